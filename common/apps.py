@@ -1,0 +1,10 @@
+"""The Django app that holds sessions and tokens."""
+
+from django.apps import AppConfig
+
+
+class CommonConfig(AppConfig):
+    """Named so that its tables are `common_*`."""
+
+    name = "common"
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,77 @@
+"""How a program says who it is: the page's session, or a token."""
+
+import hashlib
+import secrets
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+from django.utils import timezone
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from rest_framework import authentication, exceptions
+from rest_framework.request import Request
+
+from common.models import ApiToken
+
+TOKEN_LIFETIME = timedelta(days=90)
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def issue_token(user: AbstractBaseUser, *, now: datetime) -> str:
+    """Make a token for `user`, valid for 90 days; it is shown once and kept as a hash."""
+    token = secrets.token_urlsafe(32)
+    ApiToken.objects.create(user=user, digest=_digest(token), created_at=now, expires_at=now + TOKEN_LIFETIME)
+    return token
+
+
+class SessionAuthentication(authentication.SessionAuthentication):
+    """The signed-in session, CSRF checked; a stranger gets 401, so that a page can offer to sign in again."""
+
+    def authenticate_header(self, request: Request) -> str:
+        """Make the answer to strangers 401, not 403."""
+        return "Session"
+
+
+class TokenAuthentication(authentication.BaseAuthentication):
+    """`Authorization: Token …`."""
+
+    def authenticate(self, request: Request) -> tuple[Any, ApiToken] | None:
+        """Return the user and the token; None when no token was sent."""
+        scheme, _, token = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
+        if scheme.lower() != "token":
+            return None
+        related = [f"user__{name}" for name in settings.SIGNED_IN_RELATED]
+        row = ApiToken.objects.select_related("user", *related).filter(digest=_digest(token.strip())).first()
+        if row is None or row.expires_at <= timezone.now() or not row.user.is_active:
+            raise exceptions.AuthenticationFailed("This token is not valid any more: ask for a new one.")
+        return row.user, row
+
+    def authenticate_header(self, request: Request) -> str:
+        """Name the scheme in a 401."""
+        return "Token"
+
+
+class SessionScheme(OpenApiAuthenticationExtension):
+    """How the schema names the session."""
+
+    target_class = "common.authentication.SessionAuthentication"
+    name = "session"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        """Return the OpenAPI security scheme."""
+        return {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME}
+
+
+class TokenScheme(OpenApiAuthenticationExtension):
+    """How the schema names the token."""
+
+    target_class = "common.authentication.TokenAuthentication"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        """Return the OpenAPI security scheme."""
+        return {"type": "apiKey", "in": "header", "name": "Authorization", "description": "Token …"}

@@ -1,0 +1,38 @@
+"""Errors that the domain raises on purpose, each with a stable code."""
+
+
+class DomainError(Exception):
+    """A refusal with a reason: `message` says what to do next, `code` is stable for programs.
+
+    `field` names the input that is wrong, where there is one.
+    """
+
+    def __init__(self, message: str, code: str, *, field: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.field = field
+
+
+class InvalidInput(DomainError):
+    """The caller sent something that can be corrected (HTTP 400)."""
+
+
+class WrongFields(InvalidInput):
+    """Several inputs are wrong at once: `fields` maps each name to what to change."""
+
+    def __init__(self, fields: dict[str, str]) -> None:
+        super().__init__("Some fields are wrong: " + " ".join(fields.values()), "invalid")
+        self.fields = fields
+
+
+class Conflict(DomainError):
+    """The caller's picture of the world is out of date (HTTP 409)."""
+
+
+class NotFound(DomainError):
+    """Nothing the caller may see is there (HTTP 404)."""
+
+
+class NotAllowed(DomainError):
+    """The caller is known and has the wrong role for this (HTTP 403)."""

@@ -1,0 +1,11 @@
+"""Public identifiers: short, readable aloud, unrelated to the row's number (R4)."""
+
+import secrets
+
+# No I, L, O, U: nobody mistakes one character for another, and no words appear.
+ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def random_id(prefix: str, length: int) -> str:
+    """Return for example `T-7Q4M2` for ("T", 5)."""
+    return f"{prefix}-{''.join(secrets.choice(ALPHABET) for _ in range(length))}"

@@ -1,0 +1,34 @@
+"""Celery tasks, named after what they promise.
+
+The database holds the truth and every task is a sweep or a hint: running one twice, late or never changes nothing
+but the delay. Without a broker (one machine, nothing installed) the worker process sweeps by itself, and a hint has
+nobody to reach: `hint` then does nothing.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from celery import Task, shared_task  # noqa: TID251 - the one place that may
+from django.conf import settings
+from django.db import transaction
+
+
+def quick_task(function: Callable[..., Any]) -> Task:
+    """Make a task that ends in seconds, is idempotent, and runs on the `quick` queue."""
+    return shared_task(function, queue="quick", acks_late=True, ignore_result=True, soft_time_limit=60)
+
+
+def gpu_task(function: Callable[..., Any]) -> Task:
+    """Make a task that may hold the scoring device for long; idempotent, on the `gpu` queue."""
+    return shared_task(function, queue="gpu", acks_late=True, ignore_result=True)
+
+
+def slow_task(function: Callable[..., Any]) -> Task:
+    """Make a task that may take minutes (releases); idempotent, on the `slow` queue."""
+    return shared_task(function, queue="slow", acks_late=True, ignore_result=True)
+
+
+def hint(task: Task, **arguments: Any) -> None:
+    """Ask for `task` as soon as this transaction is committed. Losing a hint costs one sweep's delay (R16)."""
+    if settings.CELERY_BROKER_URL:
+        transaction.on_commit(lambda: task.apply_async(kwargs=arguments, ignore_result=True), robust=True)
