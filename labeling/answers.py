@@ -1,0 +1,98 @@
+"""From what a tasker sent to the answers that are kept, or every field that is wrong (R9-R12)."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from common.errors import InvalidInput, WrongFields
+from labeling.enums import Answer, Label, OutlineGate
+from labeling.outlines import Outline, read_outline
+from labeling.rules import outline_asked_of
+
+QUESTIONS = ("contains_bird", "contains_bicycle")
+STATEMENTS = ("complete", "unoccluded", "real")
+FIELDS = frozenset({"lease_token", *QUESTIONS, "outline", *STATEMENTS, "seconds"})
+MOST_SECONDS = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """One filled-in form. `outline` and the three statements are None exactly when they were not asked."""
+
+    bird: Answer
+    bicycle: Answer
+    outline: Outline | None
+    complete: bool | None
+    unoccluded: bool | None
+    real: bool | None
+    milliseconds: int
+
+    @property
+    def sha256(self) -> str:
+        """Tell a repeated submission from a different one; the time taken is not part of what was said."""
+        said = [
+            self.bird,
+            self.bicycle,
+            self.outline.json if self.outline else None,
+            self.complete,
+            self.unoccluded,
+            self.real,
+        ]
+        return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+
+
+def read_answers(data: Mapping[str, Any], *, width: int, height: int, gate: OutlineGate) -> Answers:
+    """Read a form for a `width` x `height` pixel image; WrongFields names everything that has to change."""
+    wrong = {name: f"The field {name!r} is not known." for name in sorted(set(data) - FIELDS)}
+    answers = {name: _answer(data, name, wrong) for name in QUESTIONS}
+    bird, bicycle = answers["contains_bird"], answers["contains_bicycle"]
+    milliseconds = _milliseconds(data.get("seconds", 0), wrong)
+    if wrong or bird is None or bicycle is None:
+        raise WrongFields(wrong)
+    asked = outline_asked_of(bird, bicycle, gate)
+    statements = {name: _statement(data.get(name), name, asked, wrong) for name in STATEMENTS}
+    outline = _outline(data.get("outline"), asked, width, height, wrong)
+    if wrong:
+        raise WrongFields(wrong)
+    return Answers(bird, bicycle, outline, **statements, milliseconds=milliseconds)
+
+
+def _answer(data: Mapping[str, Any], name: str, wrong: dict[str, str]) -> Answer | None:
+    value = data.get(name)
+    if isinstance(value, str) and value in Answer._value2member_map_:
+        return Answer(value)
+    wrong[name] = f"Answer {name} with one of: {', '.join(Answer)}."
+    return None
+
+
+def _milliseconds(value: Any, wrong: dict[str, str]) -> int:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if number and 0 <= value <= MOST_SECONDS:
+        return round(value * 1000)
+    wrong["seconds"] = f"Send seconds as a number from 0 to {MOST_SECONDS}."
+    return 0
+
+
+def _statement(value: Any, name: str, asked: Label | None, wrong: dict[str, str]) -> bool | None:
+    if asked is None and value is not None:
+        wrong[name] = f"{name} was not asked with these answers to questions 1 and 2: leave it out."
+    elif asked is not None and not isinstance(value, bool):
+        wrong[name] = f"Say true or false to {name}: question 4 is asked about the {asked}."
+    return value if isinstance(value, bool) else None
+
+
+def _outline(value: Any, asked: Label | None, width: int, height: int, wrong: dict[str, str]) -> Outline | None:
+    if asked is None:
+        if value is not None:
+            wrong["outline"] = "No outline was asked with these answers to questions 1 and 2: leave it out."
+        return None
+    if value is None:
+        wrong["outline"] = f"Outline the largest single {asked}."
+        return None
+    try:
+        return read_outline(value, width=width, height=height)
+    except InvalidInput as error:
+        wrong["outline"] = error.message
+        return None

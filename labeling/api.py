@@ -1,0 +1,197 @@
+"""The labeling calls of the API: claim, heartbeat, release, submit (contracts, section 2)."""
+
+from collections.abc import Mapping
+from random import SystemRandom
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from common.errors import InvalidInput, WrongFields
+from labeling import services
+from labeling.access import labeling_tasker, tasker_of
+from labeling.answers import FIELDS
+from labeling.models import Assignment
+from labeling.pictures import picture_url
+from labeling.selectors import policy_in_force
+from labeling.serializers import (
+    AssignmentOut,
+    ErrorOut,
+    LeaseIn,
+    LeaseOut,
+    NextIn,
+    ReceiptOut,
+    ReleaseIn,
+    ResponseIn,
+)
+
+RETRY_AFTER_SECONDS = 10
+MOST_PROBLEM_CHARACTERS = 2000
+_random = SystemRandom()
+
+
+def assignment_json(assignment: Assignment) -> dict[str, Any]:
+    """Return what a tasker may know of an assignment: the picture and the lease, nothing else (R8)."""
+    image = assignment.image
+    return {
+        "id": str(assignment.public_id),
+        "lease_token": assignment.lease_token,
+        "expires_at": assignment.expires_at.isoformat().replace("+00:00", "Z"),
+        "form": "unambiguous",
+        "image": {
+            "url": picture_url(image, now=timezone.now()),
+            "width": image.width,
+            "height": image.height,
+        },
+        "tie_break": assignment.tie_break,
+    }
+
+
+def receipt_json(submitted: services.Submitted) -> dict[str, Any]:
+    """Return the receipt of a response."""
+    response = submitted.response
+    return {
+        "id": response.pk,
+        "received_at": response.submitted_at.isoformat().replace("+00:00", "Z"),
+        "receipt": response.receipt,
+        "counted": submitted.counted,
+    }
+
+
+def _body(request: Request, known: frozenset[str]) -> Mapping[str, Any]:
+    """Return the request's object; unknown fields are refused by name."""
+    data = request.data
+    if not isinstance(data, Mapping):
+        raise InvalidInput("Send a JSON object.", "invalid")
+    unknown = {name: f"The field {name!r} is not known." for name in sorted(set(map(str, data)) - known)}
+    if unknown:
+        raise WrongFields(unknown)
+    return data
+
+
+def _lease_token(data: Mapping[str, Any]) -> str:
+    token = data.get("lease_token")
+    if not isinstance(token, str) or not 0 < len(token) <= 64:
+        raise InvalidInput("Send the lease_token that came with the assignment.", "invalid", field="lease_token")
+    return token
+
+
+def _holding(data: Mapping[str, Any]) -> frozenset[UUID]:
+    value = data.get("holding", [])
+    try:
+        if not isinstance(value, list) or len(value) > 3:
+            raise ValueError
+        return frozenset(UUID(each) for each in value)
+    except (ValueError, AttributeError, TypeError):
+        message = "Send holding as a list of at most 3 assignment ids."
+        raise InvalidInput(message, "invalid", field="holding") from None
+
+
+class AssignmentNext(APIView):
+    """The next picture for this tasker."""
+
+    @extend_schema(
+        operation_id="assignment_next",
+        request=NextIn,
+        responses={
+            200: AssignmentOut,
+            204: OpenApiResponse(description="Nothing is left; with Retry-After when others hold pictures."),
+            (400, "application/json"): ErrorOut,
+            (401, "application/json"): ErrorOut,
+            (403, "application/json"): ErrorOut,
+            (409, "application/json"): ErrorOut,
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """Claim the next picture, or get the one already held again."""
+        tasker = labeling_tasker(request.user)
+        holding = _holding(_body(request, frozenset({"holding"})))
+        now = timezone.now()
+        policy = policy_in_force(now).policy
+        found = services.assignment_next(tasker=tasker, holding=holding, policy=policy, now=now, rng=_random)
+        if isinstance(found, services.NothingLeft):
+            headers = {"Retry-After": str(RETRY_AFTER_SECONDS)} if found.others_hold_some else {}
+            return Response(status=status.HTTP_204_NO_CONTENT, headers=headers)
+        return Response(assignment_json(found))
+
+
+class AssignmentHeartbeat(APIView):
+    """A lease is renewed while the page is in use."""
+
+    @extend_schema(
+        operation_id="assignment_heartbeat",
+        request=LeaseIn,
+        responses={200: LeaseOut, (404, "application/json"): ErrorOut, (409, "application/json"): ErrorOut},
+    )
+    def post(self, request: Request, assignment_id: UUID) -> Response:
+        """Renew the lease."""
+        tasker = tasker_of(request.user)
+        token = _lease_token(_body(request, frozenset({"lease_token"})))
+        now = timezone.now()
+        policy = policy_in_force(now).policy
+        expires_at = services.assignment_heartbeat(
+            tasker=tasker, assignment_id=assignment_id, lease_token=token, policy=policy, now=now
+        )
+        return Response({"expires_at": expires_at.isoformat().replace("+00:00", "Z")})
+
+
+class AssignmentRelease(APIView):
+    """Give a picture back."""
+
+    @extend_schema(
+        operation_id="assignment_release",
+        request=ReleaseIn,
+        responses={204: None, (404, "application/json"): ErrorOut, (409, "application/json"): ErrorOut},
+    )
+    def post(self, request: Request, assignment_id: UUID) -> Response:
+        """Give it back; a `problem` reports it as broken."""
+        tasker = tasker_of(request.user)
+        data = _body(request, frozenset({"lease_token", "problem"}))
+        problem = data.get("problem", "")
+        if not isinstance(problem, str) or len(problem) > MOST_PROBLEM_CHARACTERS:
+            message = f"Describe the problem in at most {MOST_PROBLEM_CHARACTERS} characters."
+            raise InvalidInput(message, "invalid", field="problem")
+        services.assignment_release(
+            tasker=tasker,
+            assignment_id=assignment_id,
+            lease_token=_lease_token(data),
+            problem=problem.replace("\x00", "").strip(),
+            now=timezone.now(),
+        )
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class AssignmentResponse(APIView):
+    """A tasker's answer."""
+
+    @extend_schema(
+        operation_id="assignment_response",
+        request=ResponseIn,
+        responses={
+            201: ReceiptOut,
+            200: OpenApiResponse(ReceiptOut, description="The very same answer again: the same receipt."),
+            (400, "application/json"): ErrorOut,
+            (404, "application/json"): ErrorOut,
+            (409, "application/json"): ErrorOut,
+        },
+    )
+    def post(self, request: Request, assignment_id: UUID) -> Response:
+        """Submit; the receipt says whether it counts."""
+        tasker = tasker_of(request.user)
+        data = _body(request, FIELDS)
+        now = timezone.now()
+        submitted = services.response_submit(
+            tasker=tasker,
+            assignment_id=assignment_id,
+            lease_token=_lease_token(data),
+            data=data,
+            policy=policy_in_force(now).policy,
+            now=now,
+        )
+        code = status.HTTP_200_OK if submitted.repeated else status.HTTP_201_CREATED
+        return Response(receipt_json(submitted), status=code)

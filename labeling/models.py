@@ -1,0 +1,216 @@
+"""Images, the people who look at them, and what they said.
+
+What the database refuses, whoever writes: two answers by one tasker on one image, two counted answers in one place
+(so never more than the panel has places), a fourth held picture, and any change to a response.
+"""
+
+import uuid
+from functools import partial
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+
+from common.choices import choices
+from common.ids import random_id
+from labeling.enums import Answer, AssignmentState, Origin, PanelState, TaskerState, TieBreak
+
+
+class PolicyVersion(models.Model):
+    """One recorded version of the contest's policy; the newest in force is the one that decides."""
+
+    version = models.PositiveIntegerField(unique=True)
+    numbers = models.JSONField()
+    in_force_from = models.DateTimeField()
+    reason = models.TextField()
+
+    def __str__(self) -> str:
+        return f"policy {self.version}"
+
+
+class Image(models.Model):
+    """One canonical picture (R2): its pixels are its identity; the original bytes are kept beside them."""
+
+    public_id = models.CharField(max_length=16, unique=True, default=partial(random_id, "P", 8))
+    pixels_sha256 = models.CharField(max_length=64, unique=True)
+    original_sha256 = models.CharField(max_length=64, db_index=True)
+    original_format = models.CharField(max_length=8)
+    width = models.PositiveIntegerField()
+    height = models.PositiveIntegerField()
+    origin = models.CharField(max_length=8, choices=choices(Origin))
+    source = models.CharField(max_length=200)
+    source_id = models.CharField(max_length=200, blank=True)
+    licence = models.CharField(max_length=200)
+    author = models.CharField(max_length=200, blank=True)
+    received_at = models.DateTimeField(db_index=True)
+    # From when on a panel may be dealt; empty for pictures that are never labeled (R24, R31).
+    label_from = models.DateTimeField(null=True, blank=True)
+    dealt_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["label_from"],
+                name="image_waiting_for_panel",
+                condition=Q(dealt_at__isnull=True, label_from__isnull=False),
+            )
+        ]
+        constraints = [
+            models.CheckConstraint(condition=~Q(source="") & ~Q(licence=""), name="image_has_provenance"),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+
+class Tasker(models.Model):
+    """A person who labels, known in public by `public_id` alone (R4); the row outlives the account."""
+
+    public_id = models.CharField(max_length=16, unique=True, default=partial(random_id, "T", 5))
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    state = models.CharField(max_length=12, choices=choices(TaskerState), default=TaskerState.LEARNING.value)
+    shuffle_seed = models.BigIntegerField()
+    # How far this tasker has passed each queue, as {"missing": ISO time}: a hint that keeps a claim cheap for
+    # somebody far ahead of the others (see selectors.candidates). Losing it costs time, never work.
+    passed = models.JSONField(default=dict)
+    passed_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.public_id
+
+
+class Panel(models.Model):
+    """The set of places for one image (R7). `waiting_since` is when it came to miss this many answers."""
+
+    image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="panels")
+    number = models.PositiveSmallIntegerField(default=1)
+    size = models.PositiveSmallIntegerField()
+    answered = models.PositiveSmallIntegerField(default=0)
+    leased = models.PositiveSmallIntegerField(default=0)
+    missing = models.PositiveSmallIntegerField()
+    state = models.CharField(max_length=8, choices=choices(PanelState), default=PanelState.OPEN.value)
+    dealt_at = models.DateTimeField()
+    waiting_since = models.DateTimeField()
+    full_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["image", "number"], name="panel_number_once"),
+            models.CheckConstraint(condition=Q(size__gte=3), name="panel_of_three_or_more"),
+            models.CheckConstraint(condition=Q(missing=F("size") - F("answered")), name="panel_missing_adds_up"),
+            models.CheckConstraint(condition=Q(answered__lte=F("size") - F("leased")), name="panel_never_over_size"),
+            models.CheckConstraint(
+                condition=Q(state=PanelState.OPEN, missing__gt=0) | (~Q(state=PanelState.OPEN) & Q(missing=0)),
+                name="panel_open_exactly_while_missing",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["missing", "waiting_since", "id"],
+                name="panel_queue",
+                condition=Q(state=PanelState.OPEN),
+            ),
+            models.Index(fields=["full_at"], name="panel_full", condition=Q(state=PanelState.FULL)),
+        ]
+
+    def __str__(self) -> str:
+        return f"panel {self.number} of image {self.image_id}"
+
+
+class Place(models.Model):
+    """One of a panel's places. A counted response fills exactly one, which is what bounds the panel."""
+
+    panel = models.ForeignKey(Panel, on_delete=models.PROTECT, related_name="places")
+    number = models.PositiveSmallIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["panel", "number"], name="place_number_once")]
+
+    def __str__(self) -> str:
+        return f"place {self.number} of panel {self.panel_id}"
+
+
+class Assignment(models.Model):
+    """A tasker asked about an image: a lease while it lasts, a record for ever (R8).
+
+    `slot` numbers the pictures a tasker holds at once, so that two browsers of one person cannot hold more.
+    """
+
+    public_id = models.UUIDField(unique=True, default=uuid.uuid4)
+    panel = models.ForeignKey(Panel, on_delete=models.PROTECT, related_name="assignments")
+    image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="+")
+    tasker = models.ForeignKey(Tasker, on_delete=models.PROTECT, related_name="assignments")
+    lease_token = models.CharField(max_length=32)
+    state = models.CharField(max_length=8, choices=choices(AssignmentState), default=AssignmentState.LEASED.value)
+    slot = models.PositiveSmallIntegerField()
+    tie_break = models.CharField(max_length=9, choices=choices(TieBreak))
+    leased_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    # A tasker's report that the picture itself is broken; such an assignment is never offered again.
+    problem = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["tasker", "image"], name="assignment_once_per_tasker_and_image"),
+            models.UniqueConstraint(
+                fields=["tasker", "slot"],
+                condition=Q(state=AssignmentState.LEASED),
+                name="assignment_slot_once",
+            ),
+            models.CheckConstraint(condition=Q(slot__gte=1, slot__lte=3), name="assignment_slot_range"),
+        ]
+        indexes = [
+            models.Index(fields=["expires_at"], name="assignment_lease", condition=Q(state=AssignmentState.LEASED)),
+            models.Index(
+                fields=["tasker"],
+                name="assignment_lapsed",
+                condition=Q(state__in=[AssignmentState.EXPIRED, AssignmentState.RELEASED], problem=""),
+            ),
+            models.Index(fields=["ended_at"], name="assignment_problem", condition=~Q(problem="")),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.public_id)
+
+
+class Response(models.Model):
+    """What one tasker said of one image. Append-only. Without a place it is surplus: kept, not counted (R8).
+
+    `outline` is the published text: JSON rings in image pixels with at most two decimals. The box is in hundredths
+    of a pixel, integers. `answers_sha256` tells a repeated submission from a different one.
+    """
+
+    assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT)
+    image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="responses")
+    panel = models.ForeignKey(Panel, on_delete=models.PROTECT, related_name="responses")
+    tasker = models.ForeignKey(Tasker, on_delete=models.PROTECT, related_name="responses")
+    place = models.OneToOneField(Place, null=True, on_delete=models.PROTECT)
+    contains_bird = models.CharField(max_length=16, choices=choices(Answer))
+    contains_bicycle = models.CharField(max_length=16, choices=choices(Answer))
+    outline = models.TextField(blank=True)
+    box_xmin = models.IntegerField(null=True)
+    box_ymin = models.IntegerField(null=True)
+    box_xmax = models.IntegerField(null=True)
+    box_ymax = models.IntegerField(null=True)
+    complete = models.BooleanField(null=True)
+    unoccluded = models.BooleanField(null=True)
+    real = models.BooleanField(null=True)
+    milliseconds = models.PositiveIntegerField()
+    submitted_at = models.DateTimeField(db_index=True)
+    answers_sha256 = models.CharField(max_length=64)
+    receipt = models.CharField(max_length=16)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["image", "tasker"], name="response_once_per_tasker_and_image"),
+            models.CheckConstraint(
+                condition=Q(outline="", box_xmin__isnull=True)
+                | (~Q(outline="") & Q(box_xmax__gt=F("box_xmin"), box_ymax__gt=F("box_ymin"))),
+                name="response_box_goes_with_outline",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.receipt

@@ -1,0 +1,153 @@
+"""Questions to the tables of labeling."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from zlib import crc32
+
+from django.db import connection, models
+from django.db.models import Q
+
+from labeling.enums import AssignmentState, PanelState
+from labeling.models import Assignment, Image, PolicyVersion, Tasker
+from labeling.policy import LARGEST_PANEL, Policy
+
+# How many panels a claim looks at. The oldest are dealt first, in an order of each tasker's own within this many (R8).
+WINDOW = 16
+_POLICY_MEMORY_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyInForce:
+    """A recorded policy version with its numbers."""
+
+    id: int
+    version: int
+    policy: Policy
+
+
+_remembered: tuple[float, list[tuple[datetime, PolicyInForce]]] | None = None
+
+
+def policy_in_force(now: datetime) -> PolicyInForce:
+    """Return the newest policy in force at `now`. Versions are immutable, so a process remembers them briefly."""
+    global _remembered
+    if _remembered is None or time.monotonic() - _remembered[0] > _POLICY_MEMORY_SECONDS:
+        rows = PolicyVersion.objects.order_by("-version")
+        versions = [
+            (row.in_force_from, PolicyInForce(row.pk, row.version, Policy.from_json(row.numbers))) for row in rows
+        ]
+        _remembered = (time.monotonic(), versions)
+    return next(version for since, version in _remembered[1] if since <= now)
+
+
+def forget_policies() -> None:
+    """Read the policies afresh next time: for who records a new version in this process."""
+    global _remembered
+    _remembered = None
+
+
+def open_assignments(tasker: Tasker) -> list[Assignment]:
+    """Return what the tasker holds, longest held first."""
+    held = Assignment.objects.filter(tasker=tasker, state=AssignmentState.LEASED)
+    return list(held.select_related("image").order_by("leased_at", "id"))
+
+
+def _level(missing: int) -> str:
+    # One level of the queue: panels that miss this many answers, from where the tasker's own answers end.
+    return f"""
+      SELECT * FROM (
+        SELECT p.id, p.image_id, p.missing FROM labeling_panel p
+        WHERE p.state = '{PanelState.OPEN}' AND p.missing = {missing} AND p.waiting_since >= %s
+          AND p.answered + p.leased < p.size
+          AND NOT EXISTS (SELECT 1 FROM labeling_assignment a WHERE a.tasker_id = %s AND a.image_id = p.image_id)
+        ORDER BY p.waiting_since, p.id LIMIT {WINDOW}
+      ) AS missing_{missing}"""
+
+
+_CANDIDATES = " UNION ALL ".join(_level(missing) for missing in range(1, LARGEST_PANEL + 1))
+_CANDIDATES += f" LIMIT {WINDOW}"
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _level_parameters(tasker: Tasker) -> list[object]:
+    parameters: list[object] = []
+    for missing in range(1, LARGEST_PANEL + 1):
+        mark = tasker.passed.get(str(missing))
+        since = datetime.fromisoformat(mark) if mark else _LONG_AGO
+        parameters += [connection.ops.adapt_datetimefield_value(since), tasker.pk]
+    return parameters
+
+
+def candidates(tasker: Tasker) -> list[tuple[int, int]]:
+    """Return (panel id, image id) of open panels with a free place and not seen by this tasker, best first.
+
+    Fewest missing answers first, then oldest; within a block of WINDOW panels each tasker has an order of their own
+    (R8). Blocks do not slide, so nobody puts a picture off for ever.
+    One statement that reads a bounded part of the queue's index: a level ends after WINDOW rows and later levels
+    are read only when earlier ones are short. `tasker.passed` is where each level's scan begins, or somebody 10,000
+    pictures ahead of the others would step over all of those again at every claim.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_CANDIDATES, _level_parameters(tasker))
+        rows = cursor.fetchall()
+    shuffled = sorted(
+        (missing, panel // WINDOW, crc32(f"{tasker.shuffle_seed}:{panel}".encode()), panel, image)
+        for panel, image, missing in rows
+    )
+    return [(panel, image) for *_, panel, image in shuffled]
+
+
+def _first_not_passed(missing: int) -> str:
+    return f"""
+      SELECT * FROM (
+        SELECT {missing} AS missing, p.waiting_since FROM labeling_panel p
+        WHERE p.state = '{PanelState.OPEN}' AND p.missing = {missing} AND p.waiting_since >= %s
+          AND NOT EXISTS (SELECT 1 FROM labeling_assignment a WHERE a.tasker_id = %s AND a.image_id = p.image_id)
+        ORDER BY p.waiting_since LIMIT 1
+      ) AS missing_{missing}"""
+
+
+_NOT_PASSED = " UNION ALL ".join(_first_not_passed(missing) for missing in range(1, LARGEST_PANEL + 1))
+
+
+def first_not_passed(tasker: Tasker) -> dict[int, datetime]:
+    """Return, for each number of missing answers, since when the oldest panel new to this tasker waits.
+
+    Taken or leased panels count as well: a lease may come back, and a mark must never stand beyond such a panel.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_NOT_PASSED, _level_parameters(tasker))
+        rows = cursor.fetchall()
+    return {missing: _moment(since) for missing, since in rows}
+
+
+def _moment(value: datetime) -> datetime:
+    # SQLite hands moments over without a zone; they are stored in UTC.
+    return value if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def lapsed_with_room(tasker: Tasker) -> Assignment | None:
+    """Lock and return a picture the tasker once held and did not answer, whose panel still has a free place."""
+    lapsed = Assignment.objects.select_for_update(skip_locked=True, of=("self",)).filter(
+        tasker=tasker,
+        state__in=(AssignmentState.EXPIRED, AssignmentState.RELEASED),
+        problem="",
+        panel__state=PanelState.OPEN,
+        panel__size__gt=models.F("panel__answered") + models.F("panel__leased"),
+    )
+    return lapsed.select_related("image", "panel").order_by("leased_at", "id").first()
+
+
+def others_hold_something_for(tasker: Tasker) -> bool:
+    """Say whether a picture new to this tasker is only held by others just now, so that waiting may help."""
+    mine = Assignment.objects.filter(tasker=tasker, image=models.OuterRef("image"))
+    held = Assignment.objects.filter(~Q(tasker=tasker), state=AssignmentState.LEASED)
+    return held.filter(~models.Exists(mine)).exists()
+
+
+def images_waiting_for_panel(now: datetime, most: int) -> Sequence[Image]:
+    """Return at most `most` pictures that are due to be labeled and have no panel yet, oldest first."""
+    waiting = Image.objects.filter(dealt_at__isnull=True, label_from__lte=now)
+    return waiting.order_by("label_from", "id")[:most]

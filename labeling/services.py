@@ -1,0 +1,345 @@
+"""What happens to panels, leases and responses. Each function is one transaction; the database keeps the promises.
+
+Lock order is assignment, then panel, in every transaction, so that two of them cannot wait for each other.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.db.models import F
+
+from common.errors import Conflict, NotFound
+from labeling import selectors, signals
+from labeling.answers import Answers, read_answers
+from labeling.enums import AssignmentState, PanelState, TieBreak
+from labeling.models import Assignment, Image, Panel, Place, Response, Tasker
+from labeling.policy import LARGEST_PANEL, Policy
+
+DEALT_AT_ONCE = 500
+LAPSED_AT_ONCE = 500
+CLAIM_TRIES = 5
+# The marks in Tasker.passed are renewed at most this often, and never come nearer to the present than this, because
+# a transaction that is still open may yet add a panel with a time just past.
+MARK_AGE = timedelta(seconds=10)
+
+
+@dataclass(frozen=True, slots=True)
+class NothingLeft:
+    """No picture for this tasker now; `others_hold_some` says whether asking again soon may help."""
+
+    others_hold_some: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A response as kept. `repeated` marks the very same submission sent again."""
+
+    response: Response
+    repeated: bool
+
+    @property
+    def counted(self) -> bool:
+        """False for a surplus answer (R8)."""
+        return self.response.place_id is not None
+
+
+def panels_deal(*, policy: Policy, now: datetime) -> int:
+    """Give every picture that is due a panel with its places (R7). Returns how many; running it twice adds none."""
+    dealt = 0
+    while due := list(selectors.images_waiting_for_panel(now, DEALT_AT_ONCE)):
+        with transaction.atomic():
+            dealt += _deal(due, policy.panel_size, now)
+    return dealt
+
+
+def _deal(due: list[Image], size: int, now: datetime) -> int:
+    ids = [image.pk for image in due]
+    fresh = Image.objects.select_for_update(skip_locked=True).filter(pk__in=ids, dealt_at__isnull=True)
+    images = sorted(fresh, key=lambda image: ids.index(image.pk))
+    panels = Panel.objects.bulk_create(
+        Panel(image=image, size=size, missing=size, dealt_at=now, waiting_since=now) for image in images
+    )
+    Place.objects.bulk_create(Place(panel=panel, number=number) for panel in panels for number in range(1, size + 1))
+    return Image.objects.filter(pk__in=[image.pk for image in images]).update(dealt_at=now)
+
+
+def assignment_next(
+    *, tasker: Tasker, holding: Collection[UUID], policy: Policy, now: datetime, rng: Random
+) -> Assignment | NothingLeft:
+    """Return the picture this tasker should look at next, under a lease (R8).
+
+    One they already hold and do not name in `holding` comes first, so that a second browser or a reloaded page gets
+    the same picture. Naming the pictures at hand is how a page loads the next ones ahead. Conflict
+    (`enough_held`) when `policy.pictures_held` are at hand already.
+    """
+    for _ in range(CLAIM_TRIES):
+        try:
+            return _next(tasker, holding, policy, now, rng)
+        except IntegrityError:
+            # Another request of this very tasker was faster: what it leased is now among what they hold.
+            continue
+    raise Conflict("Several pages of yours ask at the same moment: wait a second and ask again.", "ask_again")
+
+
+@transaction.atomic
+def _next(
+    tasker: Tasker, holding: Collection[UUID], policy: Policy, now: datetime, rng: Random
+) -> Assignment | NothingLeft:
+    held = selectors.open_assignments(tasker)
+    for assignment in held:
+        if assignment.public_id not in holding:
+            return _renewed(assignment, policy, now)
+    if len(held) >= policy.pictures_held:
+        raise Conflict(f"You hold {len(held)} pictures already: answer one of them first.", "enough_held")
+    slot = min({1, 2, 3} - {assignment.slot for assignment in held})
+    claimed = _claim(tasker, slot, policy, now, rng) or _resume_lapsed(tasker, slot, policy, now)
+    return claimed or NothingLeft(selectors.others_hold_something_for(tasker))
+
+
+def _renewed(assignment: Assignment, policy: Policy, now: datetime) -> Assignment:
+    assignment.expires_at = now + timedelta(seconds=policy.lease_seconds)
+    Assignment.objects.filter(pk=assignment.pk).update(expires_at=assignment.expires_at)
+    return assignment
+
+
+def _claim(tasker: Tasker, slot: int, policy: Policy, now: datetime, rng: Random) -> Assignment | None:
+    for panel_id, image_id in selectors.candidates(tasker):
+        if _take_place(panel_id):
+            return Assignment.objects.create(
+                panel_id=panel_id,
+                image_id=image_id,
+                tasker=tasker,
+                lease_token=secrets.token_hex(16),
+                slot=slot,
+                tie_break=rng.choice(list(TieBreak)),
+                leased_at=now,
+                expires_at=now + timedelta(seconds=policy.lease_seconds),
+            )
+    return None
+
+
+def _take_place(panel_id: int) -> bool:
+    """Reserve one free place by a filtered UPDATE; False when somebody else was faster."""
+    free = Panel.objects.filter(pk=panel_id, state=PanelState.OPEN, size__gt=F("answered") + F("leased"))
+    return free.update(leased=F("leased") + 1) == 1
+
+
+def _resume_lapsed(tasker: Tasker, slot: int, policy: Policy, now: datetime) -> Assignment | None:
+    """Offer again what this tasker let lapse, when nothing new is left: nobody else may be there to fill the place."""
+    lapsed = selectors.lapsed_with_room(tasker)
+    return lapsed if lapsed is not None and _resume(lapsed, slot, policy, now) else None
+
+
+def _resume(lapsed: Assignment, slot: int, policy: Policy, now: datetime) -> bool:
+    if not _take_place(lapsed.panel_id):
+        return False
+    lapsed.state, lapsed.slot = AssignmentState.LEASED, slot
+    lapsed.expires_at, lapsed.ended_at = now + timedelta(seconds=policy.lease_seconds), None
+    lapsed.save(update_fields=["state", "slot", "expires_at", "ended_at"])
+    return True
+
+
+def assignment_heartbeat(
+    *, tasker: Tasker, assignment_id: UUID, lease_token: str, policy: Policy, now: datetime
+) -> datetime:
+    """Renew a lease and return when it now ends; a lapsed one is taken up again while its place is free.
+
+    Conflict (`place_taken`, `lease_ended`) says that the place is gone; what is answered all the same is kept (R8).
+    """
+    expires_at = now + timedelta(seconds=policy.lease_seconds)
+    mine = Assignment.objects.filter(public_id=assignment_id, tasker=tasker, lease_token=lease_token)
+    if mine.filter(state=AssignmentState.LEASED).update(expires_at=expires_at) == 1:
+        return expires_at
+    try:
+        return _take_up_again(tasker, assignment_id, lease_token, policy, now)
+    except IntegrityError:
+        raise _place_taken() from None
+
+
+@transaction.atomic
+def _take_up_again(tasker: Tasker, assignment_id: UUID, lease_token: str, policy: Policy, now: datetime) -> datetime:
+    assignment = _own_assignment(tasker, assignment_id, lease_token)
+    if assignment.state == AssignmentState.LEASED:
+        return _renewed(assignment, policy, now).expires_at
+    if assignment.state != AssignmentState.EXPIRED:
+        raise Conflict("This picture is not at hand any more: ask for the next one.", "lease_ended")
+    held = {each.slot for each in selectors.open_assignments(tasker)}
+    free = sorted({1, 2, 3} - held)
+    if not free or not _resume(assignment, free[0], policy, now):
+        raise _place_taken()
+    return assignment.expires_at
+
+
+def _place_taken() -> Conflict:
+    return Conflict(
+        "The lease ran out and somebody else has this place now. Send your answer all the same: it is kept and "
+        "published, and does not count.",
+        "place_taken",
+    )
+
+
+def _own_assignment(tasker: Tasker, assignment_id: UUID, lease_token: str) -> Assignment:
+    """Lock and return the tasker's own assignment and its panel; NotFound for anybody else's."""
+    rows = Assignment.objects.select_for_update(of=("self", "panel")).select_related("panel", "image")
+    assignment = rows.filter(public_id=assignment_id, tasker=tasker).first()
+    if assignment is None:
+        raise NotFound("There is no such assignment of yours.", "not_found")
+    if not secrets.compare_digest(assignment.lease_token.encode(), lease_token.encode()):
+        raise Conflict(
+            "The lease token is not that of this assignment: reload the page; drawn outlines stay.", "wrong_token"
+        )
+    return assignment
+
+
+@transaction.atomic
+def assignment_release(*, tasker: Tasker, assignment_id: UUID, lease_token: str, problem: str, now: datetime) -> None:
+    """Give a picture back; a `problem` reports it as broken to the organizers. Giving back twice changes nothing."""
+    assignment = _own_assignment(tasker, assignment_id, lease_token)
+    if assignment.state == AssignmentState.ANSWERED:
+        raise Conflict("This picture is answered already and cannot be given back.", "already_answered")
+    if assignment.state == AssignmentState.LEASED:
+        _end_lease(assignment, AssignmentState.RELEASED, now)
+    if problem:
+        Assignment.objects.filter(pk=assignment.pk).update(problem=problem, ended_at=now)
+
+
+def _end_lease(assignment: Assignment, state: AssignmentState, now: datetime) -> None:
+    Assignment.objects.filter(pk=assignment.pk).update(state=state, ended_at=now)
+    Panel.objects.filter(pk=assignment.panel_id).update(leased=F("leased") - 1)
+
+
+def leases_lapse(*, now: datetime) -> int:
+    """End every lease that ran out, one short transaction each; its place is free again. Returns how many."""
+    overdue = Assignment.objects.filter(state=AssignmentState.LEASED, expires_at__lte=now)
+    ids = list(overdue.order_by("expires_at").values_list("pk", flat=True)[:LAPSED_AT_ONCE])
+    return sum(_lapse(pk, now) for pk in ids)
+
+
+@transaction.atomic
+def _lapse(pk: int, now: datetime) -> bool:
+    rows = Assignment.objects.select_for_update(skip_locked=True, of=("self",))
+    assignment = rows.filter(pk=pk, state=AssignmentState.LEASED, expires_at__lte=now).first()
+    if assignment is None:
+        return False
+    _end_lease(assignment, AssignmentState.EXPIRED, now)
+    return True
+
+
+def response_submit(
+    *,
+    tasker: Tasker,
+    assignment_id: UUID,
+    lease_token: str,
+    data: Mapping[str, Any],
+    policy: Policy,
+    now: datetime,
+) -> Submitted:
+    """Keep a tasker's answer (R8-R12) and return it with its receipt.
+
+    It counts while a place is theirs or free, also when it comes late; otherwise it is kept as surplus. The very
+    same again returns the same receipt; a different one afterwards is a Conflict (`already_answered`). WrongFields
+    names what has to change, and nothing is kept.
+    """
+    with transaction.atomic():
+        assignment = _own_assignment(tasker, assignment_id, lease_token)
+        image = assignment.image
+        answers = read_answers(data, width=image.width, height=image.height, gate=policy.outline_gate)
+        if assignment.state == AssignmentState.ANSWERED:
+            return _repeated(assignment, answers)
+        response = _keep(assignment, answers, now)
+    _move_marks(tasker, now)
+    return Submitted(response, repeated=False)
+
+
+def _repeated(assignment: Assignment, answers: Answers) -> Submitted:
+    response = Response.objects.get(assignment=assignment)
+    if response.answers_sha256 != answers.sha256:
+        raise Conflict(
+            f"You answered this picture already (receipt {response.receipt}); an answer is never replaced.",
+            "already_answered",
+        )
+    return Submitted(response, repeated=True)
+
+
+def _keep(assignment: Assignment, answers: Answers, now: datetime) -> Response:
+    panel = assignment.panel
+    holds_lease = assignment.state == AssignmentState.LEASED
+    place = _free_place(panel) if holds_lease or panel.answered + panel.leased < panel.size else None
+    box = answers.outline.box if answers.outline else None
+    response = Response.objects.create(
+        assignment=assignment,
+        image_id=assignment.image_id,
+        panel=panel,
+        tasker_id=assignment.tasker_id,
+        place=place,
+        contains_bird=answers.bird,
+        contains_bicycle=answers.bicycle,
+        outline=answers.outline.json if answers.outline else "",
+        box_xmin=box and box.xmin,
+        box_ymin=box and box.ymin,
+        box_xmax=box and box.xmax,
+        box_ymax=box and box.ymax,
+        complete=answers.complete,
+        unoccluded=answers.unoccluded,
+        real=answers.real,
+        milliseconds=answers.milliseconds,
+        submitted_at=now,
+        answers_sha256=answers.sha256,
+        receipt=_receipt(assignment, answers, now),
+    )
+    Assignment.objects.filter(pk=assignment.pk).update(state=AssignmentState.ANSWERED, ended_at=now)
+    if place is not None:
+        _fill_place(panel, holds_lease, now)
+    return response
+
+
+def _free_place(panel: Panel) -> Place | None:
+    """Return the first place without an answer; the panel's row is locked, so it stays free until we commit."""
+    if panel.state != PanelState.OPEN:
+        return None
+    return Place.objects.filter(panel=panel, response__isnull=True).order_by("number").first()
+
+
+def _fill_place(panel: Panel, held_lease: bool, now: datetime) -> None:
+    panel.answered += 1
+    panel.missing -= 1
+    panel.leased -= 1 if held_lease else 0
+    panel.waiting_since = now
+    if panel.missing == 0:
+        panel.state, panel.full_at = PanelState.FULL, now
+    panel.save(update_fields=["answered", "missing", "leased", "waiting_since", "state", "full_at"])
+    if panel.state == PanelState.FULL:
+        signals.panel_full.send(Panel, panel_id=panel.pk)
+
+
+def _receipt(assignment: Assignment, answers: Answers, now: datetime) -> str:
+    """Return 12 hexadecimal digits that a tasker can quote: a digest of what was said, of which picture, and when."""
+    text = f"{assignment.public_id} {answers.sha256} {now.isoformat()}"
+    digits = hashlib.sha256(text.encode()).hexdigest()[:12].upper()
+    return "-".join(digits[at : at + 4] for at in (0, 4, 8))
+
+
+def _move_marks(tasker: Tasker, now: datetime) -> None:
+    """Let the tasker's next claims begin where the panels new to them begin (see selectors.candidates)."""
+    if tasker.passed_at is not None and now - tasker.passed_at < MARK_AGE:
+        return
+    latest = now - MARK_AGE
+    found = selectors.first_not_passed(tasker)
+    marks = {
+        str(missing): min(found.get(missing, latest), latest).isoformat() for missing in range(1, LARGEST_PANEL + 1)
+    }
+    Tasker.objects.filter(pk=tasker.pk).update(passed=marks, passed_at=now)
+
+
+def panel_settle(*, panel: Panel) -> None:
+    """Mark a full panel as ruled upon; called by adjudication in the transaction that adds the ruling."""
+    changed = Panel.objects.filter(pk=panel.pk, state=PanelState.FULL).update(state=PanelState.SETTLED)
+    if changed != 1:
+        raise Conflict("This panel is settled already.", "panel_settled")

@@ -1,0 +1,124 @@
+"""The cast and the clock. Tara, Otto and Uma are qualified taskers; Nell is a newcomer; Olga organizes; Rita is on
+the review board; Stan is a stranger who has an account and no role."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+
+from common.append_only import protect, unprotect
+from labeling.models import Tasker
+from labeling.selectors import forget_policies
+from tests import factories
+
+APPEND_ONLY = ("labeling_response", "adjudication_ruling", "scoring_prediction", "contest_break")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what this machine or database cannot show, with the reason."""
+    postgres = settings.DATABASES["default"]["ENGINE"].endswith("postgresql")
+    for item in items:
+        if "postgres" in item.keywords and not postgres:
+            item.add_marker(pytest.mark.skip(reason="needs PostgreSQL: run with DATABASE_URL=postgres://..."))
+        if "browser" in item.keywords:
+            item.add_marker(pytest.mark.xdist_group("browser"))
+
+
+@pytest.fixture(autouse=True)
+def own_folders(settings: Any, tmp_path: Path) -> None:
+    """Give each test its own picture store, array cache and release folder."""
+    settings.IMAGE_STORE_URL = f"file://{tmp_path / 'pictures'}"
+    settings.ARRAY_CACHE_DIR = tmp_path / "arrays"
+    settings.RELEASE_DIR = tmp_path / "releases"
+    forget_policies()
+
+
+def _each_fact_table(statements: Any) -> None:
+    with connection.cursor() as cursor:
+        for table in APPEND_ONLY:
+            for statement in statements(connection.vendor, table):
+                cursor.execute(statement)
+
+
+@pytest.fixture
+def now() -> datetime:
+    """A Wednesday noon in contest week 2026-W47."""
+    return datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def tara(db: None) -> Tasker:
+    return factories.tasker("tara")
+
+
+@pytest.fixture
+def otto(db: None) -> Tasker:
+    return factories.tasker("otto")
+
+
+@pytest.fixture
+def uma(db: None) -> Tasker:
+    return factories.tasker("uma")
+
+
+@pytest.fixture
+def nell(db: None) -> Tasker:
+    return factories.tasker("nell", state="learning")
+
+
+@pytest.fixture
+def olga(db: None) -> User:
+    return factories.user("olga", "organizers")
+
+
+@pytest.fixture
+def rita(db: None) -> User:
+    return factories.user("rita", "review board")
+
+
+@pytest.fixture
+def stan(db: None) -> User:
+    return factories.user("stan")
+
+
+@pytest.fixture
+def signed_in() -> Any:
+    """Return a function that gives a client signed in as a user or a tasker."""
+
+    def _client(who: User | Tasker) -> Client:
+        client = Client(enforce_csrf_checks=False)
+        user = who.user if isinstance(who, Tasker) else who
+        client.force_login(user, backend="common.sessions.UserBackend")
+        return client
+
+    return _client
+
+
+@pytest.fixture(autouse=True)
+def _emptying_of_facts(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Around transactional tests on SQLite: unprotect before the tables are emptied, protect again afterwards."""
+    transactional = "transactional_db" in request.fixturenames or any(
+        mark.kwargs.get("transaction") for mark in request.node.iter_markers("django_db")
+    )
+    if not transactional or connection.vendor != "sqlite":
+        yield
+        return
+    request.getfixturevalue("transactional_db")
+    _protect_if_missing()
+    yield
+    _each_fact_table(unprotect)
+
+
+def _protect_if_missing() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM sqlite_master WHERE type='trigger' AND name LIKE '%_no_update'")
+        if cursor.fetchone()[0] == 0:
+            for table in APPEND_ONLY:
+                for statement in protect("sqlite", table):
+                    cursor.execute(statement)

@@ -1,0 +1,128 @@
+"""Rows for tests, with few arguments; everything not named is ordinary."""
+
+import hashlib
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+
+from labeling.enums import Answer, AssignmentState, PanelState
+from labeling.models import Assignment, Image, Panel, Place, PolicyVersion, Response, Tasker
+
+NOW = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
+PASSWORD = "demo-only"
+_numbers = count(1)
+
+
+def user(name: str, *groups: str) -> User:
+    """A user with the password `demo-only`."""
+    person = User.objects.create_user(name, password=PASSWORD)
+    person.groups.set([Group.objects.get_or_create(name=group)[0] for group in groups])
+    return person
+
+
+def tasker(name: str, *, state: str = "qualified") -> Tasker:
+    """A tasker and their user."""
+    return Tasker.objects.create(user=user(name), state=state, shuffle_seed=next(_numbers), created_at=NOW)
+
+
+def image(**values: Any) -> Image:
+    """An image row; its pixels are not in the store."""
+    sha = hashlib.sha256(str(next(_numbers)).encode()).hexdigest()
+    defaults = {
+        "pixels_sha256": sha,
+        "original_sha256": sha,
+        "original_format": "PNG",
+        "width": 299,
+        "height": 299,
+        "origin": "dataset",
+        "source": "test",
+        "licence": "CC BY 2.0",
+        "received_at": NOW,
+        "label_from": NOW,
+    }
+    return Image.objects.create(**(defaults | values))
+
+
+def panel(of: Image | None = None, *, size: int = 3, dealt_at: datetime = NOW) -> Panel:
+    """A dealt, empty panel with its places."""
+    of = of or image()
+    row = Panel.objects.create(image=of, size=size, missing=size, dealt_at=dealt_at, waiting_since=dealt_at)
+    Place.objects.bulk_create(Place(panel=row, number=number) for number in range(1, size + 1))
+    of.dealt_at = dealt_at
+    of.save(update_fields=["dealt_at"])
+    return row
+
+
+def assignment(to: Tasker, on: Panel, *, now: datetime = NOW, state: str = AssignmentState.ANSWERED) -> Assignment:
+    """An assignment row by itself; the panel's counters are not touched."""
+    return Assignment.objects.create(
+        panel=on,
+        image=on.image,
+        tasker=to,
+        lease_token=uuid.uuid4().hex,
+        state=state,
+        slot=1,
+        tie_break="leftmost",
+        leased_at=now,
+        expires_at=now,
+        ended_at=now,
+    )
+
+
+def response(
+    by: Tasker,
+    on: Panel,
+    *,
+    bird: str = Answer.DEFINITELY_YES,
+    bicycle: str = Answer.DEFINITELY_NO,
+    outline: str = "[[[10,10],[200,10],[200,200],[10,200]]]",
+    box: Sequence[int] | None = (1000, 1000, 20000, 20000),
+    complete: bool | None = True,
+    unoccluded: bool | None = True,
+    real: bool | None = True,
+    now: datetime = NOW,
+    counted: bool = True,
+) -> Response:
+    """A response that counts in the next free place, or a surplus one; the panel's counters follow."""
+    taken = on.answered
+    place = on.places.order_by("number")[taken] if counted else None
+    row = Response.objects.create(
+        assignment=assignment(by, on, now=now),
+        image=on.image,
+        panel=on,
+        tasker=by,
+        place=place,
+        contains_bird=bird,
+        contains_bicycle=bicycle,
+        outline=outline if box else "",
+        **dict(zip(("box_xmin", "box_ymin", "box_xmax", "box_ymax"), box or (None,) * 4, strict=True)),
+        complete=complete,
+        unoccluded=unoccluded,
+        real=real,
+        milliseconds=4200,
+        submitted_at=now,
+        answers_sha256=uuid.uuid4().hex * 2,
+        receipt=uuid.uuid4().hex[:16],
+    )
+    if counted:
+        on.answered += 1
+        on.missing -= 1
+        if on.missing == 0:
+            on.state, on.full_at = PanelState.FULL, now
+        on.save()
+    return row
+
+
+def policy_version() -> PolicyVersion:
+    """The first policy, as recorded by the migrations; made again where a test emptied the tables."""
+    from labeling.policy import Policy
+
+    row, _ = PolicyVersion.objects.get_or_create(
+        version=1,
+        defaults={"numbers": Policy().to_json(), "in_force_from": datetime(2026, 1, 1, tzinfo=UTC), "reason": "tests"},
+    )
+    return row

@@ -1,0 +1,140 @@
+"""32 threads against PostgreSQL, 10,000 random steps: no panel over its size, nobody twice, no answer lost."""
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from itertools import count
+from random import Random
+from threading import Barrier, Lock
+
+import pytest
+from django.db import connections
+from django.db.models import Count, F, Q
+
+from common.errors import Conflict
+from labeling import services
+from labeling.enums import AssignmentState, PanelState
+from labeling.models import Assignment, Panel, Response, Tasker
+from labeling.policy import Policy
+from tests import factories
+
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+THREADS, STEPS, PICTURES, TASKERS = 32, 10_000, 500, 24
+POLICY = Policy()
+FORMS = [
+    {"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"},
+    {"contains_bird": "unsure_no", "contains_bicycle": "definitely_no"},
+    {
+        "contains_bird": "definitely_yes", "contains_bicycle": "definitely_no", "complete": True, "unoccluded": True,
+        "real": False, "outline": [[[5, 5], [250, 9], [120, 280]]],
+    },
+]  # fmt: skip
+
+
+class Clock:
+    """A clock all threads share: each look is a second later, so that leases of 20 minutes run out in a test."""
+
+    def __init__(self, start: datetime) -> None:
+        self._start, self._ticks, self._lock = start, count(), Lock()
+
+    def __call__(self) -> datetime:
+        with self._lock:
+            return self._start + timedelta(seconds=next(self._ticks))
+
+
+class Person:
+    """One thread's random walk as one of the taskers; several threads are the same person in several browsers."""
+
+    def __init__(self, tasker: Tasker, clock: Clock, seed: int) -> None:
+        self.tasker, self.clock, self.rng = tasker, clock, Random(seed)
+        self.held: list[Assignment] = []
+        self.receipts: list[str] = []
+        self.refused: Counter[str] = Counter()
+
+    def step(self) -> None:
+        action = self.rng.choices([self.claim, self.beat, self.release, self.submit, self.lapse], [40, 10, 5, 43, 2])
+        try:
+            action[0]()
+        except Conflict as refusal:
+            self.refused[refusal.code] += 1
+
+    def claim(self) -> None:
+        holding = [held.public_id for held in self.held[-2:]]
+        tasker = Tasker.objects.get(pk=self.tasker.pk)
+        found = services.assignment_next(
+            tasker=tasker, holding=holding, policy=POLICY, now=self.clock(), rng=self.rng
+        )
+        if isinstance(found, Assignment):
+            self.held.append(found)
+
+    def beat(self) -> None:
+        if self.held:
+            held = self.rng.choice(self.held)
+            services.assignment_heartbeat(
+                tasker=self.tasker, assignment_id=held.public_id, lease_token=held.lease_token, policy=POLICY,
+                now=self.clock(),
+            )  # fmt: skip
+
+    def release(self) -> None:
+        if self.held:
+            held = self.held.pop(self.rng.randrange(len(self.held)))
+            services.assignment_release(
+                tasker=self.tasker, assignment_id=held.public_id, lease_token=held.lease_token, problem="",
+                now=self.clock(),
+            )  # fmt: skip
+
+    def submit(self) -> None:
+        if not self.held:
+            return
+        # Sometimes an old one: its lease ran out or it was answered in another browser meanwhile.
+        held = self.held.pop(self.rng.randrange(len(self.held)))
+        form = self.rng.choice(FORMS)
+        for _ in range(2 if self.rng.random() < 0.2 else 1):
+            kept = services.response_submit(
+                tasker=self.tasker, assignment_id=held.public_id, lease_token=held.lease_token, data=form,
+                policy=POLICY, now=self.clock(),
+            )  # fmt: skip
+            self.receipts.append(kept.response.receipt)
+
+    def lapse(self) -> None:
+        services.leases_lapse(now=self.clock())
+
+
+def test_ten_thousand_random_steps(now: datetime) -> None:
+    for _ in range(PICTURES):
+        factories.panel()
+    taskers = [factories.tasker(f"tasker-{n}") for n in range(TASKERS)]
+    clock, barrier = Clock(now), Barrier(THREADS)
+
+    def walk(number: int) -> Person:
+        person = Person(taskers[number % TASKERS], clock, seed=number)
+        barrier.wait()
+        try:
+            for _ in range(STEPS // THREADS):
+                person.step()
+        finally:
+            connections.close_all()
+        return person
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        people = list(pool.map(walk, range(THREADS)))
+    _audit([receipt for person in people for receipt in person.receipts])
+    refusals = set().union(*(person.refused for person in people))
+    assert refusals <= {"place_taken", "lease_ended", "already_answered", "enough_held", "ask_again"}, refusals
+
+
+def _audit(receipts: list[str]) -> None:
+    assert set(receipts) == set(Response.objects.values_list("receipt", flat=True)), "an answer was lost"
+    assert Response.objects.count() > 1_000, "the walk did something"
+    counted = Response.objects.filter(place__isnull=False)
+    assert not counted.values("panel").annotate(n=Count("pk")).filter(n__gt=F("panel__size")).exists()
+    assert not Response.objects.values("image", "tasker").annotate(n=Count("pk")).filter(n__gt=1).exists()
+    held = Count("assignments", filter=Q(assignments__state=AssignmentState.LEASED))
+    for panel in Panel.objects.annotate(held=held):
+        answers = counted.filter(panel=panel).count()
+        assert (panel.answered, panel.leased) == (answers, panel.held)
+        assert (panel.state == PanelState.OPEN) == (answers < panel.size)
+    assert not (
+        Assignment.objects.filter(state=AssignmentState.LEASED)
+        .values("tasker").annotate(n=Count("pk")).filter(n__gt=3).exists()
+    )  # fmt: skip

@@ -1,0 +1,129 @@
+"""A PostgreSQL cluster and a Redis server of one's own, thrown away afterwards.
+
+As a program: `python -m tests.services COMMAND …` runs COMMAND with DATABASE_URL, TEST_REDIS_URL in its environment.
+Servers listen on loopback only, on ports the system gives out, with their data in a temporary folder.
+"""
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+_START_SECONDS = 60
+
+
+def free_port() -> int:
+    """Return a port that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def program(name: str, *folders: str) -> str:
+    """Return the path of an installed program; FileNotFoundError says what to install."""
+    places = os.pathsep.join([*folders, os.environ.get("PATH", "")])
+    found = shutil.which(name, path=places)
+    if found is None:
+        raise FileNotFoundError(f"{name} is not installed; `make test` installs it when run as root")
+    return found
+
+
+def _postgres_folders() -> list[str]:
+    return [str(folder) for folder in sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]
+
+
+def _unprivileged() -> list[str]:
+    """Return the prefix that runs PostgreSQL as somebody else: it refuses root."""
+    if os.geteuid() != 0:
+        return []
+    return [program("setpriv"), "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+
+
+def _owned_by_server(folder: Path) -> None:
+    if os.geteuid() == 0:
+        who = pwd.getpwnam("postgres")
+        os.chown(folder, who.pw_uid, who.pw_gid)
+
+
+@contextlib.contextmanager
+def postgres(*, settings: Sequence[str] = ("fsync=off", "synchronous_commit=off")) -> Iterator[str]:
+    """Run a fresh cluster and yield its DATABASE_URL. The default settings trade durability for speed (tests)."""
+    folder = Path(tempfile.mkdtemp(prefix="unanimous-pg-"))
+    folder.chmod(0o755)
+    data = folder / "data"
+    data.mkdir()
+    _owned_by_server(data)
+    prefix, folders, port = _unprivileged(), _postgres_folders(), free_port()
+    initdb = [program("initdb", *folders), "-D", str(data), "-U", "unanimous", "-A", "trust", "-E", "UTF8"]
+    subprocess.run([*prefix, *initdb, "--locale=C.UTF-8", "--no-sync"], check=True, stdout=subprocess.DEVNULL)
+    options = ["listen_addresses=127.0.0.1", f"port={port}", "unix_socket_directories=", "max_connections=200"]
+    flags = [part for option in (*options, *settings) for part in ("-c", option)]
+    with open(folder / "log", "wb") as log:
+        server = subprocess.Popen(
+            [*prefix, program("postgres", *folders), "-D", str(data), *flags], stdout=log, stderr=log
+        )
+    try:
+        _wait_for_port(server, port, folder / "log")
+        _create_database(port, folders)
+        yield f"postgres://unanimous@127.0.0.1:{port}/unanimous"
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _create_database(port: int, folders: list[str]) -> None:
+    createdb = [program("createdb", *folders), "-h", "127.0.0.1", "-p", str(port), "-U", "unanimous", "unanimous"]
+    deadline = time.monotonic() + _START_SECONDS
+    while subprocess.run(createdb, stderr=subprocess.DEVNULL).returncode != 0:
+        if time.monotonic() > deadline:
+            raise TimeoutError("PostgreSQL did not accept connections")
+        time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def redis() -> Iterator[str]:
+    """Run a Redis server that keeps nothing and yield its URL."""
+    folder, port = Path(tempfile.mkdtemp(prefix="unanimous-redis-")), free_port()
+    with open(folder / "log", "wb") as log:
+        server = subprocess.Popen(
+            [program("redis-server"), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)],
+            stdout=log,
+        )
+    try:
+        _wait_for_port(server, port, folder / "log")
+        yield f"redis://127.0.0.1:{port}/0"
+    finally:
+        server.terminate()
+        server.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _wait_for_port(server: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        if server.poll() is not None:
+            raise RuntimeError(f"the server ended at once:\n{log.read_text()[-2000:]}")
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.05)
+    raise TimeoutError(f"nothing answered on port {port}:\n{log.read_text()[-2000:]}")
+
+
+def main(command: list[str]) -> int:
+    """Run `command` with both services up; return its exit status."""
+    with postgres() as database, redis() as broker:
+        environment = os.environ | {"DATABASE_URL": database, "TEST_REDIS_URL": broker}
+        return subprocess.run(command, env=environment).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

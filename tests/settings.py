@@ -1,0 +1,16 @@
+"""The real settings with what a test run needs: a throw-away data folder and fast password hashing."""
+
+import os
+import tempfile
+
+os.environ.setdefault("SECRET_KEY", "only-for-tests-" + "x" * 50)
+os.environ.setdefault("DATA_DIR", tempfile.mkdtemp(prefix="unanimous-tests-"))
+os.environ.setdefault("LOG_FORMAT", "console")
+
+from config.settings import *  # noqa: E402, F403
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
