@@ -1,0 +1,191 @@
+"""The weekly release as a format (R39): the columns of each file, and how a value is written in them.
+
+Pure: standard library only. The exporter writes with this module and the standalone verifier reads with it, so a
+release can be checked on a bare checkout.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from types import MappingProxyType
+
+from adjudication.enums import DecidedBy, Reason, Verdict
+from labeling.enums import Answer, Label, Origin
+from labeling.geometry import HUNDREDTHS_PER_PIXEL
+
+FORMAT = "unanimous-release-1"
+RULE_BOOK_VERSION = "1"
+
+MANIFEST = "manifest.json"
+PICTURES = "images"
+IMAGES = "images.csv"
+RESPONSES = "responses.csv"
+RULINGS = "rulings.csv"
+PREDICTIONS = "predictions.csv"
+BREAKS = "breaks.csv"
+DEFENSES = "defenses.csv"
+TASKER_DATA = "tasker_data.csv"
+COCO = "annotations.coco.json"
+PARQUET = "responses.parquet"
+
+
+def _one_of(words: type[Answer] | type[Label] | type[Origin] | type[Verdict] | type[DecidedBy]) -> str:
+    return "|".join(words)
+
+
+_NUMBER = r"0|[1-9]\d*"
+_WHOLE = r"-?(?:0|[1-9]\d*)"
+_ID = r"[A-Z]-[0-9A-Z]+"
+_SHA256 = r"[0-9a-f]{64}"
+_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
+_BOOLEAN = r"true|false"
+_PIXELS = r"(?:(?:0|[1-9]\d*)\.\d\d)?"
+_SHARE = r"(?:(?:0|[1-9]\d*)/[1-9]\d*)?"
+_FLOAT = r"-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|inf)|nan"
+_REASONS = f"(?:(?:{'|'.join(Reason)})(?:;(?:{'|'.join(Reason)}))*)?"
+# A free text: see `text`.
+_TEXT = r"(?![=+\-@\t|])[^\r]*"
+
+_TABLES = {
+    IMAGES: {
+        "image_id": _ID,
+        "sha256_pixels": _SHA256,
+        "width": _NUMBER,
+        "height": _NUMBER,
+        "file": PICTURES + r"/[0-9a-f]{64}\.png",
+        "origin": _one_of(Origin),
+        "week": r"\d{4}-W\d\d",
+        "team": f"(?:{_ID})?",
+        "received_at": _TIME,
+    },
+    RESPONSES: {
+        "response_id": _NUMBER,
+        "image_id": _ID,
+        "panel": _NUMBER,
+        "tasker_id": _ID,
+        "submitted_at": _TIME,
+        "contains_bird": _one_of(Answer),
+        "contains_bicycle": _one_of(Answer),
+        "outline": r"[][0-9.,]*",
+        "box_xmin": _PIXELS,
+        "box_ymin": _PIXELS,
+        "box_xmax": _PIXELS,
+        "box_ymax": _PIXELS,
+        "complete": f"(?:{_BOOLEAN})?",
+        "unoccluded": f"(?:{_BOOLEAN})?",
+        "real": f"(?:{_BOOLEAN})?",
+        "seconds": r"(?:0|[1-9]\d*)\.\d{3}",
+        "counted": _BOOLEAN,
+        "void_reason": _TEXT,
+    },
+    RULINGS: {
+        "image_id": _ID,
+        "number": _NUMBER,
+        "decided_at": _TIME,
+        "decided_by": _one_of(DecidedBy),
+        "panel": _NUMBER,
+        "verdict": _one_of(Verdict),
+        "label": f"(?:{_one_of(Label)})?",
+        "reasons": _REASONS,
+        "smallest_box_fraction": _SHARE,
+        "policy_version": _NUMBER,
+        "explanation": _TEXT,
+    },
+    PREDICTIONS: {
+        "prediction_id": _NUMBER,
+        "defense_id": _ID,
+        "defense_digest": _TEXT,
+        "image_id": _ID,
+        "round": _NUMBER,
+        "answer": "bird|bicycle|abstain",
+        "score_bicycle": _FLOAT,
+        "score_bird": _FLOAT,
+        "device": _TEXT,
+        "batch_size": _NUMBER,
+        "batch": _NUMBER,
+        "row": _NUMBER,
+        "seed": _WHOLE,
+        "attempt": _NUMBER,
+        "latency_us": _NUMBER,
+        "predicted_at": _TIME,
+    },
+    BREAKS: {
+        "break_id": _NUMBER,
+        "defense_id": _ID,
+        "image_id": _ID,
+        "ruling_number": _NUMBER,
+        "round": _NUMBER,
+        "answer": "bird|bicycle",
+        "found_at": _TIME,
+    },
+    DEFENSES: {
+        "defense_id": _ID,
+        "name": _TEXT,
+        "digest": _TEXT,
+        "demo": _BOOLEAN,
+        "published_at": _TIME,
+    },
+}
+
+# file -> column -> what a cell looks like. The order of the columns is the order in the file.
+TABLES: Mapping[str, Mapping[str, re.Pattern[str]]] = MappingProxyType(
+    {
+        file: MappingProxyType({column: re.compile(cell, re.ASCII) for column, cell in columns.items()})
+        for file, columns in _TABLES.items()
+    }
+)
+FILES = frozenset({*TABLES, TASKER_DATA, COCO, PARQUET})
+
+
+def header(file: str) -> list[str]:
+    """Return the column names of a table, for example of `responses.csv`."""
+    return list(TABLES[file])
+
+
+def release_name(week: str, part: int) -> str:
+    """Return the folder's name: `release-2026-W47`, or `release-2026-W47-errata-1` for part 1."""
+    return f"release-{week}" + (f"-errata-{part}" if part else "")
+
+
+def picture_file(sha256_pixels: str) -> str:
+    """Return where a release keeps the picture with these pixels."""
+    return f"{PICTURES}/{sha256_pixels}.png"
+
+
+def time(moment: datetime) -> str:
+    """An aware moment as UTC with microseconds, always 27 characters: `2026-11-18T12:00:00.000000Z`."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
+
+
+def boolean(value: bool | None) -> str:
+    """`true`, `false`, or nothing where it was not asked."""
+    return "" if value is None else "true" if value else "false"
+
+
+def boolean_from(cell: str) -> bool | None:
+    """The inverse of `boolean`."""
+    return None if cell == "" else cell == "true"
+
+
+def pixels(hundredths: int | None) -> str:
+    """A side of a box in pixels with exactly two decimals; nothing where there is no box."""
+    return "" if hundredths is None else f"{hundredths // HUNDREDTHS_PER_PIXEL}.{hundredths % HUNDREDTHS_PER_PIXEL:02d}"
+
+
+def pixels_from(cell: str) -> int:
+    """The inverse of `pixels` for a cell that is not empty, in hundredths."""
+    return int(cell.replace(".", ""))
+
+
+def seconds(milliseconds: int) -> str:
+    """Milliseconds as seconds with three decimals."""
+    return f"{milliseconds // 1000}.{milliseconds % 1000:03d}"
+
+
+def text(value: str) -> str:
+    """Free text for a cell: line ends are LF, and what a spreadsheet could take for a formula gets an apostrophe.
+
+    A reader drops one leading apostrophe, which is unambiguous because a text that begins with one gets another.
+    """
+    value = value.replace("\r\n", "\n").replace("\r", "\n")
+    return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "|", "'")) else value

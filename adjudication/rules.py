@@ -1,0 +1,180 @@
+"""The verdict (R13-R15, R17): from what the taskers said to valid or rejected, with every reason.
+
+Pure: standard library only, integers only, the policy as an argument. The same opinions and policy give the same
+verdict for ever; the verifier that anybody can run calls this very module.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from adjudication.enums import Reason, Verdict
+from labeling.enums import Answer, Label, OutlineGate
+from labeling.geometry import Box
+from labeling.rules import outline_asked_of
+
+# Boxes are in hundredths of a pixel, so one square pixel is this many units of area.
+UNITS_PER_SQUARE_PIXEL = 100 * 100
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The numbers of the rule book that a verdict depends on."""
+
+    name: str = "unambiguous-1"
+    min_box_fraction: Fraction = Fraction(1, 4)
+    outline_gate: OutlineGate = OutlineGate.BEST_GUESS_YES
+
+
+# R17: boxes over 16 %, strictly; occlusion allowed; the first reason only.
+DATASET_POLICY_NAME = "bird-or-bicycle-0.0.4"
+DATASET_MIN_BOX_FRACTION = Fraction(16, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """One counted response, as the rules see it. `box` is in hundredths of a pixel; None where nothing was outlined."""
+
+    bird: Answer
+    bicycle: Answer
+    box: Box | None = None
+    complete: bool | None = None
+    unoccluded: bool | None = None
+    real: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the rules say: a class exactly when valid, reasons exactly when rejected.
+
+    `smallest_box` is the exact share of the image of the smallest box any tasker gave; None when nobody gave one.
+    """
+
+    verdict: Verdict
+    label: Label | None = None
+    reasons: tuple[Reason, ...] = ()
+    smallest_box: Fraction | None = None
+
+
+def adjudicate(opinions: Sequence[Opinion], policy: Policy, *, width: int, height: int) -> Decision:
+    """Decide what a `width` x `height` pixel image shows, or why it is not unambiguous (R13-R15).
+
+    Questions 3 and 4 speak only for those they were asked of (R10): whoever was not asked has already made the image
+    fail on questions 1 and 2. An asked question left open counts as false (R12).
+    """
+    if not opinions:
+        raise ValueError("a verdict needs at least one counted response")
+    share = smallest_box_share(opinions, width=width, height=height)
+    reasons = tuple(reason for reason, applies in _OBJECTIONS if applies(opinions, policy, share))
+    if reasons:
+        return Decision(Verdict.REJECTED, reasons=reasons, smallest_box=share)
+    return Decision(Verdict.VALID, label=_class_of(opinions[0]), smallest_box=share)
+
+
+def smallest_box_share(opinions: Sequence[Opinion], *, width: int, height: int) -> Fraction | None:
+    """Return the smallest given box as an exact share of the image (R14), None without any box."""
+    areas = [opinion.box.area for opinion in opinions if opinion.box is not None]
+    return Fraction(min(areas), width * height * UNITS_PER_SQUARE_PIXEL) if areas else None
+
+
+def _class_of(opinion: Opinion) -> Label | None:
+    """Return the one class the tasker is sure of while excluding the other."""
+    if opinion.bird is Answer.DEFINITELY_YES and opinion.bicycle is Answer.DEFINITELY_NO:
+        return Label.BIRD
+    if opinion.bicycle is Answer.DEFINITELY_YES and opinion.bird is Answer.DEFINITELY_NO:
+        return Label.BICYCLE
+    return None
+
+
+_Opinions = Sequence[Opinion]
+_SURE = (Answer.DEFINITELY_YES, Answer.DEFINITELY_NO)
+
+
+def _asked(opinions: _Opinions, policy: Policy) -> list[Opinion]:
+    return [each for each in opinions if outline_asked_of(each.bird, each.bicycle, policy.outline_gate)]
+
+
+def _uncertain(opinions: _Opinions, policy: Policy, share: Fraction | None) -> bool:
+    return any(each.bird not in _SURE or each.bicycle not in _SURE for each in opinions)
+
+
+def _both_classes(opinions: _Opinions, policy: Policy, share: Fraction | None) -> bool:
+    return any(Answer.DEFINITELY_NO not in (each.bird, each.bicycle) for each in opinions)
+
+
+def _neither_class(opinions: _Opinions, policy: Policy, share: Fraction | None) -> bool:
+    return any(each.bird is each.bicycle is Answer.DEFINITELY_NO for each in opinions)
+
+
+def _taskers_disagree(opinions: _Opinions, policy: Policy, share: Fraction | None) -> bool:
+    if _uncertain(opinions, policy, share):
+        return False
+    return len({(each.bird, each.bicycle) for each in opinions}) > 1
+
+
+def _no_outline(opinions: _Opinions, policy: Policy, share: Fraction | None) -> bool:
+    return any(each.box is None for each in _asked(opinions, policy))
+
+
+def _too_small(opinions: _Opinions, policy: Policy, share: Fraction | None) -> bool:
+    return share is not None and share < policy.min_box_fraction
+
+
+def _depiction(opinions: _Opinions, policy: Policy, share: Fraction | None) -> bool:
+    return any(each.real is not True for each in _asked(opinions, policy))
+
+
+def _occluded(opinions: _Opinions, policy: Policy, share: Fraction | None) -> bool:
+    return any(each.unoccluded is not True for each in _asked(opinions, policy))
+
+
+def _truncated(opinions: _Opinions, policy: Policy, share: Fraction | None) -> bool:
+    return any(each.complete is not True for each in _asked(opinions, policy))
+
+
+# The order is part of the rule (R15). With no objection every opinion names the same class, outlined, large enough,
+# complete, unoccluded and real, which is R13.
+_OBJECTIONS: tuple[tuple[Reason, Callable[[_Opinions, Policy, Fraction | None], bool]], ...] = (
+    (Reason.UNCERTAIN, _uncertain),
+    (Reason.BOTH_CLASSES, _both_classes),
+    (Reason.NEITHER_CLASS, _neither_class),
+    (Reason.TASKERS_DISAGREE, _taskers_disagree),
+    (Reason.NO_OUTLINE, _no_outline),
+    (Reason.TOO_SMALL, _too_small),
+    (Reason.DEPICTION, _depiction),
+    (Reason.OCCLUDED, _occluded),
+    (Reason.TRUNCATED, _truncated),
+)
+
+
+def adjudicate_dataset(
+    opinions: Sequence[Opinion], *, width: int, height: int, folder: Label, known_bad: bool = False
+) -> Decision:
+    """Decide as the original dataset was made (R17, policy `bird-or-bicycle-0.0.4`): the first reason only.
+
+    `folder` is the class of the folder the picture came from: a unanimous picture of the other class is dropped as
+    ambiguous, as there. A blank flag is a problem; a missing box has area 0; occlusion is allowed.
+    """
+    if len(opinions) != 3:
+        raise ValueError(f"{DATASET_POLICY_NAME} is defined for exactly three taskers, not {len(opinions)}")
+    share = smallest_box_share(opinions, width=width, height=height)
+    reason = _first_dataset_objection(opinions, share, folder=folder, known_bad=known_bad)
+    if reason is not None:
+        return Decision(Verdict.REJECTED, reasons=(reason,), smallest_box=share)
+    return Decision(Verdict.VALID, label=folder, smallest_box=share)
+
+
+def _first_dataset_objection(
+    opinions: _Opinions, share: Fraction | None, *, folder: Label, known_bad: bool
+) -> Reason | None:
+    if known_bad:
+        return Reason.KNOWN_BAD
+    if share is None or share <= DATASET_MIN_BOX_FRACTION or any(each.box is None for each in opinions):
+        return Reason.TOO_SMALL
+    if any(each.real is not True for each in opinions):
+        return Reason.DEPICTION
+    if any(each.complete is not True for each in opinions):
+        return Reason.TRUNCATED
+    if any(_class_of(each) is not folder for each in opinions):
+        return Reason.AMBIGUOUS
+    return None

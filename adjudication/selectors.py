@@ -1,0 +1,24 @@
+"""Questions to the tables of adjudication."""
+
+from collections.abc import Iterable
+
+from adjudication.models import Ruling
+from labeling.enums import PanelState
+from labeling.models import Image, Panel
+
+
+def panels_to_settle(most: int) -> list[int]:
+    """Return ids of full panels without a ruling, longest full first."""
+    full = Panel.objects.filter(state=PanelState.FULL)
+    return list(full.order_by("full_at", "id").values_list("pk", flat=True)[:most])
+
+
+def current_ruling(image: Image) -> Ruling | None:
+    """Return the ruling that holds: the newest (R16)."""
+    return Ruling.objects.filter(image=image).order_by("-number").first()
+
+
+def newest_rulings(images: Iterable[int]) -> dict[int, Ruling]:
+    """Return image id -> the ruling that holds, for those that have one."""
+    rows = Ruling.objects.filter(image_id__in=list(images)).order_by("number")
+    return {ruling.image_id: ruling for ruling in rows}

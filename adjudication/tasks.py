@@ -1,0 +1,21 @@
+"""The sweep that rules, and the hint that makes it run at once."""
+
+from django.utils import timezone
+
+from adjudication import services
+from common.queues import quick_task
+from labeling.selectors import policy_in_force
+
+
+@quick_task
+def settle_panels() -> None:
+    """Rule on every full panel."""
+    now = timezone.now()
+    services.panels_settle(policy=policy_in_force(now), now=now)
+
+
+@quick_task
+def settle_panel(*, panel_id: int) -> None:
+    """Rule on one panel that has just become full."""
+    now = timezone.now()
+    services.panel_settle(panel_id=panel_id, policy=policy_in_force(now), now=now)

@@ -1,0 +1,257 @@
+"""The rule book's sections C and D as tables: each row says what happens and why."""
+
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adjudication.enums import Reason, Verdict
+from adjudication.rules import Opinion, Policy, adjudicate, adjudicate_dataset
+from labeling.enums import Answer, Label, OutlineGate
+from labeling.geometry import Box
+from labeling.rules import outline_asked_of
+
+YES, MAYBE, DOUBT, NO = Answer
+SIDE = 299
+WHOLE = Box(0, 0, 29900, 29900)
+# Half of each side is a quarter of the area; 149.5 pixels are 14950 hundredths.
+QUARTER = Box(0, 0, 14950, 14950)
+
+
+def bird(**changes: object) -> Opinion:
+    """A perfect bird, with what the row changes."""
+    values: dict[str, object] = {
+        "bird": YES,
+        "bicycle": NO,
+        "box": WHOLE,
+        "complete": True,
+        "unoccluded": True,
+        "real": True,
+    }
+    return Opinion(**(values | changes))  # type: ignore[arg-type]
+
+
+def bicycle(**changes: object) -> Opinion:
+    """A perfect bicycle."""
+    return bird(**({"bird": NO, "bicycle": YES} | changes))
+
+
+def unasked(bird_answer: Answer, bicycle_answer: Answer) -> Opinion:
+    """Answers with which questions 3 and 4 are not asked."""
+    return Opinion(bird_answer, bicycle_answer)
+
+
+VALID = [
+    ([bird()] * 3, Label.BIRD, "three perfect birds"),
+    ([bicycle()] * 3, Label.BICYCLE, "three perfect bicycles"),
+    ([bird()] * 5, Label.BIRD, "a larger panel is as unanimous"),
+    ([bird(), bird(box=QUARTER), bird()], Label.BIRD, "the smallest box is exactly a quarter (R14, inclusive)"),
+]
+
+
+@pytest.mark.parametrize(("opinions", "label", "why"), VALID, ids=[row[2] for row in VALID])
+def test_valid(opinions: list[Opinion], label: Label, why: str) -> None:
+    decision = adjudicate(opinions, Policy(), width=SIDE, height=SIDE)
+    assert (decision.verdict, decision.label, decision.reasons) == (Verdict.VALID, label, ()), why
+
+
+R = Reason
+REJECTED = [
+    ([bird(), bird(), bird(bird=MAYBE)], [R.UNCERTAIN], "one tasker is unsure it is a bird"),
+    ([bird(), bird(), unasked(DOUBT, NO)], [R.UNCERTAIN], "one tasker's best guess is no bird"),
+    ([bird(), bird(), unasked(YES, DOUBT)], [R.UNCERTAIN, R.BOTH_CLASSES], "a bicycle is not excluded"),
+    ([bird(), bird(), unasked(MAYBE, MAYBE)], [R.UNCERTAIN, R.BOTH_CLASSES], "unsure of both"),
+    ([unasked(YES, YES)] * 3, [R.BOTH_CLASSES], "all see both"),
+    ([bird(), bird(), unasked(YES, YES)], [R.BOTH_CLASSES, R.TASKERS_DISAGREE], "one sees both"),
+    ([unasked(NO, NO)] * 3, [R.NEITHER_CLASS], "all see neither"),
+    ([bird(), bird(), unasked(NO, NO)], [R.NEITHER_CLASS, R.TASKERS_DISAGREE], "one sees neither"),
+    ([bird(), bird(), bicycle()], [R.TASKERS_DISAGREE], "one sees the other class"),
+    (
+        [unasked(YES, YES), unasked(NO, NO), bird()],
+        [R.BOTH_CLASSES, R.NEITHER_CLASS, R.TASKERS_DISAGREE],
+        "three different certainties",
+    ),
+    ([bird(), bicycle(bicycle=MAYBE)], [R.UNCERTAIN], "an unsure panel does not also count as disagreeing"),
+    ([bird(), bird(), bird(box=None)], [R.NO_OUTLINE], "an asked outline is missing"),
+    ([bird(), bird(), bird(box=Box(0, 0, 14950, 14949))], [R.TOO_SMALL], "one unit under a quarter"),
+    ([bird(), bird(), bird(real=False)], [R.DEPICTION], "one says it is a painting"),
+    ([bird(), bird(), bird(unoccluded=False)], [R.OCCLUDED], "one says a branch hides it"),
+    ([bird(), bird(), bird(complete=False)], [R.TRUNCATED], "one says it leaves the picture"),
+    ([bird(), bird(), bird(complete=None)], [R.TRUNCATED], "a missing answer counts as false (R12)"),
+    (
+        [bird(bird=MAYBE, box=Box(0, 0, 100, 100), complete=False, unoccluded=False, real=False), bicycle(), bird()],
+        [R.UNCERTAIN, R.TOO_SMALL, R.DEPICTION, R.OCCLUDED, R.TRUNCATED],
+        "all that apply, in the order of R15",
+    ),
+    (
+        [unasked(NO, NO), bird(box=None, complete=None, unoccluded=None, real=None)],
+        [R.NEITHER_CLASS, R.TASKERS_DISAGREE, R.NO_OUTLINE, R.DEPICTION, R.OCCLUDED, R.TRUNCATED],
+        "who was not asked adds no reason of questions 3 and 4; who was asked and left all open adds each",
+    ),
+]
+
+
+@pytest.mark.parametrize(("opinions", "reasons", "why"), REJECTED, ids=[row[2] for row in REJECTED])
+def test_rejected(opinions: list[Opinion], reasons: list[Reason], why: str) -> None:
+    decision = adjudicate(opinions, Policy(), width=SIDE, height=SIDE)
+    assert (decision.verdict, decision.label) == (Verdict.REJECTED, None)
+    assert list(decision.reasons) == reasons, why
+
+
+BORDER = [
+    (300, 300, Box(0, 0, 15000, 15000), Verdict.VALID, "exactly a quarter"),
+    (300, 300, Box(0, 0, 15000, 14999), Verdict.REJECTED, "one unit under"),
+    (300, 300, Box(0, 0, 15000, 15001), Verdict.VALID, "one unit over"),
+    (299, 299, Box(0, 0, 29900, 7475), Verdict.VALID, "exactly a quarter, as a strip"),
+    (299, 299, Box(7, 3, 29907 - 7, 7475 + 3), Verdict.REJECTED, "a strip a little narrower"),
+    (1, 3, Box(0, 0, 75, 100), Verdict.VALID, "75/300 of a picture that is not square"),
+    (1, 3, Box(0, 0, 75, 99), Verdict.REJECTED, "one unit under there"),
+]
+
+
+@pytest.mark.parametrize(("width", "height", "box", "verdict", "why"), BORDER, ids=[row[4] for row in BORDER])
+def test_quarter_border_is_exact(width: int, height: int, box: Box, verdict: Verdict, why: str) -> None:
+    decision = adjudicate([bird(box=box)] * 3, Policy(), width=width, height=height)
+    assert decision.verdict == verdict, why
+    assert decision.smallest_box == Fraction(box.area, width * height * 10_000)
+
+
+# R10: rows are question 1 (bird), columns question 2 (bicycle), in the order yes, unsure yes, unsure no, no.
+B, C = Label.BIRD, Label.BICYCLE
+GATE = {
+    OutlineGate.BEST_GUESS_YES: [
+        [None, None, None, B],
+        [None, None, None, B],
+        [None, None, None, None],
+        [C, C, None, None],
+    ],
+    OutlineGate.NOT_EXCLUDED: [
+        [None, None, None, B],
+        [None, None, None, B],
+        [None, None, None, B],
+        [C, C, C, None],
+    ],
+}
+
+
+@pytest.mark.parametrize("gate", list(OutlineGate))
+def test_gate_of_questions_3_and_4(gate: OutlineGate) -> None:
+    for (row, bird_answer), (column, bicycle_answer) in product(enumerate(Answer), enumerate(Answer)):
+        expected = GATE[gate][row][column]
+        assert outline_asked_of(bird_answer, bicycle_answer, gate) == expected, (bird_answer, bicycle_answer)
+
+
+def test_no_opinion_is_no_verdict() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        adjudicate([], Policy(), width=SIDE, height=SIDE)
+
+
+def over_16() -> Box:
+    return Box(0, 0, 11961, 11961)
+
+
+DATASET = [
+    ([bird()] * 3, Label.BIRD, False, None, "a perfect bird from the bird folder"),
+    ([bird(unoccluded=False)] * 3, Label.BIRD, False, None, "occlusion was allowed"),
+    ([bird(unoccluded=None)] * 3, Label.BIRD, False, None, "and a blank occlusion flag is not asked for"),
+    ([bird(box=over_16())] * 3, Label.BIRD, False, None, "just over 16 %"),
+    ([bird(box=Box(0, 0, 11960, 11960))] * 3, Label.BIRD, False, R.TOO_SMALL, "exactly 16 % is not over it"),
+    ([bird(), bird(), bird(box=None)], Label.BIRD, False, R.TOO_SMALL, "a missing box has area 0"),
+    ([bird()] * 3, Label.BIRD, True, R.KNOWN_BAD, "the list of known bad pictures comes first"),
+    ([bird(box=None, real=False)] * 3, Label.BIRD, False, R.TOO_SMALL, "the first reason only"),
+    ([bird(real=None)] * 3, Label.BIRD, False, R.DEPICTION, "a blank flag is a problem"),
+    ([bird(complete=False, real=False)] * 3, Label.BIRD, False, R.DEPICTION, "depiction before truncation"),
+    ([bird(complete=None)] * 3, Label.BIRD, False, R.TRUNCATED, "blank again"),
+    ([bird(), bird(), bird(bird=MAYBE)], Label.BIRD, False, R.AMBIGUOUS, "one unsure"),
+    ([bird()] * 3, Label.BICYCLE, False, R.AMBIGUOUS, "a unanimous bird from the bicycle folder"),
+]
+
+
+@pytest.mark.parametrize(("opinions", "folder", "known_bad", "reason", "why"), DATASET, ids=[row[4] for row in DATASET])
+def test_dataset_policy(
+    opinions: list[Opinion], folder: Label, known_bad: bool, reason: Reason | None, why: str
+) -> None:
+    decision = adjudicate_dataset(opinions, width=SIDE, height=SIDE, folder=folder, known_bad=known_bad)
+    assert decision.reasons == (() if reason is None else (reason,)), why
+    assert decision.label == (folder if reason is None else None)
+
+
+def test_dataset_policy_is_for_exactly_three() -> None:
+    with pytest.raises(ValueError, match="exactly three"):
+        adjudicate_dataset([bird()] * 4, width=SIDE, height=SIDE, folder=Label.BIRD)
+
+
+boxes = st.none() | st.builds(
+    lambda x, y, w, h: Box(x, y, x + w, y + h),
+    st.integers(0, 10_000),
+    st.integers(0, 10_000),
+    st.integers(1, 19_900),
+    st.integers(1, 19_900),
+)
+flags = st.sampled_from([True, False, None])
+opinions_strategy = st.lists(
+    st.builds(Opinion, st.sampled_from(Answer), st.sampled_from(Answer), boxes, flags, flags, flags)
+    | st.builds(bird, box=boxes)
+    | st.builds(bird),
+    min_size=1,
+    max_size=6,
+)
+
+
+def slow_verdict(opinions: list[Opinion], gate: OutlineGate) -> tuple[str | None, set[str]]:
+    """The rule book written out a second time, sentence by sentence, without looking at the first."""
+    said = [(str(o.bird), str(o.bicycle)) for o in opinions]
+    reasons = set()
+    if any(answer.startswith("unsure") for pair in said for answer in pair):
+        reasons.add("uncertain")
+    if any("definitely_no" not in pair for pair in said):
+        reasons.add("both_classes")
+    if ("definitely_no", "definitely_no") in said:
+        reasons.add("neither_class")
+    if "uncertain" not in reasons and len(set(said)) != 1:
+        reasons.add("taskers_disagree")
+    guesses = {"definitely_yes", "unsure_yes"} | ({"unsure_no"} if gate is OutlineGate.NOT_EXCLUDED else set())
+    for o, pair in zip(opinions, said, strict=True):
+        asked = (pair[0] == "definitely_no" and pair[1] in guesses) or (
+            pair[1] == "definitely_no" and pair[0] in guesses
+        )
+        if not asked:
+            continue
+        reasons |= {"no_outline"} if o.box is None else set()
+        reasons |= {"depiction"} if o.real is not True else set()
+        reasons |= {"occluded"} if o.unoccluded is not True else set()
+        reasons |= {"truncated"} if o.complete is not True else set()
+    for o in opinions:
+        if o.box and 4 * (o.box.xmax - o.box.xmin) * (o.box.ymax - o.box.ymin) < SIDE * SIDE * 10_000:
+            reasons.add("too_small")
+    if reasons:
+        return None, reasons
+    return ("bird" if said[0] == ("definitely_yes", "definitely_no") else "bicycle"), set()
+
+
+@settings(max_examples=1500, deadline=None)
+@given(opinions_strategy, st.sampled_from(OutlineGate))
+def test_agrees_with_an_independent_slow_implementation(opinions: list[Opinion], gate: OutlineGate) -> None:
+    decision = adjudicate(opinions, Policy(outline_gate=gate), width=SIDE, height=SIDE)
+    label, reasons = slow_verdict(opinions, gate)
+    assert (decision.label, set(decision.reasons)) == (label, reasons)
+    assert list(decision.reasons) == sorted(decision.reasons, key=list(Reason).index), "the order of R15"
+
+
+@settings(max_examples=300, deadline=None)
+@given(opinions_strategy, st.randoms())
+def test_the_order_of_taskers_never_matters(opinions: list[Opinion], rng: object) -> None:
+    shuffled = list(opinions)
+    rng.shuffle(shuffled)  # type: ignore[attr-defined]
+    one, other = (adjudicate(each, Policy(), width=SIDE, height=SIDE) for each in (opinions, shuffled))
+    assert one == other
+
+
+@settings(max_examples=300, deadline=None)
+@given(opinions_strategy, st.builds(Opinion, st.sampled_from(Answer), st.sampled_from(Answer), boxes))
+def test_another_tasker_never_makes_a_rejected_image_valid(opinions: list[Opinion], more: Opinion) -> None:
+    before = adjudicate(opinions, Policy(), width=SIDE, height=SIDE)
+    after = adjudicate([*opinions, more], Policy(), width=SIDE, height=SIDE)
+    assert after.verdict == Verdict.REJECTED or before.verdict == Verdict.VALID
