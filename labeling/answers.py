@@ -19,7 +19,10 @@ MOST_SECONDS = 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """One filled-in form. `outline` and the three statements are None exactly when they were not asked."""
+    """One filled-in form. The three statements are None exactly when they were not asked.
+
+    `outline` is None when it was not asked, or when the tasker said that nothing can be outlined.
+    """
 
     bird: Answer
     bicycle: Answer
@@ -53,7 +56,7 @@ def read_answers(data: Mapping[str, Any], *, width: int, height: int, gate: Outl
         raise WrongFields(wrong)
     asked = outline_asked_of(bird, bicycle, gate)
     statements = {name: _statement(data.get(name), name, asked, wrong) for name in STATEMENTS}
-    outline = _outline(data.get("outline"), asked, width, height, wrong)
+    outline = _outline(data, asked, width, height, wrong)
     if wrong:
         raise WrongFields(wrong)
     return Answers(bird, bicycle, outline, **statements, milliseconds=milliseconds)
@@ -83,16 +86,18 @@ def _statement(value: Any, name: str, asked: Label | None, wrong: dict[str, str]
     return value if isinstance(value, bool) else None
 
 
-def _outline(value: Any, asked: Label | None, width: int, height: int, wrong: dict[str, str]) -> Outline | None:
-    if asked is None:
-        if value is not None:
-            wrong["outline"] = "No outline was asked with these answers to questions 1 and 2: leave it out."
-        return None
-    if value is None:
-        wrong["outline"] = f"Outline the largest single {asked}."
-        return None
-    try:
-        return read_outline(value, width=width, height=height)
-    except InvalidInput as error:
-        wrong["outline"] = error.message
-        return None
+def _outline(
+    data: Mapping[str, Any], asked: Label | None, width: int, height: int, wrong: dict[str, str]
+) -> Outline | None:
+    value = data.get("outline")
+    if asked is None and value is not None:
+        wrong["outline"] = "No outline was asked with these answers to questions 1 and 2: leave it out."
+    elif asked is not None and "outline" not in data:
+        # An explicit null is the tasker's word that nothing can be outlined; a forgotten field is not.
+        wrong["outline"] = f"Outline the largest single {asked}, or send null to say that you cannot."
+    elif asked is not None and value is not None:
+        try:
+            return read_outline(value, width=width, height=height)
+        except InvalidInput as error:
+            wrong["outline"] = error.message
+    return None

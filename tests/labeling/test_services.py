@@ -325,7 +325,7 @@ class TestSubmit:
         factories.panel()
         held = claim(tara, now)
         with pytest.raises(WrongFields) as refusal:
-            submit(held, now, BIRD | {"outline": None, "real": None})
+            submit(held, now, {k: v for k, v in BIRD.items() if k not in ("outline", "real")})
         assert set(refusal.value.fields) == {"outline", "real"}
         held.refresh_from_db()
         assert held.state == AssignmentState.LEASED and not Response.objects.exists()

@@ -1,0 +1,1 @@
+"""The demo contest: real photographs, and taskers' answers of every kind."""

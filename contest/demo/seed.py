@@ -1,0 +1,212 @@
+"""Seed the demo contest, through the same services that people's clicks go through.
+
+Nothing is written around the rules: pictures are taken in, panels dealt, leases claimed, answers submitted, rulings
+made and defenses run as ever; only the clock is told.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import cycle
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+from django.utils import timezone
+
+from adjudication.services import panels_settle
+from contest import pipeline
+from contest.attacks import attack_receive
+from contest.models import Member, Team
+from contest.rules import Week, week_of
+from labeling import services
+from labeling.enums import Origin, TaskerState
+from labeling.images import read_dataset
+from labeling.intake import import_picture
+from labeling.manifest import Entry, Provenance, manifest_entries
+from labeling.models import Assignment, Image, Tasker
+from labeling.people import ORGANIZERS, REVIEW_BOARD, tasker_register
+from labeling.png import encode_png
+from labeling.selectors import PolicyInForce, policy_in_force
+
+FOLDER = Path(__file__).parent
+PASSWORD = "demo-only"
+TASKERS = [f"tasker{number}" for number in range(1, 7)]
+BOARD = [f"board{number}" for number in range(1, 4)]
+CAPTAINS = ["red", "blue"]
+SIGN_INS = [*TASKERS, "newcomer", *BOARD, "organizer", *CAPTAINS]
+
+
+@dataclass(frozen=True, slots=True)
+class Photo:
+    """One photograph of the demo: when it comes in, by whom, and what each tasker will say of it."""
+
+    entry: Entry
+    sent_by: str | None
+    this_week: bool
+    opinions: list[dict[str, Any]]
+    settled: bool
+
+    @property
+    def data(self) -> bytes:
+        """Return the file's bytes."""
+        return self.entry.path.read_bytes()
+
+
+def seed(say: Callable[[str], Any]) -> bool:
+    """Seed the demo unless it is there already; says whether it did. A half-done seeding leaves nothing behind."""
+    if User.objects.filter(username="organizer").exists():
+        return False
+    say("Seeding the demo contest: people, photographs, answers")
+    now = timezone.now()
+    with transaction.atomic():
+        teams = _people(now)
+        Demo(now, teams, photos()).play()
+    say("Running the defenses and writing the first release")
+    for name, done in pipeline.settle():
+        say(f"  {name}: {done}")
+    return True
+
+
+def photos() -> list[Photo]:
+    """Return the demo's photographs in the order of their manifest."""
+    opinions = json.loads((FOLDER / "opinions.json").read_text())
+    entries = manifest_entries(FOLDER / "photos" / "manifest.csv", Provenance())
+    return [_photo(entry, opinions[entry.path.name]) for entry in entries]
+
+
+def _photo(entry: Entry, row: dict[str, Any]) -> Photo:
+    return Photo(entry, row["sent_by"], row["week"] == "this", row["panel"], row["expected"] != "open")
+
+
+def _people(now: datetime) -> dict[str, Team]:
+    rng = Random("demo")
+    for name in TASKERS:
+        tasker_register(user=_user(name), state=TaskerState.QUALIFIED, now=now, rng=rng)
+    tasker_register(user=_user("newcomer"), state=TaskerState.LEARNING, now=now, rng=rng)
+    for name in BOARD:
+        _user(name, REVIEW_BOARD)
+    _user("organizer", ORGANIZERS)
+    return {name: _team(name, now) for name in CAPTAINS}
+
+
+def _user(name: str, *groups: str) -> User:
+    user = User.objects.create_user(name, password=PASSWORD)
+    user.groups.set([Group.objects.get_or_create(name=group)[0] for group in groups])
+    return user
+
+
+def _team(name: str, now: datetime) -> Team:
+    team = Team.objects.create(name=name, created_at=now)
+    Member.objects.create(team=team, user=_user(name), captain=True)
+    return team
+
+
+class Demo:
+    """The two weeks of the demo, played in the order in which things happened."""
+
+    def __init__(self, now: datetime, teams: dict[str, Team], all_photos: list[Photo]) -> None:
+        self.now, self.teams, self.photos = now, teams, all_photos
+        self.policy: PolicyInForce = policy_in_force(now)
+        self.this_week: Week = week_of(now, self.policy.policy.time_zone)
+        self.last_week: Week = week_of(self.this_week.start - timedelta(hours=1), self.policy.policy.time_zone)
+        self.taskers = list(Tasker.objects.filter(user__username__in=TASKERS).order_by("user__username"))
+        self.rng = Random("demo")
+        self.by_image: dict[int, Photo] = {}
+
+    def play(self) -> None:
+        """Last week's photographs and attacks, then this week's; what stays open comes last."""
+        attacks = [photo for photo in self.photos if photo.sent_by]
+        dataset = [photo for photo in self.photos if not photo.sent_by]
+        self._take_all([p for p in attacks if not p.this_week], self.last_week.start, self.last_week.end)
+        self._label_one_by_one(
+            [p for p in dataset if not p.this_week], self.last_week.start, self.last_week.end, self.taskers
+        )
+        self._label_attacks()
+        settled = [p for p in dataset if p.this_week and p.settled]
+        self._label_one_by_one(settled, self.this_week.start, self.now, self.taskers)
+        self._take_all([p for p in attacks if p.this_week], self.this_week.start, self.now)
+        self._leave_open([p for p in dataset if p.this_week and not p.settled])
+
+    def _take_all(self, chosen: list[Photo], start: datetime, end: datetime) -> None:
+        for photo, at in zip(chosen, _moments(start, end, len(chosen)), strict=True):
+            self._take(photo, at)
+
+    def _take(self, photo: Photo, at: datetime) -> Image:
+        policy = self.policy.policy
+        if photo.sent_by:
+            picture = read_dataset(photo.data, size=policy.image_size)
+            data = encode_png(picture.width, picture.height, picture.pixels)
+            attack = attack_receive(team=self.teams[photo.sent_by], data=data, policy=policy, now=at)
+            image = attack.image
+        else:
+            image, _, _ = import_picture(
+                photo.data,
+                size=policy.image_size,
+                origin=Origin.DATASET,
+                source=photo.entry.provenance.source,
+                source_id=photo.entry.path.name,
+                licence=photo.entry.provenance.licence,
+                author=photo.entry.provenance.author,
+                now=at,
+                label_from=at,
+            )
+        self.by_image[image.pk] = photo
+        return image
+
+    def _label_one_by_one(self, chosen: list[Photo], start: datetime, end: datetime, who: list[Tasker]) -> None:
+        for photo, at in zip(chosen, _moments(start, end, len(chosen)), strict=True):
+            self._take(photo, at)
+            services.panels_deal(policy=self.policy.policy, now=at)
+            self._answer_until_ruled(self.rng.sample(who, len(who)), at)
+
+    def _label_attacks(self) -> None:
+        """Attacks become pictures to label together, when their week has ended (R24)."""
+        begin = self.this_week.start
+        services.panels_deal(policy=self.policy.policy, now=begin)
+        self._answer_until_ruled(self.taskers, begin + (self.now - begin) / 3)
+
+    def _answer_until_ruled(self, who: Iterable[Tasker], at: datetime) -> None:
+        waiting = 0
+        people = list(who)
+        for tasker in cycle(people):
+            at, answered = self._answer(tasker, at)
+            waiting = 0 if answered else waiting + 1
+            if waiting == len(people):
+                break
+        panels_settle(policy=self.policy, now=min(at, self.now))
+
+    def _answer(self, tasker: Tasker, at: datetime) -> tuple[datetime, bool]:
+        """Let `tasker` answer one picture as its photograph's row says; returns when they were done, and whether."""
+        found = services.assignment_next(tasker=tasker, holding=(), policy=self.policy.policy, now=at, rng=self.rng)
+        if not isinstance(found, Assignment):
+            return at, False
+        said = self.by_image[found.image_id].opinions[found.panel.answered]
+        done = min(at + timedelta(seconds=said["seconds"]), self.now)
+        services.response_submit(
+            tasker=tasker,
+            assignment_id=found.public_id,
+            lease_token=found.lease_token,
+            data={name: value for name, value in said.items() if value is not None or name == "outline"},
+            policy=self.policy.policy,
+            now=done,
+        )
+        return done, True
+
+    def _leave_open(self, chosen: list[Photo]) -> None:
+        """Leave pictures with two, one and no answers: the same two people answer, so each claim is for the newest."""
+        fewest_last = sorted(chosen, key=lambda photo: -len(photo.opinions))
+        for photo, at in zip(fewest_last, _moments(self.now - timedelta(hours=1), self.now, len(chosen)), strict=True):
+            self._take(photo, at)
+            services.panels_deal(policy=self.policy.policy, now=at)
+            for tasker, _ in zip(self.taskers[-2:], photo.opinions, strict=False):
+                self._answer(tasker, at)
+
+
+def _moments(start: datetime, end: datetime, count: int) -> Iterator[datetime]:
+    """Yield `count` moments spread evenly between `start` and `end`, in whole seconds."""
+    for number in range(1, count + 1):
+        yield (start + (end - start) * number / (count + 1)).replace(microsecond=0)

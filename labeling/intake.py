@@ -1,0 +1,96 @@
+"""Taking pictures in: files into the store first, then the row that names them (R2, R3)."""
+
+import hashlib
+from datetime import datetime
+
+from common.errors import InvalidInput
+from labeling.enums import Origin
+from labeling.images import Picture, read_dataset
+from labeling.models import Image
+from labeling.png import encode_png
+from labeling.store import original_key, picture_key, picture_store
+
+_LONGEST = 200
+_REQUIRED = ("source", "licence")
+
+
+def image_add(
+    picture: Picture,
+    *,
+    origin: Origin,
+    source: str,
+    source_id: str = "",
+    licence: str,
+    author: str = "",
+    now: datetime,
+    label_from: datetime | None,
+) -> tuple[Image, bool]:
+    """Record a picture; returns its row and whether it is new. The same pixels are one image for ever (R2).
+
+    Files are written before the row, so that a row never names a file that is not there; a file left over by a crash
+    is found again by its key. `label_from` is when a panel may be dealt, None for never. Raises InvalidInput without
+    a source or a licence.
+    """
+    provenance = _checked_provenance(source=source, source_id=source_id, licence=licence, author=author)
+    store = picture_store()
+    store.put(original_key(picture.original_sha256), picture.original)
+    key = picture_key(picture.pixels_sha256)
+    if not store.exists(key):
+        store.put(key, encode_png(picture.width, picture.height, picture.pixels))
+    return Image.objects.get_or_create(
+        pixels_sha256=picture.pixels_sha256,
+        defaults={
+            "original_sha256": picture.original_sha256,
+            "original_format": picture.original_format,
+            "width": picture.width,
+            "height": picture.height,
+            "origin": origin.value,
+            **provenance,
+            "received_at": now,
+            "label_from": label_from,
+        },
+    )
+
+
+def import_picture(
+    data: bytes,
+    *,
+    size: int,
+    origin: Origin,
+    source: str,
+    source_id: str = "",
+    licence: str,
+    author: str = "",
+    now: datetime,
+    label_from: datetime | None,
+) -> tuple[Image, bool, tuple[str, ...]]:
+    """Take one photograph in; returns its row, whether it is new, and warnings about the file.
+
+    A file that was imported before is known by its bytes and is not decoded again. Raises InvalidInput
+    (PictureRefused for the picture itself).
+    """
+    known = known_original(hashlib.sha256(data).hexdigest(), size=size)
+    if known is not None:
+        return known, False, ()
+    provenance = _checked_provenance(source=source, source_id=source_id, licence=licence, author=author)
+    picture = read_dataset(data, size=size)
+    image, new = image_add(picture, origin=origin, **provenance, now=now, label_from=label_from)
+    return image, new, picture.warnings
+
+
+def known_original(original_sha256: str, *, size: int) -> Image | None:
+    """Return the image that was made from these bytes at this size, if there is one."""
+    return Image.objects.filter(original_sha256=original_sha256, width=size, height=size).first()
+
+
+def _checked_provenance(**provenance: str) -> dict[str, str]:
+    """Return the values trimmed; every picture says where it came from and under which licence (R3)."""
+    trimmed = {field: value.strip() for field, value in provenance.items()}
+    for field, value in trimmed.items():
+        if field in _REQUIRED and not value:
+            raise InvalidInput(f"Give the {field} of the picture.", "no_provenance", field=field)
+        if len(value) > _LONGEST or not value.isprintable():
+            raise InvalidInput(
+                f"The {field} must be one line of at most {_LONGEST} characters.", "bad_provenance", field=field
+            )
+    return trimmed

@@ -1,0 +1,205 @@
+"""From what came over the wire to the outline that counts (R11)."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import shapely
+
+from common.errors import InvalidInput
+from labeling.geometry import (
+    HUNDREDTHS_PER_PIXEL,
+    Box,
+    Corner,
+    Ring,
+    Rings,
+    canonical_json,
+    doubled_area,
+    on_one_line,
+    quantise,
+    without_repeats,
+)
+
+MAX_RINGS = 20
+MAX_CORNERS = 1_000
+# A corner further away than this is no drawing. The bound keeps every product below 2**53, so that the
+# browser's numbers and shapely's doubles are exact on all that is left.
+FARTHEST_PX = 100_000
+
+_SHAPE = "Send the outline as a list of rings, each a list of [x, y] pairs of numbers in image pixels."
+
+
+class OutlineError(InvalidInput):
+    """An outline that cannot count, with what to change; `ring` counts from 1, None for the whole outline."""
+
+    def __init__(self, message: str, code: str, ring: int | None = None) -> None:
+        super().__init__(message, code, field="outline")
+        self.ring = ring
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A checked outline inside its image, in hundredths of a pixel, with its box and canonical JSON."""
+
+    rings: Rings
+    box: Box
+    json: str
+
+
+def read_outline(raw: object, *, width: int, height: int) -> Outline:
+    """Check, quantise to 0.01 px and clip an outline to a `width` x `height` pixel image (R11).
+
+    Raises OutlineError with a stable code; rings that lie outside are dropped while another is inside.
+    """
+    numbered = list(enumerate(_quantised(raw), start=1))
+    drawn = [(number, _checked(ring, number)) for number, ring in numbered]
+    frame = Box(0, 0, width * HUNDREDTHS_PER_PIXEL, height * HUNDREDTHS_PER_PIXEL)
+    rings = tuple(part for number, ring in drawn for part in _clipped(ring, frame, number))
+    if not rings:
+        raise OutlineError(
+            "The outline lies outside the image. Draw it around the object in the image.", "outline_outside"
+        )
+    return Outline(rings, Box.from_rings(rings), canonical_json(rings))
+
+
+def _quantised(raw: object) -> list[Ring]:
+    numbered = enumerate(_counted(raw), start=1)
+    return [without_repeats([_corner(pair, number) for pair in ring]) for number, ring in numbered]
+
+
+def _counted(raw: object) -> Sequence[Sequence[Any]]:
+    """The rings, their number and length known to be small, before anything in them is looked at."""
+    if not isinstance(raw, (list, tuple)):
+        raise OutlineError(_SHAPE, "outline_shape")
+    if not raw:
+        raise OutlineError("The outline is empty. Draw at least three corners.", "outline_too_few_corners")
+    if len(raw) > MAX_RINGS:
+        raise OutlineError(
+            f"The outline has {len(raw):,} rings; {MAX_RINGS} are the most. Remove the smallest ones.",
+            "outline_too_many_corners",
+        )
+    for number, ring in enumerate(raw, start=1):
+        if not isinstance(ring, (list, tuple)):
+            raise OutlineError(f"Ring {number} is not a list of corners. {_SHAPE}", "outline_shape", number)
+    _refuse_too_many([len(ring) for ring in raw])
+    return raw
+
+
+def _refuse_too_many(lengths: list[int]) -> None:
+    if sum(lengths) > MAX_CORNERS:
+        longest = lengths.index(max(lengths)) + 1
+        raise OutlineError(
+            f"The outline has {sum(lengths):,} corners; {MAX_CORNERS:,} are the most. "
+            f"Remove corners, first from ring {longest}.",
+            "outline_too_many_corners",
+            longest,
+        )
+
+
+def _corner(pair: object, number: int) -> Corner:
+    if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not all(map(_is_number, pair)):
+        message = f"Ring {number} has a corner that is not [x, y]. {_SHAPE}"
+        raise OutlineError(message, "outline_shape", number)
+    x, y = pair
+    if not (math.isfinite(_bounded(x)) and math.isfinite(_bounded(y))):
+        raise OutlineError(
+            f"Ring {number} has a corner without a finite position. Remove that corner and place it again.",
+            "outline_non_finite",
+            number,
+        )
+    if max(abs(_bounded(x)), abs(_bounded(y))) > FARTHEST_PX:
+        raise OutlineError(
+            f"Ring {number} has a corner more than {FARTHEST_PX:,} pixels away. Move it into the image.",
+            "outline_outside",
+            number,
+        )
+    return quantise(x), quantise(y)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _bounded(value: int | float) -> int | float:
+    """The value, or just too far: an integer of any length must not reach a float."""
+    return max(-FARTHEST_PX - 1, min(FARTHEST_PX + 1, value)) if isinstance(value, int) else value
+
+
+def _checked(ring: Ring, number: int) -> Ring:
+    if len(set(ring)) < 3:
+        raise OutlineError(
+            f"Ring {number} has fewer than three different corners. Add corners or remove the ring.",
+            "outline_too_few_corners",
+            number,
+        )
+    if on_one_line(ring):
+        raise OutlineError(
+            f"Ring {number} encloses nothing: its corners lie on one line. Move a corner off that line.",
+            "outline_zero_area",
+            number,
+        )
+    if not _is_simple(ring):
+        raise _crossing(number)
+    return ring
+
+
+def _is_simple(ring: Ring) -> bool:
+    return bool(shapely.LinearRing(ring).is_simple)
+
+
+def _crossing(number: int) -> OutlineError:
+    return OutlineError(
+        f"Ring {number} crosses or touches itself. Move its corners until no two edges meet.",
+        "outline_self_crossing",
+        number,
+    )
+
+
+def _clipped(ring: Ring, frame: Box, number: int) -> list[Ring]:
+    """The parts of the ring inside the frame; a ring that needs no clipping stays as it was drawn."""
+    if Box.from_rings([ring]).union(frame) == frame:
+        return [ring]
+    inside = shapely.Polygon(ring).intersection(shapely.box(frame.xmin, frame.ymin, frame.xmax, frame.ymax))
+    parts = [part for polygon in _polygons(inside) for part in _on_grid(polygon, number)]
+    return sorted((_as_drawn(part, ring) for part in parts), key=lambda part: _start(part, ring))
+
+
+def _polygons(geometry: shapely.Geometry) -> Iterator[shapely.Polygon]:
+    """The parts of a geometry that have an area; touching lines and points fall away."""
+    for part in shapely.get_parts(geometry):
+        if isinstance(part, shapely.Polygon) and not part.is_empty:
+            yield part
+        elif isinstance(part, (shapely.MultiPolygon, shapely.GeometryCollection)):
+            yield from _polygons(part)
+
+
+def _on_grid(polygon: shapely.Polygon, number: int) -> list[Ring]:
+    """The polygon with corners in whole hundredths. Rounding can make edges meet that only came close."""
+    ring = _rounded(polygon)
+    if len(ring) < 3 or on_one_line(ring):
+        return []
+    if _is_simple(ring):
+        return [ring]
+    repaired = list(_polygons(shapely.set_precision(polygon, 1.0)))
+    if any(part.interiors for part in repaired):
+        raise _crossing(number)
+    return [_rounded(part) for part in repaired]
+
+
+def _rounded(polygon: shapely.Polygon) -> Ring:
+    return without_repeats([(math.floor(x + 0.5), math.floor(y + 0.5)) for x, y in polygon.exterior.coords])
+
+
+def _as_drawn(part: Ring, ring: Ring) -> Ring:
+    """The part turned the way the ring was drawn, from the first drawn corner that is left."""
+    turned = part if (doubled_area(part) > 0) == (doubled_area(ring) > 0) else part[::-1]
+    first = turned.index(_start(part, ring)[1])
+    return turned[first:] + turned[:first]
+
+
+def _start(part: Ring, ring: Ring) -> tuple[int, Corner]:
+    """Where a part begins, and its rank among the parts: by the corners as drawn, then by position."""
+    left = set(part)
+    drawn = next(((index, corner) for index, corner in enumerate(ring) if corner in left), None)
+    return drawn or (len(ring), min(part))

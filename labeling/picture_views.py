@@ -1,0 +1,40 @@
+"""Serving the canonical pictures, fenced in as if each were hostile."""
+
+import structlog
+from django.http import HttpRequest, HttpResponse, HttpResponseNotFound
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from labeling.pictures import LIFETIME, pixels_of
+from labeling.store import PictureMissing, picture_key, picture_store
+
+logger = structlog.get_logger(__name__)
+_SANDBOX = "default-src 'none'; sandbox"
+
+
+@require_safe
+def picture(request: HttpRequest, token: str) -> HttpResponse:
+    """Answer GET and HEAD with the PNG behind an address of `picture_url`; 404 when forged, expired or missing.
+
+    No session, cookie or query: the address is the permission, and it ends by itself.
+    """
+    pixels_sha256 = pixels_of(token, now=timezone.now())
+    if pixels_sha256 is None:
+        return _fenced(HttpResponseNotFound(content_type="text/plain"), cache="no-store")
+    try:
+        data = picture_store().get(picture_key(pixels_sha256))
+    except PictureMissing as error:
+        logger.error("picture_missing", detail=error.message)
+        return _fenced(HttpResponseNotFound(content_type="text/plain"), cache="no-store")
+    response = HttpResponse(data, content_type="image/png")
+    response["Content-Disposition"] = 'inline; filename="picture.png"'
+    return _fenced(response, cache=f"private, max-age={int(LIFETIME.total_seconds())}, immutable")
+
+
+def _fenced(response: HttpResponse, *, cache: str) -> HttpResponse:
+    """Forbid everything a browser could do with the bytes but show them; the site-wide policy yields to this one."""
+    response["Content-Security-Policy"] = _SANDBOX
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cross-Origin-Resource-Policy"] = "same-origin"
+    response["Cache-Control"] = cache
+    return response

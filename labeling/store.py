@@ -1,0 +1,182 @@
+"""Where the files of pictures lie: a folder, or a bucket that speaks S3.
+
+Keys are `pictures/<pixels_sha256>.png` and `originals/<original_sha256>`: a key names its content, so a file is
+written once and never changed, and two writers of one key cannot disagree.
+"""
+
+import os
+import re
+import tempfile
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import unquote, urlparse
+
+from django.conf import settings
+
+from common.errors import NotFound
+
+# One folder and one plain file name: nothing that could climb out of the store.
+_KEY = re.compile(r"[a-z]+/[0-9a-z][0-9a-z._-]*")
+_PNG, _BYTES = "image/png", "application/octet-stream"
+_MISSING_CODES = frozenset({"NoSuchKey", "404", "NotFound"})
+
+
+class PictureMissing(NotFound):
+    """The store has no file under this key."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"The store has no {key}. Restore it from a backup of the store.", "picture_missing")
+
+
+class PictureStore(Protocol):
+    """What a store does. Every method raises ValueError for a key that is not of the known form."""
+
+    def put(self, key: str, data: bytes) -> None:
+        """Keep `data` under `key`, whole or not at all; a key that is there already stays as it is."""
+
+    def get(self, key: str) -> bytes:
+        """Return what was put; raises PictureMissing."""
+
+    def exists(self, key: str) -> bool:
+        """Say whether `key` was put."""
+
+
+def picture_key(pixels_sha256: str) -> str:
+    """Return the key of a canonical picture."""
+    return f"pictures/{pixels_sha256}.png"
+
+
+def original_key(original_sha256: str) -> str:
+    """Return the key of an uploaded file as it came."""
+    return f"originals/{original_sha256}"
+
+
+def picture_store() -> PictureStore:
+    """Return the store that IMAGE_STORE_URL names; one object per address."""
+    return _store_at(settings.IMAGE_STORE_URL, settings.S3_ENDPOINT_URL)
+
+
+@lru_cache(maxsize=8)
+def _store_at(url: str, endpoint: str) -> PictureStore:
+    parts = urlparse(url)
+    if parts.scheme == "s3":
+        return S3Store(parts.netloc, parts.path.strip("/"), endpoint=endpoint or None)
+    return FolderStore(Path(unquote(parts.path)))
+
+
+class FolderStore:
+    """Files in `folder`, spread over sub-folders by the first two characters of their names."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def put(self, key: str, data: bytes) -> None:
+        """Write beside the place and rename, so that a killed process leaves no half picture."""
+        path = self._path(key)
+        if path.exists():
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                # The row that names this file is committed next; the bytes must outlive a power cut too.
+                os.fsync(file.fileno())
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
+
+    def get(self, key: str) -> bytes:
+        """Return the file; raises PictureMissing."""
+        try:
+            return self._path(key).read_bytes()
+        except FileNotFoundError as error:
+            raise PictureMissing(key) from error
+
+    def exists(self, key: str) -> bool:
+        """Say whether the file is there."""
+        return self._path(key).exists()
+
+    def _path(self, key: str) -> Path:
+        kind, name = _checked(key).split("/")
+        return self.folder / kind / name[:2] / name
+
+
+class S3Store:
+    """Objects in `bucket` under `prefix`. Credentials come from where boto3 looks for them."""
+
+    def __init__(self, bucket: str, prefix: str, *, endpoint: str | None) -> None:
+        self.bucket = bucket
+        self.prefix = f"{prefix}/" if prefix else ""
+        self._client = _s3_client(endpoint)
+
+    def put(self, key: str, data: bytes) -> None:
+        """Upload unless it is there; S3 shows an object only when it is whole."""
+        if self.exists(key):
+            return
+        self._client.put_object(
+            Bucket=self.bucket,
+            Key=self._name(key),
+            Body=data,
+            ContentType=_PNG if key.endswith(".png") else _BYTES,
+        )
+
+    def get(self, key: str) -> bytes:
+        """Return the object; raises PictureMissing."""
+        from botocore.exceptions import ClientError
+
+        try:
+            answer = self._client.get_object(Bucket=self.bucket, Key=self._name(key))
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _MISSING_CODES:
+                raise PictureMissing(key) from error
+            raise
+        data: bytes = answer["Body"].read()
+        return data
+
+    def exists(self, key: str) -> bool:
+        """Say whether the object is there."""
+        from botocore.exceptions import ClientError
+
+        try:
+            self._client.head_object(Bucket=self.bucket, Key=self._name(key))
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _MISSING_CODES:
+                return False
+            raise
+        return True
+
+    def _name(self, key: str) -> str:
+        return self.prefix + _checked(key)
+
+
+def _s3_client(endpoint: str | None) -> Any:
+    """Return a client (safe to share between threads); boto3 is loaded only where a bucket is used."""
+    import boto3
+    from botocore.config import Config
+
+    return boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        config=Config(
+            connect_timeout=5,
+            read_timeout=20,
+            retries={"mode": "standard", "max_attempts": 3},
+            # Stores other than Amazon's answer by path, and not all know the newer checksum headers.
+            s3={"addressing_style": "path" if endpoint else "auto"},
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+        ),
+    )
+
+
+def _checked(key: str) -> str:
+    if not _KEY.fullmatch(key):
+        raise ValueError(f"{key!r} is not a key of the picture store")
+    return key

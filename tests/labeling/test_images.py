@@ -1,0 +1,415 @@
+"""What becomes of uploaded bytes (R2): the strict door for attacks, the converting one for photographs."""
+
+import io
+import random
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image as Pillow
+from PIL import ImageCms, ImageDraw
+
+from labeling.images import MAX_BYTES, Picture, PictureRefused, read_attack, read_dataset
+from labeling.png import encode_png, pixels_sha256
+
+SIZE = 299
+PHOTOS = Path(__file__).parents[2] / "contest/demo/photos"
+ORIENTATION = 0x0112
+
+
+def _noise(width: int = SIZE, height: int = SIZE, channels: int = 3, seed: int = 1) -> np.ndarray:
+    pixels = np.random.default_rng(seed).integers(0, 256, (height, width, channels), dtype=np.uint8)
+    return pixels[:, :, 0] if channels == 1 else pixels
+
+
+def _image(width: int = SIZE, height: int = SIZE) -> Pillow.Image:
+    return Pillow.fromarray(_noise(width, height))
+
+
+def _file(image: Pillow.Image | None = None, form: str = "PNG", **options: Any) -> bytes:
+    buffer = io.BytesIO()
+    (image or _image()).save(buffer, form, **options)
+    return buffer.getvalue()
+
+
+def _chunk(kind: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+
+def _with_chunk(kind: bytes, body: bytes, png: bytes | None = None) -> bytes:
+    """Put a chunk right behind IHDR."""
+    png = png or _file()
+    return png[:33] + _chunk(kind, body) + png[33:]
+
+
+def _bare_png(width: int, height: int, *, bits: int = 8, colour: int = 2, packed: bytes = b"") -> bytes:
+    header = struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, 0)
+    body = _chunk(b"IDAT", packed or zlib.compress(bytes(100)))
+    return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header) + body + _chunk(b"IEND", b"")
+
+
+def _sixteen_bits() -> bytes:
+    rows = b"".join(b"\x00" + bytes(SIZE * 6) for _ in range(SIZE))
+    return _bare_png(SIZE, SIZE, bits=16, packed=zlib.compress(rows))
+
+
+def _rgba(alpha: int) -> Pillow.Image:
+    image = _image().convert("RGBA")
+    image.putalpha(255)
+    image.putpixel((150, 150), (1, 2, 3, alpha))
+    return image
+
+
+def _turned(orientation: int, form: str = "PNG") -> bytes:
+    exif = Pillow.Exif()
+    exif[ORIENTATION] = orientation
+    return _file(form=form, exif=exif)
+
+
+def _profile_of(photo: str) -> bytes:
+    with Pillow.open(PHOTOS / photo) as image:
+        profile: bytes = image.info["icc_profile"]
+    return profile
+
+
+def _lying_jpeg_size() -> bytes:
+    """State 20,000 x 20,000 in the frame header of an ordinary JPEG."""
+    data = bytearray(_file(form="JPEG"))
+    at = data.index(b"\xff\xc0") + 5
+    data[at : at + 4] = struct.pack(">HH", 20_000, 20_000)
+    return bytes(data)
+
+
+PNG, JPEG, WEBP = _file(), _file(form="JPEG"), _file(form="WEBP")
+TWO_FRAMES = {"save_all": True, "append_images": [Pillow.fromarray(_noise(seed=2))]}
+TRANSPARENT_COLOUR = _with_chunk(b"tRNS", struct.pack(">HHH", *(int(value) for value in _noise()[0, 0])))
+
+# Refused by both doors: (bytes, code, reason).
+NOT_A_PICTURE = [
+    (b"", "empty", "an empty file"),
+    (b"GIF89a" + bytes(100), "not_a_picture", "a GIF"),
+    (_file(form="GIF"), "not_a_picture", "a real GIF"),
+    (_file(form="BMP"), "not_a_picture", "a BMP"),
+    (_file(form="TIFF"), "not_a_picture", "a TIFF"),
+    (b"Dear organizers,\nhere is my picture.\n", "not_a_picture", "text with an image name"),
+    (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not_a_picture", "an SVG"),
+    (b"%PDF-1.7\n" + PNG, "not_a_picture", "a PDF with a picture in it"),
+    (b"PK\x03\x04" + PNG, "not_a_picture", "a ZIP with a picture in it"),
+    (b" " + PNG, "not_a_picture", "something before the picture"),
+    (b"RIFF\x24\x00\x00\x00WAVEfmt " + bytes(32), "not_a_picture", "a sound"),
+    (bytes(MAX_BYTES + 1), "too_many_bytes", "more than 20 MiB"),
+    (_bare_png(100_000, 100_000), "too_many_pixels", "a decompression bomb: 10 gigapixels in a tiny file"),
+    (_bare_png(2**31 - 1, 2**31 - 1), "too_many_pixels", "the largest size a PNG can state"),
+    (_bare_png(5000, 4001), "too_many_pixels", "a little more than 20 megapixels"),
+    (_lying_jpeg_size(), "too_many_pixels", "a JPEG whose header states 400 megapixels"),
+    (b"RIFF\x16\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff", "too_many_pixels",
+     "a WebP canvas of 16 million squared"),
+    (_bare_png(0, 299), "damaged", "a picture without pixels"),
+    (_bare_png(SIZE, SIZE), "damaged", "packed pixels for a fraction of the stated size"),
+    (_bare_png(SIZE, SIZE, packed=b"not deflate"), "damaged", "pixels that are not packed"),
+    (PNG[:8] + _chunk(b"tEXt", b"a\x00b") + PNG[8:], "damaged", "a PNG without its header in front"),
+    (PNG[:60] + bytes(40) + PNG[100:], "damaged", "a PNG with bytes changed in the middle"),
+    (JPEG[:4] + b"\x00\x00" + JPEG[6:], "damaged", "a JPEG segment without a length"),
+    (b"\xff\xd8\xff\xd9", "damaged", "a JPEG that starts and ends"),
+    (b"RIFF\x20\x00\x00\x00WEBPNOPE" + bytes(40), "damaged", "a WebP of no known kind"),
+    (PNG[:-1], "truncated", "a PNG short of one byte"),
+    (PNG[: len(PNG) // 2], "truncated", "half a PNG"),
+    (PNG[:20], "truncated", "a PNG header cut short"),
+    (JPEG[:-1], "truncated", "a JPEG short of one byte"),
+    (JPEG[: len(JPEG) // 2], "truncated", "half a JPEG"),
+    (JPEG[:30], "truncated", "a JPEG header cut short"),
+    (WEBP[:-1], "truncated", "a WebP short of one byte"),
+    (WEBP[:16], "truncated", "a WebP header cut short"),
+    (_file(form="PNG", **TWO_FRAMES), "animated", "an animated PNG"),
+    (_file(form="WEBP", lossless=True, **TWO_FRAMES), "animated", "an animated WebP"),
+]
+
+# Refused as an attack only; an organizer's photograph like this is converted.
+NOT_EXACT = [
+    (_file(_image(300, 299)), "wrong_size", "one pixel too wide"),
+    (_file(_image(598, 598)), "wrong_size", "twice the size"),
+    (_rgba(254), "transparent", "one pixel that is not fully opaque"),
+    (_rgba(0), "transparent", "one pixel that is clear"),
+    (TRANSPARENT_COLOUR, "transparent", "one colour declared transparent"),
+    (_file(_rgba(254), "WEBP", lossless=True), "transparent", "a WebP with alpha"),
+    (_image().convert("P"), "not_rgb", "a palette"),
+    (_image().convert("L"), "not_rgb", "greyscale"),
+    (_image().convert("LA"), "not_rgb", "greyscale with alpha"),
+    (_image().convert("1"), "not_rgb", "black and white"),
+    (_file(_image().convert("L"), "JPEG"), "not_rgb", "a greyscale JPEG"),
+    (_file(_image().convert("CMYK"), "JPEG"), "not_rgb", "a CMYK JPEG"),
+    (_sixteen_bits(), "wrong_depth", "16 bits per channel"),
+    (Pillow.fromarray(np.zeros((SIZE, SIZE), np.uint16)), "wrong_depth", "16-bit greyscale"),
+    *[(_turned(number), "exif_rotation", f"EXIF orientation {number}") for number in range(2, 9)],
+    (_turned(6, "JPEG"), "exif_rotation", "a JPEG with an EXIF orientation"),
+    (_turned(6, "WEBP"), "exif_rotation", "a WebP with an EXIF orientation"),
+    (_file(icc_profile=_profile_of("bird-029.jpg")), "colour_profile", "Adobe RGB"),
+    (_file(icc_profile=_profile_of("bird-002.jpg")), "colour_profile", "a camera's own profile"),
+    (_file(icc_profile=_profile_of("bird-029.jpg"), form="JPEG"), "colour_profile", "a JPEG in Adobe RGB"),
+    (_file(icc_profile=b"no profile at all"), "colour_profile", "a profile that cannot be read"),
+    (_with_chunk(b"gAMA", struct.pack(">I", 100_000)), "colour_profile", "a linear gamma"),
+    (_with_chunk(b"cICP", bytes((12, 16, 0, 1))), "colour_profile", "Display P3 by code points"),
+    (_with_chunk(b"cHRM", struct.pack(">8I", *[31270, 32900, 68000, 32000, 26500, 69000, 15000, 6000])),
+     "colour_profile", "the primaries of Display P3"),
+    (PNG + b"PK\x03\x04 a whole archive", "trailing_bytes", "a PNG that is a ZIP too"),
+    (JPEG + b"<script>alert(1)</script>", "trailing_bytes", "a JPEG that is a page too"),
+    (WEBP + bytes(2), "trailing_bytes", "a WebP with bytes behind it"),
+    (_file(form="MPO", **TWO_FRAMES), "trailing_bytes", "a second JPEG behind the first"),
+]
+
+TAKEN = [
+    (PNG, 0, "an RGB PNG"),
+    (_rgba(255), 0, "a PNG with a fully opaque alpha channel"),
+    (_with_chunk(b"tRNS", struct.pack(">HHH", 256, 256, 256)), 0, "a transparent colour that no pixel has"),
+    (_turned(1), 0, "an EXIF entry that says upright"),
+    (_file(icc_profile=_profile_of("bird-004.jpg")), 0, "the common sRGB profile"),
+    (_file(icc_profile=ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()), 0, "another sRGB"),
+    (_with_chunk(b"gAMA", struct.pack(">I", 45455)), 0, "the gamma of sRGB"),
+    (_with_chunk(b"sRGB", b"\x00", _with_chunk(b"gAMA", struct.pack(">I", 100_000))), 0, "sRGB overrules gamma"),
+    (_with_chunk(b"cICP", bytes((1, 13, 0, 1))), 0, "sRGB by code points"),
+    (_with_chunk(b"tEXt", b"Comment\x00<script>"), 0, "a comment, which is not kept"),
+    (_file(form="WEBP", lossless=True), 0, "a lossless WebP"),
+    (JPEG, 1, "a JPEG, with a warning"),
+    (_file(form="JPEG", progressive=True), 1, "a progressive JPEG, with a warning"),
+    (WEBP, 1, "a lossy WebP, with a warning"),
+]
+
+
+def _ids(table: list[Any]) -> list[str]:
+    return [str(row[-1]) for row in table]
+
+
+def _bytes(made: bytes | Pillow.Image) -> bytes:
+    return made if isinstance(made, bytes) else _file(made)
+
+
+def _pixels(data: bytes) -> bytes:
+    with Pillow.open(io.BytesIO(data)) as image:
+        return image.convert("RGB").tobytes()
+
+
+@pytest.mark.parametrize("door", [read_attack, read_dataset])
+@pytest.mark.parametrize(("data", "code", "reason"), NOT_A_PICTURE, ids=_ids(NOT_A_PICTURE))
+def test_refused_by_both_doors(door: Any, data: bytes, code: str, reason: str) -> None:
+    with pytest.raises(PictureRefused) as refusal:
+        door(data, size=SIZE)
+    assert refusal.value.code == code
+    assert refusal.value.field == "image"
+
+
+@pytest.mark.parametrize(("made", "code", "reason"), NOT_EXACT, ids=_ids(NOT_EXACT))
+def test_refused_as_an_attack(made: bytes | Pillow.Image, code: str, reason: str) -> None:
+    with pytest.raises(PictureRefused) as refusal:
+        read_attack(_bytes(made), size=SIZE)
+    assert refusal.value.code == code
+
+
+@pytest.mark.parametrize(("made", "code", "reason"), NOT_EXACT, ids=_ids(NOT_EXACT))
+def test_converted_as_a_photograph(made: bytes | Pillow.Image, code: str, reason: str) -> None:
+    picture = read_dataset(_bytes(made), size=SIZE)
+    assert (picture.width, picture.height, len(picture.pixels)) == (SIZE, SIZE, SIZE * SIZE * 3)
+
+
+@pytest.mark.parametrize(("made", "warnings", "reason"), TAKEN, ids=_ids(TAKEN))
+def test_taken_bit_by_bit(made: bytes | Pillow.Image, warnings: int, reason: str) -> None:
+    data = _bytes(made)
+    picture = read_attack(data, size=SIZE)
+    assert picture.pixels == _pixels(data)
+    assert picture.pixels_sha256 == pixels_sha256(SIZE, SIZE, picture.pixels)
+    assert picture.original == data
+    assert len(picture.warnings) == warnings
+
+
+def test_refusals_say_what_to_change() -> None:
+    with pytest.raises(PictureRefused, match="is 640 x 480. Make it exactly 299 x 299") as refusal:
+        read_attack(_file(_image(640, 480)), size=SIZE)
+    assert refusal.value.message.endswith("it is not resized here.")
+
+
+def test_a_canonical_picture_stays_itself_through_both_doors() -> None:
+    canonical = encode_png(SIZE, SIZE, _noise().tobytes())
+    attack, photograph = read_attack(canonical, size=SIZE), read_dataset(canonical, size=SIZE)
+    assert attack == photograph
+    assert attack.pixels == _noise().tobytes()
+    assert attack.original_format == "PNG"
+
+
+# How a camera stores an upright picture under each EXIF orientation (rows are y, columns are x).
+STORED = {
+    1: lambda upright: upright,
+    2: np.fliplr,
+    3: lambda upright: np.rot90(upright, 2),
+    4: np.flipud,
+    5: lambda upright: upright.transpose(1, 0, 2),
+    6: lambda upright: np.rot90(upright, 1),
+    7: lambda upright: np.rot90(upright, 2).transpose(1, 0, 2),
+    8: lambda upright: np.rot90(upright, -1),
+}
+
+
+@pytest.mark.parametrize("orientation", STORED)
+@pytest.mark.parametrize("form", ["PNG", "WEBP"])
+def test_each_exif_orientation_is_turned_upright(orientation: int, form: str) -> None:
+    upright = _noise()
+    exif = Pillow.Exif()
+    exif[ORIENTATION] = orientation
+    stored = Pillow.fromarray(np.ascontiguousarray(STORED[orientation](upright)))
+    data = _file(stored, form, exif=exif, **({"lossless": True} if form == "WEBP" else {}))
+    assert read_dataset(data, size=SIZE).pixels == upright.tobytes()
+
+
+def test_the_orientation_of_a_large_jpeg_is_followed_too() -> None:
+    """Large JPEGs are decoded smaller; the top of this one is red once it is turned."""
+    stored = Pillow.new("RGB", (4000, 3000), "white")
+    ImageDraw.Draw(stored).rectangle((0, 0, 1000, 3000), fill="red")
+    exif = Pillow.Exif()
+    exif[ORIENTATION] = 6  # stored left is upright top
+    picture = _shown(read_dataset(_file(stored, "JPEG", exif=exif), size=SIZE))
+    assert picture[10, 150, 1] < 40 < picture[140, 150, 1]
+    assert (picture[295, :] > 250).all()
+
+
+def _shown(picture: Picture) -> np.ndarray:
+    return np.frombuffer(picture.pixels, np.uint8).reshape(picture.height, picture.width, 3)
+
+
+@pytest.mark.parametrize(("width", "height"), [(900, 300), (300, 900)])
+def test_the_middle_of_the_longer_side_is_kept(width: int, height: int) -> None:
+    thirds = Pillow.new("RGB", (width, height), "red")
+    box = (300, 0, 599, 299) if width > height else (0, 300, 299, 599)
+    ImageDraw.Draw(thirds).rectangle(box, fill="lime")
+    shown = _shown(read_dataset(_file(thirds), size=SIZE))
+    assert (shown[5:-5, 5:-5] == (0, 255, 0)).all()
+
+
+def test_a_picture_too_small_is_refused_because_enlarging_invents() -> None:
+    with pytest.raises(PictureRefused) as refusal:
+        read_dataset(_file(_image(800, 298)), size=SIZE)
+    assert refusal.value.code == "too_small"
+    assert "800 x 298" in refusal.value.message
+
+
+def test_transparent_parts_lie_on_white() -> None:
+    half = Pillow.new("RGBA", (SIZE, SIZE), (0, 0, 0, 255))
+    half.paste((255, 0, 0, 0), (0, 0, 150, SIZE))
+    half.paste((0, 0, 0, 128), (200, 0, SIZE, SIZE))
+    shown = _shown(read_dataset(_file(half), size=SIZE))
+    assert tuple(shown[10, 10]) == (255, 255, 255)
+    assert tuple(shown[10, 160]) == (0, 0, 0)
+    assert tuple(shown[10, 250]) == (127, 127, 127)
+
+
+PLAIN = [
+    (Pillow.new("L", (SIZE, SIZE), 90), (90, 90, 90), "greyscale"),
+    (Pillow.new("LA", (SIZE, SIZE), (90, 255)), (90, 90, 90), "greyscale with alpha"),
+    (Pillow.new("1", (SIZE, SIZE), 1), (255, 255, 255), "black and white"),
+    (Pillow.new("RGB", (SIZE, SIZE), (10, 200, 30)).convert("P", palette=Pillow.Palette.ADAPTIVE), (10, 200, 30),
+     "a palette"),
+    (Pillow.fromarray(np.full((SIZE, SIZE), 0x5A80, np.uint16)), (0x5A, 0x5A, 0x5A), "16-bit greyscale, scaled"),
+]
+
+
+@pytest.mark.parametrize(("image", "colour", "reason"), PLAIN, ids=_ids(PLAIN))
+def test_other_kinds_become_rgb(image: Pillow.Image, colour: tuple[int, int, int], reason: str) -> None:
+    assert (_shown(read_dataset(_file(image), size=SIZE)) == colour).all()
+
+
+@pytest.mark.parametrize(
+    ("ink", "colour", "reason"),
+    [((0, 0, 0, 0), (255, 255, 255), "no ink is white"), ((0, 255, 255, 0), (255, 0, 0), "magenta and yellow are red")],
+)
+def test_cmyk_becomes_rgb(ink: tuple[int, ...], colour: tuple[int, ...], reason: str) -> None:
+    data = _file(Pillow.new("CMYK", (SIZE, SIZE), ink), "JPEG", quality=95)
+    assert np.abs(_shown(read_dataset(data, size=SIZE)).astype(int) - colour).max() <= 3
+
+
+ADOBE_TO_XYZ = np.array(
+    [[0.57667, 0.18556, 0.18823], [0.29734, 0.62736, 0.07529], [0.02703, 0.07069, 0.99134]]
+)
+XYZ_TO_SRGB = np.array([[3.24045, -1.53714, -0.49853], [-0.96927, 1.87601, 0.04156], [0.05564, -0.20403, 1.05723]])
+
+
+def _adobe_to_srgb(colour: tuple[int, int, int]) -> np.ndarray:
+    """The textbook conversion, worked out here from the primaries of both spaces."""
+    linear = np.clip(XYZ_TO_SRGB @ ADOBE_TO_XYZ @ (np.array(colour) / 255) ** 2.19921875, 0, 1)
+    curved = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    return curved * 255
+
+
+@pytest.mark.parametrize("colour", [(100, 150, 100), (128, 128, 128), (200, 90, 60), (60, 90, 160)])
+@pytest.mark.parametrize("mode", ["RGB", "RGBA"])
+def test_an_embedded_profile_is_converted_to_srgb(colour: tuple[int, int, int], mode: str) -> None:
+    image = Pillow.new("RGB", (SIZE, SIZE), colour).convert(mode)
+    picture = read_dataset(_file(image, icc_profile=_profile_of("bird-029.jpg")), size=SIZE)
+    assert np.abs(_shown(picture) - _adobe_to_srgb(colour)).max() <= 2
+    assert picture.warnings == ()
+
+
+def test_an_srgb_profile_changes_no_pixel() -> None:
+    data = _file(icc_profile=_profile_of("bird-004.jpg"))
+    assert read_dataset(data, size=SIZE).pixels == _noise().tobytes()
+
+
+NOTED = [
+    (_file(icc_profile=b"no profile at all"), "colour profile", "a profile that cannot be read"),
+    (_file(_image().convert("L"), icc_profile=_profile_of("bird-029.jpg")), "colour profile", "RGB profile on grey"),
+    (PNG + b"PK\x03\x04", "4 bytes behind the picture", "bytes behind the picture"),
+    (_with_chunk(b"gAMA", struct.pack(">I", 100_000)), "other than sRGB", "a gamma without a profile"),
+]
+
+
+@pytest.mark.parametrize(("data", "note", "reason"), NOTED, ids=_ids(NOTED))
+def test_what_cannot_be_honoured_is_noted(data: bytes, note: str, reason: str) -> None:
+    picture = read_dataset(data, size=SIZE)
+    assert len(picture.warnings) == 1
+    assert note in picture.warnings[0]
+
+
+def test_only_the_first_picture_of_a_camera_file_is_taken() -> None:
+    picture = read_dataset(_file(form="MPO", quality=95, **TWO_FRAMES), size=SIZE)
+    assert picture.pixels == _pixels(_file(form="JPEG", quality=95))
+
+
+def test_every_photograph_of_the_demo_is_taken() -> None:
+    names = sorted(path.name for path in PHOTOS.glob("*.jpg"))
+    taken = {name: read_dataset((PHOTOS / name).read_bytes(), size=SIZE) for name in names}
+    assert len({picture.pixels_sha256 for picture in taken.values()}) == len(names) == 27
+    assert all(picture.warnings == () for picture in taken.values())
+
+
+SMALL = 16
+_small = Pillow.fromarray(_noise(SMALL, SMALL))
+SEEDS = [
+    _file(_small),
+    _file(_small, icc_profile=_profile_of("bird-029.jpg"), exif=Pillow.Exif()),
+    _file(_small.convert("P")),
+    _file(_small, "JPEG"),
+    _file(_small, "JPEG", progressive=True),
+    _file(_small.convert("CMYK"), "JPEG"),
+    _file(_small, "WEBP"),
+    _file(_small.convert("RGBA"), "WEBP", lossless=True, exif=b"Exif\x00\x00MM\x00*"),
+]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(SEEDS), st.integers(0, 2**32), st.integers(1, 8), st.booleans())
+def test_damaged_files_are_taken_or_refused_and_nothing_else(seed: bytes, number: int, edits: int, cut: bool) -> None:
+    draw = random.Random(number)
+    data = bytearray(seed)
+    for _ in range(edits):
+        at = draw.randrange(len(data))
+        data[at : at + draw.choice((0, 1, 1, 1, 4))] = draw.randbytes(draw.choice((1, 1, 1, 2, 4)))
+    if cut:
+        del data[draw.randrange(len(data)) :]
+    for door in (read_attack, read_dataset):
+        try:
+            picture = door(bytes(data), size=SMALL)
+        except PictureRefused as refusal:
+            assert refusal.code and refusal.message.endswith(".")
+        else:
+            assert len(picture.pixels) == SMALL * SMALL * 3

@@ -1,0 +1,275 @@
+"""`import_images`: folders and manifests, refused files by name, and no picture twice however often it is run."""
+
+import csv
+import io
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from PIL import Image as Pillow
+
+from labeling import intake
+from labeling.models import Image
+from labeling.png import decode_png
+from labeling.store import picture_key, picture_store
+
+ROOT = Path(__file__).parents[2]
+MANIFEST = ROOT / "contest/demo/photos/manifest.csv"
+GIVEN = ("--source", "our walks", "--licence", "CC0")
+HEADING = "file,source,source_id,licence,author\n"
+
+
+def _picture(path: Path, number: int = 0, size: tuple[int, int] = (320, 299), form: str = "PNG") -> Path:
+    """A picture of a colour of its own."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Pillow.new("RGB", size, (number % 256, number // 256, 99)).save(path, form)
+    return path
+
+
+def _run(*arguments: Any) -> tuple[int, str]:
+    """Run the command as a person would; returns the exit status and what it said."""
+    said = io.StringIO()
+    try:
+        call_command("import_images", *map(str, arguments), stdout=said)
+    except SystemExit as end:
+        return int(str(end.code)), said.getvalue()
+    except CommandError as error:
+        return error.returncode, str(error)
+    return 0, said.getvalue()
+
+
+@pytest.mark.django_db
+def test_the_photographs_of_the_demo_come_in_with_their_credit() -> None:
+    status, said = _run(MANIFEST)
+    assert (status, said) == (0, "27 of 27 files: 27 added, 0 known, 0 refused.\n")
+    parrot = Image.objects.get(source_id="0f3ebab958f44f5f")
+    assert (parrot.source, parrot.origin, parrot.width) == ("Open Images V4/V5", "dataset", 299)
+    assert parrot.licence.startswith("CC BY 2.0")
+    assert parrot.label_from == parrot.received_at
+    for image in Image.objects.all():
+        width, height, _ = decode_png(picture_store().get(picture_key(image.pixels_sha256)))
+        assert (width, height) == (299, 299)
+
+
+@pytest.mark.django_db
+def test_run_twice_it_adds_nothing() -> None:
+    _run(MANIFEST)
+    ids = set(Image.objects.values_list("pk", flat=True))
+    status, said = _run(MANIFEST)
+    assert (status, said) == (0, "27 of 27 files: 0 added, 27 known, 0 refused.\n")
+    assert set(Image.objects.values_list("pk", flat=True)) == ids
+
+
+@pytest.mark.django_db
+def test_a_folder_is_taken_with_its_sub_folders(photos: Path) -> None:
+    _picture(photos / "birds/b.png", 1)
+    _picture(photos / "birds/deep/c.jpg", 2, form="JPEG")
+    _picture(photos / "a", 3, form="WEBP")
+    _picture(photos / ".hidden/d.png", 4)
+    (photos / "README.md").write_text("what these are")
+    status, said = _run(photos, *GIVEN, "--author", "Ann", "--origin", "gold", "--no-labels")
+    assert status == 0
+    assert said == "3 of 3 files: 3 added, 0 known, 0 refused; other files passed over: 1.\n"
+    rows = Image.objects.order_by("pk").values_list("source_id", "source", "licence", "author", "origin", "label_from")
+    assert list(rows) == [
+        (name, "our walks", "CC0", "Ann", "gold", None) for name in ("a", "birds/b.png", "birds/deep/c.jpg")
+    ]
+
+
+USAGE = [
+    (lambda p: (p,), "needs --source and --licence", "a folder without provenance"),
+    (lambda p: (p, "--source", "here"), "needs --source and --licence", "a folder without a licence"),
+    (lambda p: (p, "--source", " ", "--licence", "CC0"), "needs --source and --licence", "a blank source"),
+    (lambda p: (p / "nothing", *GIVEN), "no folder or manifest", "nothing there"),
+    (lambda p: (_picture(p / "a.png"), *GIVEN), "neither a folder nor a manifest", "a picture by itself"),
+    (lambda p: (_text(p / "m.csv", "file,name\n"),), "unknown columns name. The columns are", "an unknown column"),
+    (lambda p: (_text(p / "m.csv", "source,licence\n"),), "no column named file", "no file column"),
+    (lambda p: (_text(p / "m.csv", ""),), "no column named file", "an empty manifest"),
+    (lambda p: (_text(p / "m.csv", "file\n\xe9", "latin-1"),), "not UTF-8", "a manifest in another encoding"),
+]
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """An empty folder for photographs; the store lies beside it."""
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    return folder
+
+
+def _text(path: Path, text: str, encoding: str = "utf-8") -> Path:
+    path.write_text(text, encoding=encoding)
+    return path
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("arguments", "message", "reason"), USAGE, ids=[reason for *_, reason in USAGE])
+def test_what_cannot_be_tried_is_said_at_once(photos: Path, arguments: Any, message: str, reason: str) -> None:
+    with pytest.raises(CommandError, match=message) as error:
+        call_command("import_images", *map(str, arguments(photos)))
+    assert error.value.returncode == 2
+    assert not Image.objects.exists()
+
+
+@pytest.mark.django_db
+def test_refused_files_are_listed_with_the_reason_and_the_rest_come_in(tmp_path: Path, photos: Path) -> None:
+    _picture(photos / "good.png")
+    _picture(photos / "small.png", size=(299, 200))
+    _text(photos / "letter.jpg", "Dear organizers")
+    _picture(photos / "whole.png").rename(photos / "half.png")
+    (photos / "half.png").write_bytes((photos / "half.png").read_bytes()[:-20])
+    (photos / "huge.png").touch()
+    os.truncate(photos / "huge.png", 10**10)
+    status, said = _run(photos, *GIVEN, "--refused", tmp_path / "refused.csv")
+    assert status == 1
+    assert said.endswith("5 of 5 files: 1 added, 0 known, 4 refused.\n")
+    with (tmp_path / "refused.csv").open(newline="") as file:
+        listed = {row["file"]: row["code"] for row in csv.DictReader(file)}
+    assert listed == {
+        "small.png": "too_small", "letter.jpg": "not_a_picture", "half.png": "truncated", "huge.png": "too_many_bytes",
+    }
+    for name in listed:
+        assert f"refused {name}: " in said
+    assert Image.objects.get().source_id == "good.png"
+
+
+@pytest.mark.django_db
+def test_nothing_outside_of_the_folder_is_read(tmp_path: Path, photos: Path) -> None:
+    secret = _picture(tmp_path / "secret.png", 1)
+    _picture(photos / "good.png", 2)
+    (photos / "link.png").symlink_to(secret)
+    (photos / "circle.png").symlink_to(photos / "circle.png")
+    files = ("good.png", "../secret.png", secret, "link.png", "gone.png")
+    manifest = _text(
+        photos / "manifest.csv",
+        HEADING + "".join(f"{file},s,,CC0,\n" for file in files),
+    )
+    status, said = _run(manifest)
+    assert status == 1
+    assert "5 of 5 files: 1 added, 0 known, 4 refused." in said
+    assert said.count("outside of the folder") == 3
+    assert "refused gone.png: There is no such file." in said
+    status, said = _run(photos, *GIVEN)
+    assert "refused link.png: The file lies outside" in said
+    assert "refused circle.png: " in said
+    assert Image.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_rows_of_a_manifest_need_a_licence_or_take_it_from_the_options(photos: Path) -> None:
+    _picture(photos / "a.png", 1)
+    _picture(photos / "b.png", 2)
+    manifest = _text(photos / "m.csv", "\ufeffauthor,file,licence,source\nAnn,a.png,CC0,walks\n,b.png,,walks\n")
+    status, said = _run(manifest)
+    assert status == 1
+    assert "refused b.png: Give the licence of the picture." in said
+    assert _run(manifest, "--licence", "CC BY 4.0", "--author", "Bea")[0] == 0
+    rows = Image.objects.order_by("pk").values_list("author", "licence", "source")
+    assert list(rows) == [("Ann", "CC0", "walks"), ("Bea", "CC BY 4.0", "walks")]
+
+
+@pytest.mark.django_db
+def test_a_jsonl_manifest_is_read_line_by_line(photos: Path) -> None:
+    _picture(photos / "\u2028bird.png", 1)
+    good = json.dumps({"file": "\u2028bird.png", "source": "s", "licence": "CC0"}, ensure_ascii=False)
+    bad = ["not json", "[1]", '{"file": 7}', '{"file": "a", "license": "x"}', '{"source": "s"}', r'{"file": "\u0000"}']
+    status, said = _run(_text(photos / "m.jsonl", "\n".join(["", good, *bad])))
+    assert status == 1
+    assert "7 of 7 files: 1 added, 0 known, 6 refused." in said
+    for number in range(3, 9):
+        assert f"refused line {number}: Line {number} of the manifest must hold" in said
+
+
+@pytest.mark.django_db
+def test_a_csv_row_with_too_many_cells_is_refused(photos: Path) -> None:
+    _picture(photos / "a.png")
+    status, said = _run(_text(photos / "m.csv", HEADING + "a.png,s,1,CC0,Ann,more\n"))
+    assert (status, "refused line 2: " in said) == (1, True)
+
+
+@pytest.mark.django_db
+def test_notes_on_a_picture_are_printed(photos: Path) -> None:
+    path = _picture(photos / "a.png")
+    path.write_bytes(path.read_bytes() + b"PK\x03\x04")
+    assert "note on a.png: 4 bytes behind the picture were left out" in _run(photos, *GIVEN)[1]
+
+
+@pytest.mark.django_db
+def test_the_same_picture_under_two_names_is_one_image(photos: Path) -> None:
+    _picture(photos / "a.png")
+    _picture(photos / "b.png")
+    with Pillow.open(photos / "a.png") as image:
+        image.save(photos / "c.png", compress_level=1)  # the same pixels, other bytes
+    assert _run(photos, *GIVEN) == (0, "3 of 3 files: 1 added, 2 known, 0 refused.\n")
+    assert Image.objects.get().source_id == "a.png"
+
+
+@pytest.mark.django_db
+def test_plain_progress_is_a_line_now_and_then(photos: Path) -> None:
+    for number in range(100):
+        (photos / f"{number:03}.png").write_text("no picture")
+    assert "100 of 100: 0 added, 0 known, 100 refused\n" in _run(photos, *GIVEN)[1]
+
+
+@pytest.mark.django_db
+def test_killed_in_the_middle_of_a_picture_it_goes_on_with_the_rest(
+    photos: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(6):
+        _picture(photos / f"{number}.png", number)
+    real, calls = intake.read_dataset, []
+
+    def _interrupted_at_the_fourth(data: bytes, *, size: int) -> Any:
+        calls.append(data)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return real(data, size=size)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(intake, "read_dataset", _interrupted_at_the_fourth)
+        with pytest.raises(KeyboardInterrupt):
+            _run(photos, *GIVEN)
+    assert Image.objects.count() == 3
+    assert _run(photos, *GIVEN) == (0, "6 of 6 files: 3 added, 3 known, 0 refused.\n")
+    assert Image.objects.count() == 6
+
+
+def test_ctrl_c_stops_after_the_present_file_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    """A real process on a database of its own, so that a real signal arrives while it works."""
+    total = 180
+    for number in range(total):
+        _picture(tmp_path / f"photos/{number:03}.png", number)
+    environment = {
+        **os.environ, "DATA_DIR": str(tmp_path / "data"), "DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}",
+        "IMAGE_STORE_URL": f"file://{tmp_path / 'data/pictures'}", "SECRET_KEY": "x" * 50, "PYTHONUNBUFFERED": "1",
+    }
+    environment.pop("DJANGO_SETTINGS_MODULE", None)
+    manage = [sys.executable, "manage.py"]
+    subprocess.run([*manage, "migrate", "-v0"], cwd=ROOT, env=environment, check=True)
+    command = [*manage, "import_images", str(tmp_path / "photos"), *GIVEN]
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "100 of 180: 100 added, 0 known, 0 refused\n"
+        process.send_signal(signal.SIGINT)
+        said = process.stdout.read()
+    taken = _rows(tmp_path / "db.sqlite3")
+    assert process.returncode == 130
+    assert 100 <= taken < total
+    assert f"{taken} of 180 files: {taken} added, 0 known, 0 refused.\nStopped. What is in stays in" in said
+    again = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    assert again.stdout.endswith(f"180 of 180 files: {total - taken} added, {taken} known, 0 refused.\n")
+    assert _rows(tmp_path / "db.sqlite3") == total
+
+
+def _rows(database: Path) -> int:
+    with sqlite3.connect(database) as connection:
+        count: int = connection.execute("SELECT count(*) FROM labeling_image").fetchone()[0]
+    return count

@@ -1,0 +1,162 @@
+"""Folders and buckets keep files alike; the bucket is a real server that speaks S3 over HTTP."""
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from moto.server import ThreadedMotoServer
+
+from labeling.store import (
+    FolderStore,
+    PictureMissing,
+    PictureStore,
+    S3Store,
+    original_key,
+    picture_key,
+    picture_store,
+)
+
+SHA = "ab" * 32
+KEY = picture_key(SHA)
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    """A server of the S3 protocol on a free port of this machine."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """An empty bucket named `pictures-of-tests`, through a client of its own."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    bucket = boto3.resource("s3", endpoint_url=endpoint).Bucket("pictures-of-tests")
+    bucket.create()
+    yield bucket
+    bucket.objects.all().delete()
+    bucket.delete()
+
+
+@pytest.fixture(params=["folder", "s3"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> PictureStore:
+    if request.param == "folder":
+        return FolderStore(tmp_path / "store")
+    bucket = request.getfixturevalue("bucket")
+    return S3Store(bucket.name, "some/prefix", endpoint=request.getfixturevalue("endpoint"))
+
+
+def test_what_was_put_is_got(store: PictureStore) -> None:
+    assert not store.exists(KEY)
+    store.put(KEY, b"\x89PNG picture")
+    store.put(original_key(SHA), b"original")
+    assert store.exists(KEY)
+    assert store.get(KEY) == b"\x89PNG picture"
+    assert store.get(original_key(SHA)) == b"original"
+
+
+def test_a_file_is_written_once(store: PictureStore) -> None:
+    store.put(KEY, b"first")
+    store.put(KEY, b"second")
+    assert store.get(KEY) == b"first"
+
+
+def test_a_missing_file_is_named(store: PictureStore) -> None:
+    with pytest.raises(PictureMissing) as missing:
+        store.get(KEY)
+    assert missing.value.code == "picture_missing"
+    assert KEY in missing.value.message
+
+
+OUTSIDE = [
+    ("../secret", "up and out"),
+    ("pictures/../../secret", "up from inside"),
+    ("/etc/passwd", "an absolute path"),
+    ("pictures/..", "the folder above"),
+    ("pictures/.hidden", "a hidden file, as half-written ones are"),
+    ("pictures/a/b", "a folder too deep"),
+    ("pictures", "no name"),
+    ("pictures/", "an empty name"),
+    ("", "nothing"),
+    ("pictures/a\0b", "a zero byte"),
+    ("pictures/a\n", "a newline"),
+    ("pictures/..%2fsecret", "an escaped slash"),
+]
+
+
+@pytest.mark.parametrize(("key", "reason"), OUTSIDE, ids=[reason for _, reason in OUTSIDE])
+@pytest.mark.parametrize("call", [lambda s, k: s.put(k, b"x"), lambda s, k: s.get(k), lambda s, k: s.exists(k)])
+def test_keys_that_lead_elsewhere_are_refused(store: PictureStore, call: Any, key: str, reason: str) -> None:
+    with pytest.raises(ValueError, match="not a key"):
+        call(store, key)
+
+
+def test_a_folder_is_spread_over_sub_folders(tmp_path: Path) -> None:
+    FolderStore(tmp_path).put(KEY, b"x")
+    assert (tmp_path / "pictures" / "ab" / f"{SHA}.png").read_bytes() == b"x"
+
+
+def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def _disk_full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", _disk_full)
+    with pytest.raises(OSError, match="No space left"):
+        FolderStore(tmp_path).put(KEY, b"x")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_many_writers_of_one_file_agree(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path)
+    data = os.urandom(200_000)
+    seen: list[bytes] = []
+
+    def _write_and_read() -> None:
+        store.put(KEY, data)
+        seen.append(store.get(KEY))
+
+    threads = [threading.Thread(target=_write_and_read) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [data] * 16
+    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 1
+
+
+def test_objects_lie_under_the_prefix_with_their_type(bucket: Any, endpoint: str) -> None:
+    store = S3Store(bucket.name, "contest", endpoint=endpoint)
+    store.put(KEY, b"x")
+    store.put(original_key(SHA), b"y")
+    types = {item.key: item.Object().content_type for item in bucket.objects.all()}
+    assert types == {f"contest/{KEY}": "image/png", f"contest/{original_key(SHA)}": "application/octet-stream"}
+
+
+def test_a_wrong_bucket_is_an_error_and_not_a_missing_picture(bucket: Any, endpoint: str) -> None:
+    store = S3Store("no-such-bucket-here", "", endpoint=endpoint)
+    with pytest.raises(ClientError, match="NoSuchBucket"):
+        store.put(KEY, b"x")
+    with pytest.raises(ClientError, match="NoSuchBucket"):
+        store.get(KEY)
+
+
+def test_the_store_follows_the_setting(settings: Any, tmp_path: Path, bucket: Any, endpoint: str) -> None:
+    settings.IMAGE_STORE_URL = f"file://{tmp_path}/with%20space"
+    folder = picture_store()
+    folder.put(KEY, b"x")
+    assert picture_store() is folder
+    assert (tmp_path / "with space").is_dir()
+    settings.IMAGE_STORE_URL, settings.S3_ENDPOINT_URL = f"s3://{bucket.name}/a/b", endpoint
+    assert not picture_store().exists(KEY)
+    picture_store().put(KEY, b"y")
+    assert [item.key for item in bucket.objects.all()] == [f"a/b/{KEY}"]
