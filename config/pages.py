@@ -1,0 +1,60 @@
+"""What a page answers when something is refused or fails: what happened, what was kept, what to do next."""
+
+from collections.abc import Callable
+
+import structlog
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+
+from common.errors import DomainError
+from config.errors import http_status
+
+
+class DomainErrorPages:
+    """Turn a domain error that a page's view let through into a page with its words and its status.
+
+    The API has its own translation (config.errors), so nothing under /api/ arrives here.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """Return the page for a DomainError; None lets every other error be a 500."""
+        if not isinstance(error, DomainError):
+            return None
+        return render(request, "refused.html", {"error": error}, status=http_status(error))
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer 400."""
+    return _answer(request, 400, "bad_request", "This request could not be read.")
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer 404."""
+    return _answer(request, 404, "not_found", "There is nothing at this address.")
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer 403."""
+    return _answer(request, 403, "permission_denied", "This account may not open this.")
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Answer 500 without asking the database anything; the code is the request's id in the logs."""
+    code = structlog.contextvars.get_contextvars().get("request_id", "")
+    detail = f"The server failed at this request; it is in the log as {code}."
+    if request.path.startswith("/api/"):
+        return JsonResponse({"code": "server_error", "detail": detail}, status=500)
+    # Without the request: no session and no user, which may be what failed.
+    return render(None, "500.html", {"support_code": code}, status=500)
+
+
+def _answer(request: HttpRequest, status: int, code: str, detail: str) -> HttpResponse:
+    if request.path.startswith("/api/"):
+        return JsonResponse({"code": code, "detail": detail}, status=status)
+    return render(request, f"{status}.html", status=status)

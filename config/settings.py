@@ -1,0 +1,184 @@
+"""All settings. Contest numbers are not here: they are the recorded policy (labeling.policy)."""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+from config import env
+from config.logs import configure_logs
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DEMO = env.boolean("DEMO", False)
+DATA_DIR = Path(env.read.str("DATA_DIR", default=str(BASE_DIR / "var"))).resolve()
+SECRET_KEY = env.secret_key(DEMO, DATA_DIR)
+DEBUG = False
+
+PUBLIC_URL = env.url("PUBLIC_URL", "http://127.0.0.1:8000", ("http", "https"))
+HTTPS = PUBLIC_URL.startswith("https://")
+ALLOWED_HOSTS = [urlparse(PUBLIC_URL).hostname or "", "127.0.0.1", "localhost", "[::1]"]
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "axes",
+    "csp",
+    "django_structlog",
+    "django_prometheus",
+    "common",
+    "labeling",
+    "adjudication",
+    "scoring",
+    "contest",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "common.sessions.SignedInUserMiddleware",
+    "django_structlog.middlewares.RequestMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "axes.middleware.AxesMiddleware",
+    "config.pages.DomainErrorPages",
+]
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "config.context.site",
+            ],
+        },
+    }
+]
+
+DATABASE_URL = env.url("DATABASE_URL", f"sqlite:///{DATA_DIR / 'db.sqlite3'}", ("sqlite", "postgres", "postgresql"))
+DATABASES: dict[str, Any] = {"default": env.read.db_url_config(DATABASE_URL)}
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    # Measured: with deferred transactions half of the concurrent writers fail with "database is locked".
+    DATABASES["default"]["OPTIONS"] = {
+        "timeout": 20,
+        "transaction_mode": "IMMEDIATE",
+        "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA foreign_keys=ON;",
+    }
+else:
+    DATABASES["default"]["CONN_MAX_AGE"] = None
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = False
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+IMAGE_STORE_URL = env.url("IMAGE_STORE_URL", f"file://{DATA_DIR / 'pictures'}", ("file", "s3"))
+S3_ENDPOINT_URL = env.url("S3_ENDPOINT_URL", "", ("http", "https"))
+ARRAY_CACHE_DIR = DATA_DIR / "arrays"
+RELEASE_DIR = Path(env.read.str("RELEASE_DIR", default=str(DATA_DIR / "releases"))).resolve()
+SCORING_DEVICE = env.choice("SCORING_DEVICE", "auto", ("auto", "cpu", "cuda"))
+DEFENSE_RUNTIME = env.choice("DEFENSE_RUNTIME", "process", ("process",))
+METRICS_TOKEN = env.read.str("METRICS_TOKEN", default="")
+
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "common.sessions.UserBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+# What is read together with the signed-in user, so that a request needs one query to know who asks.
+SIGNED_IN_RELATED = ("tasker",)
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = 1
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_LOCKOUT_CALLABLE = "common.views.locked_out"
+# The hour begins with the wrong password that closed the account; trying on does not make it longer.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_VERBOSE = False
+LOGIN_URL = "sign-in"
+LOGIN_REDIRECT_URL = "home"
+LOGOUT_REDIRECT_URL = "sign-in"
+SESSION_ENGINE = "common.sessions"
+SESSION_COOKIE_AGE = 14 * 24 * 3600
+SESSION_COOKIE_SECURE = HTTPS
+CSRF_COOKIE_SECURE = HTTPS
+SECURE_SSL_REDIRECT = HTTPS
+# Probes and Prometheus ask the process itself, without the proxy that ends TLS.
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
+SECURE_HSTS_PRELOAD = HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "connect-src": [SELF],
+        "font-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "common.authentication.SessionAuthentication",
+        "common.authentication.TokenAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "config.errors.api_exception",
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Unanimous",
+    "DESCRIPTION": "Is this an unambiguous picture of a bird or of a bicycle? The contest's programming interface.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/api/v1/",
+}
+
+CELERY_BROKER_URL = env.url("CELERY_BROKER_URL", "", ("redis", "rediss"))
+
+USE_TZ = True
+TIME_ZONE = "UTC"
+USE_I18N = False
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = DATA_DIR / "static"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "config.static.StaticStorage"},
+}
+# An answer with a long outline is some 30 KiB of JSON; the cap on corners refuses the rest by name.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+
+LOG_FORMAT = env.choice("LOG_FORMAT", "json", ("json", "console"))
+LOGGING_CONFIG = None
+# Naming the user in each line would cost every picture and every sign of life a query.
+DJANGO_STRUCTLOG_USER_ID_FIELD = ""
+LOGGING = configure_logs(LOG_FORMAT)
+
+if HTTPS and DEMO:
+    raise ImproperlyConfigured("DEMO=1 has published passwords: it is refused together with an https PUBLIC_URL")

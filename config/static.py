@@ -1,0 +1,9 @@
+"""Static files under names that carry their hash, imports between our modules included."""
+
+from whitenoise.storage import CompressedManifestStaticFilesStorage
+
+
+class StaticStorage(CompressedManifestStaticFilesStorage):
+    """An ES module that imports another asks for the other's hashed name, so both can be cached for ever."""
+
+    support_js_module_import_aggregation = True

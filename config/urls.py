@@ -1,0 +1,19 @@
+"""Which app answers which prefix."""
+
+from django.urls import URLPattern, URLResolver, include, path
+
+import common.urls
+import contest.urls
+import labeling.urls
+
+api_urlpatterns = [*contest.urls.api_urlpatterns, *labeling.urls.api_urlpatterns]
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", include(common.urls)),
+    path("", include(contest.urls)),
+    path("", include(labeling.urls)),
+    path("api/v1/", include(api_urlpatterns)),
+]
+handler400 = "config.pages.bad_request"
+handler403 = "config.pages.permission_denied"
+handler404 = "config.pages.not_found"
+handler500 = "config.pages.server_error"

@@ -1,0 +1,68 @@
+// Calls of the labeling API from the page: the session's cookie, the CSRF token of the moment, and errors by kind.
+
+const PATIENCE_MS = 20000;
+
+/** The server said no: `status`, the stable `code`, `detail` in words, and `fields` for a 400. */
+export class Refusal extends Error {
+  constructor(status, { code = "", detail = "", fields = {} }) {
+    super(detail);
+    Object.assign(this, { status, code, detail, fields });
+  }
+
+  /** Whether signing in again may help: nobody is signed in, or the page's CSRF token is an old one. */
+  get needsSignIn() {
+    return this.status === 401 || (this.status === 403 && this.code === "permission_denied");
+  }
+}
+
+/** No answer, or one that says nothing about the request: worth the same try again. */
+export class Unreachable extends Error {}
+
+/** POST `body` as JSON. Returns {status, data, retryAfter}; throws Refusal or Unreachable. */
+export async function post(url, body = {}) {
+  const headers = { "Content-Type": "application/json", "X-CSRFToken": csrfToken() };
+  const response = await reach(url, { method: "POST", headers, body: JSON.stringify(body) });
+  if (response.status >= 500 || response.status === 429) throw new Unreachable(`status ${response.status}`);
+  const data = response.status === 204 ? null : await jsonOf(response);
+  if (!response.ok) throw new Refusal(response.status, data);
+  return { status: response.status, data, retryAfter: Number(response.headers.get("Retry-After")) || 0 };
+}
+
+/** Sign in through the site's own page. Returns null, or in words why nobody was signed in. */
+export async function signIn(url, username, password) {
+  if (!csrfToken()) await reach(url, {});
+  const body = new URLSearchParams({ username, password, csrfmiddlewaretoken: csrfToken() });
+  // A redirect is the page's way to say yes; where it leads does not matter here.
+  const response = await reach(url, { method: "POST", body, redirect: "manual" });
+  if (response.type === "opaqueredirect") return null;
+  if (response.status === 429) return "Too many wrong passwords: sign-in is closed for an hour. Your answer stays here.";
+  if (response.status === 200) return "This password does not belong to the user name. Try again.";
+  return `The sign-in page answered ${response.status}. Try again, or sign in in another tab and submit here.`;
+}
+
+async function reach(url, options) {
+  try {
+    return await fetch(url, {
+      credentials: "same-origin",
+      cache: "no-store",
+      signal: AbortSignal.timeout(PATIENCE_MS),
+      ...options,
+    });
+  } catch (error) {
+    throw new Unreachable(error.message);
+  }
+}
+
+async function jsonOf(response) {
+  try {
+    return await response.json();
+  } catch (error) {
+    // A proxy's page, or an answer cut off half way.
+    throw new Unreachable(error.message);
+  }
+}
+
+/** Signing in changes the token, so it is read from the cookie every time. */
+function csrfToken() {
+  return document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1] ?? "";
+}

@@ -1,0 +1,207 @@
+// The four questions on the page: which is open, what is chosen, what is asked (R10), and what is still missing.
+
+export const QUESTIONS = ["contains_bird", "contains_bicycle"];
+export const STATEMENTS = ["complete", "unoccluded", "real"];
+
+const TRUTH = { true: true, false: false };
+
+export class LabelForm {
+  #root;
+  #asked;
+  #followUps;
+  #onChange;
+  #byArrow = false;
+
+  /**
+   * `asked` maps "<bird> <bicycle>" to the class questions 3 and 4 are about, `followUps` a class to its words.
+   * `onChange(field, goOn)` follows every answer; `goOn` is false while arrow keys still walk through the answers.
+   */
+  constructor(root, { asked, followUps, onChange }) {
+    this.#root = root;
+    this.#asked = asked;
+    this.#followUps = followUps;
+    this.#onChange = onChange;
+    this.#listen();
+  }
+
+  #listen() {
+    this.#root.addEventListener("keydown", (event) => {
+      this.#byArrow = event.key.startsWith("Arrow");
+    });
+    this.#root.addEventListener("pointerdown", () => {
+      this.#byArrow = false;
+    });
+    this.#root.addEventListener("change", ({ target }) => {
+      if (target.type === "radio") this.#changed(target.name, !this.#byArrow);
+    });
+    for (const question of this.#root.querySelectorAll(".question")) {
+      question.addEventListener("toggle", () => question.open && this.#closeOthers(question));
+      question.querySelector("summary").addEventListener("click", (event) => {
+        // One question is always open: another one is opened, none is closed.
+        if (question.open) event.preventDefault();
+      });
+    }
+  }
+
+  #changed(field, goOn) {
+    this.#setError(field, "");
+    this.refresh();
+    this.#onChange(field, goOn);
+  }
+
+  // Reading.
+
+  /** {field: chosen value or null} of questions 1 and 2. */
+  get answers() {
+    return Object.fromEntries(QUESTIONS.map((field) => [field, this.#radio(field)?.value ?? null]));
+  }
+
+  /** {field: true, false or null} of question 4, asked or not. */
+  get statements() {
+    return Object.fromEntries(STATEMENTS.map((field) => [field, TRUTH[this.#radio(field)?.value] ?? null]));
+  }
+
+  /** The class questions 3 and 4 are about, or null. */
+  get asked() {
+    const { contains_bird: bird, contains_bicycle: bicycle } = this.answers;
+    return this.#asked[`${bird} ${bicycle}`] ?? null;
+  }
+
+  /** The field of the question that is open. */
+  get open() {
+    return this.#root.querySelector(".question[open]:not([hidden])")?.dataset.field ?? null;
+  }
+
+  /** What is still missing, as [{field, words}], in the order of the questions; the outline is the editor's to judge. */
+  missing(outlineProblem) {
+    const found = QUESTIONS.map((field, index) => ({ field, words: `question ${index + 1}` }))
+      .filter(({ field }) => this.answers[field] === null);
+    if (!this.asked) return found;
+    if (outlineProblem) found.push({ field: "outline", words: outlineWords(outlineProblem.code) });
+    const open = STATEMENTS.flatMap((field, index) => (this.statements[field] === null ? [index + 1] : []));
+    if (open.length) found.push({ field: "statements", words: statementWords(open) });
+    return found;
+  }
+
+  #radio(field) {
+    return this.#root.querySelector(`input[name="${field}"]:checked`);
+  }
+
+  #radios(field) {
+    return [...this.#root.querySelectorAll(`input[name="${field}"]`)];
+  }
+
+  #question(field) {
+    return this.#root.querySelector(`.question[data-field="${STATEMENTS.includes(field) ? "statements" : field}"]`);
+  }
+
+  // Filling in.
+
+  /** Press the answer with this key (1, 2, ...) of question 1 or 2. */
+  choose(field, key) {
+    const radio = this.#radios(field)[key - 1];
+    if (!radio) return;
+    radio.checked = true;
+    this.#changed(field, true);
+  }
+
+  /** Switch statement `key` (1, 2, 3): first to true, then back and forth. */
+  toggleStatement(key) {
+    const field = STATEMENTS[key - 1];
+    if (!field) return;
+    const value = String(this.statements[field] !== true);
+    const radio = this.#radios(field).find((each) => each.value === value);
+    radio.checked = true;
+    this.show("statements");
+    radio.focus({ preventScroll: true });
+    this.#changed(field, true);
+  }
+
+  setStatements(statements) {
+    for (const field of STATEMENTS) this.#check(field, statements[field] ?? null);
+    this.refresh();
+  }
+
+  /** Fill in answers and statements as they were, or nothing, and open the first question. */
+  fill({ answers = {}, statements = {} } = {}) {
+    for (const field of QUESTIONS) this.#check(field, answers[field] ?? null);
+    for (const field of [...QUESTIONS, "outline", ...STATEMENTS]) this.#setError(field, "");
+    this.setStatements(statements);
+    this.show(QUESTIONS[0]);
+  }
+
+  #check(field, value) {
+    for (const radio of this.#radios(field)) radio.checked = value !== null && radio.value === String(value);
+  }
+
+  // Showing.
+
+  /** Bring summaries, the words of the class and the follow-up questions up to date. */
+  refresh() {
+    const { asked } = this;
+    for (const question of this.#root.querySelectorAll(".follow-up")) question.hidden = !asked;
+    if (asked) {
+      for (const words of this.#root.querySelectorAll("[data-words]")) {
+        words.textContent = this.#followUps[asked][words.dataset.words];
+      }
+    }
+    for (const field of QUESTIONS) this.setShort(field, this.#radio(field)?.dataset.short ?? "");
+    this.setShort("statements", shortStatements(this.statements));
+    if (!this.open) this.show(QUESTIONS[1]);
+  }
+
+  /** The short form of a question's answer, beside its name. */
+  setShort(field, words) {
+    this.#question(field).querySelector(".short").textContent = words;
+  }
+
+  show(field) {
+    const question = this.#question(field);
+    question.open = true;
+    this.#closeOthers(question);
+    question.scrollIntoView({ block: "nearest" });
+  }
+
+  #closeOthers(question) {
+    for (const other of this.#root.querySelectorAll(".question[open]")) {
+      if (other !== question) other.open = false;
+    }
+  }
+
+  /** Put the focus where the open question is answered: on its chosen answer, or the first open one. */
+  focus(field) {
+    const names = field === "statements" ? STATEMENTS : [field];
+    const name = names.find((each) => !this.#radio(each)) ?? names[0];
+    (this.#radio(name) ?? this.#radios(name)[0])?.focus({ preventScroll: true });
+  }
+
+  /** Show what the server wants changed, and open the first such question. Returns its field. */
+  showErrors(fields) {
+    const wrong = [...QUESTIONS, "outline", ...STATEMENTS].filter((field) => fields[field]);
+    for (const field of wrong) this.#setError(field, fields[field].join(" "));
+    if (wrong.length) this.show(wrong[0]);
+    return wrong[0] ?? null;
+  }
+
+  #setError(field, words) {
+    this.#root.querySelector(`#${field}-error`).textContent = words;
+  }
+}
+
+function outlineWords(code) {
+  const words = {
+    outline_empty: "the outline",
+    outline_unfinished: "closing the outline",
+    outline_self_crossing: "an outline that does not cross itself",
+  };
+  return words[code] ?? "a different outline";
+}
+
+function statementWords(numbers) {
+  return numbers.length === 3 ? "question 4" : `statement ${numbers.join(" and ")}`;
+}
+
+function shortStatements(statements) {
+  const values = STATEMENTS.map((field) => statements[field]);
+  return values.every((value) => value === null) ? "" : values.map((value) => value ?? "open").join(", ");
+}
