@@ -6,11 +6,12 @@ Pure. The exporter writes with these functions and the verifier writes both file
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import mul
 from typing import NamedTuple
 
 from adjudication.release_format import RULE_BOOK_VERSION, picture_file
 from labeling.enums import Answer, Label
-from labeling.geometry import Box, Ring, Rings, doubled_area, pixels
+from labeling.geometry import HUNDREDTHS_PER_PIXEL, Box, pixels
 
 # The original layout is defined for three taskers.
 TASKERS_IN_A_ROW = 3
@@ -31,8 +32,7 @@ TASKER_DATA_HEADINGS = (
 _LONG_ID_DIGITS = 16
 _YES = (Answer.DEFINITELY_YES, Answer.UNSURE_YES)
 _CATEGORIES = {Label.BICYCLE: 1, Label.BIRD: 2}
-# Twice an area in square hundredths of a pixel, per square pixel.
-_DOUBLED_UNITS = 2 * 100 * 100
+_SQUARE_HUNDREDTHS = HUNDREDTHS_PER_PIXEL**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Picture:
 
 
 class Counted(NamedTuple):
-    """One counted response."""
+    """One counted response. `outline` is the published text, empty without one; the box goes with it."""
 
     response_id: int
     panel: int
@@ -59,7 +59,7 @@ class Counted(NamedTuple):
     complete: bool | None
     unoccluded: bool | None
     real: bool | None
-    rings: Rings
+    outline: str
 
 
 def tasker_data_row(picture: Picture, responses: Sequence[Counted]) -> list[str] | None:
@@ -93,25 +93,58 @@ def _box_json(box: Box | None) -> str:
     return "{" + ", ".join(f'"{name}": {pixels(side)}' for name, side in sides.items()) + "}"
 
 
-def coco_file(
-    week: str, valid: Iterable[Picture], responses: Iterable[tuple[Picture, Sequence[Counted]]]
-) -> Iterator[str]:
-    """Yield `annotations.coco.json` piece by piece: one annotation per outline a ruling of valid counted.
+def outline_box(outline: str) -> Box:
+    """Return the smallest box around the published text of an outline, in hundredths.
 
-    `valid` are the valid pictures by image id; `responses` goes through any pictures in the same order.
+    Exact: a published coordinate has at most eleven digits, and a float keeps fifteen apart.
     """
+    rings = _numbers(outline)
+    left, right = min(min(xs) for xs, _ in rings), max(max(xs) for xs, _ in rings)
+    top, bottom = min(min(ys) for _, ys in rings), max(max(ys) for _, ys in rings)
+    return Box(*(round(side * HUNDREDTHS_PER_PIXEL) for side in (left, top, right, bottom)))
+
+
+def _numbers(outline: str) -> list[tuple[list[float], list[float]]]:
+    """Return (x of every corner, y of every corner) for each ring, in pixels.
+
+    By hand, because a JSON reader takes three times as long, and a release has a hundred thousand outlines.
+    """
+    rings = [ring.replace("],[", ",").split(",") for ring in outline[3:-3].split("]],[[")]
+    return [(list(map(float, ring[0::2])), list(map(float, ring[1::2]))) for ring in rings]
+
+
+def coco_head(week: str, valid: Iterable[Picture]) -> Iterator[str]:
+    """Yield `annotations.coco.json` up to its annotations. `valid` are the valid pictures by image id."""
     info = {"description": f"Outlines of the valid images of {week}", "version": RULE_BOOK_VERSION}
     categories = [{"id": number, "name": label.value} for label, number in _CATEGORIES.items()]
     yield f'{{"info": {json.dumps(info)},\n"categories": {json.dumps(categories)},\n"images": ['
-    yield from _in_lines(_coco_image(number, picture) for number, picture in enumerate(valid, start=1))
+    for number, picture in enumerate(valid, start=1):
+        yield f"{',' if number > 1 else ''}\n{_coco_image(number, picture)}"
     yield '],\n"annotations": ['
-    yield from _in_lines(_annotations(responses))
-    yield "]}\n"
 
 
-def _in_lines(items: Iterable[str]) -> Iterator[str]:
-    for number, item in enumerate(items):
-        yield f",\n{item}" if number else f"\n{item}"
+COCO_TAIL = "]}\n"
+
+
+class Annotations:
+    """The annotations, picture by picture by image id: one for each outline that a ruling of valid counted."""
+
+    def __init__(self) -> None:
+        self._pictures = 0
+        self._comma = ""
+
+    def of(self, picture: Picture, responses: Iterable[Counted]) -> str:
+        """Return the lines of one picture with all its counted responses; nothing unless it is valid."""
+        if picture.label is None:
+            return ""
+        self._pictures += 1
+        lines = []
+        for each in responses:
+            if each.box is not None and each.panel == picture.panel:
+                annotation = _annotation(self._pictures, _CATEGORIES[picture.label], each, each.box)
+                lines.append(f"{self._comma}\n{annotation}")
+                self._comma = ","
+        return "".join(lines)
 
 
 def _coco_image(number: int, picture: Picture) -> str:
@@ -122,33 +155,25 @@ def _coco_image(number: int, picture: Picture) -> str:
     )
 
 
-def _annotations(responses: Iterable[tuple[Picture, Sequence[Counted]]]) -> Iterator[str]:
-    number = 0
-    for picture, counted in responses:
-        if picture.label is None:
-            continue
-        number += 1
-        for each in counted:
-            if each.box is not None and each.panel == picture.panel:
-                yield _annotation(number, picture.label, each, each.box)
-
-
-def _annotation(image: int, label: Label, response: Counted, box: Box) -> str:
-    polygons = ", ".join(_polygon(ring) for ring in response.rings)
+def _annotation(image: int, category: int, response: Counted, box: Box) -> str:
+    # Without the brackets around its corners, a ring is what COCO calls a polygon.
+    polygons = response.outline.replace("],[", ",")[1:-1]
     sides = (box.xmin, box.ymin, box.xmax - box.xmin, box.ymax - box.ymin)
     return (
-        f'{{"id": {response.response_id}, "image_id": {image}, "category_id": {_CATEGORIES[label]}, '
-        f'"segmentation": [{polygons}], "area": {_area(response.rings)}, '
-        f'"bbox": [{", ".join(map(pixels, sides))}], "iscrowd": 0, "tasker_id": "{response.tasker_id}"}}'
+        f'{{"id": {response.response_id}, "image_id": {image}, "category_id": {category}, '
+        f'"segmentation": {polygons}, "area": {_area(response.outline)}, '
+        f'"bbox": [{",".join(map(pixels, sides))}], "iscrowd": 0, "tasker_id": "{response.tasker_id}"}}'
     )
 
 
-def _polygon(ring: Ring) -> str:
-    return "[" + ", ".join(f"{pixels(x)}, {pixels(y)}" for x, y in ring) + "]"
+def _area(outline: str) -> str:
+    """The areas of the rings added up, in square pixels.
 
-
-def _area(rings: Rings) -> str:
-    """The areas of the rings added up, in square pixels, exact to five decimals."""
-    doubled = sum(abs(doubled_area(ring)) for ring in rings)
-    whole, rest = divmod(doubled, _DOUBLED_UNITS)
-    return f"{whole}.{rest * (100_000 // _DOUBLED_UNITS):05d}" if rest else str(whole)
+    Exact for the largest picture: twice an area is a whole number of square hundredths, and the sum of the floats is
+    never half a one away from it.
+    """
+    doubled = 0.0
+    for xs, ys in _numbers(outline):
+        doubled += abs(sum(map(mul, xs, ys[1:] + ys[:1])) - sum(map(mul, ys, xs[1:] + xs[:1])))
+    whole, rest = divmod(round(doubled * _SQUARE_HUNDREDTHS), 2 * _SQUARE_HUNDREDTHS)
+    return f"{whole}.{rest * 5:05d}" if rest else str(whole)

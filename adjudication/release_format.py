@@ -33,16 +33,22 @@ def _one_of(words: type[Answer] | type[Label] | type[Origin] | type[Verdict] | t
     return "|".join(words)
 
 
-_NUMBER = r"0|[1-9]\d*"
-_WHOLE = r"-?(?:0|[1-9]\d*)"
+# No more digits than a database has: longer ones would only make a hostile release expensive to read.
+_NUMBER = r"0|[1-9]\d{0,18}"
+_WHOLE = r"-?(?:0|[1-9]\d{0,18})"
 _ID = r"[A-Z]-[0-9A-Z]+"
 _SHA256 = r"[0-9a-f]{64}"
 _TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
 _BOOLEAN = r"true|false"
-_PIXELS = r"(?:(?:0|[1-9]\d*)\.\d\d)?"
-_SHARE = r"(?:(?:0|[1-9]\d*)/[1-9]\d*)?"
+_PIXELS = r"(?:(?:0|[1-9]\d{0,8})\.\d\d)?"
+_SHARE = r"(?:(?:0|[1-9]\d{0,18})/[1-9]\d{0,18})?"
 _FLOAT = r"-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|inf)|nan"
 _REASONS = f"(?:(?:{'|'.join(Reason)})(?:;(?:{'|'.join(Reason)}))*)?"
+# Rings of corners as labeling.geometry.canonical_json writes them, inside a picture, so without a sign.
+_COORDINATE = r"(?:0|[1-9]\d{0,8})(?:\.\d?[1-9])?"
+_CORNER = rf"\[{_COORDINATE},{_COORDINATE}\]"
+_RING = rf"\[{_CORNER}(?:,{_CORNER})*\]"
+_OUTLINE = rf"(?:\[{_RING}(?:,{_RING})*\])?"
 # A free text: see `text`.
 _TEXT = r"(?![=+\-@\t|])[^\r]*"
 
@@ -66,7 +72,7 @@ _TABLES = {
         "submitted_at": _TIME,
         "contains_bird": _one_of(Answer),
         "contains_bicycle": _one_of(Answer),
-        "outline": r"[][0-9.,]*",
+        "outline": _OUTLINE,
         "box_xmin": _PIXELS,
         "box_ymin": _PIXELS,
         "box_xmax": _PIXELS,

@@ -29,7 +29,8 @@ app.conf.beat_schedule = {
     "panels": {"task": "labeling.tasks.deal_panels", "schedule": 2.0},
     "rulings": {"task": "adjudication.tasks.settle_panels", "schedule": 1.0},
     "runs": {"task": "scoring.tasks.plan_runs", "schedule": 5.0},
-    "scoring": {"task": "scoring.tasks.score", "schedule": 5.0},
+    "lost runs": {"task": "scoring.tasks.reclaim_runs", "schedule": 15.0},
+    "scoring": {"task": "scoring.tasks.work_runs", "schedule": 15.0},
     "breaks": {"task": "contest.tasks.record_breaks", "schedule": 5.0},
     "releases": {"task": "contest.tasks.release_due_weeks", "schedule": 60.0},
 }

@@ -157,6 +157,7 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1/",
+    "SORT_OPERATIONS": False,
 }
 
 CELERY_BROKER_URL = env.url("CELERY_BROKER_URL", "", ("redis", "rediss"))

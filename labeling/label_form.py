@@ -16,7 +16,8 @@ from labeling.rules import outline_asked_of
 
 _CHOOSE = "Choose one of the four answers."
 _TRUE_OR_FALSE = "Choose true or false."
-_NOT_ASKED = "This is not asked with these answers to questions 1 and 2: leave it out."
+_NOT_ASKED = "This is not asked with these answers to questions 1 and 2: choose “not asked”."
+_NO_OUTLINE_ASKED = "No outline is asked with these answers to questions 1 and 2: leave the field empty."
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +122,11 @@ class ShownForm:
     @property
     def outline_error(self) -> str:
         """Return what to change in the outline."""
-        error = self.errors.get("outline", "")
-        return error if self.asked or not error else error.replace(": leave it out", ": leave the field empty")
+        if "outline" not in self.errors:
+            return ""
+        if self.asked is None:
+            return _NO_OUTLINE_ASKED
+        return self.errors["outline"] if self.outline.strip() else f"Outline the largest single {self.asked}."
 
 
 def _answer(value: str | None) -> Answer | None:

@@ -23,12 +23,14 @@ def assignment_id_of(fields: Mapping[str, str]) -> UUID:
 def read_plain_form(fields: Mapping[str, str], *, now: datetime) -> dict[str, Any]:
     """Return the posted fields in the shape of `answers.read_answers`; what is wrong in them is found there.
 
-    Only the outline's text can be unreadable here: InvalidInput, with the line to change.
+    Only the outline's text can be unreadable here: InvalidInput, with the line to change. An empty outline is left
+    out, so that it reads as forgotten where one was asked.
     """
+    outline = outline_of_text(fields.get("outline", ""))
     return {
         "lease_token": fields.get("lease_token", ""),
         **{name: fields.get(name) or None for name in QUESTIONS},
-        "outline": outline_of_text(fields.get("outline", "")),
+        **({} if outline is None else {"outline": outline}),
         **{name: _truth(fields.get(name, "")) for name in STATEMENTS},
         "seconds": seconds_of(fields, now=now),
     }

@@ -12,6 +12,12 @@ const BEAT_MS = 60 * 1000;
 const IDLE_MS = 10 * 60 * 1000;
 const LOOK_AGAIN_S = 60;
 const SMOOTHING = "unanimous.smoothing";
+const OUTLINE_WORDS = {
+  outline_empty: "No outline yet.",
+  outline_unfinished: "The outline is not closed: choose its first corner again, or press C.",
+  outline_self_crossing: "Outline {ring} crosses or touches itself where it is marked. Move a corner there.",
+  outline_zero_area: "Outline {ring} encloses nothing. Move a corner off the line.",
+};
 const NOTHING_DRAWN = Object.freeze({ rings: [], open: [] });
 
 const byId = (id) => document.getElementById(id);
@@ -84,6 +90,7 @@ class Page {
       imageUrl: url,
       width,
       height,
+      labels: { problems: OUTLINE_WORDS },
       onChange: (_, { settled }) => this.#drawn(settled),
       announce: (words) => {
         byId("spoken").textContent = words;

@@ -58,7 +58,7 @@ zones = st.sampled_from(
 )
 
 
-@given(st.datetimes(datetime(2018, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC)), zones)
+@given(st.datetimes(datetime(2018, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC)), zones)  # noqa: DTZ001
 def test_weeks_meet_without_gap_and_names_lead_back(moment: datetime, zone: str) -> None:
     week = week_of(moment, zone)
     assert week.start <= moment < week.end

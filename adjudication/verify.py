@@ -1,0 +1,171 @@
+"""`python -m adjudication.verify DIR`: check a weekly release with nothing but Python (R39).
+
+Everything that follows from the raw responses and predictions is derived again by the contest's own rules: rulings,
+breaks, `tasker_data.csv` and the annotations. Each difference is one line. Exit status: 0 nothing differs, 1
+something does, 2 the folder is no release.
+"""
+
+import csv
+import io
+import sys
+from argparse import ArgumentParser
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from adjudication import release_format as form
+from adjudication.derived import (
+    COCO_TAIL,
+    TASKER_DATA_HEADINGS,
+    Annotations,
+    Picture,
+    coco_head,
+    tasker_data_row,
+)
+from adjudication.verify_breaks import check_breaks, check_complete, read_predictions
+from adjudication.verify_chain import check_chain
+from adjudication.verify_pictures import check_images, check_pictures
+from adjudication.verify_reading import (
+    Findings,
+    Manifest,
+    NotARelease,
+    Row,
+    check_files,
+    check_name,
+    compare_lines,
+    read_manifest,
+    read_table,
+    read_text,
+)
+from adjudication.verify_rulings import Panels, check_rulings, read_policies, read_responses
+from labeling.enums import Label
+
+NOTHING_DIFFERS, DIFFERENT, NO_RELEASE = 0, 1, 2
+
+
+def verify(
+    folder: Path,
+    *,
+    previous: Path | None = None,
+    pictures: bool = True,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Findings:
+    """Check the release in `folder`; raises NotARelease. `pictures=False` leaves the picture files unread."""
+    findings = Findings()
+    manifest = read_manifest(folder, findings)
+    check_name(manifest, findings)
+    check_chain(folder, manifest, previous, findings)
+    check_files(folder, manifest, findings)
+    tables = {name: read_table(folder, name, findings) for name in form.TABLES}
+    check_images(tables[form.IMAGES], manifest, findings)
+    _check_rows(folder, manifest, tables, findings)
+    if pictures:
+        check_pictures(folder, manifest, tables[form.IMAGES], findings, progress)
+    _note_what_waits(manifest, findings)
+    return findings
+
+
+def _check_rows(
+    folder: Path, manifest: Manifest, tables: Mapping[str, list[Row]], findings: Findings
+) -> None:
+    images = {row["image_id"]: row for row in tables[form.IMAGES]}
+    defenses = {row["defense_id"]: row for row in tables[form.DEFENSES]}
+    policies = read_policies(manifest, findings)
+    panels = read_responses(tables[form.RESPONSES], images, findings)
+    newest = check_rulings(tables[form.RULINGS], images, panels, policies, manifest, findings)
+    predictions = read_predictions(tables[form.PREDICTIONS], images, defenses, findings)
+    check_complete(predictions, defenses, newest, policies, manifest, findings)
+    check_breaks(tables[form.BREAKS], tables[form.RULINGS], newest, predictions, findings)
+    tasker_rows = _check_derived(folder, manifest, images, newest, panels, findings)
+    _check_counts(manifest, tables, tasker_rows, findings)
+
+
+def _check_derived(
+    folder: Path,
+    manifest: Manifest,
+    images: Mapping[str, Row],
+    newest: Mapping[str, Row],
+    panels: Panels,
+    findings: Findings,
+) -> int:
+    """Write `tasker_data.csv` and the annotations anew and compare. Returns the rows of the first."""
+    pictures = [_picture(row, newest.get(image_id)) for image_id, row in images.items()]
+    with_responses = [(each, panels.of(each.image_id)) for each in pictures]
+    rows = [row for each, counted in with_responses if (row := tasker_data_row(each, counted)) is not None]
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows([*TASKER_DATA_HEADINGS, *rows])
+    annotations = Annotations()
+    coco = [
+        *coco_head(manifest.values["week"], (each for each in pictures if each.label is not None)),
+        *(annotations.of(each, counted) for each, counted in with_responses),
+        COCO_TAIL,
+    ]
+    for name, follows in ((form.TASKER_DATA, text.getvalue()), (form.COCO, "".join(coco))):
+        recorded = read_text(folder, name, findings)
+        if recorded != follows:
+            compare_lines(name, recorded, follows, findings)
+    return len(rows)
+
+
+def _picture(row: Row, ruling: Row | None) -> Picture:
+    label = Label(ruling["label"]) if ruling and ruling["label"] else None
+    panel = int(ruling["panel"]) if ruling else None
+    return Picture(row["image_id"], row["sha256_pixels"], int(row["width"]), int(row["height"]), label, panel)
+
+
+def _check_counts(
+    manifest: Manifest, tables: Mapping[str, list[Row]], tasker_rows: int, findings: Findings
+) -> None:
+    follows = {name.partition(".")[0]: len(rows) for name, rows in tables.items()}
+    follows[form.TASKER_DATA.partition(".")[0]] = tasker_rows
+    recorded = manifest.values["counts"]
+    for name in sorted(follows.keys() | recorded.keys()):
+        if recorded.get(name) != follows.get(name):
+            findings.add(form.MANIFEST, f"counts of {name}", recorded.get(name), follows.get(name))
+
+
+def _note_what_waits(manifest: Manifest, findings: Findings) -> None:
+    waits = {what: number for what, number in manifest.values["waiting"].items() if number}
+    if waits:
+        listed = ", ".join(f"{number} for {what}" for what, number in waits.items())
+        findings.notes.append(f"incomplete: when this was released, pictures still waited: {listed}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run from the command line and return the exit status."""
+    parser = ArgumentParser(prog="python -m adjudication.verify", description="Check a weekly release.")
+    parser.add_argument("folder", type=Path, help="the release's folder")
+    parser.add_argument("--previous", type=Path, help="the folder of the release before it (default: looked for)")
+    parser.add_argument("--quiet", action="store_true", help="print differences alone")
+    options = parser.parse_args(arguments)
+    shows = sys.stderr.isatty() and not options.quiet
+    try:
+        findings = verify(options.folder, previous=options.previous, progress=_counter if shows else _silent)
+    except NotARelease as error:
+        print(error, file=sys.stderr)
+        return NO_RELEASE
+    _tell(findings, quiet=options.quiet)
+    return DIFFERENT if findings.differences else NOTHING_DIFFERS
+
+
+def _silent(done: int, total: int) -> None:
+    """Show nothing."""
+
+
+def _counter(done: int, total: int) -> None:
+    if done % 100 == 0 or done == total:
+        print(f"\r{done:,} of {total:,} pictures", end="\n" if done == total else "", file=sys.stderr, flush=True)
+
+
+def _tell(findings: Findings, *, quiet: bool) -> None:
+    for difference in findings.differences:
+        print(difference)
+    if quiet:
+        return
+    for line in (*findings.figures, *findings.notes):
+        print(line)
+    number = len(findings.differences)
+    print(f"{number:,} difference{'s' if number != 1 else ''} found." if number else "Nothing differs.")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+"""From the rulings and predictions of a release to its breaks, derived again (R29).
+
+Pure: standard library only.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from adjudication import release_format as form
+from adjudication.verify_reading import Findings, Manifest, Row
+from adjudication.verify_rulings import Numbers
+from labeling.enums import Label
+
+# defense, image -> round -> the prediction's row
+Predictions: TypeAlias = dict[tuple[str, str], dict[int, Row]]
+
+
+def is_mistake(label: str, answer: str) -> bool:
+    """Say whether `answer` is the other class than `label` (R29); an abstention never is."""
+    return answer in tuple(Label) and answer != label
+
+
+def read_predictions(
+    rows: Sequence[Row], images: Mapping[str, Row], defenses: Mapping[str, Row], findings: Findings
+) -> Predictions:
+    """Check every prediction by itself and gather them."""
+    predictions: Predictions = {}
+    for row in rows:
+        identity = f"row {row['prediction_id']}"
+        if row["image_id"] not in images:
+            findings.add(form.PREDICTIONS, identity, f"image {row['image_id']}", "an image of this release")
+        if row["defense_id"] not in defenses:
+            findings.add(form.PREDICTIONS, identity, f"defense {row['defense_id']}", "a defense of this release")
+        elif row["defense_digest"] != defenses[row["defense_id"]]["digest"]:
+            digest = defenses[row["defense_id"]]["digest"]
+            findings.add(form.PREDICTIONS, identity, f"digest {row['defense_digest']}", digest)
+        rounds = predictions.setdefault((row["defense_id"], row["image_id"]), {})
+        if int(row["round"]) in rounds:
+            findings.add(form.PREDICTIONS, identity, f"round {row['round']} again", "one answer in each round")
+        rounds[int(row["round"])] = row
+    findings.figures.append(f"{len(rows):,} predictions read")
+    return predictions
+
+
+def check_complete(
+    predictions: Predictions,
+    defenses: Mapping[str, Row],
+    newest: Mapping[str, Row],
+    policies: Mapping[str, Numbers],
+    manifest: Manifest,
+    findings: Findings,
+) -> None:
+    """Every valid image has an answer of every defense in every round, save what the release says was waiting."""
+    rounds = range(1, min((policy.evaluation_runs for policy in policies.values()), default=0) + 1)
+    missing = [
+        (image_id, defense_id, number)
+        for image_id, ruling in newest.items()
+        if ruling["label"]
+        for defense_id in defenses
+        for number in rounds
+        if number not in predictions.get((defense_id, image_id), {})
+    ]
+    if len({image_id for image_id, _, _ in missing}) > manifest.waiting("runs"):
+        for image_id, defense_id, number in missing:
+            row = f"row {defense_id} on {image_id} round {number}"
+            findings.add(form.PREDICTIONS, row, "no prediction", "an answer in every round")
+
+
+def check_breaks(
+    rows: Sequence[Row],
+    rulings: Sequence[Row],
+    newest: Mapping[str, Row],
+    predictions: Predictions,
+    findings: Findings,
+) -> None:
+    """The breaks under the rulings that hold are exactly those that follow, each proved by a prediction."""
+    labels = {(row["image_id"], row["number"]): row["label"] for row in rulings}
+    recorded: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str, str]] = set()
+    for row in rows:
+        pair = (row["defense_id"], row["image_id"])
+        once = (*pair, row["ruling_number"])
+        if once in seen:
+            findings.add(form.BREAKS, f"row {row['break_id']}", f"{pair[0]} on {pair[1]} again", "one break each")
+        seen.add(once)
+        _check_break(row, labels.get((row["image_id"], row["ruling_number"]), ""), predictions, findings)
+        if row["image_id"] in newest and newest[row["image_id"]]["number"] == row["ruling_number"]:
+            recorded.add(pair)
+    _check_none_missing(recorded, newest, predictions, findings)
+    findings.figures.append(f"{len(rows):,} breaks read and derived again")
+
+
+def _check_break(row: Row, label: str, predictions: Predictions, findings: Findings) -> None:
+    """The prediction a break names is there, and is a confident mistake under the ruling it names."""
+    identity = f"row {row['break_id']}"
+    proof = predictions.get((row["defense_id"], row["image_id"]), {}).get(int(row["round"]))
+    if not label:
+        findings.add(form.BREAKS, identity, f"ruling {row['ruling_number']}", "a ruling of valid")
+    elif proof is None:
+        findings.add(form.BREAKS, identity, f"round {row['round']}", "no such prediction")
+    elif proof["answer"] != row["answer"]:
+        findings.add(form.BREAKS, identity, f"answer {row['answer']}", f"answer {proof['answer']}")
+    elif not is_mistake(label, row["answer"]):
+        findings.add(form.BREAKS, identity, f"answer {row['answer']} on a {label}", "no break")
+
+
+def _check_none_missing(
+    recorded: set[tuple[str, str]], newest: Mapping[str, Row], predictions: Predictions, findings: Findings
+) -> None:
+    for (defense_id, image_id), rounds in predictions.items():
+        label = newest[image_id]["label"] if image_id in newest else ""
+        mistakes = [number for number, row in sorted(rounds.items()) if label and is_mistake(label, row["answer"])]
+        if mistakes and (defense_id, image_id) not in recorded:
+            row = f"row {defense_id} on {image_id}"
+            findings.add(form.BREAKS, row, "no break", f"a break by the answer in round {mistakes[0]}")

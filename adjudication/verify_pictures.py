@@ -1,0 +1,98 @@
+"""The pictures of a release: every file decodes, and its pixels are the ones its name says (R2).
+
+Pure: standard library only.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from adjudication import release_format as form
+from adjudication.verify_reading import Findings, Manifest, Row, check_hash
+from labeling.png import PictureDamaged, decode_png, pixels_sha256
+
+# Below this many, starting processes takes longer than looking.
+_FEW = 100
+_AT_ONCE = 16
+
+
+class Seen(NamedTuple):
+    """What one file is. `pixels` is empty and `problem` says why where it is no canonical picture."""
+
+    path: str
+    sha256: str
+    pixels: str
+    size: str
+    problem: str
+
+
+def check_pictures(
+    folder: Path, manifest: Manifest, images: list[Row], findings: Findings, progress: Callable[[int, int], None]
+) -> None:
+    """Every image has its picture and every picture its image; hashes, pixels and sizes are as recorded."""
+    rows = {row["file"]: row for row in images}
+    listed = {path: sha for path, sha in manifest.files.items() if path.startswith(f"{form.PICTURES}/")}
+    for path in sorted(listed.keys() - rows.keys()):
+        findings.add(form.IMAGES, path, "no row", "a row for every picture")
+    for path in sorted(rows.keys() - listed.keys()):
+        findings.add(form.IMAGES, f"row {rows[path]['image_id']}", path, "no such picture")
+    there = [path for path in listed if (folder / path).is_file()]
+    for number, seen in enumerate(_look_at_all(folder, there), start=1):
+        check_hash(seen.path, listed[seen.path], seen.sha256, findings)
+        _check_picture(seen, rows, findings)
+        progress(number, len(there))
+    findings.figures.append(f"{len(there):,} pictures decoded")
+
+
+def _look_at_all(folder: Path, paths: list[str]) -> Iterator[Seen]:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if len(paths) < _FEW or cores == 1:
+        yield from map(partial(look_at, folder), paths)
+        return
+    with ProcessPoolExecutor(cores) as pool:
+        yield from pool.map(partial(look_at, folder), paths, chunksize=_AT_ONCE)
+
+
+def look_at(folder: Path, path: str) -> Seen:
+    """Read one picture."""
+    data = (folder / path).read_bytes()
+    sha256 = hashlib.sha256(data).hexdigest()
+    try:
+        width, height, pixels = decode_png(data)
+    except PictureDamaged as error:
+        return Seen(path, sha256, "", "", str(error))
+    return Seen(path, sha256, pixels_sha256(width, height, pixels), f"{width} x {height}", "")
+
+
+def _check_picture(seen: Seen, rows: Mapping[str, Row], findings: Findings) -> None:
+    name = seen.path.removeprefix(f"{form.PICTURES}/").removesuffix(".png")
+    if seen.problem:
+        findings.add(seen.path, "picture", seen.problem, "a canonical picture")
+    elif seen.pixels != name:
+        findings.add(seen.path, "pixels", name, seen.pixels)
+    elif seen.path in rows:
+        recorded = f"{rows[seen.path]['width']} x {rows[seen.path]['height']}"
+        if recorded != seen.size:
+            findings.add(form.IMAGES, f"row {rows[seen.path]['image_id']}", recorded, seen.size)
+
+
+def check_images(images: Iterable[Row], manifest: Manifest, findings: Findings) -> None:
+    """Every image is of the week, once, under the name of its pixels."""
+    start, end = manifest.values["week_start"], manifest.values["week_end"]
+    seen: set[str] = set()
+    for row in images:
+        identity = f"row {row['image_id']}"
+        if row["week"] != manifest.values["week"]:
+            findings.add(form.IMAGES, identity, f"week {row['week']}", manifest.values["week"])
+        # The fixed width makes the order of the texts the order of the times.
+        if not start <= row["received_at"] < end:
+            findings.add(form.IMAGES, identity, f"received_at {row['received_at']}", f"from {start}, before {end}")
+        if row["file"] != form.picture_file(row["sha256_pixels"]):
+            findings.add(form.IMAGES, identity, row["file"], form.picture_file(row["sha256_pixels"]))
+        if row["file"] in seen:
+            findings.add(form.IMAGES, identity, f"{row['file']} a second time", "each picture once")
+        seen.add(row["file"])

@@ -1,0 +1,229 @@
+"""From the raw responses of a release to its rulings, derived again under the rules (R13-R16).
+
+Pure: standard library only.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from adjudication import release_format as form
+from adjudication.derived import Counted, outline_box
+from adjudication.enums import DecidedBy, Verdict
+from adjudication.rules import Opinion, Policy, adjudicate
+from adjudication.verify_reading import Findings, Manifest, Row
+from labeling.enums import Answer, OutlineGate
+from labeling.geometry import HUNDREDTHS_PER_PIXEL, Box
+
+_BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
+_DERIVED = ("verdict", "label", "reasons", "smallest_box_fraction")
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What one policy version says, as far as a release can be checked against it."""
+
+    rules: Policy
+    panel_size: int
+    evaluation_runs: int
+
+
+@dataclass
+class Panels:
+    """Counted responses by image and panel, in the order of their ids."""
+
+    counted: dict[str, dict[int, list[Counted]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
+
+    def of(self, image_id: str) -> list[Counted]:
+        """Every counted response of an image, by id."""
+        panels = self.counted.get(image_id, {})
+        return sorted(response for panel in panels.values() for response in panel)
+
+    def panel(self, image_id: str, panel: int) -> list[Counted]:
+        """The counted responses of one panel."""
+        return self.counted.get(image_id, {}).get(panel, [])
+
+
+def read_policies(manifest: Manifest, findings: Findings) -> dict[str, Numbers]:
+    """Return version -> numbers."""
+    read = {}
+    for version, numbers in manifest.values["policy"].items():
+        try:
+            read[version] = _numbers(numbers)
+        except (KeyError, TypeError, ValueError, ArithmeticError) as error:
+            findings.add(form.MANIFEST, f"policy {version}", f"unreadable ({error!r})", "numbers of a policy")
+    return read
+
+
+def _numbers(numbers: Mapping[str, Any]) -> Numbers:
+    rules = Policy(
+        str(numbers["name"]), Fraction(numbers["min_box_fraction"]), OutlineGate(numbers["outline_gate"])
+    )
+    return Numbers(rules, int(numbers["panel_size"]), int(numbers["evaluation_runs"]))
+
+
+def read_responses(rows: Sequence[Row], images: Mapping[str, Row], findings: Findings) -> Panels:
+    """Check every response by itself and gather those that count."""
+    panels = Panels()
+    asked: set[tuple[str, str]] = set()
+    for row in rows:
+        identity = f"row {row['response_id']}"
+        if row["image_id"] not in images:
+            findings.add(form.RESPONSES, identity, f"image {row['image_id']}", "an image of this release")
+            continue
+        pair = (row["image_id"], row["tasker_id"])
+        if pair in asked:
+            findings.add(form.RESPONSES, identity, f"{pair[1]} on {pair[0]} again", "one response each")
+        asked.add(pair)
+        response = _response(row, images[row["image_id"]], findings)
+        if row["counted"] == "true":
+            panels.counted[row["image_id"]][response.panel].append(response)
+    counted = sum(len(panel) for image in panels.counted.values() for panel in image.values())
+    findings.figures.append(f"{len(rows):,} responses read, {counted:,} of them counted")
+    return panels
+
+
+def _response(row: Row, image: Row, findings: Findings) -> Counted:
+    return Counted(
+        int(row["response_id"]),
+        int(row["panel"]),
+        row["tasker_id"],
+        row["contains_bird"],
+        row["contains_bicycle"],
+        _box(row, image, findings),
+        form.boolean_from(row["complete"]),
+        form.boolean_from(row["unoccluded"]),
+        form.boolean_from(row["real"]),
+        row["outline"],
+    )
+
+
+def _box(row: Row, image: Row, findings: Findings) -> Box | None:
+    """The box that follows from the outline, whatever box is recorded beside it."""
+    box = outline_box(row["outline"]) if row["outline"] else None
+    sides = ("",) * 4 if box is None else tuple(map(form.pixels, (box.xmin, box.ymin, box.xmax, box.ymax)))
+    identity = f"row {row['response_id']}"
+    recorded = tuple(row[side] for side in _BOX)
+    if recorded != sides:
+        findings.add(form.RESPONSES, identity, f"box {' '.join(recorded)}", f"box {' '.join(sides)}")
+    width, height = (int(image[side]) * HUNDREDTHS_PER_PIXEL for side in ("width", "height"))
+    if box is not None and (box.xmax > width or box.ymax > height):
+        findings.add(form.RESPONSES, identity, f"box {' '.join(sides)}", "an outline inside the image")
+    return box
+
+
+def check_rulings(
+    rows: Sequence[Row],
+    images: Mapping[str, Row],
+    panels: Panels,
+    policies: Mapping[str, Numbers],
+    manifest: Manifest,
+    findings: Findings,
+) -> dict[str, Row]:
+    """Derive every ruling of the rules again. Returns image -> the ruling that holds."""
+    newest: dict[str, Row] = {}
+    for row in rows:
+        identity = f"row {row['image_id']} number {row['number']}"
+        if row["image_id"] not in images:
+            findings.add(form.RULINGS, identity, "a ruling", "no such image")
+            continue
+        number = int(newest[row["image_id"]]["number"]) + 1 if row["image_id"] in newest else 1
+        if int(row["number"]) != number:
+            findings.add(form.RULINGS, identity, f"number {row['number']}", f"number {number}")
+        newest[row["image_id"]] = row
+        _check_ruling(row, identity, images[row["image_id"]], panels, policies, findings)
+    _check_none_missing(images, newest, panels, policies, manifest, findings)
+    derived = sum(row["decided_by"] == DecidedBy.RULES for row in rows)
+    findings.figures.append(f"{len(rows):,} rulings read, {derived:,} of them derived again")
+    return newest
+
+
+def _check_ruling(
+    row: Row, identity: str, image: Row, panels: Panels, policies: Mapping[str, Numbers], findings: Findings
+) -> None:
+    policy = policies.get(row["policy_version"])
+    if policy is None:
+        findings.add(form.RULINGS, identity, f"policy {row['policy_version']}", "a policy of the manifest")
+    elif row["decided_by"] == DecidedBy.RULES:
+        counted = panels.panel(row["image_id"], int(row["panel"]))
+        _check_size(row, identity, len(counted), policy, policies, findings)
+        _check_decision(row, identity, image, counted, policy.rules, findings)
+    else:
+        _check_board(row, identity, findings)
+
+
+def _check_size(
+    row: Row, identity: str, counted: int, policy: Numbers, policies: Mapping[str, Numbers], findings: Findings
+) -> None:
+    """The panel is full: as many counted as this policy, or one in force when the panel was dealt, asks for (R7)."""
+    if counted not in {each.panel_size for each in policies.values()}:
+        findings.add(
+            form.RULINGS, identity, f"{counted} counted responses on panel {row['panel']}", f"{policy.panel_size}"
+        )
+
+
+def _check_decision(
+    row: Row, identity: str, image: Row, counted: Sequence[Counted], policy: Policy, findings: Findings
+) -> None:
+    if not counted or image["width"] == "0" or image["height"] == "0":
+        return
+    opinions = [_opinion(each) for each in counted]
+    decision = adjudicate(opinions, policy, width=int(image["width"]), height=int(image["height"]))
+    share = decision.smallest_box
+    follows = (
+        decision.verdict.value,
+        decision.label.value if decision.label else "",
+        ";".join(decision.reasons),
+        "" if share is None else f"{share.numerator}/{share.denominator}",
+    )
+    for column, value in zip(_DERIVED, follows, strict=True):
+        if row[column] != value:
+            findings.add(form.RULINGS, identity, f"{column} {row[column]}", f"{column} {value}")
+
+
+def _opinion(response: Counted) -> Opinion:
+    return Opinion(
+        Answer(response.bird),
+        Answer(response.bicycle),
+        response.box,
+        response.complete,
+        response.unoccluded,
+        response.real,
+    )
+
+
+def _check_board(row: Row, identity: str, findings: Findings) -> None:
+    """A decision of the board explains itself (R20) and names a class exactly when it says valid."""
+    if not row["explanation"]:
+        findings.add(form.RULINGS, identity, "no explanation", "a public explanation of the board")
+    if bool(row["label"]) != (row["verdict"] == Verdict.VALID):
+        findings.add(form.RULINGS, identity, f"{row['verdict']} {row['label']}", "a label exactly when valid")
+
+
+def _check_none_missing(
+    images: Mapping[str, Row],
+    newest: Mapping[str, Row],
+    panels: Panels,
+    policies: Mapping[str, Numbers],
+    manifest: Manifest,
+    findings: Findings,
+) -> None:
+    """Every image has a ruling, save as many as the release says were waiting; so has every full panel."""
+    unruled = [image_id for image_id in images if image_id not in newest]
+    full = [image_id for image_id in unruled if _is_full(panels, image_id, policies)]
+    if len(unruled) > manifest.waiting("panel", "answers", "ruling") or len(full) > manifest.waiting("ruling"):
+        for image_id in unruled:
+            findings.add(form.RULINGS, f"row {image_id}", "no ruling", "a ruling on every image")
+    sizes = [policy.panel_size for policy in policies.values()]
+    for image_id, by_panel in panels.counted.items():
+        for number, counted in by_panel.items():
+            if sizes and len(counted) > max(sizes):
+                row = f"row {counted[max(sizes)].response_id}"
+                findings.add(form.RESPONSES, row, f"counted on {image_id} panel {number}", "the panel was full")
+
+
+def _is_full(panels: Panels, image_id: str, policies: Mapping[str, Numbers]) -> bool:
+    smallest = min((policy.panel_size for policy in policies.values()), default=1)
+    return any(len(counted) >= smallest for counted in panels.counted.get(image_id, {}).values())

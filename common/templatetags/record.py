@@ -1,0 +1,51 @@
+"""How pages write times and figures."""
+
+import re
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from common.times import absolute, file_size, relative, to_the_second
+
+register = template.Library()
+register.filter("file_size", file_size)
+
+
+@register.filter
+def figure(number: int) -> str:
+    """Return a whole number with thousands separated."""
+    return f"{number:,}"
+
+
+@register.filter
+def with_code(text: str) -> SafeString:
+    """Return plain text with the words between backticks set as code."""
+    return mark_safe(re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text)))
+
+
+@register.filter
+def in_zone(moment: datetime, zone: str) -> str:
+    """Return the time to the second in `zone`."""
+    return to_the_second(moment, zone)
+
+
+@register.simple_tag
+def ago(moment: datetime, now: datetime) -> SafeString:
+    """Return a `<time>` that says how long ago it was."""
+    return format_html('<time datetime="{}">{}</time>', moment.isoformat(), relative(moment, now))
+
+
+@register.simple_tag
+def when(moment: datetime | None, now: datetime, zone: str, missing: Any = "") -> SafeString | str:
+    """Return a `<time>` with the relative and the absolute time, or `missing` where there is none."""
+    if moment is None:
+        return str(missing)
+    return format_html(
+        '<time datetime="{}"><span>{}</span> <span class="absolute">· {}</span></time>',
+        moment.isoformat(),
+        relative(moment, now),
+        absolute(moment, zone),
+    )

@@ -1,0 +1,70 @@
+"""Who may open what: strangers learn nothing is there (404), people with another role are told so (403)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.http import Http404
+
+from common.errors import NotAllowed
+from contest.models import Member
+from labeling.people import ORGANIZERS, REVIEW_BOARD
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """What an account may do. `teams` are the names of its teams."""
+
+    tasker: bool = False
+    organizer: bool = False
+    board: bool = False
+    teams: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the roles as words, in a fixed order; empty for a stranger."""
+        held = {
+            "tasker": self.tasker,
+            "organizer": self.organizer,
+            "board": self.board,
+            "team": bool(self.teams),
+        }
+        return tuple(name for name, holds in held.items() if holds)
+
+    @property
+    def words(self) -> str:
+        """Return the roles for the page's header, for example `review board, team red`."""
+        held = {"tasker": self.tasker, "organizer": self.organizer, "review board": self.board}
+        words = [name for name, holds in held.items() if holds]
+        return ", ".join(words + [f"team {name}" for name in self.teams])
+
+
+def roles_of(user: Any) -> Roles:
+    """Return the roles of `user`: no query for strangers without an account, two for everybody else."""
+    if not user.is_authenticated:
+        return Roles()
+    groups = set(user.groups.values_list("name", flat=True))
+    teams = Member.objects.filter(user=user).values_list("team__name", flat=True)
+    return Roles(
+        tasker=getattr(user, "tasker", None) is not None,
+        organizer=ORGANIZERS in groups,
+        board=REVIEW_BOARD in groups,
+        teams=tuple(teams),
+    )
+
+
+def header_roles(user: Any) -> Roles:
+    """Return what the page's header shows. A tasker has no other role (R8), so labeling costs no query for it."""
+    if getattr(user, "tasker", None) is not None:
+        return Roles(tasker=True)
+    return roles_of(user)
+
+
+def organizer_of(user: User) -> User:
+    """Return `user`, who organizes; NotAllowed (`not_an_organizer`) for other roles, Http404 for strangers."""
+    roles = roles_of(user)
+    if roles.organizer:
+        return user
+    if roles.names:
+        raise NotAllowed("Only organizers open this page; this account has another role.", "not_an_organizer")
+    raise Http404("nothing here for a stranger")

@@ -1,0 +1,177 @@
+"""The API's documentation page, made from its OpenAPI schema: calls, bodies, answers, errors, examples."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from http import HTTPStatus
+from typing import Any
+
+from drf_spectacular.generators import SchemaGenerator
+
+Schema = Mapping[str, Any]
+_METHODS = ("get", "post", "put", "patch", "delete")
+_BY_FORMAT = {
+    "uuid": "3f1c9a52-7d0e-4f5b-9a37-0c6f3f1d2b84",
+    "date-time": "2026-11-20T23:59:00Z",
+    "uri": "https://contest.example.org/",
+    "double": 4.2,
+}
+_BY_TYPE = {"string": "text", "integer": 1, "number": 4.2, "boolean": True, "object": {}}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a body or an answer; `name` of a nested field is dotted."""
+
+    name: str
+    kind: str
+    required: bool
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer of a call: the status, what it means, its fields, and an example as JSON text.
+
+    `same_as` names the status of an earlier answer with the very same fields.
+    """
+
+    status: str
+    meaning: str
+    fields: tuple[Field, ...]
+    example: str
+    same_as: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call. `body` is empty for a call that takes none."""
+
+    key: str
+    method: str
+    path: str
+    summary: str
+    description: str
+    signed_in: bool
+    body: tuple[Field, ...]
+    body_example: str
+    answers: tuple[Answer, ...]
+    errors: tuple[Answer, ...]
+
+
+@lru_cache(maxsize=1)
+def call_groups() -> dict[str, tuple[Call, ...]]:
+    """Return the calls by their first word, in the order of the schema; made once per process."""
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    groups: dict[str, tuple[Call, ...]] = {}
+    for path, method, operation in _operations(schema):
+        group = operation.get("tags", ["other"])[0]
+        groups[group] = (*groups.get(group, ()), _call(schema, path, method, operation))
+    return groups
+
+
+def _operations(schema: Schema) -> Iterator[tuple[str, str, Schema]]:
+    for path, methods in schema["paths"].items():
+        yield from ((path, method, methods[method]) for method in _METHODS if method in methods)
+
+
+def _call(schema: Schema, path: str, method: str, operation: Schema) -> Call:
+    content = _json_content(operation.get("requestBody", {}))
+    answers = [_answer(schema, status, answer) for status, answer in sorted(operation["responses"].items())]
+    return Call(
+        key=operation["operationId"],
+        method=method.upper(),
+        path=path,
+        summary=operation.get("summary") or _words(operation["operationId"]),
+        description=operation.get("description", ""),
+        # An empty requirement among the alternatives means that nobody has to be signed in.
+        signed_in=bool(operation.get("security")) and {} not in operation["security"],
+        body=tuple(_fields(schema, content.get("schema", {}))),
+        body_example=_example(schema, content),
+        answers=tuple(_without_repeats(answer for answer in answers if answer.status < "4")),
+        errors=tuple(answer for answer in answers if answer.status >= "4"),
+    )
+
+
+def _without_repeats(answers: Iterable[Answer]) -> Iterator[Answer]:
+    shown: dict[tuple[Field, ...], str] = {}
+    for answer in answers:
+        if answer.fields and answer.fields in shown:
+            yield replace(answer, same_as=shown[answer.fields])
+        else:
+            shown[answer.fields] = answer.status
+            yield answer
+
+
+def _words(operation_id: str) -> str:
+    return operation_id.replace("_", " ").capitalize()
+
+
+def _json_content(holder: Schema) -> Schema:
+    content: Schema = holder.get("content", {}).get("application/json", {})
+    return content
+
+
+def _answer(schema: Schema, status: str, answer: Schema) -> Answer:
+    content = _json_content(answer)
+    meaning = answer.get("description") or HTTPStatus(int(status)).phrase
+    return Answer(status, meaning, tuple(_fields(schema, content.get("schema", {}))), _example(schema, content))
+
+
+def _resolved(schema: Schema, part: Schema) -> Schema:
+    """Follow references, and take the first of the alternatives that is not null."""
+    while True:
+        if "$ref" in part:
+            part = schema["components"]["schemas"][part["$ref"].rsplit("/", 1)[1]]
+        elif chosen := next((part[word][0] for word in ("allOf", "oneOf", "anyOf") if part.get(word)), None):
+            part = chosen
+        else:
+            return part
+
+
+def _fields(schema: Schema, part: Schema, prefix: str = "") -> Iterator[Field]:
+    whole = _resolved(schema, part)
+    required = whole.get("required", [])
+    for name, value in whole.get("properties", {}).items():
+        note = value.get("description") or ""
+        inner = _resolved(schema, value)
+        yield Field(prefix + name, _kind(schema, value), name in required, "" if "enum" in inner else note)
+        if inner.get("type") == "object":
+            yield from _fields(schema, inner, f"{prefix}{name}.")
+
+
+def _kind(schema: Schema, value: Schema) -> str:
+    """Return the type in words: `text`, `yes or no`, the words of a closed list, `list of ...`."""
+    inner = _resolved(schema, value)
+    if "enum" in inner:
+        return " | ".join(str(each) for each in inner["enum"])
+    if inner.get("type") == "array":
+        return f"list of {_kind(schema, inner.get('items', {}))}"
+    words = {"string": "text", "number": "number", "integer": "whole number", "boolean": "true or false"}
+    name = words.get(str(inner.get("type")), str(inner.get("type", "anything")))
+    formats = {"uuid": "id (UUID)", "date-time": "time (UTC, ISO 8601)"}
+    name = formats.get(str(inner.get("format")), name)
+    return f"{name} or null" if value.get("nullable") or inner.get("nullable") else name
+
+
+def _example(schema: Schema, content: Schema) -> str:
+    """Return the example the call's author gave, or one made from the fields; empty where there is no content."""
+    if not content:
+        return ""
+    given = next(iter(content.get("examples", {}).values()), None)
+    value = given["value"] if given else _made_up(schema, content["schema"])
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _made_up(schema: Schema, part: Schema) -> Any:
+    if "example" in part:
+        return part["example"]
+    inner = _resolved(schema, part)
+    if "enum" in inner:
+        return inner["enum"][0]
+    if inner.get("type") == "object" and "properties" in inner:
+        return {name: _made_up(schema, value) for name, value in inner["properties"].items()}
+    if inner.get("type") == "array":
+        return [_made_up(schema, inner["items"])] * max(inner.get("minItems", 1), 1)
+    return _BY_FORMAT.get(str(inner.get("format")), _BY_TYPE.get(str(inner.get("type"))))

@@ -1,0 +1,129 @@
+"""The body of a release: tables out of one snapshot, then the pictures they name (R39)."""
+
+import zlib
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from adjudication import release_format as form
+from contest.exports import tables
+from contest.exports.archive import Archive, Packed, pack, stored
+from contest.exports.files import Folder, Progress, sync_folder
+from contest.exports.manifest import HashingText, write_manifest
+from contest.rules import Week
+from labeling.store import PictureStore, picture_key, picture_store
+
+_PICTURES_AT_ONCE = 8
+_PICTURES_AHEAD = 64
+
+
+class _PictureFile(NamedTuple):
+    """One line of the list of pictures."""
+
+    path: str
+    sha256: str
+    crc: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A release without its manifest: files under `path`, hashes of all but the pictures, rows per table.
+
+    `packed` are the text files as they will lie in the zip. `pictures` is a text file that lists the pictures in
+    ascending order of their paths: a week can have a hundred thousand.
+    """
+
+    path: Path
+    hashes: dict[str, str]
+    packed: dict[str, Future[Packed]]
+    counts: dict[str, int]
+    pictures: Path
+
+    def _pictures(self) -> Iterator[_PictureFile]:
+        with self.pictures.open(encoding="ascii") as lines:
+            for line in lines:
+                path, sha256, crc, size = line.split()
+                yield _PictureFile(path, sha256, int(crc), int(size))
+
+    def _files(self) -> Iterator[tuple[str, str]]:
+        return merge(sorted(self.hashes.items()), ((each.path, each.sha256) for each in self._pictures()))
+
+    def manifest_sha256(self, head: dict[str, Any]) -> str:
+        """Return the hash the manifest would have with this head."""
+        return write_manifest(HashingText(), head | {"counts": self.counts}, self._files())
+
+    def write_manifest(self, head: dict[str, Any]) -> str:
+        """Write `manifest.json` and return its hash."""
+        folder = Folder(self.path)
+        with folder.text(form.MANIFEST) as file:
+            write_manifest(HashingText(file), head | {"counts": self.counts}, self._files())
+        sync_folder(self.path)
+        return folder.hashes[form.MANIFEST]
+
+    def write_archive(self, archive: Path, name: str, progress: Progress) -> None:
+        """Write everything, the manifest included, as a zip whose one folder is `name`."""
+        entries = merge(self._packed_files(archive.parent), self._packed_pictures(), key=lambda entry: entry[0])
+        total = len(self.hashes) + 1 + self.counts["images"]
+        with Archive(archive) as file:
+            for done, (path, packed) in enumerate(entries, start=1):
+                file.add(f"{name}/{path}", packed)
+                progress(archive.name, done, total)
+
+    def _packed_files(self, workplace: Path) -> Iterator[tuple[str, Packed]]:
+        for path in sorted([*self.hashes, form.MANIFEST]):
+            if path in self.packed:
+                yield path, self.packed[path].result()
+            elif path == form.MANIFEST:
+                yield path, pack(self.path / path, workplace / f"{path}.packed")
+            else:
+                yield path, stored(self.path / path)
+
+    def _packed_pictures(self) -> Iterator[tuple[str, Packed]]:
+        for each in self._pictures():
+            yield each.path, Packed(self.path / each.path, False, each.crc, each.size, each.size)
+
+
+def write_tables(workplace: Path, week: Week, packer: Executor, progress: Progress) -> Content:
+    """Write the rows of `week` below `workplace`, inside the snapshot; `packer` packs each file once it is complete."""
+    path = workplace / "folder"
+    (path / form.PICTURES).mkdir(parents=True)
+    packed: dict[str, Future[Packed]] = {}
+
+    def written(name: str) -> None:
+        packed[name] = packer.submit(pack, path / name, workplace / f"{name}.packed")
+
+    folder = Folder(path, progress, written)
+    rows = tables.write_tables(folder, week)
+    with (workplace / "wanted").open("w", encoding="ascii") as wanted:
+        wanted.writelines(f"{sha256}\n" for sha256 in tables.pixels_of(week))
+    counts = {name.partition(".")[0]: number for name, number in rows.items()}
+    return Content(path, folder.hashes, packed, counts, workplace / "pictures")
+
+
+def copy_pictures(workplace: Path, content: Content, progress: Progress) -> None:
+    """Copy the pictures of the tables out of the store; they never change, so this needs no snapshot."""
+    store = picture_store()
+    folder = Folder(content.path, progress)
+    done = 0
+    with (
+        ThreadPoolExecutor(_PICTURES_AT_ONCE) as pool,
+        (workplace / "wanted").open(encoding="ascii") as wanted,
+        content.pictures.open("w", encoding="ascii") as listed,
+    ):
+        while chunk := [line.strip() for line in islice(wanted, _PICTURES_AHEAD)]:
+            for each in pool.map(lambda sha256: _copied(store, folder, sha256), chunk):
+                listed.write(f"{each.path} {each.sha256} {each.crc} {each.size}\n")
+            done += len(chunk)
+            progress(form.PICTURES, done, content.counts["images"])
+    sync_folder(content.path / form.PICTURES)
+
+
+def _copied(store: PictureStore, folder: Folder, sha256_pixels: str) -> _PictureFile:
+    data = store.get(picture_key(sha256_pixels))
+    path = form.picture_file(sha256_pixels)
+    return _PictureFile(path, folder.binary(path, data), zlib.crc32(data), len(data))

@@ -1,0 +1,115 @@
+"""Files of a release as they are written: hashed on the way, on disk before anybody hears of them."""
+
+import csv
+import hashlib
+import io
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+# What is being written, how many rows or files of it are done, and how many there will be where that is known.
+Progress: TypeAlias = Callable[[str, int, int | None], None]
+
+_BUFFER = 1 << 18
+_ROWS_PER_REPORT = 2_000
+
+
+class HashingFile(io.RawIOBase):
+    """A new file that knows the SHA-256 of what was written to it."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("xb", buffering=0)
+        self._digest = hashlib.sha256()
+
+    def writable(self) -> bool:
+        """Say that this is for writing."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Write all of `data`."""
+        view = memoryview(data)
+        written = 0
+        while written < len(view):
+            written += self._file.write(view[written:]) or 0
+        self._digest.update(view)
+        return written
+
+    def close(self) -> None:
+        """Bring the bytes to the disk and close."""
+        if not self.closed:
+            os.fsync(self._file.fileno())
+            self._file.close()
+        super().close()
+
+    def sha256(self) -> str:
+        """Return the hash of everything written so far, in hexadecimal."""
+        return self._digest.hexdigest()
+
+
+class Folder:
+    """A folder being filled. `hashes` is path -> SHA-256 of every file but the pictures.
+
+    `written` is called with the name of each text file when it is complete.
+    """
+
+    def __init__(
+        self, path: Path, progress: Progress = lambda *_: None, written: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self.path = path
+        self.hashes: dict[str, str] = {}
+        self.progress = progress
+        self._written = written
+
+    @contextmanager
+    def text(self, name: str) -> Iterator[io.TextIOWrapper]:
+        """Open a new UTF-8 file with LF line ends; its hash is known when the block ends."""
+        raw = HashingFile(self.path / name)
+        with io.TextIOWrapper(io.BufferedWriter(raw, _BUFFER), encoding="utf-8", newline="") as file:
+            yield file
+        self.hashes[name] = raw.sha256()
+        self._written(name)
+
+    def table(self, name: str, headings: Iterable[Sequence[str]], rows: Iterable[Sequence[str]]) -> int:
+        """Write a CSV file (RFC 4180, LF) and return how many rows it has below its headings."""
+        with self.text(name) as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerows(headings)
+            return self._counted(name, rows, writer.writerow)
+
+    def lines(self, name: str, header: Sequence[str], lines: Iterable[str]) -> int:
+        """Write a CSV file whose lines are given ready, and return how many there are below the header."""
+        with self.text(name) as file:
+            file.write(",".join(header) + "\n")
+            return self._counted(name, lines, file.write)
+
+    def _counted(self, name: str, items: Iterable[Any], write: Callable[[Any], Any]) -> int:
+        done = 0
+        for done, item in enumerate(items, start=1):  # noqa: B007 - the count outlives the loop
+            write(item)
+            if done % _ROWS_PER_REPORT == 0:
+                self.progress(name, done, None)
+        self.progress(name, done, done)
+        return done
+
+    def binary(self, name: str, data: bytes) -> str:
+        """Write a new file and return its SHA-256; who asks keeps it (there may be a hundred thousand)."""
+        with HashingFile(self.path / name) as file:
+            file.write(data)
+        return file.sha256()
+
+    def add(self, name: str) -> None:
+        """Hash a file that somebody else wrote, and bring it to the disk."""
+        with (self.path / name).open("rb") as file:
+            self.hashes[name] = hashlib.file_digest(file, "sha256").hexdigest()
+            os.fsync(file.fileno())
+
+
+def sync_folder(path: Path) -> None:
+    """Bring a folder's names to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

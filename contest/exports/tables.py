@@ -1,0 +1,318 @@
+"""Every table of a weekly release, row by row out of the database: nothing is held but the row at hand (R39).
+
+All functions run inside `snapshot`, so that the files agree with each other whatever happens meanwhile.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import Any, TextIO
+
+from django.db import connection, transaction
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Collate
+
+from adjudication import release_format as form
+from adjudication.derived import (
+    COCO_TAIL,
+    TASKER_DATA_HEADINGS,
+    Annotations,
+    Counted,
+    Picture,
+    coco_head,
+    tasker_data_row,
+)
+from adjudication.enums import Verdict
+from adjudication.models import Ruling
+from contest.exports.files import Folder
+from contest.exports.parquet import ResponsesFile
+from contest.models import Attack, Break
+from contest.rules import Week
+from labeling.enums import Label, Origin
+from labeling.geometry import Box
+from labeling.models import Image, Response
+from scoring.enums import Outcome, RunState
+from scoring.models import Defense, Prediction
+
+# Rows that are in memory at once.
+CHUNK = 2_000
+# Gold and examples stay out: a tasker who could look them up would not be monitored by them any more (R5, R6).
+RELEASED_ORIGINS = (Origin.ATTACK, Origin.DATASET)
+
+Row = tuple[Any, ...]
+
+
+@contextmanager
+def snapshot() -> Iterator[None]:
+    """One unchanging view of the database, which holds nobody up. Inside another transaction, that one's view."""
+    if connection.in_atomic_block:
+        yield
+    elif connection.vendor == "postgresql":
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            # Every row is read to the end, so plans that are quick to the first rows are the wrong ones.
+            cursor.execute("SET LOCAL cursor_tuple_fraction = 1.0")
+            yield
+    else:
+        with _reading_only(), transaction.atomic():
+            yield
+
+
+@contextmanager
+def _reading_only() -> Iterator[None]:
+    """Let the next transaction on SQLite begin as a reader, where the setting makes every one a writer at once."""
+    connection.ensure_connection()  # which reads the setting
+    mode = connection.transaction_mode  # type: ignore[attr-defined]
+    connection.transaction_mode = "DEFERRED"  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        connection.transaction_mode = mode  # type: ignore[attr-defined]
+
+
+def images_of(week: Week) -> QuerySet[Image]:
+    """Return the images a week's release is about: received in it, and meant to be labeled."""
+    return Image.objects.filter(_of(week))
+
+
+def _of(week: Week, image: str = "") -> Q:
+    conditions = {
+        "received_at__gte": week.start,
+        "received_at__lt": week.end,
+        "origin__in": RELEASED_ORIGINS,
+        "label_from__isnull": False,
+    }
+    return Q(**{image + name: value for name, value in conditions.items()})
+
+
+def newest_ruling() -> QuerySet[Ruling]:
+    """Return the rulings that hold: no newer one is there for the same image (R16)."""
+    newer = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
+    return Ruling.objects.filter(~Exists(newer))
+
+
+def official_predictions() -> QuerySet[Prediction]:
+    """Return predictions of published defenses, once their run was looked at for breaks."""
+    return Prediction.objects.filter(item__run__state=RunState.ASSESSED, defense__published_at__isnull=False)
+
+
+def _by_bytes(field: str) -> Collate:
+    """Sort a text column by its bytes, whatever language the database was set up in."""
+    return Collate(F(field), "C" if connection.vendor == "postgresql" else "BINARY")
+
+
+def _stream(rows: QuerySet[Any, Any]) -> Iterator[Any]:
+    return rows.iterator(chunk_size=CHUNK)
+
+
+def write_tables(folder: Folder, week: Week) -> dict[str, int]:
+    """Write every file of the release that is made of rows. Returns table -> number of rows, for the manifest."""
+    return {
+        form.IMAGES: _table(folder, form.IMAGES, _image_rows(week)),
+        form.RESPONSES: _write_responses(folder, week),
+        form.RULINGS: _table(folder, form.RULINGS, _ruling_rows(week)),
+        form.PREDICTIONS: _table(folder, form.PREDICTIONS, _prediction_rows(week)),
+        form.BREAKS: _table(folder, form.BREAKS, _break_rows(week)),
+        form.DEFENSES: _table(folder, form.DEFENSES, _defense_rows()),
+        form.TASKER_DATA: _write_derived(folder, week),
+    }
+
+
+def _table(folder: Folder, name: str, rows: Iterable[Sequence[str]]) -> int:
+    return folder.table(name, [form.header(name)], rows)
+
+
+def pixels_of(week: Week) -> Iterator[str]:
+    """Yield the pixel hash of every image of the week, in ascending order."""
+    return _stream(images_of(week).order_by(_by_bytes("pixels_sha256")).values_list("pixels_sha256", flat=True))
+
+
+def _image_rows(week: Week) -> Iterator[Sequence[str]]:
+    first = Attack.objects.filter(image=OuterRef("pk")).order_by("received_at", "pk")
+    rows = images_of(week).annotate(team=Subquery(first.values("team__public_id")[:1]))
+    columns = ("public_id", "pixels_sha256", "width", "height", "origin", "team", "received_at")
+    for name, sha, width, height, origin, team, received in _stream(
+        rows.order_by(_by_bytes("public_id")).values_list(*columns)
+    ):
+        file = form.picture_file(sha)
+        yield name, sha, str(width), str(height), file, origin, week.name, team or "", form.time(received)
+
+
+_BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
+_STATEMENTS = ("complete", "unoccluded", "real")
+_RESPONSE = (
+    "pk",
+    "image__public_id",
+    "panel__number",
+    "tasker__public_id",
+    "submitted_at",
+    "contains_bird",
+    "contains_bicycle",
+    "outline",
+    *_BOX,
+    *_STATEMENTS,
+    "milliseconds",
+    "place_id",
+)
+
+
+def _write_responses(folder: Folder, week: Week) -> int:
+    """Write `responses.csv` and `responses.parquet` in one pass."""
+    rows = _stream(Response.objects.filter(_of(week, "image__")).order_by("pk").values_list(*_RESPONSE))
+    with ResponsesFile(folder.path / form.PARQUET) as parquet:
+        number = folder.lines(form.RESPONSES, form.header(form.RESPONSES), _response_lines(rows, parquet))
+    folder.add(form.PARQUET)
+    return number
+
+
+def _response_lines(rows: Iterator[Row], parquet: ResponsesFile) -> Iterator[str]:
+    while chunk := list(islice(rows, CHUNK)):
+        parquet.write(_typed_columns(chunk))
+        yield from map(_response_line, chunk)
+
+
+def _typed_columns(chunk: Sequence[Row]) -> list[Sequence[Any]]:
+    columns: list[Sequence[Any]] = list(zip(*chunk, strict=True))
+    outline, counted = _RESPONSE.index("outline"), _RESPONSE.index("place_id")
+    columns[outline] = [text or None for text in columns[outline]]
+    columns[counted] = [place is not None for place in columns[counted]]
+    return [*columns, [None] * len(chunk)]
+
+
+def _response_line(row: Row) -> str:
+    """One line of CSV, put together by hand for speed: an outline is the only cell with a comma, and has no quote."""
+    (pk, image, panel, tasker, submitted, bird, bicycle, outline, xmin, ymin, xmax, ymax, complete, unoccluded, real,
+     spent, place) = row  # fmt: skip
+    drawn = f'"{outline}"' if outline else ""
+    box = f"{form.pixels(xmin)},{form.pixels(ymin)},{form.pixels(xmax)},{form.pixels(ymax)}"
+    said = f"{form.boolean(complete)},{form.boolean(unoccluded)},{form.boolean(real)}"
+    counted = form.boolean(place is not None)
+    return (
+        f"{pk},{image},{panel},{tasker},{form.time(submitted)},{bird},{bicycle},{drawn},{box},{said},"
+        f"{form.seconds(spent)},{counted},\n"
+    )
+
+
+_RULING = (
+    "image__public_id",
+    "number",
+    "decided_at",
+    "decided_by",
+    "panel__number",
+    "verdict",
+    "label",
+    "reasons",
+    "smallest_box_numerator",
+    "smallest_box_denominator",
+    "policy__version",
+    "explanation",
+)
+
+
+def _ruling_rows(week: Week) -> Iterator[Sequence[str]]:
+    rows = Ruling.objects.filter(_of(week, "image__")).order_by(_by_bytes("image__public_id"), "number")
+    for image, number, decided, by, panel, verdict, label, reasons, part, whole, policy, why in _stream(
+        rows.values_list(*_RULING)
+    ):
+        share = "" if part is None else _ratio(Fraction(part, whole))
+        said = (verdict, label, ";".join(reasons), share, str(policy), form.text(why))
+        yield image, str(number), form.time(decided), by, str(panel), *said
+
+
+def _ratio(share: Fraction) -> str:
+    return f"{share.numerator}/{share.denominator}"
+
+
+def _prediction_rows(week: Week) -> Iterator[Sequence[str]]:
+    columns = (
+        "pk", "defense__public_id", "defense_digest", "image__public_id", "round", "answer", "score_bicycle",
+        "score_bird", "device", "batch_size", "batch", "row", "seed", "attempt", "latency_us", "predicted_at",
+    )  # fmt: skip
+    rows = official_predictions().filter(_of(week, "image__")).order_by("pk")
+    for pk, defense, digest, image, turn, answer, bicycle, bird, device, *plan, predicted in _stream(
+        rows.values_list(*columns)
+    ):
+        said = (_answer(answer), repr(bicycle), repr(bird), form.text(device))
+        yield str(pk), defense, form.text(digest), image, str(turn), *said, *map(str, plan), form.time(predicted)
+
+
+def _answer(value: int) -> str:
+    return Outcome(value).name.lower()
+
+
+def _break_rows(week: Week) -> Iterator[Sequence[str]]:
+    columns = (
+        "pk", "defense__public_id", "image__public_id", "ruling__number", "prediction__round", "prediction__answer",
+        "found_at",
+    )  # fmt: skip
+    rows = Break.objects.filter(_of(week, "image__"), defense__published_at__isnull=False).order_by("pk")
+    for pk, defense, image, ruling, turn, answer, found in _stream(rows.values_list(*columns)):
+        yield str(pk), defense, image, str(ruling), str(turn), _answer(answer), form.time(found)
+
+
+def _defense_rows() -> Iterator[Sequence[str]]:
+    rows = Defense.objects.filter(published_at__isnull=False).order_by(_by_bytes("public_id"))
+    for name, title, digest, demo, published in _stream(
+        rows.values_list("public_id", "name", "digest", "demo", "published_at")
+    ):
+        yield name, form.text(title), form.text(digest), form.boolean(demo), form.time(published)
+
+
+def _write_derived(folder: Folder, week: Week) -> int:
+    """Write `annotations.coco.json` and `tasker_data.csv` in one pass. Returns the rows of the latter."""
+    annotations = Annotations()
+    with folder.text(form.COCO) as coco:
+        coco.writelines(coco_head(week.name, _valid_pictures(week)))
+        number = folder.table(form.TASKER_DATA, TASKER_DATA_HEADINGS, _derived_rows(week, annotations, coco))
+        coco.write(COCO_TAIL)
+    return number
+
+
+def _derived_rows(week: Week, annotations: Annotations, coco: TextIO) -> Iterator[Sequence[str]]:
+    for picture, counted in _pictures_with_responses(week):
+        coco.write(annotations.of(picture, counted))
+        row = tasker_data_row(picture, counted)
+        if row is not None:
+            yield row
+
+
+def _pictures(images: QuerySet[Image]) -> Iterator[tuple[int, Picture]]:
+    """Yield (row number, picture) by image id."""
+    holds = Ruling.objects.filter(image=OuterRef("pk")).order_by("-number")
+    newest = {
+        "newest_label": Subquery(holds.values("label")[:1]),
+        "newest_panel": Subquery(holds.values("panel__number")[:1]),
+    }
+    columns = ("pk", "public_id", "pixels_sha256", "width", "height", *newest)
+    rows = images.annotate(**newest).order_by(_by_bytes("public_id")).values_list(*columns)
+    for pk, name, sha, width, height, label, panel in _stream(rows):
+        yield pk, Picture(name, sha, width, height, Label(label) if label else None, panel)
+
+
+def _valid_pictures(week: Week) -> Iterator[Picture]:
+    valid = newest_ruling().filter(verdict=Verdict.VALID, image=OuterRef("pk"))
+    return (picture for _, picture in _pictures(images_of(week).filter(Exists(valid))))
+
+
+def _pictures_with_responses(week: Week) -> Iterator[tuple[Picture, list[Counted]]]:
+    """Yield every picture with its counted responses, by image id and response id."""
+    columns = ("image_id", "pk", "panel__number", "tasker__public_id", "contains_bird", "contains_bicycle")
+    rows = Response.objects.filter(_of(week, "image__"), place__isnull=False)
+    rows = rows.order_by(_by_bytes("image__public_id"), "pk")
+    responses = groupby(_stream(rows.values_list(*columns, *_BOX, *_STATEMENTS, "outline")), key=itemgetter(0))
+    image, group = next(responses, (None, iter(())))
+    for pk, picture in _pictures(images_of(week)):
+        # Both come in the same order, so the next responses are this picture's or a later one's.
+        if pk != image:
+            yield picture, []
+            continue
+        yield picture, [_counted(row) for row in group]
+        image, group = next(responses, (None, iter(())))
+
+
+def _counted(row: Row) -> Counted:
+    _, pk, panel, tasker, bird, bicycle, xmin, ymin, xmax, ymax, complete, unoccluded, real, outline = row
+    box = Box(xmin, ymin, xmax, ymax) if outline else None
+    return Counted(pk, panel, tasker, bird, bicycle, box, complete, unoccluded, real, outline)

@@ -1,0 +1,55 @@
+"""Add an account with one role: tasker, organizer or board member."""
+
+import getpass
+import sys
+from random import SystemRandom
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
+from django.utils import timezone
+
+from labeling.enums import TaskerState
+from labeling.people import ORGANIZERS, REVIEW_BOARD, tasker_register
+
+GROUPS = {"organizer": ORGANIZERS, "board": REVIEW_BOARD}
+
+
+class Command(BaseCommand):
+    """One account, one role (R8); the password is asked for, or read from standard input."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Name and role."""
+        parser.add_argument("name")
+        parser.add_argument("--role", required=True, choices=["tasker", *GROUPS])
+        parser.add_argument("--qualified", action="store_true", help="a tasker who may label at once (R5 waived)")
+        parser.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Create the account."""
+        name, role = options["name"], options["role"]
+        if User.objects.filter(username=name).exists():
+            raise CommandError(f"There is an account {name!r} already: choose another name.")
+        password = self._password(options["password_stdin"], User(username=name))
+        with transaction.atomic():
+            user = User.objects.create_user(name, password=password)
+            if role == "tasker":
+                state = TaskerState.QUALIFIED if options["qualified"] else TaskerState.LEARNING
+                tasker = tasker_register(user=user, state=state, now=timezone.now(), rng=SystemRandom())
+                self.stdout.write(f"{name} labels as {tasker.public_id}")
+            else:
+                user.groups.add(Group.objects.get_or_create(name=GROUPS[role])[0])
+                self.stdout.write(f"{name} is added to: {GROUPS[role]}")
+
+    def _password(self, from_stdin: bool, user: User) -> str:
+        password = sys.stdin.readline().rstrip("\n") if from_stdin else getpass.getpass("Password: ")
+        try:
+            validate_password(password, user)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from None
+        return password

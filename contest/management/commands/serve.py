@@ -1,0 +1,101 @@
+"""Everything on one machine with nothing installed: pages, queues and scoring; Ctrl-C ends all of it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from contest.demo.seed import SIGN_INS, seed
+
+STOP_SECONDS = 10
+
+
+class Command(BaseCommand):
+    """Migrates, seeds the demo contest in demo mode, and keeps the processes running."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Where to serve."""
+        parser.add_argument("--port", type=int, default=int(os.environ.get("PORT") or 8000))
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Prepare, start, and wait for Ctrl-C."""
+        port = options["port"]
+        _refuse_taken(port)
+        call_command("migrate", verbosity=0)
+        call_command("collectstatic", interactive=False, verbosity=0)
+        call_command("publish_reference_defenses", verbosity=0)
+        if settings.DEMO and seed(self.stdout.write):
+            self.stdout.write("The demo contest is ready.")
+        processes = Processes(port)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: sys.exit(0))
+        try:
+            self._announce(port)
+            processes.watch()
+        finally:
+            processes.stop()
+
+    def _announce(self, port: int) -> None:
+        self.stdout.write(f"\nUnanimous is at http://127.0.0.1:{port}")
+        if settings.DEMO:
+            self.stdout.write(f"Sign in as one of {', '.join(SIGN_INS)}; the password of all is demo-only")
+        self.stdout.write("Ctrl-C ends it; everything is kept.\n")
+
+
+def _refuse_taken(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            raise CommandError(f"Port {port} is in use: choose another, for example PORT={port + 1}.") from None
+
+
+class Processes:
+    """The web server and the two workers. A worker that dies is started again: its rows tell it where to go on."""
+
+    def __init__(self, port: int) -> None:
+        manage = [sys.executable, "manage.py"]
+        web = [sys.executable, "-m", "gunicorn", "config.wsgi", "--bind", f"127.0.0.1:{port}", "--workers", "2"]
+        self._commands = {
+            "web": [*web, "--threads", "4", "--worker-class", "gthread", "--log-level", "warning"],
+            "quick": [*manage, "work", "quick"],
+            "gpu": [*manage, "work", "gpu", "slow"],
+        }
+        self._running = {name: self._start(name) for name in self._commands}
+
+    def _start(self, name: str) -> "subprocess.Popen[bytes]":
+        # A session of its own: Ctrl-C reaches this process alone, which then ends the others in order.
+        return subprocess.Popen(self._commands[name], cwd=settings.BASE_DIR, start_new_session=True)
+
+    def watch(self) -> None:
+        """Start again what dies; CommandError when the web server does, because nobody could reach anything."""
+        while True:
+            time.sleep(1)
+            for name, process in self._running.items():
+                if process.poll() is None:
+                    continue
+                if name == "web":
+                    raise CommandError("The web server ended; the log above says why.")
+                self._running[name] = self._start(name)
+
+    def stop(self) -> None:
+        """End all, politely first."""
+        for process in self._running.values():
+            process.terminate()
+        deadline = time.monotonic() + STOP_SECONDS
+        for process in self._running.values():
+            try:
+                process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()

@@ -1,0 +1,98 @@
+"""The sweeps in the order in which a picture meets them. Each is idempotent; running one twice changes nothing.
+
+Two carriers use this list: Celery (one task a sweep, config/celery.py) and, where no broker is installed, the worker
+of `manage.py work`, which asks again every half second.
+"""
+
+import socket
+from collections.abc import Callable, Iterator
+from os import getpid
+from random import SystemRandom
+
+from django.conf import settings
+from django.utils import timezone
+
+from adjudication import services as adjudication
+from contest import breaks, publishing
+from labeling import services as labeling
+from labeling.selectors import policy_in_force
+from scoring import engine
+from scoring import services as scoring
+
+Sweep = Callable[[], int]
+
+
+def lapse_leases() -> int:
+    """End the leases that ran out (R8)."""
+    return labeling.leases_lapse(now=timezone.now())
+
+
+def deal_panels() -> int:
+    """Deal panels to the pictures that are due (R7)."""
+    now = timezone.now()
+    return labeling.panels_deal(policy=policy_in_force(now).policy, now=now)
+
+
+def settle_panels() -> int:
+    """Rule on full panels (R13-R16)."""
+    now = timezone.now()
+    return adjudication.panels_settle(policy=policy_in_force(now), now=now)
+
+
+def reclaim_runs() -> int:
+    """Give runs whose worker is gone back to the queue."""
+    return scoring.runs_reclaim(now=timezone.now())
+
+
+def plan_runs() -> int:
+    """Plan the official runs of valid pictures (R29)."""
+    now = timezone.now()
+    return scoring.runs_plan(policy=policy_in_force(now).policy, now=now, rng=SystemRandom())
+
+
+def score() -> int:
+    """Work off one run, if one waits."""
+    return int(engine.work_one(worker=worker_name(), clock=timezone.now, device=settings.SCORING_DEVICE))
+
+
+def record_breaks() -> int:
+    """Turn confident mistakes into breaks (R29)."""
+    return breaks.breaks_record(now=timezone.now())
+
+
+def release_weeks() -> int:
+    """Publish the ended weeks that have nothing open any more (R39)."""
+    return publishing.due_weeks_release(now=timezone.now())
+
+
+def worker_name() -> str:
+    """Return who holds a run's lease: this host and process."""
+    return f"{socket.gethostname()}:{getpid()}"
+
+
+QUEUES: dict[str, dict[str, Sweep]] = {
+    "quick": {
+        "leases lapsed": lapse_leases,
+        "panels dealt": deal_panels,
+        "rulings": settle_panels,
+        "runs reclaimed": reclaim_runs,
+        "runs planned": plan_runs,
+        "runs assessed": record_breaks,
+    },
+    "gpu": {"runs scored": score},
+    "slow": {"releases": release_weeks},
+}
+_MOST_ROUNDS = 1_000
+
+
+def settle() -> Iterator[tuple[str, int]]:
+    """Run every sweep, round after round, until a round has nothing left to do; yields each that did something."""
+    for _ in range(_MOST_ROUNDS):
+        busy = False
+        for sweeps in QUEUES.values():
+            for name, sweep in sweeps.items():
+                if done := sweep():
+                    busy = True
+                    yield name, done
+        if not busy:
+            return

@@ -1,0 +1,268 @@
+"""The weekly release: built beside its place, put there in one step, recorded, and never edited (R39).
+
+A correction is a new part that states the whole week anew. The parts form one chain in the order of publication:
+each manifest holds the hash of the manifest published before it.
+"""
+
+import fcntl
+import filecmp
+import os
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, Max, Min, QuerySet
+
+from adjudication import release_format as form
+from adjudication.enums import Verdict
+from adjudication.models import Ruling
+from common.errors import Conflict, InvalidInput, NotFound
+from contest.exports import tables
+from contest.exports.content import Content, copy_pictures, write_tables
+from contest.exports.files import Progress, sync_folder
+from contest.models import Release
+from contest.rules import Week, week_named, week_of
+from labeling.enums import PanelState
+from labeling.models import Image, Panel, PolicyVersion
+from labeling.policy import Policy
+from labeling.selectors import policy_in_force
+from scoring.models import Defense
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What `release_week` left: the record, whether it is new, and where the folder and the zip lie."""
+
+    release: Release
+    new: bool
+    folder: Path
+    archive: Path
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One part of a week's record and the release it follows in the chain."""
+
+    number: int
+    previous: Release | None
+
+    def head(self, week: Week, facts: dict[str, Any]) -> dict[str, Any]:
+        """Return what the manifest says before it lists counts and files."""
+        return {
+            "format": form.FORMAT,
+            "name": form.release_name(week.name, self.number),
+            "week": week.name,
+            "part": self.number,
+            "previous_name": self.previous.name if self.previous else "",
+            "previous_sha256": self.previous.manifest_sha256 if self.previous else "",
+            **facts,
+        }
+
+
+def week_to_release(name: str | None, *, now: datetime) -> Week:
+    """Return the week called `name`, or the last one that has ended.
+
+    Raises InvalidInput for a name that is no week, Conflict for a week that is not over (R24).
+    """
+    zone = policy_in_force(now).policy.time_zone
+    if name is None:
+        return week_of(week_of(now, zone).start - timedelta(microseconds=1), zone)
+    try:
+        week = week_named(name, zone)
+    except ValueError as error:
+        raise InvalidInput(f"{error}.", "unknown_week", field="week") from error
+    if week.end > now:
+        raise Conflict(
+            f"Week {week.name} is not over: it ends at {week.end:%Y-%m-%d %H:%M} UTC. Release it after that.",
+            "week_not_over",
+        )
+    return week
+
+
+def release_week(
+    week: Week, *, out: Path, now: datetime, incomplete: bool = False, progress: Progress = lambda *_: None
+) -> Released:
+    """Write the release of `week` into `out`, as a folder and as a zip, and record it where it is new.
+
+    With nothing changed since the last part the same bytes come again and no record; with anything changed, the next
+    errata part. Raises Conflict while pictures of the week are under way (unless `incomplete`) or `out` is in use.
+    """
+    with _only_worker_in(out), _workplace(out) as workplace, ThreadPoolExecutor(1) as packer:
+        content, facts = _write_content(workplace, week, packer, incomplete, progress)
+        part = _part_of(week, content, facts)
+        head = part.head(week, facts)
+        manifest_sha256 = content.write_manifest(head)
+        archive = workplace / f"{head['name']}.zip"
+        content.write_archive(archive, head["name"], progress)
+        return _publish(out, week, part, content, archive, manifest_sha256, now)
+
+
+@contextmanager
+def _only_worker_in(out: Path) -> Iterator[None]:
+    """Hold `out` for this process. The lock ends with the process, however that ends."""
+    out.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(out, os.O_RDONLY)
+    try:
+        _lock(descriptor, out)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, out: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        message = f"Another release is being written into {out}. Try again when it is done."
+        raise Conflict(message, "release_running") from error
+
+
+@contextmanager
+def _workplace(out: Path) -> Iterator[Path]:
+    """Give the folder a release is built in. What a killed worker left there goes away first."""
+    workplace = out / ".release.partial"
+    if workplace.exists():
+        shutil.rmtree(workplace)
+    workplace.mkdir()
+    try:
+        yield workplace
+    finally:
+        shutil.rmtree(workplace)
+
+
+def _write_content(
+    workplace: Path, week: Week, packer: Executor, incomplete: bool, progress: Progress
+) -> tuple[Content, dict[str, Any]]:
+    with tables.snapshot():
+        facts = _facts(week)
+        if any(facts["waiting"].values()) and not incomplete:
+            raise _under_way(week, facts["waiting"])
+        content = write_tables(workplace, week, packer, progress)
+    copy_pictures(workplace, content, progress)
+    return content, facts
+
+
+def _facts(week: Week) -> dict[str, Any]:
+    """Return what the manifest says of the week: nothing in it depends on when it was written."""
+    policies = _policies(week)
+    return {
+        "week_start": form.time(week.start),
+        "week_end": form.time(week.end),
+        "time_zone": policies[max(policies)].time_zone,
+        "rule_book": form.RULE_BOOK_VERSION,
+        "policy": {str(version): policy.to_json() for version, policy in policies.items()},
+        "waiting": _waiting(week, policies),
+    }
+
+
+def _policies(week: Week) -> dict[int, Policy]:
+    """Return every policy that was in force between the week's first panel and its last ruling, by version."""
+    images = tables.images_of(week)
+    first = Panel.objects.filter(image__in=images).aggregate(at=Min("dealt_at"))["at"] or week.end
+    last = Ruling.objects.filter(image__in=images).aggregate(at=Max("decided_at"))["at"] or week.end
+    begun = list(PolicyVersion.objects.filter(in_force_from__lte=max(last, week.end)).order_by("version"))
+    oldest = max((row.version for row in begun if row.in_force_from <= min(first, week.end)), default=None)
+    if oldest is None:
+        message = f"No policy was in force in week {week.name}, so there is nothing to release."
+        raise NotFound(message, "unknown_week")
+    return {row.version: Policy.from_json(row.numbers) for row in begun if row.version >= oldest}
+
+
+def waiting(week: Week) -> dict[str, int]:
+    """Return how many pictures of `week` wait for a panel, for answers, for a ruling, and for runs."""
+    return _waiting(week, _policies(week))
+
+
+def _waiting(week: Week, policies: dict[int, Policy]) -> dict[str, int]:
+    images = tables.images_of(week)
+    panels = Panel.objects.filter(image__in=images)
+    return {
+        "panel": images.filter(dealt_at__isnull=True).count(),
+        "answers": panels.filter(state=PanelState.OPEN).count(),
+        "ruling": panels.filter(state=PanelState.FULL).count(),
+        "runs": _waiting_for_runs(images, min(policy.evaluation_runs for policy in policies.values())),
+    }
+
+
+def _waiting_for_runs(images: QuerySet[Image], rounds: int) -> int:
+    """Count valid pictures that some published defense has not answered in every round (R29)."""
+    expected = Defense.objects.filter(published_at__isnull=False).count() * rounds
+    if not expected:
+        return 0
+    valid = tables.newest_ruling().filter(verdict=Verdict.VALID, image__in=images).values("image")
+    scored = tables.official_predictions().filter(image__in=valid, round__lte=rounds)
+    complete = scored.values("image").annotate(answers=Count("pk")).filter(answers__gte=expected)
+    return valid.count() - complete.count()
+
+
+def _under_way(week: Week, waits: dict[str, int]) -> Conflict:
+    words = {"panel": "for a panel", "answers": "for answers", "ruling": "for a ruling", "runs": "for runs"}
+    listed = ", ".join(f"{number:,} {words[name]}" for name, number in waits.items() if number)
+    return Conflict(
+        f"Pictures of week {week.name} still wait: {listed}. Let them finish, or release what is there with "
+        "--incomplete and the rest later as errata.",
+        "week_under_way",
+    )
+
+
+def _part_of(week: Week, content: Content, facts: dict[str, Any]) -> _Part:
+    """Return the part that has this content: the last one published where it is the same, else the next."""
+    latest = Release.objects.filter(week=week.name).order_by("-part").first()
+    if latest is not None:
+        again = _Part(latest.part, Release.objects.filter(manifest_sha256=latest.previous_sha256).first())
+        if content.manifest_sha256(again.head(week, facts)) == latest.manifest_sha256:
+            return again
+    return _Part(0 if latest is None else latest.part + 1, Release.objects.order_by("-pk").first())
+
+
+def _publish(
+    out: Path, week: Week, part: _Part, content: Content, archive: Path, manifest_sha256: str, now: datetime
+) -> Released:
+    """Put folder and zip in their place and record them; the record commits when they are there."""
+    with transaction.atomic():
+        release, new = Release.objects.get_or_create(
+            week=week.name,
+            part=part.number,
+            defaults={
+                "manifest_sha256": manifest_sha256,
+                "previous_sha256": part.previous.manifest_sha256 if part.previous else "",
+                "counts": content.counts,
+                "bytes": archive.stat().st_size,
+                "released_at": now,
+            },
+        )
+        folder = out / release.name
+        _put_folder(content.path, folder, published=not new)
+        os.replace(archive, out / archive.name)
+        sync_folder(out)
+    return Released(release, new, folder, out / archive.name)
+
+
+def _put_folder(built: Path, folder: Path, *, published: bool) -> None:
+    """Rename `built` to `folder`. What is there already stays when it is the same, and is restored when damaged.
+
+    Raises Conflict for a folder of this name that this database never published: it is not ours to replace.
+    """
+    if not folder.exists():
+        os.rename(built, folder)
+    elif not _same(built, folder):
+        if not published:
+            message = f"{folder} is there and no release of this database. Move it away, then release again."
+            raise Conflict(message, "release_in_the_way")
+        os.rename(folder, built.with_name("damaged"))
+        os.rename(built, folder)
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Say whether two folders hold the same files, byte by byte."""
+    names = {path.relative_to(one) for path in one.rglob("*")}
+    if names != {path.relative_to(other) for path in other.rglob("*")}:
+        return False
+    files = (name for name in names if (one / name).is_file())
+    return all((other / name).is_file() and filecmp.cmp(one / name, other / name, shallow=False) for name in files)

@@ -1,0 +1,132 @@
+"""Where the pictures are: counts and oldest times, for the organizer's page and for Prometheus.
+
+Every question reads a partial index or a table that stays small, so that the answers are quick at 500,000 pictures;
+only the tally of the rulings looks at each of them.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Exists, Min, OuterRef, QuerySet, Subquery, Sum
+
+from adjudication.enums import Reason, Verdict
+from adjudication.models import Ruling
+from labeling.enums import AssignmentState, PanelState
+from labeling.models import Assignment, Image, Panel
+from scoring.enums import RunState
+from scoring.models import Run, RunItem
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """How many stand at one place of the pipeline, and since when the oldest of them does."""
+
+    count: int
+    oldest: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rulings:
+    """What the rulings that hold say: pictures by (verdict, label), and by reason, of which one may have several."""
+
+    verdicts: dict[tuple[str, str], int]
+    reasons: dict[str, int]
+
+    def of(self, verdict: Verdict) -> int:
+        """Return how many pictures have this verdict."""
+        return sum(count for (each, _), count in self.verdicts.items() if each == verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunGroup:
+    """The runs of one defense, round and state. `pictures` is how many their plans hold, `oldest` when made."""
+
+    defense_id: int
+    round: int
+    state: RunState
+    runs: int
+    pictures: int
+    oldest: datetime
+
+
+def waiting_for_panel(now: datetime) -> Stage:
+    """Return the pictures that are due and have no panel yet."""
+    return _stage(Image.objects.filter(dealt_at__isnull=True, label_from__lte=now), "label_from")
+
+
+def due_later(now: datetime) -> Stage:
+    """Return the pictures whose panel waits for the end of their week (R24); `oldest` is the first to be due."""
+    return _stage(Image.objects.filter(dealt_at__isnull=True, label_from__gt=now), "label_from")
+
+
+def open_panels() -> dict[int, Stage]:
+    """Return the open panels by missing answers, most first; `oldest` is since when one misses that many."""
+    rows = (
+        Panel.objects.filter(state=PanelState.OPEN)
+        .values("missing")
+        .annotate(count=Count("pk"), oldest=Min("waiting_since"))
+        .order_by("-missing")
+    )
+    return {row["missing"]: Stage(row["count"], row["oldest"]) for row in rows}
+
+
+def full_panels() -> Stage:
+    """Return the panels that have every answer and no ruling yet."""
+    return _stage(Panel.objects.filter(state=PanelState.FULL), "full_at")
+
+
+def _stage(rows: QuerySet[Any], since: str) -> Stage:
+    found = rows.aggregate(count=Count("pk"), oldest=Min(since))
+    return Stage(found["count"], found["oldest"])
+
+
+def leases(now: datetime) -> tuple[int, int]:
+    """Return how many leases are live, and how many ran out and wait for the sweep."""
+    held = Assignment.objects.filter(state=AssignmentState.LEASED)
+    return held.filter(expires_at__gt=now).count(), held.filter(expires_at__lte=now).count()
+
+
+def rulings() -> Rulings:
+    """Return what holds now: every ruling, less those that a later one replaced (R16)."""
+    several = Ruling.objects.filter(number__gt=1).values("image")
+    newer = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
+    replaced = Ruling.objects.filter(Exists(newer), image__in=several)
+    # Asking each ruling for a newer one costs twice as much as counting all and taking off the few.
+    tally = _tally(Ruling.objects.all())
+    tally.subtract(_tally(replaced))
+    return _summed((kind, count) for kind, count in tally.items() if count)
+
+
+_Kind = tuple[str, str, tuple[str, ...]]
+
+
+def _tally(rows: QuerySet[Ruling]) -> Counter[_Kind]:
+    kinds = rows.values_list("verdict", "label", "reasons").annotate(count=Count("pk")).order_by()
+    return Counter({(verdict, label, tuple(reasons)): count for verdict, label, reasons, count in kinds})
+
+
+def _summed(kinds: Iterable[tuple[_Kind, int]]) -> Rulings:
+    verdicts: Counter[tuple[str, str]] = Counter()
+    reasons: Counter[str] = Counter()
+    for (verdict, label, given), count in kinds:
+        verdicts[verdict, label] += count
+        reasons.update(dict.fromkeys(given, count))
+    return Rulings(dict(verdicts), {reason.value: reasons[reason] for reason in Reason if reasons[reason]})
+
+
+def run_groups() -> list[RunGroup]:
+    """Return all runs by defense, round and state. A plan's positions begin at 0, so the last tells its size."""
+    last = RunItem.objects.filter(run=OuterRef("pk")).order_by("-position").values("position")[:1]
+    rows = (
+        Run.objects.annotate(planned=Subquery(last) + 1)
+        .values("defense", "round", "state")
+        .annotate(runs=Count("pk"), pictures=Sum("planned"), oldest=Min("created_at"))
+        .order_by("defense", "round", "state")
+    )
+    return [
+        RunGroup(row["defense"], row["round"], RunState(row["state"]), row["runs"], row["pictures"] or 0, row["oldest"])
+        for row in rows
+    ]

@@ -1,0 +1,10 @@
+"""The Django app."""
+
+from django.apps import AppConfig
+
+
+class ScoringConfig(AppConfig):
+    """Tables are `scoring_*`."""
+
+    name = "scoring"
+    default_auto_field = "django.db.models.BigAutoField"

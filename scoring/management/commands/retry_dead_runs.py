@@ -1,0 +1,18 @@
+"""Give dead runs another try."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.utils import timezone
+
+from scoring.services import runs_retry
+
+
+class Command(BaseCommand):
+    """For after a mended worker, store or device; faults of the defenses themselves stay as they are (R30)."""
+
+    help = "Queue again the runs that ended in a fault of the platform."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Queue them and say how many."""
+        self.stdout.write(f"{runs_retry(now=timezone.now())} runs queued again")

@@ -1,0 +1,47 @@
+"""The fixed batch plan of a run, pure (R29).
+
+A batch always has `batch_size` rows, the last one padded, because the same picture may get other numbers in a batch
+of another size. The order is drawn from the run's seed, so that each round gives a picture other companions. The
+drawn order is recorded as the items' positions: a plan can be repeated without drawing it again.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch(Generic[T]):
+    """One batch: `rows` has always the full size, and only the first `real` of them are answers that count."""
+
+    number: int
+    rows: tuple[T, ...]
+    real: int
+
+
+def permuted(pictures: Sequence[T], *, seed: int) -> list[T]:
+    """Return `pictures` in the order drawn by `seed`; the same pictures and seed give the same order."""
+    order = list(pictures)
+    random.Random(seed).shuffle(order)
+    return order
+
+
+def batches(pictures: Sequence[T], *, batch_size: int) -> Iterator[Batch[T]]:
+    """Yield `pictures` in order as batches of exactly `batch_size` rows, numbered from 0.
+
+    The last one is padded with pictures from the beginning of the same run, so that a defense meets nothing there
+    that it would not meet anyway.
+    """
+    for number, start in enumerate(range(0, len(pictures), batch_size)):
+        own = pictures[start : start + batch_size]
+        padding = islice(cycle(pictures), batch_size - len(own))
+        yield Batch(number, (*own, *padding), len(own))
+
+
+def planned(pictures: Sequence[T], *, seed: int, batch_size: int) -> list[Batch[T]]:
+    """Return the whole plan of a run over `pictures`."""
+    return list(batches(permuted(pictures, seed=seed), batch_size=batch_size))

@@ -1,0 +1,54 @@
+// Keeps the overview fresh without moving it: opened details stay open, the focus stays where it is, and nothing is
+// exchanged while text is selected or the page is not looked at. Without this module the page is complete, only older.
+
+const place = document.getElementById("overview");
+const seconds = Number(place.dataset.seconds);
+let failedSince = null;
+
+function note(words) {
+  const at = place.querySelector(".refresh-note");
+  if (at && at.textContent !== words) at.textContent = words;
+}
+
+function selecting() {
+  const selection = document.getSelection();
+  return selection !== null && !selection.isCollapsed && place.contains(selection.anchorNode);
+}
+
+/** How to find the focused element again after the exchange: by its id, or by where its link or details is. */
+function focused() {
+  const element = document.activeElement;
+  if (!place.contains(element)) return null;
+  if (element.tagName === "A") return `a[href="${CSS.escape(element.getAttribute("href"))}"]`;
+  const details = element.closest("details[id]");
+  return details ? `#${details.id} > summary` : null;
+}
+
+function exchange(html) {
+  const open = [...place.querySelectorAll("details[open]")].map((each) => each.id);
+  const focus = focused();
+  place.innerHTML = html;
+  for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+  if (focus) place.querySelector(focus)?.focus({ preventScroll: true });
+}
+
+async function refresh() {
+  if (document.hidden || selecting()) return;
+  try {
+    const answer = await fetch(place.dataset.source, { redirect: "error", headers: { Accept: "text/html" } });
+    if (!answer.ok) throw new Error(String(answer.status));
+    const html = await answer.text();
+    if (selecting()) return;
+    exchange(html);
+    failedSince = null;
+    note(`Refreshed every ${seconds} s.`);
+  } catch {
+    failedSince ??= new Date();
+    const time = failedSince.toLocaleTimeString("en-GB");
+    note(`Not refreshed since ${time}: the server does not answer, or you are signed out. Trying again every ${seconds} s.`);
+  }
+}
+
+note(`Refreshed every ${seconds} s.`);
+setInterval(refresh, seconds * 1000);
+document.addEventListener("visibilitychange", refresh);

@@ -1,0 +1,148 @@
+"""A small contest with everything a release has: every verdict, surplus answers, predictions, a break."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from adjudication import services as adjudication
+from adjudication.models import Ruling
+from contest.models import Attack, Break, Team
+from labeling.models import Image, Panel, Tasker
+from labeling.png import encode_png, pixels_sha256
+from labeling.policy import Policy
+from labeling.selectors import PolicyInForce
+from labeling.store import picture_key, picture_store
+from scoring.enums import Outcome, RunState
+from scoring.models import Defense, Prediction, Run, RunItem
+from tests import factories
+
+SIDE = 40  # small pictures keep the tests quick; rules are about shares
+MONDAY = datetime(2026, 11, 16, 9, 30, tzinfo=UTC)
+AFTER = datetime(2026, 11, 24, 8, 0, tzinfo=UTC)  # a Tuesday, when week 2026-W47 is over
+
+LARGE = ("[[[5,5],[35,5],[35,35],[5,35]]]", (500, 500, 3500, 3500))  # 9/16
+ROUGH = ("[[[5.25,5],[30.5,5.01],[35,35.75],[5,35]]]", (500, 500, 3500, 3575))
+SMALL = ("[[[5,5],[15,5],[15,15],[5,15]]]", (500, 500, 1500, 1500))  # 1/16
+TWO_PARTS = ("[[[0,0],[20,0],[20,20],[0,20]],[[25,25],[40,25],[40,40],[25,40]]]", (0, 0, 4000, 4000))
+SURE = {"bird": "definitely_yes", "bicycle": "definitely_no"}
+NOTHING = {"outline": "", "box": None, "complete": None, "unoccluded": None, "real": None}
+
+
+def drawn(shape: tuple[str, Sequence[int]], **said: Any) -> dict[str, Any]:
+    """Answers of somebody who outlined `shape`."""
+    return {**SURE, "outline": shape[0], "box": shape[1], **said}
+
+
+def bicycle(shape: tuple[str, Sequence[int]]) -> dict[str, Any]:
+    """Answers of somebody sure of a bicycle."""
+    return drawn(shape, bird="definitely_no", bicycle="definitely_yes")
+
+
+EXCLUDED = {"bird": "definitely_no", "bicycle": "definitely_no", **NOTHING}
+BOTH = {"bird": "definitely_yes", "bicycle": "definitely_yes", **NOTHING}
+
+# What the three taskers say of each picture, by the reason it should get.
+CASES: dict[str, list[dict[str, Any]]] = {
+    "valid bird": [drawn(LARGE), drawn(ROUGH), drawn(TWO_PARTS)],
+    "valid bicycle": [bicycle(LARGE), bicycle(LARGE), bicycle(ROUGH)],
+    "uncertain": [drawn(LARGE), drawn(LARGE, bird="unsure_yes"), drawn(LARGE)],
+    "both_classes": [drawn(LARGE), BOTH, BOTH],
+    "neither_class": [EXCLUDED, EXCLUDED, EXCLUDED],
+    "taskers_disagree": [drawn(LARGE), bicycle(LARGE), drawn(LARGE)],
+    "too_small": [drawn(LARGE), drawn(SMALL), drawn(LARGE)],
+    "depiction": [drawn(LARGE, real=False), drawn(LARGE), drawn(LARGE)],
+    "occluded": [drawn(LARGE), drawn(LARGE, unoccluded=False), drawn(LARGE, complete=False)],
+}
+
+
+@dataclass
+class Contest:
+    """What `a_week` made. `images` is by case."""
+
+    taskers: list[Tasker]
+    images: dict[str, Image] = field(default_factory=dict)
+    panels: dict[str, Panel] = field(default_factory=dict)
+    defenses: list[Defense] = field(default_factory=list)
+
+
+def picture(number: int, **values: Any) -> Image:
+    """An image row whose pixels are in the store."""
+    pixels = bytes((number * 37 + at * (number + 3)) % 256 for at in range(SIDE * SIDE * 3))
+    sha = pixels_sha256(SIDE, SIDE, pixels)
+    picture_store().put(picture_key(sha), encode_png(SIDE, SIDE, pixels))
+    defaults = {"width": SIDE, "height": SIDE, "received_at": MONDAY, "label_from": MONDAY}
+    return factories.image(pixels_sha256=sha, original_sha256=sha, **(defaults | values))
+
+
+def labeled(contest: Contest, case: str, image: Image, said: Sequence[dict[str, Any]]) -> Panel:
+    """Deal a panel and let the taskers answer; the surplus tasker comes too late on the first picture."""
+    panel = factories.panel(image, dealt_at=MONDAY)
+    for number, (who, answers) in enumerate(zip(contest.taskers, said, strict=False)):
+        factories.response(who, panel, now=MONDAY + timedelta(minutes=number, microseconds=number), **answers)
+    contest.images[case], contest.panels[case] = image, panel
+    return panel
+
+
+def ruled(panel: Panel, *, at: datetime = MONDAY + timedelta(hours=1)) -> Ruling:
+    """Let the rules decide on a full panel under the first policy."""
+    row = factories.policy_version()
+    in_force = PolicyInForce(row.pk, row.version, Policy.from_json(row.numbers))
+    assert adjudication.panel_settle(panel_id=panel.pk, policy=in_force, now=at)
+    return Ruling.objects.get(panel=panel)
+
+
+def defense(number: int, **values: Any) -> Defense:
+    """A published defense."""
+    defaults = {"name": f"defense {number}", "digest": f"sha256:{number:064x}", "created_at": MONDAY,
+                "published_at": MONDAY - timedelta(days=9), "public_id": f"D-0000{number}"}  # fmt: skip
+    return Defense.objects.create(**(defaults | values))
+
+
+def scored(by: Defense, image: Image, answers: Sequence[int], *, state: str = RunState.ASSESSED) -> list[Prediction]:
+    """One assessed run for each answer, with its prediction."""
+    made = []
+    for turn, answer in enumerate(answers, start=1):
+        run = Run.objects.create(
+            defense=by, round=turn, seed=turn - 2, batch_size=16, state=state, attempt=1, created_at=MONDAY
+        )
+        item = RunItem.objects.create(run=run, defense=by, round=turn, image=image, position=0)
+        made.append(
+            Prediction.objects.create(
+                item=item, image=image, defense=by, round=turn, answer=answer, score_bicycle=0.1 * turn,
+                score_bird=-1e-7 * turn, pixels_sha256=image.pixels_sha256, defense_digest=by.digest, device="cpu",
+                batch_size=16, batch=0, row=turn, seed=turn - 2, attempt=1, latency_us=1500,
+                predicted_at=MONDAY + timedelta(hours=2),
+            )
+        )  # fmt: skip
+    return made
+
+
+def a_week() -> Contest:
+    """Week 2026-W47 with every verdict; one defense abstains, the other takes the valid bird for a bicycle."""
+    contest = Contest([factories.tasker(f"tasker {number}") for number in range(1, 5)])
+    for number, (case, said) in enumerate(CASES.items()):
+        labeled(contest, case, picture(number), said)
+    late = {"now": MONDAY + timedelta(minutes=30), "counted": False}
+    factories.response(contest.taskers[3], contest.panels["valid bird"], **drawn(SMALL), **late)
+    for panel in contest.panels.values():
+        ruled(panel)
+    team = Team.objects.create(name="=red", created_at=MONDAY)
+    attacked = contest.images["valid bird"]
+    Attack.objects.create(team=team, image=attacked, received_at=MONDAY)
+    contest.defenses = [defense(1, demo=True), defense(2, name="=SUM(A1)")]
+    _run_both(contest)
+    return contest
+
+
+def _run_both(contest: Contest) -> None:
+    cautious, wrong = contest.defenses
+    for case in ("valid bird", "valid bicycle"):
+        scored(cautious, contest.images[case], [Outcome.ABSTAIN] * 3)
+    answers = scored(wrong, contest.images["valid bird"], [Outcome.BIRD, Outcome.BICYCLE, Outcome.BIRD])
+    scored(wrong, contest.images["valid bicycle"], [Outcome.BICYCLE, Outcome.ABSTAIN, Outcome.BICYCLE])
+    image = contest.images["valid bird"]
+    found_at = MONDAY + timedelta(hours=3)
+    Break.objects.create(
+        defense=wrong, image=image, ruling=image.rulings.get(), prediction=answers[1], found_at=found_at
+    )

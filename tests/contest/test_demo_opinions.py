@@ -1,0 +1,123 @@
+"""What the taskers of the demo say of its photographs: readable as answers, and with the verdicts that are promised."""
+
+import json
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+import shapely
+
+import contest
+from adjudication.enums import Reason, Verdict
+from adjudication.rules import Opinion, Policy, adjudicate
+from labeling.answers import STATEMENTS, Answers, read_answers
+from labeling.enums import Answer, Label, OutlineGate
+from labeling.images import read_dataset
+from labeling.outlines import read_outline
+from labeling.rules import outline_asked_of
+
+SIDE = 299
+PANEL_SIZE = 3
+DEMO = Path(contest.__file__).parent / "demo"
+PHOTOS = sorted(path.name for path in (DEMO / "photos").glob("*.[jp][pn]g"))
+OPINIONS: dict[str, dict[str, Any]] = json.loads((DEMO / "opinions.json").read_text(encoding="utf-8"))
+SETTLED = [name for name, row in OPINIONS.items() if row["expected"] != "open"]
+OPEN = [name for name, row in OPINIONS.items() if row["expected"] == "open"]
+SEVERAL_OUTLINES = [
+    name for name, row in OPINIONS.items() if sum(said["outline"] is not None for said in row["panel"]) > 1
+]
+SAID = [(name, place, said) for name, row in OPINIONS.items() for place, said in enumerate(row["panel"], start=1)]
+# R15; the last two reasons belong to the rule set of the original dataset (R17).
+REASONS = [reason for reason in Reason if reason not in (Reason.KNOWN_BAD, Reason.AMBIGUOUS)]
+
+each_answer = pytest.mark.parametrize(
+    ("name", "place", "said"), SAID, ids=[f"{name}-{place}" for name, place, _ in SAID]
+)
+
+
+def answers_of(said: dict[str, Any]) -> Answers:
+    """The form as the application reads it."""
+    return read_answers(said, width=SIDE, height=SIDE, gate=OutlineGate.BEST_GUESS_YES)
+
+
+def opinion_of(answers: Answers) -> Opinion:
+    """The answers as the rules see them."""
+    box = answers.outline.box if answers.outline else None
+    return Opinion(answers.bird, answers.bicycle, box, answers.complete, answers.unoccluded, answers.real)
+
+
+def verdict_of(name: str) -> str:
+    """What the rules make of the panel, written as the file writes it."""
+    panel = [answers_of(said) for said in OPINIONS[name]["panel"]]
+    if len(panel) < PANEL_SIZE:
+        return "open"
+    decision = adjudicate([opinion_of(each) for each in panel], Policy(), width=SIDE, height=SIDE)
+    if decision.verdict is Verdict.VALID:
+        return f"valid:{decision.label}"
+    return f"rejected:{','.join(decision.reasons)}"
+
+
+def test_every_photo_has_a_row_and_every_row_a_photo() -> None:
+    assert sorted(OPINIONS) == PHOTOS
+
+
+@pytest.mark.parametrize("name", PHOTOS)
+def test_a_photo_makes_the_canonical_picture_the_outlines_are_drawn_on(name: str) -> None:
+    picture = read_dataset((DEMO / "photos" / name).read_bytes(), size=SIDE)
+    assert (picture.width, picture.height) == (SIDE, SIDE)
+
+
+@each_answer
+def test_outlines_and_statements_are_given_exactly_when_asked(name: str, place: int, said: dict[str, Any]) -> None:
+    asked = outline_asked_of(
+        Answer(said["contains_bird"]), Answer(said["contains_bicycle"]), OutlineGate.BEST_GUESS_YES
+    )
+    given = [said[statement] is not None for statement in STATEMENTS]
+    assert given == [asked is not None] * len(STATEMENTS)
+    assert asked is not None or said["outline"] is None
+
+
+@each_answer
+def test_the_form_takes_the_answer_as_it_is_written(name: str, place: int, said: dict[str, Any]) -> None:
+    answers = answers_of(said)
+    assert (answers.outline is None) == (said["outline"] is None)
+    assert answers.milliseconds > 0
+
+
+@each_answer
+def test_an_outline_lies_inside_the_picture_as_drawn(name: str, place: int, said: dict[str, Any]) -> None:
+    if said["outline"] is not None:
+        assert json.loads(read_outline(said["outline"], width=SIDE, height=SIDE).json) == said["outline"]
+
+
+@pytest.mark.parametrize("name", sorted(OPINIONS))
+def test_the_rules_give_the_promised_verdict(name: str) -> None:
+    assert verdict_of(name) == OPINIONS[name]["expected"]
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_every_reason_is_shown_by_a_picture(reason: Reason) -> None:
+    shown = {part for name in SETTLED for part in verdict_of(name).removeprefix("rejected:").split(",")}
+    assert reason in shown
+
+
+def test_there_is_enough_of_everything() -> None:
+    valid = [name for name in SETTLED if verdict_of(name) in {f"valid:{label}" for label in Label}]
+    attacks = {OPINIONS[name]["sent_by"] for name in valid} - {None}
+    assert (len(valid) >= 8, len(OPEN) >= 8, attacks) == (True, True, {"red", "blue"})
+
+
+@pytest.mark.parametrize("name", sorted(OPINIONS))
+def test_what_is_settled_is_of_last_week_and_what_is_open_of_this_one(name: str) -> None:
+    assert OPINIONS[name]["week"] == ("this" if name in OPEN else "last")
+    assert OPINIONS[name]["note"]
+
+
+@pytest.mark.parametrize("name", SEVERAL_OUTLINES)
+def test_the_taskers_of_a_panel_outline_the_same_object_each_in_their_own_way(name: str) -> None:
+    outlines = [said["outline"] for said in OPINIONS[name]["panel"] if said["outline"] is not None]
+    for one, other in combinations(outlines, 2):
+        first, second = (shapely.MultiPolygon([shapely.Polygon(ring) for ring in rings]) for rings in (one, other))
+        overlap = first.intersection(second).area / first.union(second).area
+        assert 0.7 < overlap < 1, name
