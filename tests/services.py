@@ -71,7 +71,7 @@ def postgres(*, settings: Sequence[str] = ("fsync=off", "synchronous_commit=off"
             [*prefix, program("postgres", *folders), "-D", str(data), *flags], stdout=log, stderr=log
         )
     try:
-        _wait_for_port(server, port, folder / "log")
+        wait_for_port(server, port, folder / "log")
         _create_database(port, folders)
         yield f"postgres://unanimous@127.0.0.1:{port}/unanimous"
     finally:
@@ -99,7 +99,7 @@ def redis() -> Iterator[str]:
             stdout=log,
         )
     try:
-        _wait_for_port(server, port, folder / "log")
+        wait_for_port(server, port, folder / "log")
         yield f"redis://127.0.0.1:{port}/0"
     finally:
         server.terminate()
@@ -107,7 +107,8 @@ def redis() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _wait_for_port(server: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
+def wait_for_port(server: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
+    """Return when something answers on `port`; raise with the log's end when the server ends or never answers."""
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         if server.poll() is not None:

@@ -17,8 +17,10 @@ A_BIRD = {"contains_bird": "definitely_yes", "contains_bicycle": "definitely_no"
 TRIANGLE = "10,10\n200,10\n100,150.5"
 TRUE = {"complete": "true", "unoccluded": "true", "real": "true"}
 
-# What a tasker must never learn (R3, R8). "claim" would be the attacker's, "place 2" the panel's.
-UNSPEAKABLE = r"\b(attack\w*|adversar\w*|targets?|origins?|weeks?|claim\w*|gold|dataset|defen[cs]e\w*|teams?|panels?|w\d\d)\b"
+# What a tasker must never learn (R3, R8).
+UNSPEAKABLE = (
+    r"\b(attack\w*|adversar\w*|targets?|origins?|weeks?|claim\w*|gold|dataset|defen[cs]e\w*|teams?|panels?|w\d\d)\b"
+)
 
 
 @pytest.fixture(autouse=True)

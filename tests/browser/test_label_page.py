@@ -1,0 +1,618 @@
+"""The tasker's page in a real browser: a label by mouse, by keys and on a phone, and everything that can come between.
+
+Every test fails on any word in the console that it does not expect, so also on a breach of the content policy.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+
+from common.models import UserSession
+from labeling.enums import AssignmentState
+from labeling.models import Assignment, Panel, Response, Tasker
+from labeling.png import encode_png, pixels_sha256
+from labeling.selectors import forget_policies
+from labeling.store import picture_key, picture_store
+from tests import factories
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+AXE = Path(__file__).parent / "vendor" / "axe.min.js"
+SIZE = 299
+DESK = {"width": 1366, "height": 768}
+PHONE = {"width": 390, "height": 844}
+SQUARE = [(60, 60), (240, 60), (240, 240), (60, 240)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def orm_beside_playwright() -> Iterator[None]:
+    """Playwright's event loop runs in this thread; the ORM is used between its steps, never inside them."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+    yield
+    patch.undo()
+
+
+def picture(shade: int) -> Panel:
+    """A dealt panel on a picture that is in the store: a disc on a ground of its own shade."""
+    pixels = bytearray()
+    for y in range(SIZE):
+        for x in range(SIZE):
+            inside = (x - 150) ** 2 + (y - 150) ** 2 < 90**2
+            pixels += bytes((200, 90, shade) if inside else (shade, 150, 170))
+    sha = pixels_sha256(SIZE, SIZE, bytes(pixels))
+    picture_store().put(picture_key(sha), encode_png(SIZE, SIZE, bytes(pixels)))
+    return factories.panel(factories.image(pixels_sha256=sha))
+
+
+@pytest.fixture
+def pictures(transactional_db: None) -> list[Panel]:
+    """Four pictures to label."""
+    forget_policies()
+    factories.policy_version()
+    return [picture(shade) for shade in (40, 80, 120, 160)]
+
+
+class Desk:
+    """The labeling page as somebody in front of it has it."""
+
+    def __init__(self, page: Page, address: str) -> None:
+        self.page = page
+        self.address = address
+        self.complaints: list[str] = []
+        self.pictures: set[str] = set()
+        page.on("requestfinished", lambda request: "/pictures/" in request.url and self.pictures.add(request.url))
+        page.on("console", lambda message: self.complaints.append(message.text))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    def open(self) -> "Desk":
+        self.page.goto(f"{self.address}/label/")
+        return self
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def corner(self, *points: tuple[float, float]) -> None:
+        """Click at points given in image pixels."""
+        for x, y in points:
+            box = self.page.locator(".outline-surface").bounding_box()
+            assert box is not None
+            left, top, width, height = map(float, self.view_box().split())
+            at_x = box["x"] + (x - left) * box["width"] / width
+            self.page.mouse.click(at_x, box["y"] + (y - top) * box["height"] / height)
+
+    def view_box(self) -> str:
+        script = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
+            done(document.querySelector(".outline-surface").getAttribute("viewBox")))))"""
+        return str(self.page.evaluate(script))
+
+    def answer(self, question: int, choice: int) -> None:
+        self.page.locator(".question").nth(question - 1).locator(".answer").nth(choice - 1).click()
+
+    def say(self, name: str, value: bool) -> None:
+        self.page.locator(f"[name={name}][value={str(value).lower()}]").check(force=True)
+
+    def submit(self) -> None:
+        self.page.click("#submit")
+
+    @property
+    def assignment(self) -> str:
+        return self.page.locator("[name=assignment]").input_value()
+
+    @property
+    def status(self) -> Any:
+        return expect(self.page.locator("#status"))
+
+    @property
+    def missing(self) -> Any:
+        return expect(self.page.locator("#missing"))
+
+    def received(self) -> None:
+        self.status.to_have_text(re.compile(r"^Received \d\d:\d\d:\d\d, receipt [0-9A-F-]{14}\.$"))
+
+    def is_asked(self, question: int) -> bool:
+        return self.page.locator(".question").nth(question - 1).is_visible()
+
+    def fits(self) -> bool:
+        """Whether nothing has to be scrolled, neither the page nor the questions."""
+        return bool(
+            self.page.evaluate("""() => [document.scrollingElement, document.querySelector("#questions")]
+                .every((part) => part.scrollHeight <= part.clientHeight && part.scrollWidth <= part.clientWidth)""")
+        )
+
+
+@pytest.fixture
+def contexts(chromium: Browser, live_server: Any) -> Iterator[Callable[..., BrowserContext]]:
+    """Return a function that opens a browser signed in as somebody."""
+    opened: list[BrowserContext] = []
+
+    def _open(who: Tasker, **options: Any) -> BrowserContext:
+        context = chromium.new_context(**({"viewport": DESK} | options))
+        opened.append(context)
+        sign_in(context, who, live_server.url)
+        return context
+
+    yield _open
+    for context in opened:
+        context.close()
+
+
+def wait_until(page: Page, holds: Callable[[], bool]) -> None:
+    """Wait for what no locator can see; a predicate inside the page would need an eval that its policy forbids."""
+    for _ in range(100):
+        if holds():
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError("it did not come true within five seconds")
+
+
+def sign_in(context: BrowserContext, who: Tasker, address: str) -> None:
+    """Sign in by cookie."""
+    client = Client()
+    client.force_login(who.user, backend="common.sessions.UserBackend")
+    context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": address}])
+
+
+@pytest.fixture
+def desk(pictures: list[Panel], contexts: Any, live_server: Any) -> Iterator[Desk]:
+    """Tara at the page, with the first picture before her."""
+    desk = Desk(contexts(factories.tasker("tara")).new_page(), live_server.url).open()
+    expect(desk.page.locator(".outline-surface")).to_be_visible()
+    yield desk
+    assert desk.complaints == []
+
+
+# One label, all the way.
+
+
+def test_a_bird_is_labeled_with_the_mouse(desk: Desk) -> None:
+    desk.answer(1, 1)
+    desk.answer(2, 4)
+    desk.corner(*SQUARE, SQUARE[0])
+    for name, value in (("complete", True), ("unoccluded", False), ("real", True)):
+        desk.say(name, value)
+    desk.missing.to_have_text("Ready to submit")
+    desk.submit()
+    desk.received()
+    response = Response.objects.get()
+    assert (response.contains_bird, response.contains_bicycle) == ("definitely_yes", "definitely_no")
+    assert (response.complete, response.unoccluded, response.real) == (True, False, True)
+    box = (response.box_xmin, response.box_ymin, response.box_xmax, response.box_ymax)
+    assert all(abs(found - 100 * wanted) <= 50 for found, wanted in zip(box, (60, 60, 240, 240), strict=True))
+    assert 0 < response.milliseconds < 60_000
+    assert desk.page.locator("#status").inner_text().removesuffix(".").endswith(response.receipt)
+
+
+def test_a_negative_picture_takes_three_keystrokes(desk: Desk) -> None:
+    desk.press("4", "4", "Enter")
+    desk.received()
+    response = Response.objects.get()
+    assert (response.contains_bird, response.contains_bicycle) == ("definitely_no", "definitely_no")
+    assert (response.outline, response.complete) == ("", None)
+
+
+def test_twelve_keystrokes_label_four_negative_pictures(desk: Desk) -> None:
+    for labeled in range(1, 5):
+        before = desk.assignment
+        desk.press("4", "4", "Enter")
+        if labeled < 4:
+            expect(desk.page.locator("[name=assignment]")).not_to_have_value(before)
+    expect(desk.page.locator("#empty")).to_be_visible()
+    assert Response.objects.count() == 4
+
+
+def test_a_bicycle_is_labeled_with_the_keyboard_alone(desk: Desk) -> None:
+    desk.press("4", "2")
+    for key in ("ArrowLeft", "ArrowUp"):
+        desk.press(*["Shift+" + key] * 8)
+    desk.press("Enter", *["Shift+ArrowRight"] * 16, "Enter", *["Shift+ArrowDown"] * 16, "Enter", "c")
+    desk.missing.to_have_text("Still missing: question 4")
+    desk.press("1", "2", "3", "3", "Enter")
+    desk.received()
+    response = Response.objects.get()
+    assert (response.contains_bird, response.contains_bicycle) == ("definitely_no", "unsure_yes")
+    assert (response.complete, response.unoccluded, response.real) == (True, True, False)
+    assert response.outline.count("[") == 1 + 1 + 3
+
+
+def test_a_label_on_a_phone_by_touch(pictures: list[Panel], contexts: Any, live_server: Any) -> None:
+    context = contexts(factories.tasker("tara"), viewport=PHONE, has_touch=True, is_mobile=True)
+    desk = Desk(context.new_page(), live_server.url).open()
+    desk.page.locator(".question").nth(0).locator(".answer").nth(0).tap()
+    desk.page.locator(".question").nth(1).locator(".answer").nth(3).tap()
+    box = desk.page.locator(".outline-surface").bounding_box()
+    assert box is not None
+    middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    for dx, dy in ((-90, -90), (90, -90), (90, 90), (-90, 90), (-90, -90)):
+        desk.page.touchscreen.tap(middle[0] + dx, middle[1] + dy)
+    for name in ("complete", "unoccluded", "real"):
+        desk.page.locator(f".toggle:has([name={name}]) label").first.tap()
+    desk.page.locator("#submit").tap()
+    desk.received()
+    assert Response.objects.get().real is True
+    assert desk.complaints == []
+
+
+# What is asked, and what is missing.
+
+
+def test_questions_3_and_4_come_and_go_with_the_answers(desk: Desk) -> None:
+    assert not desk.is_asked(3)
+    desk.press("1", "4")
+    assert desk.is_asked(3) and desk.is_asked(4)
+    desk.corner(*SQUARE, SQUARE[0])
+    desk.press("1")
+    desk.page.locator(".question summary").nth(0).click()
+    desk.press("3")
+    assert not desk.is_asked(3) and not desk.is_asked(4)
+    desk.missing.to_have_text("Ready to submit")
+    desk.page.locator(".question summary").nth(0).click()
+    desk.press("1")
+    expect(desk.page.locator("[data-field=outline] .short")).to_have_text("1 outline, 4 corners")
+    desk.missing.to_have_text("Still missing: statement 2 and 3")
+
+
+def test_what_was_drawn_and_is_not_asked_any_more_is_not_sent(desk: Desk) -> None:
+    desk.press("1", "4")
+    desk.corner(*SQUARE, SQUARE[0])
+    desk.page.locator(".question summary").nth(0).click()
+    desk.press("4", "Enter")
+    desk.received()
+    assert Response.objects.get().outline == ""
+
+
+def test_the_outline_of_a_bird_is_not_taken_for_a_bicycle(desk: Desk) -> None:
+    desk.press("1", "4")
+    desk.corner(*SQUARE, SQUARE[0])
+    desk.page.locator(".question summary").nth(0).click()
+    desk.press("4")
+    desk.page.locator(".question summary").nth(1).click()
+    desk.press("1")
+    expect(desk.page.locator("[data-words=outline]")).to_contain_text("largest single bicycle")
+    desk.missing.to_have_text("Still missing: the outline, question 4")
+
+
+def test_what_is_missing_is_said_in_words_and_opened(desk: Desk) -> None:
+    desk.missing.to_have_text("Still missing: question 1, question 2")
+    desk.press("1")
+    desk.press("Enter")
+    desk.status.to_have_text("Not sent. Still missing: question 2.")
+    expect(desk.page.locator("[data-field=contains_bicycle]")).to_have_attribute("open", "")
+    desk.press("4")
+    desk.corner(*SQUARE[:3])
+    desk.missing.to_have_text("Still missing: closing the outline, question 4")
+    assert not Response.objects.exists()
+
+
+def test_arrow_keys_walk_through_the_answers_without_leaving_the_question(desk: Desk) -> None:
+    desk.press("ArrowDown", "ArrowDown")
+    expect(desk.page.locator("[data-field=contains_bird]")).to_have_attribute("open", "")
+    expect(desk.page.locator("[name=contains_bird][value=unsure_no]")).to_be_focused()
+
+
+def test_undo_and_redo_by_key(desk: Desk) -> None:
+    desk.press("1", "4")
+    desk.corner(*SQUARE, SQUARE[0])
+    short = expect(desk.page.locator("[data-field=outline] .short"))
+    desk.press("u")
+    short.to_have_text("being drawn")
+    desk.press("y")
+    short.to_have_text("1 outline, 4 corners")
+
+
+def test_the_instructions_open_and_give_the_focus_back(desk: Desk) -> None:
+    desk.press("?")
+    expect(desk.page.locator("#instructions-dialog")).to_be_visible()
+    desk.press("4", "Escape")
+    expect(desk.page.locator("#instructions-dialog")).to_be_hidden()
+    desk.missing.to_have_text("Still missing: question 1, question 2")
+    expect(desk.page.locator("[name=contains_bird]").first).to_be_focused()
+
+
+def test_a_broken_picture_is_reported_and_the_next_one_shown(desk: Desk) -> None:
+    before = desk.assignment
+    desk.press("r")
+    desk.page.keyboard.type("only the upper half is there, 4 lines")
+    desk.press("Tab", "Enter")
+    desk.status.to_have_text("Reported. An organizer looks at that picture.")
+    assert desk.assignment != before
+    assert Assignment.objects.get(public_id=before).problem == "only the upper half is there, 4 lines"
+
+
+# The next picture.
+
+
+def test_the_next_picture_is_there_before_it_is_needed(desk: Desk) -> None:
+    wait_until(desk.page, lambda: len(desk.pictures) == 3)
+    requested: list[str] = []
+    desk.page.on("request", lambda request: requested.append(request.url))
+    shown = desk.page.locator(".outline-image").get_attribute("href")
+    desk.page.evaluate("""() => {
+        const answered = window.fetch;
+        window.fetch = async (...call) => {
+            const response = await answered(...call);
+            if (String(call[0]).endsWith("/response/")) window.answeredAt = performance.now();
+            return response;
+        };
+        new MutationObserver(() => {
+            window.shownAt ??= performance.now();
+        }).observe(document.querySelector("#picture"), { childList: true });
+    }""")
+    desk.press("4", "4", "Enter")
+    desk.received()
+    url = desk.page.locator(".outline-image").get_attribute("href")
+    assert url and url != shown
+    assert not [each for each in requested if each.endswith(url)]
+    assert desk.page.evaluate("window.shownAt - window.answeredAt") < 100
+
+
+def test_nothing_jumps_between_pictures_and_question_1_has_the_focus(desk: Desk) -> None:
+    places = """() => ["#picture", "#questions", ".bar", "#submit", ".outline-surface"]
+        .map((part) => JSON.stringify(document.querySelector(part).getBoundingClientRect()))"""
+    before = desk.page.evaluate(places)
+    desk.press("4", "4", "Enter")
+    desk.received()
+    assert desk.page.evaluate(places) == before
+    expect(desk.page.locator("[name=contains_bird]").first).to_be_focused()
+    assert desk.page.locator("[name=contains_bird]:checked").count() == 0
+
+
+def test_an_empty_queue_says_so_and_goes_on_by_itself(
+    transactional_db: None, contexts: Any, live_server: Any
+) -> None:
+    forget_policies()
+    factories.policy_version()
+    context = contexts(factories.tasker("tara"))
+    page = context.new_page()
+    page.clock.install()
+    desk = Desk(page, live_server.url).open()
+    expect(page.locator("#empty-title")).to_have_text("Nothing is left to label")
+    picture(40)
+    page.clock.run_for(61_000)
+    expect(page.locator(".outline-surface")).to_be_visible()
+    desk.press("4", "4", "Enter")
+    expect(page.locator("#empty-status")).to_have_text(re.compile("^Received"))
+
+
+# What can come between.
+
+
+def test_a_double_click_on_submit_is_one_response(desk: Desk) -> None:
+    desk.press("4", "4")
+    desk.page.dblclick("#submit")
+    desk.received()
+    desk.page.wait_for_timeout(300)
+    assert Response.objects.count() == 1
+    assert desk.page.locator("[name=contains_bird]:checked").count() == 0
+
+
+def test_a_reload_keeps_answers_and_outline_also_an_unfinished_one(desk: Desk) -> None:
+    desk.press("1", "4")
+    desk.corner(*SQUARE[:3])
+    expect(desk.page.locator("#saved")).to_have_text(re.compile(r"^Saved on this device \d\d:\d\d:\d\d$"))
+    before = desk.assignment
+    desk.page.reload()
+    assert desk.assignment == before
+    expect(desk.page.locator("[data-field=outline] .short")).to_have_text("being drawn")
+    desk.missing.to_have_text("Still missing: closing the outline, question 4")
+    desk.corner(SQUARE[3], SQUARE[0])
+    desk.press("1", "2", "3", "Enter")
+    desk.received()
+    assert desk.page.evaluate("Object.keys(localStorage).filter((key) => key.includes('draft')).length") == 0
+
+
+def test_a_second_tab_shows_the_same_picture_and_follows_when_it_is_answered(desk: Desk) -> None:
+    second = Desk(desk.page.context.new_page(), desk.address).open()
+    assert second.assignment == desk.assignment
+    desk.page.bring_to_front()
+    desk.press("4", "4", "Enter")
+    desk.received()
+    second.status.to_have_text("You answered that picture in another window. This is the next one.")
+    assert second.assignment == desk.assignment
+    assert second.complaints == []
+
+
+def test_two_browsers_of_one_tasker_answer_every_picture_once(
+    desk: Desk, contexts: Any, live_server: Any
+) -> None:
+    other = Desk(contexts(Tasker.objects.get()).new_page(), live_server.url).open()
+    assert other.assignment == desk.assignment
+    desk.press("4", "4", "Enter")
+    desk.received()
+    other.press("3", "4", "Enter")
+    other.status.to_contain_text("You answered this picture already")
+    assert Response.objects.get().contains_bird == "definitely_no"
+    assert [each for each in other.complaints if "409" not in each] == []
+
+
+def test_a_sign_in_that_ends_in_the_middle_of_an_outline_costs_nothing(desk: Desk) -> None:
+    desk.press("1", "4")
+    desk.corner(*SQUARE[:2])
+    UserSession.objects.all().delete()
+    desk.corner(*SQUARE[2:], SQUARE[0])
+    desk.press("1", "2", "3", "Enter")
+    expect(desk.page.locator("#sign-in-dialog")).to_be_visible()
+    desk.page.keyboard.type("wrong")
+    desk.press("Enter")
+    expect(desk.page.locator("#sign-in-error")).to_have_text(re.compile("does not belong to the user name"))
+    desk.page.keyboard.type(factories.PASSWORD)
+    desk.press("Enter")
+    desk.received()
+    assert Response.objects.get().outline.count("[") == 1 + 1 + 4
+    desk.press("4", "4", "Enter")
+    wait_until(desk.page, lambda: Response.objects.count() == 2)
+    assert [each for each in desk.complaints if "401" not in each] == []
+    desk.complaints.clear()
+
+
+def test_signing_in_can_be_put_off_and_the_form_stays_as_it_is(desk: Desk) -> None:
+    desk.press("4", "4")
+    desk.page.context.clear_cookies()
+    desk.press("Enter")
+    expect(desk.page.locator("#sign-in-dialog")).to_be_visible()
+    desk.press("Escape")
+    desk.status.to_contain_text("Your answer is kept here; submit again to sign in and send it")
+    desk.page.locator(".question summary").nth(0).click()
+    desk.press("3", "Enter")
+    desk.page.locator("#sign-in-password").fill(factories.PASSWORD)
+    desk.press("Enter")
+    desk.received()
+    assert Response.objects.get().contains_bird == "unsure_no"
+    desk.complaints.clear()
+
+
+def test_a_lost_network_is_told_and_the_answer_goes_out_when_it_is_back(desk: Desk) -> None:
+    desk.press("4", "4")
+    desk.page.context.set_offline(True)
+    desk.press("Enter")
+    desk.status.to_contain_text("No connection. Your answer is kept on this device")
+    assert not Response.objects.exists()
+    desk.page.context.set_offline(False)
+    desk.received()
+    assert Response.objects.count() == 1
+    desk.complaints.clear()
+
+
+def test_a_lost_confirmation_gives_the_same_receipt(desk: Desk) -> None:
+    """The server has the answer, the page does not know: the very same goes out again."""
+    lost: list[bytes | None] = []
+
+    def lose_the_first(route: Route) -> None:
+        lost.append(route.request.post_data_buffer)
+        if len(lost) == 1:
+            route.fetch()
+            route.abort()
+        else:
+            route.continue_()
+
+    desk.page.route("**/response/", lose_the_first)
+    desk.press("4", "4", "Enter")
+    desk.received()
+    assert lost[0] == lost[1]
+    assert desk.page.locator("#status").inner_text().removesuffix(".").endswith(Response.objects.get().receipt)
+    desk.complaints.clear()
+
+
+def test_an_answer_on_its_way_survives_a_reload(desk: Desk) -> None:
+    desk.press("4", "4")
+    desk.page.route("**/response/", lambda route: (route.fetch(), route.abort()))
+    desk.press("Enter")
+    desk.status.to_contain_text("No connection")
+    desk.page.unroute("**/response/")
+    desk.page.reload()
+    desk.status.to_have_text(re.compile("^An earlier answer: Received"))
+    assert Response.objects.count() == 1
+    desk.complaints.clear()
+
+
+def test_what_the_server_refuses_is_shown_at_its_question(desk: Desk) -> None:
+    desk.page.route(
+        "**/response/",
+        lambda route: route.fulfill(
+            status=400, json={"code": "invalid", "detail": "Wrong.", "fields": {"contains_bicycle": ["Look again."]}}
+        ),
+    )
+    desk.press("4", "4", "Enter")
+    expect(desk.page.locator("#contains_bicycle-error")).to_have_text("Look again.")
+    expect(desk.page.locator("[data-field=contains_bicycle]")).to_have_attribute("open", "")
+    desk.page.unroute("**/response/")
+    desk.press("3", "Enter")
+    desk.received()
+    assert Response.objects.get().contains_bicycle == "unsure_no"
+    desk.complaints.clear()
+
+
+def test_a_lease_that_ran_out_and_was_given_away_still_takes_the_answer(
+    desk: Desk, pictures: list[Panel]
+) -> None:
+    mine = Assignment.objects.get(public_id=desk.assignment)
+    Assignment.objects.filter(pk=mine.pk).update(state=AssignmentState.EXPIRED)
+    Panel.objects.filter(pk=mine.panel_id).update(leased=0)
+    for name in ("ada", "bea", "cyd"):
+        factories.response(factories.tasker(name), Panel.objects.get(pk=mine.panel_id))
+    desk.press("4", "4", "Enter")
+    desk.status.to_contain_text("it is kept and published, and does not count")
+    assert Response.objects.get(tasker=mine.tasker).place_id is None
+
+
+# The look.
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_the_page_never_scrolls(size: dict[str, int], pictures: list[Panel], contexts: Any, live_server: Any) -> None:
+    desk = Desk(contexts(factories.tasker("tara"), viewport=size).new_page(), live_server.url).open()
+    page_fits = """() => document.scrollingElement.scrollHeight <= innerHeight
+        && document.scrollingElement.scrollWidth <= innerWidth"""
+    for keys in ((), ("1",), ("4",)):
+        desk.press(*keys)
+        assert desk.page.evaluate(page_fits)
+        assert size == PHONE or desk.fits()
+    desk.corner(*SQUARE, SQUARE[0])
+    assert desk.page.evaluate(page_fits)
+    assert size == PHONE or desk.fits()
+
+
+def test_on_a_phone_the_picture_is_on_top_and_every_target_is_large(
+    pictures: list[Panel], contexts: Any, live_server: Any
+) -> None:
+    context = contexts(factories.tasker("tara"), viewport=PHONE, has_touch=True, is_mobile=True)
+    desk = Desk(context.new_page(), live_server.url).open()
+    desk.answer(1, 1)
+    desk.answer(2, 4)
+    heights = """() => [...document.querySelectorAll(
+            ".answer, .toggle label, .tool, #submit, .question summary")]
+        .filter((part) => part.offsetParent).map((part) => [part.textContent.trim(), part.getBoundingClientRect()])
+        .filter(([, { width, height }]) => height < 43.9 || width < 43.9).map(([text]) => text)"""
+    assert desk.page.evaluate(heights) == []
+    top, questions = (desk.page.locator(part).bounding_box() for part in ("#picture", "#questions"))
+    assert top and questions and top["y"] + top["height"] <= questions["y"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(scheme: str, pictures: list[Panel], contexts: Any, live_server: Any) -> None:
+    # axe is put in from outside the page, which the content policy rightly forbids to anybody else.
+    context = contexts(factories.tasker("tara"), color_scheme=scheme, bypass_csp=True)
+    desk = Desk(context.new_page(), live_server.url).open()
+    steps: list[tuple[str, Callable[[], object]]] = [
+        ("question 1", lambda: None),
+        ("question 2", lambda: desk.press("1")),
+        ("question 3", lambda: desk.press("4")),
+        ("question 4", lambda: desk.corner(*SQUARE, SQUARE[0])),
+        ("something missing", lambda: desk.press("Enter")),
+        ("complete", lambda: desk.press("1", "2", "3")),
+        ("instructions", lambda: desk.press("?")),
+        ("report", lambda: desk.press("Escape", "r")),
+    ]
+    for name, act in steps:
+        act()
+        assert violations(desk.page) == [], name
+    desk.page.goto(f"{live_server.url}/label/instructions/")
+    assert violations(desk.page) == [], "the page of instructions"
+
+
+def violations(page: Page) -> list[str]:
+    page.evaluate(AXE.read_text() if not page.evaluate("'axe' in window") else "0")
+    found = page.evaluate("axe.run().then(({ violations }) => violations)")
+    return [f"{each['id']}: {node['html'][:120]}" for each in found for node in each["nodes"]]
+
+
+def test_without_scripts_the_form_is_complete(pictures: list[Panel], contexts: Any, live_server: Any) -> None:
+    page = contexts(factories.tasker("tara"), java_script_enabled=False).new_page()
+    page.goto(f"{live_server.url}/label/")
+    expect(page.locator("#picture img")).to_be_visible()
+    page.locator("[name=contains_bird][value=definitely_no]").check(force=True)
+    page.locator(".question summary").nth(1).click()
+    page.locator("[name=contains_bicycle][value=definitely_yes]").check(force=True)
+    page.locator(".question summary").nth(2).click()
+    page.fill("#outline", "60,60\n240,60\n240,240")
+    page.locator(".question summary").nth(3).click()
+    for name in ("complete", "unoccluded", "real"):
+        page.locator(f"[name={name}][value=true]").check(force=True)
+    page.click("#submit")
+    expect(page.locator(".notice")).to_contain_text(Response.objects.get().receipt)

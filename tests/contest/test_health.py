@@ -1,0 +1,153 @@
+"""Alive, ready, and what Prometheus is told."""
+
+import json
+import socket
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+from django.test import Client
+from prometheus_client.parser import text_string_to_metric_families
+
+from adjudication.models import Ruling
+from contest.health import pipeline_metrics
+from labeling.models import Assignment, Panel, Tasker
+from labeling.store import picture_key, picture_store
+from scoring.models import Defense, Run
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered() -> None:
+    cache.clear()
+
+
+def ready(client: Client) -> tuple[int, dict[str, str]]:
+    answer = client.get("/readyz")
+    return answer.status_code, json.loads(answer.content)["checks"]
+
+
+def test_it_is_alive_without_asking_anybody(client: Client, django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(0):
+        assert client.get("/healthz").json() == {"status": "ok"}
+
+
+def test_it_is_ready_when_everything_can_be_reached(client: Client) -> None:
+    image = factories.image()
+    picture_store().put(picture_key(image.pixels_sha256), b"a picture")
+    status, checks = ready(client)
+    assert status == 200
+    assert checks == {"database": "ok", "migrations": "ok", "picture_store": "ok", "broker": "not used"}
+
+
+def test_it_is_ready_before_the_first_picture(client: Client) -> None:
+    assert ready(client)[0] == 200
+
+
+def test_it_is_not_ready_when_the_store_is_not_the_store(client: Client) -> None:
+    factories.image()  # the row is there, and its file is not: an unmounted disk looks like this
+    status, checks = ready(client)
+    assert (status, checks["picture_store"]) == (503, "the newest picture is missing")
+
+
+def test_it_is_not_ready_when_the_store_fails(client: Client, settings: Any, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    settings.IMAGE_STORE_URL = "s3://bucket/prefix"
+    settings.S3_ENDPOINT_URL = "http://127.0.0.1:9"
+    status, checks = ready(client)
+    assert (status, checks["picture_store"]) == (503, "failed")
+
+
+def test_it_is_not_ready_before_the_migrations(client: Client) -> None:
+    MigrationRecorder(connection).migration_qs.filter(app="contest").delete()
+    status, checks = ready(client)
+    assert status == 503
+    assert checks["migrations"] == "2 not applied: run manage.py migrate"
+
+
+def test_the_broker_is_asked_when_there_is_one(client: Client, settings: Any) -> None:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        settings.CELERY_BROKER_URL = f"redis://127.0.0.1:{listening.getsockname()[1]}/0"
+        assert ready(client)[1]["broker"] == "ok"
+    assert ready(client) == (503, ready(client)[1])
+    assert ready(client)[1]["broker"] == "failed"
+
+
+def test_metrics_without_a_token_are_for_this_machine_alone(client: Client) -> None:
+    assert client.get("/metrics").status_code == 200
+    assert client.get("/metrics", REMOTE_ADDR="::1").status_code == 200
+    assert client.get("/metrics", REMOTE_ADDR="192.0.2.7").status_code == 403
+    # A proxy on this machine passes on what strangers ask.
+    assert client.get("/metrics", headers={"X-Forwarded-For": "192.0.2.7"}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [("Bearer right", 200), ("Bearer wrong", 403), ("Token right", 403), ("Bearer ", 403), ("", 403), ("Bearer é", 403)],
+)
+def test_metrics_with_a_token_are_for_who_sends_it(header: str, status: int, client: Client, settings: Any) -> None:
+    settings.METRICS_TOKEN = "right"
+    headers = {"Authorization": header} if header else {}
+    assert client.get("/metrics", headers=headers, REMOTE_ADDR="192.0.2.7").status_code == status
+
+
+def test_metrics_are_prometheus_text_with_the_process_in_it(client: Client) -> None:
+    answer = client.get("/metrics")
+    names = {family.name for family in text_string_to_metric_families(answer.content.decode())}
+    assert {"unanimous_panels", "unanimous_runs", "process_resident_memory_bytes"} <= names
+
+
+def test_what_waits_and_since_when(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
+    factories.image(label_from=now - timedelta(minutes=5))
+    factories.image(label_from=now + timedelta(hours=1))  # not due yet
+    waiting = factories.panel(dealt_at=now - timedelta(minutes=3))
+    full = factories.panel(dealt_at=now - timedelta(hours=2))
+    for tasker in (tara, otto, uma):
+        factories.response(tasker, full, now=now - timedelta(minutes=2))
+    settled = factories.panel()
+    Panel.objects.filter(pk=settled.pk).update(state="settled", answered=3, missing=0)
+    Ruling.objects.create(
+        image=settled.image, number=1, panel=settled, verdict="rejected", reasons=["uncertain"], response_ids=[],
+        policy=factories.policy_version(), decided_at=now, decided_by="rules",
+    )
+    for tasker, minutes in ((tara, 10), (otto, -1)):
+        held = factories.assignment(tasker, waiting, state="leased")
+        Assignment.objects.filter(pk=held.pk).update(expires_at=now + timedelta(minutes=minutes))
+    defense = Defense.objects.create(name="d", digest="x", created_at=now, published_at=now)
+    Run.objects.create(
+        defense=defense, round=1, seed=1, batch_size=16, created_at=now - timedelta(seconds=90)
+    )
+    found = {
+        (sample.name, *sample.labels.values()): sample.value
+        for metric in pipeline_metrics(now=now)
+        for sample in metric.samples
+    }
+    assert {key: value for key, value in found.items() if value} == {
+        ("unanimous_images_waiting",): 1,
+        ("unanimous_images_waiting_oldest_seconds",): 300,
+        ("unanimous_panels", "open"): 1,
+        ("unanimous_panels", "full"): 1,
+        ("unanimous_panels", "settled"): 1,
+        ("unanimous_panels_oldest_seconds", "open"): 180,
+        ("unanimous_panels_oldest_seconds", "full"): 120,
+        ("unanimous_leases", "live"): 1,
+        ("unanimous_leases", "overdue"): 1,
+        ("unanimous_runs", "queued"): 1,
+        ("unanimous_runs_oldest_seconds", "queued"): 90,
+        ("unanimous_rulings", "rejected"): 1,
+    }
+
+
+def test_two_scrapes_in_a_row_ask_the_database_once(client: Client, django_assert_num_queries: Any) -> None:
+    client.get("/metrics")
+    with django_assert_num_queries(0):
+        client.get("/metrics")

@@ -1,0 +1,371 @@
+"""The organizer's overview: what it counts, what it says when there is nothing, and who sees it."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils.html import strip_tags
+
+from adjudication.models import Ruling
+from contest import pace
+from contest.models import Break, Release
+from contest.overview import Overview, read_overview
+from labeling.enums import Label
+from labeling.models import Assignment, Image, Panel, Tasker
+from scoring.models import Defense, Prediction, Run, RunItem
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered() -> None:
+    cache.clear()
+    factories.policy_version()
+
+
+@pytest.fixture
+def organizer(olga: User, signed_in: Any) -> Client:
+    client: Client = signed_in(olga)
+    return client
+
+
+def words(client: Client, address: str = "/organizer/") -> str:
+    """The page as one line of words."""
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return unescape(re.sub(r"\s+", " ", strip_tags(answer.content.decode())))
+
+
+def steps(page: Overview) -> dict[str, int]:
+    return {step.name: step.count for step in page.steps if step.count}
+
+
+def ruled(verdict: str, *reasons: str, number: int = 1, of: Image | None = None, at: datetime = factories.NOW) -> Ruling:
+    """A ruling, on a settled panel of its own where no image is given."""
+    if of is None:
+        panel = factories.panel()
+        Panel.objects.filter(pk=panel.pk).update(state="settled", answered=3, missing=0)
+    else:
+        panel = of.panels.get()
+    return Ruling.objects.create(
+        image=panel.image, number=number, panel=panel, verdict=verdict, label=Label.BIRD if verdict == "valid" else "",
+        reasons=list(reasons), response_ids=[], policy=factories.policy_version(), decided_at=at, decided_by="rules",
+    )
+
+
+def defense(name: str) -> Defense:
+    return Defense.objects.create(name=name, digest=name, created_at=factories.NOW, published_at=factories.NOW)
+
+
+def run(of: Defense, images: Sequence[Image], *, round: int = 1, state: str = "assessed") -> Run:
+    row = Run.objects.create(
+        defense=of, round=round, seed=1, batch_size=16, state=state, created_at=factories.NOW,
+        lease_until=factories.NOW,
+    )
+    for position, image in enumerate(images):
+        RunItem.objects.create(run=row, defense=of, round=round, image=image, position=position)
+    return row
+
+
+def broken(of: Defense, by: Ruling) -> None:
+    """A confident mistake and its break."""
+    item = run(of, [by.image], round=9).items.get()
+    mistake = Prediction.objects.create(
+        item=item, image=by.image, defense=of, round=9, answer=0, score_bicycle=1, score_bird=0, pixels_sha256="x",
+        defense_digest="x", device="cpu", batch_size=16, batch=0, row=0, seed=1, attempt=1, latency_us=1,
+        predicted_at=factories.NOW,
+    )
+    Break.objects.create(defense=of, image=by.image, ruling=by, prediction=mistake, found_at=factories.NOW)
+
+
+def test_an_empty_contest_says_what_to_do_first(organizer: Client) -> None:
+    page = words(organizer)
+    assert "python manage.py import_images PATH --source SOURCE --licence LICENCE" in page
+    assert "python manage.py add_user NAME --role tasker --qualified" in page
+    assert "No defense is published" in page
+    assert "No answers yet" in page
+    assert "No rulings yet" in page
+    assert "No release yet" in page
+    assert "No picture waits for an answer." in page
+
+
+def test_what_is_there_is_not_asked_for(organizer: Client, tara: Tasker) -> None:
+    factories.image()
+    defense("a")
+    assert "What to do first" not in words(organizer)
+
+
+def test_every_picture_is_counted_where_it_stands(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
+    factories.image(label_from=now - timedelta(hours=5))
+    factories.image(label_from=now + timedelta(hours=5))
+    factories.image(label_from=None)  # a gold picture is never labeled by a panel
+    factories.panel()
+    one_missing, full = factories.panel(), factories.panel()
+    for tasker in (tara, otto):
+        factories.response(tasker, one_missing)
+    for tasker in (tara, otto, uma):
+        factories.response(tasker, full)
+    ruled("valid")
+    ruled("rejected", "uncertain", "no_outline")
+    page = read_overview(now=now)
+    assert steps(page) == {
+        "Under embargo, due later": 1,
+        "Waiting for a panel": 1,
+        "In panels": 2,
+        "3 answers missing": 1,
+        "1 answer missing": 1,
+        "All answers given, waiting for a ruling": 1,
+        "Ruled valid": 1,
+        "Ruled rejected": 1,
+        "Valid, waiting for scoring": 1,
+    }
+    oldest = {step.name: step.oldest for step in page.steps}
+    assert oldest["Waiting for a panel"] == now - timedelta(hours=5)
+    assert oldest["Under embargo, due later"] == now + timedelta(hours=5)
+
+
+def test_every_reason_is_counted_for_each_picture_that_has_it(now: datetime) -> None:
+    ruled("rejected", "uncertain", "no_outline")
+    ruled("rejected", "uncertain")
+    ruled("valid")
+    page = read_overview(now=now)
+    assert [(bar.value.name, bar.value.number) for bar in page.reasons.bars] == [("uncertain", 2), ("no outline", 1)]
+    assert [(bar.value.name, bar.value.number) for bar in page.verdicts.bars] == [("valid, bird", 1), ("rejected", 2)]
+
+
+def test_only_the_newest_ruling_of_a_picture_is_counted(now: datetime) -> None:
+    first = ruled("valid")
+    ruled("rejected", "occluded", number=2, of=first.image)
+    ruled("rejected", "truncated", number=3, of=first.image)
+    page = read_overview(now=now)
+    assert steps(page) == {"Ruled rejected": 1}
+    assert [bar.value.name for bar in page.reasons.bars] == ["truncated"]
+
+
+def test_a_picture_is_scored_when_every_published_defense_has_answered_every_round(now: datetime) -> None:
+    images = [ruled("valid").image for _ in range(3)]
+    first, second = defense("a"), defense("b")
+    for round in (1, 2, 3):
+        run(first, images, round=round)
+        run(second, images[:2], round=round)
+    run(second, images[2:], round=1)
+    run(second, images[2:], round=2, state="queued")
+    page = read_overview(now=now)
+    assert (steps(page)["Scored by every published defense"], steps(page)["Valid, waiting for scoring"]) == (2, 1)
+    assert [(row.defense.name, row.scored, row.under_way) for row in page.defenses] == [("a", 3, 0), ("b", 2, 1)]
+
+
+def test_a_break_counts_while_its_ruling_holds(now: datetime) -> None:
+    target = defense("a")
+    stands, overruled = ruled("valid"), ruled("valid")
+    broken(target, stands)
+    broken(target, overruled)
+    ruled("rejected", "occluded", number=2, of=overruled.image)
+    page = read_overview(now=now)
+    assert steps(page)["Broke a defense"] == 1
+    assert [row.breaks for row in page.defenses] == [1]
+
+
+def test_a_retired_defense_is_not_waited_for(now: datetime) -> None:
+    image = ruled("valid").image
+    current, retired = defense("a"), defense("old")
+    Defense.objects.filter(pk=retired.pk).update(retired_at=now)
+    for round in (1, 2, 3):
+        run(current, [image], round=round)
+    assert steps(read_overview(now=now))["Scored by every published defense"] == 1
+
+
+@pytest.mark.parametrize(
+    ("ages_in_hours", "missing", "per_day", "basis", "finish_in_hours"),
+    [
+        ([1, 2, 23], 6, 3, "the last 24 hours", 48),  # 3 a day, 6 missing: two days
+        ([25, 30], 2, 0, "the last 7 days", 168),  # nothing in 24 h: the week tells
+        ([1, 30, 40], 1, 1, "the last 24 hours", 24),  # the day goes before the week
+    ],
+)
+def test_the_finish_is_what_is_missing_over_the_rate(
+    ages_in_hours: list[int], missing: int, per_day: int, basis: str, finish_in_hours: int, tara: Tasker, now: datetime
+) -> None:
+    for hours in ages_in_hours:
+        factories.response(tara, factories.panel(), now=now - timedelta(hours=hours))
+    found = pace.backlog(missing, now=now)
+    assert found == pace.Backlog(missing, per_day, basis, now + timedelta(hours=finish_in_hours))
+
+
+@pytest.mark.parametrize("age", [timedelta(days=8), None])
+def test_without_answers_in_a_week_no_finish_is_told(
+    age: timedelta | None, tara: Tasker, now: datetime
+) -> None:
+    if age is not None:
+        factories.response(tara, factories.panel(), now=now - age)
+    assert pace.backlog(5, now=now) == pace.Backlog(5)
+
+
+def test_pictures_without_a_panel_miss_a_whole_panel_of_answers(tara: Tasker, now: datetime) -> None:
+    factories.image(label_from=now)
+    factories.response(tara, factories.panel())
+    assert read_overview(now=now).backlog.missing == 3 + 2
+
+
+def test_days_are_those_of_the_contests_zone(tara: Tasker, now: datetime) -> None:
+    # 03:00 UTC on the 18th is still the 17th in New York.
+    factories.response(tara, factories.panel(), now=datetime(2026, 11, 18, 3, tzinfo=UTC))
+    for zone, day in (("UTC", "Wed 18 Nov 2026"), ("America/New_York", "Tue 17 Nov 2026")):
+        days = pace.days(now=now, zone=zone)
+        assert len(days) == pace.DAYS
+        assert [each.name for each in days if each.answers] == [day]
+
+
+def test_at_work_is_who_was_seen_within_a_quarter_of_an_hour(
+    tara: Tasker, otto: Tasker, uma: Tasker, now: datetime
+) -> None:
+    lease = timedelta(minutes=20)  # renewed for this long at each sign of life
+    for tasker, minutes in ((tara, 1), (otto, 16)):
+        held = factories.assignment(tasker, factories.panel(), state="leased")
+        Assignment.objects.filter(pk=held.pk).update(expires_at=now - timedelta(minutes=minutes) + lease)
+    factories.response(uma, factories.panel(), now=now - timedelta(minutes=3))
+    rows = [(row.public_id, row.held, row.answers) for row in read_overview(now=now).at_work]
+    assert rows == [(tara.public_id, 1, 0), (uma.public_id, 0, 1)]
+
+
+def test_taskers_are_shown_by_public_id_alone(organizer: Client, tara: Tasker, settings: Any) -> None:
+    held = factories.assignment(tara, factories.panel(), state="leased")
+    Assignment.objects.filter(pk=held.pk).update(
+        expires_at=datetime.now(UTC) + timedelta(minutes=20), problem="The picture is grey."
+    )
+    page = words(organizer)
+    assert tara.public_id in page
+    assert "tara" not in page
+
+
+def test_what_a_tasker_reports_is_shown_as_text(organizer: Client, tara: Tasker, now: datetime) -> None:
+    held = factories.assignment(tara, factories.panel(), state="released")
+    Assignment.objects.filter(pk=held.pk).update(problem="<script>alert(1)</script> grey & torn")
+    page = organizer.get("/organizer/").content.decode()
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; grey &amp; torn" in page
+    assert "<script>alert" not in page
+    assert held.image.public_id in page
+    assert "1 problem reported by taskers" in page
+
+
+def test_a_run_that_gave_up_is_shown_with_its_fault(organizer: Client, now: datetime) -> None:
+    dead = run(defense("Small CNN"), [], state="dead")
+    Run.objects.filter(pk=dead.pk).update(fault="gpu_out_of_memory", fault_text="1 GiB too little", finished_at=now)
+    page = words(organizer)
+    assert "1 run gave up" in page
+    assert "gpu_out_of_memory" in page
+    assert "1 GiB too little" in page
+
+
+def test_what_keeps_a_week_from_its_release_is_told(organizer: Client) -> None:
+    factories.image(received_at=datetime(2026, 10, 1, tzinfo=UTC), label_from=datetime(2026, 10, 1, tzinfo=UTC))
+    page = words(organizer)
+    assert "Week 2026-W40 has ended and is not released. Pictures of it still wait: 1 for a panel." in page
+
+
+def release(week: str = "2026-W40", part: int = 0) -> Release:
+    return Release.objects.create(
+        week=week, part=part, manifest_sha256="ab" * 32, counts={"images": 7, "responses": 21}, bytes=1234,
+        released_at=factories.NOW,
+    )
+
+
+def test_a_release_is_handed_out_as_it_lies(organizer: Client, settings: Any) -> None:
+    name = release(part=2).name
+    settings.RELEASE_DIR.mkdir()
+    (settings.RELEASE_DIR / f"{name}.zip").write_bytes(b"PK" * 100_000)
+    assert f'href="/organizer/releases/{name}.zip"' in organizer.get("/organizer/").content.decode()
+    answer = organizer.get(f"/organizer/releases/{name}.zip")
+    assert b"".join(answer.streaming_content) == b"PK" * 100_000  # type: ignore[attr-defined]
+    assert answer["Content-Disposition"] == f'attachment; filename="{name}.zip"'
+    assert answer["Content-Type"] == "application/zip"
+    assert answer["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_release_whose_file_is_elsewhere_is_listed_without_a_link(organizer: Client) -> None:
+    name = release().name
+    assert f"{name} (its file is not on this machine)" in words(organizer)
+    assert organizer.get(f"/organizer/releases/{name}.zip").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "release-2026-W41",  # never published
+        "release-2026-W40-errata-1",
+        "release-2026-W40-errata-0",  # part 0 has no such name
+        "release-2026-W40-errata-01",
+        "..%2Fsecret-key",
+        "%2e%2e",
+        "release-2026-W40%00",
+        "release-2026-W40%0a",
+        "secret",
+    ],
+)
+def test_only_published_releases_have_an_address(name: str, organizer: Client, settings: Any) -> None:
+    release()
+    settings.RELEASE_DIR.mkdir()
+    for each in ("release-2026-W40", "release-2026-W41", "release-2026-W40-errata-0", "secret", "../secret-key"):
+        Path(settings.RELEASE_DIR / f"{each}.zip").write_bytes(b"not for everybody")
+    assert organizer.get(f"/organizer/releases/{name}.zip").status_code == 404
+
+
+def test_the_page_refreshes_from_its_own_middle_part(organizer: Client) -> None:
+    middle = organizer.get("/organizer/now/").content.decode()
+    assert "<html" not in middle
+    assert "Where the pictures are" in middle
+    assert 'data-source="/organizer/now/"' in organizer.get("/organizer/").content.decode()
+
+
+def test_all_who_ask_within_seconds_get_one_reading(organizer: Client) -> None:
+    organizer.get("/organizer/")
+    with CaptureQueriesContext(connection) as queries:
+        organizer.get("/organizer/now/")
+    # Who asks, and the two tables of roles; nothing of the contest.
+    assert len(queries) == 3
+
+
+def test_the_number_of_queries_does_not_grow_with_the_contest(tara: Tasker, now: datetime) -> None:
+    def asked() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            read_overview(now=now)
+        return len(queries)
+
+    target = defense("a")
+
+    def work() -> None:
+        factories.response(tara, factories.panel())
+        first = ruled("valid")
+        ruled("rejected", "occluded", number=2, of=first.image)
+        run(target, [first.image])
+
+    work()
+    asked()  # this process learns the policy
+    few = asked()
+    for _ in range(20):
+        work()
+    cache.clear()
+    assert asked() == few
+
+
+@pytest.mark.parametrize("address", ["/organizer/", "/organizer/now/", "/organizer/releases/release-2026-W40.zip"])
+def test_only_organizers_enter(
+    address: str, client: Client, tara: Tasker, rita: User, stan: User, signed_in: Any
+) -> None:
+    release()
+    assert client.get(address)["Location"].startswith("/sign-in/?next=/organizer/")
+    assert signed_in(stan).get(address).status_code == 404  # a stranger with an account learns nothing
+    for known in (tara, rita):
+        answer = signed_in(known).get(address)
+        assert answer.status_code == 403
+        assert "not_an_organizer" in answer.content.decode()

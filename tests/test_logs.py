@@ -1,0 +1,78 @@
+"""Logs: one JSON object a line, with the request's id in each line of a request."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+# In processes of their own, because a process sets its logs up once.
+REQUEST = """
+import logging, django; django.setup()
+from django.core.management import call_command
+call_command("collectstatic", interactive=False, verbosity=0)
+from django.test import Client
+from django.urls import path
+from django.http import HttpResponse
+from config import urls
+def view(request):
+    logging.getLogger("labeling.example").warning("said by a view")
+    if "fail" in request.GET: raise RuntimeError("broken on purpose")
+    return HttpResponse("ok")
+urls.urlpatterns.append(path("example", view))
+answer = Client(raise_request_exception=False).get("/example", QUERY, headers={"host": "127.0.0.1"})
+print(answer.status_code, answer.content.decode())
+"""
+TASK = """
+import logging, django; django.setup()
+from config.celery import app
+from django_structlog.celery.steps import DjangoStructLogInitStep
+step = DjangoStructLogInitStep(parent=None)  # as the worker takes it; signals hold it weakly
+@app.task(name="example")
+def example():
+    logging.getLogger("labeling.example").warning("said by a task")
+from celery.app.trace import build_tracer
+build_tracer("example", example, app=app)("3c1b6d0e-task", (), {}, {"id": "3c1b6d0e-task", "is_eager": False})
+"""
+
+
+def lines(program: str, tmp_path: Path) -> tuple[list[dict[str, Any]], str]:
+    environment = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "SECRET_KEY": "only-for-tests-" + "x" * 50,
+        "DATA_DIR": str(tmp_path),
+        "DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}",
+        "LOG_FORMAT": "json",
+    }
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stderr.splitlines()], done.stdout
+
+
+def test_every_line_of_a_request_is_json_with_its_id(tmp_path: Path) -> None:
+    logged, _ = lines(REQUEST.replace("QUERY", "{}"), tmp_path)
+    assert [line["event"] for line in logged] == ["request_started", "said by a view", "request_finished"]
+    assert len({line["request_id"] for line in logged}) == 1
+    assert all({"timestamp", "level", "logger"} <= set(line) for line in logged)
+
+
+def test_a_failed_request_is_logged_with_its_trace_and_the_page_names_the_id(tmp_path: Path) -> None:
+    logged, page = lines(REQUEST.replace("QUERY", "{'fail': '1'}"), tmp_path)
+    failed = next(line for line in logged if line["event"] == "request_failed")
+    assert "broken on purpose" in failed["exception"]
+    assert page.startswith("500 ")
+    assert failed["request_id"] in page
+    assert "broken on purpose" not in page
+
+
+def test_every_line_of_a_task_is_json_with_its_id(tmp_path: Path) -> None:
+    logged, _ = lines(TASK, tmp_path)
+    said = next(line for line in logged if line["event"] == "said by a task")
+    assert said["task_id"] == "3c1b6d0e-task"

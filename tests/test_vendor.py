@@ -1,0 +1,38 @@
+"""Files of others are served as they came: unchanged, named, licensed."""
+
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+VENDOR = ROOT / "static" / "vendor"
+_ROW = re.compile(r"^\| `(?P<file>[^`]+)` \| .+ \| .+ \| `(?P<sha256>[0-9a-f]{64})` \|$", re.MULTILINE)
+
+
+def listed() -> dict[str, str]:
+    return {row["file"]: row["sha256"] for row in _ROW.finditer((VENDOR / "README.md").read_text())}
+
+
+def present() -> list[str]:
+    files = (path for path in VENDOR.rglob("*") if path.is_file() and path.name != "README.md")
+    return sorted(str(path.relative_to(VENDOR)) for path in files)
+
+
+def test_every_file_is_listed_and_every_listed_file_is_there() -> None:
+    assert present() == sorted(listed())
+
+
+@pytest.mark.parametrize(("file", "sha256"), sorted(listed().items()))
+def test_a_file_is_the_one_that_was_listed(file: str, sha256: str) -> None:
+    assert hashlib.sha256((VENDOR / file).read_bytes()).hexdigest() == sha256
+
+
+def test_no_style_or_script_reaches_for_another_host() -> None:
+    served = [path for path in (ROOT / "static").rglob("*") if path.suffix in (".css", ".js")]
+    assert served
+    for path in served:
+        text = path.read_text()
+        assert "sourceMappingURL" not in text, path
+        assert not re.search(r"""(url\(|@import|from)\s*["']?(https?:)?//""", text), path
