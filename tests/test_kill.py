@@ -35,7 +35,7 @@ def test_adjudication_survives_killed_workers(tmp_path: Path) -> None:
     with deployment(tmp_path) as site:
         site.run(FILL)
         for attempt in range(4):
-            worker = site.start(sys.executable, "manage.py", "work", "quick", log="work.log")
+            worker = site.start(sys.executable, "manage.py", "work", "--queue", "quick", log="work.log")
             if attempt < 3:
                 time.sleep(1.6 + 0.15 * attempt)
                 kill(worker)

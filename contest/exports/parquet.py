@@ -13,6 +13,9 @@ _PIXELS = pa.decimal128(19, 2)
 _SECONDS = pa.decimal128(19, 3)
 _BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
 
+# A row group is held in memory until it is written; fewer, larger ones pack better.
+_ROWS_IN_GROUP = 10_000
+
 SCHEMA = pa.schema(
     [
         pa.field("response_id", pa.int64(), nullable=False),
@@ -41,6 +44,7 @@ class ResponsesFile:
         # The default pool keeps what it once had; this one gives it back.
         self._pool = pa.system_memory_pool()
         self._writer = pq.ParquetWriter(path, SCHEMA, compression="zstd", memory_pool=self._pool)
+        self._waiting: list[pa.RecordBatch] = []
 
     def __enter__(self) -> "ResponsesFile":
         return self
@@ -48,12 +52,21 @@ class ResponsesFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is None:
+            self._write_group()
         self._writer.close()
 
     def write(self, columns: Sequence[Sequence[Any]]) -> None:
         """Write rows: a sequence of values for each column, boxes in hundredths, time in milliseconds."""
         arrays = [self._array(values, field) for values, field in zip(columns, SCHEMA, strict=True)]
-        self._writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA))
+        self._waiting.append(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA))
+        if sum(batch.num_rows for batch in self._waiting) >= _ROWS_IN_GROUP:
+            self._write_group()
+
+    def _write_group(self) -> None:
+        table = pa.Table.from_batches(self._waiting, schema=SCHEMA)
+        self._writer.write_table(table, row_group_size=table.num_rows or None)
+        self._waiting = []
 
     def _array(self, values: Sequence[Any], field: pa.Field) -> pa.Array:
         if not pa.types.is_decimal(field.type):

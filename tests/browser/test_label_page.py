@@ -541,6 +541,26 @@ def test_a_lease_that_ran_out_and_was_given_away_still_takes_the_answer(
     assert Response.objects.get(tasker=mine.tasker).place_id is None
 
 
+def test_the_lease_is_renewed_while_the_page_is_in_use_and_not_when_it_is_left(
+    pictures: list[Panel], contexts: Any, live_server: Any
+) -> None:
+    page = contexts(factories.tasker("tara")).new_page()
+    page.clock.install()
+    beats: list[str] = []
+    page.on("request", lambda request: "/heartbeat/" in request.url and beats.append(request.url))
+    desk = Desk(page, live_server.url).open()
+    wait_until(page, lambda: len(desk.pictures) == 3)
+    desk.press("1")
+    page.clock.run_for(61_000)
+    wait_until(page, lambda: len(set(beats)) == 3)
+    page.clock.run_for(15 * 60_000)
+    before = len(beats)
+    page.clock.run_for(10 * 60_000)
+    assert len(beats) == before
+    desk.press("2")
+    wait_until(page, lambda: len(beats) > before)
+
+
 # The look.
 
 
@@ -592,8 +612,24 @@ def test_axe_finds_nothing(scheme: str, pictures: list[Panel], contexts: Any, li
     for name, act in steps:
         act()
         assert violations(desk.page) == [], name
-    desk.page.goto(f"{live_server.url}/label/instructions/")
-    assert violations(desk.page) == [], "the page of instructions"
+    desk.press("Escape")
+    context.clear_cookies()
+    desk.press("Enter")
+    expect(desk.page.locator("#sign-in-dialog")).to_be_visible()
+    assert violations(desk.page) == [], "signing in again"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_the_pages_around(
+    scheme: str, transactional_db: None, contexts: Any, live_server: Any
+) -> None:
+    forget_policies()
+    factories.policy_version()
+    for name, state in (("tara", "qualified"), ("nell", "learning"), ("paul", "paused")):
+        page = contexts(factories.tasker(name, state=state), color_scheme=scheme, bypass_csp=True).new_page()
+        for path in ("/label/", "/label/instructions/"):
+            page.goto(f"{live_server.url}{path}")
+            assert violations(page) == [], (name, path)
 
 
 def violations(page: Page) -> list[str]:

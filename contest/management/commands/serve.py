@@ -68,8 +68,8 @@ class Processes:
         web = [sys.executable, "-m", "gunicorn", "config.wsgi", "--bind", f"127.0.0.1:{port}", "--workers", "2"]
         self._commands = {
             "web": [*web, "--threads", "4", "--worker-class", "gthread", "--log-level", "warning"],
-            "quick": [*manage, "work", "quick"],
-            "gpu": [*manage, "work", "gpu", "slow"],
+            "quick": [*manage, "work", "--queue", "quick"],
+            "gpu": [*manage, "work", "--queue", "gpu", "--queue", "slow"],
         }
         self._running = {name: self._start(name) for name in self._commands}
 

@@ -22,14 +22,14 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Choose the queues."""
-        parser.add_argument("queues", nargs="*", choices=list(QUEUES), default=list(QUEUES))
+        parser.add_argument("--queue", action="append", choices=list(QUEUES), help="repeatable; all when none is named")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Sweep until told to stop."""
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
-        sweeps = {name: sweep for queue in options["queues"] for name, sweep in QUEUES[queue].items()}
+        sweeps = {name: sweep for queue in options["queue"] or QUEUES for name, sweep in QUEUES[queue].items()}
         while not stop.is_set():
             pause = max(_run(name, sweep) for name, sweep in sweeps.items() if not stop.is_set())
             stop.wait(pause)

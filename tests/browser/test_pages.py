@@ -1,0 +1,211 @@
+"""Sign-in, start page, overview and API page in a real browser: accessible, within the policy, on every screen."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from playwright.sync_api import Browser, Page, expect
+
+from adjudication.models import Ruling
+from contest.models import Release
+from labeling.models import Assignment, Panel
+from scoring.models import Defense, Run
+from tests import factories
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+AXE = Path(__file__).parent / "vendor" / "axe.min.js"
+SCREENS = {"desk": {"width": 1366, "height": 768}, "phone": {"width": 390, "height": 844}}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def orm_beside_playwright() -> Iterator[None]:
+    """Playwright's event loop runs in this thread; the ORM is used between its steps, never inside them."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+    yield
+    patch.undo()
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered() -> None:
+    cache.clear()
+
+
+@pytest.fixture
+def olga(transactional_db: None) -> User:
+    factories.policy_version()
+    return factories.user("olga", "organizers")
+
+
+@pytest.fixture
+def full(olga: User) -> None:
+    """A contest in which every part of the overview has something to show."""
+    now = datetime.now(UTC)
+    taskers = [factories.tasker(name) for name in ("tara", "otto", "uma")]
+    factories.image(label_from=now - timedelta(hours=3))
+    factories.image(label_from=now + timedelta(hours=3))
+    asked = factories.panel(dealt_at=now - timedelta(hours=1))
+    held = factories.assignment(taskers[0], asked, state="leased", now=now)
+    Assignment.objects.filter(pk=held.pk).update(expires_at=now + timedelta(minutes=20), problem="It is grey. " * 30)
+    for verdict, reasons in (("valid", []), ("rejected", ["uncertain", "no_outline"]), ("rejected", ["truncated"])):
+        panel = factories.panel()
+        for tasker in taskers:
+            factories.response(tasker, panel, now=now - timedelta(hours=5))
+        Panel.objects.filter(pk=panel.pk).update(state="settled")
+        Ruling.objects.create(
+            image=panel.image, number=1, panel=panel, verdict=verdict, label="bird" if verdict == "valid" else "",
+            reasons=reasons, response_ids=[], policy=factories.policy_version(), decided_at=now, decided_by="rules",
+        )
+    defense = Defense.objects.create(name="A small CNN", digest="x", demo=True, created_at=now, published_at=now)
+    Run.objects.create(
+        defense=defense, round=1, seed=1, batch_size=16, state="dead", attempt=3, fault="platform",
+        fault_text="no_room_on_the_disk_" * 20, created_at=now, finished_at=now,
+    )
+    Release.objects.create(
+        week="2026-W40", manifest_sha256="ab" * 32, counts={"images": 7, "responses": 21}, bytes=1234, released_at=now
+    )
+
+
+@pytest.fixture
+def visit(chromium: Browser, live_server: Any) -> Iterator[Callable[..., Page]]:
+    """Return a function that opens an address on a screen, in light or dark, as an organizer or as a stranger.
+
+    At the end every page must have been silent: no error, and no word of the content policy in the console.
+    """
+    complaints: list[str] = []
+    contexts = []
+
+    def _visit(address: str, *, screen: str = "desk", scheme: str = "light", who: str = "olga", **more: Any) -> Page:
+        phone = screen == "phone"
+        context = chromium.new_context(
+            viewport=SCREENS[screen], color_scheme=scheme, is_mobile=phone, has_touch=phone, **more
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda message: complaints.append(message.text))
+        if who:
+            page.goto(f"{live_server.url}/sign-in/")
+            page.fill("#id_username", who)
+            page.fill("#id_password", factories.PASSWORD)
+            page.click("main button")
+            page.wait_for_url(lambda url: "sign-in" not in url)
+        page.goto(live_server.url + address)
+        return page
+
+    yield _visit
+    for context in contexts:
+        context.close()
+    # The browser's own word for an answer of 404, where a test asked for one.
+    assert [each for each in complaints if "status of 404" not in each] == []
+
+
+def violations(page: Page) -> list[str]:
+    """What axe finds, in one line each. It comes from outside the page, which the policy forbids to anybody else."""
+    page.evaluate(AXE.read_text())
+    found = page.evaluate("axe.run().then(({ violations }) => violations)")
+    return [f"{each['id']}: {node['html'][:120]}" for each in found for node in each["nodes"]]
+
+
+def too_wide(page: Page) -> list[str]:
+    """The elements that reach beyond the screen."""
+    return page.evaluate(  # type: ignore[no-any-return]
+        """() => document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("body *")]
+            .filter((each) => each.getBoundingClientRect().right > innerWidth).map((each) => each.outerHTML.slice(0, 90))"""
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("filled", [False, True], ids=["empty", "full"])
+def test_the_overview_is_accessible_and_fits(
+    filled: bool, screen: str, scheme: str, olga: User, visit: Callable[..., Page], request: pytest.FixtureRequest
+) -> None:
+    if filled:
+        request.getfixturevalue("full")
+    page = visit("/organizer/", screen=screen, scheme=scheme)
+    for details in page.locator("details").all():
+        details.locator("summary").click()
+    assert violations(page) == []
+    assert too_wide(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("address", ["/sign-in/", "/api/docs/", "/nothing"])
+def test_the_other_pages_are_accessible_and_fit(
+    address: str, screen: str, scheme: str, olga: User, visit: Callable[..., Page], settings: Any
+) -> None:
+    settings.DEMO = True
+    page = visit(address, screen=screen, scheme=scheme, who="")
+    assert violations(page) == []
+    assert too_wide(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("name", "group"), [("rita", "review board"), ("stan", "")])
+def test_the_start_page_is_accessible(
+    name: str, group: str, scheme: str, olga: User, visit: Callable[..., Page]
+) -> None:
+    factories.user(name, *([group] if group else []))
+    page = visit("/", screen="phone", scheme=scheme, who=name)
+    expect(page.locator("h1")).to_have_text("Your account")
+    assert violations(page) == []
+    assert too_wide(page) == []
+
+
+def test_a_wrong_password_is_told_where_a_screen_reader_hears_it(
+    olga: User, visit: Callable[..., Page]
+) -> None:
+    page = visit("/sign-in/", who="")
+    page.fill("#id_username", "olga")
+    page.fill("#id_password", "wrong")
+    page.click("main button")
+    expect(page.get_by_role("alert")).to_contain_text("do not belong together")
+    expect(page.locator("#id_username")).to_have_value("olga")
+    expect(page.locator("#id_password")).to_be_focused()
+    assert violations(page) == []
+
+
+def test_the_overview_refreshes_itself_and_nothing_jumps(full: None, visit: Callable[..., Page]) -> None:
+    page = visit("/organizer/")
+    page.locator("#day-figures > summary").click()
+    page.locator("#day-figures > summary").focus()
+    page.evaluate("scrollTo(0, 300)")
+    waiting = page.locator("tr", has_text="Waiting for a panel").locator("td").first
+    expect(waiting).to_have_text("1")
+    factories.image(label_from=datetime.now(UTC) - timedelta(minutes=1))
+    cache.clear()
+    expect(waiting).to_have_text("2", timeout=20_000)
+    expect(page.locator("#day-figures")).to_have_attribute("open", "")
+    expect(page.locator("#day-figures > summary")).to_be_focused()
+    assert page.evaluate("scrollY") == 300
+
+
+def test_the_overview_says_when_it_cannot_refresh(full: None, visit: Callable[..., Page]) -> None:
+    page = visit("/organizer/")
+    page.route("**/organizer/now/", lambda route: route.fulfill(status=403))
+    expect(page.locator(".refresh-note")).to_contain_text("Not refreshed since", timeout=20_000)
+
+
+def test_the_overview_is_whole_without_scripts_and_on_paper(full: None, visit: Callable[..., Page]) -> None:
+    page = visit("/organizer/", java_script_enabled=False)
+    expect(page.locator("#day-figures")).to_be_visible()
+    expect(page.get_by_text("2026-W40")).not_to_have_count(0)
+    page.emulate_media(media="print")
+    expect(page.get_by_role("button", name="Sign out")).not_to_be_visible()
+    expect(page.locator("h1")).to_be_visible()
+
+
+def test_the_keyboard_reaches_the_content_first(olga: User, visit: Callable[..., Page]) -> None:
+    page = visit("/organizer/")
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    expect(page.locator(".skip")).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()

@@ -1,0 +1,206 @@
+"""The whole story, with real processes: a photograph comes in, three people label it with mouse, keyboard and finger,
+the rules call it valid, the defenses run, and a stranger verifies the weekly release."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.processes import ROOT, Deployment, deployment, wait_for
+
+pytestmark = pytest.mark.browser
+PASSWORD = "three-people-look"
+PHOTO = "contest/demo/photos/bicycle-whole.png"
+# Around the bicycle, in image pixels.
+OUTLINE = [(30, 150), (45, 105), (97, 75), (222, 69), (267, 160), (225, 207), (135, 214), (60, 208)]
+
+PREPARE = f"""
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from django.contrib.auth.models import Group, User
+from django.utils import timezone
+from contest.rules import week_of
+from labeling.enums import Origin, TaskerState
+from labeling.intake import import_picture
+from labeling.people import ORGANIZERS, tasker_register
+now = timezone.now()
+for name in ("mouse", "keyboard", "finger"):
+    user = User.objects.create_user(name, password="{PASSWORD}")
+    tasker_register(user=user, state=TaskerState.QUALIFIED, now=now, rng=Random(name))
+organizer = User.objects.create_user("organizer", password="{PASSWORD}")
+organizer.groups.add(Group.objects.get_or_create(name=ORGANIZERS)[0])
+received = week_of(now, "UTC").start - timedelta(hours=1)
+image, _, _ = import_picture(
+    Path("{PHOTO}").read_bytes(), size=299, origin=Origin.DATASET, source="story", licence="CC BY 2.0",
+    now=received, label_from=received,
+)
+result = week_of(received, "UTC").name
+"""
+PANELS = """
+from labeling.models import Panel
+result = Panel.objects.count()
+"""
+RULINGS = """
+from adjudication.models import Ruling
+result = [[r.verdict, r.label, r.reasons] for r in Ruling.objects.all()]
+"""
+PREDICTIONS = """
+from scoring.models import Prediction
+result = Prediction.objects.count()
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Deployment]:
+    """The one-machine form on SQLite; web, Celery worker and beat on PostgreSQL with Redis."""
+    with deployment(tmp_path) as deployed:
+        deployed.manage("publish_reference_defenses")
+        deployed.start_web()
+        broker = os.environ.get("TEST_REDIS_URL", "")
+        if deployed.environment["DATABASE_URL"].startswith("postgres") and broker:
+            deployed.environment["CELERY_BROKER_URL"] = broker.rsplit("/", 1)[0] + "/9"
+            celery = [sys.executable, "-m", "celery", "-A", "config", "worker", "-l", "INFO", "-c", "1"]
+            beat = ["-B", "-s", str(tmp_path / "beat")]
+            deployed.start(*celery, "-Q", "quick,gpu,slow", *beat, log="celery.log")
+        else:
+            deployed.start(sys.executable, "manage.py", "work", log="work.log")
+        yield deployed
+
+
+def test_from_a_photograph_to_a_verified_release(site: Deployment, chromium: Browser, tmp_path: Path) -> None:
+    week = site.run(PREPARE)
+    wait_for(lambda: site.run(PANELS), "the panel")
+    for name, label in (("mouse", by_mouse), ("keyboard", by_keyboard), ("finger", by_finger)):
+        with_touch = name == "finger"
+        context = chromium.new_context(
+            viewport={"width": 390, "height": 844} if with_touch else {"width": 1366, "height": 768},
+            has_touch=with_touch,
+            is_mobile=with_touch,
+        )
+        page = sign_in(context, site, name)
+        page.goto(f"{site.url}/label/")
+        expect(page.locator(".outline-surface")).to_be_visible(timeout=20_000)
+        label(page)
+        expect(page.locator("#empty")).to_be_visible(timeout=20_000)
+        context.close()
+
+    assert wait_for(lambda: site.run(RULINGS), "the ruling") == [["valid", "bicycle", []]]
+    wait_for(lambda: site.run(PREDICTIONS) == 9, "three defenses in three rounds", 120)
+    download_and_verify(site, chromium, week, tmp_path)
+
+
+def sign_in(context: BrowserContext, site: Deployment, name: str) -> Page:
+    page = context.new_page()
+    page.goto(f"{site.url}/sign-in/")
+    page.fill("[name=username]", name)
+    page.fill("[name=password]", PASSWORD)
+    page.click("main button[type=submit]")
+    page.wait_for_url(lambda url: "sign-in" not in url)
+    return page
+
+
+def on_screen(page: Page, x: float, y: float) -> tuple[float, float]:
+    """Return where an image pixel is on the screen."""
+    point: Any = page.evaluate(
+        """([x, y]) => {
+            const svg = document.querySelector(".outline-surface");
+            const at = new DOMPoint(x, y).matrixTransform(svg.getScreenCTM());
+            return [at.x, at.y];
+        }""",
+        [x, y],
+    )
+    return float(point[0]), float(point[1])
+
+
+def by_mouse(page: Page) -> None:
+    answers(page, 1).nth(3).click()
+    answers(page, 2).nth(0).click()
+    for x, y in [*OUTLINE, OUTLINE[0]]:
+        page.mouse.click(*on_screen(page, x, y))
+    for name in ("complete", "unoccluded", "real"):
+        page.locator(f"[name={name}][value=true]").check(force=True)
+    page.click("#submit")
+
+
+def by_keyboard(page: Page) -> None:
+    page.keyboard.press("4")
+    page.keyboard.press("1")
+    page.locator(".outline-surface").focus()
+    at = [int(number) for number in crosshair(page)]
+    for x, y in OUTLINE:
+        walk(page, x - at[0], y - at[1])
+        page.keyboard.press("Enter")
+        at = [x, y]
+    page.keyboard.press("c")
+    page.keyboard.press("Escape")
+    for name in ("complete", "unoccluded", "real"):
+        page.locator(f"[name={name}][value=true]").focus()
+        page.keyboard.press("Space")
+    page.locator("#submit").focus()
+    page.keyboard.press("Enter")
+
+
+def by_finger(page: Page) -> None:
+    answers(page, 1).nth(3).tap()
+    answers(page, 2).nth(0).tap()
+    for x, y in [*OUTLINE, OUTLINE[0]]:
+        page.touchscreen.tap(*on_screen(page, x, y))
+    for name in ("complete", "unoccluded", "real"):
+        page.locator(f"label:has([name={name}][value=true])").tap()
+    page.locator("#submit").tap()
+
+
+def answers(page: Page, question: int) -> Any:
+    return page.locator(".question").nth(question - 1).locator(".answer")
+
+
+def crosshair(page: Page) -> list[float]:
+    """Return where the keyboard's crosshair stands, in image pixels: the middle of what is in view."""
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    spoken = page.locator("#spoken").inner_text()
+    return [float(number) for number in spoken.replace(",", " ").split() if number.replace(".", "").isdigit()][:2]
+
+
+def walk(page: Page, dx: int, dy: int) -> None:
+    """Move the crosshair by whole pixels: tens with Shift, then ones."""
+    for distance, keys in ((dx, ("ArrowLeft", "ArrowRight")), (dy, ("ArrowUp", "ArrowDown"))):
+        key = keys[distance > 0]
+        for _ in range(abs(distance) // 10):
+            page.keyboard.press(f"Shift+{key}")
+        for _ in range(abs(distance) % 10):
+            page.keyboard.press(key)
+
+
+def download_and_verify(site: Deployment, chromium: Browser, week: str, folder: Path) -> None:
+    context = chromium.new_context(accept_downloads=True)
+    page = sign_in(context, site, "organizer")
+
+    def published() -> bool:
+        page.goto(f"{site.url}/organizer/")
+        return page.locator(f"a[href$='release-{week}.zip']").count() > 0
+
+    wait_for(published, "the release", 120)
+    with page.expect_download() as download:
+        page.locator(f"a[href$='release-{week}.zip']").first.click()
+    download.value.save_as(folder / "release.zip")
+    context.close()
+    zipfile.ZipFile(folder / "release.zip").extractall(folder / "fetched")
+    verify = [sys.executable, "-I", "-S", "-c", _VERIFY, str(ROOT), str(folder / "fetched" / f"release-{week}")]
+    done = subprocess.run(verify, capture_output=True, text=True, cwd=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 rulings read, 1 of them derived again" in done.stdout
+
+
+_VERIFY = """
+import runpy, sys
+sys.path.insert(0, sys.argv.pop(1))
+runpy.run_module("adjudication.verify", run_name="__main__")
+"""
