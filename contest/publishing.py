@@ -34,7 +34,7 @@ def unreleased_weeks(now: datetime) -> Iterator[Week]:
     this_week = week_of(now, zone)
     newest = Release.objects.aggregate(week=Max("week"))["week"]
     after = week_named(newest, zone).end if newest else None
-    pictures = Image.objects.filter(received_at__lt=this_week.start).order_by("received_at")
+    pictures = Image.objects.filter(received_at__lt=this_week.start, label_from__isnull=False).order_by("received_at")
     while (first := (pictures.filter(received_at__gte=after) if after else pictures).first()) is not None:
         week = week_of(first.received_at, zone)
         yield week

@@ -32,7 +32,7 @@ from labeling.enums import PanelState
 from labeling.models import Image, Panel, PolicyVersion
 from labeling.policy import Policy
 from labeling.selectors import policy_in_force
-from scoring.models import Defense
+from scoring.selectors import defenses_in_force
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,16 +162,19 @@ def _facts(week: Week) -> dict[str, Any]:
 
 
 def _policies(week: Week) -> dict[int, Policy]:
-    """Return every policy that was in force between the week's first panel and its last ruling, by version."""
+    """Return every policy in force between the week's first panel and its last ruling, or used by one, by version."""
     images = tables.images_of(week)
+    rulings = Ruling.objects.filter(image__in=images)
     first = Panel.objects.filter(image__in=images).aggregate(at=Min("dealt_at"))["at"] or week.end
-    last = Ruling.objects.filter(image__in=images).aggregate(at=Max("decided_at"))["at"] or week.end
+    last = rulings.aggregate(at=Max("decided_at"))["at"] or week.end
+    used = set(rulings.values_list("policy__version", flat=True).distinct())
     begun = list(PolicyVersion.objects.filter(in_force_from__lte=max(last, week.end)).order_by("version"))
     oldest = max((row.version for row in begun if row.in_force_from <= min(first, week.end)), default=None)
     if oldest is None:
         message = f"No policy was in force in week {week.name}, so there is nothing to release."
         raise NotFound(message, "unknown_week")
-    return {row.version: Policy.from_json(row.numbers) for row in begun if row.version >= oldest}
+    named = [row for row in begun if row.version >= oldest or row.version in used]
+    return {row.version: Policy.from_json(row.numbers) for row in named}
 
 
 def waiting(week: Week) -> dict[str, int]:
@@ -191,12 +194,13 @@ def _waiting(week: Week, policies: dict[int, Policy]) -> dict[str, int]:
 
 
 def _waiting_for_runs(images: QuerySet[Image], rounds: int) -> int:
-    """Count valid pictures that some published defense has not answered in every round (R29)."""
-    expected = Defense.objects.filter(published_at__isnull=False).count() * rounds
+    """Count valid pictures that some defense in force has not answered in every round (R29)."""
+    defenses = defenses_in_force()
+    expected = len(defenses) * rounds
     if not expected:
         return 0
     valid = tables.newest_ruling().filter(verdict=Verdict.VALID, image__in=images).values("image")
-    scored = tables.official_predictions().filter(image__in=valid, round__lte=rounds)
+    scored = tables.official_predictions().filter(image__in=valid, round__lte=rounds, defense__in=defenses)
     complete = scored.values("image").annotate(answers=Count("pk")).filter(answers__gte=expected)
     return valid.count() - complete.count()
 

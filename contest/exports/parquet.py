@@ -14,7 +14,7 @@ _SECONDS = pa.decimal128(19, 3)
 _BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
 
 # A row group is held in memory until it is written; fewer, larger ones pack better.
-_ROWS_IN_GROUP = 10_000
+_BYTES_IN_GROUP = 4 * 2**20
 
 SCHEMA = pa.schema(
     [
@@ -60,7 +60,7 @@ class ResponsesFile:
         """Write rows: a sequence of values for each column, boxes in hundredths, time in milliseconds."""
         arrays = [self._array(values, field) for values, field in zip(columns, SCHEMA, strict=True)]
         self._waiting.append(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA))
-        if sum(batch.num_rows for batch in self._waiting) >= _ROWS_IN_GROUP:
+        if sum(batch.nbytes for batch in self._waiting) >= _BYTES_IN_GROUP:
             self._write_group()
 
     def _write_group(self) -> None:

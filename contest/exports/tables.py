@@ -37,7 +37,7 @@ from scoring.enums import Outcome, RunState
 from scoring.models import Defense, Prediction
 
 # Rows that are in memory at once.
-CHUNK = 2_000
+CHUNK = 1_000
 # Gold and examples stay out: a tasker who could look them up would not be monitored by them any more (R5, R6).
 RELEASED_ORIGINS = (Origin.ATTACK, Origin.DATASET)
 

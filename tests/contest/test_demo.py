@@ -1,6 +1,7 @@
 """The demo contest: a first look shows valid, rejected for every reason, and open pictures, breaks and a release."""
 
 import io
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from adjudication.enums import Reason, Verdict
 from adjudication.models import Ruling
 from contest.demo import seed as demo
 from contest.models import Break, Release
+from contest.rules import week_of
 from labeling.enums import PanelState
-from labeling.models import Panel, Tasker
+from labeling.models import Image, Panel, Response, Tasker
 from labeling.people import tasker_register
 
 DATASET_ONLY = {Reason.KNOWN_BAD, Reason.AMBIGUOUS}
@@ -37,6 +39,25 @@ def test_a_first_look_shows_everything(settings: object) -> None:
     release = Release.objects.get()
     folder = Path(settings.RELEASE_DIR) / release.name  # type: ignore[attr-defined]
     assert verify.main([str(folder)]) == 0
+
+
+MOMENTS = [
+    (datetime(2026, 11, 21, 0, 0, 8, tzinfo=UTC), "eight seconds into a week"),
+    (datetime(2026, 11, 25, 15, 30, tzinfo=UTC), "the middle of a week"),
+    (datetime(2026, 11, 27, 23, 59, 59, tzinfo=UTC), "the last second of a week"),
+]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("now", "why"), MOMENTS, ids=[row[1] for row in MOMENTS])
+def test_last_week_is_settled_whenever_the_demo_is_seeded(now: datetime, why: str) -> None:
+    demo.Demo(now, demo._people(now), demo.photos()).play()
+    this_week = week_of(now, "UTC")
+    of_last_week = Image.objects.filter(received_at__lt=this_week.start)
+    assert of_last_week.count() > 10
+    assert not Panel.objects.filter(image__in=of_last_week).exclude(state=PanelState.SETTLED).exists(), why
+    assert not Response.objects.filter(submitted_at__gt=now).exists(), "nobody answers in the future"
+    assert Panel.objects.filter(state=PanelState.OPEN).count() >= 8
 
 
 @pytest.mark.django_db

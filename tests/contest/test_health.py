@@ -92,7 +92,14 @@ def test_metrics_without_a_token_are_for_this_machine_alone(client: Client) -> N
 
 @pytest.mark.parametrize(
     ("header", "status"),
-    [("Bearer right", 200), ("Bearer wrong", 403), ("Token right", 403), ("Bearer ", 403), ("", 403), ("Bearer é", 403)],
+    [
+        ("Bearer right", 200),
+        ("Bearer wrong", 403),
+        ("Token right", 403),
+        ("Bearer ", 403),
+        ("", 403),
+        ("Bearer é", 403),
+    ],
 )
 def test_metrics_with_a_token_are_for_who_sends_it(header: str, status: int, client: Client, settings: Any) -> None:
     settings.METRICS_TOKEN = "right"
@@ -116,16 +123,21 @@ def test_what_waits_and_since_when(tara: Tasker, otto: Tasker, uma: Tasker, now:
     settled = factories.panel()
     Panel.objects.filter(pk=settled.pk).update(state="settled", answered=3, missing=0)
     Ruling.objects.create(
-        image=settled.image, number=1, panel=settled, verdict="rejected", reasons=["uncertain"], response_ids=[],
-        policy=factories.policy_version(), decided_at=now, decided_by="rules",
+        image=settled.image,
+        number=1,
+        panel=settled,
+        verdict="rejected",
+        reasons=["uncertain"],
+        response_ids=[],
+        policy=factories.policy_version(),
+        decided_at=now,
+        decided_by="rules",
     )
     for tasker, minutes in ((tara, 10), (otto, -1)):
         held = factories.assignment(tasker, waiting, state="leased")
         Assignment.objects.filter(pk=held.pk).update(expires_at=now + timedelta(minutes=minutes))
     defense = Defense.objects.create(name="d", digest="x", created_at=now, published_at=now)
-    Run.objects.create(
-        defense=defense, round=1, seed=1, batch_size=16, created_at=now - timedelta(seconds=90)
-    )
+    Run.objects.create(defense=defense, round=1, seed=1, batch_size=16, created_at=now - timedelta(seconds=90))
     found = {
         (sample.name, *sample.labels.values()): sample.value
         for metric in pipeline_metrics(now=now)

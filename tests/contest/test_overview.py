@@ -13,6 +13,7 @@ from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from django.utils.html import strip_tags
 
 from adjudication.models import Ruling
@@ -50,7 +51,7 @@ def steps(page: Overview) -> dict[str, int]:
     return {step.name: step.count for step in page.steps if step.count}
 
 
-def ruled(verdict: str, *reasons: str, number: int = 1, of: Image | None = None, at: datetime = factories.NOW) -> Ruling:
+def ruled(verdict: str, *reasons: str, number: int = 1, of: Image | None = None) -> Ruling:
     """A ruling, on a settled panel of its own where no image is given."""
     if of is None:
         panel = factories.panel()
@@ -58,8 +59,16 @@ def ruled(verdict: str, *reasons: str, number: int = 1, of: Image | None = None,
     else:
         panel = of.panels.get()
     return Ruling.objects.create(
-        image=panel.image, number=number, panel=panel, verdict=verdict, label=Label.BIRD if verdict == "valid" else "",
-        reasons=list(reasons), response_ids=[], policy=factories.policy_version(), decided_at=at, decided_by="rules",
+        image=panel.image,
+        number=number,
+        panel=panel,
+        verdict=verdict,
+        label=Label.BIRD if verdict == "valid" else "",
+        reasons=list(reasons),
+        response_ids=[],
+        policy=factories.policy_version(),
+        decided_at=factories.NOW,
+        decided_by="rules",
     )
 
 
@@ -69,7 +78,12 @@ def defense(name: str) -> Defense:
 
 def run(of: Defense, images: Sequence[Image], *, round: int = 1, state: str = "assessed") -> Run:
     row = Run.objects.create(
-        defense=of, round=round, seed=1, batch_size=16, state=state, created_at=factories.NOW,
+        defense=of,
+        round=round,
+        seed=1,
+        batch_size=16,
+        state=state,
+        created_at=factories.NOW,
         lease_until=factories.NOW,
     )
     for position, image in enumerate(images):
@@ -81,8 +95,22 @@ def broken(of: Defense, by: Ruling) -> None:
     """A confident mistake and its break."""
     item = run(of, [by.image], round=9).items.get()
     mistake = Prediction.objects.create(
-        item=item, image=by.image, defense=of, round=9, answer=0, score_bicycle=1, score_bird=0, pixels_sha256="x",
-        defense_digest="x", device="cpu", batch_size=16, batch=0, row=0, seed=1, attempt=1, latency_us=1,
+        item=item,
+        image=by.image,
+        defense=of,
+        round=9,
+        answer=0,
+        score_bicycle=1,
+        score_bird=0,
+        pixels_sha256="x",
+        defense_digest="x",
+        device="cpu",
+        batch_size=16,
+        batch=0,
+        row=0,
+        seed=1,
+        attempt=1,
+        latency_us=1,
         predicted_at=factories.NOW,
     )
     Break.objects.create(defense=of, image=by.image, ruling=by, prediction=mistake, found_at=factories.NOW)
@@ -203,9 +231,7 @@ def test_the_finish_is_what_is_missing_over_the_rate(
 
 
 @pytest.mark.parametrize("age", [timedelta(days=8), None])
-def test_without_answers_in_a_week_no_finish_is_told(
-    age: timedelta | None, tara: Tasker, now: datetime
-) -> None:
+def test_without_answers_in_a_week_no_finish_is_told(age: timedelta | None, tara: Tasker, now: datetime) -> None:
     if age is not None:
         factories.response(tara, factories.panel(), now=now - age)
     assert pace.backlog(5, now=now) == pace.Backlog(5)
@@ -241,7 +267,7 @@ def test_at_work_is_who_was_seen_within_a_quarter_of_an_hour(
 def test_taskers_are_shown_by_public_id_alone(organizer: Client, tara: Tasker, settings: Any) -> None:
     held = factories.assignment(tara, factories.panel(), state="leased")
     Assignment.objects.filter(pk=held.pk).update(
-        expires_at=datetime.now(UTC) + timedelta(minutes=20), problem="The picture is grey."
+        expires_at=timezone.now() + timedelta(minutes=20), problem="The picture is grey."
     )
     page = words(organizer)
     assert tara.public_id in page
@@ -275,7 +301,11 @@ def test_what_keeps_a_week_from_its_release_is_told(organizer: Client) -> None:
 
 def release(week: str = "2026-W40", part: int = 0) -> Release:
     return Release.objects.create(
-        week=week, part=part, manifest_sha256="ab" * 32, counts={"images": 7, "responses": 21}, bytes=1234,
+        week=week,
+        part=part,
+        manifest_sha256="ab" * 32,
+        counts={"images": 7, "responses": 21},
+        bytes=1234,
         released_at=factories.NOW,
     )
 

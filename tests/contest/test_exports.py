@@ -1,0 +1,391 @@
+"""What is in each file of a release, and how it is written (contracts, section 4)."""
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from django.db import connection
+from hypothesis import given
+from hypothesis import strategies as st
+from pycocotools.coco import COCO
+
+from adjudication import release_format as form
+from adjudication.derived import COCO_TAIL, Annotations, Counted, Picture, coco_head, outline_box, tasker_data_row
+from adjudication.enums import Reason
+from contest import releases
+from contest.exports.archive import Archive, pack, stored
+from contest.exports.content import write_tables
+from contest.models import Attack, Team
+from contest.rules import week_named
+from labeling.enums import Label
+from labeling.geometry import Box, canonical_json, doubled_area, rings_from_json
+from labeling.models import Assignment, Image, Panel, Place, Response
+from scoring.enums import Outcome, RunState
+from tests import factories
+from tests.contest import release_fixtures as cast
+
+WEEK = week_named("2026-W47", "UTC")
+
+# As contracts fix them; release_format is what is tested here, so they are written out again.
+COLUMNS = {
+    "images.csv": "image_id,sha256_pixels,width,height,file,origin,week,team,received_at",
+    "responses.csv": "response_id,image_id,panel,tasker_id,submitted_at,contains_bird,contains_bicycle,outline,"
+    "box_xmin,box_ymin,box_xmax,box_ymax,complete,unoccluded,real,seconds,counted,void_reason",
+    "rulings.csv": "image_id,number,decided_at,decided_by,panel,verdict,label,reasons,smallest_box_fraction,"
+    "policy_version,explanation",
+    "predictions.csv": "prediction_id,defense_id,defense_digest,image_id,round,answer,score_bicycle,score_bird,"
+    "device,batch_size,batch,row,seed,attempt,latency_us,predicted_at",
+    "breaks.csv": "break_id,defense_id,image_id,ruling_number,round,answer,found_at",
+    "defenses.csv": "defense_id,name,digest,demo,published_at",
+}
+
+
+@pytest.fixture
+def contest(db: None) -> cast.Contest:
+    return cast.a_week()
+
+
+@pytest.fixture
+def folder(contest: cast.Contest, tmp_path: Path) -> Path:
+    return _release(tmp_path)
+
+
+def _release(out: Path) -> Path:
+    return releases.release_week(WEEK, out=out, now=cast.AFTER).folder
+
+
+def _rows(folder: Path, name: str) -> list[dict[str, str]]:
+    with (folder / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_the_columns_are_those_of_the_contract(name: str, folder: Path) -> None:
+    assert (folder / name).read_text().split("\n")[0] == COLUMNS[name]
+
+
+@pytest.mark.parametrize("name", [*COLUMNS, "tasker_data.csv"])
+def test_every_table_is_plain_csv_with_lf(name: str, folder: Path) -> None:
+    text = (folder / name).read_bytes().decode("utf-8")
+    written = io.StringIO(newline="")
+    csv.writer(written, lineterminator="\n").writerows(csv.reader(io.StringIO(text, newline="")))
+    assert written.getvalue() == text
+    assert "\r" not in text
+
+
+def test_images_are_those_of_the_week_by_id(contest: cast.Contest, tmp_path: Path) -> None:
+    last = WEEK.end - timedelta(microseconds=1)
+    inside = cast.picture(70, received_at=last, label_from=WEEK.end)
+    cast.labeled(contest, "inside", inside, [cast.EXCLUDED] * 3)
+    cast.ruled(contest.panels["inside"])
+    cast.picture(71, received_at=WEEK.end)
+    cast.picture(72, received_at=WEEK.start - timedelta(microseconds=1))
+    cast.picture(73, origin="gold")
+    cast.picture(74, origin="example", label_from=None)
+    cast.picture(75, label_from=None)
+    rows = _rows(_release(tmp_path), "images.csv")
+    assert [row["image_id"] for row in rows] == sorted(image.public_id for image in contest.images.values())
+    row = next(row for row in rows if row["image_id"] == inside.public_id)
+    assert row["received_at"] == "2026-11-20T23:59:59.999999Z"
+    assert row["file"] == f"images/{inside.pixels_sha256}.png"
+
+
+def test_the_team_is_the_one_with_the_first_receipt(contest: cast.Contest, tmp_path: Path) -> None:
+    image = contest.images["valid bird"]
+    slower = Team.objects.create(name="blue", created_at=cast.MONDAY)
+    Attack.objects.create(team=slower, image=image, received_at=cast.MONDAY + timedelta(seconds=1))
+    rows = {row["image_id"]: row for row in _rows(_release(tmp_path), "images.csv")}
+    assert rows[image.public_id]["team"] == Team.objects.get(name="=red").public_id
+    assert rows[contest.images["occluded"].public_id]["team"] == ""
+
+
+def test_a_response_is_written_in_full(folder: Path, contest: cast.Contest) -> None:
+    response = contest.images["valid bird"].responses.order_by("pk")[1]
+    assert _rows(folder, "responses.csv")[1] == {
+        "response_id": str(response.pk),
+        "image_id": response.image.public_id,
+        "panel": "1",
+        "tasker_id": response.tasker.public_id,
+        "submitted_at": "2026-11-16T09:31:00.000001Z",
+        "contains_bird": "definitely_yes",
+        "contains_bicycle": "definitely_no",
+        "outline": "[[[5.25,5],[30.5,5.01],[35,35.75],[5,35]]]",
+        "box_xmin": "5.00",
+        "box_ymin": "5.00",
+        "box_xmax": "35.00",
+        "box_ymax": "35.75",
+        "complete": "true",
+        "unoccluded": "true",
+        "real": "true",
+        "seconds": "4.200",
+        "counted": "true",
+        "void_reason": "",
+    }
+
+
+def test_what_was_not_asked_is_empty(folder: Path, contest: cast.Contest) -> None:
+    image = contest.images["neither_class"].public_id
+    row = next(row for row in _rows(folder, "responses.csv") if row["image_id"] == image)
+    asked = ("outline", "box_xmin", "box_ymin", "box_xmax", "box_ymax", "complete", "unoccluded", "real")
+    assert {row[name] for name in asked} == {""}
+
+
+def test_a_surplus_answer_is_published_as_not_counted(folder: Path, contest: cast.Contest) -> None:
+    surplus = [row for row in _rows(folder, "responses.csv") if row["counted"] == "false"]
+    assert [row["tasker_id"] for row in surplus] == [contest.taskers[3].public_id]
+
+
+def test_responses_are_sorted_by_number_not_by_text(folder: Path) -> None:
+    numbers = [int(row["response_id"]) for row in _rows(folder, "responses.csv")]
+    assert numbers == sorted(numbers) and len(numbers) == 28
+
+
+def test_rulings_list_reasons_in_order_and_an_exact_share(folder: Path, contest: cast.Contest) -> None:
+    rows = {row["image_id"]: row for row in _rows(folder, "rulings.csv")}
+    of = {case: rows[image.public_id] for case, image in contest.images.items()}
+    assert (of["valid bird"]["verdict"], of["valid bird"]["label"]) == ("valid", "bird")
+    assert of["occluded"]["reasons"] == "occluded;truncated"
+    assert of["too_small"]["smallest_box_fraction"] == "1/16"
+    assert of["neither_class"]["smallest_box_fraction"] == ""
+    assert all(Reason(case) in of[case]["reasons"].split(";") for case in cast.CASES if "valid" not in case)
+    assert Fraction(of["valid bird"]["smallest_box_fraction"]) == Fraction(9, 16)
+
+
+def test_predictions_are_those_of_assessed_runs_of_published_defenses(
+    contest: cast.Contest, tmp_path: Path
+) -> None:
+    image = contest.images["valid bird"]
+    cast.scored(cast.defense(3, published_at=None), image, [Outcome.BICYCLE] * 3)
+    cast.scored(cast.defense(4), image, [Outcome.BICYCLE] * 3, state=RunState.FINISHED)
+    released = releases.release_week(WEEK, out=tmp_path, now=cast.AFTER, incomplete=True)
+    rows = _rows(released.folder, "predictions.csv")
+    assert {row["defense_id"] for row in rows} == {"D-00001", "D-00002"}
+    assert (rows[0]["answer"], rows[0]["score_bicycle"], rows[0]["score_bird"]) == ("abstain", "0.1", "-1e-07")
+    assert [row["defense_id"] for row in _rows(released.folder, "defenses.csv")] == ["D-00001", "D-00002", "D-00004"]
+
+
+@pytest.mark.parametrize(
+    ("value", "cell", "why"),
+    [
+        ("plain", "plain", "nothing to do"),
+        ("", "", "nothing there"),
+        ("=1+1", "'=1+1", "a formula"),
+        ("+1", "'+1", "a formula in some spreadsheets"),
+        ("-1", "'-1", "likewise"),
+        ("@cmd", "'@cmd", "likewise"),
+        ("\t=1", "'\t=1", "a tab may be skipped"),
+        ("'quoted", "''quoted", "so that one apostrophe always goes away"),
+        ("a\r\nb\rc", "a\nb\nc", "one kind of line end"),
+    ],
+)
+def test_free_text_is_no_formula(value: str, cell: str, why: str) -> None:
+    assert form.text(value) == cell, why
+
+
+@given(st.text(alphabet="='+-@|\t ab\n"))
+def test_free_text_can_be_read_back(value: str) -> None:
+    assert form.text(value).removeprefix("'") == value
+
+
+def test_tasker_data_has_the_original_layout(folder: Path, contest: cast.Contest) -> None:
+    with (folder / "tasker_data.csv").open(newline="") as file:
+        lines = list(csv.reader(file))
+    names = "worker_id bird_label bicycle_label bounding_box_json is_not_truncated is_not_occluded is_not_depiction"
+    assert lines[1] == ["url", "long_image_id", *names.split() * 3]
+    assert {len(line) for line in lines} == {23}
+    assert len(lines) == 2 + len(cast.CASES)
+    for line in lines[2:]:
+        assert (folder / line[0]).is_file()
+        for start in (2, 9, 16):
+            _, bird, bicycle, box, *flags = line[start : start + 7]
+            assert {bird, bicycle} <= {"definitely_yes", "unsure_yes", "unsure_no", "definitely_no"}
+            assert set(json.loads(box)) in (set(), {"x", "y", "width", "height"})
+            assert set(flags) <= {"TRUE", "FALSE"} or flags == ["", "", ""]
+
+
+def _counted(number: int, **values: Any) -> Counted:
+    return Counted(**({
+        "response_id": number, "panel": 1, "tasker_id": f"T-{number}", "bird": "definitely_yes",
+        "bicycle": "definitely_no", "box": Box(1250, 0, 3300, 101), "complete": True, "unoccluded": False,
+        "real": None, "outline": "[[[12.5,0],[33,0],[33,1.01]]]",
+    } | values))  # fmt: skip
+
+
+def test_a_row_of_tasker_data() -> None:
+    picture = Picture("P-1", "0123456789abcdef" * 4, 40, 40)
+    row = tasker_data_row(picture, [_counted(1), _counted(2, box=None), _counted(3)])
+    assert row is not None
+    assert row[:2] == [f"images/{'0123456789abcdef' * 4}.png", "/bird/0123456789abcdef.png"]
+    box = '{"x": 12.5, "y": 0, "width": 20.5, "height": 1.01}'
+    assert row[2:9] == ["T-1", "definitely_yes", "definitely_no", box, "TRUE", "FALSE", ""]
+    assert row[12] == "{}"
+
+
+@pytest.mark.parametrize("number", [0, 2, 4])
+def test_tasker_data_is_for_three_counted_responses_alone(number: int) -> None:
+    picture = Picture("P-1", "0" * 64, 40, 40)
+    assert tasker_data_row(picture, [_counted(each) for each in range(number)]) is None
+
+
+def test_annotations_load_in_pycocotools(folder: Path, contest: cast.Contest) -> None:
+    coco = COCO(str(folder / "annotations.coco.json"))
+    assert {each["name"] for each in coco.loadCats(coco.getCatIds())} == {"bicycle", "bird"}
+    assert {each["image_id"] for each in coco.loadImgs(coco.getImgIds())} == {
+        contest.images[case].public_id for case in ("valid bird", "valid bicycle")
+    }
+    annotations = coco.loadAnns(coco.getAnnIds())
+    responses = Response.objects.filter(image__in=contest.images.values(), place__isnull=False)
+    valid = responses.filter(image__rulings__verdict="valid")
+    assert {each["id"] for each in annotations} == set(valid.values_list("pk", flat=True))
+    assert {each["tasker_id"] for each in annotations} == {each.public_id for each in contest.taskers[:3]}
+    square = next(each for each in annotations if each["segmentation"] == [[5, 5, 35, 5, 35, 35, 5, 35]])
+    assert (square["area"], square["bbox"], square["iscrowd"]) == (900, [5, 5, 30, 30], 0)
+    assert coco.annToMask(square).sum() == 900
+
+
+def test_an_annotation_of_two_rings_and_decimals() -> None:
+    outline = "[[[0,0],[10.5,0],[10.5,10]],[[20,20],[20.01,20],[20.01,20.01]]]"
+    picture = Picture("P-1", "0" * 64, 40, 40, Label.BICYCLE, 1)
+    counted = [_counted(7, outline=outline, box=Box(0, 0, 2001, 2001)), _counted(8, panel=2)]
+    text = "".join([*coco_head("2026-W47", [picture]), Annotations().of(picture, counted), COCO_TAIL])
+    [annotation] = json.loads(text)["annotations"]
+    assert annotation["segmentation"] == [[0, 0, 10.5, 0, 10.5, 10], [20, 20, 20.01, 20, 20.01, 20.01]]
+    assert '"area": 52.50005,' in text
+    assert (annotation["id"], annotation["category_id"], annotation["bbox"]) == (7, 1, [0, 0, 20.01, 20.01])
+
+
+_coordinates = st.integers(0, 409_600)
+_rings = st.lists(st.lists(st.tuples(_coordinates, _coordinates), min_size=1, max_size=30), min_size=1, max_size=4)
+
+
+@given(_rings)
+def test_box_and_area_from_the_text_are_exact(rings: list[list[tuple[int, int]]]) -> None:
+    """They are read by hand for speed; the geometry module is the judge."""
+    outline = canonical_json(rings)
+    assert outline_box(outline) == Box.from_rings(rings)
+    counted = _counted(1, outline=outline, box=Box.from_rings(rings))
+    annotation = json.loads(Annotations().of(Picture("P-1", "0" * 64, 1, 1, Label.BIRD, 1), [counted]), parse_float=str)
+    area = Fraction(annotation["area"]) * 2 * 100 * 100
+    assert area == sum(abs(doubled_area(ring)) for ring in rings)
+
+
+_near_outlines = st.lists(
+    st.sampled_from(["[", "]", "]],[[", "],[", ",", "0", "1", "20", "0.5", "3.07", "1.50", "01", ".5", "-1", "1e3"]),
+    max_size=14,
+).map("".join)
+
+
+def _is_canonical(text: str) -> bool:
+    try:
+        rings = rings_from_json(text)
+    except ValueError:
+        return False
+    return bool(rings) and all(rings) and "-" not in text and canonical_json(rings) == text
+
+
+@given(st.one_of(_rings.map(canonical_json), _near_outlines, _near_outlines.map("[[[{}]]]".format)))
+def test_the_form_of_an_outline_is_the_canonical_one(text: str) -> None:
+    fits = form.TABLES["responses.csv"]["outline"].fullmatch(text) is not None
+    assert fits == (text == "" or _is_canonical(text))
+
+
+def test_parquet_has_the_rows_of_the_table_typed(folder: Path) -> None:
+    table = pq.read_table(folder / "responses.parquet")
+    assert table.column_names == COLUMNS["responses.csv"].split(",")
+    assert [str(table.schema.field(name).type) for name in ("response_id", "submitted_at", "box_xmin", "complete")] == [
+        "int64",
+        "timestamp[us, tz=UTC]",
+        "decimal128(19, 2)",
+        "bool",
+    ]
+    shown: dict[type, Callable[[Any], str]] = {type(None): lambda _: "", bool: form.boolean}
+    for typed, row in zip(table.to_pylist(), _rows(folder, "responses.csv"), strict=True):
+        typed["submitted_at"] = form.time(typed["submitted_at"])
+        assert {name: shown.get(type(value), str)(value) for name, value in typed.items()} == row
+
+
+def test_the_zip_holds_the_same_folder(folder: Path) -> None:
+    with zipfile.ZipFile(folder.with_name(f"{folder.name}.zip")) as archive:
+        assert archive.testzip() is None
+        names = archive.namelist()
+        assert names == sorted(names)
+        files = {path.relative_to(folder.parent).as_posix() for path in folder.rglob("*") if path.is_file()}
+        assert set(names) == files
+        assert all(archive.read(name) == (folder.parent / name).read_bytes() for name in names)
+        assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+        assert {info.external_attr >> 16 for info in archive.infolist()} == {0o100644}
+        packed = {info.filename.rpartition(".")[2]: info.compress_type for info in archive.infolist()}
+    assert packed == {"json": 8, "csv": 8, "png": 0, "parquet": 0}
+
+
+def test_a_zip_of_more_files_than_the_old_format_counts(tmp_path: Path) -> None:
+    (tmp_path / "one").write_bytes(b"x" * 10_000)
+    whole, packed = stored(tmp_path / "one"), pack(tmp_path / "one", tmp_path / "packed")
+    number = 70_000
+    with Archive(tmp_path / "many.zip") as archive:
+        for each in range(number):
+            archive.add(f"{each:05d}", whole if each == 5 else packed)
+    with zipfile.ZipFile(tmp_path / "many.zip") as read:
+        assert len(read.namelist()) == number
+        assert [len(read.read(f"{each:05d}")) for each in (0, 5, number - 1)] == [10_000] * 3
+
+
+def _resident() -> int:
+    """This process's memory in bytes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def _many_responses(images: int) -> None:
+    """Panels of three on many images, in the fewest statements."""
+    taskers = [factories.tasker(f"busy {number}") for number in range(3)]
+    outline = canonical_json([[(500 + 10 * at, 512 + 91 * (at % 2)) for at in range(300)]])
+    box = Box.from_rings(rings_from_json(outline))
+    template = factories.image(received_at=cast.MONDAY)
+    fields = {field.attname: getattr(template, field.attname) for field in Image._meta.concrete_fields}
+    own = ({"id": None, "public_id": f"P-{at:08d}", "pixels_sha256": f"{at:064x}"} for at in range(images))
+    made = Image.objects.bulk_create(Image(**(fields | each)) for each in own)
+    dealt = {"size": 3, "answered": 3, "missing": 0, "state": "settled", "dealt_at": cast.MONDAY}
+    panels = Panel.objects.bulk_create(Panel(image=image, waiting_since=cast.MONDAY, **dealt) for image in made)
+    places = Place.objects.bulk_create(Place(panel=panel, number=at) for panel in panels for at in (1, 2, 3))
+    lease = {"lease_token": "x", "state": "answered", "slot": 1, "tie_break": "leftmost"}
+    times = {"leased_at": cast.MONDAY, "expires_at": cast.MONDAY, "ended_at": cast.MONDAY}
+    asked = Assignment.objects.bulk_create(
+        Assignment(panel=place.panel, image_id=place.panel.image_id, tasker=taskers[place.number - 1], **lease, **times)
+        for place in places
+    )
+    Response.objects.bulk_create(
+        Response(
+            assignment=assignment, image_id=assignment.image_id, panel_id=assignment.panel_id,
+            tasker_id=assignment.tasker_id, place=place, contains_bird="definitely_yes",
+            contains_bicycle="definitely_no", outline=outline, box_xmin=box.xmin, box_ymin=box.ymin,
+            box_xmax=box.xmax, box_ymax=box.ymax, complete=True, unoccluded=True, real=True, milliseconds=1,
+            submitted_at=cast.MONDAY, answers_sha256="a" * 64, receipt=f"r{place.pk}",
+        )
+        for assignment, place in zip(asked, places, strict=True)
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(connection.vendor == "postgresql", reason="the large bench measures it there")
+def test_memory_stays_flat_while_rows_are_written(db: None, tmp_path: Path) -> None:
+    cast.a_week()
+    seen: list[int] = []
+    with ThreadPoolExecutor(1) as packer:
+        (tmp_path / "small").mkdir()
+        write_tables(tmp_path / "small", WEEK, packer, lambda *_: None)  # what is loaded once is loaded now
+        _many_responses(5_000)
+        before = _resident()
+        (tmp_path / "large").mkdir()
+        content = write_tables(tmp_path / "large", WEEK, packer, lambda *_: seen.append(_resident()))
+    assert content.counts["responses"] == 15_028
+    assert len(seen) > 15
+    # The rows alone, held as a list, are more than 60 MB.
+    assert max(seen) - before < 40 * 2**20

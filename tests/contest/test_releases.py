@@ -1,0 +1,373 @@
+"""When a week is released, that it comes out the same twice, and what happens when things go wrong (R39)."""
+
+import fcntl
+import filecmp
+import hashlib
+import json
+import os
+import signal
+import threading
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection, transaction
+from django.utils import timezone
+
+from adjudication.verify import verify
+from common.errors import Conflict, DomainError, InvalidInput
+from contest import releases
+from contest.exports import tables
+from contest.models import Release
+from contest.rules import week_named
+from labeling.models import Image
+from labeling.store import PictureMissing, picture_key, picture_store
+from scoring.enums import Outcome, RunState
+from tests import factories
+from tests.contest import release_fixtures as cast
+
+WEEK = week_named("2026-W47", "UTC")
+
+
+@pytest.fixture
+def contest(db: None) -> cast.Contest:
+    return cast.a_week()
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+def _release(out: Path, **options: Any) -> releases.Released:
+    return releases.release_week(WEEK, out=out, now=cast.AFTER, **options)
+
+
+def _same(one: Path, other: Path) -> bool:
+    names = sorted(path.relative_to(one) for path in one.rglob("*") if path.is_file())
+    assert names == sorted(path.relative_to(other) for path in other.rglob("*") if path.is_file())
+    return all(filecmp.cmp(one / name, other / name, shallow=False) for name in names)
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "manifest.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("now", "week", "why"),
+    [
+        (datetime(2026, 11, 21, 0, 0, tzinfo=UTC), "2026-W47", "the first moment after the week"),
+        (datetime(2026, 11, 20, 23, 59, 59, 999_999, tzinfo=UTC), "2026-W46", "the last moment of the week"),
+        (datetime(2027, 1, 5, tzinfo=UTC), "2026-W53", "over the turn of the year"),
+    ],
+)
+def test_without_a_name_the_last_week_that_is_over(now: datetime, week: str, why: str, db: None) -> None:
+    factories.policy_version()
+    assert releases.week_to_release(None, now=now).name == week, why
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "code", "why"),
+    [
+        ("2026-W47", Conflict, "week_not_over", "it runs until Friday midnight"),
+        ("2026-W48", Conflict, "week_not_over", "it has not begun"),
+        ("2026-W54", InvalidInput, "unknown_week", "no year has so many"),
+        ("47", InvalidInput, "unknown_week", "no name of a week"),
+        ("../W47", InvalidInput, "unknown_week", "a path is no name either"),
+    ],
+)
+def test_other_weeks_are_refused(name: str, error: type[DomainError], code: str, why: str, db: None) -> None:
+    factories.policy_version()
+    with pytest.raises(error) as refused:
+        releases.week_to_release(name, now=datetime(2026, 11, 20, 23, 59, tzinfo=UTC))
+    assert refused.value.code == code, why
+
+
+def test_the_release_is_recorded(contest: cast.Contest, out: Path) -> None:
+    released = _release(out)
+    row = Release.objects.get()
+    assert released.new and released.release == row
+    assert (row.week, row.part, row.previous_sha256, row.released_at) == ("2026-W47", 0, "", cast.AFTER)
+    assert row.manifest_sha256 == hashlib.sha256((released.folder / "manifest.json").read_bytes()).hexdigest()
+    assert row.counts == {
+        "images": 9, "responses": 28, "rulings": 9, "predictions": 12, "breaks": 1, "defenses": 2, "tasker_data": 9,
+    }  # fmt: skip
+    assert row.bytes == released.archive.stat().st_size
+    assert sorted(path.name for path in out.iterdir()) == ["release-2026-W47", "release-2026-W47.zip"]
+
+
+def test_the_manifest_says_what_the_rules_used(contest: cast.Contest, out: Path) -> None:
+    manifest = _manifest(_release(out).folder)
+    assert manifest["name"] == "release-2026-W47"
+    assert (manifest["week_start"], manifest["week_end"]) == (
+        "2026-11-14T00:00:00.000000Z",
+        "2026-11-21T00:00:00.000000Z",
+    )
+    assert (manifest["time_zone"], manifest["rule_book"]) == ("UTC", "1")
+    assert list(manifest["policy"]) == ["1"]
+    assert manifest["policy"]["1"]["min_box_fraction"] == "1/4"
+    assert manifest["waiting"] == {"panel": 0, "answers": 0, "ruling": 0, "runs": 0}
+
+
+def test_a_policy_of_later_is_not_named_and_one_in_force_meanwhile_is(contest: cast.Contest, out: Path) -> None:
+    first = factories.policy_version()
+    for version, since in ((2, WEEK.start + timedelta(days=1)), (3, cast.AFTER)):
+        numbers = first.numbers | {"panel_size": 3 + version}
+        type(first).objects.create(version=version, numbers=numbers, in_force_from=since, reason="test")
+    released = _release(out)
+    assert list(_manifest(released.folder)["policy"]) == ["1", "2"]
+    assert verify(released.folder).differences == []
+
+
+def test_the_same_database_gives_the_same_bytes(contest: cast.Contest, out: Path, tmp_path: Path) -> None:
+    first, again = _release(out), _release(out)
+    elsewhere = releases.release_week(WEEK, out=tmp_path / "elsewhere", now=cast.AFTER + timedelta(days=9))
+    assert (first.new, again.new, elsewhere.new) == (True, False, False)
+    assert _same(first.folder, elsewhere.folder)
+    assert filecmp.cmp(first.archive, elsewhere.archive, shallow=False)
+    assert Release.objects.count() == 1
+
+
+def test_a_published_folder_is_not_touched_again(contest: cast.Contest, out: Path) -> None:
+    folder = _release(out).folder
+    before = {path: path.stat().st_ino for path in folder.rglob("*")}
+    _release(out)
+    assert {path: path.stat().st_ino for path in folder.rglob("*")} == before
+
+
+def _one_more_response(contest: cast.Contest) -> None:
+    contest_panel = contest.panels["occluded"]
+    late = {"now": cast.MONDAY + timedelta(days=2), "counted": False}
+    factories.response(contest.taskers[3], contest_panel, **cast.EXCLUDED, **late)
+
+
+def test_a_correction_is_a_new_part_in_the_chain(contest: cast.Contest, out: Path, tmp_path: Path) -> None:
+    first = _release(out)
+    untouched = (first.folder / "manifest.json").read_bytes()
+    _one_more_response(contest)
+    second, again = _release(out), _release(tmp_path / "elsewhere")
+    assert (second.new, again.new) == (True, False)
+    assert second.folder.name == "release-2026-W47-errata-1"
+    assert (first.folder / "manifest.json").read_bytes() == untouched
+    manifest = _manifest(second.folder)
+    assert (manifest["part"], manifest["previous_name"]) == (1, "release-2026-W47")
+    assert manifest["previous_sha256"] == first.release.manifest_sha256 == second.release.previous_sha256
+    assert manifest["counts"]["responses"] == 29
+    assert verify(first.folder).differences == verify(second.folder).differences == []
+    assert _same(second.folder, again.folder)
+
+
+def test_the_chain_is_in_the_order_of_publication(contest: cast.Contest, out: Path) -> None:
+    """Errata of an old week follow the newest release: one line without forks."""
+    first = _release(out)
+    next_week = week_named("2026-W48", "UTC")
+    second = releases.release_week(next_week, out=out, now=next_week.end)
+    _one_more_response(contest)
+    third = _release(out)
+    assert [each.release.name for each in (first, second, third)] == [
+        "release-2026-W47",
+        "release-2026-W48",
+        "release-2026-W47-errata-1",
+    ]
+    assert _manifest(second.folder)["previous_name"] == "release-2026-W47"
+    assert _manifest(third.folder)["previous_sha256"] == second.release.manifest_sha256
+    assert [verify(each.folder).differences for each in (first, second, third)] == [[], [], []]
+
+
+def test_an_empty_week_can_be_released(db: None, out: Path) -> None:
+    factories.policy_version()
+    released = _release(out)
+    assert set(released.release.counts.values()) == {0}
+    assert verify(released.folder).differences == []
+
+
+def _without_a_panel(contest: cast.Contest) -> None:
+    cast.picture(80)
+
+
+def _without_answers(contest: cast.Contest) -> None:
+    factories.panel(cast.picture(80), dealt_at=cast.MONDAY)
+
+
+def _without_a_ruling(contest: cast.Contest) -> None:
+    cast.labeled(contest, "full", cast.picture(80), [cast.EXCLUDED] * 3)
+
+
+def _without_runs(contest: cast.Contest) -> None:
+    cast.defense(3)
+
+
+def _without_the_last_round(contest: cast.Contest) -> None:
+    image = contest.images["valid bird"]
+    late = cast.defense(3)
+    cast.scored(late, image, [Outcome.ABSTAIN] * 2)
+    cast.scored(late, contest.images["valid bicycle"], [Outcome.ABSTAIN] * 3)
+
+
+def _with_runs_not_looked_at(contest: cast.Contest) -> None:
+    late = cast.defense(3)
+    for case in ("valid bird", "valid bicycle"):
+        cast.scored(late, contest.images[case], [Outcome.ABSTAIN] * 3, state=RunState.FINISHED)
+
+
+@pytest.mark.parametrize(
+    ("change", "waits"),
+    [
+        (_without_a_panel, "1 for a panel"),
+        (_without_answers, "1 for answers"),
+        (_without_a_ruling, "1 for a ruling"),
+        (_without_runs, "2 for runs"),
+        (_without_the_last_round, "1 for runs"),
+        (_with_runs_not_looked_at, "2 for runs"),
+    ],
+)
+def test_a_week_under_way_is_refused_unless_told(change: Any, waits: str, contest: cast.Contest, out: Path) -> None:
+    change(contest)
+    with pytest.raises(Conflict) as refused:
+        _release(out)
+    assert f"still wait: {waits}." in refused.value.message
+    assert list(out.iterdir()) == [] and not Release.objects.exists()
+    released = _release(out, incomplete=True)
+    assert verify(released.folder).differences == []
+
+
+def test_an_incomplete_release_is_followed_by_errata(contest: cast.Contest, out: Path) -> None:
+    cast.labeled(contest, "full", cast.picture(80), [cast.EXCLUDED] * 3)
+    _release(out, incomplete=True)
+    cast.ruled(contest.panels["full"])
+    assert _release(out).folder.name == "release-2026-W47-errata-1"
+
+
+def test_pictures_of_other_weeks_do_not_hold_a_release_up(contest: cast.Contest, out: Path) -> None:
+    cast.picture(80, received_at=WEEK.end, label_from=WEEK.end)
+    assert _release(out).new
+
+
+def test_a_missing_picture_stops_the_release_without_a_trace(contest: cast.Contest, out: Path) -> None:
+    image = contest.images["too_small"]
+    key = picture_key(image.pixels_sha256)
+    path = next(Path(picture_store().folder).rglob(f"{image.pixels_sha256}.png"))  # type: ignore[attr-defined]
+    kept = path.read_bytes()
+    path.unlink()
+    with pytest.raises(PictureMissing):
+        _release(out)
+    assert list(out.iterdir()) == [] and not Release.objects.exists()
+    picture_store().put(key, kept)
+    assert _release(out).new
+
+
+@pytest.mark.skipif(connection.vendor == "postgresql", reason="a forked process cannot share the connection there")
+@pytest.mark.parametrize("step", ["responses.csv", "images", "release-2026-W47.zip"])
+def test_a_killed_worker_leaves_nothing_that_looks_like_a_release(
+    step: str, contest: cast.Contest, out: Path
+) -> None:
+    def die(what: str, done: int, total: int | None) -> None:
+        if what == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    child = os.fork()
+    if child == 0:
+        try:
+            _release(out, progress=die)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert [path.name for path in out.iterdir()] == [".release.partial"]
+    assert _release(out).new
+    assert sorted(path.name for path in out.iterdir()) == ["release-2026-W47", "release-2026-W47.zip"]
+
+
+def test_a_folder_without_its_record_is_taken_over_when_it_is_the_same(contest: cast.Contest, out: Path) -> None:
+    """A worker killed after the rename and before the commit."""
+    with transaction.atomic():
+        _release(out)
+        transaction.set_rollback(True)
+    assert not Release.objects.exists()
+    assert _release(out).new
+
+
+def test_a_folder_of_somebody_else_is_not_replaced(contest: cast.Contest, out: Path) -> None:
+    (out / "release-2026-W47").mkdir(parents=True)
+    (out / "release-2026-W47" / "precious").write_text("kept")
+    with pytest.raises(Conflict) as refused:
+        _release(out)
+    assert refused.value.code == "release_in_the_way"
+    assert (out / "release-2026-W47" / "precious").read_text() == "kept"
+    assert not Release.objects.exists()
+
+
+def test_a_damaged_folder_is_restored_to_what_was_published(contest: cast.Contest, out: Path) -> None:
+    folder = _release(out).folder
+    (folder / "breaks.csv").write_text("gone\n")
+    (folder / "more").write_text("x")
+    assert not _release(out).new
+    assert verify(folder).differences == []
+
+
+def test_two_workers_do_not_write_into_one_folder(contest: cast.Contest, out: Path) -> None:
+    out.mkdir()
+    other = os.open(out, os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    with pytest.raises(Conflict) as refused:
+        _release(out)
+    assert refused.value.code == "release_running"
+    os.close(other)
+    assert _release(out).new
+
+
+def test_progress_is_told_to_the_end(contest: cast.Contest, out: Path) -> None:
+    told: dict[str, tuple[int, int | None]] = {}
+    _release(out, progress=lambda what, done, total: told.update({what: (done, total)}))
+    assert told["responses.csv"] == (28, 28)
+    assert told["images"] == (9, 9)
+    assert told["release-2026-W47.zip"] == (19, 19)
+
+
+def test_the_command_writes_the_last_week_and_says_so(
+    contest: cast.Contest, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: cast.AFTER)
+    said = StringIO()
+    call_command("release_week", out=out, stdout=said)
+    assert "Released release-2026-W47 (9 images, 28 responses" in said.getvalue()
+    assert str(out / "release-2026-W47.zip") in said.getvalue()
+    assert Release.objects.get().manifest_sha256 in said.getvalue()
+    again = StringIO()
+    call_command("release_week", "2026-W47", out=out, stdout=again)
+    assert "Nothing changed since it was published: release-2026-W47" in again.getvalue()
+
+
+def test_the_command_refuses_with_the_reason(
+    contest: cast.Contest, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: cast.AFTER)
+    with pytest.raises(CommandError, match="Week 2026-W48 is not over: it ends at 2026-11-28 00:00 UTC"):
+        call_command("release_week", "2026-W48", out=out)
+    cast.picture(80)
+    with pytest.raises(CommandError, match="1 for a panel"):
+        call_command("release_week", out=out)
+    call_command("release_week", out=out, incomplete=True, stdout=StringIO())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_snapshot_does_not_see_what_happens_meanwhile() -> None:
+    factories.policy_version()
+    factories.image(received_at=cast.MONDAY)
+
+    def meanwhile() -> None:
+        try:
+            factories.image(received_at=cast.MONDAY)
+        finally:
+            connection.close()
+
+    with tables.snapshot():
+        assert tables.images_of(WEEK).count() == 1
+        if connection.vendor == "postgresql":  # the other database lies in this process's memory during tests
+            other = threading.Thread(target=meanwhile)
+            other.start()
+            other.join()
+        assert tables.images_of(WEEK).count() == 1
+    assert Image.objects.count() == (2 if connection.vendor == "postgresql" else 1)
