@@ -15,17 +15,22 @@ from django.db import transaction
 
 def quick_task(function: Callable[..., Any]) -> Task:
     """Make a task that ends in seconds, is idempotent, and runs on the `quick` queue."""
-    return shared_task(function, queue="quick", acks_late=True, ignore_result=True, soft_time_limit=60)
+    return shared_task(function, runs_on="quick", acks_late=True, ignore_result=True)
 
 
 def gpu_task(function: Callable[..., Any]) -> Task:
     """Make a task that may hold the scoring device for long; idempotent, on the `gpu` queue."""
-    return shared_task(function, queue="gpu", acks_late=True, ignore_result=True)
+    return shared_task(function, runs_on="gpu", acks_late=True, ignore_result=True)
 
 
 def slow_task(function: Callable[..., Any]) -> Task:
     """Make a task that may take minutes (releases); idempotent, on the `slow` queue."""
-    return shared_task(function, queue="slow", acks_late=True, ignore_result=True)
+    return shared_task(function, runs_on="slow", acks_late=True, ignore_result=True)
+
+
+def route(name: str, args: Any, kwargs: Any, options: Any, task: Task | None = None, **_: Any) -> dict[str, str]:
+    """Name the queue a task's decorator promised (Celery's `task_routes`)."""
+    return {"queue": getattr(task, "runs_on", "quick")}
 
 
 def hint(task: Task, **arguments: Any) -> None:

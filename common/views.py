@@ -20,7 +20,7 @@ class SignIn(LoginView):
 
 def locked_out(request: HttpRequest, response: HttpResponse, credentials: dict[str, Any]) -> HttpResponse:
     """Answer 429 after too many wrong passwords: a page for people, `{"code", "detail"}` for programs."""
-    if request.path.startswith("/api/"):
+    if request.path.startswith("/api/v1/"):
         answer: HttpResponse = JsonResponse({"code": "locked_out", "detail": LOCKED_OUT}, status=429)
     else:
         context = {

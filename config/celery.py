@@ -5,6 +5,8 @@ import os
 from celery import Celery
 from django_structlog.celery.steps import DjangoStructLogInitStep
 
+from common.queues import route
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 app = Celery("unanimous")
@@ -13,6 +15,7 @@ app.steps["worker"].add(DjangoStructLogInitStep)
 app.autodiscover_tasks()
 app.conf.update(
     task_default_queue="quick",
+    task_routes=(route,),
     task_ignore_result=True,
     worker_prefetch_multiplier=1,
     broker_connection_retry_on_startup=True,

@@ -13,7 +13,7 @@ from config.errors import http_status
 class DomainErrorPages:
     """Turn a domain error that a page's view let through into a page with its words and its status.
 
-    The API has its own translation (config.errors), so nothing under /api/ arrives here.
+    The API has its own translation (config.errors), so nothing under /api/v1/ arrives here.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -48,13 +48,13 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """Answer 500 without asking the database anything; the code is the request's id in the logs."""
     code = structlog.contextvars.get_contextvars().get("request_id", "")
     detail = f"The server failed at this request; it is in the log as {code}."
-    if request.path.startswith("/api/"):
+    if request.path.startswith("/api/v1/"):
         return JsonResponse({"code": "server_error", "detail": detail}, status=500)
     # Without the request: no session and no user, which may be what failed.
     return render(None, "500.html", {"support_code": code}, status=500)
 
 
 def _answer(request: HttpRequest, status: int, code: str, detail: str) -> HttpResponse:
-    if request.path.startswith("/api/"):
+    if request.path.startswith("/api/v1/"):
         return JsonResponse({"code": code, "detail": detail}, status=status)
     return render(request, f"{status}.html", status=status)

@@ -1,5 +1,6 @@
 """All settings. Contest numbers are not here: they are the recorded policy (labeling.policy)."""
 
+import logging
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -9,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from config import env
 from config.logs import configure_logs
+from labeling.enums import Answer
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DEMO = env.boolean("DEMO", False)
@@ -32,7 +34,6 @@ INSTALLED_APPS = [
     "axes",
     "csp",
     "django_structlog",
-    "django_prometheus",
     "common",
     "labeling",
     "adjudication",
@@ -158,6 +159,11 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1/",
     "SORT_OPERATIONS": False,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "config.schema.with_common_refusals",
+    ],
+    "ENUM_NAME_OVERRIDES": {"AnswerEnum": [answer.value for answer in Answer]},
 }
 
 CELERY_BROKER_URL = env.url("CELERY_BROKER_URL", "", ("redis", "rediss"))
@@ -179,6 +185,9 @@ LOG_FORMAT = env.choice("LOG_FORMAT", "json", ("json", "console"))
 LOGGING_CONFIG = None
 # Naming the user in each line would cost every picture and every sign of life a query.
 DJANGO_STRUCTLOG_USER_ID_FIELD = ""
+# One line a request says it all; where a person sits is nobody's business but the sign-in guard's.
+DJANGO_STRUCTLOG_STATUS_START_LOG_LEVEL = logging.DEBUG
+DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 LOGGING = configure_logs(LOG_FORMAT)
 
 if HTTPS and DEMO:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AnonymousUser, User
 from django.http import Http404
 
 from common.errors import NotAllowed
@@ -60,10 +60,10 @@ def header_roles(user: Any) -> Roles:
     return roles_of(user)
 
 
-def organizer_of(user: User) -> User:
+def organizer_of(user: User | AnonymousUser) -> User:
     """Return `user`, who organizes; NotAllowed (`not_an_organizer`) for other roles, Http404 for strangers."""
     roles = roles_of(user)
-    if roles.organizer:
+    if roles.organizer and isinstance(user, User):
         return user
     if roles.names:
         raise NotAllowed("Only organizers open this page; this account has another role.", "not_an_organizer")

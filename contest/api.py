@@ -76,7 +76,7 @@ class Me(APIView):
         """Tell the roles, the public tasker ID and the teams of the account."""
         user = request.user
         tasker = getattr(user, "tasker", None)
-        teams = Team.objects.filter(members__user=user).order_by("name")
+        teams = Team.objects.filter(members__user=user.pk).order_by("name")
         return Response(
             {
                 "username": user.get_username(),

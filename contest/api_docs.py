@@ -1,6 +1,7 @@
 """The API's documentation page, made from its OpenAPI schema: calls, bodies, answers, errors, examples."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -10,6 +11,7 @@ from typing import Any
 from drf_spectacular.generators import SchemaGenerator
 
 Schema = Mapping[str, Any]
+_PAIR = re.compile(r"\[\s+(-?[\d.]+),\s+(-?[\d.]+)\s+\]")
 _METHODS = ("get", "post", "put", "patch", "delete")
 _BY_FORMAT = {
     "uuid": "3f1c9a52-7d0e-4f5b-9a37-0c6f3f1d2b84",
@@ -22,7 +24,7 @@ _BY_TYPE = {"string": "text", "integer": 1, "number": 4.2, "boolean": True, "obj
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a body or an answer; `name` of a nested field is dotted."""
+    """One field of a body or an answer; the name of a nested field is dotted, `[]` marks the items of a list."""
 
     name: str
     kind: str
@@ -63,7 +65,8 @@ class Call:
 @lru_cache(maxsize=1)
 def call_groups() -> dict[str, tuple[Call, ...]]:
     """Return the calls by their first word, in the order of the schema; made once per process."""
-    schema = SchemaGenerator().get_schema(request=None, public=True)
+    generator = SchemaGenerator()  # type: ignore[no-untyped-call]
+    schema = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     groups: dict[str, tuple[Call, ...]] = {}
     for path, method, operation in _operations(schema):
         group = operation.get("tags", ["other"])[0]
@@ -137,7 +140,9 @@ def _fields(schema: Schema, part: Schema, prefix: str = "") -> Iterator[Field]:
         note = value.get("description") or ""
         inner = _resolved(schema, value)
         yield Field(prefix + name, _kind(schema, value), name in required, "" if "enum" in inner else note)
-        if inner.get("type") == "object":
+        if inner.get("type") == "array":
+            yield from _fields(schema, inner.get("items", {}), f"{prefix}{name}[].")
+        else:
             yield from _fields(schema, inner, f"{prefix}{name}.")
 
 
@@ -147,7 +152,7 @@ def _kind(schema: Schema, value: Schema) -> str:
     if "enum" in inner:
         return " | ".join(str(each) for each in inner["enum"])
     if inner.get("type") == "array":
-        return f"list of {_kind(schema, inner.get('items', {}))}"
+        return f"list of {_kind(schema, inner.get('items', {}))}".replace("list of object", "list")
     words = {"string": "text", "number": "number", "integer": "whole number", "boolean": "true or false"}
     name = words.get(str(inner.get("type")), str(inner.get("type", "anything")))
     formats = {"uuid": "id (UUID)", "date-time": "time (UTC, ISO 8601)"}
@@ -161,7 +166,8 @@ def _example(schema: Schema, content: Schema) -> str:
         return ""
     given = next(iter(content.get("examples", {}).values()), None)
     value = given["value"] if given else _made_up(schema, content["schema"])
-    return json.dumps(value, indent=2, ensure_ascii=False)
+    # A corner is one thing to a reader: its two numbers stay on one line.
+    return _PAIR.sub(r"[\1, \2]", json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def _made_up(schema: Schema, part: Schema) -> Any:

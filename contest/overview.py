@@ -284,6 +284,9 @@ def _next_release(now: datetime) -> NextRelease | None:
     week = next(unreleased_weeks(now), None)
     if week is None:
         return None
-    waits = cache.get_or_set(f"waiting-{week.name}", lambda: waiting(week), _WAITING_SECONDS)
+    waits: dict[str, int] | None = cache.get(f"waiting-{week.name}")
+    if waits is None:
+        waits = waiting(week)
+        cache.set(f"waiting-{week.name}", waits, _WAITING_SECONDS)
     words = {"panel": "for a panel", "answers": "for answers", "ruling": "for a ruling", "runs": "for runs"}
     return NextRelease(week.name, tuple(f"{number:,} {words[name]}" for name, number in waits.items() if number))

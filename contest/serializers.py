@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework import serializers
 
 
-class CredentialsIn(serializers.Serializer):
+class CredentialsIn(serializers.Serializer[Any]):
     """Who wants a token."""
 
     username = serializers.CharField(max_length=150)
@@ -19,20 +19,20 @@ class CredentialsIn(serializers.Serializer):
         return super().to_internal_value(data)
 
 
-class TokenOut(serializers.Serializer):
+class TokenOut(serializers.Serializer[Any]):
     """A token for programs; it is shown once."""
 
     token = serializers.CharField()
 
 
-class TeamOut(serializers.Serializer):
+class TeamOut(serializers.Serializer[Any]):
     """A team of the caller."""
 
     id = serializers.CharField()
     name = serializers.CharField()
 
 
-class MeOut(serializers.Serializer):
+class MeOut(serializers.Serializer[Any]):
     """Who the caller is. `quota_left` is null for who sends no attacks."""
 
     username = serializers.CharField()

@@ -23,7 +23,11 @@ def manage(tmp_path: Path, *arguments: str, **environment: str) -> "subprocess.C
     } | environment
     return subprocess.run(
         [sys.executable, "manage.py", *arguments],
-        cwd=ROOT, env={name: value for name, value in wanted.items() if value}, capture_output=True, text=True, timeout=120,
+        cwd=ROOT,
+        env={name: value for name, value in wanted.items() if value},
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
 
 

@@ -27,6 +27,12 @@ def with_code(text: str) -> SafeString:
 
 
 @register.filter
+def breakable(path: str) -> SafeString:
+    """Return an address that may break after its slashes."""
+    return mark_safe(escape(path).replace("/", "/<wbr>"))
+
+
+@register.filter
 def in_zone(moment: datetime, zone: str) -> str:
     """Return the time to the second in `zone`."""
     return to_the_second(moment, zone)

@@ -199,7 +199,8 @@ class Demo:
     def _leave_open(self, chosen: list[Photo]) -> None:
         """Leave pictures with two, one and no answers: the same two people answer, so each claim is for the newest."""
         fewest_last = sorted(chosen, key=lambda photo: -len(photo.opinions))
-        for photo, at in zip(fewest_last, _moments(self.now - timedelta(hours=1), self.now, len(chosen)), strict=True):
+        since = max(self.this_week.start, self.now - timedelta(hours=1))
+        for photo, at in zip(fewest_last, _moments(since, self.now, len(chosen)), strict=True):
             self._take(photo, at)
             services.panels_deal(policy=self.policy.policy, now=at)
             for tasker, _ in zip(self.taskers[-2:], photo.opinions, strict=False):

@@ -1,0 +1,195 @@
+"""Every page: who may open it, and what each answer forbids the browser."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from common.errors import Conflict
+from labeling.models import Tasker
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+OPEN_TO_ALL = {"/sign-in/", "/healthz", "/readyz", "/api/schema/", "/api/docs/", "/pictures/forged.png"}
+# What a stranger is answered elsewhere: sent to sign in, or refused outright, or answered on this machine alone.
+SIGN_IN_FIRST = {"/", "/organizer/", "/organizer/now/", "/organizer/releases/release-2026-W40.zip", "/label/"}
+SIGN_IN_FIRST |= {"/label/instructions/"}
+REFUSED = {"/metrics": 403, "/sign-out/": 405, "/api/v1/token/": 405, "/api/v1/me/": 401}
+_EXAMPLES = {
+    "<str:name>": "release-2026-W40",
+    "<str:token>": "forged",
+    "<uuid:assignment_id>": "3f1c9a52-7d0e-4f5b-9a37-0c6f3f1d2b84",
+}
+POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "connect-src": "'self'",
+    "form-action": "'self'",
+    "base-uri": "'none'",
+    "frame-ancestors": "'none'",
+}
+
+
+def addresses(patterns: list[URLPattern | URLResolver] | None = None, before: str = "/") -> list[str]:
+    """Every address the site knows, with an example in the place of each parameter."""
+    found: list[str] = []
+    for pattern in get_resolver().url_patterns if patterns is None else patterns:
+        path = before + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            found += addresses(pattern.url_patterns, path)
+        else:
+            for parameter, example in _EXAMPLES.items():
+                path = path.replace(parameter, example)
+            found.append(path)
+    return found
+
+
+def policy_of(answer: Any) -> dict[str, str]:
+    directives = (each.strip().partition(" ") for each in answer["Content-Security-Policy"].split(";"))
+    return {name: value for name, _, value in directives}
+
+
+def test_every_address_is_known_to_these_tests() -> None:
+    known = OPEN_TO_ALL | SIGN_IN_FIRST | set(REFUSED)
+    assert {each for each in addresses() if not each.startswith("/api/v1/assignments/")} == known
+
+
+@pytest.mark.parametrize("address", sorted(SIGN_IN_FIRST))
+def test_a_stranger_is_sent_to_sign_in_and_back(address: str, client: Client) -> None:
+    answer = client.get(address)
+    assert (answer.status_code, answer["Location"]) == (302, f"/sign-in/?next={address}")
+
+
+@pytest.mark.parametrize(("address", "status"), sorted(REFUSED.items()))
+def test_a_stranger_from_elsewhere_is_refused(address: str, status: int) -> None:
+    assert Client(REMOTE_ADDR="192.0.2.7").get(address).status_code == status
+
+
+@pytest.mark.parametrize("address", sorted(OPEN_TO_ALL - {"/pictures/forged.png"}))
+def test_what_is_open_is_open_to_strangers(address: str, client: Client) -> None:
+    assert client.get(address).status_code == 200
+
+
+@pytest.mark.parametrize("address", [each for each in addresses() if each.startswith("/api/v1/assignments/")])
+def test_a_stranger_is_refused_by_the_api(address: str, client: Client) -> None:
+    answer = client.post(address, {}, content_type="application/json")
+    assert (answer.status_code, answer.json()["code"]) == (401, "not_authenticated")
+
+
+@pytest.mark.parametrize("address", [each for each in addresses() if each.startswith("/api/v1/assignments/")])
+def test_an_account_without_a_role_is_refused_by_the_api(address: str, stan: User, signed_in: Any) -> None:
+    answer = signed_in(stan).post(address, {}, content_type="application/json")
+    assert (answer.status_code, answer.json()["code"]) == (403, "not_a_tasker")
+
+
+@pytest.mark.parametrize("address", sorted({*addresses(), "/nothing", "/api/v1/nothing"}))
+@pytest.mark.parametrize("who", ["stranger", "tasker", "organizer"])
+def test_every_answer_has_a_strict_policy(
+    who: str, address: str, client: Client, tara: Tasker, olga: User, signed_in: Any
+) -> None:
+    factories.policy_version()
+    asking = {"stranger": client, "tasker": signed_in(tara), "organizer": signed_in(olga)}[who]
+    answer = asking.get(address)
+    policy = policy_of(answer)
+    assert "unsafe-" not in answer["Content-Security-Policy"]
+    if address.startswith("/pictures/"):
+        assert policy == {"default-src": "'none'", "sandbox": ""}
+    else:
+        assert policy.items() >= POLICY.items()
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    assert answer["X-Frame-Options"] == "DENY"
+    assert answer["Referrer-Policy"] == "same-origin"
+    assert answer["Cross-Origin-Opener-Policy"] == "same-origin"
+
+
+@pytest.mark.parametrize("address", sorted(OPEN_TO_ALL | SIGN_IN_FIRST | {"/nothing"}))
+def test_no_page_carries_a_script_or_a_style_of_its_own(address: str, olga: User, signed_in: Any) -> None:
+    factories.policy_version()
+    answer = signed_in(olga).get(address)
+    if answer.streaming or not answer["Content-Type"].startswith("text/html"):
+        return
+    page = answer.content.decode()
+    assert " style=" not in page
+    assert "<style" not in page
+    assert " onclick=" not in page
+    assert all("src=" in tag.split(">")[0] or "application/json" in tag for tag in page.split("<script")[1:])
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [("learning", "not qualified yet"), ("paused", "An organizer will write to you about the reason")],
+)
+def test_a_tasker_who_may_not_label_is_told_why(state: str, words: str, signed_in: Any) -> None:
+    page = signed_in(factories.tasker("nina", state=state)).get("/").content.decode()
+    assert words in page
+
+
+def test_the_start_page_leads_to_the_work(tara: Tasker, olga: User, signed_in: Any) -> None:
+    assert signed_in(tara).get("/")["Location"] == "/label/"
+    assert signed_in(olga).get("/")["Location"] == "/organizer/"
+
+
+def test_the_start_page_says_what_an_account_is_for(rita: User, stan: User, signed_in: Any) -> None:
+    assert "review board" in signed_in(rita).get("/").content.decode()
+    assert "This account has no role yet" in signed_in(stan).get("/").content.decode()
+
+
+def test_the_header_names_who_is_signed_in_and_offers_what_they_may_do(
+    tara: Tasker, olga: User, signed_in: Any
+) -> None:
+    taskers = signed_in(tara).get("/api/docs/").content.decode()
+    organizers = signed_in(olga).get("/api/docs/").content.decode()
+    assert ('href="/label/"' in taskers, 'href="/organizer/"' in taskers) == (True, False)
+    assert ('href="/label/"' in organizers, 'href="/organizer/"' in organizers) == (False, True)
+    assert "<span>tara" in taskers
+    assert "olga<span" in organizers
+
+
+def test_an_unknown_address_is_answered_with_a_way_back(client: Client) -> None:
+    answer = client.get("/nothing")
+    assert answer.status_code == 404
+    assert "Nothing at this address" in answer.content.decode()
+
+
+def test_a_refusal_is_shown_in_its_own_words(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> dict[str, Any]:
+        raise Conflict("<b>Too late</b>: ask again.", "too_late")
+
+    monkeypatch.setattr("contest.views.call_groups", refuse)
+    answer = client.get("/api/docs/")
+    page = answer.content.decode()
+    assert answer.status_code == 409
+    assert "&lt;b&gt;Too late&lt;/b&gt;: ask again." in page
+    assert "too_late" in page
+
+
+def test_a_failure_says_what_was_kept_and_has_a_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> dict[str, Any]:
+        raise RuntimeError("the reason, which is for the log alone")
+
+    monkeypatch.setattr("contest.views.call_groups", fail)
+    client = Client(raise_request_exception=False)
+    answer = client.get("/api/docs/")
+    page = answer.content.decode()
+    assert answer.status_code == 500
+    assert "What was saved before is kept" in page
+    assert "for the log alone" not in page
+
+
+def test_a_failure_of_the_api_is_json(tara: Tasker, signed_in: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(user: Any) -> None:
+        raise RuntimeError("the reason, which is for the log alone")
+
+    monkeypatch.setattr("contest.api.roles_of", fail)
+    client = signed_in(tara)
+    client.raise_request_exception = False
+    answer = client.get("/api/v1/me/")
+    assert (answer.status_code, answer.json()["code"]) == (500, "server_error")
+    assert "for the log alone" not in answer.content.decode()
+
+
+def test_a_request_for_another_host_is_refused(client: Client) -> None:
+    assert client.get("/sign-in/", headers={"host": "elsewhere.example"}).status_code == 400

@@ -1,0 +1,129 @@
+"""The API keeps to its own schema, whatever is sent to it."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import schemathesis
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections
+from django.test import Client
+from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import booleans
+from schemathesis import GenerationMode
+from schemathesis.checks import CHECKS, load_all_checks
+
+from common.authentication import issue_token
+from config.wsgi import application
+from contest.api_docs import call_groups
+from labeling.models import Assignment, Tasker
+from labeling.policy import Policy
+from labeling.services import assignment_next
+from tests import factories
+
+ROOT = Path(__file__).resolve().parent.parent
+CALLS = [
+    ("POST", "/api/v1/token/"),
+    ("GET", "/api/v1/me/"),
+    ("POST", "/api/v1/assignments/next/"),
+    ("POST", "/api/v1/assignments/{assignment_id}/heartbeat/"),
+    ("POST", "/api/v1/assignments/{assignment_id}/release/"),
+    ("POST", "/api/v1/assignments/{assignment_id}/response/"),
+]
+load_all_checks()
+# Not asked: whether each well-formed body is accepted. One that names no lease is refused, and rightly.
+ASKED = CHECKS.get_by_names(
+    [
+        "not_a_server_error",
+        "status_code_conformance",
+        "content_type_conformance",
+        "response_schema_conformance",
+        "unsupported_method",
+    ]
+)
+
+
+def test_the_schema_is_made_without_a_warning(tmp_path: Path) -> None:
+    environment = os.environ | {"DJANGO_SETTINGS_MODULE": "tests.settings"}
+    command = ["manage.py", "spectacular", "--validate", "--fail-on-warn", "--file", str(tmp_path / "schema")]
+    done = subprocess.run(
+        [sys.executable, *command], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr.lower()
+
+
+@pytest.fixture
+def schema(db: None) -> Iterator[Any]:
+    """The schema behind the WSGI application, which answers in this thread and so inside the test's transaction."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield schemathesis.openapi.from_wsgi("/api/schema/?format=json", application, headers={"Host": "127.0.0.1"})
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
+
+
+@pytest.mark.django_db
+def test_the_calls_tried_below_are_all_there_are(schema: Any) -> None:
+    found = [(each.ok().method.upper(), each.ok().path) for each in schema.get_all_operations()]
+    assert sorted(found) == sorted(CALLS)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+@pytest.mark.parametrize(("method", "path"), CALLS, ids=lambda part: part.strip("/").rsplit("/")[-1])
+def test_nothing_sent_brings_it_out_of_its_schema(
+    method: str, path: str, mode: GenerationMode, schema: Any, tara: Tasker
+) -> None:
+    if method == "GET" and mode is GenerationMode.NEGATIVE:
+        pytest.skip("this call takes nothing that could be wrong")
+    factories.policy_version()
+    factories.panel()
+    held = assignment_next(tasker=tara, holding=(), policy=Policy(), now=timezone.now(), rng=Random(1))
+    assert isinstance(held, Assignment)
+    headers = {"Authorization": f"Token {issue_token(tara.user, now=timezone.now())}", "Host": "127.0.0.1"}
+
+    @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @given(case=schema[path][method].as_strategy(generation_mode=mode), own=booleans())
+    def send(case: Any, own: bool) -> None:
+        case.headers.update(headers)
+        if own and "assignment_id" in case.path_parameters:
+            case.path_parameters["assignment_id"] = str(held.public_id)
+            if isinstance(case.body, dict) and isinstance(case.body.get("lease_token"), str):
+                case.body["lease_token"] = held.lease_token
+        case.call_and_validate(checks=ASKED)
+
+    send()
+
+
+@pytest.mark.django_db
+def test_machines_get_the_schema_in_both_forms(client: Client) -> None:
+    assert client.get("/api/schema/?format=json").json()["info"]["title"] == "Unanimous"
+    assert client.get("/api/schema/").content.startswith(b"openapi: 3")
+
+
+@pytest.mark.django_db
+def test_people_get_a_page_with_every_call_its_body_its_answers_and_examples(client: Client) -> None:
+    page = client.get("/api/docs/").content.decode().replace("<wbr>", "")
+    for method, path in CALLS:
+        assert f"{method} {path}" in page
+    # Nothing stays made up from a type alone where a reader would copy it.
+    assert "tasker1" in page
+    assert re.search(r"definitely_yes \| unsure_yes \| unsure_no \| definitely_no", page)
+    assert "Retry-After" in page
+
+
+def test_every_call_of_the_page_tells_what_it_answers() -> None:
+    calls = [call for group in call_groups().values() for call in group]
+    assert len(calls) == len(CALLS)
+    for call in calls:
+        assert call.description, call.key
+        assert call.answers, call.key
+        assert all(answer.meaning for answer in (*call.answers, *call.errors)), call.key
