@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework import authentication, exceptions
@@ -21,7 +21,7 @@ def _digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def issue_token(user: AbstractBaseUser, *, now: datetime) -> str:
+def issue_token(user: User, *, now: datetime) -> str:
     """Make a token for `user`, valid for 90 days; it is shown once and kept as a hash."""
     token = secrets.token_urlsafe(32)
     ApiToken.objects.create(user=user, digest=_digest(token), created_at=now, expires_at=now + TOKEN_LIFETIME)
@@ -55,7 +55,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
         return "Token"
 
 
-class SessionScheme(OpenApiAuthenticationExtension):
+class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """How the schema names the session."""
 
     target_class = "common.authentication.SessionAuthentication"
@@ -66,7 +66,7 @@ class SessionScheme(OpenApiAuthenticationExtension):
         return {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME}
 
 
-class TokenScheme(OpenApiAuthenticationExtension):
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """How the schema names the token."""
 
     target_class = "common.authentication.TokenAuthentication"

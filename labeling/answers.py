@@ -73,7 +73,7 @@ def _answer(data: Mapping[str, Any], name: str, wrong: dict[str, str]) -> Answer
 def _milliseconds(value: Any, wrong: dict[str, str]) -> int:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if number and 0 <= value <= MOST_SECONDS:
-        return round(value * 1000)
+        return int(round(value * 1000))
     wrong["seconds"] = f"Send seconds as a number from 0 to {MOST_SECONDS}."
     return 0
 

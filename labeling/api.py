@@ -97,6 +97,7 @@ class AssignmentNext(APIView):
 
     @extend_schema(
         operation_id="assignment_next",
+        summary="Get a picture to answer",
         request=NextIn,
         responses={
             200: AssignmentOut,
@@ -125,6 +126,7 @@ class AssignmentHeartbeat(APIView):
 
     @extend_schema(
         operation_id="assignment_heartbeat",
+        summary="Renew a lease",
         request=LeaseIn,
         responses={200: LeaseOut, (404, "application/json"): ErrorOut, (409, "application/json"): ErrorOut},
     )
@@ -145,6 +147,7 @@ class AssignmentRelease(APIView):
 
     @extend_schema(
         operation_id="assignment_release",
+        summary="Give a picture back",
         request=ReleaseIn,
         responses={204: None, (404, "application/json"): ErrorOut, (409, "application/json"): ErrorOut},
     )
@@ -171,6 +174,7 @@ class AssignmentResponse(APIView):
 
     @extend_schema(
         operation_id="assignment_response",
+        summary="Answer",
         request=ResponseIn,
         responses={
             201: ReceiptOut,

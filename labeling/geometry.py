@@ -19,6 +19,9 @@ Rings: TypeAlias = tuple[Ring, ...]
 
 HUNDREDTHS_PER_PIXEL = 100
 
+# Far below where doubles lie so thinly that two of them could mean the same hundredth.
+_SHORT_WAY_BELOW = 1_000_000_000
+
 # Nine digits hold any picture; more would only make a hostile release expensive to read.
 _PIXELS = re.compile(r"(-?)(\d{1,9})(?:\.(\d{1,2}))?")
 
@@ -66,6 +69,10 @@ def quantise(value: int | float | Decimal) -> int:
         return value * HUNDREDTHS_PER_PIXEL
     if not math.isfinite(value):
         raise ValueError("A coordinate must be a finite number.")
+    if isinstance(value, float) and abs(value) < _SHORT_WAY_BELOW:
+        nearest = round(value * HUNDREDTHS_PER_PIXEL)
+        if nearest / HUNDREDTHS_PER_PIXEL == value:  # it was written with two decimals at most, as nearly all are
+            return nearest
     exact = Fraction(repr(value) if isinstance(value, float) else value)
     return math.floor(exact * HUNDREDTHS_PER_PIXEL + Fraction(1, 2))
 

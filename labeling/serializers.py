@@ -1,17 +1,27 @@
 """The shapes of the API of labeling, for its schema; what is right and wrong is decided in labeling.answers."""
 
+from collections.abc import Callable
+from typing import Any
+
+from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
 from rest_framework import serializers
 
 from labeling.enums import Answer, TieBreak
 
+_LEASE_TOKEN = "9f2c41d07be84a6f8f3f0f1a5e6d7c8b"
 
-class NextIn(serializers.Serializer):
+
+def _example(**values: Any) -> Callable[[type], type]:
+    return extend_schema_serializer(examples=[OpenApiExample("example", values)])
+
+
+class NextIn(serializers.Serializer[Any]):
     """`holding` names the pictures already at hand, to be given another one."""
 
     holding = serializers.ListField(child=serializers.UUIDField(), max_length=3, required=False)
 
 
-class PictureOut(serializers.Serializer):
+class PictureOut(serializers.Serializer[Any]):
     """Where to fetch the picture, and its size in pixels."""
 
     url = serializers.CharField()
@@ -19,7 +29,15 @@ class PictureOut(serializers.Serializer):
     height = serializers.IntegerField()
 
 
-class AssignmentOut(serializers.Serializer):
+@_example(
+    id="3f1c9a52-7d0e-4f5b-9a37-0c6f3f1d2b84",
+    lease_token=_LEASE_TOKEN,
+    expires_at="2026-11-20T23:59:00Z",
+    form="unambiguous",
+    image={"url": "/pictures/gAAAAABo…", "width": 299, "height": 299},
+    tie_break="leftmost",
+)
+class AssignmentOut(serializers.Serializer[Any]):
     """A picture to answer, under a lease."""
 
     id = serializers.UUIDField()
@@ -30,24 +48,37 @@ class AssignmentOut(serializers.Serializer):
     tie_break = serializers.ChoiceField(choices=list(TieBreak))
 
 
-class LeaseIn(serializers.Serializer):
+@_example(lease_token=_LEASE_TOKEN)
+class LeaseIn(serializers.Serializer[Any]):
     """The token that came with the assignment."""
 
     lease_token = serializers.CharField(max_length=64)
 
 
-class LeaseOut(serializers.Serializer):
+@_example(expires_at="2026-11-20T23:59:00Z")
+class LeaseOut(serializers.Serializer[Any]):
     """When the lease now ends."""
 
     expires_at = serializers.DateTimeField()
 
 
+@_example(lease_token=_LEASE_TOKEN, problem="The lower half of the picture is grey.")
 class ReleaseIn(LeaseIn):
     """`problem` reports a broken picture in words."""
 
     problem = serializers.CharField(max_length=2000, required=False, allow_blank=True)
 
 
+@_example(
+    lease_token=_LEASE_TOKEN,
+    contains_bird="definitely_yes",
+    contains_bicycle="definitely_no",
+    outline=[[[60, 40], [240.5, 52], [228, 251], [71, 238]]],
+    complete=True,
+    unoccluded=True,
+    real=True,
+    seconds=14.2,
+)
 class ResponseIn(LeaseIn):
     """The form. Questions 3 and 4 are sent exactly when they were asked (R10)."""
 
@@ -67,7 +98,8 @@ class ResponseIn(LeaseIn):
     seconds = serializers.FloatField(min_value=0, max_value=24 * 3600, required=False)
 
 
-class ReceiptOut(serializers.Serializer):
+@_example(id=4711, received_at="2026-11-20T23:41:12Z", receipt="7c1e0b52a9d34f68", counted=True)
+class ReceiptOut(serializers.Serializer[Any]):
     """Proof of receipt. `counted` is false for a surplus answer (R8)."""
 
     id = serializers.IntegerField()
@@ -76,36 +108,11 @@ class ReceiptOut(serializers.Serializer):
     counted = serializers.BooleanField()
 
 
-class ErrorOut(serializers.Serializer):
+class ErrorOut(serializers.Serializer[Any]):
     """Every refusal has this shape."""
 
     code = serializers.CharField()
     detail = serializers.CharField()
-    fields = serializers.DictField(child=serializers.ListField(child=serializers.CharField()), required=False)
-
-    def get_fields(self) -> dict[str, serializers.Field]:
-        """Return the declared fields; one of them is called `fields`, so the class attribute is read by name."""
-        return {name: self._declared_fields[name] for name in ("code", "detail", "fields")}
-
-
-class CredentialsIn(serializers.Serializer):
-    """Name and password of an account."""
-
-    username = serializers.CharField(max_length=150)
-    password = serializers.CharField(max_length=128)
-
-
-class TokenOut(serializers.Serializer):
-    """A token for `Authorization: Token …`, shown once."""
-
-    token = serializers.CharField()
-
-
-class MeOut(serializers.Serializer):
-    """Who is asking."""
-
-    username = serializers.CharField()
-    roles = serializers.ListField(child=serializers.CharField())
-    tasker_id = serializers.CharField(allow_null=True)
-    teams = serializers.ListField(child=serializers.CharField())
-    quota_left = serializers.IntegerField(allow_null=True)
+    fields = serializers.DictField(  # type: ignore[assignment]  # a declared field, which DRF takes off the class
+        child=serializers.ListField(child=serializers.CharField()), required=False
+    )

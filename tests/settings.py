@@ -9,6 +9,7 @@ os.environ.setdefault("LOG_FORMAT", "console")
 
 from config.settings import *  # noqa: E402, F403
 
+STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # noqa: F405
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

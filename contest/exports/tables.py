@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
@@ -27,7 +27,6 @@ from adjudication.derived import (
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from contest.exports.files import Folder
-from contest.exports.parquet import ResponsesFile
 from contest.models import Attack, Break
 from contest.rules import Week
 from labeling.enums import Label, Origin
@@ -35,6 +34,9 @@ from labeling.geometry import Box
 from labeling.models import Image, Response
 from scoring.enums import Outcome, RunState
 from scoring.models import Defense, Prediction
+
+if TYPE_CHECKING:
+    from contest.exports.parquet import ResponsesFile
 
 # Rows that are in memory at once.
 CHUNK = 1_000
@@ -160,6 +162,9 @@ _RESPONSE = (
 
 def _write_responses(folder: Folder, week: Week) -> int:
     """Write `responses.csv` and `responses.parquet` in one pass."""
+    # Imported here: pyarrow is large, and the pages only ask this package what a release still waits for.
+    from contest.exports.parquet import ResponsesFile
+
     rows = _stream(Response.objects.filter(_of(week, "image__")).order_by("pk").values_list(*_RESPONSE))
     with ResponsesFile(folder.path / form.PARQUET) as parquet:
         number = folder.lines(form.RESPONSES, form.header(form.RESPONSES), _response_lines(rows, parquet))
@@ -167,7 +172,7 @@ def _write_responses(folder: Folder, week: Week) -> int:
     return number
 
 
-def _response_lines(rows: Iterator[Row], parquet: ResponsesFile) -> Iterator[str]:
+def _response_lines(rows: Iterator[Row], parquet: "ResponsesFile") -> Iterator[str]:
     while chunk := list(islice(rows, CHUNK)):
         parquet.write(_typed_columns(chunk))
         yield from map(_response_line, chunk)

@@ -166,6 +166,14 @@ class TestClaim:
         assert {label(tara, later).response.panel_id for _ in range(2)} == {fresh.pk, returned.pk}
 
 
+    def test_a_clock_set_back_never_hides_work(self, tara: Tasker, now: datetime) -> None:
+        factories.panel(dealt_at=now)
+        label(tara, now + timedelta(hours=1))
+        behind_the_marks = factories.panel(dealt_at=now)
+        tara.refresh_from_db()
+        assert claim(tara, now + timedelta(hours=1)).panel_id == behind_the_marks.pk
+
+
 class TestLease:
     def test_ends_after_twenty_minutes_and_gives_the_place_back(self, now: datetime) -> None:
         panel = factories.panel()
