@@ -24,7 +24,8 @@ bench: $(VENV)/.development
 	@$(BIN)/python -m bench.run
 
 services: $(VENV)/.development
-	@$(BIN)/python -m tests.services $(BIN)/python -m bench.services
+	@$(BIN)/python -m tests.services sh -c 'export DEMO=1 LOG_FORMAT=console DATA_DIR=$(CURDIR)/var/services CELERY_BROKER_URL=$$TEST_REDIS_URL; \
+	  rm -rf "$$DATA_DIR"; exec $(BIN)/python manage.py serve'
 
 $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV) || { echo "Python 3.11 with venv is needed: set PYTHON=/path/to/python3.11"; exit 1; }

@@ -68,7 +68,10 @@ def postgres(*, settings: Sequence[str] = ("fsync=off", "synchronous_commit=off"
     flags = [part for option in (*options, *settings) for part in ("-c", option)]
     with open(folder / "log", "wb") as log:
         server = subprocess.Popen(
-            [*prefix, program("postgres", *folders), "-D", str(data), *flags], stdout=log, stderr=log
+            [*prefix, program("postgres", *folders), "-D", str(data), *flags],
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
         )
     try:
         wait_for_port(server, port, folder / "log")
@@ -97,6 +100,7 @@ def redis() -> Iterator[str]:
         server = subprocess.Popen(
             [program("redis-server"), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)],
             stdout=log,
+            start_new_session=True,
         )
     try:
         wait_for_port(server, port, folder / "log")
@@ -123,7 +127,17 @@ def main(command: list[str]) -> int:
     """Run `command` with both services up; return its exit status."""
     with postgres() as database, redis() as broker:
         environment = os.environ | {"DATABASE_URL": database, "TEST_REDIS_URL": broker}
-        return subprocess.run(command, env=environment).returncode
+        return _run_to_the_end(command, environment)
+
+
+def _run_to_the_end(command: list[str], environment: dict[str, str]) -> int:
+    """Run `command`; at Ctrl-C, which reaches it as well, let it end in its own time before the servers go."""
+    process = subprocess.Popen(command, env=environment)
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue
 
 
 if __name__ == "__main__":

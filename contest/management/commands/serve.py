@@ -13,6 +13,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from contest.demo.seed import SIGN_INS, seed
+from contest.pipeline import QUEUES
 
 STOP_SECONDS = 10
 
@@ -60,17 +61,30 @@ def _refuse_taken(port: int) -> None:
             raise CommandError(f"Port {port} is in use: choose another, for example PORT={port + 1}.") from None
 
 
+def _web(port: int) -> list[str]:
+    gunicorn = [sys.executable, "-m", "gunicorn", "config.wsgi", "--bind", f"127.0.0.1:{port}", "--workers", "2"]
+    return [*gunicorn, "--threads", "4", "--worker-class", "gthread", "--log-level", "warning"]
+
+
+def _workers() -> dict[str, list[str]]:
+    """Return the two workers that sweep by themselves: rulings must not wait for a defense or a release."""
+    work = [sys.executable, "manage.py", "work"]
+    return {"quick": [*work, "--queue", "quick"], "long": [*work, "--queue", "gpu", "--queue", "slow"]}
+
+
+def _celery() -> dict[str, list[str]]:
+    """Return a worker for each queue and the beat, as in production."""
+    celery = [sys.executable, "-m", "celery", "-A", "config"]
+    beat = [*celery, "beat", "-l", "WARNING", "-s", str(settings.DATA_DIR / "beat")]
+    queues = {name: [*celery, "worker", "-Q", name, "-c", "1", "-n", f"{name}@%h", "-l", "INFO"] for name in QUEUES}
+    return {**queues, "beat": beat}
+
+
 class Processes:
-    """The web server and the two workers. A worker that dies is started again: its rows tell it where to go on."""
+    """The web server and the workers. A worker that dies is started again: its rows tell it where to go on."""
 
     def __init__(self, port: int) -> None:
-        manage = [sys.executable, "manage.py"]
-        web = [sys.executable, "-m", "gunicorn", "config.wsgi", "--bind", f"127.0.0.1:{port}", "--workers", "2"]
-        self._commands = {
-            "web": [*web, "--threads", "4", "--worker-class", "gthread", "--log-level", "warning"],
-            "quick": [*manage, "work", "--queue", "quick"],
-            "gpu": [*manage, "work", "--queue", "gpu", "--queue", "slow"],
-        }
+        self._commands = {"web": _web(port), **(_celery() if settings.CELERY_BROKER_URL else _workers())}
         self._running = {name: self._start(name) for name in self._commands}
 
     def _start(self, name: str) -> "subprocess.Popen[bytes]":
