@@ -64,9 +64,7 @@ def verify(
     return findings
 
 
-def _check_rows(
-    folder: Path, manifest: Manifest, tables: Mapping[str, list[Row]], findings: Findings
-) -> None:
+def _check_rows(folder: Path, manifest: Manifest, tables: Mapping[str, list[Row]], findings: Findings) -> None:
     images = {row["image_id"]: row for row in tables[form.IMAGES]}
     defenses = {row["defense_id"]: row for row in tables[form.DEFENSES]}
     policies = read_policies(manifest, findings)
@@ -112,9 +110,7 @@ def _picture(row: Row, ruling: Row | None) -> Picture:
     return Picture(row["image_id"], row["sha256_pixels"], int(row["width"]), int(row["height"]), label, panel)
 
 
-def _check_counts(
-    manifest: Manifest, tables: Mapping[str, list[Row]], tasker_rows: int, findings: Findings
-) -> None:
+def _check_counts(manifest: Manifest, tables: Mapping[str, list[Row]], tasker_rows: int, findings: Findings) -> None:
     follows = {name.partition(".")[0]: len(rows) for name, rows in tables.items()}
     follows[form.TASKER_DATA.partition(".")[0]] = tasker_rows
     recorded = manifest.values["counts"]

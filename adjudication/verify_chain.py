@@ -41,9 +41,7 @@ def _check_previous(manifest: Manifest, previous: Manifest, findings: Findings) 
     if recorded == (previous.name, previous.sha256):
         findings.figures.append(f"chain: follows {previous.name}")
     else:
-        findings.add(
-            form.MANIFEST, "previous", " ".join(recorded) or "nothing", f"{previous.name} {previous.sha256}"
-        )
+        findings.add(form.MANIFEST, "previous", " ".join(recorded) or "nothing", f"{previous.name} {previous.sha256}")
 
 
 def _check_followers(manifest: Manifest, others: list[Manifest], findings: Findings) -> None:

@@ -58,9 +58,7 @@ def read_policies(manifest: Manifest, findings: Findings) -> dict[str, Numbers]:
 
 
 def _numbers(numbers: Mapping[str, Any]) -> Numbers:
-    rules = Policy(
-        str(numbers["name"]), Fraction(numbers["min_box_fraction"]), OutlineGate(numbers["outline_gate"])
-    )
+    rules = Policy(str(numbers["name"]), Fraction(numbers["min_box_fraction"]), OutlineGate(numbers["outline_gate"]))
     return Numbers(rules, int(numbers["panel_size"]), int(numbers["evaluation_runs"]))
 
 

@@ -120,22 +120,27 @@ class ShownForm:
         return self.values.get("outline", "")
 
     @property
+    def cannot_outline(self) -> bool:
+        """Return whether it is ticked that nothing can be outlined (R15)."""
+        return bool(self.values.get("cannot_outline"))
+
+    @property
     def outline_error(self) -> str:
         """Return what to change in the outline."""
         if "outline" not in self.errors:
             return ""
         if self.asked is None:
             return _NO_OUTLINE_ASKED
-        return self.errors["outline"] if self.outline.strip() else f"Outline the largest single {self.asked}."
+        if self.outline.strip():
+            return self.errors["outline"]
+        return f"Outline the largest single {self.asked}, or tick “{wording.CANNOT_OUTLINE}”."
 
 
 def _answer(value: str | None) -> Answer | None:
     return Answer(value) if value in list(Answer) else None
 
 
-def page_data(
-    assignment: Assignment | None, *, username: str, gate: OutlineGate, retry_after: int
-) -> dict[str, Any]:
+def page_data(assignment: Assignment | None, *, username: str, gate: OutlineGate, retry_after: int) -> dict[str, Any]:
     """Return what the page's script starts from: the assignment, the addresses, the words and the gate's table."""
     return {
         "assignment": assignment_json(assignment) if assignment else None,

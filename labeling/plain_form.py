@@ -23,17 +23,26 @@ def assignment_id_of(fields: Mapping[str, str]) -> UUID:
 def read_plain_form(fields: Mapping[str, str], *, now: datetime) -> dict[str, Any]:
     """Return the posted fields in the shape of `answers.read_answers`; what is wrong in them is found there.
 
-    Only the outline's text can be unreadable here: InvalidInput, with the line to change. An empty outline is left
-    out, so that it reads as forgotten where one was asked.
+    Only the outline's text can be unreadable here: InvalidInput, with the line to change.
     """
-    outline = outline_of_text(fields.get("outline", ""))
     return {
         "lease_token": fields.get("lease_token", ""),
         **{name: fields.get(name) or None for name in QUESTIONS},
-        **({} if outline is None else {"outline": outline}),
+        **_outline(fields),
         **{name: _truth(fields.get(name, "")) for name in STATEMENTS},
         "seconds": seconds_of(fields, now=now),
     }
+
+
+def _outline(fields: Mapping[str, str]) -> dict[str, Any]:
+    """Return the outline as a field, null when ticked as impossible (R15): the tick wins over what was typed.
+
+    An empty outline without the tick is left out, so that it reads as forgotten where one was asked.
+    """
+    if fields.get("cannot_outline"):
+        return {"outline": None}
+    outline = outline_of_text(fields.get("outline", ""))
+    return {} if outline is None else {"outline": outline}
 
 
 def _truth(text: str) -> bool | str | None:

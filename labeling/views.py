@@ -25,10 +25,9 @@ from labeling.enums import TieBreak
 from labeling.label_form import ShownForm, hidden_fields, page_data
 from labeling.models import Assignment, Tasker
 from labeling.people import is_organizer
-from labeling.pictures import picture_url
 from labeling.plain_form import assignment_id_of, read_plain_form
 from labeling.selectors import PolicyInForce, policy_in_force
-from labeling.wording import ANSWERS, FOLLOW_UP_OF_EITHER, QUESTIONS, TIE_BREAKS, WHEN_ASKED
+from labeling.wording import ANSWERS, CANNOT_OUTLINE, FOLLOW_UP_OF_EITHER, QUESTIONS, TIE_BREAKS, WHEN_ASKED
 
 # How often the page looks again when nothing is held by others either.
 LOOK_AGAIN_SECONDS = 60
@@ -85,9 +84,7 @@ def _wrong_role(request: HttpRequest, error: NotAllowed) -> HttpResponse:
 
 def _show_next(request: HttpRequest, tasker: Tasker, *, now: datetime) -> HttpResponse:
     in_force = policy_in_force(now)
-    found = services.assignment_next(
-        tasker=tasker, holding=frozenset(), policy=in_force.policy, now=now, rng=_random
-    )
+    found = services.assignment_next(tasker=tasker, holding=frozenset(), policy=in_force.policy, now=now, rng=_random)
     if isinstance(found, services.NothingLeft):
         wait = RETRY_AFTER_SECONDS if found.others_hold_some else LOOK_AGAIN_SECONDS
         return _page(request, None, in_force, now=now, nothing_left=found, retry_after=wait)
@@ -109,16 +106,13 @@ def _page(
     gate = in_force.policy.outline_gate
     context: dict[str, Any] = {
         "assignment": assignment,
-        "picture_url": picture_url(assignment.image, now=now) if assignment else "",
         "tie_break": TIE_BREAKS[TieBreak(assignment.tie_break)] if assignment else "",
         "form": ShownForm(values or {}, errors or {}, gate),
         "hidden": hidden_fields(assignment, now=now),
         "refused": refused,
         "nothing_left": nothing_left,
         "lease_minutes": in_force.policy.lease_seconds // 60,
-        "page_data": page_data(
-            assignment, username=request.user.get_username(), gate=gate, retry_after=retry_after
-        ),
+        "page_data": page_data(assignment, username=request.user.get_username(), gate=gate, retry_after=retry_after),
         **_instructions(in_force),
     }
     return render(request, "labeling/label.html", context, status=400 if refused else 200)
@@ -224,5 +218,6 @@ def _instructions(in_force: PolicyInForce) -> dict[str, Any]:
         "answers": ANSWERS,
         "when_asked": WHEN_ASKED,
         "either": FOLLOW_UP_OF_EITHER,
+        "cannot_outline": CANNOT_OUTLINE,
         "lease_minutes": in_force.policy.lease_seconds // 60,
     }

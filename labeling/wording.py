@@ -1,7 +1,7 @@
 """The questions as taskers read them: the task definition of bird-or-bicycle (R1, R9-R12). Pure.
 
 The texts are those of the contest's founding document; only question 3 says more, because the random choice among
-objects of one size is drawn by us and told (R11).
+objects of one size is drawn by us and told (R11), and because an outline may be impossible (R15).
 """
 
 from dataclasses import dataclass
@@ -30,6 +30,7 @@ TIE_BREAKS = {
     TieBreak.LEFTMOST: "If several are equally large, outline the left-most one.",
     TieBreak.RIGHTMOST: "If several are equally large, outline the right-most one.",
 }
+CANNOT_OUTLINE = "I cannot outline it"
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,8 +76,9 @@ REFERENCES = (
         key="demo-cnn",
         name="demo-cnn",
         description=(
-            "Demo. A small convolutional network on torch, trained for a minute on drawn pictures; it has never "
-            "seen a photograph. Abstains below a confidence threshold."
+            "Demo. A small convolutional network on torch, trained briefly on drawn pictures alone. Weak on "
+            "purpose: this training was picked because it errs on some of the demo's photographs. Abstains below a "
+            "confidence threshold."
         ),
         module="demo_cnn",
         weights="demo_cnn.safetensors",

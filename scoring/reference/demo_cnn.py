@@ -1,7 +1,7 @@
 """A small convolutional network: a demo of a torch defense, trained on drawn pictures alone.
 
 It is weak on purpose. A demo contest needs a defense that is mostly right on photographs and now and then wrong with
-confidence, so that a break can be seen.
+confidence, so that a break can be seen; `scoring.reference.train` says how this one was picked.
 
 torch comes in as an argument, so that this file imports nothing heavy and its digest pins the architecture.
 """

@@ -18,7 +18,11 @@ from scoring.reference.drawing import draw
 from scoring.reference.picture_statistics import PictureStatistics, statistics
 
 SIZE = 96
-DRAWING_SEED, NETWORK_SEED = 20261120, 9
+DRAWING_SEED = 20261120
+# Picked out of some sixty short trainings by their answers on the demo's photographs: this one is right with some
+# birds and the bicycle and wrong with confidence on a few clear birds. Its mistakes are its own, but how often it
+# makes them says nothing about networks of this kind.
+NETWORK_SEED = 9
 NETWORK_PICTURES = 1500
 _CLASSES = {Outcome.BICYCLE: Label.BICYCLE, Outcome.BIRD: Label.BIRD}
 Drawn = tuple[NDArray[np.uint8], NDArray[np.int64]]

@@ -3,7 +3,7 @@
 import { post, Refusal, Unreachable } from "./label_api.js";
 import * as dialogs from "./label_dialogs.js";
 import { draftOf, dropDraft, keepDraft, unconfirmedDrafts } from "./label_drafts.js";
-import { LabelForm, QUESTIONS, STATEMENTS } from "./label_form.js";
+import { CANNOT_OUTLINE, LabelForm, QUESTIONS, STATEMENTS } from "./label_form.js";
 import { Pictures } from "./label_pictures.js";
 import { Sender } from "./label_sender.js";
 import { OutlineEditor } from "./outline_editor.js";
@@ -39,6 +39,7 @@ class Page {
   #editor = null;
   #askedLast = null; // the class the drawing on screen belongs to
   #kept = {}; // what was drawn and said of the other class
+  #settled = ""; // the drawing as it last settled, to tell a change from a gesture that came to nothing
   #complete = false; // whether the outline could be sent
   #sent = null; // the answer on its way; nothing may change until its outcome is known
   #sending = false;
@@ -114,7 +115,7 @@ class Page {
   #restore(id) {
     const draft = draftOf(id);
     // The first form may come back from a plain POST with what was filled in.
-    const posted = this.#pictures.isFirst ? { answers: this.#form.answers, statements: this.#form.statements } : {};
+    const posted = this.#pictures.isFirst ? this.#filledIn() : {};
     this.#seconds = draft?.seconds ?? 0;
     this.#since = performance.now();
     this.#kept = draft?.kept ?? {};
@@ -123,6 +124,7 @@ class Page {
     this.#editor.state = draft?.drawing ?? NOTHING_DRAWN;
     this.#complete = !this.#editor.problem;
     this.#followGate();
+    this.#noteDrawing();
     this.#tellSaved(draft ? new Date(draft.savedAt) : undefined);
     this.#refresh();
     if (draft || this.#form.answers.contains_bird) this.#goOn();
@@ -133,10 +135,34 @@ class Page {
   // Changes.
 
   #answered(field, goOn) {
+    if (field === CANNOT_OUTLINE) return this.#ticked();
     if (QUESTIONS.includes(field)) this.#followGate();
     this.#keep();
     this.#refresh();
     if (goOn && QUESTIONS.includes(field)) this.#goOn();
+  }
+
+  #tick(cannot) {
+    this.#form.cannotOutline = cannot;
+    this.#ticked();
+  }
+
+  /** Nothing can be outlined (R15), or something can after all. What is drawn stays, dimmed, and is not sent. */
+  #ticked() {
+    const cannot = this.#form.cannotOutline;
+    byId("spoken").textContent = "";
+    this.#speak(cannot ? "Question 3: cannot be outlined. No outline is sent." : "Question 3: an outline is asked for.");
+    this.#keep();
+    this.#refresh();
+    if (cannot) return this.#goOn();
+    this.#form.show("outline");
+    return this.#editor.focus();
+  }
+
+  /** After a tick nothing was drawn any more, so it is what is undone first. */
+  #undo() {
+    if (this.#form.cannotOutline) this.#tick(false);
+    else this.#editor.undo();
   }
 
   /** Questions 3 and 4 come and go with the answers (R10); what was drawn of a class waits for it to come back. */
@@ -144,11 +170,14 @@ class Page {
     const { asked } = this.#form;
     if (asked && asked !== this.#askedLast) {
       if (this.#askedLast) {
-        this.#kept[this.#askedLast] = { drawing: this.#editor.state, statements: this.#form.statements };
+        const { statements, cannotOutline } = this.#form;
+        this.#kept[this.#askedLast] = { drawing: this.#editor.state, statements, cannotOutline };
       }
       if (this.#askedLast || this.#kept[asked]) {
         this.#editor.state = this.#kept[asked]?.drawing ?? NOTHING_DRAWN;
         this.#form.setStatements(this.#kept[asked]?.statements ?? {});
+        this.#form.cannotOutline = this.#kept[asked]?.cannotOutline ?? false;
+        this.#noteDrawing();
       }
       this.#askedLast = asked;
       this.#complete = !this.#editor.problem;
@@ -157,11 +186,22 @@ class Page {
   }
 
   #drawn(settled) {
+    if (settled && this.#noteDrawing() && this.#form.cannotOutline) {
+      this.#form.cannotOutline = false;
+      this.#speak("Question 3: the outline is sent again.");
+    }
     if (settled) this.#keep();
-    this.#refresh();
+    this.#refresh(settled);
     const complete = settled && !this.#editor.problem;
     if (complete && !this.#complete && this.#form.open === "outline") this.#form.show("statements");
     if (settled) this.#complete = complete;
+  }
+
+  /** Remember the drawing; returns whether it is a different one. */
+  #noteDrawing() {
+    const before = this.#settled;
+    this.#settled = JSON.stringify(this.#editor.state);
+    return this.#settled !== before;
   }
 
   /** Open what is missing next, and put the focus there; with nothing missing, on Submit. */
@@ -174,17 +214,38 @@ class Page {
   }
 
   #missing() {
-    return this.#form.missing(this.#editor.problem);
+    return this.#form.missing(this.#outlineMissing());
   }
 
-  #refresh() {
+  #outlineMissing() {
+    if (this.#form.cannotOutline) return null;
+    const { problem, drawing, rings } = this.#editor;
+    if (!problem) return null;
+    if (problem.code === "outline_self_crossing") return "an outline that does not cross itself";
+    if (drawing) return "closing the outline";
+    return rings.length ? "a change to the outline" : "the outline";
+  }
+
+  #refresh(settled = true) {
     const missing = this.#missing().map(({ words }) => words);
     const asked = Boolean(this.#form.asked);
+    const cannot = this.#form.cannotOutline;
     byId("missing").textContent = missing.length ? `Still missing: ${missing.join(", ")}` : "Ready to submit";
     byId("missing").classList.toggle("is-ready", !missing.length);
-    byId("undo").disabled = !asked || !this.#editor.canUndo;
-    byId("redo").disabled = !asked || !this.#editor.canRedo;
-    this.#tellOutline();
+    byId("undo").disabled = !asked || !(cannot || this.#editor.canUndo);
+    byId("redo").disabled = !asked || cannot || !this.#editor.canRedo;
+    byId("picture").classList.toggle("is-set-aside", cannot && settled);
+    byId("outline-error").textContent = "";
+    if (cannot) this.#tellCannot();
+    else this.#tellOutline();
+  }
+
+  #tellCannot() {
+    const { rings, drawing } = this.#editor;
+    const kept = rings.length || drawing ? " What is drawn is kept." : "";
+    this.#form.setShort("outline", "cannot be outlined");
+    byId("outline-state").textContent = `No outline is sent.${kept}`;
+    byId("outline-state").classList.remove("is-wrong");
   }
 
   #tellOutline() {
@@ -192,18 +253,16 @@ class Page {
     const corners = rings.reduce((sum, ring) => sum + ring.length, 0);
     const outlines = rings.length === 1 ? "1 outline" : `${rings.length} outlines`;
     const drawn = rings.length ? `${outlines}, ${corners} corners` : "";
-    const begun = problem?.code === "outline_empty" || problem?.code === "outline_unfinished";
-    this.#form.setShort("outline", drawing ? "being drawn" : problem && !begun ? "needs a change" : drawn);
+    const wrong = problem && (rings.length > 0 || drawing) && problem.code !== "outline_unfinished";
+    this.#form.setShort("outline", wrong ? "needs a change" : drawing ? "being drawn" : drawn);
     byId("outline-state").textContent = problem ? problem.message : `${drawn}. Change it at any time.`;
-    byId("outline-state").classList.toggle("is-wrong", Boolean(problem) && !begun);
-    byId("outline-error").textContent = "";
+    byId("outline-state").classList.toggle("is-wrong", Boolean(wrong));
   }
 
   #keep() {
     this.#countSeconds();
     const savedAt = keepDraft(this.#assignment.id, {
-      answers: this.#form.answers,
-      statements: this.#form.statements,
+      ...this.#filledIn(),
       drawing: this.#editor.state,
       askedLast: this.#askedLast,
       kept: this.#kept,
@@ -211,6 +270,11 @@ class Page {
       sent: this.#sent,
     });
     this.#tellSaved(savedAt);
+  }
+
+  #filledIn() {
+    const { answers, statements, cannotOutline } = this.#form;
+    return { answers, statements, cannotOutline };
   }
 
   /** Time counts while the page can be seen. */
@@ -229,7 +293,7 @@ class Page {
     return {
       lease_token: this.#assignment.lease_token,
       ...this.#form.answers,
-      outline: asked ? this.#editor.rings : null,
+      outline: asked && !this.#form.cannotOutline ? this.#editor.rings : null,
       ...statements,
       seconds: Math.round(this.#seconds * 1000) / 1000,
     };
@@ -446,6 +510,13 @@ class Page {
     status.classList.toggle("is-wrong", kind === "error");
   }
 
+  /** For a screen reader, after what the editor says of the same step. */
+  #speak(words) {
+    queueMicrotask(() => {
+      byId("spoken").textContent = `${byId("spoken").textContent} ${words}`.trim();
+    });
+  }
+
   #tellWaiting(seconds) {
     this.#tell(
       `No connection. Your answer is kept on this device and goes out again in ${seconds} s; Submit tries at once.`,
@@ -480,7 +551,7 @@ class Page {
       this.#submit();
     });
     const clicks = {
-      undo: () => this.#editor.undo(),
+      undo: () => this.#undo(),
       redo: () => this.#editor.redo(),
       fit: () => this.#editor.fit(),
       smoothing: () => this.#toggleSmoothing(),
@@ -498,6 +569,8 @@ class Page {
   }
 
   #listenToThePage() {
+    // The editor has its own Ctrl+Z, which knows nothing of the tick.
+    byId("picture").addEventListener("keydown", (event) => this.#undoTick(event), { capture: true });
     document.addEventListener("keydown", (event) => this.#key(event));
     for (const type of ["keydown", "pointerdown", "wheel"]) {
       document.addEventListener(type, () => this.#use(), { passive: true });
@@ -508,6 +581,14 @@ class Page {
     });
     this.#channel.addEventListener("message", ({ data }) => this.#answeredElsewhere(data.answered));
     setInterval(() => this.#beat(), BEAT_MS);
+  }
+
+  #undoTick(event) {
+    const undoes = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === "z";
+    if (!undoes || !this.#form.asked || !this.#form.cannotOutline) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.#tick(false);
   }
 
   #key(event) {
@@ -527,7 +608,8 @@ class Page {
   #chord({ key, shiftKey }) {
     if (!this.#form.asked || this.#sent) return null;
     const undoes = { z: shiftKey ? "redo" : "undo", y: "redo" }[key.toLowerCase()];
-    return undoes ? () => this.#editor[undoes]() : null;
+    if (undoes === "undo") return () => this.#undo();
+    return undoes ? () => this.#editor.redo() : null;
   }
 
   #keyAction({ key, target, repeat }) {
@@ -537,7 +619,8 @@ class Page {
     if (this.#sent) return null;
     if (/^[1-4]$/.test(letter)) return repeat ? null : () => this.#digit(Number(letter));
     const acts = {
-      u: () => this.#form.asked && this.#editor.undo(),
+      u: () => this.#form.asked && this.#undo(),
+      n: () => this.#form.asked && !repeat && this.#tick(!this.#form.cannotOutline),
       y: () => this.#form.asked && this.#editor.redo(),
       0: () => this.#editor.fit(),
       "+": () => this.#editor.zoomBy(1.5),
@@ -564,7 +647,7 @@ function clock(date) {
 }
 
 function isTyping(target) {
-  return target.matches?.("textarea, input:not([type=radio]), select") ?? false;
+  return target.matches?.("textarea, input:not([type=radio], [type=checkbox]), select") ?? false;
 }
 
 /** Enter on these does what they are there for. */

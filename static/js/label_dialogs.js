@@ -63,6 +63,7 @@ function askIn(name, field, act) {
       acting(form, act).then((words) => {
         if (words === null) return end(true);
         problem.textContent = words;
+        if (field.type === "password") field.value = "";
         return field.focus();
       });
     }, { signal });

@@ -2,6 +2,7 @@
 
 export const QUESTIONS = ["contains_bird", "contains_bicycle"];
 export const STATEMENTS = ["complete", "unoccluded", "real"];
+export const CANNOT_OUTLINE = "cannot_outline";
 
 const TRUTH = { true: true, false: false };
 
@@ -33,12 +34,13 @@ export class LabelForm {
     });
     this.#root.addEventListener("change", ({ target }) => {
       if (target.type === "radio") this.#changed(target.name, !this.#byArrow);
+      else if (target.name === CANNOT_OUTLINE) this.#onChange(CANNOT_OUTLINE, true);
     });
     for (const question of this.#root.querySelectorAll(".question")) {
-      question.addEventListener("toggle", () => question.open && this.#closeOthers(question));
       question.querySelector("summary").addEventListener("click", (event) => {
         // One question is always open: another one is opened, none is closed.
-        if (question.open) event.preventDefault();
+        event.preventDefault();
+        this.show(question.dataset.field);
       });
     }
   }
@@ -61,6 +63,15 @@ export class LabelForm {
     return Object.fromEntries(STATEMENTS.map((field) => [field, TRUTH[this.#radio(field)?.value] ?? null]));
   }
 
+  /** Whether it is ticked that nothing can be outlined, asked or not. */
+  get cannotOutline() {
+    return this.#tick.checked;
+  }
+
+  set cannotOutline(cannot) {
+    this.#tick.checked = cannot;
+  }
+
   /** The class questions 3 and 4 are about, or null. */
   get asked() {
     const { contains_bird: bird, contains_bicycle: bicycle } = this.answers;
@@ -72,15 +83,22 @@ export class LabelForm {
     return this.#root.querySelector(".question[open]:not([hidden])")?.dataset.field ?? null;
   }
 
-  /** What is still missing, as [{field, words}], in the order of the questions; the outline is the editor's to judge. */
-  missing(outlineProblem) {
+  /**
+   * What is still missing, as [{field, words}], in the order of the questions. `outlineWords` says what the outline
+   * still needs, which is the editor's to judge; null when nothing.
+   */
+  missing(outlineWords) {
     const found = QUESTIONS.map((field, index) => ({ field, words: `question ${index + 1}` }))
       .filter(({ field }) => this.answers[field] === null);
     if (!this.asked) return found;
-    if (outlineProblem) found.push({ field: "outline", words: outlineWords(outlineProblem.code) });
+    if (outlineWords) found.push({ field: "outline", words: outlineWords });
     const open = STATEMENTS.flatMap((field, index) => (this.statements[field] === null ? [index + 1] : []));
     if (open.length) found.push({ field: "statements", words: statementWords(open) });
     return found;
+  }
+
+  get #tick() {
+    return this.#root.querySelector(`input[name="${CANNOT_OUTLINE}"]`);
   }
 
   #radio(field) {
@@ -122,8 +140,9 @@ export class LabelForm {
     this.refresh();
   }
 
-  /** Fill in answers and statements as they were, or nothing, and open the first question. */
-  fill({ answers = {}, statements = {} } = {}) {
+  /** Fill in the form as it was, or nothing, and open the first question. */
+  fill({ answers = {}, statements = {}, cannotOutline = false } = {}) {
+    this.cannotOutline = cannotOutline;
     for (const field of QUESTIONS) this.#check(field, answers[field] ?? null);
     for (const field of [...QUESTIONS, "outline", ...STATEMENTS]) this.#setError(field, "");
     this.setStatements(statements);
@@ -186,15 +205,6 @@ export class LabelForm {
   #setError(field, words) {
     this.#root.querySelector(`#${field}-error`).textContent = words;
   }
-}
-
-function outlineWords(code) {
-  const words = {
-    outline_empty: "the outline",
-    outline_unfinished: "closing the outline",
-    outline_self_crossing: "an outline that does not cross itself",
-  };
-  return words[code] ?? "a different outline";
 }
 
 function statementWords(numbers) {

@@ -144,7 +144,6 @@ def test_a_folder_that_is_no_release_is_told_apart(
     assert "manifest.json" in capsys.readouterr().err
 
 
-
 def answer_changed(forger: Forger) -> None:
     forger.cell("responses.csv", {"image_id": forger.id_of["valid bird"]}, contains_bird="unsure_yes")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
@@ -95,11 +96,31 @@ class Desk:
     def answer(self, question: int, choice: int) -> None:
         self.page.locator(".question").nth(question - 1).locator(".answer").nth(choice - 1).click()
 
+    def answer_again(self, question: int, choice: int) -> None:
+        self.page.locator(".question summary").nth(question - 1).click()
+        self.answer(question, choice)
+
     def say(self, name: str, value: bool) -> None:
         self.page.locator(f"[name={name}][value={str(value).lower()}]").check(force=True)
 
     def submit(self) -> None:
         self.page.click("#submit")
+
+    def tick(self) -> None:
+        """Click "I cannot outline it" where it can be seen, so in question 3."""
+        self.page.locator(".tick").click()
+
+    @property
+    def ticked(self) -> Any:
+        return expect(self.page.locator("[name=cannot_outline]"))
+
+    @property
+    def outline_short(self) -> Any:
+        return expect(self.page.locator("[data-field=outline] .short"))
+
+    @property
+    def spoken(self) -> Any:
+        return expect(self.page.locator("#spoken"))
 
     @property
     def assignment(self) -> str:
@@ -132,7 +153,7 @@ def contexts(chromium: Browser, live_server: Any) -> Iterator[Callable[..., Brow
     """Return a function that opens a browser signed in as somebody."""
     opened: list[BrowserContext] = []
 
-    def _open(who: Tasker, **options: Any) -> BrowserContext:
+    def _open(who: Tasker | User, **options: Any) -> BrowserContext:
         context = chromium.new_context(**({"viewport": DESK} | options))
         opened.append(context)
         sign_in(context, who, live_server.url)
@@ -152,10 +173,10 @@ def wait_until(page: Page, holds: Callable[[], bool]) -> None:
     raise AssertionError("it did not come true within five seconds")
 
 
-def sign_in(context: BrowserContext, who: Tasker, address: str) -> None:
+def sign_in(context: BrowserContext, who: Tasker | User, address: str) -> None:
     """Sign in by cookie."""
     client = Client()
-    client.force_login(who.user, backend="common.sessions.UserBackend")
+    client.force_login(who.user if isinstance(who, Tasker) else who, backend="common.sessions.UserBackend")
     context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": address}])
 
 
@@ -237,6 +258,126 @@ def test_a_label_on_a_phone_by_touch(pictures: list[Panel], contexts: Any, live_
     desk.received()
     assert Response.objects.get().real is True
     assert desk.complaints == []
+
+
+# Nothing can be outlined (R15).
+
+
+def test_what_cannot_be_outlined_is_said_with_one_key_and_counts(desk: Desk) -> None:
+    desk.press("1", "4", "n")
+    desk.outline_short.to_have_text("cannot be outlined")
+    desk.missing.to_have_text("Still missing: question 4")
+    desk.spoken.to_have_text("Question 3: cannot be outlined. No outline is sent.")
+    expect(desk.page.locator("[data-field=statements]")).to_have_attribute("open", "")
+    desk.press("1", "2", "3")
+    desk.missing.to_have_text("Ready to submit")
+    desk.press("Enter")
+    desk.received()
+    response = Response.objects.get()
+    assert (response.outline, response.box_xmin, response.complete) == ("", None, True)
+    assert response.place is not None
+    desk.ticked.not_to_be_checked()
+
+
+def test_what_is_drawn_stays_dimmed_and_is_not_sent(desk: Desk) -> None:
+    desk.press("1", "4")
+    desk.corner(*SQUARE, SQUARE[0])
+    desk.page.locator(".question summary").nth(2).click()
+    desk.tick()
+    line = expect(desk.page.locator(".outline-line"))
+    line.to_have_css("opacity", "0.4")
+    line.to_have_attribute("d", re.compile("^M"))
+    expect(desk.page.locator("#outline-state")).to_have_text("No outline is sent. What is drawn is kept.")
+    desk.press("1", "2", "3", "Enter")
+    desk.received()
+    assert Response.objects.get().outline == ""
+
+
+def test_the_tick_survives_a_reload_with_what_was_drawn(desk: Desk) -> None:
+    desk.press("1", "4")
+    desk.corner(*SQUARE, SQUARE[0])
+    desk.press("n")
+    desk.page.reload()
+    desk.ticked.to_be_checked()
+    desk.outline_short.to_have_text("cannot be outlined")
+    desk.missing.to_have_text("Still missing: question 4")
+    desk.press("n")
+    desk.outline_short.to_have_text("1 outline, 4 corners")
+
+
+@pytest.mark.parametrize("keys", ["n", "u", "Control+z"])
+def test_the_tick_is_taken_back_by_key_and_the_outline_is_as_it_was(keys: str, desk: Desk) -> None:
+    desk.press("1", "4")
+    desk.corner(*SQUARE, SQUARE[0])
+    desk.press("n", keys)
+    desk.ticked.not_to_be_checked()
+    desk.outline_short.to_have_text("1 outline, 4 corners")
+    desk.spoken.to_contain_text("Question 3: an outline is asked for.")
+    expect(desk.page.locator("[data-field=outline]")).to_have_attribute("open", "")
+    expect(desk.page.locator(".outline-surface")).to_be_focused()
+    desk.press("n")
+    desk.page.locator(".outline-surface").focus()
+    desk.press(keys)
+    desk.outline_short.to_have_text("1 outline, 4 corners")
+
+
+def test_the_tick_is_taken_back_by_the_mouse(desk: Desk) -> None:
+    desk.press("1", "4", "n")
+    desk.page.locator(".question summary").nth(2).click()
+    desk.tick()
+    desk.missing.to_have_text("Still missing: the outline, question 4")
+    desk.press("n")
+    desk.page.click("#undo")
+    desk.missing.to_have_text("Still missing: the outline, question 4")
+    expect(desk.page.locator("#undo")).to_be_disabled()
+
+
+def test_drawing_takes_the_tick_back_and_says_so(desk: Desk) -> None:
+    desk.press("1", "4", "n")
+    desk.corner(*SQUARE, SQUARE[0])
+    desk.ticked.not_to_be_checked()
+    desk.press("n")
+    desk.corner((20, 20))
+    desk.ticked.not_to_be_checked()
+    desk.spoken.to_have_text(re.compile(r"^Corner 1 at .* Question 3: the outline is sent again\.$"))
+    desk.outline_short.to_have_text("being drawn")
+    expect(desk.page.locator(".outline-line")).to_have_css("opacity", "1")
+    desk.press("u", "1", "2", "3", "Enter")
+    desk.received()
+    assert Response.objects.get().outline.count("[") == 1 + 1 + 4
+
+
+def test_a_gesture_that_comes_to_nothing_leaves_the_tick(desk: Desk) -> None:
+    desk.press("1", "4", "n")
+    box = desk.page.locator(".outline-surface").bounding_box()
+    assert box is not None
+    middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    desk.page.mouse.move(*middle)
+    desk.page.mouse.down()
+    desk.page.mouse.move(middle[0] + 80, middle[1] + 80, steps=5)
+    desk.press("Escape")
+    desk.page.mouse.up()
+    desk.ticked.to_be_checked()
+    desk.outline_short.to_have_text("cannot be outlined")
+
+
+def test_a_bird_that_cannot_be_outlined_says_nothing_of_a_bicycle(desk: Desk) -> None:
+    desk.press("1", "4", "n")
+    desk.answer_again(1, 4)
+    desk.answer_again(2, 1)
+    desk.ticked.not_to_be_checked()
+    desk.missing.to_have_text("Still missing: the outline, question 4")
+    desk.answer_again(2, 4)
+    desk.missing.to_have_text("Ready to submit")
+    desk.answer_again(1, 1)
+    desk.ticked.to_be_checked()
+    desk.missing.to_have_text("Still missing: question 4")
+
+
+def test_the_key_does_nothing_where_no_outline_is_asked(desk: Desk) -> None:
+    desk.press("4", "4", "n")
+    desk.ticked.not_to_be_checked()
+    desk.missing.to_have_text("Ready to submit")
 
 
 # What is asked, and what is missing.
@@ -363,9 +504,7 @@ def test_nothing_jumps_between_pictures_and_question_1_has_the_focus(desk: Desk)
     assert desk.page.locator("[name=contains_bird]:checked").count() == 0
 
 
-def test_an_empty_queue_says_so_and_goes_on_by_itself(
-    transactional_db: None, contexts: Any, live_server: Any
-) -> None:
+def test_an_empty_queue_says_so_and_goes_on_by_itself(transactional_db: None, contexts: Any, live_server: Any) -> None:
     forget_policies()
     factories.policy_version()
     context = contexts(factories.tasker("tara"))
@@ -418,9 +557,7 @@ def test_a_second_tab_shows_the_same_picture_and_follows_when_it_is_answered(des
     assert second.complaints == []
 
 
-def test_two_browsers_of_one_tasker_answer_every_picture_once(
-    desk: Desk, contexts: Any, live_server: Any
-) -> None:
+def test_two_browsers_of_one_tasker_answer_every_picture_once(desk: Desk, contexts: Any, live_server: Any) -> None:
     other = Desk(contexts(Tasker.objects.get()).new_page(), live_server.url).open()
     assert other.assignment == desk.assignment
     desk.press("4", "4", "Enter")
@@ -528,9 +665,7 @@ def test_what_the_server_refuses_is_shown_at_its_question(desk: Desk) -> None:
     desk.complaints.clear()
 
 
-def test_a_lease_that_ran_out_and_was_given_away_still_takes_the_answer(
-    desk: Desk, pictures: list[Panel]
-) -> None:
+def test_a_lease_that_ran_out_and_was_given_away_still_takes_the_answer(desk: Desk, pictures: list[Panel]) -> None:
     mine = Assignment.objects.get(public_id=desk.assignment)
     Assignment.objects.filter(pk=mine.pk).update(state=AssignmentState.EXPIRED)
     Panel.objects.filter(pk=mine.panel_id).update(leased=0)
@@ -576,6 +711,12 @@ def test_the_page_never_scrolls(size: dict[str, int], pictures: list[Panel], con
     desk.corner(*SQUARE, SQUARE[0])
     assert desk.page.evaluate(page_fits)
     assert size == PHONE or desk.fits()
+    desk.press("n")
+    expect(desk.page.locator("[data-field=statements]")).to_have_attribute("open", "")
+    assert desk.page.evaluate(page_fits)
+    assert size == PHONE or desk.fits()
+    desk.page.locator(".question summary").nth(2).click()
+    assert desk.fits()
 
 
 def test_on_a_phone_the_picture_is_on_top_and_every_target_is_large(
@@ -604,6 +745,10 @@ def test_axe_finds_nothing(scheme: str, pictures: list[Panel], contexts: Any, li
         ("question 2", lambda: desk.press("1")),
         ("question 3", lambda: desk.press("4")),
         ("question 4", lambda: desk.corner(*SQUARE, SQUARE[0])),
+        ("nothing to outline", lambda: desk.press("n")),
+        ("question 3 with its tick", lambda: desk.page.locator(".question summary").nth(2).click()),
+        ("an outline after all", lambda: desk.press("n")),
+        ("question 4 again", lambda: desk.page.locator(".question summary").nth(3).click()),
         ("something missing", lambda: desk.press("Enter")),
         ("complete", lambda: desk.press("1", "2", "3")),
         ("instructions", lambda: desk.press("?")),
@@ -632,6 +777,36 @@ def test_axe_finds_nothing_on_the_pages_around(
             assert violations(page) == [], (name, path)
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_where_nobody_labels(
+    scheme: str, pictures: list[Panel], olga: User, rita: User, contexts: Any, live_server: Any
+) -> None:
+    for user in (olga, rita):
+        page = contexts(user, color_scheme=scheme, bypass_csp=True).new_page()
+        page.goto(f"{live_server.url}/label/")
+        expect(page.locator("h1")).to_have_text("This account does not label")
+        assert violations(page) == [], user.get_username()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_where_a_plain_form_asks_to_sign_in_again(
+    scheme: str, pictures: list[Panel], contexts: Any, live_server: Any
+) -> None:
+    page = contexts(factories.tasker("tara"), color_scheme=scheme, bypass_csp=True).new_page()
+    page.goto(f"{live_server.url}/label/")
+    page.context.clear_cookies(name="sessionid")
+    # As without scripts: the page's own listener is not asked.
+    page.evaluate("HTMLFormElement.prototype.submit.call(document.querySelector('#label-form'))")
+    expect(page.locator("h1")).to_have_text("Sign in again")
+    expect(page.locator("#id_username")).to_be_focused()
+    assert violations(page) == []
+    page.fill("#id_username", "tara")
+    page.fill("#id_password", "wrong")
+    page.keyboard.press("Enter")
+    expect(page.locator("#sign-in-error")).to_be_visible()
+    assert violations(page) == []
+
+
 def violations(page: Page) -> list[str]:
     page.evaluate(AXE.read_text() if not page.evaluate("'axe' in window") else "0")
     found = page.evaluate("axe.run().then(({ violations }) => violations)")
@@ -652,3 +827,23 @@ def test_without_scripts_the_form_is_complete(pictures: list[Panel], contexts: A
         page.locator(f"[name={name}][value=true]").check(force=True)
     page.click("#submit")
     expect(page.locator(".notice")).to_contain_text(Response.objects.get().receipt)
+
+
+def test_without_scripts_it_is_ticked_that_nothing_can_be_outlined(
+    pictures: list[Panel], contexts: Any, live_server: Any
+) -> None:
+    page = contexts(factories.tasker("tara"), java_script_enabled=False).new_page()
+    page.goto(f"{live_server.url}/label/")
+    page.locator("[name=contains_bird][value=definitely_yes]").check(force=True)
+    page.locator(".question summary").nth(1).click()
+    page.locator("[name=contains_bicycle][value=definitely_no]").check(force=True)
+    page.locator(".question summary").nth(2).click()
+    page.locator(".tick").click()
+    page.click("#submit")
+    expect(page.locator(".notice")).to_contain_text("Everything you filled in is kept")
+    expect(page.locator("[name=cannot_outline]")).to_be_checked()
+    for name in ("complete", "unoccluded", "real"):
+        page.locator(f"[name={name}][value=true]").check(force=True)
+    page.click("#submit")
+    expect(page.locator(".notice")).to_contain_text(Response.objects.get().receipt)
+    assert Response.objects.get().outline == ""

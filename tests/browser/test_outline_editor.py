@@ -138,8 +138,7 @@ def test_the_browser_says_what_the_shared_table_says(editor: Editor) -> None:
     }"""
     found = dict(zip([case["name"] for case in cases], editor.page.evaluate(script, cases), strict=True))
     table = {
-        case["name"]: [case["code"], case.get("ring"), case.get("box"), case.get("doubled_area")]
-        for case in cases
+        case["name"]: [case["code"], case.get("ring"), case.get("box"), case.get("doubled_area")] for case in cases
     }
     assert found == table
 
@@ -543,9 +542,7 @@ def test_a_crossing_is_marked_before_the_ring_is_closed(editor: Editor) -> None:
 
 
 def test_a_whole_ring_by_keyboard_alone(editor: Editor) -> None:
-    editor.press(
-        "Tab", "Enter", *["Shift+ArrowRight"] * 5, "Space", *["Shift+ArrowDown"] * 4, "ArrowDown", "Enter"
-    )
+    editor.press("Tab", "Enter", *["Shift+ArrowRight"] * 5, "Space", *["Shift+ArrowDown"] * 4, "ArrowDown", "Enter")
     assert editor.spoken == "Corner 3 at 200, 191"
     editor.press("Alt+ArrowLeft")
     assert editor.spoken == "199.9, 191"

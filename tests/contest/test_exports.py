@@ -160,9 +160,7 @@ def test_rulings_list_reasons_in_order_and_an_exact_share(folder: Path, contest:
     assert Fraction(of["valid bird"]["smallest_box_fraction"]) == Fraction(9, 16)
 
 
-def test_predictions_are_those_of_assessed_runs_of_published_defenses(
-    contest: cast.Contest, tmp_path: Path
-) -> None:
+def test_predictions_are_those_of_assessed_runs_of_published_defenses(contest: cast.Contest, tmp_path: Path) -> None:
     image = contest.images["valid bird"]
     cast.scored(cast.defense(3, published_at=None), image, [Outcome.BICYCLE] * 3)
     cast.scored(cast.defense(4), image, [Outcome.BICYCLE] * 3, state=RunState.FINISHED)

@@ -261,9 +261,7 @@ def test_a_missing_picture_stops_the_release_without_a_trace(contest: cast.Conte
 
 @pytest.mark.skipif(connection.vendor == "postgresql", reason="a forked process cannot share the connection there")
 @pytest.mark.parametrize("step", ["responses.csv", "images", "release-2026-W47.zip"])
-def test_a_killed_worker_leaves_nothing_that_looks_like_a_release(
-    step: str, contest: cast.Contest, out: Path
-) -> None:
+def test_a_killed_worker_leaves_nothing_that_looks_like_a_release(step: str, contest: cast.Contest, out: Path) -> None:
     def die(what: str, done: int, total: int | None) -> None:
         if what == step:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -340,9 +338,7 @@ def test_the_command_writes_the_last_week_and_says_so(
     assert "Nothing changed since it was published: release-2026-W47" in again.getvalue()
 
 
-def test_the_command_refuses_with_the_reason(
-    contest: cast.Contest, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_refuses_with_the_reason(contest: cast.Contest, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timezone, "now", lambda: cast.AFTER)
     with pytest.raises(CommandError, match="Week 2026-W48 is not over: it ends at 2026-11-28 00:00 UTC"):
         call_command("release_week", "2026-W48", out=out)

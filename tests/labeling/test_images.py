@@ -107,8 +107,11 @@ NOT_A_PICTURE = [
     (_bare_png(2**31 - 1, 2**31 - 1), "too_many_pixels", "the largest size a PNG can state"),
     (_bare_png(5000, 4001), "too_many_pixels", "a little more than 20 megapixels"),
     (_lying_jpeg_size(), "too_many_pixels", "a JPEG whose header states 400 megapixels"),
-    (b"RIFF\x16\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff", "too_many_pixels",
-     "a WebP canvas of 16 million squared"),
+    (
+        b"RIFF\x16\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff",
+        "too_many_pixels",
+        "a WebP canvas of 16 million squared",
+    ),
     (_bare_png(0, 299), "damaged", "a picture without pixels"),
     (_bare_png(SIZE, SIZE), "damaged", "packed pixels for a fraction of the stated size"),
     (_bare_png(SIZE, SIZE, packed=b"not deflate"), "damaged", "pixels that are not packed"),
@@ -154,8 +157,11 @@ NOT_EXACT = [
     (_file(icc_profile=b"no profile at all"), "colour_profile", "a profile that cannot be read"),
     (_with_chunk(b"gAMA", struct.pack(">I", 100_000)), "colour_profile", "a linear gamma"),
     (_with_chunk(b"cICP", bytes((12, 16, 0, 1))), "colour_profile", "Display P3 by code points"),
-    (_with_chunk(b"cHRM", struct.pack(">8I", *[31270, 32900, 68000, 32000, 26500, 69000, 15000, 6000])),
-     "colour_profile", "the primaries of Display P3"),
+    (
+        _with_chunk(b"cHRM", struct.pack(">8I", *[31270, 32900, 68000, 32000, 26500, 69000, 15000, 6000])),
+        "colour_profile",
+        "the primaries of Display P3",
+    ),
     (PNG + b"PK\x03\x04 a whole archive", "trailing_bytes", "a PNG that is a ZIP too"),
     (JPEG + b"<script>alert(1)</script>", "trailing_bytes", "a JPEG that is a page too"),
     (WEBP + bytes(2), "trailing_bytes", "a WebP with bytes behind it"),
@@ -308,8 +314,11 @@ PLAIN = [
     (Pillow.new("L", (SIZE, SIZE), 90), (90, 90, 90), "greyscale"),
     (Pillow.new("LA", (SIZE, SIZE), (90, 255)), (90, 90, 90), "greyscale with alpha"),
     (Pillow.new("1", (SIZE, SIZE), 1), (255, 255, 255), "black and white"),
-    (Pillow.new("RGB", (SIZE, SIZE), (10, 200, 30)).convert("P", palette=Pillow.Palette.ADAPTIVE), (10, 200, 30),
-     "a palette"),
+    (
+        Pillow.new("RGB", (SIZE, SIZE), (10, 200, 30)).convert("P", palette=Pillow.Palette.ADAPTIVE),
+        (10, 200, 30),
+        "a palette",
+    ),
     (Pillow.fromarray(np.full((SIZE, SIZE), 0x5A80, np.uint16)), (0x5A, 0x5A, 0x5A), "16-bit greyscale, scaled"),
 ]
 
@@ -328,9 +337,7 @@ def test_cmyk_becomes_rgb(ink: tuple[int, ...], colour: tuple[int, ...], reason:
     assert np.abs(_shown(read_dataset(data, size=SIZE)).astype(int) - colour).max() <= 3
 
 
-ADOBE_TO_XYZ = np.array(
-    [[0.57667, 0.18556, 0.18823], [0.29734, 0.62736, 0.07529], [0.02703, 0.07069, 0.99134]]
-)
+ADOBE_TO_XYZ = np.array([[0.57667, 0.18556, 0.18823], [0.29734, 0.62736, 0.07529], [0.02703, 0.07069, 0.99134]])
 XYZ_TO_SRGB = np.array([[3.24045, -1.53714, -0.49853], [-0.96927, 1.87601, 0.04156], [0.05564, -0.20403, 1.05723]])
 
 

@@ -134,7 +134,10 @@ def test_refused_files_are_listed_with_the_reason_and_the_rest_come_in(tmp_path:
     with (tmp_path / "refused.csv").open(newline="") as file:
         listed = {row["file"]: row["code"] for row in csv.DictReader(file)}
     assert listed == {
-        "small.png": "too_small", "letter.jpg": "not_a_picture", "half.png": "truncated", "huge.png": "too_many_bytes",
+        "small.png": "too_small",
+        "letter.jpg": "not_a_picture",
+        "half.png": "truncated",
+        "huge.png": "too_many_bytes",
     }
     for name in listed:
         assert f"refused {name}: " in said
@@ -248,8 +251,12 @@ def test_ctrl_c_stops_after_the_present_file_and_the_same_command_goes_on(tmp_pa
     for number in range(total):
         _picture(tmp_path / f"photos/{number:03}.png", number)
     environment = {
-        **os.environ, "DATA_DIR": str(tmp_path / "data"), "DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}",
-        "IMAGE_STORE_URL": f"file://{tmp_path / 'data/pictures'}", "SECRET_KEY": "x" * 50, "PYTHONUNBUFFERED": "1",
+        **os.environ,
+        "DATA_DIR": str(tmp_path / "data"),
+        "DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}",
+        "IMAGE_STORE_URL": f"file://{tmp_path / 'data/pictures'}",
+        "SECRET_KEY": "x" * 50,
+        "PYTHONUNBUFFERED": "1",
     }
     environment.pop("DJANGO_SETTINGS_MODULE", None)
     manage = [sys.executable, "manage.py"]

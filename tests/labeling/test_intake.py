@@ -28,15 +28,25 @@ def _file(form: str = "PNG", colour: str = "teal", size: tuple[int, int] = (SIZE
 
 def _add(picture: Picture, now: datetime, **changes: Any) -> tuple[Image, bool]:
     values = {
-        "origin": Origin.DATASET, "source": "Open Images", "source_id": "7", "licence": "CC BY 2.0", "author": "A. B.",
-        "now": now, "label_from": now,
+        "origin": Origin.DATASET,
+        "source": "Open Images",
+        "source_id": "7",
+        "licence": "CC BY 2.0",
+        "author": "A. B.",
+        "now": now,
+        "label_from": now,
     }
     return image_add(picture, **(values | changes))
 
 
 def _import(data: bytes, now: datetime, **changes: Any) -> tuple[Image, bool, tuple[str, ...]]:
     values = {
-        "size": SIZE, "origin": Origin.DATASET, "source": "here", "licence": "CC0", "now": now, "label_from": now,
+        "size": SIZE,
+        "origin": Origin.DATASET,
+        "source": "here",
+        "licence": "CC0",
+        "now": now,
+        "label_from": now,
     }
     return import_picture(data, **(values | changes))
 
@@ -49,7 +59,11 @@ def test_a_new_picture_has_its_row_and_both_files(now: datetime) -> None:
     assert new
     image.refresh_from_db()
     assert (image.origin, image.source, image.source_id, image.licence, image.author) == (
-        "dataset", "Open Images", "7", "CC BY 2.0", "A. B.",
+        "dataset",
+        "Open Images",
+        "7",
+        "CC BY 2.0",
+        "A. B.",
     )
     assert (image.width, image.height, image.original_format) == (SIZE, SIZE, "JPEG")
     assert (image.received_at, image.label_from, image.dealt_at) == (now, now, None)

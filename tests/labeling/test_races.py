@@ -61,9 +61,7 @@ class Person:
     def claim(self) -> None:
         holding = [held.public_id for held in self.held[-2:]]
         tasker = Tasker.objects.get(pk=self.tasker.pk)
-        found = services.assignment_next(
-            tasker=tasker, holding=holding, policy=POLICY, now=self.clock(), rng=self.rng
-        )
+        found = services.assignment_next(tasker=tasker, holding=holding, policy=POLICY, now=self.clock(), rng=self.rng)
         if isinstance(found, Assignment):
             self.held.append(found)
 

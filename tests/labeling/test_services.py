@@ -165,7 +165,6 @@ class TestClaim:
         later = now + timedelta(seconds=640)
         assert {label(tara, later).response.panel_id for _ in range(2)} == {fresh.pk, returned.pk}
 
-
     def test_a_clock_set_back_never_hides_work(self, tara: Tasker, now: datetime) -> None:
         factories.panel(dealt_at=now)
         label(tara, now + timedelta(hours=1))

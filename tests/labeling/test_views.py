@@ -94,9 +94,7 @@ def test_a_paused_tasker_is_told_so(signed_in: Any, panel: Panel) -> None:
 # What it shows.
 
 
-def test_the_form_carries_the_questions_of_the_founding_document(
-    signed_in: Any, tara: Tasker, panel: Panel
-) -> None:
+def test_the_form_carries_the_questions_of_the_founding_document(signed_in: Any, tara: Tasker, panel: Panel) -> None:
     page = signed_in(tara).get(URL).content.decode()
     for sentence in (
         "Does this photo contain a bird, or a depiction of a bird (e.g., a toy bird, a painting of a bird, a stuffed "
@@ -180,9 +178,7 @@ def test_the_page_is_not_cached(signed_in: Any, tara: Tasker, panel: Panel) -> N
 # The plain POST.
 
 
-def test_a_negative_picture_is_received_and_the_next_one_follows(
-    signed_in: Any, tara: Tasker, panel: Panel
-) -> None:
+def test_a_negative_picture_is_received_and_the_next_one_follows(signed_in: Any, tara: Tasker, panel: Panel) -> None:
     client = signed_in(tara)
     answer = client.post(URL, open_form(client) | NO_TO_BOTH)
     assert (answer.status_code, answer.url) == (303, URL)
@@ -215,19 +211,30 @@ def test_an_outline_is_typed(typed: str, kept: str, signed_in: Any, tara: Tasker
     [
         ({}, "Choose one of the four answers."),
         ({"contains_bird": "perhaps"}, "Choose one of the four answers."),
-        (A_BIRD | TRUE, "Outline the largest single bird."),
+        (A_BIRD | TRUE, "Outline the largest single bird, or tick “I cannot outline it”."),
         (A_BIRD | TRUE | {"outline": "10,10\n20,ten\n1,2"}, "Line 2 of the outline is &#x27;20,ten&#x27;"),
         (A_BIRD | TRUE | {"outline": "[[10,10"}, "The outline begins like JSON and cannot be read"),
         (A_BIRD | TRUE | {"outline": "1,1\n9,9"}, "fewer than three different corners"),
         (A_BIRD | TRUE | {"outline": "0,0\n90,90\n90,0\n0,90"}, "crosses or touches itself"),
         (A_BIRD | TRUE | {"outline": "0,0\nnan,90\n90,0"}, "without a finite position"),
         (A_BIRD | {"outline": TRIANGLE, "complete": "true"}, "Choose true or false."),
+        (A_BIRD | {"cannot_outline": "yes", "outline": "10,10\n20,ten"}, "Choose true or false."),
         (NO_TO_BOTH | {"outline": TRIANGLE}, "leave the field empty"),
         (NO_TO_BOTH | {"real": "true"}, "This is not asked with these answers"),
     ],
     ids=[
-        "nothing", "no such answer", "no outline", "a corner that is no number", "broken JSON", "two corners",
-        "crossing", "not a number", "statements missing", "outline not asked", "statement not asked",
+        "nothing",
+        "no such answer",
+        "no outline",
+        "a corner that is no number",
+        "broken JSON",
+        "two corners",
+        "crossing",
+        "not a number",
+        "statements missing",
+        "statements missing where nothing can be outlined",
+        "outline not asked",
+        "statement not asked",
     ],
 )
 def test_what_is_wrong_is_said_at_the_field_and_the_rest_is_kept(
@@ -248,6 +255,30 @@ def test_what_is_wrong_is_said_at_the_field_and_the_rest_is_kept(
             assert kept or "&#x27;" in words
     checked = set(re.findall(r'name="(\w+)" value="\w+"[^>]* checked', text))
     assert checked == {name for name, value in posted.items() if name != "outline" and value != "perhaps"}
+
+
+@pytest.mark.parametrize("typed", ["", TRIANGLE, "10,10\n20,ten"], ids=["nothing", "an outline", "half of one"])
+def test_the_tick_that_nothing_can_be_outlined_wins_over_what_was_typed(
+    typed: str, signed_in: Any, tara: Tasker, panel: Panel
+) -> None:
+    client = signed_in(tara)
+    posted = open_form(client) | A_BIRD | TRUE | {"cannot_outline": "yes", "outline": typed}
+    assert client.post(URL, posted).status_code == 303
+    response = Response.objects.get()
+    assert (response.outline, response.complete, response.box_xmin) == ("", True, None)
+    assert response.place is not None
+
+
+def test_the_tick_is_no_matter_where_no_outline_is_asked(signed_in: Any, tara: Tasker, panel: Panel) -> None:
+    client = signed_in(tara)
+    posted = open_form(client) | NO_TO_BOTH | {"cannot_outline": "yes", "outline": TRIANGLE}
+    assert client.post(URL, posted).status_code == 303
+    assert Response.objects.get().outline == ""
+
+
+def test_the_instructions_say_when_to_tick_that_nothing_can_be_outlined(signed_in: Any, nell: Tasker) -> None:
+    page = signed_in(nell).get("/label/instructions/").content.decode()
+    assert "tick <strong>I cannot outline it</strong>; the picture then does not count as valid." in page
 
 
 def test_the_same_form_twice_is_one_response(signed_in: Any, tara: Tasker, panel: Panel) -> None:
