@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
+from common.errors import DomainError
 from contest import pipeline
 
 
@@ -14,5 +15,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the sweeps in order until a round finds nothing left to do."""
-        for name, done in pipeline.settle():
-            self.stdout.write(f"{name}: {done}")
+        try:
+            for name, done in pipeline.settle():
+                self.stdout.write(f"{name}: {done}")
+        except DomainError as error:
+            raise CommandError(error.message) from error
