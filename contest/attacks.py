@@ -10,15 +10,20 @@ from contest.rules import week_of
 from labeling.enums import Origin
 from labeling.images import read_attack
 from labeling.intake import image_add
+from labeling.models import Image
 from labeling.policy import Policy
 
 
+@transaction.atomic
 def attack_receive(*, team: Team, data: bytes, policy: Policy, now: datetime) -> Attack:
     """Record a team's picture received at `now`; its panel is dealt when the week has ended.
+
+    A picture that is known already and was never meant to be labeled is labeled now, as this attack's.
 
     Raises PictureRefused with what to change, Conflict (`sent_before`) for pixels this team has sent already (R26).
     """
     picture = read_attack(data, size=policy.image_size)
+    label_from = week_of(now, policy.time_zone).end
     image, _ = image_add(
         picture,
         origin=Origin.ATTACK,
@@ -26,8 +31,9 @@ def attack_receive(*, team: Team, data: bytes, policy: Policy, now: datetime) ->
         source_id=team.public_id,
         licence="sent under the contest's terms",
         now=now,
-        label_from=week_of(now, policy.time_zone).end,
+        label_from=label_from,
     )
+    Image.objects.filter(pk=image.pk, label_from__isnull=True).update(label_from=label_from)
     try:
         with transaction.atomic():
             return Attack.objects.create(team=team, image=image, received_at=now)

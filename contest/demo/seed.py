@@ -13,22 +13,23 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
 from adjudication.services import panels_settle
 from contest import pipeline
 from contest.attacks import attack_receive
-from contest.models import Member, Team
+from contest.models import Team
 from contest.rules import Week, week_of
+from contest.teams import team_create
 from labeling import services
 from labeling.enums import Origin, TaskerState
 from labeling.images import read_dataset
 from labeling.intake import import_picture
 from labeling.manifest import Entry, Provenance, manifest_entries
 from labeling.models import Assignment, Image, Tasker
-from labeling.people import ORGANIZERS, REVIEW_BOARD, tasker_register
+from labeling.people import ORGANIZERS, REVIEW_BOARD, role_give, tasker_register
 from labeling.png import encode_png
 from labeling.selectors import PolicyInForce, policy_in_force
 
@@ -90,19 +91,14 @@ def _people(now: datetime) -> dict[str, Team]:
     for name in BOARD:
         _user(name, REVIEW_BOARD)
     _user("organizer", ORGANIZERS)
-    return {name: _team(name, now) for name in CAPTAINS}
+    return {name: team_create(name=name, captain=_user(name), now=now) for name in CAPTAINS}
 
 
 def _user(name: str, *groups: str) -> User:
     user = User.objects.create_user(name, password=PASSWORD)
-    user.groups.set([Group.objects.get_or_create(name=group)[0] for group in groups])
+    for group in groups:
+        role_give(user=user, role=group)
     return user
-
-
-def _team(name: str, now: datetime) -> Team:
-    team = Team.objects.create(name=name, created_at=now)
-    Member.objects.create(team=team, user=_user(name), captain=True)
-    return team
 
 
 class Demo:

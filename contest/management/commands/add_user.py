@@ -5,7 +5,7 @@ import sys
 from random import SystemRandom
 from typing import Any
 
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from labeling.enums import TaskerState
-from labeling.people import ORGANIZERS, REVIEW_BOARD, tasker_register
+from labeling.people import ORGANIZERS, REVIEW_BOARD, role_give, tasker_register
 
 GROUPS = {"organizer": ORGANIZERS, "board": REVIEW_BOARD}
 
@@ -43,7 +43,7 @@ class Command(BaseCommand):
                 tasker = tasker_register(user=user, state=state, now=timezone.now(), rng=SystemRandom())
                 self.stdout.write(f"{name} labels as {tasker.public_id}")
             else:
-                user.groups.add(Group.objects.get_or_create(name=GROUPS[role])[0])
+                role_give(user=user, role=GROUPS[role])
                 self.stdout.write(f"{name} is added to: {GROUPS[role]}")
 
     def _password(self, from_stdin: bool, user: User) -> str:
