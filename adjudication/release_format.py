@@ -22,6 +22,7 @@ IMAGES = "images.csv"
 RESPONSES = "responses.csv"
 RULINGS = "rulings.csv"
 PREDICTIONS = "predictions.csv"
+FAULTS = "faults.csv"
 BREAKS = "breaks.csv"
 DEFENSES = "defenses.csv"
 TASKER_DATA = "tasker_data.csv"
@@ -115,6 +116,14 @@ _TABLES = {
         "latency_us": _NUMBER,
         "predicted_at": _TIME,
     },
+    FAULTS: {
+        "defense_id": _ID,
+        "image_id": _ID,
+        "round": _NUMBER,
+        "fault": r"[a-z_]{1,20}",
+        "attempt": _NUMBER,
+        "at": _TIME,
+    },
     BREAKS: {
         "break_id": _NUMBER,
         "defense_id": _ID,
@@ -130,6 +139,7 @@ _TABLES = {
         "digest": _TEXT,
         "demo": _BOOLEAN,
         "published_at": _TIME,
+        "retired_at": f"(?:{_TIME})?",
     },
 }
 
@@ -176,11 +186,6 @@ def boolean_from(cell: str) -> bool | None:
 def pixels(hundredths: int | None) -> str:
     """A side of a box in pixels with exactly two decimals; nothing where there is no box."""
     return "" if hundredths is None else f"{hundredths // HUNDREDTHS_PER_PIXEL}.{hundredths % HUNDREDTHS_PER_PIXEL:02d}"
-
-
-def pixels_from(cell: str) -> int:
-    """The inverse of `pixels` for a cell that is not empty, in hundredths."""
-    return int(cell.replace(".", ""))
 
 
 def seconds(milliseconds: int) -> str:

@@ -1,4 +1,5 @@
-"""The verdict (R13-R15, R17): from what the taskers said to valid or rejected, with every reason.
+"""The verdict (R13-R15, R17): from what the taskers said to valid or rejected, with every reason; and which answers of
+a defense are wrong under it (R29).
 
 Pure: standard library only, integers only, the policy as an argument. The same opinions and policy give the same
 verdict for ever; the verifier that anybody can run calls this very module.
@@ -75,6 +76,11 @@ def smallest_box_share(opinions: Sequence[Opinion], *, width: int, height: int) 
     """Return the smallest given box as an exact share of the image (R14), None without any box."""
     areas = [opinion.box.area for opinion in opinions if opinion.box is not None]
     return Fraction(min(areas), width * height * UNITS_PER_SQUARE_PIXEL) if areas else None
+
+
+def is_confident_mistake(label: Label, answer: Label | None) -> bool:
+    """Say whether a defense named the other class than the ruling's; an abstention, None, never is (R29)."""
+    return answer is not None and answer is not label
 
 
 def _class_of(opinion: Opinion) -> Label | None:

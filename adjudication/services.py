@@ -1,6 +1,6 @@
 """Rulings: from a full panel to an appended row (R13-R16)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from django.db import transaction
@@ -19,20 +19,28 @@ from labeling.selectors import PolicyInForce
 SETTLED_AT_ONCE = 500
 
 
-def panels_settle(*, policy: PolicyInForce, now: datetime) -> int:
+# Gives the policy that was in force at a moment.
+PolicyAt = Callable[[datetime], PolicyInForce]
+
+
+def panels_settle(*, policy_at: PolicyAt, now: datetime) -> int:
     """Rule on every full panel, one transaction each. Returns how many; running it twice adds none."""
-    return sum(panel_settle(panel_id=pk, policy=policy, now=now) for pk in selectors.panels_to_settle(SETTLED_AT_ONCE))
+    ids = selectors.panels_to_settle(SETTLED_AT_ONCE)
+    return sum(panel_settle(panel_id=pk, policy_at=policy_at, now=now) for pk in ids)
 
 
 @transaction.atomic
-def panel_settle(*, panel_id: int, policy: PolicyInForce, now: datetime) -> bool:
-    """Rule on one panel if it is full and nobody else is at it. The ruling and the panel's end commit together."""
+def panel_settle(*, panel_id: int, policy_at: PolicyAt, now: datetime) -> bool:
+    """Rule on one panel if it is full and nobody else is at it. The ruling and the panel's end commit together.
+
+    The policy is the one under which the panel was dealt, and so under which its taskers were asked (R7).
+    """
     rows = Panel.objects.select_for_update(skip_locked=True, of=("self",)).select_related("image")
     panel = rows.filter(pk=panel_id, state=PanelState.FULL).first()
     if panel is None:
         return False
     labeling.panel_settle(panel=panel)
-    _rule(panel, policy, now)
+    _rule(panel, policy_at(panel.dealt_at), now)
     return True
 
 

@@ -10,12 +10,10 @@ from labeling.selectors import policy_in_force
 @quick_task
 def settle_panels() -> None:
     """Rule on every full panel."""
-    now = timezone.now()
-    services.panels_settle(policy=policy_in_force(now), now=now)
+    services.panels_settle(policy_at=policy_in_force, now=timezone.now())
 
 
 @quick_task
 def settle_panel(*, panel_id: int) -> None:
     """Rule on one panel that has just become full."""
-    now = timezone.now()
-    services.panel_settle(panel_id=panel_id, policy=policy_in_force(now), now=now)
+    services.panel_settle(panel_id=panel_id, policy_at=policy_in_force, now=timezone.now())

@@ -21,7 +21,7 @@ from adjudication.derived import (
     coco_head,
     tasker_data_row,
 )
-from adjudication.verify_breaks import check_breaks, check_complete, read_predictions
+from adjudication.verify_breaks import check_breaks, check_complete, read_faults, read_predictions
 from adjudication.verify_chain import check_chain
 from adjudication.verify_pictures import check_images, check_pictures
 from adjudication.verify_reading import (
@@ -71,7 +71,8 @@ def _check_rows(folder: Path, manifest: Manifest, tables: Mapping[str, list[Row]
     panels = read_responses(tables[form.RESPONSES], images, findings)
     newest = check_rulings(tables[form.RULINGS], images, panels, policies, manifest, findings)
     predictions = read_predictions(tables[form.PREDICTIONS], images, defenses, findings)
-    check_complete(predictions, defenses, newest, policies, manifest, findings)
+    faults = read_faults(tables[form.FAULTS], images, defenses, predictions, findings)
+    check_complete(predictions, faults, defenses, newest, policies, manifest, findings)
     check_breaks(tables[form.BREAKS], tables[form.RULINGS], newest, predictions, findings)
     tasker_rows = _check_derived(folder, manifest, images, newest, panels, findings)
     _check_counts(manifest, tables, tasker_rows, findings)

@@ -1,4 +1,4 @@
-"""From the rulings and predictions of a release to its breaks, derived again (R29).
+"""From the rulings and predictions of a release to its breaks, derived again (R29, R30).
 
 Pure: standard library only.
 """
@@ -7,17 +7,21 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from adjudication import release_format as form
+from adjudication.rules import is_confident_mistake
 from adjudication.verify_reading import Findings, Manifest, Row
 from adjudication.verify_rulings import Numbers
 from labeling.enums import Label
 
 # defense, image -> round -> the prediction's row
 Predictions: TypeAlias = dict[tuple[str, str], dict[int, Row]]
+# defense, image, round: there is no answer and none will come
+Faults: TypeAlias = set[tuple[str, str, int]]
+
+_NAMED: Mapping[str, Label] = {label.value: label for label in Label}
 
 
-def is_mistake(label: str, answer: str) -> bool:
-    """Say whether `answer` is the other class than `label` (R29); an abstention never is."""
-    return answer in tuple(Label) and answer != label
+def _is_mistake(label: str, answer: str) -> bool:
+    return is_confident_mistake(_NAMED[label], _NAMED.get(answer))
 
 
 def read_predictions(
@@ -42,28 +46,60 @@ def read_predictions(
     return predictions
 
 
+def read_faults(
+    rows: Sequence[Row],
+    images: Mapping[str, Row],
+    defenses: Mapping[str, Row],
+    predictions: Predictions,
+    findings: Findings,
+) -> Faults:
+    """Check every fault by itself and gather them: where one is, no prediction is (R30)."""
+    faults: Faults = set()
+    for row in rows:
+        defense_id, image_id, number = row["defense_id"], row["image_id"], int(row["round"])
+        identity = f"row {defense_id} on {image_id} round {number}"
+        if image_id not in images:
+            findings.add(form.FAULTS, identity, f"image {image_id}", "an image of this release")
+        if defense_id not in defenses:
+            findings.add(form.FAULTS, identity, f"defense {defense_id}", "a defense of this release")
+        if number in predictions.get((defense_id, image_id), {}):
+            findings.add(form.FAULTS, identity, f"fault {row['fault']}", "the answer in predictions.csv alone")
+        faults.add((defense_id, image_id, number))
+    findings.figures.append(f"{len(rows):,} faults read")
+    return faults
+
+
 def check_complete(
     predictions: Predictions,
+    faults: Faults,
     defenses: Mapping[str, Row],
     newest: Mapping[str, Row],
     policies: Mapping[str, Numbers],
     manifest: Manifest,
     findings: Findings,
 ) -> None:
-    """Every valid image has an answer of every defense in every round, save what the release says was waiting."""
+    """Every valid image has an answer or a fault of every defense in force in every round.
+
+    Images the release says were waiting are excepted. One line for each image, its first gap, however many there are.
+    """
+    in_force = [defense_id for defense_id, row in defenses.items() if not row["retired_at"]]
     rounds = range(1, min((policy.evaluation_runs for policy in policies.values()), default=0) + 1)
-    missing = [
-        (image_id, defense_id, number)
-        for image_id, ruling in newest.items()
-        if ruling["label"]
-        for defense_id in defenses
-        for number in rounds
-        if number not in predictions.get((defense_id, image_id), {})
-    ]
-    if len({image_id for image_id, _, _ in missing}) > manifest.waiting("runs"):
-        for image_id, defense_id, number in missing:
-            row = f"row {defense_id} on {image_id} round {number}"
-            findings.add(form.PREDICTIONS, row, "no prediction", "an answer in every round")
+    expected = [(defense_id, number) for defense_id in in_force for number in rounds]
+    valid = (image_id for image_id, ruling in newest.items() if ruling["label"])
+    gaps = [gap for image_id in valid if (gap := _first_gap(image_id, expected, predictions, faults))]
+    if len(gaps) > manifest.waiting("runs"):
+        for row in gaps:
+            findings.add(form.PREDICTIONS, f"row {row}", "no prediction", "an answer in every round")
+
+
+def _first_gap(
+    image_id: str, expected: Sequence[tuple[str, int]], predictions: Predictions, faults: Faults
+) -> str | None:
+    for defense_id, number in expected:
+        answered = number in predictions.get((defense_id, image_id), {})
+        if not answered and (defense_id, image_id, number) not in faults:
+            return f"{defense_id} on {image_id} round {number}"
+    return None
 
 
 def check_breaks(
@@ -100,7 +136,7 @@ def _check_break(row: Row, label: str, predictions: Predictions, findings: Findi
         findings.add(form.BREAKS, identity, f"round {row['round']}", "no such prediction")
     elif proof["answer"] != row["answer"]:
         findings.add(form.BREAKS, identity, f"answer {row['answer']}", f"answer {proof['answer']}")
-    elif not is_mistake(label, row["answer"]):
+    elif not _is_mistake(label, row["answer"]):
         findings.add(form.BREAKS, identity, f"answer {row['answer']} on a {label}", "no break")
 
 
@@ -109,7 +145,7 @@ def _check_none_missing(
 ) -> None:
     for (defense_id, image_id), rounds in predictions.items():
         label = newest[image_id]["label"] if image_id in newest else ""
-        mistakes = [number for number, row in sorted(rounds.items()) if label and is_mistake(label, row["answer"])]
+        mistakes = [number for number, row in sorted(rounds.items()) if label and _is_mistake(label, row["answer"])]
         if mistakes and (defense_id, image_id) not in recorded:
             row = f"row {defense_id} on {image_id}"
             findings.add(form.BREAKS, row, "no break", f"a break by the answer in round {mistakes[0]}")

@@ -37,6 +37,7 @@ _SORTED_BY: Mapping[str, Callable[[Row], Any]] = {
     form.RESPONSES: lambda row: int(row["response_id"]),
     form.RULINGS: lambda row: (row["image_id"], int(row["number"])),
     form.PREDICTIONS: lambda row: int(row["prediction_id"]),
+    form.FAULTS: lambda row: (row["defense_id"], row["image_id"], int(row["round"])),
     form.BREAKS: lambda row: int(row["break_id"]),
     form.DEFENSES: lambda row: row["defense_id"],
 }

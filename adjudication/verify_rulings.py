@@ -3,6 +3,7 @@
 Pure: standard library only.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +17,11 @@ from adjudication.rules import Opinion, Policy, adjudicate
 from adjudication.verify_reading import Findings, Manifest, Row
 from labeling.enums import Answer, OutlineGate
 from labeling.geometry import HUNDREDTHS_PER_PIXEL, Box
+from labeling.policy import LARGEST_PANEL, MOST_EVALUATION_RUNS, SMALLEST_PANEL
 
 _BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
+_RATIO = re.compile(r"\d{1,9}/\d{1,9}", re.ASCII)
+_SHOWN = 20
 _DERIVED = ("verdict", "label", "reasons", "smallest_box_fraction")
 
 
@@ -58,8 +62,22 @@ def read_policies(manifest: Manifest, findings: Findings) -> dict[str, Numbers]:
 
 
 def _numbers(numbers: Mapping[str, Any]) -> Numbers:
-    rules = Policy(str(numbers["name"]), Fraction(numbers["min_box_fraction"]), OutlineGate(numbers["outline_gate"]))
-    return Numbers(rules, int(numbers["panel_size"]), int(numbers["evaluation_runs"]))
+    rules = Policy(str(numbers["name"]), _share(numbers["min_box_fraction"]), OutlineGate(numbers["outline_gate"]))
+    panel_size = _whole(numbers["panel_size"], SMALLEST_PANEL, LARGEST_PANEL)
+    return Numbers(rules, panel_size, _whole(numbers["evaluation_runs"], 1, MOST_EVALUATION_RUNS))
+
+
+def _share(text: str) -> Fraction:
+    """A ratio of few digits: one of a billion digits would take for ever to read."""
+    if _RATIO.fullmatch(text) is None:
+        raise ValueError(f"{text[:_SHOWN]} is no ratio like 1/4")
+    return Fraction(text)
+
+
+def _whole(value: object, least: int, most: int) -> int:
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError(f"{str(value)[:_SHOWN]} is not a whole number from {least} to {most}")
+    return value
 
 
 def read_responses(rows: Sequence[Row], images: Mapping[str, Row], findings: Findings) -> Panels:

@@ -1,26 +1,44 @@
 """The account's calls of the API: a token for programs, and who am I (contracts, section 2)."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from django.contrib.auth import authenticate
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
+from rest_framework import status
+from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.authentication import issue_token
+from common.authentication import TokenAuthentication, issue_token
 from common.errors import InvalidInput
+from common.models import ApiToken
 from contest.access import roles_of
 from contest.models import Team
 from contest.serializers import CredentialsIn, MeOut, TokenOut
 from labeling.serializers import ErrorOut
 
 
-class TokenCreate(APIView):
-    """A token, for the name and the password."""
+class Token(APIView):
+    """A token: given for the name and the password, taken back by itself."""
 
-    authentication_classes = ()
-    permission_classes = (AllowAny,)
+    authentication_classes = (TokenAuthentication,)
+
+    def get_authenticators(self) -> list[BaseAuthentication]:
+        """Ask nobody who comes for a token who they are."""
+        return super().get_authenticators() if self._revokes() else []
+
+    def get_permissions(self) -> Sequence[Any]:
+        """Let everybody ask for a token, and nobody but its bearer revoke one."""
+        return super().get_permissions() if self._revokes() else [AllowAny()]
+
+    def _revokes(self) -> bool:
+        # There is no request at first when the schema is made.
+        request: Request | None = self.request
+        return request is not None and request.method == "DELETE"
 
     @extend_schema(
         operation_id="token_create",
@@ -43,8 +61,9 @@ class TokenCreate(APIView):
         ],
     )
     def post(self, request: Request) -> Response:
-        """Make a token that is valid for 90 days. It is shown once; send it as `Authorization: Token …`.
+        """Make a token that is valid for 90 days or until the password changes; it is shown once.
 
+        Send it as `Authorization: Token …`, and `DELETE` here when it is not needed any more.
         After ten wrong passwords the account is closed from your address for one hour (429).
         """
         body = CredentialsIn(data=request.data)
@@ -53,6 +72,21 @@ class TokenCreate(APIView):
         if user is None:
             raise InvalidInput("This user name and password do not belong together.", "wrong_credentials")
         return Response({"token": issue_token(user, now=timezone.now())})
+
+    @extend_schema(
+        operation_id="token_delete",
+        tags=["account"],
+        summary="Revoke a token",
+        request=None,
+        responses={
+            204: OpenApiResponse(description="The token opens nothing any more."),
+            (401, "application/json"): ErrorOut,
+        },
+    )
+    def delete(self, request: Request) -> Response:
+        """Revoke the token that this call is sent with; other tokens of the account go on."""
+        ApiToken.objects.filter(pk=request.auth.pk).delete()
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class Me(APIView):

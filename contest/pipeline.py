@@ -1,7 +1,7 @@
 """The sweeps in the order in which a picture meets them. Each is idempotent; running one twice changes nothing.
 
-Two carriers use this list: Celery (one task a sweep, config/celery.py) and, where no broker is installed, the worker
-of `manage.py work`, which asks again every half second.
+`manage.py settle` uses this list and, where no broker is installed, the worker of `manage.py work`, which asks again
+every half second. With a broker, Celery's beat (config/celery.py) asks for the same services, each by a task.
 """
 
 import socket
@@ -13,6 +13,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from adjudication import services as adjudication
+from common.credentials import credentials_purge
 from contest import breaks, publishing
 from labeling import services as labeling
 from labeling.selectors import policy_in_force
@@ -35,8 +36,7 @@ def deal_panels() -> int:
 
 def settle_panels() -> int:
     """Rule on full panels (R13-R16)."""
-    now = timezone.now()
-    return adjudication.panels_settle(policy=policy_in_force(now), now=now)
+    return adjudication.panels_settle(policy_at=policy_in_force, now=timezone.now())
 
 
 def reclaim_runs() -> int:
@@ -65,6 +65,11 @@ def release_weeks() -> int:
     return publishing.due_weeks_release(now=timezone.now())
 
 
+def purge_credentials() -> int:
+    """Delete the sessions and tokens that are over."""
+    return credentials_purge(now=timezone.now())
+
+
 def worker_name() -> str:
     """Return who holds a run's lease: this host and process."""
     return f"{socket.gethostname()}:{getpid()}"
@@ -80,7 +85,7 @@ QUEUES: dict[str, dict[str, Sweep]] = {
         "runs assessed": record_breaks,
     },
     "gpu": {"runs scored": score},
-    "slow": {"releases": release_weeks},
+    "slow": {"releases": release_weeks, "credentials deleted": purge_credentials},
 }
 _MOST_ROUNDS = 1_000
 

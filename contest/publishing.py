@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import Max
+from django.db.models import Min
 
+from contest.exports.tables import images_of
 from contest.models import Release
 from contest.releases import release_week, waiting
-from contest.rules import Week, week_named, week_of
+from contest.rules import Week, week_of
 from labeling.models import Image
 from labeling.selectors import policy_in_force
 
@@ -31,11 +32,10 @@ def due_weeks_release(*, now: datetime) -> int:
 def unreleased_weeks(now: datetime) -> Iterator[Week]:
     """Yield the ended weeks with pictures and without a release, oldest first."""
     zone = policy_in_force(now).policy.time_zone
-    this_week = week_of(now, zone)
-    newest = Release.objects.aggregate(week=Max("week"))["week"]
-    after = week_named(newest, zone).end if newest else None
-    pictures = Image.objects.filter(received_at__lt=this_week.start, label_from__isnull=False).order_by("received_at")
-    while (first := (pictures.filter(received_at__gte=after) if after else pictures).first()) is not None:
-        week = week_of(first.received_at, zone)
-        yield week
-        after = week.end
+    first = Image.objects.filter(label_from__isnull=False).aggregate(at=Min("received_at"))["at"]
+    released = set(Release.objects.values_list("week", flat=True))
+    week = week_of(first or now, zone)
+    while week.end <= now:
+        if week.name not in released and images_of(week).exists():
+            yield week
+        week = week_of(week.end, zone)

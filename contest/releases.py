@@ -8,15 +8,16 @@ import fcntl
 import filecmp
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Count, Max, Min, QuerySet
 
 from adjudication import release_format as form
@@ -91,9 +92,10 @@ def release_week(
     """Write the release of `week` into `out`, as a folder and as a zip, and record it where it is new.
 
     With nothing changed since the last part the same bytes come again and no record; with anything changed, the next
-    errata part. Raises Conflict while pictures of the week are under way (unless `incomplete`) or `out` is in use.
+    errata part. Raises Conflict while pictures of the week are under way (unless `incomplete`), while `out` is in use,
+    and when another release was published meanwhile from elsewhere.
     """
-    with _only_worker_in(out), _workplace(out) as workplace, ThreadPoolExecutor(1) as packer:
+    with _workplace(out) as workplace, ThreadPoolExecutor(1) as packer:
         content, facts = _write_content(workplace, week, packer, incomplete, progress)
         part = _part_of(week, content, facts)
         head = part.head(week, facts)
@@ -101,6 +103,19 @@ def release_week(
         archive = workplace / f"{head['name']}.zip"
         content.write_archive(archive, head["name"], progress)
         return _publish(out, week, part, content, archive, manifest_sha256, now)
+
+
+def release_copy(released: Released, out: Path) -> Released:
+    """Copy folder and zip of a release into `out`; returns where they lie there. Raises Conflict while `out` is in use.
+
+    What is no such copy in that place is moved aside.
+    """
+    folder, archive = out / released.folder.name, out / released.archive.name
+    with _workplace(out) as workplace:
+        if not _same(released.folder, folder):
+            _put(shutil.copytree(released.folder, workplace / folder.name), folder)
+        os.replace(shutil.copyfile(released.archive, workplace / archive.name), archive)
+    return replace(released, folder=folder, archive=archive)
 
 
 @contextmanager
@@ -125,15 +140,16 @@ def _lock(descriptor: int, out: Path) -> None:
 
 @contextmanager
 def _workplace(out: Path) -> Iterator[Path]:
-    """Give the folder a release is built in. What a killed worker left there goes away first."""
+    """Give the folder a release is built in, and hold `out`. What a killed worker left there goes away first."""
     workplace = out / ".release.partial"
-    if workplace.exists():
-        shutil.rmtree(workplace)
-    workplace.mkdir()
-    try:
-        yield workplace
-    finally:
-        shutil.rmtree(workplace)
+    with _only_worker_in(out):
+        if workplace.exists():
+            shutil.rmtree(workplace)
+        workplace.mkdir()
+        try:
+            yield workplace
+        finally:
+            shutil.rmtree(workplace)
 
 
 def _write_content(
@@ -194,14 +210,14 @@ def _waiting(week: Week, policies: dict[int, Policy]) -> dict[str, int]:
 
 
 def _waiting_for_runs(images: QuerySet[Image], rounds: int) -> int:
-    """Count valid pictures that some defense in force has not answered in every round (R29)."""
+    """Count valid pictures for which a round of some defense in force has no answer and may still get one (R29)."""
     defenses = defenses_in_force()
     expected = len(defenses) * rounds
     if not expected:
         return 0
     valid = tables.newest_ruling().filter(verdict=Verdict.VALID, image__in=images).values("image")
-    scored = tables.official_predictions().filter(image__in=valid, round__lte=rounds, defense__in=defenses)
-    complete = scored.values("image").annotate(answers=Count("pk")).filter(answers__gte=expected)
+    settled = tables.settled_items().filter(image__in=valid, round__lte=rounds, defense__in=defenses)
+    complete = settled.values("image").annotate(items=Count("pk")).filter(items__gte=expected)
     return valid.count() - complete.count()
 
 
@@ -229,38 +245,51 @@ def _publish(
     out: Path, week: Week, part: _Part, content: Content, archive: Path, manifest_sha256: str, now: datetime
 ) -> Released:
     """Put folder and zip in their place and record them; the record commits when they are there."""
+    folder = out / form.release_name(week.name, part.number)
+    there = _same(content.path, folder)  # before others are held up: there may be much to read
+    values = {"counts": content.counts, "bytes": archive.stat().st_size, "released_at": now}
     with transaction.atomic():
-        release, new = Release.objects.get_or_create(
-            week=week.name,
-            part=part.number,
-            defaults={
-                "manifest_sha256": manifest_sha256,
-                "previous_sha256": part.previous.manifest_sha256 if part.previous else "",
-                "counts": content.counts,
-                "bytes": archive.stat().st_size,
-                "released_at": now,
-            },
-        )
-        folder = out / release.name
-        _put_folder(content.path, folder, published=not new)
+        release, new = _record(week, part, manifest_sha256, values)
+        if not there:
+            _put(content.path, folder)
         os.replace(archive, out / archive.name)
         sync_folder(out)
     return Released(release, new, folder, out / archive.name)
 
 
-def _put_folder(built: Path, folder: Path, *, published: bool) -> None:
-    """Rename `built` to `folder`. What is there already stays when it is the same, and is restored when damaged.
+def _record(week: Week, part: _Part, manifest_sha256: str, values: dict[str, Any]) -> tuple[Release, bool]:
+    """Return the record of what was built, and whether it is new.
 
-    Raises Conflict for a folder of this name that this database never published: it is not ours to replace.
+    Raises Conflict when the part was recorded with other bytes meanwhile, or another release became the newest: what
+    was built here would fork the chain.
     """
-    if not folder.exists():
-        os.rename(built, folder)
-    elif not _same(built, folder):
-        if not published:
-            message = f"{folder} is there and no release of this database. Move it away, then release again."
-            raise Conflict(message, "release_in_the_way")
-        os.rename(folder, built.with_name("damaged"))
-        os.rename(built, folder)
+    _hold_the_chain()
+    recorded = Release.objects.filter(week=week.name, part=part.number).first()
+    if recorded is not None and recorded.manifest_sha256 == manifest_sha256:
+        return recorded, False
+    if recorded is not None or part.previous != Release.objects.order_by("-pk").first():
+        message = "Another release was published while this one was being written. Nothing was written; try again."
+        raise Conflict(message, "release_overtaken")
+    previous = part.previous.manifest_sha256 if part.previous else ""
+    fixed = {"manifest_sha256": manifest_sha256, "previous_sha256": previous}
+    return Release.objects.create(week=week.name, part=part.number, **fixed, **values), True
+
+
+def _hold_the_chain() -> None:
+    """Let one transaction at a time add to the chain, on whatever machine. On SQLite every transaction is the only
+    writer from its beginning."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(f"LOCK TABLE {Release._meta.db_table} IN SHARE ROW EXCLUSIVE MODE")
+
+
+def _put(built: Path, place: Path) -> None:
+    """Rename `built` to `place`. What else lies there, damaged or recorded by nobody, is moved aside and kept."""
+    if os.path.lexists(place):
+        aside = place.parent / ".aside"
+        aside.mkdir(exist_ok=True)
+        os.rename(place, Path(tempfile.mkdtemp(prefix=f"{place.name}-", dir=aside), place.name))
+    os.rename(built, place)
 
 
 def _same(one: Path, other: Path) -> bool:

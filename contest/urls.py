@@ -16,6 +16,6 @@ urlpatterns = [
     path("api/docs/", views.api_docs, name="api-docs"),
 ]
 api_urlpatterns = [
-    path("token/", api.TokenCreate.as_view(), name="token-create"),
+    path("token/", api.Token.as_view(), name="token"),
     path("me/", api.Me.as_view(), name="me"),
 ]

@@ -18,7 +18,7 @@ from labeling.access import labeling_tasker, tasker_of
 from labeling.answers import FIELDS
 from labeling.models import Assignment
 from labeling.pictures import picture_url
-from labeling.selectors import policy_in_force
+from labeling.selectors import policy_at, policy_in_force
 from labeling.serializers import (
     AssignmentOut,
     ErrorOut,
@@ -56,7 +56,7 @@ def receipt_json(submitted: services.Submitted) -> dict[str, Any]:
     """Return the receipt of a response."""
     response = submitted.response
     return {
-        "id": response.pk,
+        "id": str(response.assignment.public_id),
         "received_at": response.submitted_at.isoformat().replace("+00:00", "Z"),
         "receipt": response.receipt,
         "counted": submitted.counted,
@@ -162,7 +162,7 @@ class AssignmentRelease(APIView):
         services.assignment_release(
             tasker=tasker,
             assignment_id=assignment_id,
-            lease_token=_lease_token(data),
+            lease_token=_lease_token(data) if "lease_token" in data else None,
             problem=problem.replace("\x00", "").strip(),
             now=timezone.now(),
         )
@@ -194,7 +194,7 @@ class AssignmentResponse(APIView):
             assignment_id=assignment_id,
             lease_token=_lease_token(data),
             data=data,
-            policy=policy_in_force(now).policy,
+            policy_at=policy_at,
             now=now,
         )
         code = status.HTTP_200_OK if submitted.repeated else status.HTTP_201_CREATED

@@ -1,17 +1,15 @@
 """The plane of a picture in integers: hundredths of a pixel, origin top-left, y down (R11).
 
 Everything a verdict depends on is decided here without floats, so that 25 % is never a matter of rounding.
-Standard library only: the standalone verifier of a release reads outlines with this module.
+Standard library only: the standalone verifier of a release works with this module.
 """
 
-import json
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import NoReturn, TypeAlias
+from typing import TypeAlias
 
 Corner: TypeAlias = tuple[int, int]
 Ring: TypeAlias = tuple[Corner, ...]
@@ -21,9 +19,6 @@ HUNDREDTHS_PER_PIXEL = 100
 
 # Far below where doubles lie so thinly that two of them could mean the same hundredth.
 _SHORT_WAY_BELOW = 1_000_000_000
-
-# Nine digits hold any picture; more would only make a hostile release expensive to read.
-_PIXELS = re.compile(r"(-?)(\d{1,9})(?:\.(\d{1,2}))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,34 +104,3 @@ def canonical_json(rings: Iterable[Sequence[Corner]]) -> str:
     """The one way to write an outline: rings of [x,y] in pixels, orientation and first corner as drawn."""
     written = (",".join(f"[{pixels(x)},{pixels(y)}]" for x, y in ring) for ring in rings)
     return "[" + ",".join(f"[{ring}]" for ring in written) + "]"
-
-
-def rings_from_json(text: str) -> Rings:
-    """The exact inverse of `canonical_json`; ValueError when the text is not rings of [x,y]."""
-    raw = json.loads(text, parse_float=_hundredths, parse_int=_hundredths, parse_constant=_refuse)
-    if not _is_rings(raw):
-        raise ValueError("An outline is a list of rings of [x,y] pairs.")
-    return tuple(tuple((x, y) for x, y in ring) for ring in raw)
-
-
-def _is_rings(raw: object) -> bool:
-    return isinstance(raw, list) and all(
-        isinstance(ring, list) and all(_is_corner(pair) for pair in ring) for ring in raw
-    )
-
-
-def _is_corner(pair: object) -> bool:
-    return isinstance(pair, list) and len(pair) == 2 and all(type(n) is int for n in pair)
-
-
-def _hundredths(text: str) -> int:
-    match = _PIXELS.fullmatch(text)
-    if match is None:
-        _refuse(text)
-    sign, whole, rest = match.groups()
-    amount = int(whole) * HUNDREDTHS_PER_PIXEL + int((rest or "0").ljust(2, "0"))
-    return -amount if sign else amount
-
-
-def _refuse(text: str) -> NoReturn:
-    raise ValueError(f"{text[:40]} is not a coordinate in pixels with at most two decimals.")

@@ -11,7 +11,8 @@ from zoneinfo import ZoneInfo
 
 from labeling.enums import OutlineGate
 
-LARGEST_PANEL = 9
+SMALLEST_PANEL, LARGEST_PANEL = 3, 9
+MOST_EVALUATION_RUNS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +33,12 @@ class Policy:
     def __post_init__(self) -> None:
         """Refuse a policy that cannot be followed, naming the number."""
         checks = {
-            "panel_size": 3 <= self.panel_size <= LARGEST_PANEL,
+            "panel_size": SMALLEST_PANEL <= self.panel_size <= LARGEST_PANEL,
             "image_size": 16 <= self.image_size <= 4096,
             "lease_seconds": 60 <= self.lease_seconds <= 24 * 3600,
             "pictures_held": 1 <= self.pictures_held <= 3,
             "min_box_fraction": 0 < self.min_box_fraction <= 1,
-            "evaluation_runs": 1 <= self.evaluation_runs <= 9,
+            "evaluation_runs": 1 <= self.evaluation_runs <= MOST_EVALUATION_RUNS,
             "batch_size": 1 <= self.batch_size <= 256,
         }
         wrong = [name for name, right in checks.items() if not right]

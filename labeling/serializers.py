@@ -63,9 +63,10 @@ class LeaseOut(serializers.Serializer[Any]):
 
 
 @_example(lease_token=_LEASE_TOKEN, problem="The lower half of the picture is grey.")
-class ReleaseIn(LeaseIn):
-    """`problem` reports a broken picture in words."""
+class ReleaseIn(serializers.Serializer[Any]):
+    """`problem` reports a broken picture in words; `lease_token` is checked where it is sent."""
 
+    lease_token = serializers.CharField(max_length=64, required=False)
     problem = serializers.CharField(max_length=2000, required=False, allow_blank=True)
 
 
@@ -102,7 +103,7 @@ class ResponseIn(LeaseIn):
 class ReceiptOut(serializers.Serializer[Any]):
     """Proof of receipt. `counted` is false for a surplus answer (R8)."""
 
-    id = serializers.IntegerField()
+    id = serializers.UUIDField()
     received_at = serializers.DateTimeField()
     receipt = serializers.CharField()
     counted = serializers.BooleanField()

@@ -16,9 +16,7 @@ api_urlpatterns = [
         api.AssignmentHeartbeat.as_view(),
         name="assignment-heartbeat",
     ),
-    path(
-        "assignments/<uuid:assignment_id>/release/", api.AssignmentRelease.as_view(), name="assignment-release"
-    ),
+    path("assignments/<uuid:assignment_id>/release/", api.AssignmentRelease.as_view(), name="assignment-release"),
     path(
         "assignments/<uuid:assignment_id>/response/",
         api.AssignmentResponse.as_view(),

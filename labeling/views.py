@@ -26,7 +26,7 @@ from labeling.label_form import ShownForm, hidden_fields, page_data
 from labeling.models import Assignment, Tasker
 from labeling.people import is_organizer
 from labeling.plain_form import assignment_id_of, read_plain_form
-from labeling.selectors import PolicyInForce, policy_in_force
+from labeling.selectors import PolicyInForce, policy_at, policy_in_force
 from labeling.wording import ANSWERS, CANNOT_OUTLINE, FOLLOW_UP_OF_EITHER, QUESTIONS, TIE_BREAKS, WHEN_ASKED
 
 # How often the page looks again when nothing is held by others either.
@@ -140,7 +140,7 @@ def _submit(
             assignment_id=assignment.public_id,
             lease_token=request.POST.get("lease_token", ""),
             data=read_plain_form(request.POST, now=now),
-            policy=in_force.policy,
+            policy_at=policy_at,
             now=now,
         )
     except DomainError as error:

@@ -2,18 +2,21 @@
 
 from datetime import timedelta
 
+from adjudication import rules as adjudication
 from labeling.enums import Label
 from scoring.enums import Fault, Outcome
 
-_OTHER = {Label.BIRD: Outcome.BICYCLE, Label.BICYCLE: Outcome.BIRD}
+_NAMED: dict[int, Label] = {Outcome.BICYCLE: Label.BICYCLE, Outcome.BIRD: Label.BIRD}
 MOST_ATTEMPTS = 3
 # What goes wrong around a defense and not in it: worth another try on the same or another machine.
 PLATFORM_FAULTS = frozenset({Fault.IMAGE_PULL, Fault.DISK, Fault.CANCELLED, Fault.PLATFORM})
+# The others are the defense's own and final: no answer is to be expected any more.
+DEFENSE_FAULTS = frozenset(Fault) - PLATFORM_FAULTS
 
 
 def is_confident_mistake(label: Label, answer: int) -> bool:
-    """Say whether `answer` is the other class than the ruling's; an abstention never is (R29)."""
-    return answer == _OTHER[label]
+    """Say whether an Outcome is the other class than the ruling's (R29)."""
+    return adjudication.is_confident_mistake(label, _NAMED.get(answer))
 
 
 def is_retried(fault: Fault, attempt: int) -> bool:

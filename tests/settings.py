@@ -18,3 +18,4 @@ STORAGES = {
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405
     # A file: in memory, all threads of a live server would share one connection and its one transaction.
     DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}  # noqa: F405
+MIDDLEWARE = ["tests.in_flight.InFlight", *MIDDLEWARE]  # noqa: F405

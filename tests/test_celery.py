@@ -26,8 +26,8 @@ now, policy = timezone.now(), Policy()
 for tasker in Tasker.objects.all():
     held = services.assignment_next(tasker=tasker, holding=(), policy=policy, now=now, rng=Random(1))
     services.response_submit(
-        tasker=tasker, assignment_id=held.public_id, lease_token=held.lease_token, policy=policy, now=timezone.now(),
-        data={"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"},
+        tasker=tasker, assignment_id=held.public_id, lease_token=held.lease_token, policy_at=lambda moment: policy,
+        now=timezone.now(), data={"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"},
     )
 result = str(timezone.now())
 """

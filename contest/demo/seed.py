@@ -31,7 +31,7 @@ from labeling.manifest import Entry, Provenance, manifest_entries
 from labeling.models import Assignment, Image, Tasker
 from labeling.people import ORGANIZERS, REVIEW_BOARD, role_give, tasker_register
 from labeling.png import encode_png
-from labeling.selectors import PolicyInForce, policy_in_force
+from labeling.selectors import PolicyInForce, policy_at, policy_in_force
 
 FOLDER = Path(__file__).parent
 PASSWORD = "demo-only"
@@ -173,7 +173,7 @@ class Demo:
             waiting = 0 if answered else waiting + 1
             if waiting == len(people):
                 break
-        panels_settle(policy=self.policy, now=min(at, self.now))
+        panels_settle(policy_at=policy_in_force, now=min(at, self.now))
 
     def _answer(self, tasker: Tasker, at: datetime) -> tuple[datetime, bool]:
         """Let `tasker` answer one picture as its photograph's row says; returns when they were done, and whether."""
@@ -187,7 +187,7 @@ class Demo:
             assignment_id=found.public_id,
             lease_token=found.lease_token,
             data={name: value for name, value in said.items() if value is not None or name == "outline"},
-            policy=self.policy.policy,
+            policy_at=policy_at,
             now=done,
         )
         return done, True

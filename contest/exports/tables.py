@@ -29,11 +29,12 @@ from adjudication.models import Ruling
 from contest.exports.files import Folder
 from contest.models import Attack, Break
 from contest.rules import Week
-from labeling.enums import Label, Origin
+from labeling.enums import Label, Origin, PanelState
 from labeling.geometry import Box
 from labeling.models import Image, Response
 from scoring.enums import Outcome, RunState
-from scoring.models import Defense, Prediction
+from scoring.models import Defense, Prediction, RunItem
+from scoring.rules import DEFENSE_FAULTS
 
 if TYPE_CHECKING:
     from contest.exports.parquet import ResponsesFile
@@ -100,6 +101,27 @@ def official_predictions() -> QuerySet[Prediction]:
     return Prediction.objects.filter(item__run__state=RunState.ASSESSED, defense__published_at__isnull=False)
 
 
+# A defense's own fault is final: there is no answer and none will come (R30).
+_FAULT = Q(run__state=RunState.DEAD, run__fault__in=DEFENSE_FAULTS)
+
+
+def settled_items() -> QuerySet[RunItem]:
+    """Return what runs need not be waited for any more: answered and looked at for breaks, or ended by a fault of the
+    defense itself. Faults of the platform still wait for another try."""
+    return RunItem.objects.filter(Q(run__state=RunState.ASSESSED) | _FAULT)
+
+
+def _listed_defenses(week: Week) -> QuerySet[Defense]:
+    """The published defenses; a retired one where it answered anything of the week."""
+    answered = official_predictions().filter(_of(week, "image__"), defense=OuterRef("pk"))
+    return Defense.objects.filter(Q(retired_at__isnull=True) | Exists(answered), published_at__isnull=False)
+
+
+def _published_responses(week: Week) -> QuerySet[Response]:
+    """Every response of the week but those on open panels, which somebody still to answer could read (R8)."""
+    return Response.objects.filter(_of(week, "image__")).exclude(panel__state=PanelState.OPEN)
+
+
 def _by_bytes(field: str) -> Collate:
     """Sort a text column by its bytes, whatever language the database was set up in."""
     return Collate(F(field), "C" if connection.vendor == "postgresql" else "BINARY")
@@ -116,8 +138,9 @@ def write_tables(folder: Folder, week: Week) -> dict[str, int]:
         form.RESPONSES: _write_responses(folder, week),
         form.RULINGS: _table(folder, form.RULINGS, _ruling_rows(week)),
         form.PREDICTIONS: _table(folder, form.PREDICTIONS, _prediction_rows(week)),
+        form.FAULTS: _table(folder, form.FAULTS, _fault_rows(week)),
         form.BREAKS: _table(folder, form.BREAKS, _break_rows(week)),
-        form.DEFENSES: _table(folder, form.DEFENSES, _defense_rows()),
+        form.DEFENSES: _table(folder, form.DEFENSES, _defense_rows(week)),
         form.TASKER_DATA: _write_derived(folder, week),
     }
 
@@ -132,7 +155,9 @@ def pixels_of(week: Week) -> Iterator[str]:
 
 
 def _image_rows(week: Week) -> Iterator[Sequence[str]]:
-    first = Attack.objects.filter(image=OuterRef("pk")).order_by("received_at", "pk")
+    # Attacks of later weeks may still be under embargo, also those on a picture of this one (R24).
+    sent = Attack.objects.filter(image=OuterRef("pk"), received_at__gte=week.start, received_at__lt=week.end)
+    first = sent.order_by("received_at", "pk")
     rows = images_of(week).annotate(team=Subquery(first.values("team__public_id")[:1]))
     columns = ("public_id", "pixels_sha256", "width", "height", "origin", "team", "received_at")
     for name, sha, width, height, origin, team, received in _stream(
@@ -165,7 +190,7 @@ def _write_responses(folder: Folder, week: Week) -> int:
     # Imported here: pyarrow is large, and the pages only ask this package what a release still waits for.
     from contest.exports.parquet import ResponsesFile
 
-    rows = _stream(Response.objects.filter(_of(week, "image__")).order_by("pk").values_list(*_RESPONSE))
+    rows = _stream(_published_responses(week).order_by("pk").values_list(*_RESPONSE))
     with ResponsesFile(folder.path / form.PARQUET) as parquet:
         number = folder.lines(form.RESPONSES, form.header(form.RESPONSES), _response_lines(rows, parquet))
     folder.add(form.PARQUET)
@@ -247,6 +272,14 @@ def _answer(value: int) -> str:
     return Outcome(value).name.lower()
 
 
+def _fault_rows(week: Week) -> Iterator[Sequence[str]]:
+    columns = ("defense__public_id", "image__public_id", "round", "run__fault", "run__attempt", "run__finished_at")
+    rows = RunItem.objects.filter(_FAULT, _of(week, "image__"), defense__in=_listed_defenses(week))
+    ordered = rows.order_by(_by_bytes("defense__public_id"), _by_bytes("image__public_id"), "round")
+    for defense, image, turn, fault, attempt, ended in _stream(ordered.values_list(*columns)):
+        yield defense, image, str(turn), fault, str(attempt), form.time(ended)
+
+
 def _break_rows(week: Week) -> Iterator[Sequence[str]]:
     columns = (
         "pk", "defense__public_id", "image__public_id", "ruling__number", "prediction__round", "prediction__answer",
@@ -257,12 +290,12 @@ def _break_rows(week: Week) -> Iterator[Sequence[str]]:
         yield str(pk), defense, image, str(ruling), str(turn), _answer(answer), form.time(found)
 
 
-def _defense_rows() -> Iterator[Sequence[str]]:
-    rows = Defense.objects.filter(published_at__isnull=False).order_by(_by_bytes("public_id"))
-    for name, title, digest, demo, published in _stream(
-        rows.values_list("public_id", "name", "digest", "demo", "published_at")
-    ):
-        yield name, form.text(title), form.text(digest), form.boolean(demo), form.time(published)
+def _defense_rows(week: Week) -> Iterator[Sequence[str]]:
+    columns = ("public_id", "name", "digest", "demo", "published_at", "retired_at")
+    rows = _listed_defenses(week).order_by(_by_bytes("public_id"))
+    for name, title, digest, demo, published, retired in _stream(rows.values_list(*columns)):
+        since, until = form.time(published), form.time(retired) if retired else ""
+        yield name, form.text(title), form.text(digest), form.boolean(demo), since, until
 
 
 def _write_derived(folder: Folder, week: Week) -> int:
@@ -304,7 +337,7 @@ def _valid_pictures(week: Week) -> Iterator[Picture]:
 def _pictures_with_responses(week: Week) -> Iterator[tuple[Picture, list[Counted]]]:
     """Yield every picture with its counted responses, by image id and response id."""
     columns = ("image_id", "pk", "panel__number", "tasker__public_id", "contains_bird", "contains_bicycle")
-    rows = Response.objects.filter(_of(week, "image__"), place__isnull=False)
+    rows = _published_responses(week).filter(place__isnull=False)
     rows = rows.order_by(_by_bytes("image__public_id"), "pk")
     responses = groupby(_stream(rows.values_list(*columns, *_BOX, *_STATEMENTS, "outline")), key=itemgetter(0))
     image, group = next(responses, (None, iter(())))

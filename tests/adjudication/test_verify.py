@@ -17,8 +17,11 @@ import pytest
 
 from adjudication.enums import DecidedBy, Verdict
 from adjudication.models import Ruling
+from adjudication.rules import Policy
 from adjudication.verify import DIFFERENT, NO_RELEASE, NOTHING_DIFFERS, main, verify
-from adjudication.verify_reading import NotARelease
+from adjudication.verify_breaks import check_complete
+from adjudication.verify_reading import Findings, Manifest, NotARelease
+from adjudication.verify_rulings import Numbers
 from contest import releases
 from contest.models import Attack
 from contest.rules import week_named
@@ -118,7 +121,8 @@ def test_no_package_is_loaded(folder: Path) -> None:
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
         f"from adjudication.verify import main; status = main([{str(folder)!r}, '--quiet'])\n"
         "own = {'adjudication', 'labeling', '__main__', '__mp_main__'}\n"
-        "print(status, sorted({m.split('.')[0] for m in sys.modules} - own - set(sys.stdlib_module_names)))\n"
+        "other = {m.split('.')[0] for m in sys.modules} - own - set(sys.stdlib_module_names)\n"
+        "print(status, sorted(m for m in other if not m.startswith('_sysconfigdata_')))\n"  # Python's own, by platform
     )
     done = subprocess.run([sys.executable, "-I", "-S", "-B", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "0 []\n"
@@ -315,6 +319,22 @@ def policy_made_unreadable(forger: Forger) -> None:
     forger.manifest(lambda values: values["policy"]["1"].update(min_box_fraction="1/0"))
 
 
+def policy_of_a_billion_digits(forger: Forger) -> None:
+    forger.manifest(lambda values: values["policy"]["1"].update(min_box_fraction="1e999999999"))
+
+
+def rounds_without_end(forger: Forger) -> None:
+    forger.manifest(lambda values: values["policy"]["1"].update(evaluation_runs=10**10))
+
+
+def panels_without_end(forger: Forger) -> None:
+    forger.manifest(lambda values: values["policy"]["1"].update(panel_size=10**10))
+
+
+def a_truth_for_a_number(forger: Forger) -> None:
+    forger.manifest(lambda values: values["policy"]["1"].update(evaluation_runs=True))
+
+
 def counts_changed(forger: Forger) -> None:
     forger.count("responses.csv", 27)
 
@@ -350,6 +370,38 @@ def abstention_made_a_mistake(forger: Forger) -> None:
 
 def prediction_removed(forger: Forger) -> None:
     forger.rows("predictions.csv", lambda rows: rows.remove(rows[0]))
+
+
+def prediction_beside_its_fault(forger: Forger) -> None:
+    def change(rows: list[dict[str, str]]) -> None:
+        rows.append(_fault("D-00001", forger.id_of["valid bird"], 1))
+
+    forger.rows("faults.csv", change)
+
+
+def fault_of_another_round(forger: Forger) -> None:
+    prediction_removed(forger)
+    forger.rows("faults.csv", lambda rows: rows.append(_fault("D-00001", forger.id_of["valid bird"], 9)))
+
+
+def fault_of_nobody(forger: Forger) -> None:
+    forger.rows("faults.csv", lambda rows: rows.append(_fault("D-NOBODY", forger.id_of["valid bird"], 1)))
+
+
+def fault_on_nothing(forger: Forger) -> None:
+    forger.rows("faults.csv", lambda rows: rows.append(_fault("D-00001", "P-NOTHING", 1)))
+
+
+def _fault(defense: str, image: str, number: int) -> dict[str, str]:
+    at = "2026-11-16T10:30:00.000000Z"
+    return {
+        "defense_id": defense,
+        "image_id": image,
+        "round": str(number),
+        "fault": "crashed",
+        "attempt": "1",
+        "at": at,
+    }
 
 
 def digest_changed(forger: Forger) -> None:
@@ -428,6 +480,10 @@ FORGERIES: list[tuple[Callable[[Forger], None], str]] = [
     (panel_size_changed, "rulings.csv"),
     (rounds_changed, "predictions.csv"),
     (policy_made_unreadable, "manifest.json"),
+    (policy_of_a_billion_digits, "manifest.json"),
+    (rounds_without_end, "manifest.json"),
+    (panels_without_end, "manifest.json"),
+    (a_truth_for_a_number, "manifest.json"),
     (counts_changed, "manifest.json"),
     (name_changed, "manifest.json"),
     (break_removed, "breaks.csv"),
@@ -437,6 +493,10 @@ FORGERIES: list[tuple[Callable[[Forger], None], str]] = [
     (mistake_made_right, "breaks.csv"),
     (abstention_made_a_mistake, "breaks.csv"),
     (prediction_removed, "predictions.csv"),
+    (prediction_beside_its_fault, "faults.csv"),
+    (fault_of_another_round, "predictions.csv"),
+    (fault_of_nobody, "faults.csv"),
+    (fault_on_nothing, "faults.csv"),
     (digest_changed, "predictions.csv"),
     (defense_removed, "predictions.csv"),
     (tasker_data_changed, "tasker_data.csv"),
@@ -576,6 +636,7 @@ def test_an_incomplete_release_says_what_waited(contest: cast.Contest, tmp_path:
     folder = releases.release_week(WEEK, out=tmp_path, now=cast.AFTER, incomplete=True).folder
     findings = verify(folder)
     assert findings.differences == []
+    assert "31 responses read, 30 of them counted" in findings.figures, "the open panel's answer is not there (R8)"
     assert any("1 for panel, 1 for answers, 1 for ruling" in note for note in findings.notes)
 
 
@@ -586,3 +647,14 @@ def test_an_incomplete_release_cannot_hide_a_ruling(contest: cast.Contest, tmp_p
     ruling_removed(forger)
     forger.rehash()
     assert any("no ruling" in line for line in verify(folder).differences)
+
+
+def test_many_defenses_and_pictures_without_answers_are_counted_quickly() -> None:
+    """A hostile release may list both without a single prediction: not every pair is told apart."""
+    defenses = {f"D-{at}": {"retired_at": ""} for at in range(20_000)}
+    newest = {f"P-{at}": {"label": "bird"} for at in range(20_000)}
+    policies = {"1": Numbers(Policy(), 3, 9)}
+    manifest = Manifest({"waiting": {"runs": 0}}, "")
+    findings = Findings()
+    check_complete({}, set(), defenses, newest, policies, manifest, findings)
+    assert len(findings.differences) == 20_000

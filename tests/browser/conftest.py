@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from tests.in_flight import wait_until_quiet
+
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -26,3 +28,14 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
         yield browser
         browser.close()
+
+
+@pytest.fixture(autouse=True)
+def quiet_before_emptying(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Between the end of a test's pages and the emptying of the tables, let the last requests end."""
+    if "live_server" not in request.fixturenames:
+        yield
+        return
+    request.getfixturevalue("transactional_db")
+    yield
+    wait_until_quiet()

@@ -13,7 +13,7 @@ from labeling.png import encode_png, pixels_sha256
 from labeling.policy import Policy
 from labeling.selectors import PolicyInForce
 from labeling.store import picture_key, picture_store
-from scoring.enums import Outcome, RunState
+from scoring.enums import Fault, Outcome, RunState
 from scoring.models import Defense, Prediction, Run, RunItem
 from tests import factories
 
@@ -88,7 +88,7 @@ def ruled(panel: Panel, *, at: datetime = MONDAY + timedelta(hours=1)) -> Ruling
     """Let the rules decide on a full panel under the first policy."""
     row = factories.policy_version()
     in_force = PolicyInForce(row.pk, row.version, Policy.from_json(row.numbers))
-    assert adjudication.panel_settle(panel_id=panel.pk, policy=in_force, now=at)
+    assert adjudication.panel_settle(panel_id=panel.pk, policy_at=lambda _: in_force, now=at)
     return Ruling.objects.get(panel=panel)
 
 
@@ -116,6 +116,16 @@ def scored(by: Defense, image: Image, answers: Sequence[int], *, state: str = Ru
             )
         )  # fmt: skip
     return made
+
+
+def faulted(by: Defense, image: Image, turn: int, fault: Fault) -> Run:
+    """A run over one picture that ended for good in a fault."""
+    run = Run.objects.create(
+        defense=by, round=turn, seed=turn, batch_size=16, state=RunState.DEAD, fault=fault, attempt=1,
+        created_at=MONDAY, finished_at=MONDAY + timedelta(hours=1),
+    )  # fmt: skip
+    RunItem.objects.create(run=run, defense=by, round=turn, image=image, position=0)
+    return run
 
 
 def a_week() -> Contest:

@@ -23,7 +23,7 @@ def ruled_image(now: datetime, **answers: object) -> Image:
     panel = factories.panel()
     for n in range(3):
         factories.response(factories.tasker(f"{panel.pk}-{n}"), panel, **answers)  # type: ignore[arg-type]
-    panels_settle(policy=policy_in_force(now), now=now)
+    panels_settle(policy_at=policy_in_force, now=now)
     return panel.image
 
 

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,15 +22,16 @@ from pycocotools.coco import COCO
 from adjudication import release_format as form
 from adjudication.derived import COCO_TAIL, Annotations, Counted, Picture, coco_head, outline_box, tasker_data_row
 from adjudication.enums import Reason
+from adjudication.verify import verify
 from contest import releases
 from contest.exports.archive import Archive, pack, stored
 from contest.exports.content import write_tables
 from contest.models import Attack, Team
 from contest.rules import week_named
 from labeling.enums import Label
-from labeling.geometry import Box, canonical_json, doubled_area, rings_from_json
+from labeling.geometry import Box, canonical_json, doubled_area, quantise
 from labeling.models import Assignment, Image, Panel, Place, Response
-from scoring.enums import Outcome, RunState
+from scoring.enums import Fault, Outcome, RunState
 from tests import factories
 from tests.contest import release_fixtures as cast
 
@@ -44,8 +46,9 @@ COLUMNS = {
     "policy_version,explanation",
     "predictions.csv": "prediction_id,defense_id,defense_digest,image_id,round,answer,score_bicycle,score_bird,"
     "device,batch_size,batch,row,seed,attempt,latency_us,predicted_at",
+    "faults.csv": "defense_id,image_id,round,fault,attempt,at",
     "breaks.csv": "break_id,defense_id,image_id,ruling_number,round,answer,found_at",
-    "defenses.csv": "defense_id,name,digest,demo,published_at",
+    "defenses.csv": "defense_id,name,digest,demo,published_at,retired_at",
 }
 
 
@@ -106,6 +109,74 @@ def test_the_team_is_the_one_with_the_first_receipt(contest: cast.Contest, tmp_p
     rows = {row["image_id"]: row for row in _rows(_release(tmp_path), "images.csv")}
     assert rows[image.public_id]["team"] == Team.objects.get(name="=red").public_id
     assert rows[contest.images["occluded"].public_id]["team"] == ""
+
+
+def test_an_attack_of_a_later_week_is_not_told(contest: cast.Contest, tmp_path: Path) -> None:
+    """It may be under embargo, also when the picture is one of this week (R24)."""
+    late = Team.objects.create(name="late", created_at=cast.MONDAY)
+    image = contest.images["occluded"]
+    before = {path.name: path.read_bytes() for path in _release(tmp_path).iterdir() if path.is_file()}
+    Attack.objects.create(team=late, image=image, received_at=WEEK.end)
+    assert not releases.release_week(WEEK, out=tmp_path, now=cast.AFTER).new
+    Attack.objects.create(
+        team=Team.objects.create(name="early", created_at=cast.MONDAY), image=image,
+        received_at=WEEK.end - timedelta(microseconds=1),
+    )  # fmt: skip
+    folder = _release(tmp_path)
+    assert (folder / "images.csv").read_bytes() != before["images.csv"]
+    row = next(row for row in _rows(folder, "images.csv") if row["image_id"] == image.public_id)
+    assert row["team"] == Team.objects.get(name="early").public_id
+
+
+def test_answers_of_an_open_panel_stay_out(contest: cast.Contest, tmp_path: Path) -> None:
+    """Whoever is still to answer must not read what others said (R8), also the surplus and where five are asked."""
+    panel = factories.panel(cast.picture(80), size=5, dealt_at=cast.MONDAY)
+    for tasker in contest.taskers[:3]:
+        factories.response(tasker, panel, now=cast.MONDAY, **cast.EXCLUDED)
+    factories.response(contest.taskers[3], panel, now=cast.MONDAY, counted=False, **cast.EXCLUDED)
+    full = cast.labeled(contest, "full", cast.picture(81), [cast.EXCLUDED] * 3)
+    folder = releases.release_week(WEEK, out=tmp_path, now=cast.AFTER, incomplete=True).folder
+    images = {row["image_id"] for row in _rows(folder, "responses.csv")}
+    assert panel.image.public_id not in images and full.image.public_id in images
+    assert panel.image.public_id in {row["image_id"] for row in _rows(folder, "images.csv")}
+    assert panel.image.pixels_sha256 not in (folder / "tasker_data.csv").read_text()
+    assert pq.read_table(folder / "responses.parquet").num_rows == 31
+    assert verify(folder).differences == []
+
+
+def test_faults_of_the_defense_itself_are_told(contest: cast.Contest, tmp_path: Path) -> None:
+    image, other = contest.images["valid bird"], contest.images["valid bicycle"]
+    late = cast.defense(3)
+    cast.scored(late, other, [Outcome.ABSTAIN] * 3)
+    cast.scored(late, image, [Outcome.ABSTAIN] * 2)
+    cast.faulted(late, image, 3, Fault.BATCH_TIMEOUT)
+    cast.faulted(cast.defense(4, retired_at=cast.MONDAY), image, 1, Fault.CRASHED)
+    cast.faulted(cast.defense(5, published_at=None), image, 1, Fault.CRASHED)
+    folder = _release(tmp_path)
+    assert _rows(folder, "faults.csv") == [
+        {
+            "defense_id": "D-00003",
+            "image_id": image.public_id,
+            "round": "3",
+            "fault": "batch_timeout",
+            "attempt": "1",
+            "at": "2026-11-16T10:30:00.000000Z",
+        }
+    ]
+    assert verify(folder).differences == []
+
+
+def test_retired_defenses_are_listed_where_they_answered(contest: cast.Contest, tmp_path: Path) -> None:
+    retired = cast.defense(3, retired_at=cast.MONDAY)
+    cast.scored(retired, contest.images["valid bird"], [Outcome.ABSTAIN])
+    cast.defense(4, retired_at=cast.MONDAY)
+    folder = _release(tmp_path)
+    assert {row["defense_id"]: row["retired_at"] for row in _rows(folder, "defenses.csv")} == {
+        "D-00001": "",
+        "D-00002": "",
+        "D-00003": "2026-11-16T09:30:00.000000Z",
+    }
+    assert verify(folder).differences == []
 
 
 def test_a_response_is_written_in_full(folder: Path, contest: cast.Contest) -> None:
@@ -284,8 +355,9 @@ _near_outlines = st.lists(
 
 def _is_canonical(text: str) -> bool:
     try:
-        rings = rings_from_json(text)
-    except ValueError:
+        read = json.loads(text, parse_float=Decimal)
+        rings = [[(quantise(x), quantise(y)) for x, y in ring] for ring in read]
+    except (TypeError, ValueError):
         return False
     return bool(rings) and all(rings) and "-" not in text and canonical_json(rings) == text
 
@@ -345,8 +417,8 @@ def _resident() -> int:
 def _many_responses(images: int) -> None:
     """Panels of three on many images, in the fewest statements."""
     taskers = [factories.tasker(f"busy {number}") for number in range(3)]
-    outline = canonical_json([[(500 + 10 * at, 512 + 91 * (at % 2)) for at in range(300)]])
-    box = Box.from_rings(rings_from_json(outline))
+    rings = [[(500 + 10 * at, 512 + 91 * (at % 2)) for at in range(300)]]
+    outline, box = canonical_json(rings), Box.from_rings(rings)
     template = factories.image(received_at=cast.MONDAY)
     fields = {field.attname: getattr(template, field.attname) for field in Image._meta.concrete_fields}
     own = ({"id": None, "public_id": f"P-{at:08d}", "pixels_sha256": f"{at:064x}"} for at in range(images))

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from adjudication.services import panels_settle
+from adjudication.verify import verify
 from contest.models import Release
 from contest.publishing import due_weeks_release, unreleased_weeks
+from contest.releases import release_week
+from contest.rules import week_named
 from labeling.enums import Answer
 from labeling.png import encode_png, pixels_sha256
 from labeling.selectors import policy_in_force
@@ -32,7 +35,7 @@ def settled(at: datetime) -> None:
             factories.tasker(f"{panel.pk}-{n}"), panel, bird=Answer.DEFINITELY_NO, box=None, complete=None,
             unoccluded=None, real=None, now=at,
         )  # fmt: skip
-    panels_settle(policy=policy_in_force(NOW), now=at)
+    panels_settle(policy_at=policy_in_force, now=at)
 
 
 def test_ended_weeks_in_order_and_never_the_present_one(settings: Any) -> None:
@@ -50,6 +53,21 @@ def test_a_week_that_waits_holds_back_the_ones_after_it() -> None:
     settled(W47)
     assert due_weeks_release(now=NOW) == 0
     assert not Release.objects.exists()
+
+
+def test_a_week_released_out_of_turn_hides_none_before_it(settings: Any) -> None:
+    for at in (W46, W47):
+        settled(at)
+    release_week(week_named("2026-W47", "UTC"), out=settings.RELEASE_DIR, now=NOW)
+    assert [week.name for week in unreleased_weeks(NOW)] == ["2026-W46"]
+    assert due_weeks_release(now=NOW) == 1
+    assert list(Release.objects.order_by("pk").values_list("week", flat=True)) == ["2026-W47", "2026-W46"]
+    assert verify(settings.RELEASE_DIR / "release-2026-W46").differences == []
+
+
+def test_pictures_that_are_never_released_make_no_week() -> None:
+    factories.image(origin="gold", received_at=W46, label_from=W46)
+    assert list(unreleased_weeks(NOW)) == []
 
 
 def test_a_week_without_pictures_is_passed_over() -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
@@ -25,7 +26,8 @@ from contest.models import Release
 from contest.rules import week_named
 from labeling.models import Image
 from labeling.store import PictureMissing, picture_key, picture_store
-from scoring.enums import Outcome, RunState
+from scoring.enums import Fault, Outcome, RunState
+from scoring.models import Defense
 from tests import factories
 from tests.contest import release_fixtures as cast
 
@@ -93,7 +95,8 @@ def test_the_release_is_recorded(contest: cast.Contest, out: Path) -> None:
     assert (row.week, row.part, row.previous_sha256, row.released_at) == ("2026-W47", 0, "", cast.AFTER)
     assert row.manifest_sha256 == hashlib.sha256((released.folder / "manifest.json").read_bytes()).hexdigest()
     assert row.counts == {
-        "images": 9, "responses": 28, "rulings": 9, "predictions": 12, "breaks": 1, "defenses": 2, "tasker_data": 9,
+        "images": 9, "responses": 28, "rulings": 9, "predictions": 12, "faults": 0, "breaks": 1, "defenses": 2,
+        "tasker_data": 9,
     }  # fmt: skip
     assert row.bytes == released.archive.stat().st_size
     assert sorted(path.name for path in out.iterdir()) == ["release-2026-W47", "release-2026-W47.zip"]
@@ -207,6 +210,11 @@ def _without_the_last_round(contest: cast.Contest) -> None:
     cast.scored(late, contest.images["valid bicycle"], [Outcome.ABSTAIN] * 3)
 
 
+def _with_a_fault_of_the_platform(contest: cast.Contest) -> None:
+    _without_the_last_round(contest)
+    cast.faulted(Defense.objects.get(public_id="D-00003"), contest.images["valid bird"], 3, Fault.DISK)
+
+
 def _with_runs_not_looked_at(contest: cast.Contest) -> None:
     late = cast.defense(3)
     for case in ("valid bird", "valid bicycle"):
@@ -221,6 +229,7 @@ def _with_runs_not_looked_at(contest: cast.Contest) -> None:
         (_without_a_ruling, "1 for a ruling"),
         (_without_runs, "2 for runs"),
         (_without_the_last_round, "1 for runs"),
+        (_with_a_fault_of_the_platform, "1 for runs"),
         (_with_runs_not_looked_at, "2 for runs"),
     ],
 )
@@ -232,6 +241,24 @@ def test_a_week_under_way_is_refused_unless_told(change: Any, waits: str, contes
     assert list(out.iterdir()) == [] and not Release.objects.exists()
     released = _release(out, incomplete=True)
     assert verify(released.folder).differences == []
+
+
+def test_a_fault_of_the_defense_itself_is_not_waited_for(contest: cast.Contest, out: Path) -> None:
+    """It is final, so waiting would never end (R30)."""
+    _without_the_last_round(contest)
+    late = Defense.objects.get(public_id="D-00003")
+    cast.faulted(late, contest.images["valid bird"], 3, Fault.CRASHED)
+    released = _release(out)
+    assert _manifest(released.folder)["waiting"]["runs"] == 0
+    assert verify(released.folder).differences == []
+
+
+def test_a_retired_defense_is_not_waited_for(contest: cast.Contest, out: Path) -> None:
+    """Neither by the release nor by its verifier, whether it had answered everything, something or nothing."""
+    _without_the_last_round(contest)
+    cast.defense(4)
+    Defense.objects.update(retired_at=cast.AFTER)
+    assert verify(_release(out).folder).differences == []
 
 
 def test_an_incomplete_release_is_followed_by_errata(contest: cast.Contest, out: Path) -> None:
@@ -287,14 +314,27 @@ def test_a_folder_without_its_record_is_taken_over_when_it_is_the_same(contest: 
     assert _release(out).new
 
 
-def test_a_folder_of_somebody_else_is_not_replaced(contest: cast.Contest, out: Path) -> None:
+def _aside(out: Path) -> list[Path]:
+    return sorted((out / ".aside").glob("*/release-2026-W47"))
+
+
+def test_a_folder_without_its_record_makes_room_when_the_week_changed_meanwhile(
+    contest: cast.Contest, out: Path
+) -> None:
+    with transaction.atomic():
+        unrecorded = (_release(out).folder / "manifest.json").read_bytes()
+        transaction.set_rollback(True)
+    _one_more_response(contest)
+    released = _release(out)
+    assert released.new and verify(released.folder).differences == []
+    assert [(folder / "manifest.json").read_bytes() for folder in _aside(out)] == [unrecorded]
+
+
+def test_a_folder_of_somebody_else_is_moved_aside_and_kept(contest: cast.Contest, out: Path) -> None:
     (out / "release-2026-W47").mkdir(parents=True)
     (out / "release-2026-W47" / "precious").write_text("kept")
-    with pytest.raises(Conflict) as refused:
-        _release(out)
-    assert refused.value.code == "release_in_the_way"
-    assert (out / "release-2026-W47" / "precious").read_text() == "kept"
-    assert not Release.objects.exists()
+    assert _release(out).new
+    assert [(folder / "precious").read_text() for folder in _aside(out)] == ["kept"]
 
 
 def test_a_damaged_folder_is_restored_to_what_was_published(contest: cast.Contest, out: Path) -> None:
@@ -316,26 +356,117 @@ def test_two_workers_do_not_write_into_one_folder(contest: cast.Contest, out: Pa
     assert _release(out).new
 
 
+def _meanwhile(act: Callable[[], object]) -> Callable[[str, int, int | None], None]:
+    """Progress that does something once, when the part is decided on and its zip is being written."""
+    left = [act]
+
+    def progress(what: str, done: int, total: int | None) -> None:
+        if what.endswith(".zip") and left:
+            left.pop()()
+
+    return progress
+
+
+def test_what_was_overtaken_by_other_bytes_is_not_published(contest: cast.Contest, out: Path, tmp_path: Path) -> None:
+    """Two machines with release folders of their own, and an answer between them."""
+
+    def elsewhere() -> None:
+        _one_more_response(contest)
+        _release(tmp_path / "elsewhere")
+
+    with pytest.raises(Conflict) as refused:
+        _release(out, progress=_meanwhile(elsewhere))
+    assert refused.value.code == "release_overtaken"
+    assert list(out.iterdir()) == [] and Release.objects.count() == 1
+    again = _release(out)
+    assert not again.new and _same(again.folder, tmp_path / "elsewhere" / "release-2026-W47")
+
+
+def test_what_was_overtaken_by_the_same_bytes_is_the_same_release(
+    contest: cast.Contest, out: Path, tmp_path: Path
+) -> None:
+    released = _release(out, progress=_meanwhile(lambda: _release(tmp_path / "elsewhere")))
+    assert not released.new and Release.objects.count() == 1
+    assert _same(released.folder, tmp_path / "elsewhere" / "release-2026-W47")
+
+
+def test_the_chain_does_not_fork(contest: cast.Contest, out: Path, tmp_path: Path) -> None:
+    next_week = week_named("2026-W48", "UTC")
+    other = _meanwhile(lambda: releases.release_week(next_week, out=tmp_path / "elsewhere", now=next_week.end))
+    with pytest.raises(Conflict) as refused:
+        _release(out, progress=other)
+    assert refused.value.code == "release_overtaken"
+    assert _release(out).release.previous_sha256 == Release.objects.get(week="2026-W48").manifest_sha256
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_only_one_of_two_at_the_same_moment_joins_the_chain(tmp_path: Path) -> None:
+    """Both have decided to be the first one when either begins to record itself."""
+    cast.a_week()
+    both, ended = threading.Barrier(2), []
+
+    def wait(what: str, done: int, total: int | None) -> None:
+        if what.endswith(".zip") and done == total:
+            both.wait(timeout=60)
+
+    def release(name: str) -> None:
+        week = week_named(name, "UTC")
+        try:
+            releases.release_week(week, out=tmp_path / name, now=week.end + timedelta(weeks=2), progress=wait)
+            ended.append("released")
+        except Conflict as conflict:
+            ended.append(conflict.code)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=release, args=(name,)) for name in ("2026-W47", "2026-W48")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(ended) == ["release_overtaken", "released"]
+    assert Release.objects.count() == 1
+
+
 def test_progress_is_told_to_the_end(contest: cast.Contest, out: Path) -> None:
     told: dict[str, tuple[int, int | None]] = {}
     _release(out, progress=lambda what, done, total: told.update({what: (done, total)}))
     assert told["responses.csv"] == (28, 28)
     assert told["images"] == (9, 9)
-    assert told["release-2026-W47.zip"] == (19, 19)
+    assert told["release-2026-W47.zip"] == (20, 20)
 
 
 def test_the_command_writes_the_last_week_and_says_so(
-    contest: cast.Contest, out: Path, monkeypatch: pytest.MonkeyPatch
+    contest: cast.Contest, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: cast.AFTER)
+    said = StringIO()
+    call_command("release_week", stdout=said)
+    assert "Released release-2026-W47 (9 images, 28 responses" in said.getvalue()
+    assert str(settings.RELEASE_DIR / "release-2026-W47.zip") in said.getvalue()
+    assert Release.objects.get().manifest_sha256 in said.getvalue()
+    again = StringIO()
+    call_command("release_week", "2026-W47", stdout=again)
+    assert "Nothing changed since it was published: release-2026-W47" in again.getvalue()
+
+
+def test_another_folder_gets_a_copy_of_what_is_published(
+    contest: cast.Contest, out: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(timezone, "now", lambda: cast.AFTER)
     said = StringIO()
     call_command("release_week", out=out, stdout=said)
-    assert "Released release-2026-W47 (9 images, 28 responses" in said.getvalue()
-    assert str(out / "release-2026-W47.zip") in said.getvalue()
-    assert Release.objects.get().manifest_sha256 in said.getvalue()
-    again = StringIO()
-    call_command("release_week", "2026-W47", out=out, stdout=again)
-    assert "Nothing changed since it was published: release-2026-W47" in again.getvalue()
+    for name in ("release-2026-W47", "release-2026-W47.zip"):
+        assert str(out / name) in said.getvalue()
+    published = settings.RELEASE_DIR
+    assert sorted(path.name for path in out.iterdir()) == ["release-2026-W47", "release-2026-W47.zip"]
+    assert _same(out / "release-2026-W47", published / "release-2026-W47")
+    assert filecmp.cmp(out / "release-2026-W47.zip", published / "release-2026-W47.zip", shallow=False)
+    (out / "release-2026-W47" / "breaks.csv").write_text("gone")
+    call_command("release_week", out=out, stdout=said)
+    assert _same(out / "release-2026-W47", published / "release-2026-W47")
+    assert [(folder / "breaks.csv").read_text() for folder in _aside(out)] == ["gone"]
 
 
 def test_the_command_refuses_with_the_reason(contest: cast.Contest, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,6 @@ from labeling.geometry import (
     doubled_area,
     on_one_line,
     quantise,
-    rings_from_json,
     without_repeats,
 )
 from labeling.outlines import OutlineError, read_outline
@@ -51,7 +50,7 @@ def test_an_outline_that_counts(case: dict[str, Any]) -> None:
     assert [box.xmin, box.ymin, box.xmax, box.ymax] == case["box"], case["why"]
     assert sum(abs(doubled_area(ring)) for ring in outline.rings) == case["doubled_area"], case["why"]
     assert outline.json == case.get("json", outline.json), case["why"]
-    assert rings_from_json(outline.json) == outline.rings
+    assert canonical_json(outline.rings) == outline.json
 
 
 @pytest.mark.parametrize("case", cases(accepted=False))
@@ -143,28 +142,6 @@ def test_only_finite_numbers_are_positions(value: float) -> None:
 )
 def test_pixels_are_written_with_the_digits_they_need(ring: Ring, text: str) -> None:
     assert canonical_json([ring]) == text
-    assert rings_from_json(text) == (ring,)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[[[1.005,2]]]",
-        "[[[NaN,2]]]",
-        "[[[Infinity,2]]]",
-        "[[[1e5,2]]]",
-        "[[[1e999999999,2]]]",
-        f"[[[{'9' * 5000},2]]]",
-        "[[[1,2,3]]]",
-        "[[[true,2]]]",
-        "[[1,2]]",
-        "{}",
-        "[[[1,2]",
-    ],
-)
-def test_text_that_is_no_outline_is_refused(text: str) -> None:
-    with pytest.raises(ValueError):
-        rings_from_json(text)
 
 
 def test_boxes() -> None:
@@ -181,8 +158,9 @@ written_rings = st.lists(st.lists(corners, max_size=6).map(tuple), max_size=4).m
 
 @given(written_rings)
 def test_json_and_back(rings: tuple[Ring, ...]) -> None:
-    assert rings_from_json(canonical_json(rings)) == rings
-    assert canonical_json(rings_from_json(canonical_json(rings))) == canonical_json(rings)
+    """Any JSON reader gets back what was written, exactly."""
+    read = json.loads(canonical_json(rings), parse_float=Decimal)
+    assert tuple(tuple((quantise(x), quantise(y)) for x, y in ring) for ring in read) == rings
 
 
 @given(st.floats(-1e5, 1e5))

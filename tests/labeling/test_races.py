@@ -90,7 +90,7 @@ class Person:
         for _ in range(2 if self.rng.random() < 0.2 else 1):
             kept = services.response_submit(
                 tasker=self.tasker, assignment_id=held.public_id, lease_token=held.lease_token, data=form,
-                policy=POLICY, now=self.clock(),
+                policy_at=lambda _: POLICY, now=self.clock(),
             )  # fmt: skip
             self.receipts.append(kept.response.receipt)
 

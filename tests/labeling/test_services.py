@@ -48,7 +48,7 @@ def submit(held: Assignment, now: datetime, data: dict[str, Any] = NEGATIVE) -> 
         assignment_id=held.public_id,
         lease_token=held.lease_token,
         data=data,
-        policy=POLICY,
+        policy_at=lambda _: POLICY,
         now=now,
     )
 
@@ -446,7 +446,8 @@ def _many_panels(count: int, dealt_at: datetime) -> None:
         )
         for n in range(count)
     )
-    services.panels_deal(policy=POLICY, now=dealt_at)
+    while services.panels_deal(policy=POLICY, now=dealt_at):
+        pass
 
 
 def _statements(captured: CaptureQueriesContext) -> list[str]:

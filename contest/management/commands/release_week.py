@@ -26,12 +26,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Name the week and where to write."""
         parser.add_argument("week", nargs="?", help="for example 2026-W47; default: the last week that is over")
-        parser.add_argument(
-            "--out",
-            type=Path,
-            default=Path(settings.RELEASE_DIR),
-            help="the folder that gets the release (default: RELEASE_DIR, here %(default)s)",
-        )
+        parser.add_argument("--out", type=Path, help="a folder that gets a copy of what is published in RELEASE_DIR")
         parser.add_argument(
             "--incomplete",
             action="store_true",
@@ -45,8 +40,10 @@ class Command(BaseCommand):
             week = releases.week_to_release(options["week"], now=now)
             with _progress() as report:
                 released = releases.release_week(
-                    week, out=options["out"].resolve(), now=now, incomplete=options["incomplete"], progress=report
+                    week, out=settings.RELEASE_DIR, now=now, incomplete=options["incomplete"], progress=report
                 )
+            if options["out"] is not None and options["out"].resolve() != settings.RELEASE_DIR:
+                released = releases.release_copy(released, options["out"].resolve())
         except DomainError as error:
             raise CommandError(error.message) from error
         self._tell(released)
