@@ -13,11 +13,13 @@ from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, get_user_model
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.contrib.sessions.backends.db import SessionStore as DatabaseSessionStore
+from django.db.models import CharField, DateTimeField, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
-from django.utils.crypto import constant_time_compare
 from django.utils.functional import SimpleLazyObject
 
+from common.credentials import renewed_hash
+from common.lookups import Given, Lookup
 from common.models import UserSession
 
 
@@ -31,6 +33,15 @@ class UserBackend(ModelBackend):
         return user if user is not None and self.user_can_authenticate(user) else None
 
 
+def _compose_current_session() -> QuerySet[UserSession]:
+    related = [f"user__{name}" for name in settings.SIGNED_IN_RELATED]
+    rows = UserSession.objects.select_related("user", *related)
+    return rows.filter(session_key=Given("key", CharField()), expire_date__gt=Given("now", DateTimeField()))
+
+
+_current_session = Lookup("current_session", _compose_current_session)
+
+
 class SessionStore(DatabaseSessionStore):
     """The database store, with the row's user kept for the middleware."""
 
@@ -41,38 +52,42 @@ class SessionStore(DatabaseSessionStore):
         """Return the session's table."""
         return UserSession
 
+    def _validate_session_key(self, key: str | None) -> bool:
+        # Ours are letters and digits. PostgreSQL refuses to look for some of what a cookie can hold, such as NUL.
+        return bool(super()._validate_session_key(key) and key and key.isalnum())  # type: ignore[misc]
+
     def _get_session_from_db(self) -> UserSession | None:
-        related = [f"user__{name}" for name in settings.SIGNED_IN_RELATED]
-        row = (
-            UserSession.objects.select_related("user", *related)
-            .filter(session_key=self.session_key, expire_date__gt=timezone.now())
-            .first()
-        )
-        if row is None:
+        found = _current_session(key=self.session_key, now=timezone.now())
+        if not found:
             self._session_key = None
             return None
-        self.user = row.user
-        return row
+        self.user = found[0].user
+        return found[0]
 
     def create_model_instance(self, data: dict[str, Any]) -> UserSession:
         """Write the user's id beside the session's data."""
-        row = super().create_model_instance(data)
+        row: Any = super().create_model_instance(data)
         row.user_id = int(data[SESSION_KEY]) if SESSION_KEY in data else None
-        return row
+        written: UserSession = row
+        return written
 
 
 def signed_in_user(request: HttpRequest) -> AbstractBaseUser | AnonymousUser:
     """Return the user of the request's session; anonymous when anything does not fit."""
     session: Any = request.session
     user_id = session.get(SESSION_KEY)  # loads the row, and with it the user
-    user = session.user
+    user: AbstractBaseUser | None = session.user
     if user_id is None or user is None or str(user.pk) != user_id or not user.is_active:
         return AnonymousUser()
     known = session.get(HASH_SESSION_KEY, "")
-    accepted = [user.get_session_auth_hash(), *user.get_session_auth_fallback_hash()]
-    if not any(constant_time_compare(known, each) for each in accepted):
+    present = renewed_hash(user, known)
+    if present is None:
         session.flush()
         return AnonymousUser()
+    if present != known:
+        # Made under a former SECRET_KEY: from now on under the present one, and under another name, as Django does it.
+        session.cycle_key()
+        session[HASH_SESSION_KEY] = present
     return user
 
 
@@ -83,5 +98,6 @@ class SignedInUserMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        request.user = SimpleLazyObject(lambda: signed_in_user(request))
+        user: Any = SimpleLazyObject(lambda: signed_in_user(request))
+        request.user = user
         return self.get_response(request)

@@ -1,16 +1,20 @@
 """Questions to the tables of labeling."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+from uuid import UUID
 from zlib import crc32
 
 from django.db import connection, models
 from django.db.models import Q
 
+from common.lookups import Given, Lookup, Statement
 from labeling.enums import AssignmentState, PanelState
-from labeling.models import Assignment, Image, PolicyVersion, Tasker
+from labeling.models import Assignment, Image, Panel, Place, PolicyVersion, Tasker
 from labeling.policy import LARGEST_PANEL, Policy
 
 # How many panels a claim looks at. The oldest are dealt first, in an order of each tasker's own within this many (R8).
@@ -25,6 +29,11 @@ class PolicyInForce:
     id: int
     version: int
     policy: Policy
+
+
+def policy_at(moment: datetime) -> Policy:
+    """Return the numbers that were in force at `moment`."""
+    return policy_in_force(moment).policy
 
 
 _remembered: tuple[float, list[tuple[datetime, PolicyInForce]]] | None = None
@@ -50,15 +59,56 @@ def forget_policies() -> None:
 
 def open_assignments(tasker: Tasker) -> list[Assignment]:
     """Return what the tasker holds, longest held first."""
-    held = Assignment.objects.filter(tasker=tasker, state=AssignmentState.LEASED)
-    return list(held.select_related("image").order_by("leased_at", "id"))
+    return _open_assignments(tasker=tasker.pk)
+
+
+_TASKER = Given("tasker", models.BigIntegerField())
+_open_assignments = Lookup(
+    "open_assignments",
+    lambda: (
+        Assignment.objects.filter(tasker_id=_TASKER, state=AssignmentState.LEASED)
+        .select_related("image")
+        .order_by("leased_at", "id")
+    ),
+)
+
+
+def lock_own_assignment(tasker: Tasker, assignment_id: UUID) -> Assignment | None:
+    """Lock and return the tasker's own assignment with its panel, the image beside it; None for anybody else's."""
+    found = _own_assignment(tasker=tasker.pk, public_id=assignment_id)
+    return found[0] if found else None
+
+
+_own_assignment = Lookup(
+    "own_assignment",
+    lambda: (
+        Assignment.objects.select_for_update(of=("self", "panel"))
+        .select_related("panel", "image")
+        .filter(public_id=Given("public_id", models.UUIDField()), tasker_id=_TASKER)
+    ),
+)
+
+
+def first_free_place(panel: Panel) -> Place | None:
+    """Return the first place of the panel without an answer."""
+    found = _first_free_place(panel=panel.pk)
+    return found[0] if found else None
+
+
+_first_free_place = Lookup(
+    "first_free_place",
+    lambda: Place.objects.filter(panel_id=Given("panel", models.BigIntegerField()), response__isnull=True).order_by(
+        "number"
+    )[:1],
+)
 
 
 def _level(missing: int) -> str:
     # One level of the queue: panels that miss this many answers, from where the tasker's own answers end.
     return f"""
       SELECT * FROM (
-        SELECT p.id, p.image_id, p.missing FROM labeling_panel p
+        SELECT p.id, p.missing, p.image_id, i.pixels_sha256, i.width, i.height
+        FROM labeling_panel p JOIN labeling_image i ON i.id = p.image_id
         WHERE p.state = '{PanelState.OPEN}' AND p.missing = {missing} AND p.waiting_since >= %s
           AND p.answered + p.leased < p.size
           AND NOT EXISTS (SELECT 1 FROM labeling_assignment a WHERE a.tasker_id = %s AND a.image_id = p.image_id)
@@ -66,37 +116,46 @@ def _level(missing: int) -> str:
       ) AS missing_{missing}"""
 
 
-_CANDIDATES = " UNION ALL ".join(_level(missing) for missing in range(1, LARGEST_PANEL + 1))
-_CANDIDATES += f" LIMIT {WINDOW}"
+@cache
+def _candidates(levels: range) -> Statement:
+    sql = " UNION ALL ".join(_level(missing) for missing in levels) + f" LIMIT {WINDOW}"
+    return Statement(f"candidates_{levels[0]}_{levels[-1]}", sql, _level_parameters(levels))
+
+
+ALL_LEVELS = range(1, LARGEST_PANEL + 1)
+_PICTURE = ("id", "pixels_sha256", "width", "height")
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _level_parameters(tasker: Tasker) -> list[object]:
-    parameters: list[object] = []
-    for missing in range(1, LARGEST_PANEL + 1):
-        mark = tasker.passed.get(str(missing))
-        since = datetime.fromisoformat(mark) if mark else _LONG_AGO
-        parameters += [connection.ops.adapt_datetimefield_value(since), tasker.pk]
-    return parameters
+def _level_parameters(levels: range) -> list[Given]:
+    since = [Given(f"since_{missing}", models.DateTimeField()) for missing in levels]
+    return [parameter for each in since for parameter in (each, _TASKER)]
 
 
-def candidates(tasker: Tasker) -> list[tuple[int, int]]:
-    """Return (panel id, image id) of open panels with a free place and not seen by this tasker, best first.
+def _level_values(tasker: Tasker, levels: range, passed: Mapping[str, str]) -> dict[str, Any]:
+    marks = {missing: passed.get(str(missing)) for missing in levels}
+    since = {f"since_{missing}": datetime.fromisoformat(mark) if mark else _LONG_AGO for missing, mark in marks.items()}
+    return {"tasker": tasker.pk, **since}
+
+
+def candidates(tasker: Tasker, levels: range = ALL_LEVELS, *, from_marks: bool = True) -> list[tuple[int, Image]]:
+    """Return (panel id, image) of open panels with a free place and not seen by this tasker, best first.
 
     Fewest missing answers first, then oldest; within a block of WINDOW panels each tasker has an order of their own
     (R8). Blocks do not slide, so nobody puts a picture off for ever.
     One statement that reads a bounded part of the queue's index: a level ends after WINDOW rows and later levels
     are read only when earlier ones are short. `tasker.passed` is where each level's scan begins, or somebody 10,000
-    pictures ahead of the others would step over all of those again at every claim.
+    pictures ahead of the others would step over all of those again at every claim. `levels` are the numbers of missing
+    answers to look at; each is a part of the statement. Without `from_marks` the scan begins at the oldest panel.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_CANDIDATES, _level_parameters(tasker))
-        rows = cursor.fetchall()
+    if not levels:
+        return []
+    rows = _candidates(levels).rows(**_level_values(tasker, levels, tasker.passed if from_marks else {}))
     shuffled = sorted(
-        (missing, panel // WINDOW, crc32(f"{tasker.shuffle_seed}:{panel}".encode()), panel, image)
-        for panel, image, missing in rows
+        (missing, panel // WINDOW, crc32(f"{tasker.shuffle_seed}:{panel}".encode()), panel, picture)
+        for panel, missing, *picture in rows
     )
-    return [(panel, image) for *_, panel, image in shuffled]
+    return [(panel, Image.from_db(connection.alias, _PICTURE, picture)) for *_, panel, picture in shuffled]
 
 
 def _first_not_passed(missing: int) -> str:
@@ -109,7 +168,11 @@ def _first_not_passed(missing: int) -> str:
       ) AS missing_{missing}"""
 
 
-_NOT_PASSED = " UNION ALL ".join(_first_not_passed(missing) for missing in range(1, LARGEST_PANEL + 1))
+_not_passed = Statement(
+    "not_passed",
+    " UNION ALL ".join(_first_not_passed(missing) for missing in ALL_LEVELS),
+    _level_parameters(ALL_LEVELS),
+)
 
 
 def first_not_passed(tasker: Tasker) -> dict[int, datetime]:
@@ -117,9 +180,7 @@ def first_not_passed(tasker: Tasker) -> dict[int, datetime]:
 
     Taken or leased panels count as well: a lease may come back, and a mark must never stand beyond such a panel.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_NOT_PASSED, _level_parameters(tasker))
-        rows = cursor.fetchall()
+    rows = _not_passed.rows(**_level_values(tasker, ALL_LEVELS, tasker.passed))
     return {missing: _moment(since) for missing, since in rows}
 
 
@@ -147,7 +208,7 @@ def others_hold_something_for(tasker: Tasker) -> bool:
     return held.filter(~models.Exists(mine)).exists()
 
 
-def images_waiting_for_panel(now: datetime, most: int) -> Sequence[Image]:
+def images_waiting_for_panel(now: datetime, most: int) -> list[Image]:
     """Return at most `most` pictures that are due to be labeled and have no panel yet, oldest first."""
     waiting = Image.objects.filter(dealt_at__isnull=True, label_from__lte=now)
-    return waiting.order_by("label_from", "id")[:most]
+    return list(waiting.order_by("label_from", "id")[:most])

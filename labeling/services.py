@@ -5,7 +5,7 @@ Lock order is assignment, then panel, in every transaction, so that two of them 
 
 import hashlib
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
@@ -13,9 +13,10 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import BigIntegerField, DateTimeField, F
 
 from common.errors import Conflict, NotFound
+from common.lookups import Change, Given
 from labeling import selectors, signals
 from labeling.answers import Answers, read_answers
 from labeling.enums import AssignmentState, PanelState, TieBreak
@@ -51,14 +52,15 @@ class Submitted:
 
 
 def panels_deal(*, policy: Policy, now: datetime) -> int:
-    """Give every picture that is due a panel with its places (R7). Returns how many; running it twice adds none."""
-    dealt = 0
-    while due := list(selectors.images_waiting_for_panel(now, DEALT_AT_ONCE)):
-        with transaction.atomic():
-            dealt += _deal(due, policy.panel_size, now)
-    return dealt
+    """Give pictures that are due a panel with its places (R7), oldest first.
+
+    Returns how many, DEALT_AT_ONCE at most, so that after a large import rulings need not wait; 0 when none is due.
+    """
+    due = selectors.images_waiting_for_panel(now, DEALT_AT_ONCE)
+    return _deal(due, policy.panel_size, now) if due else 0
 
 
+@transaction.atomic
 def _deal(due: list[Image], size: int, now: datetime) -> int:
     ids = [image.pk for image in due]
     fresh = Image.objects.select_for_update(skip_locked=True).filter(pk__in=ids, dealt_at__isnull=True)
@@ -94,8 +96,8 @@ def _next(
 ) -> Assignment | NothingLeft:
     held = selectors.open_assignments(tasker)
     for assignment in held:
-        if assignment.public_id not in holding:
-            return _renewed(assignment, policy, now)
+        if assignment.public_id not in holding and _renew(assignment, policy, now):
+            return assignment
     if len(held) >= policy.pictures_held:
         raise Conflict(f"You hold {len(held)} pictures already: answer one of them first.", "enough_held")
     slot = min({1, 2, 3} - {assignment.slot for assignment in held})
@@ -103,18 +105,19 @@ def _next(
     return claimed or NothingLeft(selectors.others_hold_something_for(tasker))
 
 
-def _renewed(assignment: Assignment, policy: Policy, now: datetime) -> Assignment:
+def _renew(assignment: Assignment, policy: Policy, now: datetime) -> bool:
+    """Renew a lease; False when it was answered or ended meanwhile, in another browser or by the sweep."""
     assignment.expires_at = now + timedelta(seconds=policy.lease_seconds)
-    Assignment.objects.filter(pk=assignment.pk).update(expires_at=assignment.expires_at)
-    return assignment
+    held = Assignment.objects.filter(pk=assignment.pk, state=AssignmentState.LEASED)
+    return held.update(expires_at=assignment.expires_at) == 1
 
 
 def _claim(tasker: Tasker, slot: int, policy: Policy, now: datetime, rng: Random) -> Assignment | None:
-    for panel_id, image_id in selectors.candidates(tasker):
+    for panel_id, image in _offers(tasker, policy):
         if _take_place(panel_id):
             return Assignment.objects.create(
                 panel_id=panel_id,
-                image_id=image_id,
+                image=image,
                 tasker=tasker,
                 lease_token=secrets.token_hex(16),
                 slot=slot,
@@ -125,10 +128,32 @@ def _claim(tasker: Tasker, slot: int, policy: Policy, now: datetime, rng: Random
     return None
 
 
+def _offers(tasker: Tasker, policy: Policy) -> Iterator[tuple[int, Image]]:
+    """Yield what there is for the tasker, best first. A further statement runs only when the one before found nothing.
+
+    Panels that miss more answers than a new one has places are left over from another policy. And a clock that was
+    set back may have put a panel before a mark; a mark never hides work.
+    """
+    yield from selectors.candidates(tasker, range(1, policy.panel_size + 1))
+    yield from selectors.candidates(tasker, range(policy.panel_size + 1, LARGEST_PANEL + 1))
+    if tasker.passed:
+        yield from selectors.candidates(tasker, from_marks=False)
+
+
 def _take_place(panel_id: int) -> bool:
     """Reserve one free place by a filtered UPDATE; False when somebody else was faster."""
-    free = Panel.objects.filter(pk=panel_id, state=PanelState.OPEN, size__gt=F("answered") + F("leased"))
-    return free.update(leased=F("leased") + 1) == 1
+    return _lease_one(panel=panel_id) == 1
+
+
+_lease_one = Change(
+    "lease_one",
+    lambda: (
+        Panel.objects.filter(
+            pk=Given("panel", BigIntegerField()), state=PanelState.OPEN, size__gt=F("answered") + F("leased")
+        ),
+        {"leased": F("leased") + 1},
+    ),
+)
 
 
 def _resume_lapsed(tasker: Tasker, slot: int, policy: Policy, now: datetime) -> Assignment | None:
@@ -166,8 +191,8 @@ def assignment_heartbeat(
 @transaction.atomic
 def _take_up_again(tasker: Tasker, assignment_id: UUID, lease_token: str, policy: Policy, now: datetime) -> datetime:
     assignment = _own_assignment(tasker, assignment_id, lease_token)
-    if assignment.state == AssignmentState.LEASED:
-        return _renewed(assignment, policy, now).expires_at
+    if _renew(assignment, policy, now):
+        return assignment.expires_at
     if assignment.state != AssignmentState.EXPIRED:
         raise Conflict("This picture is not at hand any more: ask for the next one.", "lease_ended")
     held = {each.slot for each in selectors.open_assignments(tasker)}
@@ -185,13 +210,12 @@ def _place_taken() -> Conflict:
     )
 
 
-def _own_assignment(tasker: Tasker, assignment_id: UUID, lease_token: str) -> Assignment:
+def _own_assignment(tasker: Tasker, assignment_id: UUID, lease_token: str | None) -> Assignment:
     """Lock and return the tasker's own assignment and its panel; NotFound for anybody else's."""
-    rows = Assignment.objects.select_for_update(of=("self", "panel")).select_related("panel", "image")
-    assignment = rows.filter(public_id=assignment_id, tasker=tasker).first()
+    assignment = selectors.lock_own_assignment(tasker, assignment_id)
     if assignment is None:
         raise NotFound("There is no such assignment of yours.", "not_found")
-    if not secrets.compare_digest(assignment.lease_token.encode(), lease_token.encode()):
+    if lease_token is not None and not secrets.compare_digest(assignment.lease_token.encode(), lease_token.encode()):
         raise Conflict(
             "The lease token is not that of this assignment: reload the page; drawn outlines stay.", "wrong_token"
         )
@@ -199,8 +223,13 @@ def _own_assignment(tasker: Tasker, assignment_id: UUID, lease_token: str) -> As
 
 
 @transaction.atomic
-def assignment_release(*, tasker: Tasker, assignment_id: UUID, lease_token: str, problem: str, now: datetime) -> None:
-    """Give a picture back; a `problem` reports it as broken to the organizers. Giving back twice changes nothing."""
+def assignment_release(
+    *, tasker: Tasker, assignment_id: UUID, lease_token: str | None, problem: str, now: datetime
+) -> None:
+    """Give a picture back; a `problem` reports it as broken to the organizers. Giving back twice changes nothing.
+
+    The token is checked where it is sent; that the assignment is the tasker's own is always checked.
+    """
     assignment = _own_assignment(tasker, assignment_id, lease_token)
     if assignment.state == AssignmentState.ANSWERED:
         raise Conflict("This picture is answered already and cannot be given back.", "already_answered")
@@ -238,10 +267,12 @@ def response_submit(
     assignment_id: UUID,
     lease_token: str,
     data: Mapping[str, Any],
-    policy: Policy,
+    policy_at: Callable[[datetime], Policy],
     now: datetime,
 ) -> Submitted:
     """Keep a tasker's answer (R8-R12) and return it with its receipt.
+
+    What was asked (R10) follows the policy that was in force when the panel was dealt, which `policy_at` knows.
 
     It counts while a place is theirs or free, also when it comes late; otherwise it is kept as surplus. The very
     same again returns the same receipt; a different one afterwards is a Conflict (`already_answered`). WrongFields
@@ -250,7 +281,9 @@ def response_submit(
     with transaction.atomic():
         assignment = _own_assignment(tasker, assignment_id, lease_token)
         image = assignment.image
-        answers = read_answers(data, width=image.width, height=image.height, gate=policy.outline_gate)
+        answers = read_answers(
+            data, width=image.width, height=image.height, gate=policy_at(assignment.panel.dealt_at).outline_gate
+        )
         if assignment.state == AssignmentState.ANSWERED:
             return _repeated(assignment, answers)
         response = _keep(assignment, answers, now)
@@ -282,10 +315,10 @@ def _keep(assignment: Assignment, answers: Answers, now: datetime) -> Response:
         contains_bird=answers.bird,
         contains_bicycle=answers.bicycle,
         outline=answers.outline.json if answers.outline else "",
-        box_xmin=box and box.xmin,
-        box_ymin=box and box.ymin,
-        box_xmax=box and box.xmax,
-        box_ymax=box and box.ymax,
+        box_xmin=box.xmin if box else None,
+        box_ymin=box.ymin if box else None,
+        box_xmax=box.xmax if box else None,
+        box_ymax=box.ymax if box else None,
         complete=answers.complete,
         unoccluded=answers.unoccluded,
         real=answers.real,
@@ -294,17 +327,26 @@ def _keep(assignment: Assignment, answers: Answers, now: datetime) -> Response:
         answers_sha256=answers.sha256,
         receipt=_receipt(assignment, answers, now),
     )
-    Assignment.objects.filter(pk=assignment.pk).update(state=AssignmentState.ANSWERED, ended_at=now)
+    _mark_answered(assignment=assignment.pk, now=now)
     if place is not None:
         _fill_place(panel, holds_lease, now)
     return response
+
+
+_mark_answered = Change(
+    "mark_answered",
+    lambda: (
+        Assignment.objects.filter(pk=Given("assignment", BigIntegerField())),
+        {"state": AssignmentState.ANSWERED, "ended_at": Given("now", DateTimeField())},
+    ),
+)
 
 
 def _free_place(panel: Panel) -> Place | None:
     """Return the first place without an answer; the panel's row is locked, so it stays free until we commit."""
     if panel.state != PanelState.OPEN:
         return None
-    return Place.objects.filter(panel=panel, response__isnull=True).order_by("number").first()
+    return selectors.first_free_place(panel)
 
 
 def _fill_place(panel: Panel, held_lease: bool, now: datetime) -> None:
@@ -314,9 +356,19 @@ def _fill_place(panel: Panel, held_lease: bool, now: datetime) -> None:
     panel.waiting_since = now
     if panel.missing == 0:
         panel.state, panel.full_at = PanelState.FULL, now
-    panel.save(update_fields=["answered", "missing", "leased", "waiting_since", "state", "full_at"])
+    _write_progress(panel=panel.pk, **{name: getattr(panel, name) for name in _PROGRESS})
     if panel.state == PanelState.FULL:
         signals.panel_full.send(Panel, panel_id=panel.pk)
+
+
+_PROGRESS = ("answered", "missing", "leased", "waiting_since", "state", "full_at")
+_write_progress = Change(
+    "write_progress",
+    lambda: (
+        Panel.objects.filter(pk=Given("panel", BigIntegerField())),
+        {field.name: Given(field.name, field) for field in Panel._meta.concrete_fields if field.name in _PROGRESS},
+    ),
+)
 
 
 def _receipt(assignment: Assignment, answers: Answers, now: datetime) -> str:

@@ -1,0 +1,150 @@
+"""Queries that are asked for every label: composed once by this process, planned once by each database connection.
+
+The ORM writes the SQL of a query anew each time it is asked, and PostgreSQL plans it anew each time it comes; for the
+joins of labeling both take longer than the answer itself. A `Lookup` is an ordinary queryset, a `Change` an ordinary
+`update`, with a `Given` wherever a value differs from call to call; a `Statement` is SQL that the ORM cannot write.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
+
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.models import Expression, Field, Model, QuerySet
+from django.db.models.query import get_related_populators
+from django.db.models.sql import UpdateQuery
+
+Row = TypeVar("Row", bound=Model)
+Values = tuple[Any, ...]
+
+# Raw connection -> names of what it has planned. PostgreSQL plans again by itself when statistics or tables change.
+_planned: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+
+
+def _connection() -> Any:
+    # The thread's own: asking the proxy `django.db.connection` for each attribute costs more than it seems.
+    return connections[DEFAULT_DB_ALIAS]
+
+
+class Given(Expression):
+    """A value that each call gives by name, of the type that `output_field` stores."""
+
+    def __init__(self, name: str, output_field: Field) -> None:
+        super().__init__(output_field=output_field)
+        self.name, self._field = name, output_field
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, Any]:
+        """Stand for itself among the parameters until a call gives the value."""
+        return "%s", [self]
+
+    def stored(self, given: dict[str, Any], connection: Any) -> Any:
+        """Return the value as the database takes it."""
+        return self._field.get_db_prep_value(given[self.name], connection)
+
+
+class Statement:
+    """SQL with a `%s` for each of `parameters`: a `Given`, or a value that is always the same.
+
+    `name` is what PostgreSQL calls it, and has to be its own. A constant is part of the plan, so that an index on
+    part of a table is found.
+    """
+
+    def __init__(self, name: str, sql: str, parameters: Sequence[Any]) -> None:
+        self.name, self._sql, self._parameters = name, sql, parameters
+        self._given = [each for each in parameters if isinstance(each, Given)]
+        self._call = f"EXECUTE {name}" + (f" ({', '.join(['%s'] * len(self._given))})" if self._given else "")
+
+    def rows(self, **given: Any) -> list[Values]:
+        """Return the rows for these values."""
+        with _connection().cursor() as cursor:
+            self._execute(cursor, given)
+            rows: list[Values] = cursor.fetchall()
+            return rows
+
+    def changed(self, **given: Any) -> int:
+        """Return how many rows were changed."""
+        with _connection().cursor() as cursor:
+            self._execute(cursor, given)
+            return int(cursor.rowcount)
+
+    def _execute(self, cursor: Any, given: dict[str, Any]) -> None:
+        connection = cursor.db
+        if connection.vendor == "postgresql":
+            self._plan(connection)
+            cursor.execute(self._call, [each.stored(given, connection) for each in self._given])
+        else:
+            cursor.execute(self._sql, [_value(each, given, connection) for each in self._parameters])
+
+    def _plan(self, connection: Any) -> None:
+        planned = _planned.setdefault(connection.connection, set())
+        if self.name not in planned:
+            constants = [each for each in self._parameters if not isinstance(each, Given)]
+            with connection.wrap_database_errors, connection.connection.cursor() as cursor:
+                cursor.execute(f"PREPARE {self.name} AS {self._numbered()}", constants)
+            planned.add(self.name)
+
+    def _numbered(self) -> str:
+        """Return the SQL with $1, $2, … where a value is given; constants keep their %s."""
+        numbers = count(1)
+        marks = [f"${next(numbers)}" if isinstance(each, Given) else "%s" for each in self._parameters]
+        first, *others = self._sql.split("%s")
+        return first + "".join(mark + text for mark, text in zip(marks, others, strict=True))
+
+
+def _value(parameter: Any, given: dict[str, Any], connection: Any) -> Any:
+    return parameter.stored(given, connection) if isinstance(parameter, Given) else parameter
+
+
+class Lookup(Generic[Row]):
+    """A queryset of one model, with what `select_related` and `only` name, composed when it is first asked."""
+
+    def __init__(self, name: str, compose: Callable[[], QuerySet[Row]]) -> None:
+        self._name, self._compose = name, compose
+        self._composed: tuple[Statement, Callable[[list[Values]], list[Row]]] | None = None
+
+    def __call__(self, **given: Any) -> list[Row]:
+        """Return the rows for these values; every `Given` of the queryset has to be given."""
+        if self._composed is None:
+            self._composed = _composed(self._name, self._compose())
+        statement, read = self._composed
+        return read(statement.rows(**given))
+
+
+def _composed(name: str, queryset: QuerySet[Row]) -> tuple[Statement, Callable[[list[Values]], list[Row]]]:
+    """Return the queryset's statement, and what makes instances of its rows as the queryset would."""
+    compiler = queryset.query.get_compiler(DEFAULT_DB_ALIAS)
+    statement = Statement(name, *compiler.as_sql())
+    kind, columns = compiler.klass_info, compiler.select
+    first, last = kind["select_fields"][0], kind["select_fields"][-1] + 1
+    attributes = [column.target.attname for column, _, _ in columns[first:last]]
+    converters = compiler.get_converters([column for column, _, _ in columns])
+    related: list[Any] = get_related_populators(kind, columns, DEFAULT_DB_ALIAS)  # type: ignore[call-arg]
+
+    def read(rows: list[Values]) -> list[Row]:
+        return [row_of(values) for values in (compiler.apply_converters(rows, converters) if converters else rows)]
+
+    def row_of(values: Sequence[Any]) -> Row:
+        row: Row = kind["model"].from_db(DEFAULT_DB_ALIAS, attributes, values[first:last])
+        for populator in related:
+            populator.populate(values, row)
+        return row
+
+    return statement, read
+
+
+class Change:
+    """`queryset.update(**values)`, composed when it is first made."""
+
+    def __init__(self, name: str, compose: Callable[[], tuple[QuerySet[Any], dict[str, Any]]]) -> None:
+        self._name, self._compose = name, compose
+        self._statement: Statement | None = None
+
+    def __call__(self, **given: Any) -> int:
+        """Change the rows for these values and return how many there were."""
+        if self._statement is None:
+            queryset, values = self._compose()
+            query: Any = queryset.query.chain(UpdateQuery)
+            query.add_update_values(values)
+            self._statement = Statement(self._name, *query.get_compiler(DEFAULT_DB_ALIAS).as_sql())
+        return self._statement.changed(**given)
