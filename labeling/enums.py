@@ -74,8 +74,3 @@ NEXT_ASSIGNMENT_STATE: dict[AssignmentState, frozenset[AssignmentState]] = {
     AssignmentState.RELEASED: frozenset({AssignmentState.LEASED, AssignmentState.ANSWERED}),
     AssignmentState.ANSWERED: frozenset(),
 }
-NEXT_PANEL_STATE: dict[PanelState, frozenset[PanelState]] = {
-    PanelState.OPEN: frozenset({PanelState.FULL}),
-    PanelState.FULL: frozenset({PanelState.SETTLED}),
-    PanelState.SETTLED: frozenset(),
-}

@@ -19,7 +19,7 @@ from common.errors import Conflict, NotFound
 from common.lookups import Change, Given
 from labeling import selectors, signals
 from labeling.answers import Answers, read_answers
-from labeling.enums import AssignmentState, PanelState, TieBreak
+from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TieBreak
 from labeling.models import Assignment, Image, Panel, Place, Response, Tasker
 from labeling.policy import LARGEST_PANEL, Policy
 
@@ -165,9 +165,8 @@ def _resume_lapsed(tasker: Tasker, slot: int, policy: Policy, now: datetime) -> 
 def _resume(lapsed: Assignment, slot: int, policy: Policy, now: datetime) -> bool:
     if not _take_place(lapsed.panel_id):
         return False
-    lapsed.state, lapsed.slot = AssignmentState.LEASED, slot
-    lapsed.expires_at, lapsed.ended_at = now + timedelta(seconds=policy.lease_seconds), None
-    lapsed.save(update_fields=["state", "slot", "expires_at", "ended_at"])
+    lapsed.expires_at = now + timedelta(seconds=policy.lease_seconds)
+    _move(lapsed, AssignmentState.LEASED, slot=slot, expires_at=lapsed.expires_at, ended_at=None)
     return True
 
 
@@ -240,8 +239,16 @@ def assignment_release(
 
 
 def _end_lease(assignment: Assignment, state: AssignmentState, now: datetime) -> None:
-    Assignment.objects.filter(pk=assignment.pk).update(state=state, ended_at=now)
+    _move(assignment, state, ended_at=now)
     Panel.objects.filter(pk=assignment.panel_id).update(leased=F("leased") - 1)
+
+
+def _move(assignment: Assignment, to: AssignmentState, **values: Any) -> None:
+    """Move a locked assignment along its transition table by a filtered UPDATE that must change exactly one row."""
+    states = [state for state, following in NEXT_ASSIGNMENT_STATE.items() if to in following]
+    changed = Assignment.objects.filter(pk=assignment.pk, state__in=states).update(state=to, **values)
+    if changed != 1:
+        raise ValueError(f"an assignment that is {assignment.state} cannot become {to}")
 
 
 def leases_lapse(*, now: datetime) -> int:
@@ -333,10 +340,11 @@ def _keep(assignment: Assignment, answers: Answers, now: datetime) -> Response:
     return response
 
 
+_UNANSWERED = [state for state, following in NEXT_ASSIGNMENT_STATE.items() if AssignmentState.ANSWERED in following]
 _mark_answered = Change(
     "mark_answered",
     lambda: (
-        Assignment.objects.filter(pk=Given("assignment", BigIntegerField())),
+        Assignment.objects.filter(pk=Given("assignment", BigIntegerField()), state__in=_UNANSWERED),
         {"state": AssignmentState.ANSWERED, "ended_at": Given("now", DateTimeField())},
     ),
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from itertools import product
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -12,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from common.errors import Conflict, NotFound, WrongFields
 from labeling import selectors, services
-from labeling.enums import AssignmentState, PanelState, TieBreak
+from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TieBreak
 from labeling.models import Assignment, Panel, Place, Response, Tasker
 from labeling.policy import Policy
 from tests import factories
@@ -453,3 +454,14 @@ def _many_panels(count: int, dealt_at: datetime) -> None:
 def _statements(captured: CaptureQueriesContext) -> list[str]:
     plain = [query["sql"] for query in captured.captured_queries]
     return [sql for sql in plain if not sql.startswith(("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE"))]
+
+
+def test_an_assignment_moves_along_its_table_and_no_other_way(tara: Tasker, now: datetime) -> None:
+    held = factories.assignment(tara, factories.panel())
+    for before, after in product(AssignmentState, AssignmentState):
+        Assignment.objects.filter(pk=held.pk).update(state=before)
+        if after in NEXT_ASSIGNMENT_STATE[before]:
+            services._move(held, after)
+        else:
+            with pytest.raises(ValueError, match="cannot become"):
+                services._move(held, after)
