@@ -4,18 +4,13 @@ from collections.abc import Iterable
 
 from adjudication.models import Ruling
 from labeling.enums import PanelState
-from labeling.models import Image, Panel
+from labeling.models import Panel
 
 
 def panels_to_settle(most: int) -> list[int]:
     """Return ids of full panels without a ruling, longest full first."""
     full = Panel.objects.filter(state=PanelState.FULL)
     return list(full.order_by("full_at", "id").values_list("pk", flat=True)[:most])
-
-
-def current_ruling(image: Image) -> Ruling | None:
-    """Return the ruling that holds: the newest (R16)."""
-    return Ruling.objects.filter(image=image).order_by("-number").first()
 
 
 def newest_rulings(images: Iterable[int]) -> dict[int, Ruling]:

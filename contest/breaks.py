@@ -10,26 +10,25 @@ from adjudication.selectors import newest_rulings
 from contest.models import Break
 from labeling.enums import Label
 from scoring import services as scoring
-from scoring.enums import RunState
-from scoring.models import Prediction, Run
+from scoring.models import Prediction
 from scoring.rules import is_confident_mistake
+from scoring.selectors import predictions_of_run, runs_without_assessment
 
 ASSESSED_AT_ONCE = 100
 
 
 def breaks_record(*, now: datetime) -> int:
     """Assess every finished run, one transaction each. Returns how many; running it twice adds nothing."""
-    finished = Run.objects.filter(state=RunState.FINISHED).order_by("finished_at", "id")
-    ids = list(finished.values_list("pk", flat=True)[:ASSESSED_AT_ONCE])
+    ids = list(runs_without_assessment().values_list("pk", flat=True)[:ASSESSED_AT_ONCE])
     return sum(_assess(pk, now) for pk in ids)
 
 
 @transaction.atomic
 def _assess(run_id: int, now: datetime) -> bool:
-    run = Run.objects.select_for_update(skip_locked=True).filter(pk=run_id, state=RunState.FINISHED).first()
+    run = runs_without_assessment().select_for_update(skip_locked=True, of=("self",)).filter(pk=run_id).first()
     if run is None:
         return False
-    predictions = list(Prediction.objects.filter(item__run=run).order_by("item__position"))
+    predictions = predictions_of_run(run)
     rulings = newest_rulings({prediction.image_id for prediction in predictions})
     for prediction in predictions:
         _break_if_mistaken(prediction, rulings[prediction.image_id], now)

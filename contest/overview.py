@@ -23,6 +23,7 @@ from labeling.policy import Policy
 from labeling.selectors import policy_in_force
 from scoring.enums import Outcome, RunState
 from scoring.models import Defense, Prediction, Run
+from scoring.selectors import is_randomised
 
 FRESH_SECONDS = 5
 AT_WORK = timedelta(minutes=15)
@@ -62,7 +63,8 @@ class AtWork:
 class DefenseFigures:
     """A published defense: pictures answered in every round, pictures planned, pictures that break it.
 
-    `abstained` is the whole percentage of abstentions in its latest answers, empty before the first.
+    `abstained` is the whole percentage of abstentions in its latest answers, empty before the first; `randomised` says
+    that some picture got different answers in different rounds (R29).
     """
 
     defense: Defense
@@ -70,6 +72,7 @@ class DefenseFigures:
     under_way: int
     breaks: int
     abstained: int | None
+    randomised: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +211,7 @@ def _defenses(groups: Sequence[RunGroup], policy: Policy) -> tuple[DefenseFigure
             _largest_round(group for group in groups if group.defense_id == defense.pk and group.state in _UNDER_WAY),
             breaks.get(defense.pk, 0),
             _abstained(defense),
+            is_randomised(defense),
         )
         for defense in published.order_by("name", "pk")
     )

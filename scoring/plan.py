@@ -40,8 +40,3 @@ def batches(pictures: Sequence[T], *, batch_size: int) -> Iterator[Batch[T]]:
         own = pictures[start : start + batch_size]
         padding = islice(cycle(pictures), batch_size - len(own))
         yield Batch(number, (*own, *padding), len(own))
-
-
-def planned(pictures: Sequence[T], *, seed: int, batch_size: int) -> list[Batch[T]]:
-    """Return the whole plan of a run over `pictures`."""
-    return list(batches(permuted(pictures, seed=seed), batch_size=batch_size))

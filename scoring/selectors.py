@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, Max, Min, OuterRef, Q, QuerySet
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
-from labeling.models import Image
 from scoring.enums import RunState
 from scoring.models import Defense, Prediction, Run, RunItem
 
@@ -58,29 +57,6 @@ def runs_without_assessment() -> Runs:
 def predictions_of_run(run: Run) -> list[Prediction]:
     """Return what a run's defense answered, in the order of its plan."""
     return list(Prediction.objects.filter(item__run=run).select_related("image").order_by("batch", "row"))
-
-
-def predictions_of(image: Image) -> list[Prediction]:
-    """Return every answer about `image`, by defense and round."""
-    answers = Prediction.objects.filter(image=image).select_related("defense")
-    return list(answers.order_by("defense__published_at", "defense_id", "round"))
-
-
-def runs_by_state() -> dict[RunState, int]:
-    """Count the runs in each state, states without any included."""
-    counted = dict(Run.objects.values_list("state").annotate(count=Count("pk")).order_by())
-    return {state: counted.get(state.value, 0) for state in RunState}
-
-
-def predictions_since(since: datetime) -> int:
-    """Count the answers given since then."""
-    return Prediction.objects.filter(predicted_at__gte=since).count()
-
-
-def oldest_queued() -> datetime | None:
-    """Return since when the longest waiting run is queued; None when none waits."""
-    oldest: datetime | None = Run.objects.filter(state=RunState.QUEUED).aggregate(at=Min("created_at"))["at"]
-    return oldest
 
 
 def is_randomised(defense: Defense) -> bool:

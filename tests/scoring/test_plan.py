@@ -1,13 +1,20 @@
 """The fixed batch plan (R29)."""
 
+from collections.abc import Sequence
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoring.plan import batches, permuted, planned
+from scoring.plan import Batch, batches, permuted
 
 pictures = st.lists(st.integers(), unique=True, min_size=1, max_size=70)
 sizes = st.integers(1, 20)
 seeds = st.integers(0, 2**63 - 1)
+
+
+def planned(pictures: Sequence[int], *, seed: int, batch_size: int) -> list[Batch[int]]:
+    """The whole plan of a run."""
+    return list(batches(permuted(pictures, seed=seed), batch_size=batch_size))
 
 
 @given(pictures, seeds, sizes)
