@@ -30,7 +30,7 @@ def _connection() -> Any:
 class Given(Expression):
     """A value that each call gives by name, of the type that `output_field` stores."""
 
-    def __init__(self, name: str, output_field: Field) -> None:
+    def __init__(self, name: str, output_field: "Field[Any, Any]") -> None:
         super().__init__(output_field=output_field)
         self.name, self._field = name, output_field
 
