@@ -83,7 +83,8 @@ class Tasker(models.Model):
 class Panel(models.Model):
     """The set of places for one image (R7). `waiting_since` is when it came to miss this many answers."""
 
-    image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="panels")
+    # Here and below: no index of its own where a unique constraint begins with the column.
+    image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="panels", db_index=False)
     number = models.PositiveSmallIntegerField(default=1)
     size = models.PositiveSmallIntegerField()
     answered = models.PositiveSmallIntegerField(default=0)
@@ -121,7 +122,7 @@ class Panel(models.Model):
 class Place(models.Model):
     """One of a panel's places. A counted response fills exactly one, which is what bounds the panel."""
 
-    panel = models.ForeignKey(Panel, on_delete=models.PROTECT, related_name="places")
+    panel = models.ForeignKey(Panel, on_delete=models.PROTECT, related_name="places", db_index=False)
     number = models.PositiveSmallIntegerField()
 
     class Meta:
@@ -140,7 +141,7 @@ class Assignment(models.Model):
     public_id = models.UUIDField(unique=True, default=uuid.uuid4)
     panel = models.ForeignKey(Panel, on_delete=models.PROTECT, related_name="assignments")
     image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="+")
-    tasker = models.ForeignKey(Tasker, on_delete=models.PROTECT, related_name="assignments")
+    tasker = models.ForeignKey(Tasker, on_delete=models.PROTECT, related_name="assignments", db_index=False)
     lease_token = models.CharField(max_length=32)
     state = models.CharField(max_length=8, choices=choices(AssignmentState), default=AssignmentState.LEASED.value)
     slot = models.PositiveSmallIntegerField()
@@ -183,7 +184,7 @@ class Response(models.Model):
     """
 
     assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT)
-    image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="responses")
+    image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="responses", db_index=False)
     panel = models.ForeignKey(Panel, on_delete=models.PROTECT, related_name="responses")
     tasker = models.ForeignKey(Tasker, on_delete=models.PROTECT, related_name="responses")
     place = models.OneToOneField(Place, null=True, on_delete=models.PROTECT)

@@ -126,6 +126,8 @@ class Demo:
         self._label_one_by_one(settled, self.this_week.start, self.now, self.taskers)
         self._take_all([p for p in attacks if p.this_week], self.this_week.start, self.now)
         self._leave_open([p for p in dataset if p.this_week and not p.settled])
+        # The demo's clock ran back and forth, which the marks of the queue cannot know.
+        Tasker.objects.update(passed={}, passed_at=None)
 
     def _take_all(self, chosen: list[Photo], start: datetime, end: datetime) -> None:
         for photo, at in zip(chosen, _moments(start, end, len(chosen)), strict=True):

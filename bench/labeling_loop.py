@@ -1,0 +1,382 @@
+"""The labeling loop through the HTTP API against the floor: claim, submit, repeat.
+
+Both run on one PostgreSQL cluster with durable settings and each behind a gunicorn of its own; rounds alternate
+between them and between the sizes, and every ratio is taken within a round. Ends with an audit of every database.
+"""
+
+import contextlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from statistics import median
+from typing import Any
+
+from bench import rows
+from bench.floor.views import SCHEMA
+from bench.load import Done, Work
+from bench.machine import ROOT
+from bench.outcome import Requirement, Section, Table, median_ratio, percentiles
+from bench.servers import Cluster, WebServer, environment, gunicorn, python
+from tests.services import redis
+
+LEAST_OF_FLOOR = 0.5
+MOST_CPU_MS = 15
+MOST_GROWTH = 1.2
+JUDGED_SIZE = "5000"
+AHEAD = "ahead"
+DUE = "now() - interval '1 hour'"
+_REFILLED_UP_TO = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much of everything: `sizes` in pictures; `ahead` is how many one tasker has answered before the others."""
+
+    sizes: tuple[int, ...] = (500, 5_000)
+    ahead: int = 10_000
+    taskers: tuple[int, ...] = (16, 1)
+    seconds: float = 10
+    rounds: int = 3
+    last_pictures: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """Something that answers the two calls: how its web process starts and its tables are filled."""
+
+    name: str
+    settings: str
+    application: str
+    schema: str
+    empty: str
+    fill: str
+    fill_ahead: str
+    tables: tuple[str, ...]
+    tables_ahead: tuple[str, ...]
+    answers: str
+    audit: dict[str, str]
+
+
+OURS = System(
+    "unanimous",
+    "config.settings",
+    "config.wsgi",
+    schema="",
+    empty=rows.EMPTY,
+    fill=rows.PICTURES,
+    fill_ahead=rows.AHEAD,
+    tables=("labeling_image", "labeling_panel", "labeling_place", "labeling_tasker"),
+    tables_ahead=("labeling_assignment", "labeling_response"),
+    answers="labeling_response WHERE receipt <> 'bulk'",
+    audit=rows.AUDIT,
+)
+FLOOR = System(
+    "floor",
+    "bench.floor.settings",
+    "bench.floor.wsgi",
+    schema=SCHEMA,
+    empty=rows.FLOOR_EMPTY,
+    fill=rows.FLOOR_ITEMS,
+    fill_ahead=rows.FLOOR_AHEAD,
+    tables=("floor_item",),
+    tables_ahead=("floor_answer",),
+    answers="floor_answer WHERE body <> '{}'",
+    audit=rows.FLOOR_AUDIT,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One stretch of work on one database, as measured from outside."""
+
+    labels: int
+    labels_per_second: float
+    next_ms: tuple[float, float, float]
+    submit_ms: tuple[float, float, float]
+    server_cpu_ms: float
+    database_cpu_ms: float
+    load_cpu_ms: float
+    answers: dict[str, int]
+
+    @property
+    def cpu_ms(self) -> float:
+        """CPU of server and database per label."""
+        return self.server_cpu_ms + self.database_cpu_ms
+
+
+@dataclass(slots=True)
+class Subject:
+    """One system over one database of one size, and what it did so far."""
+
+    system: System
+    size: str
+    pictures: int
+    database: str
+    cluster: Cluster
+    web: WebServer
+    cookies: list[dict[str, str]]
+    ahead: int = 0
+    rounds: dict[int, list[Round]] = field(default_factory=dict)
+    receipts: set[str] = field(default_factory=set)
+
+    def refill(self) -> None:
+        """Put fresh pictures there before the first round, and where a round could come to the end of them."""
+        if not self.receipts or self.pictures <= _REFILLED_UP_TO:
+            fill(self.cluster, self.database, self.system, self.pictures, self.ahead)
+            self.receipts.clear()
+
+    def measure(self, taskers: int, seconds: float) -> None:
+        """Let `taskers` work for `seconds` and keep what came of it."""
+        self.refill()
+        server, database = self.web.cpu_seconds, self.cluster.cpu_seconds
+        with _load(Work(self.web.port, self.cookies[:taskers], seconds)) as load:
+            before = server(), database()
+            done = load()
+            after = server(), database()
+        self.receipts.update(done.receipts)
+        spent = [end - start for start, end in zip(before, after, strict=True)]
+        self.rounds.setdefault(taskers, []).append(_round(done, *spent))
+
+    def audit(self) -> dict[str, int]:
+        """Count what must not be there, a lost answer included."""
+        found = {name: self.count(sql) for name, sql in self.system.audit.items()}
+        kept = self.count(f"SELECT count(*) FROM {self.system.answers}")
+        return found | {"answers and receipts that do not match": abs(kept - len(self.receipts))}
+
+    def count(self, sql: str) -> int:
+        return int(str(self.cluster.execute(sql, self.database)[0][0]))
+
+
+def _round(done: Done, server: float, database: float) -> Round:
+    labels = sum(number for answer, number in done.answers.items() if answer == "submit 201")
+    each = 1000 / max(labels, 1)
+    return Round(
+        labels,
+        labels / done.seconds,
+        percentiles(done.next_ms),
+        percentiles(done.submit_ms),
+        server * each,
+        database * each,
+        done.cpu_seconds * each,
+        done.answers,
+    )
+
+
+@contextlib.contextmanager
+def _load(work: Work) -> Iterator[Any]:
+    """Start the load's process and give a function that lets it begin and returns what it did."""
+    command = [sys.executable, "-m", "bench.load"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+
+        def tell(line: str) -> str:
+            process.stdin.write(line + "\n")  # type: ignore[union-attr]
+            process.stdin.flush()  # type: ignore[union-attr]
+            return process.stdout.readline()  # type: ignore[union-attr]
+
+        if tell(json.dumps(asdict(work))).strip() != "ready":
+            raise RuntimeError("the load did not get ready")
+        yield lambda: Done(**json.loads(tell("go")))
+
+
+def fill(cluster: Cluster, database: str, system: System, pictures: int, ahead: int = 0) -> None:
+    """Fill a database with `pictures`, the first `ahead` of them answered by the first tasker alone."""
+    cluster.execute(system.empty, database)
+    statements = "SET session_replication_role = replica;\n" + system.fill.format(
+        pictures=pictures, size=299, received=DUE
+    )
+    if ahead:
+        statements += ";\n" + system.fill_ahead.format(tasker=1, answers=ahead)
+    cluster.execute(statements, database)
+    # Tables without rows are left out: to know that one is empty makes plans that do not last.
+    # Tables without rows are left out: a plan made in the knowledge that one is empty is a bad one soon.
+    tables = [*system.tables, *(system.tables_ahead if ahead else ())]
+    cluster.execute(f"VACUUM ANALYZE {', '.join(tables)};\nCHECKPOINT", database)
+
+
+def _migrated(cluster: Cluster, system: System, taskers: int) -> list[dict[str, str]]:
+    """Make the system's template database with its signed-in taskers and return their cookies."""
+    url = cluster.create(f"{system.name}-template")
+    variables = environment(system.settings, url)
+    python(["-m", "django", "migrate", "-v0"], variables)
+    cluster.execute(system.schema, f"{system.name}-template")
+    cookies: list[dict[str, str]] = json.loads(python(["-m", "bench.taskers", str(taskers)], variables))
+    return cookies
+
+
+@contextlib.contextmanager
+def subjects(cluster: Cluster, plan: Plan) -> Iterator[list[Subject]]:
+    """Start both systems over a database of every size."""
+    sizes = [(str(size), size, 0) for size in plan.sizes]
+    if plan.ahead:
+        sizes.insert(min(2, len(sizes)), (AHEAD, 2 * plan.ahead, plan.ahead))
+    with contextlib.ExitStack() as stack:
+        broker = stack.enter_context(redis())
+        cookies = {system.name: _migrated(cluster, system, max(plan.taskers)) for system in (OURS, FLOOR)}
+        found = []
+        for size, pictures, ahead in sizes:
+            for system in (OURS, FLOOR):
+                database = f"{system.name}-{size}"
+                url = cluster.create(database, f"{system.name}-template")
+                web = stack.enter_context(gunicorn(system.application, environment(system.settings, url, broker)))
+                found.append(Subject(system, size, pictures, database, cluster, web, cookies[system.name], ahead))
+        yield found
+
+
+def run(cluster: Cluster, plan: Plan) -> Section:
+    """Measure, audit and judge."""
+    with subjects(cluster, plan) as found:
+        for taskers in plan.taskers:
+            for _ in range(plan.rounds):
+                for subject in found:
+                    subject.measure(taskers, plan.seconds)
+        audits = {f"{each.system.name}, {each.size} pictures": each.audit() for each in found}
+        scenes = _scenes(found[0], plan)
+    audits |= {scene.name: scene.audit for scene in scenes}
+    tables = [_loop_table(found, taskers) for taskers in plan.taskers]
+    tables += [_ratio_table(found, plan), _scene_table(scenes), _audit_table(audits)]
+    data = {"plan": asdict(plan), "rounds": _raw(found), "audits": audits}
+    return Section("The labeling loop", HOW, tables, _requirements(found, plan, audits), data)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A hundred pictures labeled to the last one, under a kind of mischief, and what was found afterwards."""
+
+    name: str
+    seconds: float
+    answers: dict[str, int]
+    audit: dict[str, int]
+
+
+def _scenes(subject: Subject, plan: Plan) -> list[Scene]:
+    """Work until nothing is left: honestly, with two tabs per tasker, with a fifth of submissions sent twice, both."""
+    variants = {"one tab": (1, 0.0), "two tabs": (2, 0.0), "sent twice": (1, 0.2), "two tabs, sent twice": (2, 0.2)}
+    return [_scene(subject, plan, name, tabs, twice) for name, (tabs, twice) in variants.items()]
+
+
+def _scene(subject: Subject, plan: Plan, name: str, tabs: int, sent_twice: float) -> Scene:
+    fill(subject.cluster, subject.database, subject.system, plan.last_pictures)
+    with _load(Work(subject.web.port, subject.cookies, 120, tabs, sent_twice, until_empty=True)) as load:
+        done = load()
+    subject.receipts = set(done.receipts)
+    usual = {"next 200", "next 204", "submit 201"}
+    # A second tab gets the same picture: the same answer again is 200, another one is refused.
+    usual |= {"submit 200"} if sent_twice else set()
+    usual |= {"submit 200", "submit 409", "next 409"} if tabs > 1 else set()
+    audit = subject.audit() | {
+        "pictures left unfinished": subject.count("SELECT count(*) FROM labeling_panel WHERE missing > 0"),
+        "unexpected answers over HTTP": sum(n for answer, n in done.answers.items() if answer not in usual),
+    }
+    return Scene(name, done.seconds, done.answers, audit)
+
+
+HOW = (
+    "Each tasker claims, submits (two choices, an outline of 8 to 24 corners, three statements) and repeats without a "
+    "pause. PostgreSQL with fsync, one cluster for all; gunicorn with 2 workers of 4 threads for each system. The "
+    "floor is `bench/floor`: Django's own middleware and session, plain SQL, no form, no lease time. Rows are medians "
+    "over the rounds; ratios are medians of ratios within a round. `ahead`: one tasker has answered 10,000 pictures "
+    "that nobody else has."
+)
+_LOOP_HEADINGS = [
+    "pictures", "system", "labels/s", "next p50/p95/p99 ms", "submit p50/p95/p99 ms", "server CPU ms",
+    "database CPU ms", "CPU ms a label", "load CPU ms",
+]  # fmt: skip
+
+
+def _loop_table(found: Sequence[Subject], taskers: int) -> Table:
+    title = f"{taskers} taskers" if taskers > 1 else "1 tasker (the one who is ahead, where one is)"
+    return Table(title, _LOOP_HEADINGS, [_loop_row(subject, subject.rounds[taskers]) for subject in found])
+
+
+def _loop_row(subject: Subject, rounds: Sequence[Round]) -> list[Any]:
+    def middle(name: str) -> float:
+        return float(median(getattr(each, name) for each in rounds))
+
+    def times(name: str) -> str:
+        each_share = zip(*(getattr(each, name) for each in rounds), strict=True)
+        return "/".join(f"{median(values):.1f}" for values in each_share)
+
+    numbers = [middle(name) for name in ("server_cpu_ms", "database_cpu_ms", "cpu_ms", "load_cpu_ms")]
+    labels = middle("labels_per_second")
+    return [subject.size, subject.system.name, labels, times("next_ms"), times("submit_ms"), *numbers]
+
+
+def _series(found: Sequence[Subject], system: System, size: str, taskers: int, name: str) -> list[float]:
+    subject = next(each for each in found if each.system is system and each.size == size)
+    return [getattr(each, name) for each in subject.rounds[taskers]]
+
+
+def _of_floor(found: Sequence[Subject], size: str, taskers: int, name: str) -> float:
+    ours, floor = (_series(found, system, size, taskers, name) for system in (OURS, FLOOR))
+    return median_ratio(ours, floor)
+
+
+def _growth(found: Sequence[Subject], system: System, size: str, taskers: int) -> float:
+    smallest = found[0].size
+    here, there = (_series(found, system, each, taskers, "cpu_ms") for each in (size, smallest))
+    return median_ratio(here, there)
+
+
+def _sizes(found: Sequence[Subject]) -> list[str]:
+    return list(dict.fromkeys(subject.size for subject in found))
+
+
+def _ratio_table(found: Sequence[Subject], plan: Plan) -> Table:
+    first = found[0].size
+    headings = [
+        "pictures", "taskers", "labels/s over the floor's", "CPU over the floor's", f"CPU over that of {first}",
+        f"floor's over that of {first}",
+    ]  # fmt: skip
+    ratios = [
+        [
+            size,
+            taskers,
+            _of_floor(found, size, taskers, "labels_per_second"),
+            _of_floor(found, size, taskers, "cpu_ms"),
+            _growth(found, OURS, size, taskers),
+            _growth(found, FLOOR, size, taskers),
+        ]
+        for size in _sizes(found)
+        for taskers in plan.taskers
+    ]
+    return Table("Ratios", headings, ratios)
+
+
+def _scene_table(scenes: Sequence[Scene]) -> Table:
+    told = [", ".join(f"{n:,} x {answer}" for answer, n in sorted(scene.answers.items())) for scene in scenes]
+    lines = [[scene.name, scene.seconds, answers] for scene, answers in zip(scenes, told, strict=True)]
+    return Table("Until nothing is left", ["scene", "seconds", "answers over HTTP"], lines)
+
+
+def _audit_table(audits: dict[str, dict[str, int]]) -> Table:
+    wrong = {name: [f"{what}: {n}" for what, n in found.items() if n] for name, found in audits.items()}
+    lines = [[name, "; ".join(found) or "nothing"] for name, found in wrong.items()]
+    return Table("Audit in SQL", ["after", "found"], lines)
+
+
+def _requirements(found: Sequence[Subject], plan: Plan, audits: dict[str, dict[str, int]]) -> list[Requirement]:
+    sizes, most = _sizes(found), max(plan.taskers)
+    kept = []
+    if JUDGED_SIZE in sizes:
+        share = _of_floor(found, JUDGED_SIZE, most, "labels_per_second")
+        cpu = median(_series(found, OURS, JUDGED_SIZE, most, "cpu_ms"))
+        kept.append(Requirement.at_least("labels/s over the floor's, 5,000 pictures", share, LEAST_OF_FLOOR))
+        kept.append(Requirement.at_most("CPU a label, 5,000 pictures", cpu, MOST_CPU_MS, " ms"))
+    for size in (size for size in sizes if size not in (sizes[0], JUDGED_SIZE)):
+        for taskers in plan.taskers:
+            words = f"CPU a label over that of {sizes[0]} pictures, {size}, {taskers} at work"
+            kept.append(Requirement.at_most(words, _growth(found, OURS, size, taskers), MOST_GROWTH))
+    wrong = sum(sum(audit.values()) for audit in audits.values())
+    return [*kept, Requirement.at_most("found by the audits", wrong, 0)]
+
+
+def _raw(found: Sequence[Subject]) -> list[dict[str, Any]]:
+    return [
+        {"system": each.system.name, "size": each.size, "taskers": taskers, **asdict(done)}
+        for each in found
+        for taskers, rounds in each.rounds.items()
+        for done in rounds
+    ]

@@ -1,0 +1,88 @@
+"""`make bench`: every benchmark in one go, into `bench/results.md` and `bench/results.json`.
+
+`--large` adds 500,000 pictures to the labeling loop (some minutes more); `--quick` only shows that everything runs.
+Exit status 1 when a requirement is missed.
+"""
+
+import json
+import signal
+import sys
+import time
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+from bench import labeling_loop, machine, release, rules, verify
+from bench.outcome import Section, Table
+from bench.servers import Cluster, cluster
+
+HERE = Path(__file__).resolve().parent
+LARGE = 500_000
+_LIBRARIES = ("Django", "djangorestframework", "gunicorn", "psycopg2-binary", "pyarrow", "shapely")
+_QUICK_LOOP = labeling_loop.Plan(sizes=(200,), ahead=200, taskers=(4, 1), seconds=1, rounds=1, last_pictures=20)
+
+
+def benchmarks(*, large: bool, quick: bool) -> list[Callable[[Cluster], Section]]:
+    """Return what runs, in order."""
+    if quick:
+        return [
+            lambda _: rules.run(500, 1),
+            partial(labeling_loop.run, plan=_QUICK_LOOP),
+            partial(release.run, pictures=200, rounds=1),
+            partial(verify.run, pictures=200, full_size=5, rounds=1),
+        ]
+    usual = labeling_loop.Plan()
+    loop = replace(usual, sizes=(*usual.sizes, LARGE)) if large else usual
+    return [lambda _: rules.run(), partial(labeling_loop.run, plan=loop), release.run, verify.run]
+
+
+def facts(servers: Cluster) -> dict[str, str]:
+    """Return the machine and the versions of everything that matters."""
+    found = machine.facts() | {"postgresql": str(servers.execute("SHOW server_version")[0][0])}
+    return found | {name: version(name) for name in _LIBRARIES}
+
+
+def report(about: dict[str, str], sections: Sequence[Section]) -> str:
+    """Return the report as Markdown."""
+    missed = [each.promise for section in sections for each in section.requirements if not each.kept]
+    outcome = f"Missed: {'; '.join(missed)}." if missed else "Every requirement is kept."
+    machine_table = Table("Machine", ["what", ""], list(about.items()))
+    head = ["# Benchmarks", "Written by `make bench`. Ratios count: they are taken within one run.", outcome]
+    return "\n\n".join([*head, machine_table.markdown(), *(section.markdown() for section in sections)]) + "\n"
+
+
+def _measured(servers: Cluster, runs: Sequence[Callable[[Cluster], Section]]) -> Iterator[Section]:
+    for run in runs:
+        start = time.monotonic()
+        section = run(servers)
+        print(f"{section.title}: {time.monotonic() - start:.0f} s", flush=True)
+        for each in section.requirements:
+            print(f"  {'kept  ' if each.kept else 'MISSED'} {each.promise}: {each.measured}", flush=True)
+        yield section
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run from the command line and return the exit status."""
+    parser = ArgumentParser(prog="python -m bench.run", description="The benchmarks, against their baselines.")
+    parser.add_argument("--large", action="store_true", help=f"the labeling loop with {LARGE:,} pictures too")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: shows that everything runs, measures nothing")
+    parser.add_argument("--out", type=Path, default=HERE, help="the folder of results.md and results.json")
+    options = parser.parse_args(arguments)
+    with cluster() as servers:
+        about = facts(servers)
+        sections = list(_measured(servers, benchmarks(large=options.large, quick=options.quick)))
+    kept = all(each.kept for section in sections for each in section.requirements)
+    results = {"machine": about, "kept": kept, "sections": [section.to_json() for section in sections]}
+    (options.out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    (options.out / "results.md").write_text(report(about, sections))
+    print(f"{options.out / 'results.md'}")
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    # Ended from outside, the servers started here end too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    sys.exit(main())

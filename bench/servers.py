@@ -1,0 +1,114 @@
+"""The servers under load: one PostgreSQL cluster with durable settings, and gunicorn as production runs it."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg2
+
+from bench.machine import ROOT, cpu_seconds, parent_of
+from tests.services import free_port, postgres, wait_for_port
+
+DURABLE = ("fsync=on", "synchronous_commit=on", "shared_buffers=1GB", "max_wal_size=4GB")
+WORKERS, THREADS = 2, 4
+_TEMPLATE = "unanimous"
+_SECRET = "bench-" + "x" * 60
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A running PostgreSQL; databases are made in it by name."""
+
+    url: str
+    pid: int
+
+    def database(self, name: str) -> str:
+        """Return the URL of database `name`."""
+        return f"{self.url.rpartition('/')[0]}/{name}"
+
+    def create(self, name: str, template: str = "template0") -> str:
+        """Make database `name` as a copy of `template`, anew if it is there, and return its URL."""
+        self.execute(f'DROP DATABASE IF EXISTS "{name}"')
+        self.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+        return self.database(name)
+
+    def execute(self, sql: str, database: str = _TEMPLATE) -> list[tuple[object, ...]]:
+        """Run statements outside a transaction, one at a time, and return the rows of the last."""
+        connection = psycopg2.connect(self.database(database))
+        connection.autocommit = True
+        try:
+            with connection.cursor() as cursor:
+                for statement in filter(str.strip, sql.split(";\n")):
+                    cursor.execute(statement)
+                return cursor.fetchall() if cursor.description else []
+        finally:
+            connection.close()
+
+    def cpu_seconds(self) -> float:
+        """Return what all of PostgreSQL's processes have used so far."""
+        return cpu_seconds(self.pid)
+
+
+@contextlib.contextmanager
+def cluster() -> Iterator[Cluster]:
+    """Run a fresh cluster that syncs every commit to disk."""
+    with postgres(settings=DURABLE) as url:
+        yield Cluster(url, _postmaster(url))
+
+
+def _postmaster(url: str) -> int:
+    connection = psycopg2.connect(url)
+    try:
+        return parent_of(connection.info.backend_pid)
+    finally:
+        connection.close()
+
+
+def environment(settings: str, database: str, broker: str = "") -> dict[str, str]:
+    """Return the environment of a process of the project or of the floor, as in production."""
+    own = {"DJANGO_SETTINGS_MODULE": settings, "DATABASE_URL": database, "CELERY_BROKER_URL": broker}
+    return {**os.environ, **own, "SECRET_KEY": _SECRET, "LOG_FORMAT": "json", "DEMO": "0", "PYTHONPATH": str(ROOT)}
+
+
+def python(arguments: Sequence[str], variables: Mapping[str, str]) -> str:
+    """Run Python with these arguments and return what it printed."""
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=ROOT, env=variables, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+@dataclass(frozen=True, slots=True)
+class WebServer:
+    """A running gunicorn."""
+
+    port: int
+    pid: int
+
+    def cpu_seconds(self) -> float:
+        """Return what its processes have used so far."""
+        return cpu_seconds(self.pid)
+
+
+@contextlib.contextmanager
+def gunicorn(application: str, variables: Mapping[str, str]) -> Iterator[WebServer]:
+    """Run WSGI `application` with 2 workers of 4 threads each; its logs go to a file, as they would in production."""
+    port = free_port()
+    command = [sys.executable, "-m", "gunicorn", application, "--preload", "--bind", f"127.0.0.1:{port}"]
+    command += ["--workers", str(WORKERS), "--worker-class", "gthread", "--threads", str(THREADS)]
+    command += ["--keep-alive", "60", "--log-level", "warning"]
+    with tempfile.TemporaryDirectory(prefix="unanimous-bench-") as folder:
+        log = Path(folder) / "log"
+        (Path(folder) / "static").mkdir()
+        own = {"PUBLIC_URL": f"http://127.0.0.1:{port}", "DATA_DIR": folder}
+        with log.open("wb") as output:
+            server = subprocess.Popen(command, cwd=ROOT, env={**variables, **own}, stdout=output, stderr=output)
+        try:
+            wait_for_port(server, port, log)
+            yield WebServer(port, server.pid)
+        finally:
+            server.terminate()
+            server.wait()

@@ -1,0 +1,52 @@
+"""Signed-in taskers for a database that has been migrated: `python -m bench.taskers COUNT` prints their cookies.
+
+Run with the settings and the DATABASE_URL of the project or of the floor; a copy of the database keeps them signed in.
+"""
+
+import json
+import sys
+from random import Random
+from typing import Any
+
+import django
+from django.apps import apps
+from django.conf import settings
+
+
+def cookies_of(count: int) -> list[dict[str, str]]:
+    """Make `count` users, taskers where there are such, and return the cookies of a browser of each."""
+    from django.contrib.auth.models import User
+
+    users = [User.objects.create(username=f"bench-{number}", password="!") for number in range(1, count + 1)]
+    if apps.is_installed("labeling"):
+        _register(users)
+    return [_signed_in(user) for user in users]
+
+
+def _register(users: list[Any]) -> None:
+    from django.utils import timezone
+
+    from labeling.enums import TaskerState
+    from labeling.people import tasker_register
+
+    for user in users:
+        tasker_register(user=user, state=TaskerState.QUALIFIED, now=timezone.now(), rng=Random(user.pk))
+
+
+def _signed_in(user: Any) -> dict[str, str]:
+    from django.middleware.csrf import get_token
+    from django.test import Client, RequestFactory
+
+    client = Client()
+    client.force_login(user, backend=settings.AUTHENTICATION_BACKENDS[-1])
+    request = RequestFactory().get("/")
+    get_token(request)
+    return {
+        settings.SESSION_COOKIE_NAME: client.cookies[settings.SESSION_COOKIE_NAME].value,
+        settings.CSRF_COOKIE_NAME: request.META["CSRF_COOKIE"],
+    }
+
+
+if __name__ == "__main__":
+    django.setup()
+    print(json.dumps(cookies_of(int(sys.argv[1]))))
