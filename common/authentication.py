@@ -12,6 +12,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework import authentication, exceptions
 from rest_framework.request import Request
 
+from common.credentials import renewed_hash
 from common.models import ApiToken
 
 TOKEN_LIFETIME = timedelta(days=90)
@@ -22,10 +23,25 @@ def _digest(token: str) -> str:
 
 
 def issue_token(user: User, *, now: datetime) -> str:
-    """Make a token for `user`, valid for 90 days; it is shown once and kept as a hash."""
+    """Make a token for `user`, valid for 90 days or until the password changes; it is shown once, kept as a hash."""
     token = secrets.token_urlsafe(32)
-    ApiToken.objects.create(user=user, digest=_digest(token), created_at=now, expires_at=now + TOKEN_LIFETIME)
+    ApiToken.objects.create(
+        user=user,
+        digest=_digest(token),
+        auth_hash=user.get_session_auth_hash(),
+        created_at=now,
+        expires_at=now + TOKEN_LIFETIME,
+    )
     return token
+
+
+def _counts(token: ApiToken, *, now: datetime) -> bool:
+    if token.expires_at <= now or not token.user.is_active:
+        return False
+    present = renewed_hash(token.user, token.auth_hash)
+    if present is not None and present != token.auth_hash:
+        ApiToken.objects.filter(pk=token.pk).update(auth_hash=present)
+    return present is not None
 
 
 class SessionAuthentication(authentication.SessionAuthentication):
@@ -46,7 +62,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
             return None
         related = [f"user__{name}" for name in settings.SIGNED_IN_RELATED]
         row = ApiToken.objects.select_related("user", *related).filter(digest=_digest(token.strip())).first()
-        if row is None or row.expires_at <= timezone.now() or not row.user.is_active:
+        if row is None or not _counts(row, now=timezone.now()):
             raise exceptions.AuthenticationFailed("This token is not valid any more: ask for a new one.")
         return row.user, row
 

@@ -21,12 +21,16 @@ class UserSession(AbstractBaseSession):
 
 
 class ApiToken(models.Model):
-    """A token for programs. Only its SHA-256 is kept: a stolen table opens nothing."""
+    """A token for programs. Only its SHA-256 is kept: a stolen table opens nothing.
+
+    `auth_hash` binds it to the password it was asked for with: another password ends it, as it ends sessions.
+    """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
     digest = models.CharField(max_length=64, unique=True)
+    auth_hash = models.CharField(max_length=128)
     created_at = models.DateTimeField()
-    expires_at = models.DateTimeField()
+    expires_at = models.DateTimeField(db_index=True)
 
     def __str__(self) -> str:
         return f"token of {self.user_id}"

@@ -12,6 +12,8 @@ from celery import Task, shared_task  # noqa: TID251 - the one place that may
 from django.conf import settings
 from django.db import transaction
 
+from common import hints
+
 
 def quick_task(function: Callable[..., Any]) -> Task:
     """Make a task that ends in seconds, is idempotent, and runs on the `quick` queue."""
@@ -34,6 +36,9 @@ def route(name: str, args: Any, kwargs: Any, options: Any, task: Task | None = N
 
 
 def hint(task: Task, **arguments: Any) -> None:
-    """Ask for `task` as soon as this transaction is committed. Losing a hint costs one sweep's delay (R16)."""
+    """Ask for `task` as soon as this transaction is committed. Losing a hint costs one sweep's delay (R16).
+
+    It leaves in a thread of its own: whoever hints is not slower than others, nor held up by the broker (R8).
+    """
     if settings.CELERY_BROKER_URL:
-        transaction.on_commit(lambda: task.apply_async(kwargs=arguments, ignore_result=True), robust=True)
+        transaction.on_commit(lambda: hints.send_soon(task, arguments), robust=True)

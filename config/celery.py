@@ -1,6 +1,7 @@
 """The Celery application and the whole beat schedule."""
 
 import os
+from typing import Any
 
 from celery import Celery
 from django_structlog.celery.steps import DjangoStructLogInitStep
@@ -8,6 +9,9 @@ from django_structlog.celery.steps import DjangoStructLogInitStep
 from common.queues import route
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+# Every period's message would wait through an outage otherwise. Not less than a minute: hosts' clocks differ.
+SHORTEST_EXPIRY = 60.0
 
 app = Celery("unanimous")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -24,16 +28,24 @@ app.conf.update(
         "socket_timeout": 5,
         "socket_connect_timeout": 2,
         "max_retries": 1,
+        "interval_start": 0,
     },
     worker_hijack_root_logger=False,
 )
+
+
+def _every(seconds: float, task: str) -> dict[str, Any]:
+    return {"task": task, "schedule": seconds, "options": {"expires": max(seconds, SHORTEST_EXPIRY)}}
+
+
 app.conf.beat_schedule = {
-    "leases": {"task": "labeling.tasks.lapse_leases", "schedule": 5.0},
-    "panels": {"task": "labeling.tasks.deal_panels", "schedule": 2.0},
-    "rulings": {"task": "adjudication.tasks.settle_panels", "schedule": 1.0},
-    "runs": {"task": "scoring.tasks.plan_runs", "schedule": 5.0},
-    "lost runs": {"task": "scoring.tasks.reclaim_runs", "schedule": 15.0},
-    "scoring": {"task": "scoring.tasks.work_runs", "schedule": 15.0},
-    "breaks": {"task": "contest.tasks.record_breaks", "schedule": 5.0},
-    "releases": {"task": "contest.tasks.release_due_weeks", "schedule": 60.0},
+    "leases": _every(5.0, "labeling.tasks.lapse_leases"),
+    "panels": _every(2.0, "labeling.tasks.deal_panels"),
+    "rulings": _every(1.0, "adjudication.tasks.settle_panels"),
+    "runs": _every(5.0, "scoring.tasks.plan_runs"),
+    "lost runs": _every(15.0, "scoring.tasks.reclaim_runs"),
+    "scoring": _every(15.0, "scoring.tasks.work_runs"),
+    "breaks": _every(5.0, "contest.tasks.record_breaks"),
+    "releases": _every(60.0, "contest.tasks.release_due_weeks"),
+    "credentials": _every(3600.0, "common.tasks.purge_credentials"),
 }

@@ -3,7 +3,7 @@
 import os
 import secrets
 from pathlib import Path
-from urllib.parse import urlparse
+from typing import Any
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -28,12 +28,33 @@ def boolean(name: str, default: bool) -> bool:
 
 
 def url(name: str, default: str, schemes: tuple[str, ...]) -> str:
-    """Read `name` as a URL whose scheme is one of `schemes`."""
+    """Read `name` as a URL whose scheme is one of `schemes`; a wrong value may hold a password and is not repeated."""
     value = os.environ.get(name, "") or default
-    if value and urlparse(value).scheme not in schemes:
+    scheme, mark, _ = value.partition("://")
+    if value and not (mark and scheme.lower() in schemes):
+        found = f"begins with {scheme}://" if mark else "is no URL"
         wanted = ", ".join(f"{scheme}://" for scheme in schemes)
-        raise ImproperlyConfigured(f"{name}={value!r} does not begin with one of: {wanted}")
+        raise ImproperlyConfigured(f"{name} {found}; it has to begin with one of: {wanted}")
     return value
+
+
+def database(name: str, default: str) -> dict[str, Any]:
+    """Read `name` as the URL of a database, into what Django's DATABASES takes."""
+    value = url(name, default, ("sqlite", "postgres", "postgresql"))
+    try:
+        return dict(read.db_url_config(value))
+    except ValueError:
+        # Its words would repeat a part of the password.
+        message = f"{name} cannot be read: write characters of the password such as / # @ : as %2F %23 %40 %3A"
+        raise ImproperlyConfigured(message) from None
+
+
+def count(name: str) -> int:
+    """Read `name` as a whole number that is not negative; 0 when it is not set."""
+    value = os.environ.get(name, "") or "0"
+    if not (value.isascii() and value.isdigit()):
+        raise ImproperlyConfigured(f"{name}={value!r} is not a whole number")
+    return int(value)
 
 
 def secret_key(demo: bool, folder: Path) -> str:

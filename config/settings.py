@@ -16,6 +16,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 DEMO = env.boolean("DEMO", False)
 DATA_DIR = Path(env.read.str("DATA_DIR", default=str(BASE_DIR / "var"))).resolve()
 SECRET_KEY = env.secret_key(DEMO, DATA_DIR)
+SECRET_KEY_FALLBACKS = env.read.list("SECRET_KEY_FALLBACKS", default=[])
 DEBUG = False
 
 PUBLIC_URL = env.url("PUBLIC_URL", "http://127.0.0.1:8000", ("http", "https"))
@@ -72,8 +73,7 @@ TEMPLATES = [
     }
 ]
 
-DATABASE_URL = env.url("DATABASE_URL", f"sqlite:///{DATA_DIR / 'db.sqlite3'}", ("sqlite", "postgres", "postgresql"))
-DATABASES: dict[str, Any] = {"default": env.read.db_url_config(DATABASE_URL)}
+DATABASES: dict[str, Any] = {"default": env.database("DATABASE_URL", f"sqlite:///{DATA_DIR / 'db.sqlite3'}")}
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # Measured: with deferred transactions half of the concurrent writers fail with "database is locked".
     DATABASES["default"]["OPTIONS"] = {
@@ -109,6 +109,9 @@ AXES_LOCKOUT_CALLABLE = "common.views.locked_out"
 # The hour begins with the wrong password that closed the account; trying on does not make it longer.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_VERBOSE = False
+# Behind a proxy every request has the proxy's address: one stranger could close anybody's account for everybody.
+TRUSTED_PROXIES = env.count("TRUSTED_PROXIES")
+AXES_CLIENT_IP_CALLABLE = "common.client_address.client_address"
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "sign-in"
@@ -147,7 +150,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["common.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "config.errors.api_exception",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",

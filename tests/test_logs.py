@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 # In processes of their own, because a process sets its logs up once.
 REQUEST = """
@@ -17,12 +19,13 @@ from django.test import Client
 from django.urls import path
 from django.http import HttpResponse
 from config import urls
-def view(request):
+def view(request, **_):
     logging.getLogger("labeling.example").warning("said by a view")
     if "fail" in request.GET: raise RuntimeError("broken on purpose")
     return HttpResponse("ok")
 urls.urlpatterns.append(path("example", view))
-answer = Client(raise_request_exception=False).get("/example", QUERY, headers={"host": "127.0.0.1"})
+urls.urlpatterns.insert(0, path("pictures/<str:token>.png", view))
+answer = Client(raise_request_exception=False).get("ADDRESS", QUERY, headers={"host": "127.0.0.1"})
 print(answer.status_code, answer.content.decode())
 """
 TASK = """
@@ -58,20 +61,38 @@ def lines(program: str, tmp_path: Path) -> tuple[list[dict[str, Any]], str]:
     return [json.loads(line) for line in done.stderr.splitlines()], done.stdout
 
 
+def request(address: str = "/example", query: str = "{}") -> str:
+    return REQUEST.replace("ADDRESS", address).replace("QUERY", query)
+
+
 def test_every_line_of_a_request_is_json_with_its_id(tmp_path: Path) -> None:
-    logged, _ = lines(REQUEST.replace("QUERY", "{}"), tmp_path)
+    logged, _ = lines(request(), tmp_path)
     assert [line["event"] for line in logged] == ["said by a view", "request_finished"]
     assert len({line["request_id"] for line in logged}) == 1
     assert all({"timestamp", "level", "logger"} <= set(line) for line in logged)
 
 
 def test_a_failed_request_is_logged_with_its_trace_and_the_page_names_the_id(tmp_path: Path) -> None:
-    logged, page = lines(REQUEST.replace("QUERY", "{'fail': '1'}"), tmp_path)
+    logged, page = lines(request(query="{'fail': '1'}"), tmp_path)
     failed = next(line for line in logged if line["event"] == "request_failed")
     assert "broken on purpose" in failed["exception"]
     assert page.startswith("500 ")
     assert failed["request_id"] in page
     assert "broken on purpose" not in page
+
+
+@pytest.mark.parametrize("query", ["{}", "{'fail': '1'}"])
+def test_the_address_of_a_picture_opens_it_to_nobody_who_reads_the_log(query: str, tmp_path: Path) -> None:
+    logged, _ = lines(request("/pictures/gAAAAABpermission.png", query), tmp_path)
+    assert "gAAAAABpermission" not in json.dumps(logged)
+    assert any(line.get("request", "").startswith("GET /pictures/…") for line in logged)
+
+
+def test_no_line_names_a_picture_that_is_not_there(tmp_path: Path) -> None:
+    """Django says a line of its own about an answer that refuses."""
+    logged, _ = lines(request("/pictures/gAAAAABpermission.jpg"), tmp_path)
+    assert "Not Found: /pictures/…" in [line["event"] for line in logged]
+    assert "gAAAAABpermission" not in json.dumps(logged)
 
 
 def test_every_line_of_a_task_is_json_with_its_id(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Every page: who may open it, and what each answer forbids the browser."""
 
-from typing import Any
+import re
+from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 from django.contrib.auth.models import User
@@ -8,6 +10,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from common.errors import Conflict
+from contest.models import Member, Team
 from labeling.models import Tasker
 from tests import factories
 
@@ -17,6 +20,8 @@ OPEN_TO_ALL = {"/sign-in/", "/healthz", "/readyz", "/api/schema/", "/api/docs/",
 SIGN_IN_FIRST = {"/", "/organizer/", "/organizer/now/", "/organizer/releases/release-2026-W40.zip", "/label/"}
 SIGN_IN_FIRST |= {"/label/instructions/"}
 REFUSED = {"/metrics": 403, "/sign-out/": 405, "/api/v1/token/": 405, "/api/v1/me/": 401}
+NO_PAGES = {"/healthz", "/readyz", "/api/schema/", "/pictures/forged.png"}
+NO_PAGES |= {"/organizer/releases/release-2026-W40.zip"}
 _EXAMPLES = {
     "<str:name>": "release-2026-W40",
     "<str:token>": "forged",
@@ -52,9 +57,47 @@ def policy_of(answer: Any) -> dict[str, str]:
     return {name: value for name, _, value in directives}
 
 
+# Each page as a person it is for; whoever is refused sees another page.
+SHOWN_TO = dict.fromkeys(["/sign-in/", "/api/docs/", "/nothing"], "stranger")
+SHOWN_TO |= {"/label/": "tasker", "/label/instructions/": "tasker", "/": "board member"}
+SHOWN_TO |= dict.fromkeys(["/organizer/", "/organizer/now/"], "organizer")
+ROLES = ["stranger", "no role", "newcomer", "tasker", "organizer", "board member", "captain"]
+
+
+@pytest.fixture
+def as_role(signed_in: Any) -> Callable[[str], Client]:
+    """Return a function that gives the client of somebody in a role; the policy and a picture to label are there."""
+    factories.policy_version()
+    factories.panel()
+
+    def client_of(role: str) -> Client:
+        return Client() if role == "stranger" else cast(Client, signed_in(person(role)))
+
+    return client_of
+
+
+def person(role: str) -> User | Tasker:
+    """Somebody of the cast, by what they are."""
+    if role in {"tasker", "newcomer"}:
+        return factories.tasker("tara", state={"tasker": "qualified", "newcomer": "learning"}[role])
+    if role == "captain":
+        return captain()
+    groups = {"organizer": ["organizers"], "board member": ["review board"], "no role": []}
+    return factories.user("olga", *groups[role])
+
+
+def captain() -> User:
+    """The captain of team red."""
+    carl = factories.user("carl")
+    team = Team.objects.create(name="red", created_at=factories.NOW)
+    Member.objects.create(team=team, user=carl)
+    return carl
+
+
 def test_every_address_is_known_to_these_tests() -> None:
     known = OPEN_TO_ALL | SIGN_IN_FIRST | set(REFUSED)
     assert {each for each in addresses() if not each.startswith("/api/v1/assignments/")} == known
+    assert set(SHOWN_TO) | NO_PAGES == OPEN_TO_ALL | SIGN_IN_FIRST | {"/nothing"}
 
 
 @pytest.mark.parametrize("address", sorted(SIGN_IN_FIRST))
@@ -85,14 +128,40 @@ def test_an_account_without_a_role_is_refused_by_the_api(address: str, stan: Use
     assert (answer.status_code, answer.json()["code"]) == (403, "not_a_tasker")
 
 
+# Who is answered what; whoever is not named here is refused with 403.
+ANSWERED = {
+    "/": {"stranger": 302, "tasker": 302, "newcomer": 200, "organizer": 302, "board member": 200, "captain": 200}
+    | {"no role": 200},
+    "/label/": {"stranger": 302, "tasker": 200},
+    "/label/instructions/": {"stranger": 302} | dict.fromkeys(ROLES[1:], 200),
+    "/organizer/": {"stranger": 302, "organizer": 200, "no role": 404},
+    "/organizer/now/": {"stranger": 302, "organizer": 200, "no role": 404},
+    "/organizer/releases/release-2026-W40.zip": {"stranger": 302, "organizer": 404, "no role": 404},
+    "/api/v1/me/": {"stranger": 401} | dict.fromkeys(ROLES[1:], 200),
+}
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("address", sorted(ANSWERED))
+def test_a_page_opens_to_the_roles_it_is_for(address: str, role: str, as_role: Callable[[str], Client]) -> None:
+    assert as_role(role).get(address).status_code == ANSWERED[address].get(role, 403)
+
+
+def test_the_table_of_roles_has_every_address_that_asks_who_is_there() -> None:
+    assert set(ANSWERED) == SIGN_IN_FIRST | {"/api/v1/me/"}
+
+
+@pytest.mark.parametrize("role", [each for each in ROLES if each not in {"stranger", "tasker"}])
+def test_nobody_but_a_tasker_gets_a_picture_from_the_api(role: str, as_role: Callable[[str], Client]) -> None:
+    answer = as_role(role).post("/api/v1/assignments/next/", {}, content_type="application/json")
+    code = "not_qualified" if role == "newcomer" else "not_a_tasker"
+    assert (answer.status_code, answer.json()["code"]) == (403, code)
+
+
 @pytest.mark.parametrize("address", sorted({*addresses(), "/nothing", "/api/v1/nothing"}))
-@pytest.mark.parametrize("who", ["stranger", "tasker", "organizer"])
-def test_every_answer_has_a_strict_policy(
-    who: str, address: str, client: Client, tara: Tasker, olga: User, signed_in: Any
-) -> None:
-    factories.policy_version()
-    asking = {"stranger": client, "tasker": signed_in(tara), "organizer": signed_in(olga)}[who]
-    answer = asking.get(address)
+@pytest.mark.parametrize("role", ROLES)
+def test_every_answer_has_a_strict_policy(role: str, address: str, as_role: Callable[[str], Client]) -> None:
+    answer = as_role(role).get(address)
     policy = policy_of(answer)
     assert "unsafe-" not in answer["Content-Security-Policy"]
     if address.startswith("/pictures/"):
@@ -105,16 +174,17 @@ def test_every_answer_has_a_strict_policy(
     assert answer["Cross-Origin-Opener-Policy"] == "same-origin"
 
 
-@pytest.mark.parametrize("address", sorted(OPEN_TO_ALL | SIGN_IN_FIRST | {"/nothing"}))
-def test_no_page_carries_a_script_or_a_style_of_its_own(address: str, olga: User, signed_in: Any) -> None:
-    factories.policy_version()
-    answer = signed_in(olga).get(address)
-    if answer.streaming or not answer["Content-Type"].startswith("text/html"):
-        return
+@pytest.mark.parametrize(("address", "role"), sorted(SHOWN_TO.items()))
+def test_no_page_carries_a_script_or_a_style_of_its_own(
+    address: str, role: str, as_role: Callable[[str], Client]
+) -> None:
+    answer = as_role(role).get(address)
+    assert answer.status_code == (404 if address == "/nothing" else 200)
+    assert answer["Content-Type"].startswith("text/html")
     page = answer.content.decode()
     assert " style=" not in page
     assert "<style" not in page
-    assert " onclick=" not in page
+    assert not re.search(r"<[^>]+ on[a-z]+=", page)
     assert all("src=" in tag.split(">")[0] or "application/json" in tag for tag in page.split("<script")[1:])
 
 

@@ -31,6 +31,7 @@ from tests import factories
 ROOT = Path(__file__).resolve().parent.parent
 CALLS = [
     ("POST", "/api/v1/token/"),
+    ("DELETE", "/api/v1/token/"),
     ("GET", "/api/v1/me/"),
     ("POST", "/api/v1/assignments/next/"),
     ("POST", "/api/v1/assignments/{assignment_id}/heartbeat/"),
@@ -82,7 +83,7 @@ def test_the_calls_tried_below_are_all_there_are(schema: Any) -> None:
 def test_nothing_sent_brings_it_out_of_its_schema(
     method: str, path: str, mode: GenerationMode, schema: Any, tara: Tasker
 ) -> None:
-    if method == "GET" and mode is GenerationMode.NEGATIVE:
+    if method in {"GET", "DELETE"} and mode is GenerationMode.NEGATIVE:
         pytest.skip("this call takes nothing that could be wrong")
     factories.policy_version()
     factories.panel()

@@ -83,6 +83,21 @@ def test_another_password_ends_every_session(client_of_tara: Client, tara: Taske
     assert not UserSession.objects.exists()
 
 
+def test_a_session_outlives_a_change_of_the_secret_key(client_of_tara: Client, settings: Any) -> None:
+    before, key = settings.SECRET_KEY, client_of_tara.cookies["sessionid"].value
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "the next secret key" * 3, [before]
+    assert who(client_of_tara) == 200
+    assert client_of_tara.cookies["sessionid"].value != key
+    assert [each.user.username for each in UserSession.objects.all()] == ["tara"]
+    settings.SECRET_KEY_FALLBACKS = []  # it was used meanwhile, and so belongs to the present key
+    assert who(client_of_tara) == 200
+
+
+def test_a_session_that_was_not_used_meanwhile_ends_with_its_secret_key(client_of_tara: Client, settings: Any) -> None:
+    settings.SECRET_KEY = "the next secret key" * 3
+    assert who(client_of_tara) == 401
+
+
 def test_a_closed_account_is_signed_out(client_of_tara: Client) -> None:
     User.objects.filter(username="tara").update(is_active=False)
     assert who(client_of_tara) == 401
@@ -132,6 +147,60 @@ def test_an_account_closed_for_one_is_open_for_others(tara: Tasker, otto: Tasker
     assert client.post("/sign-in/", {"username": "otto", "password": PASSWORD}).status_code == 302
     elsewhere = Client(REMOTE_ADDR="192.0.2.7")
     assert elsewhere.post("/sign-in/", {"username": "tara", "password": PASSWORD}).status_code == 302
+
+
+PROXY = "10.0.0.1"  # every request comes from it
+
+
+@pytest.mark.parametrize(
+    ("proxies", "attackers", "taras", "reason"),
+    [
+        (0, "192.0.2.66", "198.51.100.7", "no proxy is trusted: what a client says of itself counts for nothing"),
+        (1, "192.0.2.66, 203.0.113.5", "198.51.100.7, 203.0.113.5", "one proxy: the last address, others are hearsay"),
+        (2, "192.0.2.66", "198.51.100.7", "fewer addresses than proxies: they were not all passed"),
+        (1, "not an address", "unknown", "nothing that could be counted"),
+    ],
+)
+def test_wrong_passwords_are_counted_together(
+    proxies: int, attackers: str, taras: str, reason: str, tara: Tasker, settings: Any
+) -> None:
+    settings.TRUSTED_PROXIES = proxies
+    _ten_wrong(attackers)
+    assert _sign_in(taras) == 429, reason
+
+
+@pytest.mark.parametrize(
+    ("proxies", "attackers", "taras", "reason"),
+    [
+        (1, "192.0.2.66", "198.51.100.7", "one proxy names the client"),
+        (1, "198.51.100.7, 192.0.2.66", "198.51.100.7", "an attacker who claims to be asking for tara's address"),
+        (2, "192.0.2.66, 203.0.113.5", "198.51.100.7, 203.0.113.5", "the outer proxy names the client"),
+        (1, "2001:db8::66", "2001:DB8::7", "addresses of the newer kind"),
+    ],
+)
+def test_behind_proxies_nobody_closes_an_account_for_others(
+    proxies: int, attackers: str, taras: str, reason: str, tara: Tasker, settings: Any
+) -> None:
+    settings.TRUSTED_PROXIES = proxies
+    _ten_wrong(attackers)
+    assert _sign_in(attackers) == 429, "from the same address it is closed"
+    assert _sign_in(taras) == 302, reason
+
+
+def _ten_wrong(forwarded_for: str) -> None:
+    for _ in range(10):
+        _sign_in(forwarded_for, password="wrong")
+
+
+def _sign_in(forwarded_for: str, *, password: str = PASSWORD) -> int:
+    client = Client(REMOTE_ADDR=PROXY, headers={"X-Forwarded-For": forwarded_for})
+    return client.post("/sign-in/", {"username": "tara", "password": password}).status_code
+
+
+def test_an_attacker_cannot_start_anew_by_claiming_other_addresses(tara: Tasker, settings: Any) -> None:
+    settings.TRUSTED_PROXIES = 1
+    tries = [_sign_in(f"203.0.113.{n}, 192.0.2.66", password="wrong") for n in range(10)]
+    assert tries == [200] * 9 + [429]
 
 
 def test_a_form_from_elsewhere_is_refused_with_what_to_do(tara: Tasker) -> None:

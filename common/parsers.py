@@ -1,0 +1,48 @@
+"""The one parser of the API: JSON that the checks behind it can trust to be storable and shallow."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from rest_framework import parsers
+from rest_framework.exceptions import ParseError
+
+# An answer with its outline has four levels.
+MOST_LEVELS = 16
+# PostgreSQL stores no NUL, and half of a surrogate pair is no character: neither can be written as UTF-8 or kept.
+_NO_TEXT = re.compile("[\x00\ud800-\udfff]")
+_TOO_DEEP = f"The body is nested too deeply: {MOST_LEVELS} levels are the most."
+
+
+class JSONParser(parsers.JSONParser):
+    """JSON as it comes, ParseError (400 `parse_error`) for what no call can use.
+
+    NaN and Infinity arrive as numbers, so that the check of their field refuses them by name.
+    """
+
+    strict = False
+
+    def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
+        """Return the body's value."""
+        try:
+            value = super().parse(stream, media_type, parser_context)
+        except RecursionError:
+            raise ParseError(_TOO_DEEP) from None
+        _check(value)
+        return value
+
+
+def _check(value: Any) -> None:
+    level = [value]
+    for _ in range(MOST_LEVELS):
+        if any(isinstance(each, str) and _NO_TEXT.search(each) for each in level):
+            raise ParseError("Text holds a NUL character or half of a surrogate pair: take it out.")
+        level = [inner for each in level for inner in _inside(each)]
+    if level:
+        raise ParseError(_TOO_DEEP)
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return [*value, *value.values()]
+    return value if isinstance(value, list) else ()

@@ -1,0 +1,12 @@
+"""Sweeps of what belongs to no app."""
+
+from django.utils import timezone
+
+from common.credentials import credentials_purge
+from common.queues import quick_task
+
+
+@quick_task
+def purge_credentials() -> None:
+    """Delete the sessions and tokens that are over."""
+    credentials_purge(now=timezone.now())

@@ -1,0 +1,96 @@
+"""Hints: a request never waits for the broker, and what leaves arrives."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from common.hints import MOST_WAITING
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+# In a process of its own, which has its own connection to the broker and its own thread.
+HINT = """
+import json, sys, threading, time, django; django.setup()
+from adjudication.tasks import settle_panel
+from common.hints import _waiting
+from common.queues import hint
+def seconds():
+    began = time.perf_counter()
+    hint(settle_panel, panel_id=7)
+    return time.perf_counter() - began
+def hints():  # in a thread, as the web server's requests are
+    took = sorted(seconds() for _ in range(HOW_MANY))
+    print(json.dumps(took))
+request = threading.Thread(target=hints)
+request.start(); request.join()
+"""
+
+
+def say(tmp_path: Path, broker: str, how_many: int, after: str = "") -> tuple[list[float], str]:
+    """Hint `how_many` times; return the seconds each took, and the log."""
+    environment = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "SECRET_KEY": "only-for-tests-" + "x" * 50,
+        "DATA_DIR": str(tmp_path),
+        "DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}",
+        "CELERY_BROKER_URL": broker,
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", HINT.replace("HOW_MANY", str(how_many)) + after],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+@pytest.fixture(params=["refuses", "hangs"])
+def dead_broker(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of a broker that nobody listens at, or that takes connections and never answers."""
+    with closing(socket.socket()) as listener:
+        listener.bind(("127.0.0.1", 0))
+        if request.param == "hangs":
+            listener.listen(200)
+        yield f"redis://127.0.0.1:{listener.getsockname()[1]}/0"
+
+
+def test_a_submit_does_not_wait_for_a_dead_broker(dead_broker: str, tmp_path: Path) -> None:
+    """Most hints find the queue full here; those are dropped as fast."""
+    took, _ = say(tmp_path, dead_broker, 3 * MOST_WAITING)
+    assert took[len(took) * 9 // 10] < 0.05
+    assert sum(took) < 1.0
+
+
+def test_an_outage_is_not_a_line_for_every_hint(tmp_path: Path) -> None:
+    """Nobody listens at port 9, so each of these fails at once."""
+    until_empty = "\nwhile not _waiting(__import__('os').getpid()).empty(): time.sleep(0.05)"
+    _, log = say(tmp_path, "redis://127.0.0.1:9/0", 20, after=until_empty)
+    lost = [line for line in log.splitlines() if "hint lost" in line]
+    assert len(lost) == 1
+    assert "settle_panel" in lost[0]
+
+
+@pytest.mark.redis
+def test_hints_of_a_request_arrive_before_the_process_ends(tmp_path: Path) -> None:
+    if not os.environ.get("TEST_REDIS_URL"):
+        pytest.skip("needs a Redis server: TEST_REDIS_URL=redis://127.0.0.1:6379/0")
+    # Numbers from the end, so that no worker of another test takes them.
+    number = 15 - int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+    url = f"{os.environ['TEST_REDIS_URL'].rsplit('/', 1)[0]}/{number}"
+    server: Any = redis.Redis.from_url(url)
+    server.delete("quick")
+    say(tmp_path, url, 3)
+    waiting = [json.loads(each)["headers"] for each in server.lrange("quick", 0, -1)]
+    server.delete("quick")
+    assert [each["task"] for each in waiting] == ["adjudication.tasks.settle_panel"] * 3
