@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, CDPSession, Page
 from labeling.outlines import OutlineError, read_outline
 from tests.browser.static_site import static_site
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.once]
 
 VECTORS = Path(__file__).parents[1] / "geometry_vectors.json"
 SIZE = 299
