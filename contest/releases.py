@@ -5,7 +5,6 @@ each manifest holds the hash of the manifest published before it.
 """
 
 import fcntl
-import filecmp
 import os
 import shutil
 import tempfile
@@ -27,6 +26,7 @@ from common.errors import Conflict, InvalidInput, NotFound
 from contest.exports import tables
 from contest.exports.content import Content, copy_pictures, write_tables
 from contest.exports.files import Progress, sync_folder
+from contest.exports.folders import copy_folder, remove_folder, same_folder
 from contest.models import Release
 from contest.rules import Week, week_named, week_of
 from labeling.enums import PanelState
@@ -112,8 +112,8 @@ def release_copy(released: Released, out: Path) -> Released:
     """
     folder, archive = out / released.folder.name, out / released.archive.name
     with _workplace(out) as workplace:
-        if not _same(released.folder, folder):
-            _put(shutil.copytree(released.folder, workplace / folder.name), folder)
+        if not same_folder(released.folder, folder):
+            _put(copy_folder(released.folder, workplace / folder.name), folder)
         os.replace(shutil.copyfile(released.archive, workplace / archive.name), archive)
     return replace(released, folder=folder, archive=archive)
 
@@ -144,12 +144,12 @@ def _workplace(out: Path) -> Iterator[Path]:
     workplace = out / ".release.partial"
     with _only_worker_in(out):
         if workplace.exists():
-            shutil.rmtree(workplace)
+            remove_folder(workplace)
         workplace.mkdir()
         try:
             yield workplace
         finally:
-            shutil.rmtree(workplace)
+            remove_folder(workplace)
 
 
 def _write_content(
@@ -246,7 +246,7 @@ def _publish(
 ) -> Released:
     """Put folder and zip in their place and record them; the record commits when they are there."""
     folder = out / form.release_name(week.name, part.number)
-    there = _same(content.path, folder)  # before others are held up: there may be much to read
+    there = same_folder(content.path, folder)  # before others are held up: there may be much to read
     values = {"counts": content.counts, "bytes": archive.stat().st_size, "released_at": now}
     with transaction.atomic():
         release, new = _record(week, part, manifest_sha256, values)
@@ -290,12 +290,3 @@ def _put(built: Path, place: Path) -> None:
         aside.mkdir(exist_ok=True)
         os.rename(place, Path(tempfile.mkdtemp(prefix=f"{place.name}-", dir=aside), place.name))
     os.rename(built, place)
-
-
-def _same(one: Path, other: Path) -> bool:
-    """Say whether two folders hold the same files, byte by byte."""
-    names = {path.relative_to(one) for path in one.rglob("*")}
-    if names != {path.relative_to(other) for path in other.rglob("*")}:
-        return False
-    files = (name for name in names if (one / name).is_file())
-    return all((other / name).is_file() and filecmp.cmp(one / name, other / name, shallow=False) for name in files)

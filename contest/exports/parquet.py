@@ -55,6 +55,8 @@ class ResponsesFile:
         if kind is None:
             self._write_group()
         self._writer.close()
+        # Freed is not yet given back: without this it stays with the process while the pictures are copied.
+        self._pool.release_unused()
 
     def write(self, columns: Sequence[Sequence[Any]]) -> None:
         """Write rows: a sequence of values for each column, boxes in hundredths, time in milliseconds."""

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import threading
+import tracemalloc
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from io import StringIO
@@ -21,10 +22,11 @@ from django.utils import timezone
 from adjudication.verify import verify
 from common.errors import Conflict, DomainError, InvalidInput
 from contest import releases
-from contest.exports import tables
+from contest.exports import archive, folders, tables
 from contest.models import Release
 from contest.rules import week_named
 from labeling.models import Image
+from labeling.png import encode_png
 from labeling.store import PictureMissing, picture_key, picture_store
 from scoring.enums import Fault, Outcome, RunState
 from scoring.models import Defense
@@ -435,6 +437,46 @@ def test_progress_is_told_to_the_end(contest: cast.Contest, out: Path) -> None:
     assert told["responses.csv"] == (28, 28)
     assert told["images"] == (9, 9)
     assert told["release-2026-W47.zip"] == (20, 20)
+
+
+def _many_pictures(number: int, received: datetime) -> None:
+    """Tiny pictures that nobody was asked about yet."""
+    template = factories.image(origin="gold")
+    fields = {field.attname: getattr(template, field.attname) for field in Image._meta.concrete_fields}
+    fields |= {"id": None, "origin": "dataset", "received_at": received, "label_from": received}
+    day = received.strftime("%m%d")
+    hashes = [hashlib.sha256(f"{day} {at}".encode()).hexdigest() for at in range(number)]
+    made = ({"public_id": f"P-{day}{at:04}", "pixels_sha256": sha, "source_id": sha} for at, sha in enumerate(hashes))
+    Image.objects.bulk_create(Image(**(fields | own)) for own in made)
+    picture = encode_png(1, 1, b"rgb")
+    for sha in hashes:
+        picture_store().put(picture_key(sha), picture)
+
+
+def _peak(name: str, out: Path) -> int:
+    """Return the most bytes Python held while a week was released, found unchanged, and copied."""
+    week = week_named(name, "UTC")
+    tracemalloc.start()
+    try:
+        for _ in range(2):
+            released = releases.release_week(week, out=out, now=cast.AFTER, incomplete=True)
+        releases.release_copy(released, out / "copy")
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_does_not_grow_with_the_pictures(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Buffers as in a release of a hundred thousand pictures would hide what a few hundred of them take.
+    for module, name, size in ((tables, "CHUNK", 50), (folders, "_NAMES", 50), (archive, "_CHUNK", 1 << 12)):
+        monkeypatch.setattr(module, name, size)
+    factories.policy_version()
+    _many_pictures(100, cast.MONDAY - timedelta(weeks=1))
+    _many_pictures(900, cast.MONDAY)
+    _peak("2026-W46", tmp_path / "first")  # what is loaded once is loaded now
+    few, many = _peak("2026-W46", tmp_path / "out"), _peak("2026-W47", tmp_path / "out")
+    # A list of the pictures' paths alone is more than half a megabyte.
+    assert many - few < 150_000
 
 
 def test_the_command_writes_the_last_week_and_says_so(
