@@ -15,11 +15,16 @@ NEEDED = {
 }
 
 
+# Without any font pages have no text to lay out; with this one the screens look alike everywhere.
+FONT = Path("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")
+
+
 def missing() -> list[str]:
-    """Return the Debian packages whose program is not there."""
+    """Return the Debian packages whose program or font is not there."""
     places = [str(folder) for folder in Path("/usr/lib/postgresql").glob("*/bin")]
     path = os.pathsep.join([*places, os.environ.get("PATH", ""), "/usr/sbin"])
-    return [package for name, package in NEEDED.items() if shutil.which(name, path=path) is None]
+    packages = [package for name, package in NEEDED.items() if shutil.which(name, path=path) is None]
+    return packages if FONT.exists() else [*packages, "fonts-dejavu-core"]
 
 
 def main() -> int:
