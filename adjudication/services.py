@@ -45,7 +45,8 @@ def panel_settle(*, panel_id: int, policy_at: PolicyAt, now: datetime) -> bool:
 
 
 def _rule(panel: Panel, policy: PolicyInForce, now: datetime) -> Ruling:
-    counted = list(Response.objects.filter(panel=panel, place__isnull=False).order_by("place__number"))
+    counts = Response.objects.filter(panel=panel, place__isnull=False, voided__isnull=True)
+    counted = list(counts.order_by("place__number"))
     image = panel.image
     decision = adjudicate(_opinions(counted), rules_policy(policy), width=image.width, height=image.height)
     share = decision.smallest_box

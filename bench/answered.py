@@ -97,7 +97,7 @@ def _tables(store: Path, pictures: int, side: int) -> Iterator[tuple[str, str, I
     )  # fmt: skip
     yield (
         "labeling_assignment",
-        "id, public_id, panel_id, image_id, tasker_id, lease_token, state, slot, tie_break, leased_at, expires_at, "
+        "id, public_id, panel_id, image_id, tasker_id, person, lease_token, state, slot, tie_break, leased_at, expires_at, "
         "ended_at, problem",
         (_assignment(n, number, at) for n in numbers for number in range(1, PANEL + 1)),
     )
@@ -151,7 +151,7 @@ def _image(number: int, side: int, store: Path) -> Row:
 def _assignment(picture: int, number: int, at: datetime) -> Row:
     place = _place(picture, number)
     name, tasker = uuid.UUID(int=place), _tasker(picture, number)
-    return [place, name, picture, picture, tasker, "", "answered", 1, "leftmost", at, at, at, ""]
+    return [place, name, picture, picture, tasker, tasker, "", "answered", 1, "leftmost", at, at, at, ""]
 
 
 def _response(picture: int, number: int, said: Answers, at: datetime) -> Row:

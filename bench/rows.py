@@ -23,9 +23,9 @@ SELECT setval(pg_get_serial_sequence('labeling_panel', 'id'), {pictures});
 
 # Tasker `tasker` has answered the first `answers` pictures, a second apart, and nobody else any of them.
 AHEAD = """
-INSERT INTO labeling_assignment (public_id, panel_id, image_id, tasker_id, lease_token, state, slot, tie_break,
+INSERT INTO labeling_assignment (public_id, panel_id, image_id, tasker_id, person, lease_token, state, slot, tie_break,
     leased_at, expires_at, ended_at, problem)
-  SELECT gen_random_uuid(), p.id, p.image_id, {tasker}, '', 'answered', 1, 'leftmost', at, at, at, ''
+  SELECT gen_random_uuid(), p.id, p.image_id, {tasker}, {tasker}, '', 'answered', 1, 'leftmost', at, at, at, ''
   FROM (SELECT *, now() - interval '1 hour' + id * interval '300 ms' AS at FROM labeling_panel
         ORDER BY id LIMIT {answers}) AS p;
 INSERT INTO labeling_response (assignment_id, image_id, panel_id, tasker_id, place_id, contains_bird, contains_bicycle,

@@ -18,25 +18,47 @@ END $$;
 """
 
 
+# Facts that name an account: (the column that may be emptied when the account goes, every other column).
+FORGETTING: dict[str, tuple[str, tuple[str, ...]]] = {
+    "labeling_statechange": (
+        "by_id",
+        ("id", "tasker_id", "before", "after", "code", "reason", "event_id", "changed_at"),
+    ),
+    "labeling_voiding": ("voided_by_id", ("id", "tasker_id", "reason", "since", "voided_at")),
+}
+
+
+def _when_refused(vendor: str, table: str) -> str:
+    """Return the condition under which an UPDATE is refused: always, save for forgetting who did it."""
+    if table not in FORGETTING:
+        return ""
+    who, kept = FORGETTING[table]
+    differs = "IS DISTINCT FROM" if vendor == "postgresql" else "IS NOT"
+    changed = " OR ".join(f'OLD."{column}" {differs} NEW."{column}"' for column in kept)
+    return f"WHEN (NEW.{who} IS NOT NULL OR {changed}) "
+
+
 def protect(vendor: str, table: str) -> list[str]:
     """Return the statements that make `table` refuse UPDATE and DELETE on `vendor` (postgresql, sqlite)."""
+    refused = {"UPDATE": _when_refused(vendor, table), "DELETE": ""}
     if vendor == "postgresql":
-        return [
-            _POSTGRES_FUNCTION,
-            f'CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE ON "{table}" '
-            "FOR EACH ROW EXECUTE FUNCTION refuse_change();",
+        return [_POSTGRES_FUNCTION] + [
+            f'CREATE TRIGGER {table}_no_{operation.lower()} BEFORE {operation} ON "{table}" FOR EACH ROW {when}'
+            "EXECUTE FUNCTION refuse_change();"
+            for operation, when in refused.items()
         ]
     return [
-        f"CREATE TRIGGER {table}_no_{operation.lower()} BEFORE {operation} ON {table} BEGIN "
+        f"CREATE TRIGGER {table}_no_{operation.lower()} BEFORE {operation} ON {table} {when}BEGIN "
         f"SELECT RAISE(ABORT, '{table} is append-only: {operation} refused'); END;"
-        for operation in ("UPDATE", "DELETE")
+        for operation, when in refused.items()
     ]
 
 
 def unprotect(vendor: str, table: str) -> list[str]:
     """Return the statements that take the protection away again."""
     if vendor == "postgresql":
-        return [f'DROP TRIGGER IF EXISTS {table}_append_only ON "{table}";']
+        names = ("append_only", "no_update", "no_delete")  # the first: as it was called at first
+        return [f'DROP TRIGGER IF EXISTS {table}_{name} ON "{table}";' for name in names]
     return [f"DROP TRIGGER IF EXISTS {table}_no_{operation};" for operation in ("update", "delete")]
 
 
@@ -54,3 +76,15 @@ def append_only(tables: Sequence[str]) -> migrations.RunPython:
                 editor.execute(statement, params=None)
 
     return migrations.RunPython(forwards, backwards)
+
+
+def append_only_again(tables: Sequence[str]) -> migrations.RunPython:
+    """Return the migration step that protects `tables` whether they were protected or not."""
+
+    def forwards(_: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
+        vendor = editor.connection.vendor
+        for table in tables:
+            for statement in [*unprotect(vendor, table), *protect(vendor, table)]:
+                editor.execute(statement, params=None)
+
+    return migrations.RunPython(forwards, migrations.RunPython.noop)

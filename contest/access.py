@@ -3,10 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib.auth.models import AnonymousUser, User
-from django.http import Http404
-
-from common.errors import NotAllowed
 from contest.models import Member
 from labeling.people import ORGANIZERS, REVIEW_BOARD
 
@@ -59,12 +55,3 @@ def header_roles(user: Any) -> Roles:
         return Roles(tasker=True)
     return roles_of(user)
 
-
-def organizer_of(user: User | AnonymousUser) -> User:
-    """Return `user`, who organizes; NotAllowed (`not_an_organizer`) for other roles, Http404 for strangers."""
-    roles = roles_of(user)
-    if roles.organizer and isinstance(user, User):
-        return user
-    if roles.names:
-        raise NotAllowed("Only organizers open this page; this account has another role.", "not_an_organizer")
-    raise Http404("nothing here for a stranger")

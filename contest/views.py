@@ -10,10 +10,11 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from contest.access import organizer_of, roles_of
+from contest.access import roles_of
 from contest.api_docs import call_groups
 from contest.models import Release
 from contest.overview import overview as read_overview
+from labeling.access import organizer_of
 from labeling.enums import TaskerState
 
 _RELEASE_NAME = re.compile(r"release-(?P<week>\d{4}-W\d{2})(?:-errata-(?P<part>[1-9]\d{0,3}))?")

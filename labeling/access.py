@@ -1,36 +1,54 @@
 """The only door through which a view learns who labels: 404 to strangers, 403 to the wrong state."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.http import Http404
+from django.utils.translation import gettext as _
 
 from common.errors import NotAllowed, NotFound
 from labeling.enums import TaskerState
 from labeling.models import Assignment, Tasker
+from labeling.people import is_organizer
+from labeling.selectors import instructions_in_force
 
 
 def tasker_of(user: Any) -> Tasker:
     """Return the user's tasker row; NotAllowed (`not_a_tasker`) for everybody else (R8)."""
     tasker: Tasker | None = getattr(user, "tasker", None)
     if tasker is None:
-        raise NotAllowed("Only taskers label pictures; this account has another role.", "not_a_tasker")
+        raise NotAllowed(_("Only taskers label pictures; this account has another role."), "not_a_tasker")
     return tasker
 
 
-def labeling_tasker(user: Any) -> Tasker:
+def labeling_tasker(user: Any, *, now: datetime) -> Tasker:
     """Return a tasker who may be given pictures now (R5, R6)."""
     tasker = tasker_of(user)
     if tasker.state == TaskerState.LEARNING:
-        raise NotAllowed(
-            "Pictures are given after the qualification. An organizer tells you when it is open.", "not_qualified"
-        )
+        raise NotAllowed(_("Pictures are given after the qualification. Your learning page leads to it."), "not_qualified")
     if tasker.state == TaskerState.PAUSED:
-        raise NotAllowed("Your labeling is paused. An organizer will write to you about the reason.", "paused")
+        raise NotAllowed(_("Your labeling is paused. Your page says why, and what to do."), "paused")
+    if tasker.instructions < instructions_in_force(now).qualified_since:
+        raise NotAllowed(
+            _("The instructions changed: a short qualification comes before the next picture."), "requalification_due"
+        )
     return tasker
+
+
+def organizer_of(user: User | AnonymousUser) -> User:
+    """Return `user`, who organizes; NotAllowed (`not_an_organizer`) for other roles, Http404 for strangers."""
+    if isinstance(user, User) and is_organizer(user):
+        return user
+    if isinstance(user, User) and (getattr(user, "tasker", None) is not None or user.groups.exists()):
+        raise NotAllowed("Only organizers open this page; this account has another role.", "not_an_organizer")
+    raise Http404("nothing here for a stranger")
 
 
 def assignment_of(tasker: Tasker, assignment_id: UUID) -> Assignment:
     """Return the tasker's own assignment with its image; NotFound for anybody else's."""
     found = Assignment.objects.select_related("image").filter(public_id=assignment_id, tasker=tasker).first()
     if found is None:
-        raise NotFound("There is no such assignment of yours.", "not_found")
+        raise NotFound(_("There is no such assignment of yours."), "not_found")
     return found

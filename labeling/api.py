@@ -16,6 +16,8 @@ from common.errors import InvalidInput, WrongFields
 from labeling import services
 from labeling.access import labeling_tasker, tasker_of
 from labeling.answers import FIELDS
+from labeling.asking.services import report_make
+from labeling.enums import ReportKind
 from labeling.models import Assignment
 from labeling.pictures import picture_url
 from labeling.selectors import policy_at, policy_in_force
@@ -49,6 +51,7 @@ def assignment_json(assignment: Assignment) -> dict[str, Any]:
             "height": image.height,
         },
         "tie_break": assignment.tie_break,
+        "instructions": assignment.instructions,
     }
 
 
@@ -92,6 +95,22 @@ def _holding(data: Mapping[str, Any]) -> frozenset[UUID]:
         raise InvalidInput(message, "invalid", field="holding") from None
 
 
+def _problem(data: Mapping[str, Any]) -> str:
+    problem = data.get("problem", "")
+    if not isinstance(problem, str) or len(problem) > MOST_PROBLEM_CHARACTERS:
+        message = f"Describe the problem in at most {MOST_PROBLEM_CHARACTERS} characters."
+        raise InvalidInput(message, "invalid", field="problem")
+    return problem.replace("\x00", "").strip()
+
+
+def _kind(data: Mapping[str, Any]) -> ReportKind | None:
+    if "kind" not in data:
+        return None
+    if data["kind"] not in list(ReportKind):
+        raise InvalidInput(f"Send kind as one of: {', '.join(ReportKind)}.", "invalid", field="kind")
+    return ReportKind(data["kind"])
+
+
 class AssignmentNext(APIView):
     """The next picture for this tasker."""
 
@@ -110,9 +129,9 @@ class AssignmentNext(APIView):
     )
     def post(self, request: Request) -> Response:
         """Claim the next picture, or get the one already held again."""
-        tasker = labeling_tasker(request.user)
-        holding = _holding(_body(request, frozenset({"holding"})))
         now = timezone.now()
+        tasker = labeling_tasker(request.user, now=now)
+        holding = _holding(_body(request, frozenset({"holding"})))
         policy = policy_in_force(now).policy
         found = services.assignment_next(tasker=tasker, holding=holding, policy=policy, now=now, rng=_random)
         if isinstance(found, services.NothingLeft):
@@ -152,20 +171,16 @@ class AssignmentRelease(APIView):
         responses={204: None, (404, "application/json"): ErrorOut, (409, "application/json"): ErrorOut},
     )
     def post(self, request: Request, assignment_id: UUID) -> Response:
-        """Give it back; a `problem` reports it as broken."""
+        """Give it back; with a `kind` or a `problem` something is wrong with it: an organizer looks at it."""
         tasker = tasker_of(request.user)
-        data = _body(request, frozenset({"lease_token", "problem"}))
-        problem = data.get("problem", "")
-        if not isinstance(problem, str) or len(problem) > MOST_PROBLEM_CHARACTERS:
-            message = f"Describe the problem in at most {MOST_PROBLEM_CHARACTERS} characters."
-            raise InvalidInput(message, "invalid", field="problem")
-        services.assignment_release(
-            tasker=tasker,
-            assignment_id=assignment_id,
-            lease_token=_lease_token(data) if "lease_token" in data else None,
-            problem=problem.replace("\x00", "").strip(),
-            now=timezone.now(),
-        )
+        data = _body(request, frozenset({"lease_token", "problem", "kind"}))
+        problem, kind = _problem(data), _kind(data)
+        token = _lease_token(data) if "lease_token" in data else None
+        given: dict[str, Any] = {"tasker": tasker, "assignment_id": assignment_id, "lease_token": token}
+        if problem or kind:
+            report_make(**given, kind=kind or ReportKind.OTHER, words=problem, now=timezone.now())
+        else:
+            services.assignment_release(**given, problem="", now=timezone.now())
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

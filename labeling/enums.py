@@ -29,9 +29,11 @@ class Origin(StrEnum):
 
 
 class PanelState(StrEnum):
-    """OPEN: places are free; FULL: every place is answered and no ruling yet; SETTLED: a ruling counted it."""
+    """OPEN: places are free; HELD: a report waits for an organizer, and nobody new is asked; FULL: every place is
+    answered and no ruling yet; SETTLED: a ruling counted it."""
 
     OPEN = "open"
+    HELD = "held"
     FULL = "full"
     SETTLED = "settled"
 
@@ -65,6 +67,84 @@ class OutlineGate(StrEnum):
 
     BEST_GUESS_YES = "best_guess_yes"
     NOT_EXCLUDED = "not_excluded"
+
+
+class Role(StrEnum):
+    """What an account is for; it has one role (R8)."""
+
+    TASKER = "tasker"
+    ORGANIZER = "organizer"
+    BOARD = "board"
+    TEAM = "team"
+
+
+class KnownUse(StrEnum):
+    """What a picture with a known answer is for (R5, R6)."""
+
+    TUTORIAL = "tutorial"
+    QUALIFICATION = "qualification"
+    GOLD = "gold"
+
+
+class Topic(StrEnum):
+    """What a picture with a known answer teaches, or tests."""
+
+    CLEAR = "clear"
+    UNCERTAIN = "uncertain"
+    BOTH_CLASSES = "both_classes"
+    NEITHER_CLASS = "neither_class"
+    SEVERAL = "several"
+    TOO_SMALL = "too_small"
+    TRUNCATED = "truncated"
+    OCCLUDED = "occluded"
+    PAINTING = "painting"
+    TOY = "toy"
+
+
+class AttemptKind(StrEnum):
+    """FULL: the qualification; SHORT: after new instructions, or when monitoring asks for it (R5, R6)."""
+
+    FULL = "full"
+    SHORT = "short"
+
+
+class WatchAction(StrEnum):
+    """What a rule of monitoring does when it fires (R6)."""
+
+    WARN = "warn"
+    PAUSE = "pause"
+    REQUALIFY = "requalify"
+
+
+class LinkKind(StrEnum):
+    """How two taskers came to be linked."""
+
+    SUSPECTED = "suspected"
+    DECLARED = "declared"
+
+
+class ReportKind(StrEnum):
+    """What is wrong with a picture."""
+
+    DOES_NOT_LOAD = "does_not_load"
+    OFFENSIVE = "offensive"
+    UNCLEAR = "unclear"
+    OTHER = "other"
+
+
+class ReportDecision(StrEnum):
+    """REOPENED: the picture goes back to the taskers; KEPT_OUT: nobody is asked about it any more."""
+
+    REOPENED = "reopened"
+    KEPT_OUT = "kept_out"
+
+
+class GoldFeedback(StrEnum):
+    """What a tasker may know about their gold answers: nothing; the share right; also the retired pictures."""
+
+    NONE = "none"
+    SHARE = "share"
+    RETIRED = "retired"
 
 
 # state -> states it may go to; the only home of this knowledge (R8).

@@ -1,5 +1,6 @@
 """From what came over the wire to the outline that counts (R11)."""
 
+import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -203,3 +204,17 @@ def _start(part: Ring, ring: Ring) -> tuple[int, Corner]:
     left = set(part)
     drawn = next(((index, corner) for index, corner in enumerate(ring) if corner in left), None)
     return drawn or (len(ring), min(part))
+
+
+def iou_percent(one: str, other: str) -> float | None:
+    """Return how much two outlines in canonical JSON overlap: intersection over union, 0 to 100; None without both."""
+    if not one or not other:
+        return None
+    a, b = _area_of(one), _area_of(other)
+    union = a.union(b).area
+    return 100 * float(a.intersection(b).area) / float(union) if union else None
+
+
+def _area_of(outline: str) -> shapely.Geometry:
+    """The ground that the rings cover; where two rings overlap it counts once."""
+    return shapely.union_all([shapely.Polygon(ring) for ring in json.loads(outline)])

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from labeling.enums import OutlineGate
+from labeling.enums import GoldFeedback, OutlineGate
 
 SMALLEST_PANEL, LARGEST_PANEL = 3, 9
 MOST_EVALUATION_RUNS = 9
@@ -25,6 +25,19 @@ class Policy:
     outline_gate: OutlineGate = OutlineGate.BEST_GUESS_YES  # R10
     lease_seconds: int = 20 * 60  # R8
     pictures_held: int = 3  # pictures one tasker may hold at once: the one on screen and two loaded ahead
+    qualification_size: int = 10  # R5, pictures of one try
+    qualification_needed: int = 8  # R5, fully right, to pass
+    short_qualification_size: int = 5  # R5, after new instructions
+    short_qualification_needed: int = 4
+    free_tries: int = 3  # R5, without waiting
+    retry_hours: int = 24  # R5, between tries after those
+    gold_percent: int = 5  # R6, of what a tasker gets
+    gold_pass_percent: int = 80  # R6, fully right
+    gold_minimum: int = 10  # R6, gold pictures before anybody is judged by them
+    gold_doubt_percent: int = 1  # R6, chance that the true share is at the threshold after all
+    gold_most_uses: int = 200  # R6, taskers one gold picture is shown to
+    gold_feedback: GoldFeedback = GoldFeedback.SHARE  # R6
+    break_minutes: int = 50  # a break is suggested after this long without one
     min_box_fraction: Fraction = Fraction(1, 4)  # R14, inclusive
     evaluation_runs: int = 3  # R29
     batch_size: int = 16  # R29, rows of one fixed, padded batch
@@ -37,6 +50,16 @@ class Policy:
             "image_size": 16 <= self.image_size <= 4096,
             "lease_seconds": 60 <= self.lease_seconds <= 24 * 3600,
             "pictures_held": 1 <= self.pictures_held <= 3,
+            "qualification_needed": 1 <= self.qualification_needed <= self.qualification_size <= 50,
+            "short_qualification_needed": 1 <= self.short_qualification_needed <= self.short_qualification_size <= 50,
+            "free_tries": self.free_tries >= 1,
+            "retry_hours": 0 <= self.retry_hours <= 24 * 31,
+            "gold_percent": 0 <= self.gold_percent <= 50,
+            "gold_pass_percent": 1 <= self.gold_pass_percent <= 100,
+            "gold_minimum": 1 <= self.gold_minimum <= 1000,
+            "gold_doubt_percent": 1 <= self.gold_doubt_percent <= 50,
+            "gold_most_uses": self.gold_most_uses >= 1,
+            "break_minutes": 10 <= self.break_minutes <= 480,
             "min_box_fraction": 0 < self.min_box_fraction <= 1,
             "evaluation_runs": 1 <= self.evaluation_runs <= MOST_EVALUATION_RUNS,
             "batch_size": 1 <= self.batch_size <= 256,
@@ -52,6 +75,7 @@ class Policy:
         fraction = self.min_box_fraction
         numbers["min_box_fraction"] = f"{fraction.numerator}/{fraction.denominator}"
         numbers["outline_gate"] = self.outline_gate.value
+        numbers["gold_feedback"] = self.gold_feedback.value
         return numbers
 
     @classmethod
@@ -63,4 +87,6 @@ class Policy:
         values = dict(numbers)
         values["min_box_fraction"] = Fraction(values["min_box_fraction"])
         values["outline_gate"] = OutlineGate(values["outline_gate"])
+        # Versions recorded before there was gold do not name its numbers; those of the rule book hold.
+        values["gold_feedback"] = GoldFeedback(values.get("gold_feedback", GoldFeedback.SHARE))
         return cls(**values)

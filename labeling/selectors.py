@@ -1,11 +1,11 @@
 """Questions to the tables of labeling."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 from zlib import crc32
 
@@ -13,13 +13,13 @@ from django.db import connection, models
 from django.db.models import Q
 
 from common.lookups import Given, Lookup, Statement
-from labeling.enums import AssignmentState, PanelState
-from labeling.models import Assignment, Image, Panel, Place, PolicyVersion, Tasker
+from labeling.enums import AssignmentState, KnownUse, PanelState
+from labeling.models import Assignment, Image, InstructionVersion, KnownPicture, Panel, Place, PolicyVersion, Tasker
 from labeling.policy import LARGEST_PANEL, Policy
 
 # How many panels a claim looks at. The oldest are dealt first, in an order of each tasker's own within this many (R8).
 WINDOW = 16
-_POLICY_MEMORY_SECONDS = 5.0
+_MEMORY_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,30 +31,72 @@ class PolicyInForce:
     policy: Policy
 
 
+@dataclass(frozen=True, slots=True)
+class InstructionsInForce:
+    """A version of the instructions, and the newest version up to it that asks for a short qualification (R5)."""
+
+    version: int
+    qualified_since: int
+
+
 def policy_at(moment: datetime) -> Policy:
     """Return the numbers that were in force at `moment`."""
     return policy_in_force(moment).policy
 
 
-_remembered: tuple[float, list[tuple[datetime, PolicyInForce]]] | None = None
+Version = TypeVar("Version")
+
+
+class _Versions(Generic[Version]):
+    """Immutable versions, newest first, with the moment each came into force; a process remembers them briefly."""
+
+    def __init__(self, read: Callable[[], list[tuple[datetime, Version]]]) -> None:
+        self._read = read
+        self._remembered: tuple[float, list[tuple[datetime, Version]]] | None = None
+
+    def at(self, moment: datetime) -> Version:
+        """Return the newest version that was in force at `moment`."""
+        if self._remembered is None or time.monotonic() - self._remembered[0] > _MEMORY_SECONDS:
+            self._remembered = (time.monotonic(), self._read())
+        return next(version for since, version in self._remembered[1] if since <= moment)
+
+    def forget(self) -> None:
+        """Read the versions afresh next time."""
+        self._remembered = None
+
+
+def _read_policies() -> list[tuple[datetime, PolicyInForce]]:
+    rows = PolicyVersion.objects.order_by("-version")
+    return [(row.in_force_from, PolicyInForce(row.pk, row.version, Policy.from_json(row.numbers))) for row in rows]
+
+
+def _read_instructions() -> list[tuple[datetime, InstructionsInForce]]:
+    found: list[tuple[datetime, InstructionsInForce]] = []
+    requalify = 1
+    for row in InstructionVersion.objects.order_by("version"):
+        requalify = row.version if row.requalify else requalify
+        found.append((row.in_force_from, InstructionsInForce(row.version, requalify)))
+    return found[::-1]
+
+
+_policies = _Versions(_read_policies)
+_instructions = _Versions(_read_instructions)
 
 
 def policy_in_force(now: datetime) -> PolicyInForce:
-    """Return the newest policy in force at `now`. Versions are immutable, so a process remembers them briefly."""
-    global _remembered
-    if _remembered is None or time.monotonic() - _remembered[0] > _POLICY_MEMORY_SECONDS:
-        rows = PolicyVersion.objects.order_by("-version")
-        versions = [
-            (row.in_force_from, PolicyInForce(row.pk, row.version, Policy.from_json(row.numbers))) for row in rows
-        ]
-        _remembered = (time.monotonic(), versions)
-    return next(version for since, version in _remembered[1] if since <= now)
+    """Return the newest policy in force at `now`."""
+    return _policies.at(now)
 
 
-def forget_policies() -> None:
-    """Read the policies afresh next time: for who records a new version in this process."""
-    global _remembered
-    _remembered = None
+def instructions_in_force(now: datetime) -> InstructionsInForce:
+    """Return the newest version of the instructions in force at `now` (R5)."""
+    return _instructions.at(now)
+
+
+def forget_versions() -> None:
+    """Read policies and instructions afresh next time: for who records a new version in this process."""
+    _policies.forget()
+    _instructions.forget()
 
 
 def open_assignments(tasker: Tasker) -> list[Assignment]:
@@ -63,6 +105,7 @@ def open_assignments(tasker: Tasker) -> list[Assignment]:
 
 
 _TASKER = Given("tasker", models.BigIntegerField())
+_PERSON = Given("person", models.BigIntegerField())
 _open_assignments = Lookup(
     "open_assignments",
     lambda: (
@@ -103,7 +146,13 @@ _first_free_place = Lookup(
 )
 
 
-def _level(missing: int) -> str:
+# Somebody who may be the same person, or copies, was asked about the panel: linked taskers are never on one (R6).
+_NO_LINKED = """
+          AND NOT EXISTS (SELECT 1 FROM labeling_assignment b JOIN labeling_tasker t ON t.id = b.tasker_id
+                          WHERE b.panel_id = p.id AND t.person = %s)"""
+
+
+def _level(missing: int, linked: bool) -> str:
     # One level of the queue: panels that miss this many answers, from where the tasker's own answers end.
     return f"""
       SELECT * FROM (
@@ -112,14 +161,16 @@ def _level(missing: int) -> str:
         WHERE p.state = '{PanelState.OPEN}' AND p.missing = {missing} AND p.waiting_since >= %s
           AND p.answered + p.leased < p.size
           AND NOT EXISTS (SELECT 1 FROM labeling_assignment a WHERE a.tasker_id = %s AND a.image_id = p.image_id)
+          {_NO_LINKED if linked else ""}
         ORDER BY p.waiting_since, p.id LIMIT {WINDOW}
       ) AS missing_{missing}"""
 
 
 @cache
-def _candidates(levels: range) -> Statement:
-    sql = " UNION ALL ".join(_level(missing) for missing in levels) + f" LIMIT {WINDOW}"
-    return Statement(f"candidates_{levels[0]}_{levels[-1]}", sql, _level_parameters(levels))
+def _candidates(levels: range, linked: bool) -> Statement:
+    sql = " UNION ALL ".join(_level(missing, linked) for missing in levels) + f" LIMIT {WINDOW}"
+    name = f"candidates_{levels[0]}_{levels[-1]}" + ("_linked" if linked else "")
+    return Statement(name, sql, _level_parameters(levels, linked))
 
 
 ALL_LEVELS = range(1, LARGEST_PANEL + 1)
@@ -127,9 +178,9 @@ _PICTURE = ("id", "pixels_sha256", "width", "height")
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _level_parameters(levels: range) -> list[Given]:
+def _level_parameters(levels: range, linked: bool = False) -> list[Given]:
     since = [Given(f"since_{missing}", models.DateTimeField()) for missing in levels]
-    return [parameter for each in since for parameter in (each, _TASKER)]
+    return [parameter for each in since for parameter in (each, _TASKER, *([_PERSON] if linked else []))]
 
 
 def _level_values(tasker: Tasker, levels: range, passed: Mapping[str, str]) -> dict[str, Any]:
@@ -150,7 +201,8 @@ def candidates(tasker: Tasker, levels: range = ALL_LEVELS, *, from_marks: bool =
     """
     if not levels:
         return []
-    rows = _candidates(levels).rows(**_level_values(tasker, levels, tasker.passed if from_marks else {}))
+    values = _level_values(tasker, levels, tasker.passed if from_marks else {})
+    rows = _candidates(levels, tasker.person is not None).rows(**values, person=tasker.person)
     shuffled = sorted(
         (missing, panel // WINDOW, crc32(f"{tasker.shuffle_seed}:{panel}".encode()), panel, picture)
         for panel, missing, *picture in rows
@@ -193,18 +245,47 @@ def lapsed_with_room(tasker: Tasker) -> Assignment | None:
     """Lock and return a picture the tasker once held and did not answer, whose panel still has a free place."""
     lapsed = Assignment.objects.select_for_update(skip_locked=True, of=("self",)).filter(
         tasker=tasker,
+        known__isnull=True,
         state__in=(AssignmentState.EXPIRED, AssignmentState.RELEASED),
         problem="",
         panel__state=PanelState.OPEN,
         panel__size__gt=models.F("panel__answered") + models.F("panel__leased"),
     )
+    if tasker.person is not None:
+        linked = Assignment.objects.filter(panel=models.OuterRef("panel"), tasker__person=tasker.person)
+        lapsed = lapsed.exclude(models.Exists(linked.exclude(tasker=tasker)))
     return lapsed.select_related("image", "panel").order_by("leased_at", "id").first()
+
+
+# Of how many of the least used gold pictures one is drawn: enough to be unpredictable.
+GOLD_DRAWN_FROM = 64
+
+
+def gold_for(tasker: Tasker, most_uses: int) -> list[KnownPicture]:
+    """Return gold pictures this tasker was never asked about, in use and below the cap, least used first (R6)."""
+    return _gold_for(tasker=tasker.pk, most_uses=most_uses)
+
+
+_gold_for = Lookup(
+    "gold_for",
+    lambda: (
+        KnownPicture.objects.filter(
+            ~models.Exists(Assignment.objects.filter(tasker_id=_TASKER, image=models.OuterRef("image"))),
+            use=KnownUse.GOLD,
+            retired_at__isnull=True,
+            held_at__isnull=True,
+            uses__lt=Given("most_uses", models.IntegerField()),
+        )
+        .select_related("image")
+        .order_by("uses", "id")[:GOLD_DRAWN_FROM]
+    ),
+)
 
 
 def others_hold_something_for(tasker: Tasker) -> bool:
     """Say whether a picture new to this tasker is only held by others just now, so that waiting may help."""
     mine = Assignment.objects.filter(tasker=tasker, image=models.OuterRef("image"))
-    held = Assignment.objects.filter(~Q(tasker=tasker), state=AssignmentState.LEASED)
+    held = Assignment.objects.filter(~Q(tasker=tasker), state=AssignmentState.LEASED, known__isnull=True)
     return held.filter(~models.Exists(mine)).exists()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
 from rest_framework import serializers
 
-from labeling.enums import Answer, TieBreak
+from labeling.enums import Answer, ReportKind, TieBreak
 
 _LEASE_TOKEN = "9f2c41d07be84a6f8f3f0f1a5e6d7c8b"
 
@@ -36,6 +36,7 @@ class PictureOut(serializers.Serializer[Any]):
     form="unambiguous",
     image={"url": "/pictures/gAAAAABo…", "width": 299, "height": 299},
     tie_break="leftmost",
+    instructions=1,
 )
 class AssignmentOut(serializers.Serializer[Any]):
     """A picture to answer, under a lease."""
@@ -46,6 +47,7 @@ class AssignmentOut(serializers.Serializer[Any]):
     form = serializers.ChoiceField(choices=["unambiguous"])
     image = PictureOut()
     tie_break = serializers.ChoiceField(choices=list(TieBreak))
+    instructions = serializers.IntegerField(help_text="The version of the instructions to answer under.")
 
 
 @_example(lease_token=_LEASE_TOKEN)
@@ -62,11 +64,14 @@ class LeaseOut(serializers.Serializer[Any]):
     expires_at = serializers.DateTimeField()
 
 
-@_example(lease_token=_LEASE_TOKEN, problem="The lower half of the picture is grey.")
+@_example(lease_token=_LEASE_TOKEN, kind="does_not_load", problem="The lower half of the picture is grey.")
 class ReleaseIn(serializers.Serializer[Any]):
-    """`problem` reports a broken picture in words; `lease_token` is checked where it is sent."""
+    """`kind` or `problem` says that something is wrong with the picture; `lease_token` is checked where it is sent."""
 
     lease_token = serializers.CharField(max_length=64, required=False)
+    kind = serializers.ChoiceField(
+        choices=list(ReportKind), required=False, help_text="`other` where only `problem` is sent."
+    )
     problem = serializers.CharField(max_length=2000, required=False, allow_blank=True)
 
 

@@ -13,14 +13,15 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import BigIntegerField, DateTimeField, F
+from django.db.models import BigIntegerField, DateTimeField, F, IntegerField
 
 from common.errors import Conflict, NotFound
 from common.lookups import Change, Given
 from labeling import selectors, signals
 from labeling.answers import Answers, read_answers
-from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TieBreak
-from labeling.models import Assignment, Image, Panel, Place, Response, Tasker
+from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState, TieBreak
+from labeling.gold import gold_mark
+from labeling.models import Assignment, Image, KnownPicture, Panel, Place, Response, Tasker
 from labeling.policy import LARGEST_PANEL, Policy
 
 DEALT_AT_ONCE = 500
@@ -29,6 +30,8 @@ CLAIM_TRIES = 5
 # The marks in Tasker.passed are renewed at most this often, and never come nearer to the present than this, because
 # a transaction that is still open may yet add a panel with a time just past.
 MARK_AGE = timedelta(seconds=10)
+# An ordinary picture whose lease ran out is soon somebody else's. Gold would never be; this long it seems free.
+GOLD_GRACE = timedelta(minutes=20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,10 @@ class Submitted:
 
     @property
     def counted(self) -> bool:
-        """False for a surplus answer (R8)."""
+        """What the tasker is told: False for a surplus answer (R8). Gold tells nothing that others do not (R6)."""
+        assignment = self.response.assignment
+        if assignment.known_id is not None:
+            return self.response.submitted_at <= assignment.expires_at + GOLD_GRACE
         return self.response.place_id is not None
 
 
@@ -107,25 +113,76 @@ def _next(
 
 def _renew(assignment: Assignment, policy: Policy, now: datetime) -> bool:
     """Renew a lease; False when it was answered or ended meanwhile, in another browser or by the sweep."""
-    assignment.expires_at = now + timedelta(seconds=policy.lease_seconds)
+    expires_at = now + timedelta(seconds=policy.lease_seconds)
     held = Assignment.objects.filter(pk=assignment.pk, state=AssignmentState.LEASED)
-    return held.update(expires_at=assignment.expires_at) == 1
+    if held.update(expires_at=expires_at) != 1:
+        return False
+    assignment.expires_at = expires_at
+    return True
 
 
 def _claim(tasker: Tasker, slot: int, policy: Policy, now: datetime, rng: Random) -> Assignment | None:
+    """Lease the best of what there is, or gold in its stead, at random (R6).
+
+    Gold is dealt only where an ordinary picture could have been, or it would be known by coming last.
+    """
+    gold = rng.randrange(100) < policy.gold_percent
     for panel_id, image in _offers(tasker, policy):
+        known = _take_gold(tasker, policy, rng) if gold else None
+        if known is not None and known.panel_id is not None:
+            return _lease(tasker, known.panel_id, known.image, slot, policy, now, rng, known=known)
+        gold = False
         if _take_place(panel_id):
-            return Assignment.objects.create(
-                panel_id=panel_id,
-                image=image,
-                tasker=tasker,
-                lease_token=secrets.token_hex(16),
-                slot=slot,
-                tie_break=rng.choice(list(TieBreak)),
-                leased_at=now,
-                expires_at=now + timedelta(seconds=policy.lease_seconds),
-            )
+            return _lease(tasker, panel_id, image, slot, policy, now, rng)
     return None
+
+
+def _lease(
+    tasker: Tasker,
+    panel_id: int,
+    image: Image,
+    slot: int,
+    policy: Policy,
+    now: datetime,
+    rng: Random,
+    known: KnownPicture | None = None,
+) -> Assignment:
+    return Assignment.objects.create(
+        panel_id=panel_id,
+        image=image,
+        tasker=tasker,
+        person=tasker.person or tasker.pk,
+        known=known,
+        instructions=selectors.instructions_in_force(now).version,
+        lease_token=secrets.token_hex(16),
+        slot=slot,
+        tie_break=rng.choice(list(TieBreak)),
+        leased_at=now,
+        expires_at=now + timedelta(seconds=policy.lease_seconds),
+    )
+
+
+def _take_gold(tasker: Tasker, policy: Policy, rng: Random) -> KnownPicture | None:
+    """Draw a gold picture and count its use; None when there is none for this tasker, or its last use was just taken.
+
+    One short statement more than for a place: far less than what the network adds to the time of a claim (R6).
+    """
+    found = selectors.gold_for(tasker, policy.gold_most_uses)
+    if not found:
+        return None
+    known = rng.choice(found)
+    return known if _use_gold(known=known.pk, most_uses=policy.gold_most_uses) == 1 else None
+
+
+_use_gold = Change(
+    "use_gold",
+    lambda: (
+        KnownPicture.objects.filter(
+            pk=Given("known", BigIntegerField()), uses__lt=Given("most_uses", IntegerField()), retired_at__isnull=True
+        ),
+        {"uses": F("uses") + 1},
+    ),
+)
 
 
 def _offers(tasker: Tasker, policy: Policy) -> Iterator[tuple[int, Image]]:
@@ -163,11 +220,26 @@ def _resume_lapsed(tasker: Tasker, slot: int, policy: Policy, now: datetime) -> 
 
 
 def _resume(lapsed: Assignment, slot: int, policy: Policy, now: datetime) -> bool:
-    if not _take_place(lapsed.panel_id):
+    if not _take_back(lapsed, now):
         return False
     lapsed.expires_at = now + timedelta(seconds=policy.lease_seconds)
-    _move(lapsed, AssignmentState.LEASED, slot=slot, expires_at=lapsed.expires_at, ended_at=None)
+    lapsed.instructions = selectors.instructions_in_force(now).version
+    _move(
+        lapsed,
+        AssignmentState.LEASED,
+        slot=slot,
+        expires_at=lapsed.expires_at,
+        ended_at=None,
+        instructions=lapsed.instructions,
+    )
     return True
+
+
+def _take_back(lapsed: Assignment, now: datetime) -> bool:
+    """Say whether the picture can still be had: its panel has room, or it is gold and would seem to have."""
+    if lapsed.known_id is not None:
+        return now <= lapsed.expires_at + GOLD_GRACE
+    return _take_place(lapsed.panel_id)
 
 
 def assignment_heartbeat(
@@ -240,7 +312,19 @@ def assignment_release(
 
 def _end_lease(assignment: Assignment, state: AssignmentState, now: datetime) -> None:
     _move(assignment, state, ended_at=now)
-    Panel.objects.filter(pk=assignment.panel_id).update(leased=F("leased") - 1)
+    if assignment.known_id is None:
+        Panel.objects.filter(pk=assignment.panel_id).update(leased=F("leased") - 1)
+
+
+@transaction.atomic
+def leases_end(*, tasker: Tasker, now: datetime) -> int:
+    """Give back every picture the tasker holds: they are paused, or gone. Returns how many. What they send for one of
+    them all the same is kept."""
+    held = Assignment.objects.select_for_update(of=("self",)).filter(tasker=tasker, state=AssignmentState.LEASED)
+    ended = list(held.order_by("pk"))
+    for assignment in ended:
+        _end_lease(assignment, AssignmentState.RELEASED, now)
+    return len(ended)
 
 
 def _move(assignment: Assignment, to: AssignmentState, **values: Any) -> None:
@@ -281,7 +365,8 @@ def response_submit(
 
     What was asked (R10) follows the policy that was in force when the panel was dealt, which `policy_at` knows.
 
-    It counts while a place is theirs or free, also when it comes late; otherwise it is kept as surplus. The very
+    It counts while a place is theirs or free, also when it comes late; otherwise, and from somebody who was paused
+    meanwhile (R6), it is kept as surplus. The very
     same again returns the same receipt; a different one afterwards is a Conflict (`already_answered`). WrongFields
     names what has to change, and nothing is kept.
     """
@@ -293,7 +378,7 @@ def response_submit(
         )
         if assignment.state == AssignmentState.ANSWERED:
             return _repeated(assignment, answers)
-        response = _keep(assignment, answers, now)
+        response = _keep(assignment, answers, now, counts=tasker.state == TaskerState.QUALIFIED)
     _move_marks(tasker, now)
     return Submitted(response, repeated=False)
 
@@ -308,10 +393,11 @@ def _repeated(assignment: Assignment, answers: Answers) -> Submitted:
     return Submitted(response, repeated=True)
 
 
-def _keep(assignment: Assignment, answers: Answers, now: datetime) -> Response:
+def _keep(assignment: Assignment, answers: Answers, now: datetime, *, counts: bool) -> Response:
     panel = assignment.panel
     holds_lease = assignment.state == AssignmentState.LEASED
-    place = _free_place(panel) if holds_lease or panel.answered + panel.leased < panel.size else None
+    has_room = holds_lease or panel.answered + panel.leased < panel.size
+    place = _free_place(panel) if counts and has_room and assignment.known_id is None else None
     box = answers.outline.box if answers.outline else None
     response = Response.objects.create(
         assignment=assignment,
@@ -330,13 +416,18 @@ def _keep(assignment: Assignment, answers: Answers, now: datetime) -> Response:
         unoccluded=answers.unoccluded,
         real=answers.real,
         milliseconds=answers.milliseconds,
+        instructions=assignment.instructions,
         submitted_at=now,
         answers_sha256=answers.sha256,
         receipt=_receipt(assignment, answers, now),
     )
     _mark_answered(assignment=assignment.pk, now=now)
-    if place is not None:
+    if assignment.known_id is not None:
+        gold_mark(response=response, known_id=assignment.known_id, now=now)
+    elif place is not None:
         _fill_place(panel, holds_lease, now)
+    elif holds_lease:
+        Panel.objects.filter(pk=panel.pk).update(leased=F("leased") - 1)
     return response
 
 
@@ -351,8 +442,11 @@ _mark_answered = Change(
 
 
 def _free_place(panel: Panel) -> Place | None:
-    """Return the first place without an answer; the panel's row is locked, so it stays free until we commit."""
-    if panel.state != PanelState.OPEN:
+    """Return the first place without an answer; the panel's row is locked, so it stays free until we commit.
+
+    While a report holds the picture nobody new is asked, but who was asked before still counts.
+    """
+    if panel.state not in (PanelState.OPEN, PanelState.HELD):
         return None
     return selectors.first_free_place(panel)
 

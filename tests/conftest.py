@@ -14,10 +14,21 @@ from django.test import Client
 
 from common.append_only import protect, unprotect
 from labeling.models import Tasker
-from labeling.selectors import forget_policies
+from labeling.selectors import forget_versions
 from tests import factories
 
-APPEND_ONLY = ("labeling_response", "adjudication_ruling", "scoring_prediction", "contest_break")
+APPEND_ONLY = (
+    "labeling_response",
+    "labeling_goldmark",
+    "labeling_goldflag",
+    "labeling_watchevent",
+    "labeling_statechange",
+    "labeling_voiding",
+    "labeling_voidedresponse",
+    "adjudication_ruling",
+    "scoring_prediction",
+    "contest_break",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -36,7 +47,7 @@ def own_folders(settings: Any, tmp_path: Path) -> None:
     settings.IMAGE_STORE_URL = f"file://{tmp_path / 'pictures'}"
     settings.ARRAY_CACHE_DIR = tmp_path / "arrays"
     settings.RELEASE_DIR = tmp_path / "releases"
-    forget_policies()
+    forget_versions()
 
 
 def _each_fact_table(statements: Any) -> None:

@@ -10,7 +10,17 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 
 from labeling.enums import Answer, AssignmentState, PanelState
-from labeling.models import Assignment, Image, Panel, Place, PolicyVersion, Response, Tasker
+from labeling.models import (
+    Assignment,
+    Image,
+    InstructionVersion,
+    KnownPicture,
+    Panel,
+    Place,
+    PolicyVersion,
+    Response,
+    Tasker,
+)
 
 NOW = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
 PASSWORD = "demo-only"
@@ -57,12 +67,21 @@ def panel(of: Image | None = None, *, size: int = 3, dealt_at: datetime = NOW) -
     return row
 
 
-def assignment(to: Tasker, on: Panel, *, now: datetime = NOW, state: str = AssignmentState.ANSWERED) -> Assignment:
+def assignment(
+    to: Tasker,
+    on: Panel,
+    *,
+    now: datetime = NOW,
+    state: str = AssignmentState.ANSWERED,
+    known: KnownPicture | None = None,
+) -> Assignment:
     """An assignment row by itself; the panel's counters are not touched."""
     return Assignment.objects.create(
         panel=on,
         image=on.image,
         tasker=to,
+        person=to.person or to.pk,
+        known=known,
         lease_token=uuid.uuid4().hex,
         state=state,
         slot=1,
@@ -118,11 +137,41 @@ def response(
 
 
 def policy_version() -> PolicyVersion:
-    """The first policy, as recorded by the migrations; made again where a test emptied the tables."""
+    """The first policy and instructions, as recorded by the migrations; made again where a test emptied the tables."""
     from labeling.policy import Policy
 
     row, _ = PolicyVersion.objects.get_or_create(
         version=1,
         defaults={"numbers": Policy().to_json(), "in_force_from": datetime(2026, 1, 1, tzinfo=UTC), "reason": "tests"},
     )
+    InstructionVersion.objects.get_or_create(
+        version=1, defaults={"summary": "tests", "in_force_from": datetime(2026, 1, 1, tzinfo=UTC)}
+    )
     return row
+
+
+def settle(panel: Panel, *, now: datetime = NOW) -> Panel:
+    """Mark a panel as ruled upon, whatever was answered; no ruling is written."""
+    panel.answered, panel.missing, panel.leased = panel.size, 0, 0
+    panel.state, panel.full_at = PanelState.SETTLED, now
+    panel.save()
+    return panel
+
+
+def gold(on: Panel | None = None, **values: Any) -> KnownPicture:
+    """A gold picture on a settled panel: a clear bird, complete, unoccluded and real, in a box of 190 pixels."""
+    on = settle(on or panel())
+    defaults: dict[str, Any] = {
+        "use": "gold",
+        "topic": "clear",
+        "accepts_bird": [Answer.DEFINITELY_YES],
+        "accepts_bicycle": [Answer.DEFINITELY_NO],
+        "outline": "[[[10,10],[200,10],[200,200],[10,200]]]",
+        "min_iou_percent": 70,
+        "complete": True,
+        "unoccluded": True,
+        "real": True,
+        "created_at": NOW,
+    }
+    values = defaults | values
+    return KnownPicture.objects.create(image=on.image, panel=on if values["use"] == "gold" else None, **values)

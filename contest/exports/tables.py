@@ -3,6 +3,8 @@
 All functions run inside `snapshot`, so that the files agree with each other whatever happens meanwhile.
 """
 
+import csv
+import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
@@ -118,8 +120,10 @@ def _listed_defenses(week: Week) -> QuerySet[Defense]:
 
 
 def _published_responses(week: Week) -> QuerySet[Response]:
-    """Every response of the week but those on open panels, which somebody still to answer could read (R8)."""
-    return Response.objects.filter(_of(week, "image__")).exclude(panel__state=PanelState.OPEN)
+    """Every response of the week but those that somebody still to answer could read: on panels that are not full (R8),
+    and on gold pictures in use (R6)."""
+    rows = Response.objects.filter(_of(week, "image__")).exclude(panel__state__in=(PanelState.OPEN, PanelState.HELD))
+    return rows.filter(Q(assignment__known__isnull=True) | Q(assignment__known__retired_at__isnull=False))
 
 
 def _by_bytes(field: str) -> Collate:
@@ -182,6 +186,7 @@ _RESPONSE = (
     *_STATEMENTS,
     "milliseconds",
     "place_id",
+    "voided__voiding__reason",
 )
 
 
@@ -207,22 +212,31 @@ def _typed_columns(chunk: Sequence[Row]) -> list[Sequence[Any]]:
     columns: list[Sequence[Any]] = list(zip(*chunk, strict=True))
     outline, counted = _RESPONSE.index("outline"), _RESPONSE.index("place_id")
     columns[outline] = [text or None for text in columns[outline]]
-    columns[counted] = [place is not None for place in columns[counted]]
-    return [*columns, [None] * len(chunk)]
+    reasons = columns[counted + 1]
+    places = zip(columns[counted], reasons, strict=True)
+    columns[counted] = [place is not None and reason is None for place, reason in places]
+    return columns
 
 
 def _response_line(row: Row) -> str:
     """One line of CSV, put together by hand for speed: an outline is the only cell with a comma, and has no quote."""
     (pk, image, panel, tasker, submitted, bird, bicycle, outline, xmin, ymin, xmax, ymax, complete, unoccluded, real,
-     spent, place) = row  # fmt: skip
+     spent, place, void) = row  # fmt: skip
     drawn = f'"{outline}"' if outline else ""
     box = f"{form.pixels(xmin)},{form.pixels(ymin)},{form.pixels(xmax)},{form.pixels(ymax)}"
     said = f"{form.boolean(complete)},{form.boolean(unoccluded)},{form.boolean(real)}"
-    counted = form.boolean(place is not None)
+    counted = form.boolean(place is not None and void is None)
     return (
         f"{pk},{image},{panel},{tasker},{form.time(submitted)},{bird},{bicycle},{drawn},{box},{said},"
-        f"{form.seconds(spent)},{counted},\n"
+        f"{form.seconds(spent)},{counted},{_cell(void) if void else ''}\n"
     )
+
+
+def _cell(value: str) -> str:
+    """Free text as a cell of a line that is put together by hand."""
+    written = io.StringIO()
+    csv.writer(written, lineterminator="").writerow([form.text(value)])
+    return written.getvalue()
 
 
 _RULING = (
@@ -337,7 +351,7 @@ def _valid_pictures(week: Week) -> Iterator[Picture]:
 def _pictures_with_responses(week: Week) -> Iterator[tuple[Picture, list[Counted]]]:
     """Yield every picture with its counted responses, by image id and response id."""
     columns = ("image_id", "pk", "panel__number", "tasker__public_id", "contains_bird", "contains_bicycle")
-    rows = _published_responses(week).filter(place__isnull=False)
+    rows = _published_responses(week).filter(place__isnull=False, voided__isnull=True)
     rows = rows.order_by(_by_bytes("image__public_id"), "pk")
     responses = groupby(_stream(rows.values_list(*columns, *_BOX, *_STATEMENTS, "outline")), key=itemgetter(0))
     image, group = next(responses, (None, iter(())))

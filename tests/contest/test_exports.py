@@ -429,7 +429,14 @@ def _many_responses(images: int) -> None:
     lease = {"lease_token": "x", "state": "answered", "slot": 1, "tie_break": "leftmost"}
     times = {"leased_at": cast.MONDAY, "expires_at": cast.MONDAY, "ended_at": cast.MONDAY}
     asked = Assignment.objects.bulk_create(
-        Assignment(panel=place.panel, image_id=place.panel.image_id, tasker=taskers[place.number - 1], **lease, **times)
+        Assignment(
+            panel=place.panel,
+            image_id=place.panel.image_id,
+            tasker=taskers[place.number - 1],
+            person=taskers[place.number - 1].pk,
+            **lease,
+            **times,
+        )
         for place in places
     )
     Response.objects.bulk_create(

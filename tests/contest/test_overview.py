@@ -361,8 +361,8 @@ def test_all_who_ask_within_seconds_get_one_reading(organizer: Client) -> None:
     organizer.get("/organizer/")
     with CaptureQueriesContext(connection) as queries:
         organizer.get("/organizer/now/")
-    # Who asks, and the two tables of roles; nothing of the contest.
-    assert len(queries) == 3
+    # Who asks, and their groups; nothing of the contest.
+    assert len(queries) == 2
 
 
 def test_the_number_of_queries_does_not_grow_with_the_contest(tara: Tasker, now: datetime) -> None:

@@ -14,12 +14,13 @@ from django.db.models import Count, F, Q
 from common.errors import Conflict
 from labeling import services
 from labeling.enums import AssignmentState, PanelState
-from labeling.models import Assignment, Panel, Response, Tasker
+from labeling.models import Assignment, GoldMark, Panel, Response, Tasker, VoidedResponse
 from labeling.policy import Policy
+from labeling.voiding import responses_void
 from tests import factories
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
-THREADS, STEPS, PICTURES, TASKERS = 32, 10_000, 500, 24
+THREADS, STEPS, PICTURES, GOLD, TASKERS = 32, 10_000, 500, 20, 24
 POLICY = Policy()
 FORMS = [
     {"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"},
@@ -52,7 +53,8 @@ class Person:
         self.refused: Counter[str] = Counter()
 
     def step(self) -> None:
-        action = self.rng.choices([self.claim, self.beat, self.release, self.submit, self.lapse], [40, 10, 5, 43, 2])
+        actions = [self.claim, self.beat, self.release, self.submit, self.lapse, self.void]
+        action = self.rng.choices(actions, [40, 10, 5, 42.5, 2, 0.5])
         try:
             action[0]()
         except Conflict as refusal:
@@ -97,10 +99,18 @@ class Person:
     def lapse(self) -> None:
         services.leases_lapse(now=self.clock())
 
+    def void(self) -> None:
+        """An organizer voids the last minutes of somebody who is answering meanwhile (R6)."""
+        now = self.clock()
+        since = now - timedelta(minutes=10)
+        responses_void(tasker=self.tasker, since=since, reason="Looked at random.", by=None, now=now)
+
 
 def test_ten_thousand_random_steps(now: datetime) -> None:
     for _ in range(PICTURES):
         factories.panel()
+    for _ in range(GOLD):
+        factories.gold(factories.panel())
     taskers = [factories.tasker(f"tasker-{n}") for n in range(TASKERS)]
     clock, barrier = Clock(now), Barrier(THREADS)
 
@@ -124,11 +134,15 @@ def test_ten_thousand_random_steps(now: datetime) -> None:
 def _audit(receipts: list[str]) -> None:
     assert set(receipts) == set(Response.objects.values_list("receipt", flat=True)), "an answer was lost"
     assert Response.objects.count() > 1_000, "the walk did something"
-    counted = Response.objects.filter(place__isnull=False)
+    counted = Response.objects.filter(place__isnull=False, voided__isnull=True)
+    assert VoidedResponse.objects.count() > 10, "some were voided"
+    gold = Response.objects.filter(assignment__known__isnull=False)
+    assert gold.exists() and not gold.filter(place__isnull=False).exists(), "gold fills no place"
+    assert gold.count() == GoldMark.objects.count()
     assert not counted.values("panel").annotate(n=Count("pk")).filter(n__gt=F("panel__size")).exists()
     assert not Response.objects.values("image", "tasker").annotate(n=Count("pk")).filter(n__gt=1).exists()
     held = Count("assignments", filter=Q(assignments__state=AssignmentState.LEASED))
-    for panel in Panel.objects.annotate(held=held):
+    for panel in Panel.objects.filter(image__known__isnull=True).annotate(held=held):
         answers = counted.filter(panel=panel).count()
         assert (panel.answered, panel.leased) == (answers, panel.held)
         assert (panel.state == PanelState.OPEN) == (answers < panel.size)

@@ -392,6 +392,7 @@ def test_statements_do_not_grow_with_the_pictures(pictures: int, tara: Tasker, n
     """A claim takes at most 4 statements and a submit at most 8, BEGIN and COMMIT not among them."""
     _many_panels(pictures, now)
     selectors.policy_in_force(now)
+    selectors.instructions_in_force(now)
     with CaptureQueriesContext(connection) as claiming:
         held = claim(tara, now)
     with CaptureQueriesContext(connection) as submitting:
@@ -409,6 +410,7 @@ def test_a_claim_far_ahead_of_the_others_starts_behind_ones_own_answers(tara: Ta
             panel=panel,
             image_id=panel.image_id,
             tasker=tara,
+            person=tara.pk,
             lease_token="0",
             slot=1,
             tie_break="leftmost",

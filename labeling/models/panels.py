@@ -14,6 +14,7 @@ from django.db.models import F, Q
 from common.choices import choices
 from common.ids import random_id
 from labeling.enums import Answer, AssignmentState, Origin, PanelState, TaskerState, TieBreak
+from labeling.policy import LARGEST_PANEL
 
 
 class PolicyVersion(models.Model):
@@ -70,6 +71,17 @@ class Tasker(models.Model):
     user = models.OneToOneField(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     state = models.CharField(max_length=12, choices=choices(TaskerState), default=TaskerState.LEARNING.value)
     shuffle_seed = models.BigIntegerField()
+    # Who this is likely to be: the first of all taskers they are linked with; null for somebody without a link.
+    person = models.BigIntegerField(null=True, db_index=True)
+    # The newest version of the instructions this tasker is qualified under (R5).
+    instructions = models.PositiveSmallIntegerField(db_default=1, default=1)
+    tutorial_done_at = models.DateTimeField(null=True)
+    language = models.CharField(max_length=8, blank=True, default="", db_default="")
+    time_zone = models.CharField(max_length=40, blank=True, default="", db_default="")
+    # What the page remembers for them: {"keys": {action: key}, …}. Losing it costs comfort alone.
+    preferences = models.JSONField(default=dict, db_default={})
+    # When the person asked to be forgotten; ID and answers stay.
+    left_at = models.DateTimeField(null=True)
     # How far this tasker has passed each queue, as {"missing": ISO time}: a hint that keeps a claim cheap for
     # somebody far ahead of the others (see selectors.candidates). Losing it costs time, never work.
     passed = models.JSONField(default=dict)
@@ -102,8 +114,9 @@ class Panel(models.Model):
             models.CheckConstraint(condition=Q(missing=F("size") - F("answered")), name="panel_missing_adds_up"),
             models.CheckConstraint(condition=Q(answered__lte=F("size") - F("leased")), name="panel_never_over_size"),
             models.CheckConstraint(
-                condition=Q(state=PanelState.OPEN, missing__gt=0) | (~Q(state=PanelState.OPEN) & Q(missing=0)),
-                name="panel_open_exactly_while_missing",
+                condition=Q(state__in=(PanelState.OPEN, PanelState.HELD), missing__gt=0)
+                | (~Q(state__in=(PanelState.OPEN, PanelState.HELD)) & Q(missing=0)),
+                name="panel_waits_exactly_while_missing",
             ),
         ]
         indexes = [
@@ -120,13 +133,22 @@ class Panel(models.Model):
 
 
 class Place(models.Model):
-    """One of a panel's places. A counted response fills exactly one, which is what bounds the panel."""
+    """One of a panel's places. A counted response fills exactly one, which is what bounds the panel.
+
+    A place whose response was voided is replaced, once, by another one with a higher number (R6).
+    """
 
     panel = models.ForeignKey(Panel, on_delete=models.PROTECT, related_name="places", db_index=False)
     number = models.PositiveSmallIntegerField()
+    replaces = models.OneToOneField("self", null=True, on_delete=models.PROTECT, related_name="replaced_by")
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["panel", "number"], name="place_number_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["panel", "number"], name="place_number_once"),
+            models.CheckConstraint(
+                condition=Q(number__lte=LARGEST_PANEL) | Q(replaces__isnull=False), name="place_beyond_size_replaces"
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"place {self.number} of panel {self.panel_id}"
@@ -136,10 +158,17 @@ class Assignment(models.Model):
     """A tasker asked about an image: a lease while it lasts, a record for ever (R8).
 
     `slot` numbers the pictures a tasker holds at once, so that two browsers of one person cannot hold more.
+    With `known` it is gold: asked to see how the tasker answers, on a panel that is settled, and holding no place (R6).
+    `person` is the tasker's at that time, so that linked taskers cannot come onto one panel.
     """
 
     public_id = models.UUIDField(unique=True, default=uuid.uuid4)
-    panel = models.ForeignKey(Panel, on_delete=models.PROTECT, related_name="assignments")
+    panel = models.ForeignKey(Panel, on_delete=models.PROTECT, related_name="assignments", db_index=False)
+    person = models.BigIntegerField()
+    known = models.ForeignKey(
+        "labeling.KnownPicture", null=True, on_delete=models.PROTECT, related_name="assignments", db_index=False
+    )
+    instructions = models.PositiveSmallIntegerField(db_default=1, default=1)
     image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="+")
     tasker = models.ForeignKey(Tasker, on_delete=models.PROTECT, related_name="assignments", db_index=False)
     lease_token = models.CharField(max_length=32)
@@ -161,8 +190,14 @@ class Assignment(models.Model):
                 name="assignment_slot_once",
             ),
             models.CheckConstraint(condition=Q(slot__gte=1, slot__lte=3), name="assignment_slot_range"),
+            models.UniqueConstraint(
+                fields=["panel", "person"],
+                condition=Q(known__isnull=True),
+                name="assignment_once_per_person_and_panel",
+            ),
         ]
         indexes = [
+            models.Index(fields=["known"], name="assignment_of_gold", condition=Q(known__isnull=False)),
             models.Index(fields=["expires_at"], name="assignment_lease", condition=Q(state=AssignmentState.LEASED)),
             models.Index(
                 fields=["tasker"],
@@ -199,6 +234,7 @@ class Response(models.Model):
     unoccluded = models.BooleanField(null=True)
     real = models.BooleanField(null=True)
     milliseconds = models.PositiveIntegerField()
+    instructions = models.PositiveSmallIntegerField(db_default=1, default=1)
     submitted_at = models.DateTimeField(db_index=True)
     answers_sha256 = models.CharField(max_length=64)
     receipt = models.CharField(max_length=16)

@@ -1,0 +1,53 @@
+"""Marking answers on pictures whose right answer is known (R5, R6)."""
+
+from datetime import datetime
+
+from labeling.answers import Answers
+from labeling.enums import Answer
+from labeling.marking import Known, Marks, Said, mark
+from labeling.models import GoldMark, KnownPicture, Response
+from labeling.outlines import iou_percent
+
+
+def known_answers(known: KnownPicture) -> Known:
+    """Return the right answers as marking sees them."""
+    return Known(
+        accepts_bird=frozenset(map(Answer, known.accepts_bird)),
+        accepts_bicycle=frozenset(map(Answer, known.accepts_bicycle)),
+        outline=bool(known.outline),
+        min_iou_percent=known.min_iou_percent,
+        complete=known.complete,
+        unoccluded=known.unoccluded,
+        real=known.real,
+    )
+
+
+def marks_of_answers(answers: Answers, known: KnownPicture) -> Marks:
+    """Mark a form as it was read."""
+    outline = answers.outline.json if answers.outline else ""
+    overlap = iou_percent(outline, known.outline)
+    said = Said(answers.bird, answers.bicycle, overlap, answers.complete, answers.unoccluded, answers.real)
+    return mark(said, known_answers(known))
+
+
+def gold_mark(*, response: Response, known_id: int, now: datetime) -> GoldMark:
+    """Mark a response to a gold picture, in the transaction that keeps it."""
+    known = KnownPicture.objects.get(pk=known_id)
+    said = Said(
+        Answer(response.contains_bird),
+        Answer(response.contains_bicycle),
+        iou_percent(response.outline, known.outline),
+        response.complete,
+        response.unoccluded,
+        response.real,
+    )
+    marks = mark(said, known_answers(known))
+    return GoldMark.objects.create(
+        response=response,
+        known=known,
+        tasker_id=response.tasker_id,
+        right=marks.right,
+        marks=marks.questions,
+        iou_percent=marks.iou_percent,
+        marked_at=now,
+    )

@@ -1,0 +1,51 @@
+"""The tables of labeling, one file for each part of the story."""
+
+from labeling.models.asking import Question, Report
+from labeling.models.learning import (
+    InstructionVersion,
+    KnownPicture,
+    LessonSeen,
+    QualificationAttempt,
+    QualificationItem,
+)
+from labeling.models.panels import Assignment, Image, Panel, Place, PolicyVersion, Response, Tasker
+from labeling.models.people import AccountRole, Invitation
+from labeling.models.watching import (
+    GoldFlag,
+    GoldMark,
+    Notice,
+    StateChange,
+    TaskerLink,
+    VoidedResponse,
+    Voiding,
+    WatchEvent,
+    WatchRule,
+)
+
+__all__ = [
+    "AccountRole",
+    "Assignment",
+    "GoldFlag",
+    "GoldMark",
+    "Image",
+    "InstructionVersion",
+    "Invitation",
+    "KnownPicture",
+    "LessonSeen",
+    "Notice",
+    "Panel",
+    "Place",
+    "PolicyVersion",
+    "QualificationAttempt",
+    "QualificationItem",
+    "Question",
+    "Report",
+    "Response",
+    "StateChange",
+    "Tasker",
+    "TaskerLink",
+    "VoidedResponse",
+    "Voiding",
+    "WatchEvent",
+    "WatchRule",
+]

@@ -1,0 +1,51 @@
+"""Accounts: the one role each has, and who was asked to join (there is no open sign-up)."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from common.choices import choices
+from labeling.enums import Role
+
+
+class AccountRole(models.Model):
+    """The one role of an account (R8), written by the database's own triggers: see labeling.one_role."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="account_role"
+    )
+    role = models.CharField(max_length=9, choices=choices(Role))
+
+    def __str__(self) -> str:
+        return f"{self.user_id} is {self.role}"
+
+
+class Invitation(models.Model):
+    """An organizer's invitation to take a role. The link's secret is kept as a hash; it works once and expires."""
+
+    email = models.EmailField()
+    role = models.CharField(max_length=9, choices=choices(Role))
+    language = models.CharField(max_length=8, blank=True)
+    digest = models.CharField(max_length=64, unique=True)
+    invited_at = models.DateTimeField()
+    invited_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
+    expires_at = models.DateTimeField()
+    accepted_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="invitation"
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["email"],
+                condition=Q(accepted_at__isnull=True, revoked_at__isnull=True),
+                name="invitation_once_per_address",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.email} as {self.role}"

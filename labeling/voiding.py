@@ -1,0 +1,64 @@
+"""Taking answers out of the count: they stay on record, and their places are given to somebody else (R6)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Max, Q, QuerySet
+
+from common.errors import InvalidInput
+from labeling.enums import PanelState
+from labeling.models import Panel, Place, Response, Tasker, VoidedResponse, Voiding
+
+UNSETTLED = (PanelState.OPEN, PanelState.HELD, PanelState.FULL)
+
+
+def unsettled_responses(tasker: Tasker, since: datetime | None) -> QuerySet[Response]:
+    """Return the tasker's counted responses that no ruling has counted yet, from `since` on."""
+    return _counted(tasker, since).filter(panel__state__in=UNSETTLED).order_by("pk")
+
+
+def settled_responses(tasker: Tasker, since: datetime | None) -> QuerySet[Response]:
+    """Return the tasker's responses that a ruling counted: those are for the board, never voided."""
+    return _counted(tasker, since).filter(panel__state=PanelState.SETTLED).order_by("pk")
+
+
+def _counted(tasker: Tasker, since: datetime | None) -> QuerySet[Response]:
+    when = Q(submitted_at__gte=since) if since is not None else Q()
+    return Response.objects.filter(when, tasker=tasker, place__isnull=False, voided__isnull=True)
+
+
+@transaction.atomic
+def responses_void(*, tasker: Tasker, since: datetime | None, reason: str, by: User | None, now: datetime) -> Voiding:
+    """Void every unsettled response of the tasker and open its place again (R6); the reason is published.
+
+    InvalidInput without a reason. A panel that is ruled upon meanwhile stays as it is.
+    """
+    if not reason.strip():
+        raise InvalidInput("Give the reason: it is published beside each voided answer.", "reason_missing", field="reason")
+    voiding = Voiding.objects.create(tasker=tasker, since=since, reason=reason.strip(), voided_at=now, voided_by=by)
+    panels = unsettled_responses(tasker, since).order_by("panel_id").values_list("panel_id", flat=True)
+    for panel in _locked(list(panels)):
+        response = unsettled_responses(tasker, since).filter(panel=panel).first()
+        if response is not None:
+            _void(response, panel, voiding, now)
+    return voiding
+
+
+def _locked(ids: Sequence[int]) -> QuerySet[Panel]:
+    rows = Panel.objects.select_for_update(of=("self",)).filter(pk__in=ids, state__in=UNSETTLED)
+    return rows.order_by("pk")
+
+
+def _void(response: Response, panel: Panel, voiding: Voiding, now: datetime) -> None:
+    VoidedResponse.objects.create(response=response, voiding=voiding)
+    last = Place.objects.filter(panel=panel).aggregate(number=Max("number"))["number"]
+    Place.objects.create(panel=panel, number=last + 1, replaces_id=response.place_id)
+    panel.answered -= 1
+    panel.missing += 1
+    # Now, not as before: a mark of the queue must never stand beyond a panel that has room again.
+    panel.waiting_since = now
+    if panel.state == PanelState.FULL:
+        panel.state, panel.full_at = PanelState.OPEN, None
+    panel.save(update_fields=["answered", "missing", "waiting_since", "state", "full_at"])
