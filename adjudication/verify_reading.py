@@ -89,6 +89,12 @@ class Manifest:
         numbers = [self.values["waiting"].get(each) for each in what]
         return sum(number for number in numbers if isinstance(number, int))
 
+    @property
+    def kept_out(self) -> int:
+        """How many pictures the release says an organizer kept out after a report: nobody rules on those."""
+        number = self.values.get("kept_out", 0)
+        return number if isinstance(number, int) else 0
+
 
 def read_manifest(folder: Path, findings: Findings | None = None) -> Manifest:
     """Read `manifest.json`; raises NotARelease. With `findings`, another form than the canonical one is noted."""

@@ -15,7 +15,7 @@ from contest import charts, pace, stages
 from contest.charts import Chart, Value
 from contest.models import Break, Release
 from contest.publishing import unreleased_weeks
-from contest.releases import waiting
+from contest.releases import WAITING_WORDS, waiting
 from contest.stages import RunGroup, Stage
 from labeling.enums import AssignmentState, TaskerState
 from labeling.models import Assignment, Image, Response, Tasker
@@ -172,7 +172,7 @@ def read_overview(*, now: datetime) -> Overview:
 
 
 def _steps_before_rulings(now: datetime, undealt: Stage, panels: dict[int, Stage]) -> list[Step]:
-    later, full = stages.due_later(now), stages.full_panels()
+    later, full, held = stages.due_later(now), stages.full_panels(), stages.held_panels()
     oldest = min((stage.oldest for stage in panels.values() if stage.oldest), default=None)
     steps = [Step("Under embargo, due later", later.count, later.oldest, "embargo")] if later.count else []
     steps.append(Step("Waiting for a panel", undealt.count, undealt.oldest, "open"))
@@ -180,6 +180,8 @@ def _steps_before_rulings(now: datetime, undealt: Stage, panels: dict[int, Stage
     for missing, stage in panels.items():
         words = f"{missing} answers missing" if missing > 1 else "1 answer missing"
         steps.append(Step(words, stage.count, stage.oldest, part=True))
+    if held.count:
+        steps.append(Step("Reported by taskers and held", held.count, held.oldest, "open"))
     steps.append(Step("All answers given, waiting for a ruling", full.count, full.oldest, "open"))
     return steps
 
@@ -292,5 +294,6 @@ def _next_release(now: datetime) -> NextRelease | None:
     if waits is None:
         waits = waiting(week)
         cache.set(f"waiting-{week.name}", waits, _WAITING_SECONDS)
-    words = {"panel": "for a panel", "answers": "for answers", "ruling": "for a ruling", "runs": "for runs"}
-    return NextRelease(week.name, tuple(f"{number:,} {words[name]}" for name, number in waits.items() if number))
+    return NextRelease(
+        week.name, tuple(f"{number:,} {WAITING_WORDS[name]}" for name, number in waits.items() if number)
+    )

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Count, Max, Min, QuerySet
+from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet
 
 from adjudication import release_format as form
 from adjudication.enums import Verdict
@@ -30,7 +30,7 @@ from contest.exports.folders import copy_folder, remove_folder, same_folder
 from contest.models import Release
 from contest.rules import Week, week_named, week_of
 from labeling.enums import PanelState
-from labeling.models import Image, Panel, PolicyVersion
+from labeling.models import Image, Panel, PolicyVersion, Report
 from labeling.policy import Policy
 from labeling.selectors import policy_in_force
 from scoring.selectors import defenses_in_force
@@ -174,6 +174,7 @@ def _facts(week: Week) -> dict[str, Any]:
         "rule_book": form.RULE_BOOK_VERSION,
         "policy": {str(version): policy.to_json() for version, policy in policies.items()},
         "waiting": _waiting(week, policies),
+        "kept_out": _kept_out(week),
     }
 
 
@@ -194,8 +195,17 @@ def _policies(week: Week) -> dict[int, Policy]:
 
 
 def waiting(week: Week) -> dict[str, int]:
-    """Return how many pictures of `week` wait for a panel, for answers, for a ruling, and for runs."""
+    """Return how many pictures of `week` wait, by what they wait for: the keys of WAITING_WORDS."""
     return _waiting(week, _policies(week))
+
+
+WAITING_WORDS = {
+    "panel": "for a panel",
+    "answers": "for answers",
+    "report": "for an organizer to decide on a report",
+    "ruling": "for a ruling",
+    "runs": "for runs",
+}
 
 
 def _waiting(week: Week, policies: dict[int, Policy]) -> dict[str, int]:
@@ -204,9 +214,22 @@ def _waiting(week: Week, policies: dict[int, Policy]) -> dict[str, int]:
     return {
         "panel": images.filter(dealt_at__isnull=True).count(),
         "answers": panels.filter(state=PanelState.OPEN).count(),
+        # What an organizer kept out is never answered, and so never waited for.
+        "report": panels.filter(_reported_and_undecided()).count(),
         "ruling": panels.filter(state=PanelState.FULL).count(),
         "runs": _waiting_for_runs(images, min(policy.evaluation_runs for policy in policies.values())),
     }
+
+
+def _kept_out(week: Week) -> int:
+    """Count the pictures an organizer kept out after a report: there is no ruling on them, and none will come."""
+    held = Panel.objects.filter(image__in=tables.images_of(week), state=PanelState.HELD)
+    return held.exclude(_reported_and_undecided()).count()
+
+
+def _reported_and_undecided() -> Q:
+    undecided = Report.objects.filter(image=OuterRef("image"), decided_at__isnull=True)
+    return Q(Exists(undecided), state=PanelState.HELD)
 
 
 def _waiting_for_runs(images: QuerySet[Image], rounds: int) -> int:
@@ -222,8 +245,7 @@ def _waiting_for_runs(images: QuerySet[Image], rounds: int) -> int:
 
 
 def _under_way(week: Week, waits: dict[str, int]) -> Conflict:
-    words = {"panel": "for a panel", "answers": "for answers", "ruling": "for a ruling", "runs": "for runs"}
-    listed = ", ".join(f"{number:,} {words[name]}" for name, number in waits.items() if number)
+    listed = ", ".join(f"{number:,} {WAITING_WORDS[name]}" for name, number in waits.items() if number)
     return Conflict(
         f"Pictures of week {week.name} still wait: {listed}. Let them finish, or release what is there with "
         "--incomplete and the rest later as errata.",

@@ -73,6 +73,11 @@ def open_panels() -> dict[int, Stage]:
     return {row["missing"]: Stage(row["count"], row["oldest"]) for row in rows}
 
 
+def held_panels() -> Stage:
+    """Return the panels that wait for an organizer's decision on a report, or were kept out by one."""
+    return _stage(Panel.objects.filter(state=PanelState.HELD), "waiting_since")
+
+
 def full_panels() -> Stage:
     """Return the panels that have every answer and no ruling yet."""
     return _stage(Panel.objects.filter(state=PanelState.FULL), "full_at")

@@ -105,12 +105,12 @@ def response(
     real: bool | None = True,
     now: datetime = NOW,
     counted: bool = True,
+    known: KnownPicture | None = None,
 ) -> Response:
     """A response that counts in the next free place, or a surplus one; the panel's counters follow."""
-    taken = on.answered
-    place = on.places.order_by("number")[taken] if counted else None
+    place = on.places.filter(response=None).order_by("number")[0] if counted else None
     row = Response.objects.create(
-        assignment=assignment(by, on, now=now),
+        assignment=assignment(by, on, now=now, known=known),
         image=on.image,
         panel=on,
         tasker=by,

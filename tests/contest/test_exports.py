@@ -31,6 +31,7 @@ from contest.rules import week_named
 from labeling.enums import Label
 from labeling.geometry import Box, canonical_json, doubled_area, quantise
 from labeling.models import Assignment, Image, Panel, Place, Response
+from labeling.voiding import responses_void
 from scoring.enums import Fault, Outcome, RunState
 from tests import factories
 from tests.contest import release_fixtures as cast
@@ -213,6 +214,45 @@ def test_what_was_not_asked_is_empty(folder: Path, contest: cast.Contest) -> Non
 def test_a_surplus_answer_is_published_as_not_counted(folder: Path, contest: cast.Contest) -> None:
     surplus = [row for row in _rows(folder, "responses.csv") if row["counted"] == "false"]
     assert [row["tasker_id"] for row in surplus] == [contest.taskers[3].public_id]
+
+
+def test_a_voided_answer_is_published_with_its_reason(contest: cast.Contest, tmp_path: Path) -> None:
+    """It does not count, and who came in its place does; the verifier finds the same (R6)."""
+    panel = factories.panel(cast.picture(80), dealt_at=cast.MONDAY)
+    for tasker in contest.taskers[:2]:
+        factories.response(tasker, panel, now=cast.MONDAY, **cast.EXCLUDED)
+    reason = 'Clicks at random, "as fast as can be",\n=see the figures.'
+    done = responses_void(tasker=contest.taskers[0], since=None, reason=reason, by=None, now=cast.MONDAY)
+    assert done.responses.count() == 1
+    panel.refresh_from_db()
+    for tasker in contest.taskers[2:4]:
+        factories.response(tasker, panel, now=cast.MONDAY, **cast.EXCLUDED)
+    cast.ruled(panel)
+    folder = _release(tmp_path)
+    rows = [row for row in _rows(folder, "responses.csv") if row["image_id"] == panel.image.public_id]
+    assert [row["counted"] for row in rows] == ["false", "true", "true", "true"]
+    assert [row["void_reason"] for row in rows] == [reason, "", "", ""]
+    (typed,) = (row for row in pq.read_table(folder / "responses.parquet").to_pylist() if row["void_reason"])
+    assert typed["void_reason"] == reason and typed["counted"] is False
+    assert verify(folder).differences == []
+
+
+@pytest.mark.parametrize(("retired", "published"), [(False, 0), (True, 1)])
+def test_answers_on_gold_come_out_when_it_is_gold_no_more(
+    retired: bool, published: int, contest: cast.Contest, tmp_path: Path
+) -> None:
+    gold = factories.gold(contest.panels["valid bird"])
+    if retired:
+        gold.retired_at, gold.retired_because = cast.AFTER, "Known by now."
+        gold.save()
+    assert gold.panel is not None
+    ines = factories.tasker("ines")
+    factories.response(ines, gold.panel, now=cast.MONDAY, counted=False, known=gold, **cast.EXCLUDED)
+    folder = _release(tmp_path)
+    rows = [row for row in _rows(folder, "responses.csv") if row["tasker_id"] == ines.public_id]
+    assert len(rows) == published
+    assert all(row["counted"] == "false" for row in rows)
+    assert verify(folder).differences == []
 
 
 def test_responses_are_sorted_by_number_not_by_text(folder: Path) -> None:

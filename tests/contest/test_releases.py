@@ -25,7 +25,7 @@ from contest import releases
 from contest.exports import archive, folders, tables
 from contest.models import Release
 from contest.rules import week_named
-from labeling.models import Image
+from labeling.models import Image, Report
 from labeling.png import encode_png
 from labeling.store import PictureMissing, picture_key, picture_store
 from scoring.enums import Fault, Outcome, RunState
@@ -114,7 +114,7 @@ def test_the_manifest_says_what_the_rules_used(contest: cast.Contest, out: Path)
     assert (manifest["time_zone"], manifest["rule_book"]) == ("UTC", "1")
     assert list(manifest["policy"]) == ["1"]
     assert manifest["policy"]["1"]["min_box_fraction"] == "1/4"
-    assert manifest["waiting"] == {"panel": 0, "answers": 0, "ruling": 0, "runs": 0}
+    assert manifest["waiting"] == {"panel": 0, "answers": 0, "report": 0, "ruling": 0, "runs": 0}
 
 
 def test_a_policy_of_later_is_not_named_and_one_in_force_meanwhile_is(contest: cast.Contest, out: Path) -> None:
@@ -217,6 +217,26 @@ def _with_a_fault_of_the_platform(contest: cast.Contest) -> None:
     cast.faulted(Defense.objects.get(public_id="D-00003"), contest.images["valid bird"], 3, Fault.DISK)
 
 
+def _held(contest: cast.Contest, decision: str) -> None:
+    panel = factories.panel(cast.picture(80), dealt_at=cast.MONDAY)
+    panel.state = "held"
+    panel.save()
+    given_back = factories.assignment(contest.taskers[0], panel, now=cast.MONDAY, state="released")
+    decided = {"decision": decision, "decided_at": cast.MONDAY, "reply": "Not shown any more."} if decision else {}
+    Report.objects.create(
+        assignment=given_back,
+        image=panel.image,
+        tasker=contest.taskers[0],
+        kind="offensive",
+        reported_at=cast.MONDAY,
+        **decided,
+    )
+
+
+def _with_a_report(contest: cast.Contest) -> None:
+    _held(contest, "")
+
+
 def _with_runs_not_looked_at(contest: cast.Contest) -> None:
     late = cast.defense(3)
     for case in ("valid bird", "valid bicycle"):
@@ -228,6 +248,7 @@ def _with_runs_not_looked_at(contest: cast.Contest) -> None:
     [
         (_without_a_panel, "1 for a panel"),
         (_without_answers, "1 for answers"),
+        (_with_a_report, "1 for an organizer to decide on a report"),
         (_without_a_ruling, "1 for a ruling"),
         (_without_runs, "2 for runs"),
         (_without_the_last_round, "1 for runs"),
@@ -243,6 +264,11 @@ def test_a_week_under_way_is_refused_unless_told(change: Any, waits: str, contes
     assert list(out.iterdir()) == [] and not Release.objects.exists()
     released = _release(out, incomplete=True)
     assert verify(released.folder).differences == []
+
+
+def test_a_picture_that_was_kept_out_is_not_waited_for(contest: cast.Contest, out: Path) -> None:
+    _held(contest, "kept_out")
+    assert verify(_release(out).folder).differences == []
 
 
 def test_a_fault_of_the_defense_itself_is_not_waited_for(contest: cast.Contest, out: Path) -> None:
