@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export DATA_DIR ?= $(CURDIR)/var
 
-.PHONY: run test test-sqlite test-postgres lint bench services clean-data
+.PHONY: run test lint bench services messages
 
 run: $(VENV)/.runtime
 	@DEMO=1 LOG_FORMAT=console $(BIN)/python manage.py serve
@@ -19,6 +19,11 @@ lint: $(VENV)/.development
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports
 	@$(BIN)/mypy
+
+# Collects the words of the pages into locale/, and packs the translations. Needs gettext.
+messages: $(VENV)/.development
+	@DEMO=1 $(BIN)/python manage.py makemessages --all --no-location --no-obsolete --ignore=.venv --ignore=var
+	@DEMO=1 $(BIN)/python manage.py compilemessages --ignore=.venv --verbosity 0
 
 bench: $(VENV)/.development
 	@$(BIN)/python -m bench.run

@@ -27,7 +27,9 @@ def labeling_tasker(user: Any, *, now: datetime) -> Tasker:
     """Return a tasker who may be given pictures now (R5, R6)."""
     tasker = tasker_of(user)
     if tasker.state == TaskerState.LEARNING:
-        raise NotAllowed(_("Pictures are given after the qualification. Your learning page leads to it."), "not_qualified")
+        raise NotAllowed(
+            _("Pictures are given after the qualification. Your learning page leads to it."), "not_qualified"
+        )
     if tasker.state == TaskerState.PAUSED:
         raise NotAllowed(_("Your labeling is paused. Your page says why, and what to do."), "paused")
     if tasker.instructions < instructions_in_force(now).qualified_since:

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from common.errors import InvalidInput, WrongFields
 from labeling.enums import Answer, Label, OutlineGate
 from labeling.outlines import Outline, read_outline
@@ -15,6 +18,10 @@ QUESTIONS = ("contains_bird", "contains_bicycle")
 STATEMENTS = ("complete", "unoccluded", "real")
 FIELDS = frozenset({"lease_token", *QUESTIONS, "outline", *STATEMENTS, "seconds"})
 MOST_SECONDS = 24 * 3600
+OUTLINE_OR_NULL = {
+    Label.BIRD: gettext_noop("Outline the largest single bird, or send null to say that you cannot."),
+    Label.BICYCLE: gettext_noop("Outline the largest single bicycle, or send null to say that you cannot."),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +55,7 @@ class Answers:
 
 def read_answers(data: Mapping[str, Any], *, width: int, height: int, gate: OutlineGate) -> Answers:
     """Read a form for a `width` x `height` pixel image; WrongFields names everything that has to change."""
-    wrong = {name: f"The field {name!r} is not known." for name in sorted(set(data) - FIELDS)}
+    wrong = {name: _("The field '%(name)s' is not known.") % {"name": name} for name in sorted(set(data) - FIELDS)}
     answers = {name: _answer(data, name, wrong) for name in QUESTIONS}
     bird, bicycle = answers["contains_bird"], answers["contains_bicycle"]
     milliseconds = _milliseconds(data.get("seconds", 0), wrong)
@@ -66,7 +73,7 @@ def _answer(data: Mapping[str, Any], name: str, wrong: dict[str, str]) -> Answer
     value = data.get(name)
     if isinstance(value, str) and value in Answer._value2member_map_:
         return Answer(value)
-    wrong[name] = f"Answer {name} with one of: {', '.join(Answer)}."
+    wrong[name] = _("Answer %(name)s with one of: %(answers)s.") % {"name": name, "answers": ", ".join(Answer)}
     return None
 
 
@@ -74,15 +81,17 @@ def _milliseconds(value: Any, wrong: dict[str, str]) -> int:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if number and 0 <= value <= MOST_SECONDS:
         return int(round(value * 1000))
-    wrong["seconds"] = f"Send seconds as a number from 0 to {MOST_SECONDS}."
+    wrong["seconds"] = _("Send seconds as a number from 0 to %(most)s.") % {"most": MOST_SECONDS}
     return 0
 
 
 def _statement(value: Any, name: str, asked: Label | None, wrong: dict[str, str]) -> bool | None:
     if asked is None and value is not None:
-        wrong[name] = f"{name} was not asked with these answers to questions 1 and 2: leave it out."
+        message = _("%(name)s was not asked with these answers to questions 1 and 2: leave it out.")
+        wrong[name] = message % {"name": name}
     elif asked is not None and not isinstance(value, bool):
-        wrong[name] = f"Say true or false to {name}: question 4 is asked about the {asked}."
+        message = _("Say true or false to %(name)s: question 4 is asked with these answers to questions 1 and 2.")
+        wrong[name] = message % {"name": name}
     return value if isinstance(value, bool) else None
 
 
@@ -91,10 +100,10 @@ def _outline(
 ) -> Outline | None:
     value = data.get("outline")
     if asked is None and value is not None:
-        wrong["outline"] = "No outline was asked with these answers to questions 1 and 2: leave it out."
+        wrong["outline"] = _("No outline was asked with these answers to questions 1 and 2: leave it out.")
     elif asked is not None and "outline" not in data:
         # An explicit null is the tasker's word that nothing can be outlined; a forgotten field is not.
-        wrong["outline"] = f"Outline the largest single {asked}, or send null to say that you cannot."
+        wrong["outline"] = _(OUTLINE_OR_NULL[asked])
     elif asked is not None and value is not None:
         try:
             return read_outline(value, width=width, height=height)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import shapely
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from common.errors import InvalidInput
 from labeling.geometry import (
@@ -28,7 +30,7 @@ MAX_CORNERS = 1_000
 # browser's numbers and shapely's doubles are exact on all that is left.
 FARTHEST_PX = 100_000
 
-_SHAPE = "Send the outline as a list of rings, each a list of [x, y] pairs of numbers in image pixels."
+_SHAPE = gettext_noop("Send the outline as a list of rings, each a list of [x, y] pairs of numbers in image pixels.")
 
 
 class OutlineError(InvalidInput):
@@ -59,7 +61,7 @@ def read_outline(raw: object, *, width: int, height: int) -> Outline:
     rings = tuple(part for number, ring in drawn for part in _clipped(ring, frame, number))
     if not rings:
         raise OutlineError(
-            "The outline lies outside the image. Draw it around the object in the image.", "outline_outside"
+            _("The outline lies outside the image. Draw it around the object in the image."), "outline_outside"
         )
     return Outline(rings, Box.from_rings(rings), canonical_json(rings))
 
@@ -72,17 +74,16 @@ def _quantised(raw: object) -> list[Ring]:
 def _counted(raw: object) -> Sequence[Sequence[Any]]:
     """The rings, their number and length known to be small, before anything in them is looked at."""
     if not isinstance(raw, (list, tuple)):
-        raise OutlineError(_SHAPE, "outline_shape")
+        raise OutlineError(_(_SHAPE), "outline_shape")
     if not raw:
-        raise OutlineError("The outline is empty. Draw at least three corners.", "outline_too_few_corners")
+        raise OutlineError(_("The outline is empty. Draw at least three corners."), "outline_too_few_corners")
     if len(raw) > MAX_RINGS:
-        raise OutlineError(
-            f"The outline has {len(raw):,} rings; {MAX_RINGS} are the most. Remove the smallest ones.",
-            "outline_too_many_corners",
-        )
+        message = _("The outline has %(rings)s rings; %(most)s are the most. Remove the smallest ones.")
+        raise OutlineError(message % {"rings": f"{len(raw):,}", "most": MAX_RINGS}, "outline_too_many_corners")
     for number, ring in enumerate(raw, start=1):
         if not isinstance(ring, (list, tuple)):
-            raise OutlineError(f"Ring {number} is not a list of corners. {_SHAPE}", "outline_shape", number)
+            message = _("Ring %(number)s is not a list of corners.") % {"number": number}
+            raise OutlineError(f"{message} {_(_SHAPE)}", "outline_shape", number)
     _refuse_too_many([len(ring) for ring in raw])
     return raw
 
@@ -90,31 +91,24 @@ def _counted(raw: object) -> Sequence[Sequence[Any]]:
 def _refuse_too_many(lengths: list[int]) -> None:
     if sum(lengths) > MAX_CORNERS:
         longest = lengths.index(max(lengths)) + 1
-        raise OutlineError(
-            f"The outline has {sum(lengths):,} corners; {MAX_CORNERS:,} are the most. "
-            f"Remove corners, first from ring {longest}.",
-            "outline_too_many_corners",
-            longest,
+        message = _(
+            "The outline has %(corners)s corners; %(most)s are the most. Remove corners, first from ring %(ring)s."
         )
+        numbers = {"corners": f"{sum(lengths):,}", "most": f"{MAX_CORNERS:,}", "ring": longest}
+        raise OutlineError(message % numbers, "outline_too_many_corners", longest)
 
 
 def _corner(pair: object, number: int) -> Corner:
     if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not all(map(_is_number, pair)):
-        message = f"Ring {number} has a corner that is not [x, y]. {_SHAPE}"
-        raise OutlineError(message, "outline_shape", number)
+        message = _("Ring %(number)s has a corner that is not [x, y].") % {"number": number}
+        raise OutlineError(f"{message} {_(_SHAPE)}", "outline_shape", number)
     x, y = pair
     if not (math.isfinite(_bounded(x)) and math.isfinite(_bounded(y))):
-        raise OutlineError(
-            f"Ring {number} has a corner without a finite position. Remove that corner and place it again.",
-            "outline_non_finite",
-            number,
-        )
+        message = _("Ring %(number)s has a corner without a finite position. Remove that corner and place it again.")
+        raise OutlineError(message % {"number": number}, "outline_non_finite", number)
     if max(abs(_bounded(x)), abs(_bounded(y))) > FARTHEST_PX:
-        raise OutlineError(
-            f"Ring {number} has a corner more than {FARTHEST_PX:,} pixels away. Move it into the image.",
-            "outline_outside",
-            number,
-        )
+        message = _("Ring %(number)s has a corner more than %(most)s pixels away. Move it into the image.")
+        raise OutlineError(message % {"number": number, "most": f"{FARTHEST_PX:,}"}, "outline_outside", number)
     return quantise(x), quantise(y)
 
 
@@ -129,17 +123,11 @@ def _bounded(value: int | float) -> int | float:
 
 def _checked(ring: Ring, number: int) -> Ring:
     if len(set(ring)) < 3:
-        raise OutlineError(
-            f"Ring {number} has fewer than three different corners. Add corners or remove the ring.",
-            "outline_too_few_corners",
-            number,
-        )
+        message = _("Ring %(number)s has fewer than three different corners. Add corners or remove the ring.")
+        raise OutlineError(message % {"number": number}, "outline_too_few_corners", number)
     if on_one_line(ring):
-        raise OutlineError(
-            f"Ring {number} encloses nothing: its corners lie on one line. Move a corner off that line.",
-            "outline_zero_area",
-            number,
-        )
+        message = _("Ring %(number)s encloses nothing: its corners lie on one line. Move a corner off that line.")
+        raise OutlineError(message % {"number": number}, "outline_zero_area", number)
     if not _is_simple(ring):
         raise _crossing(number)
     return ring
@@ -150,11 +138,8 @@ def _is_simple(ring: Ring) -> bool:
 
 
 def _crossing(number: int) -> OutlineError:
-    return OutlineError(
-        f"Ring {number} crosses or touches itself. Move its corners until no two edges meet.",
-        "outline_self_crossing",
-        number,
-    )
+    message = _("Ring %(number)s crosses or touches itself. Move its corners until no two edges meet.")
+    return OutlineError(message % {"number": number}, "outline_self_crossing", number)
 
 
 def _clipped(ring: Ring, frame: Box, number: int) -> list[Ring]:

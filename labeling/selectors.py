@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from random import Random
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 from zlib import crc32
@@ -14,7 +15,7 @@ from django.db.models import Q
 
 from common.lookups import Given, Lookup, Statement
 from labeling.enums import AssignmentState, KnownUse, PanelState
-from labeling.models import Assignment, Image, InstructionVersion, KnownPicture, Panel, Place, PolicyVersion, Tasker
+from labeling.models import Assignment, Image, InstructionVersion, Panel, Place, PolicyVersion, Tasker
 from labeling.policy import LARGEST_PANEL, Policy
 
 # How many panels a claim looks at. The oldest are dealt first, in an order of each tasker's own within this many (R8).
@@ -261,25 +262,34 @@ def lapsed_with_room(tasker: Tasker) -> Assignment | None:
 GOLD_DRAWN_FROM = 64
 
 
-def gold_for(tasker: Tasker, most_uses: int) -> list[KnownPicture]:
-    """Return gold pictures this tasker was never asked about, in use and below the cap, least used first (R6)."""
-    return _gold_for(tasker=tasker.pk, most_uses=most_uses)
-
-
-_gold_for = Lookup(
+_gold_for = Statement(
     "gold_for",
-    lambda: (
-        KnownPicture.objects.filter(
-            ~models.Exists(Assignment.objects.filter(tasker_id=_TASKER, image=models.OuterRef("image"))),
-            use=KnownUse.GOLD,
-            retired_at__isnull=True,
-            held_at__isnull=True,
-            uses__lt=Given("most_uses", models.IntegerField()),
-        )
-        .select_related("image")
-        .order_by("uses", "id")[:GOLD_DRAWN_FROM]
-    ),
+    f"""
+    SELECT k.id, k.panel_id, k.image_id, i.pixels_sha256, i.width, i.height
+    FROM labeling_knownpicture k JOIN labeling_image i ON i.id = k.image_id
+    WHERE k.use = '{KnownUse.GOLD}' AND k.retired_at IS NULL AND k.held_at IS NULL AND k.uses < %s
+      AND NOT EXISTS (SELECT 1 FROM labeling_assignment a WHERE a.tasker_id = %s AND a.image_id = k.image_id)
+    ORDER BY k.uses, k.id LIMIT {GOLD_DRAWN_FROM}""",
+    [Given("most_uses", models.IntegerField()), _TASKER],
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """A gold picture that can be dealt: the known picture, the settled panel it is asked on, and its image."""
+
+    known_id: int
+    panel_id: int
+    image: Image
+
+
+def gold_for(tasker: Tasker, most_uses: int, rng: Random) -> Gold | None:
+    """Draw one of the least used gold pictures this tasker was never asked about, below the cap (R6)."""
+    rows = _gold_for.rows(tasker=tasker.pk, most_uses=most_uses)
+    if not rows:
+        return None
+    known, panel, *picture = rng.choice(rows)
+    return Gold(known, panel, Image.from_db(connection.alias, _PICTURE, picture))
 
 
 def others_hold_something_for(tasker: Tasker) -> bool:

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models import BigIntegerField, DateTimeField, F, IntegerField
+from django.utils.translation import gettext as _
 
 from common.errors import Conflict, NotFound
 from common.lookups import Change, Given
@@ -87,13 +88,13 @@ def assignment_next(
     the same picture. Naming the pictures at hand is how a page loads the next ones ahead. Conflict
     (`enough_held`) when `policy.pictures_held` are at hand already.
     """
-    for _ in range(CLAIM_TRIES):
+    for _again in range(CLAIM_TRIES):
         try:
             return _next(tasker, holding, policy, now, rng)
         except IntegrityError:
             # Another request of this very tasker was faster: what it leased is now among what they hold.
             continue
-    raise Conflict("Several pages of yours ask at the same moment: wait a second and ask again.", "ask_again")
+    raise Conflict(_("Several pages of yours ask at the same moment: wait a second and ask again."), "ask_again")
 
 
 @transaction.atomic
@@ -105,7 +106,8 @@ def _next(
         if assignment.public_id not in holding and _renew(assignment, policy, now):
             return assignment
     if len(held) >= policy.pictures_held:
-        raise Conflict(f"You hold {len(held)} pictures already: answer one of them first.", "enough_held")
+        message = _("You hold %(count)s pictures already: answer one of them first.") % {"count": len(held)}
+        raise Conflict(message, "enough_held")
     slot = min({1, 2, 3} - {assignment.slot for assignment in held})
     claimed = _claim(tasker, slot, policy, now, rng) or _resume_lapsed(tasker, slot, policy, now)
     return claimed or NothingLeft(selectors.others_hold_something_for(tasker))
@@ -128,9 +130,9 @@ def _claim(tasker: Tasker, slot: int, policy: Policy, now: datetime, rng: Random
     """
     gold = rng.randrange(100) < policy.gold_percent
     for panel_id, image in _offers(tasker, policy):
-        known = _take_gold(tasker, policy, rng) if gold else None
-        if known is not None and known.panel_id is not None:
-            return _lease(tasker, known.panel_id, known.image, slot, policy, now, rng, known=known)
+        drawn = _take_gold(tasker, policy, rng) if gold else None
+        if drawn is not None:
+            return _lease(tasker, drawn.panel_id, drawn.image, slot, policy, now, rng, known_id=drawn.known_id)
         gold = False
         if _take_place(panel_id):
             return _lease(tasker, panel_id, image, slot, policy, now, rng)
@@ -145,14 +147,14 @@ def _lease(
     policy: Policy,
     now: datetime,
     rng: Random,
-    known: KnownPicture | None = None,
+    known_id: int | None = None,
 ) -> Assignment:
     return Assignment.objects.create(
         panel_id=panel_id,
         image=image,
         tasker=tasker,
         person=tasker.person or tasker.pk,
-        known=known,
+        known_id=known_id,
         instructions=selectors.instructions_in_force(now).version,
         lease_token=secrets.token_hex(16),
         slot=slot,
@@ -162,16 +164,14 @@ def _lease(
     )
 
 
-def _take_gold(tasker: Tasker, policy: Policy, rng: Random) -> KnownPicture | None:
+def _take_gold(tasker: Tasker, policy: Policy, rng: Random) -> selectors.Gold | None:
     """Draw a gold picture and count its use; None when there is none for this tasker, or its last use was just taken.
 
     One short statement more than for a place: far less than what the network adds to the time of a claim (R6).
     """
-    found = selectors.gold_for(tasker, policy.gold_most_uses)
-    if not found:
-        return None
-    known = rng.choice(found)
-    return known if _use_gold(known=known.pk, most_uses=policy.gold_most_uses) == 1 else None
+    drawn = selectors.gold_for(tasker, policy.gold_most_uses, rng)
+    taken = drawn is not None and _use_gold(known=drawn.known_id, most_uses=policy.gold_most_uses) == 1
+    return drawn if taken else None
 
 
 _use_gold = Change(
@@ -265,7 +265,7 @@ def _take_up_again(tasker: Tasker, assignment_id: UUID, lease_token: str, policy
     if _renew(assignment, policy, now):
         return assignment.expires_at
     if assignment.state != AssignmentState.EXPIRED:
-        raise Conflict("This picture is not at hand any more: ask for the next one.", "lease_ended")
+        raise Conflict(_("This picture is not at hand any more: ask for the next one."), "lease_ended")
     held = {each.slot for each in selectors.open_assignments(tasker)}
     free = sorted({1, 2, 3} - held)
     if not free or not _resume(assignment, free[0], policy, now):
@@ -275,8 +275,10 @@ def _take_up_again(tasker: Tasker, assignment_id: UUID, lease_token: str, policy
 
 def _place_taken() -> Conflict:
     return Conflict(
-        "The lease ran out and somebody else has this place now. Send your answer all the same: it is kept and "
-        "published, and does not count.",
+        _(
+            "The lease ran out and somebody else has this place now. Send your answer all the same: it is kept and "
+            "published, and does not count."
+        ),
         "place_taken",
     )
 
@@ -285,10 +287,10 @@ def _own_assignment(tasker: Tasker, assignment_id: UUID, lease_token: str | None
     """Lock and return the tasker's own assignment and its panel; NotFound for anybody else's."""
     assignment = selectors.lock_own_assignment(tasker, assignment_id)
     if assignment is None:
-        raise NotFound("There is no such assignment of yours.", "not_found")
+        raise NotFound(_("There is no such assignment of yours."), "not_found")
     if lease_token is not None and not secrets.compare_digest(assignment.lease_token.encode(), lease_token.encode()):
         raise Conflict(
-            "The lease token is not that of this assignment: reload the page; drawn outlines stay.", "wrong_token"
+            _("The lease token is not that of this assignment: reload the page; drawn outlines stay."), "wrong_token"
         )
     return assignment
 
@@ -303,7 +305,7 @@ def assignment_release(
     """
     assignment = _own_assignment(tasker, assignment_id, lease_token)
     if assignment.state == AssignmentState.ANSWERED:
-        raise Conflict("This picture is answered already and cannot be given back.", "already_answered")
+        raise Conflict(_("This picture is answered already and cannot be given back."), "already_answered")
     if assignment.state == AssignmentState.LEASED:
         _end_lease(assignment, AssignmentState.RELEASED, now)
     if problem:
@@ -386,10 +388,8 @@ def response_submit(
 def _repeated(assignment: Assignment, answers: Answers) -> Submitted:
     response = Response.objects.get(assignment=assignment)
     if response.answers_sha256 != answers.sha256:
-        raise Conflict(
-            f"You answered this picture already (receipt {response.receipt}); an answer is never replaced.",
-            "already_answered",
-        )
+        message = _("You answered this picture already (receipt %(receipt)s); an answer is never replaced.")
+        raise Conflict(message % {"receipt": response.receipt}, "already_answered")
     return Submitted(response, repeated=True)
 
 

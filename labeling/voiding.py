@@ -36,7 +36,9 @@ def responses_void(*, tasker: Tasker, since: datetime | None, reason: str, by: U
     InvalidInput without a reason. A panel that is ruled upon meanwhile stays as it is.
     """
     if not reason.strip():
-        raise InvalidInput("Give the reason: it is published beside each voided answer.", "reason_missing", field="reason")
+        raise InvalidInput(
+            "Give the reason: it is published beside each voided answer.", "reason_missing", field="reason"
+        )
     voiding = Voiding.objects.create(tasker=tasker, since=since, reason=reason.strip(), voided_at=now, voided_by=by)
     panels = unsettled_responses(tasker, since).order_by("panel_id").values_list("panel_id", flat=True)
     for panel in _locked(list(panels)):

@@ -12,6 +12,7 @@ NEEDED = {
     "redis-server": "redis-server",
     "chromium": "chromium",
     "setpriv": "util-linux",
+    "xgettext": "gettext",
 }
 
 

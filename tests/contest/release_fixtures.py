@@ -71,8 +71,8 @@ def picture(number: int, **values: Any) -> Image:
     pixels = bytes((number * 37 + at * (number + 3)) % 256 for at in range(SIDE * SIDE * 3))
     sha = pixels_sha256(SIDE, SIDE, pixels)
     picture_store().put(picture_key(sha), encode_png(SIDE, SIDE, pixels))
-    defaults = {"width": SIDE, "height": SIDE, "received_at": MONDAY, "label_from": MONDAY}
-    return factories.image(pixels_sha256=sha, original_sha256=sha, **(defaults | values))
+    defaults = {"width": SIDE, "height": SIDE, "received_at": MONDAY, "label_from": MONDAY, "original_sha256": sha}
+    return factories.image(pixels_sha256=sha, **(defaults | values))
 
 
 def labeled(contest: Contest, case: str, image: Image, said: Sequence[dict[str, Any]]) -> Panel:

@@ -1,0 +1,381 @@
+"""Blindness (R8): whatever a tasker asks, in whatever way, nothing tells the attacker, the target, the claimed class,
+other people's answers, model outputs, the week, gold, or the position in the panel."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import count
+from random import Random
+from statistics import median
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils import timezone
+
+from contest.models import Attack, Member, Release, Team
+from labeling import services
+from labeling.models import Assignment, Image, KnownPicture, Panel, Response, Tasker
+from labeling.pictures import picture_url
+from labeling.policy import Policy
+from tests import factories
+from tests.contest import release_fixtures as cast
+
+pytestmark = pytest.mark.django_db
+FORM = {"contains_bird": "definitely_no", "contains_bicycle": "definitely_no", "seconds": 3.5}
+OUTLINE_OF_OTTO = "[[[3.17,5.29],[35.83,5.29],[35.83,36.61],[3.17,36.61]]]"
+METHODS = ("get", "head", "options", "post", "put", "delete")
+
+
+@dataclass
+class World:
+    """A contest with something to know on every side, and Tara, who must know none of it."""
+
+    tara: Tasker
+    others: list[Tasker]
+    images: dict[str, Image] = field(default_factory=dict)
+    panels: dict[str, Panel] = field(default_factory=dict)
+    own: list[Assignment] = field(default_factory=list)
+    foreign: list[Assignment] = field(default_factory=list)
+    secrets: dict[str, str] = field(default_factory=dict)
+    gold: KnownPicture | None = None
+
+    def hide(self, **secrets: str) -> None:
+        """Remember what no answer may hold, by what it would tell."""
+        self.secrets.update({name.replace("_", " "): secret for name, secret in secrets.items()})
+
+
+@pytest.fixture
+def world(tara: Tasker) -> World:
+    factories.policy_version()
+    world = World(tara, [factories.tasker(name) for name in ("otto.hidden", "uma.hidden", "kim.hidden")])
+    team = _team(world)
+    for number, origin in enumerate(("attack", "dataset", "gold", "example"), start=1):
+        _picture(world, number, origin)
+    Attack.objects.create(team=team, image=world.images["attack"], received_at=cast.MONDAY)
+    world.hide(attack_id=Attack.objects.get().public_id)
+    _settled(world)
+    _scored(world)
+    _half_answered(world)
+    Release.objects.create(
+        week="2026-W46", manifest_sha256="ab" * 32, counts={}, bytes=1, released_at=cast.MONDAY, part=0
+    )
+    world.hide(week="2026-W46", manifest="ab" * 32)
+    for tasker in world.others:
+        world.hide(**{f"id_of_{tasker.public_id}": tasker.public_id, f"name_of_{tasker.pk}": tasker.user.username})
+    return world
+
+
+def _team(world: World) -> Team:
+    zora = factories.user("zora.attacker", "teams")
+    team = Team.objects.create(name="Zaphod Collective", created_at=cast.MONDAY)
+    Member.objects.create(team=team, user=zora, captain=True)
+    world.hide(team="Zaphod Collective", team_id=team.public_id, member="zora.attacker")
+    return team
+
+
+def _picture(world: World, number: int, origin: str) -> None:
+    image = cast.picture(
+        number,
+        origin=origin,
+        source=f"hidden-source-{origin}",
+        source_id=f"hidden-id-{origin}",
+        licence=f"hidden-licence-{origin}",
+        author=f"hidden-author-{origin}",
+        received_at=timezone.now() - timedelta(days=2),
+        label_from=timezone.now() - timedelta(days=1) if origin != "example" else None,
+        original_sha256=f"{number:02x}" * 32,
+    )
+    world.images[origin] = image
+    world.hide(
+        **{
+            f"picture_id_{origin}": image.public_id,
+            f"pixels_{origin}": image.pixels_sha256,
+            f"original_{origin}": image.original_sha256,
+            **{f"{name}_{origin}": f"hidden-{name}-{origin}" for name in ("source", "id", "licence", "author")},
+        }
+    )
+
+
+def _settled(world: World) -> None:
+    """A picture Tara and two others answered, with its ruling; and gold."""
+    world.panels["settled"] = cast.labeled(
+        _Three([world.tara, *world.others[:2]]), "settled", cast.picture(9), [cast.drawn(cast.LARGE)] * 3
+    )
+    ruling = cast.ruled(world.panels["settled"])
+    world.hide(ruling_fraction=f"{ruling.smallest_box_numerator}/{ruling.smallest_box_denominator}")
+    world.gold = factories.gold(factories.panel(world.images["gold"]), outline=OUTLINE_OF_OTTO)
+    world.hide(known_picture=str(world.gold.public_id))
+
+
+class _Three(cast.Contest):
+    """The taskers of one panel, in the shape `cast.labeled` takes."""
+
+
+def _scored(world: World) -> None:
+    defense = cast.defense(7, name="Marvin the Defense")
+    predictions = cast.scored(defense, world.panels["settled"].image, [1, 0, -1])
+    world.hide(defense="Marvin the Defense", defense_id=defense.public_id, digest=defense.digest)
+    world.hide(score=repr(predictions[0].score_bird), score_bicycle="0.30000000000000004")
+
+
+def _half_answered(world: World) -> None:
+    """Pictures that wait for Tara: one with an answer of Otto's, one with two answers, one that she holds."""
+    now = timezone.now()
+    for origin, answered in (("attack", 1), ("dataset", 2)):
+        panel = factories.panel(world.images[origin], dealt_at=now - timedelta(hours=1))
+        for tasker in world.others[:answered]:
+            response = factories.response(
+                tasker, panel, outline=OUTLINE_OF_OTTO, box=(317, 529, 3583, 3661), now=now - timedelta(minutes=9)
+            )
+            world.foreign.append(response.assignment)
+            world.hide(
+                **{f"receipt_{response.pk}": response.receipt, f"lease_{response.pk}": response.assignment.lease_token}
+            )
+        world.panels[origin] = panel
+    world.hide(outline_of_another="35.83", answer_of_another="36.61")
+    found = services.assignment_next(
+        tasker=world.tara, holding=(), policy=Policy(gold_percent=0), now=now, rng=Random(1)
+    )
+    assert isinstance(found, Assignment)
+    world.own.append(found)
+
+
+class TestTheWalk:
+    """Every address the site knows, with every method, as a tasker in each state and as the stranger at the door."""
+
+    @pytest.mark.parametrize("state", ["qualified", "paused", "learning", "signed out"])
+    def test_no_answer_tells_a_secret(self, state: str, world: World) -> None:
+        client = Client(raise_request_exception=True)
+        if state != "signed out":
+            Tasker.objects.filter(pk=world.tara.pk).update(state=state)
+            client.force_login(User.objects.get(pk=world.tara.user_id), backend="common.sessions.UserBackend")
+        asked = 0
+        for address in walk(world):
+            for method in METHODS:
+                if method == "post" and any(address.startswith(each) for each in ENDS_THE_WALK):
+                    continue
+                answer = getattr(client, method)(address, **_body(method))
+                asked += 1
+                assert answer.status_code < 500, f"{method} {address}"
+                leaks = leaked(answer, world)
+                assert not leaks, f"{method.upper()} {address} tells {leaks}"
+        assert asked > 200
+        assert _of_cookies(client, world) == []
+
+    def test_the_walk_would_find_a_leak(self, world: World, signed_in: Any) -> None:
+        """The same walk as an organizer finds plenty: the secrets are there to be found."""
+        olga = signed_in(factories.user("olga", "organizers"))
+        found = {leak for address in walk(world) for leak in leaked(olga.get(address), world)}
+        assert len(found) > 3
+
+
+# Posting there signs out or deletes the account that walks.
+ENDS_THE_WALK = ("/sign-out/", "/account/delete/", "/account/sessions/")
+
+
+def walk(world: World) -> Iterator[str]:
+    """Every address, with every id there is in the place of each parameter."""
+    for path in _paths(get_resolver().url_patterns, "/"):
+        yield from _filled(path, world)
+
+
+def _paths(patterns: list[URLPattern | URLResolver], before: str) -> Iterator[str]:
+    for pattern in patterns:
+        path = before + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from _paths(pattern.url_patterns, path)
+        else:
+            yield path
+
+
+def _filled(path: str, world: World) -> Iterator[str]:
+    found = re.search(r"<(?:(\w+):)?(\w+)>", path)
+    if found is None:
+        yield path
+        return
+    for value in _values(found[1] or "str", world):
+        yield from _filled(path[: found.start()] + quote(value, safe="") + path[found.end() :], world)
+
+
+def _values(kind: str, world: World) -> list[str]:
+    if kind == "uuid":
+        assert world.gold is not None
+        return [str(each.public_id) for each in [*world.own, *world.foreign[:1]]] + [str(world.gold.public_id)]
+    if kind == "int":
+        return ["1", str(world.images["attack"].pk)]
+    url = picture_url(world.images["attack"], now=timezone.now())
+    token = url.removeprefix("/pictures/").removesuffix(".png")
+    return [token, "release-2026-W46", world.others[0].public_id, world.images["attack"].public_id]
+
+
+def _body(method: str) -> dict[str, Any]:
+    return {"data": "{}", "content_type": "application/json"} if method in {"post", "put"} else {}
+
+
+def leaked(answer: Any, world: World) -> list[str]:
+    """Name the secrets an answer holds, in its body or its headers; what the address itself said is no secret."""
+    said = answer.request.get("PATH_INFO", "")
+    text = "\n".join(f"{name}: {value}" for name, value in answer.headers.items())
+    text += _text(answer)
+    return [name for name, secret in world.secrets.items() if secret and secret in text and secret not in said]
+
+
+def _text(answer: Any) -> str:
+    body = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    if answer.get("Content-Type", "").startswith("image/png"):
+        chunks = re.findall(rb"IHDR|IDAT|IEND|tEXt|iTXt|zTXt|eXIf|tIME", body)
+        assert set(chunks) <= {b"IHDR", b"IDAT", b"IEND"}, "the picture carries nothing but its pixels"
+        return ""
+    return str(body.decode("utf-8", "replace"))
+
+
+def _of_cookies(client: Client, world: World) -> list[str]:
+    text = " ".join(f"{name}={cookie.value}" for name, cookie in client.cookies.items())
+    return [name for name, secret in world.secrets.items() if secret and secret in text]
+
+
+def _ordinary(rng: int) -> Random:
+    class Draws(Random):
+        def randrange(self, start: int, *rest: int) -> int:
+            return rng if start == 100 else super().randrange(start, *rest)
+
+    return Draws(4)
+
+
+class TestNothingDiffers:
+    """Pictures that differ in one secret alone: what Tara gets of them is the same, byte for byte but for tokens."""
+
+    @pytest.fixture
+    def story(self, tara: Tasker, signed_in: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+        """Return a function that labels the one picture there is, over HTTP, and returns all that was told."""
+        factories.policy_version()
+        numbers = count(20)
+
+        def tell(origin: str, answered: int, gold: bool) -> list[str]:
+            panel = factories.panel(cast.picture(next(numbers), origin=origin), dealt_at=timezone.now())
+            for number in range(answered):
+                factories.response(factories.tasker(f"{origin}{answered}{gold}{number}"), panel)
+            if gold:
+                factories.gold(factories.panel(cast.picture(next(numbers), origin=origin)))
+            monkeypatch.setattr("labeling.api._random", _ordinary(0 if gold else 99))
+            return _told(signed_in(tara))
+
+        return tell
+
+    @pytest.mark.parametrize(
+        ("origin", "answered", "gold", "secret"),
+        [
+            ("attack", 0, False, "an attacker sent it"),
+            ("gold", 0, False, "an organizer prepared it"),
+            ("dataset", 1, False, "one has answered before"),
+            ("dataset", 2, False, "it completes the panel"),
+            ("dataset", 0, True, "it is gold"),
+            ("gold", 1, True, "it is gold, and on somebody else's panel"),
+        ],
+    )
+    def test_the_story_of_a_label(
+        self, origin: str, answered: int, gold: bool, secret: str, story: Callable[..., list[str]], tara: Tasker
+    ) -> None:
+        ordinary = story("dataset", 0, False)
+        # What is left over from the first story: its picture waits for others, and Tara is not asked again.
+        for told, usual in zip(story(origin, answered, gold), ordinary, strict=True):
+            assert told == usual, secret
+        assert Response.objects.filter(tasker=tara).count() == 2
+        assert Assignment.objects.filter(tasker=tara, known__isnull=False).exists() == gold
+
+
+def _told(client: Client) -> list[str]:
+    """Claim, look, renew and answer; return each answer with what is random or a time replaced by its length."""
+    claimed = client.post("/api/v1/assignments/next/", "{}", content_type="application/json")
+    held = claimed.json()
+    address = f"/api/v1/assignments/{held['id']}/"
+    lease = {"lease_token": held["lease_token"]}
+    picture = client.get(held["image"]["url"])
+    beat = client.post(f"{address}heartbeat/", lease, content_type="application/json")
+    answered = client.post(f"{address}response/", lease | FORM, content_type="application/json")
+    again = client.post(f"{address}response/", lease | FORM, content_type="application/json")
+    other = client.post(
+        f"{address}response/", lease | FORM | {"contains_bird": "unsure_no"}, content_type="application/json"
+    )
+    assert (answered.status_code, again.status_code, other.status_code) == (201, 200, 409)
+    page = client.get(f"/my-work/{held['id']}/")
+    return [_masked(each) for each in (claimed, picture, beat, answered, again, other, page)]
+
+
+_MASKS = (
+    (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<id>"),
+    (r"/pictures/[\w=-]+\.png", lambda found: f"<picture of {len(found[0])}>"),
+    (r"[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{4}", "<receipt>"),
+    (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?", "<time>"),
+    (r"\b\d\d?:\d\d(:\d\d)?\b", "<time>"),
+    (r"[0-9a-f]{32}", "<token>"),
+    (r"csrfmiddlewaretoken\" value=\"\w+", "<csrf>"),
+    (r"(left|right)most", "<side>"),
+)
+
+
+def _masked(answer: Any) -> str:
+    # The length is that of the body, which is compared below; the rest is random or a time by its nature.
+    left_out = {"X-Request-Id", "Set-Cookie", "Expires", "Content-Length"}
+    named = {name: value for name, value in answer.headers.items() if name not in left_out}
+    body = _text(answer)
+    for pattern, mask in _MASKS:
+        body = re.sub(pattern, mask, body)
+    return json.dumps([answer.status_code, named, body], sort_keys=True)
+
+
+def test_gold_takes_no_longer_than_the_rest(tara: Tasker, signed_in: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What claim and submit cost the server falls into the same bucket of two milliseconds, by the medians: CPU time,
+    because the wall clock of a test tells what else the machine does."""
+    factories.policy_version()
+    for _ in range(60):
+        factories.panel(dealt_at=timezone.now())
+    for _ in range(30):
+        factories.gold(factories.panel())
+    client, spent = signed_in(tara), {0: [], 99: []}
+    for number in range(60):
+        draw = (0, 99)[number % 2]
+        monkeypatch.setattr("labeling.api._random", _ordinary(draw))
+        begin = time.thread_time()
+        held = client.post("/api/v1/assignments/next/", "{}", content_type="application/json").json()
+        client.post(
+            f"/api/v1/assignments/{held['id']}/response/",
+            FORM | {"lease_token": held["lease_token"]},
+            content_type="application/json",
+        )
+        spent[draw].append(time.thread_time() - begin)
+    assert Assignment.objects.filter(known__isnull=False).count() == 30
+    assert abs(median(spent[0]) - median(spent[99])) < 0.002
+
+
+def test_the_order_is_shuffled_per_tasker(now: Any) -> None:
+    """So that nobody can tell from the order what was dealt together, or compare notes (R8)."""
+    for _ in range(16):
+        factories.panel(dealt_at=now)
+    policy, orders = Policy(gold_percent=0), []
+    for name in ("a", "b", "c"):
+        tasker, seen = factories.tasker(name), []
+        for _ in range(8):
+            held = services.assignment_next(tasker=tasker, holding=(), policy=policy, now=now, rng=Random(1))
+            assert isinstance(held, Assignment)
+            seen.append(held.image_id)
+            services.assignment_release(
+                tasker=tasker, assignment_id=held.public_id, lease_token=None, problem="next", now=now
+            )
+        orders.append(seen)
+    assert len({tuple(order) for order in orders}) == 3
+
+
+def test_the_session_cookie_says_nothing(tara: Tasker, client: Client) -> None:
+    signed_in = client.post("/sign-in/", {"username": "tara", "password": factories.PASSWORD})
+    assert signed_in.status_code == 302
+    assert re.fullmatch(r"[a-z0-9]{32}", client.cookies[settings.SESSION_COOKIE_NAME].value)
+    assert set(client.cookies) <= {settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME, "messages"}
