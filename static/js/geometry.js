@@ -49,7 +49,10 @@ export function crossingsOf(corners, closed) {
   return crossings(line, closed).map(([x, y]) => [x / HUNDREDTHS, y / HUNDREDTHS]);
 }
 
-/** Douglas-Peucker: the fewest of the given points from which no dropped one lies further than tolerance. */
+/**
+ * Douglas-Peucker: those of the given points that keep the line within `tolerance` of what it was. Every dropped
+ * point lies that near to the segment drawn in its place, so neither line strays further from the other.
+ */
 export function simplify(points, tolerance) {
   if (points.length < 3) return points.slice();
   const kept = new Set([0, points.length - 1]);
@@ -71,6 +74,12 @@ function farthest(points, from, to) {
     if (distance > best[1]) best = [index, distance];
   }
   return best;
+}
+
+/** Whether the segments a-b and c-d have a point in common; all in pixels. */
+export function segmentsMeet(...ends) {
+  const [a, b, c, d] = ends.map(([x, y]) => [quantise(x), quantise(y)]);
+  return intersection({ a, b }, { a: c, b: d }) !== null;
 }
 
 /** How far a point lies from the segment a-b. */

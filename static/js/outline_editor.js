@@ -3,36 +3,56 @@
 // There are no modes: a corner under the pointer is dragged, an edge takes a new corner, anywhere else a click
 // places a corner and a drag traces a line. All coordinates are image pixels, clamped and kept to 0.01.
 
-import { checkOutline, crossingsOf, quantise, simplify } from "./geometry.js";
+import { quantise, simplify } from "./geometry.js";
+import { CornerList } from "./outline_corner_list.js";
+import { Fineness } from "./outline_fineness.js";
 import * as hits from "./outline_hits.js";
+import { Keys } from "./outline_keys.js";
+import { Loupe } from "./outline_loupe.js";
 import * as model from "./outline_model.js";
-import { OutlineView, Viewport } from "./outline_view.js";
-import { LABELS, fill } from "./outline_words.js";
+import * as moves from "./outline_moves.js";
+import { findings } from "./outline_problems.js";
+import { nextTolerance, REFERENCE_SIDE, TOLERANCES, Trace } from "./outline_trace.js";
+import { OutlineView } from "./outline_view.js";
+import { Viewport } from "./outline_viewport.js";
+import { Words } from "./outline_words.js";
 
 // Screen pixels a press may wander before it is a drag.
 const SLOP = { mouse: 3, pen: 6, touch: 10 };
 const LONG_PRESS_MS = 600;
-const DOUBLE_CLICK_MS = 500;
+const DOUBLE_CLICK_MS = 400;
+const DOUBLE_CLICK_PX = 4;
 const BURST_MS = 1000;
-const KEY_ZOOM = 1.5;
+// A wheel turned by this much is one step of zoom; a line of a wheel that counts lines; a pinch on a touchpad.
+const WHEEL_STEP_PX = 100;
+const WHEEL_LINE_PX = 40;
+const TOUCHPAD_PINCH = 5;
 
-const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const ARROWS = { left: [-1, 0], right: [1, 0], up: [0, -1], down: [0, 1] };
 
 /**
  * One editor in one container, which gives it its size.
  *
+ * `imageUrl`, `width`, `height`: the picture; `rings`: what is drawn already.
  * `onChange(editor, {settled})` after every change; `settled` is false while something is being dragged.
  * `announce(text)` receives words for an aria-live region of the page; `labels` replaces any of LABELS.
- * `traceTolerance` is how far, in image pixels, a traced line may lie from its corners.
+ * `keys` gives actions of KEYS other keys: {close: "x", place: ["Enter", "p"]}.
+ * `simplify` is how far a traced line may lie from its corners, in pixels of a picture 299 wide, and
+ * `onSimplify(value)` hears of another choice, for the page to remember.
  * Handled keys have their default prevented; a page that listens to keys too looks at `defaultPrevented`.
  */
 export class OutlineEditor {
-  #labels;
+  #words;
+  #keys;
   #onChange;
+  #onSimplify;
   #announce;
-  #tolerance;
+  #simplify;
   #view;
   #viewport;
+  #loupe;
+  #fineness;
+  #list;
   #history = new model.History(model.NOTHING);
   #preview = null; // the drawing while a gesture changes it
   #gesture = null;
@@ -43,25 +63,53 @@ export class OutlineEditor {
   #keyboard = false; // whether the crosshair is shown
   #space = null; // space bar held: {panned}
   #enabled = true;
-  #lastPlaced = -Infinity;
+  #panning = false; // whether a drag moves the picture in place of tracing
+  #lastPlaced = { time: -Infinity, screen: [0, 0] };
   #lastNudge = -Infinity;
+  #turned = 0; // steps of zoom that a wheel is on its way to
+  #traced = null; // the line traced last: {line, drawing, corners, tolerance}
+  #listed = null; // the drawing in the list of corners
   #frame = 0;
   #checked = { drawing: null, problem: null, crossings: [] };
   #listening = new AbortController();
   #resizes;
 
   constructor(container, options) {
-    const { imageUrl, width, height, rings = [], onChange, announce, labels = {}, traceTolerance = 1 } = options;
-    this.#labels = { ...LABELS, ...labels, problems: { ...LABELS.problems, ...labels.problems } };
-    this.#onChange = onChange ?? (() => {});
-    this.#announce = announce ?? (() => {});
-    this.#tolerance = traceTolerance;
+    const { imageUrl, width, height, rings = [], labels, keys, simplify: tolerance = 1 } = options;
+    this.#keys = new Keys(keys);
+    this.#words = new Words(container.closest("[lang]")?.lang, this.#keys, labels);
+    this.#onChange = options.onChange ?? (() => {});
+    this.#onSimplify = options.onSimplify ?? (() => {});
+    this.#announce = options.announce ?? (() => {});
+    this.simplify = tolerance;
     this.#viewport = new Viewport(width, height);
     this.#crosshair = [Math.round(width / 2), Math.round(height / 2)];
-    const { name, describedBy } = this.#labels;
-    this.#view = new OutlineView(container, { imageUrl, width, height, name, describedBy });
+    const { name, role, describedBy } = this.#words.labels;
+    this.#view = new OutlineView(container, { imageUrl, width, height, name, role, describedBy });
+    this.#furnish(container);
     this.rings = rings;
     this.#listen();
+  }
+
+  /** What stands beside the drawing: the loupe, the bar after a trace, the list of corners. */
+  #furnish(container) {
+    const { labels } = this.#words;
+    const { signal } = this.#listening;
+    this.#loupe = new Loupe(container, this.#view.id, this.#viewport);
+    this.#fineness = new Fineness(container, {
+      labels,
+      onStep: (coarser) => this.#refine(coarser),
+      onDone: () => this.#endTraced(),
+      signal,
+    });
+    this.#list = new CornerList(container, {
+      name: labels.list,
+      ringWords: (ring, corners, open) =>
+        this.#words.say(open ? "listOpen" : "listRing", { ring: ring + 1, corners }),
+      cornerWords: (_, corner, point) => this.#words.say("listCorner", { corner: corner + 1, point }),
+      onChoose: (place) => this.#choose(place),
+      signal,
+    });
   }
 
   // What the page asks and tells.
@@ -84,6 +132,7 @@ export class OutlineEditor {
     this.#abandonGesture();
     this.#history = new model.History(model.copyOf({ rings, open }));
     this.#selected = null;
+    this.#traced = null;
     this.#redraw();
   }
 
@@ -94,7 +143,10 @@ export class OutlineEditor {
 
   /** What keeps the outline from being sent, as {code, message, ring}; null when nothing does. */
   get problem() {
-    return this.#check().problem;
+    const { problem } = this.#check();
+    if (!problem) return null;
+    const { code, label, ring } = problem;
+    return { code, ring, message: this.#words.problem(label, ring ?? 1) };
   }
 
   get canUndo() {
@@ -113,21 +165,62 @@ export class OutlineEditor {
     this.#travel(() => this.#history.redo(), "redone");
   }
 
+  /** The whole picture, as large as a whole number of device pixels to an image pixel makes it. */
   fit() {
     this.#viewport.fit();
-    this.#redraw();
+    this.#look();
   }
 
-  /** Zoom around the middle of the window. */
-  zoomBy(factor) {
-    const { width, height } = this.#viewport.size;
-    this.#viewport.zoomAt(factor, width / 2, height / 2);
-    this.#redraw();
+  /** To the next whole number, around where the work is. */
+  zoomIn() {
+    this.#zoom(1);
+  }
+
+  zoomOut() {
+    this.#zoom(-1);
+  }
+
+  /** Device pixels to an image pixel. */
+  get zoom() {
+    return this.#viewport.scale * this.#viewport.density;
+  }
+
+  /** True: a drag on the picture moves it in place of tracing, for hands with one finger free; a tap still places. */
+  get panning() {
+    return this.#panning;
+  }
+
+  set panning(panning) {
+    this.#abandonGesture();
+    this.#panning = panning;
+    this.#view.svg.classList.toggle("can-pan", panning);
   }
 
   /** True shows the picture smoothed, false every pixel as a square. */
   setSmoothing(smooth) {
-    this.#view.image.classList.toggle("is-pixelated", !smooth);
+    this.#view.smooth(smooth);
+  }
+
+  /** How far a traced line may lie from its corners, in pixels of a picture 299 wide: 0.25 to 6. */
+  get simplify() {
+    return this.#simplify;
+  }
+
+  set simplify(tolerance) {
+    this.#simplify = Math.min(TOLERANCES.at(-1), Math.max(TOLERANCES[0], tolerance));
+  }
+
+  /** Whether the line traced last can still be made finer or coarser: nothing was changed after it. */
+  get canSimplify() {
+    return this.#enabled && this.#traced?.drawing === this.#history.present;
+  }
+
+  fewerCorners() {
+    this.#refine(true);
+  }
+
+  moreCorners() {
+    this.#refine(false);
   }
 
   /** False shows the picture alone; zoom and pan go on working and the drawing is kept. */
@@ -154,7 +247,7 @@ export class OutlineEditor {
     this.#listening.abort();
     this.#resizes.disconnect();
     cancelAnimationFrame(this.#frame);
-    this.#view.destroy();
+    for (const part of [this.#list, this.#fineness, this.#loupe, this.#view]) part.destroy();
   }
 
   // Changes.
@@ -235,26 +328,8 @@ export class OutlineEditor {
 
   #check() {
     const drawing = this.#drawing;
-    if (this.#checked.drawing !== drawing) this.#checked = { drawing, ...this.#findings(drawing) };
+    if (this.#checked.drawing !== drawing) this.#checked = { drawing, ...findings(drawing, this.#viewport.image) };
     return this.#checked;
-  }
-
-  #findings({ rings, open }) {
-    const { width, height } = this.#viewport.image;
-    const inOpen = crossingsOf(open, false);
-    const crossings = [...rings.flatMap((ring) => crossingsOf(ring, true)), ...inOpen];
-    const { code, ring } = rings.length ? checkOutline(rings, width, height) : { code: null, ring: null };
-    if (code) return { crossings, problem: this.#worded(code, code, ring) };
-    if (inOpen.length) {
-      return { crossings, problem: this.#worded("outline_self_crossing", "outline_self_crossing", rings.length + 1) };
-    }
-    if (open.length) return { crossings, problem: this.#worded("outline_unfinished", "outline_unfinished", null) };
-    if (!rings.length) return { crossings, problem: this.#worded("outline_too_few_corners", "outline_empty", null) };
-    return { crossings, problem: null };
-  }
-
-  #worded(code, label, ring) {
-    return { code, ring, message: fill(this.#labels.problems[label], { ring: ring ?? 1 }) };
   }
 
   #wordsFor(place) {
@@ -262,9 +337,8 @@ export class OutlineEditor {
     return { ring: place.ring + 1, corner: place.corner + 1, corners: line.length };
   }
 
-  #say(label, { point, ...values } = {}) {
-    const [x, y] = point ?? [];
-    this.#announce(fill(this.#labels[label], { ...values, x, y }));
+  #say(label, values) {
+    this.#announce(this.#words.say(label, values));
   }
 
   // Pointers.
@@ -290,13 +364,24 @@ export class OutlineEditor {
     on("blur", () => this.#blurred());
     this.#resizes = new ResizeObserver(() => this.#resized());
     this.#resizes.observe(svg);
+    this.#watchDensity();
     this.#resized();
   }
 
+  /** The page is zoomed, or moved to another screen: an image pixel is a whole number of other pixels. */
+  #watchDensity() {
+    const same = matchMedia(`(resolution: ${devicePixelRatio}dppx)`);
+    const changed = () => {
+      this.#watchDensity();
+      this.#resized();
+    };
+    same.addEventListener("change", changed, { once: true, signal: this.#listening.signal });
+  }
+
   #resized() {
-    const { width, height } = this.#view.svg.getBoundingClientRect();
-    if (!width || !height) return;
-    this.#viewport.resize(width, height);
+    const box = this.#view.svg.getBoundingClientRect();
+    if (!box.width || !box.height) return;
+    this.#viewport.resize(box, devicePixelRatio);
     // At once: a frame later the picture would have been seen squeezed.
     this.#draw();
   }
@@ -336,7 +421,7 @@ export class OutlineEditor {
     if (event.button !== 0) return null;
     if (hit.kind === "corner") return this.#dragCorner(hit.place, screen, event);
     if (hit.kind === "edge") return this.#dragEdge(hit, screen, event);
-    return this.#drawOnCanvas(screen, event);
+    return this.#panning ? this.#panOrPlace(screen, event) : this.#drawOnCanvas(screen, event);
   }
 
   #move(event) {
@@ -354,7 +439,7 @@ export class OutlineEditor {
     if (gesture?.isPinch && this.#pointers.size) return gesture.lift();
     this.#gesture = null;
     gesture?.end(this.#screen(event), event);
-    this.#view.magnify(null);
+    this.#loupe.hide();
     this.#redraw();
   }
 
@@ -373,7 +458,7 @@ export class OutlineEditor {
   #abandonGesture() {
     this.#gesture?.cancel?.();
     this.#gesture = null;
-    this.#view.magnify(null);
+    this.#loupe.hide();
     if (!this.#preview) return;
     this.#preview = null;
     this.#redraw();
@@ -382,10 +467,40 @@ export class OutlineEditor {
 
   #wheel(event) {
     event.preventDefault();
-    const lines = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
-    // Browsers report a pinch on a touchpad as a wheel with Ctrl and small steps.
-    const speed = event.ctrlKey ? 0.01 : 0.002;
-    this.#viewport.zoomAt(Math.exp(-event.deltaY * lines * speed), ...this.#screen(event));
+    const steps = this.#stepsOf(event);
+    if (!steps) return;
+    this.#viewport.zoomBy(steps, ...this.#screen(event));
+    this.#look();
+  }
+
+  /** A notch of a wheel is a step of zoom; on a touchpad, as much movement as a notch. */
+  #stepsOf({ deltaY, deltaMode, ctrlKey }) {
+    // Browsers report a pinch on a touchpad as a wheel with Ctrl and small numbers.
+    const unit = deltaMode === WheelEvent.DOM_DELTA_LINE ? WHEEL_LINE_PX : ctrlKey ? TOUCHPAD_PINCH : 1;
+    const turn = (-deltaY * unit) / WHEEL_STEP_PX;
+    const turned = turn * this.#turned < 0 ? turn : this.#turned + turn;
+    const steps = Math.trunc(turned);
+    this.#turned = turned - steps;
+    return steps;
+  }
+
+  #zoom(steps) {
+    this.#viewport.zoomBy(steps, ...this.#whereTheWorkIs());
+    this.#look();
+  }
+
+  /** The screen point to zoom around: what is worked on, when it is in sight; else the middle. */
+  #whereTheWorkIs() {
+    const { width, height } = this.#viewport.size;
+    const point = model.cornerAt(this.#drawing, this.#selected) ?? (this.#keyboard ? this.#crosshair : null);
+    const last = this.#history.present.open.at(-1);
+    const shown = point ?? (this.#hover ? null : last);
+    const [x, y] = (shown ? this.#viewport.toScreen(shown) : this.#hover) ?? [];
+    return x >= 0 && x <= width && y >= 0 && y <= height ? [x, y] : [width / 2, height / 2];
+  }
+
+  #look() {
+    this.#view.look(this.#viewport);
     this.#redraw();
   }
 
@@ -397,6 +512,7 @@ export class OutlineEditor {
     const grip = this.#viewport.toImage(...screen);
     const press = pressed(screen, event);
     const timer = event.pointerType === "mouse" ? 0 : setTimeout(() => this.#longPress(place), LONG_PRESS_MS);
+    this.#magnify(corner, screen, event);
     return {
       move: (to) => {
         if (!press.movedTo(to)) return;
@@ -405,12 +521,12 @@ export class OutlineEditor {
         const [x, y] = this.#viewport.toImage(...to);
         const point = this.#inside([corner[0] + x - grip[0], corner[1] + y - grip[1]]);
         this.#show(model.withCorner(before, place, point));
-        this.#magnify(point, event);
+        this.#magnify(point, to, event);
       },
       end: (_, up) => {
         clearTimeout(timer);
         if (press.moved) this.#dropCorner(place);
-        else this.#clickCorner(place, up);
+        else this.#clickCorner(place, screen, up);
       },
       cancel: () => clearTimeout(timer),
     };
@@ -426,24 +542,31 @@ export class OutlineEditor {
     this.#say("moved", { ...this.#wordsFor(place), point: model.cornerAt(this.#drawing, place) });
   }
 
-  #clickCorner(place, event) {
+  #clickCorner(place, screen, event) {
     const { open } = this.#history.present;
     const inOpen = model.isOpen(this.#history.present, place.ring) && open.length >= 3;
-    const again = place.corner === open.length - 1 && event.timeStamp - this.#lastPlaced < DOUBLE_CLICK_MS;
-    if (inOpen && (place.corner === 0 || again)) this.#close();
+    const last = place.corner === open.length - 1;
+    if (inOpen && (place.corner === 0 || (last && this.#isDoubleClick(screen, event)))) this.#close();
     else this.#select(place);
+  }
+
+  /** The same place within a moment. Two quick clicks near one another are two corners, or one and its choice. */
+  #isDoubleClick([x, y], { timeStamp }) {
+    const { time, screen } = this.#lastPlaced;
+    return timeStamp - time < DOUBLE_CLICK_MS && Math.hypot(x - screen[0], y - screen[1]) <= DOUBLE_CLICK_PX;
   }
 
   #dragEdge({ place, point: onEdge }, screen, event) {
     const before = this.#history.present;
     const press = pressed(screen, event);
+    this.#magnify(onEdge, screen, event);
     return {
       move: (to) => {
         if (!press.movedTo(to)) return;
         const point = this.#point(to);
         this.#show(model.withInserted(before, place, point));
         this.#selected = place;
-        this.#magnify(point, event);
+        this.#magnify(point, to, event);
       },
       end: (to) => this.#insert(place, press.moved ? this.#point(to) : this.#inside(onEdge)),
     };
@@ -452,82 +575,109 @@ export class OutlineEditor {
   #drawOnCanvas(screen, event) {
     const before = this.#history.present;
     const press = pressed(screen, event);
-    const trace = [this.#point(screen)];
-    this.#magnify(trace[0], event);
+    const points = [this.#point(screen)];
+    this.#magnify(points[0], screen, event);
     return {
       move: (to, moved) => {
         if (!press.movedTo(to)) return;
         const steps = moved.getCoalescedEvents?.() ?? [];
         const screens = steps.length ? steps.map((step) => this.#screen(step)) : [to];
-        trace.push(...screens.map((step) => this.#point(step)));
+        points.push(...screens.map((step) => this.#point(step)));
         this.#selected = null;
-        this.#show(model.withAdded(before, simplify(trace, this.#tolerance)));
-        this.#magnify(trace.at(-1), event);
+        this.#show(model.withAdded(before, simplify(points, this.#tolerance)));
+        this.#magnify(points.at(-1), to, event);
       },
       end: (_, up) => {
-        if (press.moved) return this.#endTrace(before, trace, event.pointerType);
-        this.#lastPlaced = up.timeStamp;
-        return this.#place(trace[0]);
+        if (press.moved) this.#endTrace(before, points, event.pointerType);
+        else this.#placeAt(points[0], screen, up);
       },
     };
   }
 
-  #endTrace(before, trace, pointerType) {
-    const drawn = model.withAdded(before, simplify(trace, this.#tolerance));
-    const [first, last] = [drawn.open[0], drawn.open.at(-1)];
-    const ends = drawn.open.length > 3 && this.#apart(first, last) <= 2 * hits.CORNER_REACH[pointerType];
-    const open = ends ? drawn.open.slice(0, -1) : drawn.open;
-    this.#commit(ends ? model.closed({ ...drawn, open }) : drawn);
-    if (ends) this.#say("closed", { ring: before.rings.length + 1, corners: open.length });
-    else this.#say("placed", { corner: open.length, point: last });
+  #placeAt(point, screen, { timeStamp }) {
+    this.#lastPlaced = { time: timeStamp, screen };
+    this.#place(point);
+  }
+
+  #endTrace(before, points, pointerType) {
+    const line = new Trace(before, points, this.#comesBack(before, points, pointerType));
+    const { corners } = this.#drawTraced(line);
+    if (line.closes) this.#say("closed", { ring: before.rings.length + 1, corners });
+    else this.#say("placed", { corner: corners, point: points.at(-1) });
+  }
+
+  /** Whether a traced line ends where its ring began, after having been away. */
+  #comesBack({ open }, points, pointerType) {
+    const line = [...open, ...simplify(points, this.#pixels(1))];
+    return line.length > 3 && this.#apart(line[0], line.at(-1)) <= 2 * hits.CORNER_REACH[pointerType];
+  }
+
+  /** The corners of a traced line; drawn again with another tolerance, it is still the same step back. */
+  #drawTraced(line) {
+    this.#traced = { line, ...line.drawn(this.#tolerance) };
+    this.#selected = null;
+    this.#commit(this.#traced.drawing, line);
+    return this.#traced;
+  }
+
+  #refine(coarser) {
+    if (!this.canSimplify) return false;
+    this.#abandonGesture();
+    this.#simplify = nextTolerance(this.#simplify, coarser);
+    this.#drawTraced(this.#traced.line);
+    this.#announce(this.#tracedWords());
+    this.#onSimplify(this.#simplify);
+    return true;
+  }
+
+  #endTraced() {
+    this.#traced = null;
+    this.focus();
+    this.#redraw();
+  }
+
+  #tracedWords() {
+    const { corners, tolerance } = this.#traced;
+    return this.#words.say("fine", { corners, tolerance });
+  }
+
+  get #tolerance() {
+    return this.#pixels(this.#simplify);
+  }
+
+  /** Pixels of this picture for pixels of one that is REFERENCE_SIDE wide. */
+  #pixels(value) {
+    const { width, height } = this.#viewport.image;
+    return (value * Math.max(width, height)) / REFERENCE_SIDE;
+  }
+
+  #panOrPlace(screen, event) {
+    const press = pressed(screen, event);
+    const point = this.#point(screen);
+    const pan = this.#pan(screen);
+    return {
+      move: (to) => press.movedTo(to) && pan.move(to),
+      end: (_, up) => {
+        pan.end();
+        if (!press.moved) this.#placeAt(point, screen, up);
+      },
+      cancel: pan.cancel,
+    };
   }
 
   #pan(screen) {
-    const held = this.#viewport.toImage(...screen);
     if (this.#space) this.#space.panned = true;
-    this.#view.svg.classList.add("is-panning");
-    const stop = () => this.#view.svg.classList.remove("is-panning");
-    return {
-      move: (to) => {
-        this.#viewport.place(held, ...to, this.#viewport.scale);
-        this.#redraw();
-      },
-      end: stop,
-      cancel: stop,
-    };
+    return moves.pan(this.#viewport, screen, this.#view.svg, () => this.#look());
   }
 
   #startPinch() {
     this.#abandonGesture();
-    let grip = this.#gripOfPinch();
-    this.#gesture = {
-      isPinch: true,
-      move: () => {
-        const { middle: between, spread } = this.#fingers();
-        const scale = grip.spread ? (grip.scale * spread) / grip.spread : grip.scale;
-        this.#viewport.place(grip.held, ...between, scale);
-        this.#redraw();
-      },
-      lift: () => {
-        grip = this.#gripOfPinch();
-      },
-      end: () => {},
-    };
+    this.#gesture = moves.pinch(this.#viewport, this.#pointers, () => this.#look());
   }
 
-  #gripOfPinch() {
-    const { middle: between, spread } = this.#fingers();
-    return { held: this.#viewport.toImage(...between), spread, scale: this.#viewport.scale };
-  }
-
-  #fingers() {
-    const [one, other] = [...this.#pointers.values()];
-    if (!other) return { middle: one, spread: 0 };
-    return { middle: hits.middle(one, other), spread: Math.hypot(one[0] - other[0], one[1] - other[1]) };
-  }
-
-  #magnify(point, event) {
-    if (event.pointerType === "touch") this.#view.magnify(point, this.#viewport);
+  /** What a finger or a pen hides; a mouse hides nothing. */
+  #magnify(point, screen, { pointerType }) {
+    if (pointerType !== "mouse") this.#loupe.show(point, screen);
   }
 
   #hit(screen, pointerType) {
@@ -541,8 +691,9 @@ export class OutlineEditor {
   // The keyboard.
 
   #keyDown(event) {
-    const handled = event.ctrlKey || event.metaKey ? this.#chord(event) : this.#key(event);
-    if (handled) event.preventDefault();
+    // On some keyboards the brackets need AltGr, which comes with Ctrl and Alt.
+    const isChord = (event.ctrlKey || event.metaKey) && !event.getModifierState("AltGraph");
+    if (isChord ? this.#chord(event) : this.#key(event)) event.preventDefault();
   }
 
   #chord(event) {
@@ -553,43 +704,29 @@ export class OutlineEditor {
     return true;
   }
 
+  /** Whether the key meant something. */
   #key(event) {
-    if (this.#zoomKey(event.key)) return true;
-    if (!this.#enabled) return false;
-    if (ARROWS[event.key]) return this.#arrow(event);
-    const keys = {
-      " ": () => this.#holdSpace(),
-      Enter: () => this.#enter(),
-      Escape: () => this.#escape(),
-      Delete: () => this.#delete(),
-      Backspace: () => this.#delete(),
-      "[": () => this.#selectNext(-1),
-      "]": () => this.#selectNext(1),
-      c: () => this.#closeByKey(),
-      i: () => this.#insertByKey(),
+    const action = this.#keys.actionOf(event);
+    const sees = { zoomIn: () => this.zoomIn(), zoomOut: () => this.zoomOut(), fit: () => this.fit() };
+    const draws = {
+      place: () => this.#enter(),
+      hold: () => this.#holdSpace(),
+      close: () => this.#closeByKey(),
+      previous: () => this.#selectNext(-1),
+      next: () => this.#selectNext(1),
+      insert: () => this.#insertByKey(),
+      remove: () => this.#delete(),
+      leave: () => this.#escape(),
+      fewer: () => this.#refine(true),
+      more: () => this.#refine(false),
     };
-    const act = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (this.#enabled && ARROWS[action]) return this.#arrow(event, ARROWS[action]);
+    const act = sees[action] ?? (this.#enabled ? draws[action] : null);
     return act ? act() !== false : false;
   }
 
-  #zoomKey(key) {
-    if (key === "+" || key === "=") this.#zoomByKey(KEY_ZOOM);
-    else if (key === "-") this.#zoomByKey(1 / KEY_ZOOM);
-    else if (key === "0") this.fit();
-    else return false;
-    return true;
-  }
-
-  /** Around the crosshair when the keyboard is drawing, so that it stays in sight. */
-  #zoomByKey(factor) {
-    if (!this.#keyboard) return this.zoomBy(factor);
-    this.#viewport.zoomAt(factor, ...this.#viewport.toScreen(this.#crosshair));
-    return this.#redraw();
-  }
-
-  #arrow(event) {
+  #arrow(event, [dx, dy]) {
     const step = event.shiftKey ? 10 : event.altKey ? 0.1 : 1;
-    const [dx, dy] = ARROWS[event.key];
     const shift = ([x, y]) => this.#inside([x + dx * step, y + dy * step]);
     this.#abandonGesture();
     if (this.#selected) {
@@ -618,7 +755,7 @@ export class OutlineEditor {
   }
 
   #keyUp(event) {
-    if (event.key !== " " || !this.#space) return;
+    if (!this.#space || this.#keys.actionOf(event) !== "hold") return;
     const { panned } = this.#space;
     this.#letSpaceGo();
     if (!panned && this.#enabled) this.#placeByKey();
@@ -626,7 +763,7 @@ export class OutlineEditor {
 
   #letSpaceGo() {
     this.#space = null;
-    this.#view.svg.classList.remove("can-pan");
+    this.#view.svg.classList.toggle("can-pan", this.#panning);
   }
 
   /** With the keyboard, Enter places a corner; with the mouse, it closes the ring being drawn. */
@@ -683,6 +820,14 @@ export class OutlineEditor {
     return this.#select(places[(start + step + places.length) % places.length]);
   }
 
+  /** From the list of corners, which may be a moment behind. */
+  #choose(place) {
+    this.focus();
+    if (!model.cornerAt(this.#drawing, place)) return;
+    this.#keyboard = true;
+    this.#select(place);
+  }
+
   #insertByKey() {
     const selected = this.#selected;
     if (!selected) return false;
@@ -723,6 +868,7 @@ export class OutlineEditor {
   }
 
   #draw() {
+    this.#drawBeside();
     const { rings, open } = this.#drawing;
     const hovers = this.#hover && !this.#gesture && this.#enabled;
     const under = hovers ? this.#hit(this.#hover, "mouse") : { kind: "canvas" };
@@ -745,6 +891,21 @@ export class OutlineEditor {
       crossings: this.#check().crossings,
       crosshair: this.#keyboard && !this.#selected ? this.#crosshair : null,
     });
+  }
+
+  #drawBeside() {
+    const tells = this.canSimplify && !this.#gesture;
+    this.#fineness.show(tells ? this.#tracedWords() : null, tells && this.#liesLow(this.#traced.line));
+    if (this.#preview || this.#listed === this.#history.present) return;
+    this.#listed = this.#history.present;
+    this.#list.show(this.#listed);
+  }
+
+  /** Whether a traced line leaves more space above it than below. */
+  #liesLow({ span: [top, bottom] }) {
+    const [, highest] = this.#viewport.toScreen([0, top]);
+    const [, lowest] = this.#viewport.toScreen([0, bottom]);
+    return highest > this.#viewport.size.height - lowest;
   }
 
   /** From the last corner to where the next one would be. */

@@ -43,7 +43,7 @@ function cornerNear(drawing, viewport, point, reach) {
       const apart = viewport.apart(corner, point);
       // Where corners crowd together, the one that closes the ring is meant.
       const closes = index === 0 && model.isOpen(drawing, ring) && line.length >= 3 && apart <= reach;
-      const distance = closes ? 0 : apart;
+      const distance = closes ? -1 : apart;
       if (distance <= best.distance) best = { place: { ring, corner: index }, distance };
     }),
   );

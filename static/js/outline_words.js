@@ -1,8 +1,26 @@
-// What the editor says, to be spoken by the page and shown beside the picture. A page may replace any of it.
+// What the editor says, to be spoken by the page and shown beside the picture, in English. A page in another language
+// gives its own through the option `labels`: any of these names, and inside `problems` any of those.
+//
+// Values in braces: {x} and {y} are the place in image pixels; {ring} and {corner} count from 1; {corners} is how
+// many there are; {tolerance} is a distance in image pixels; {close}, {next} and {previous} are names of keys.
 
 export const LABELS = {
+  // The names of the drawing surface, and the id of an element that describes it.
   name: "Outline of the object",
+  role: "outline editor",
   describedBy: null,
+  // The list of corners for people who do not see them.
+  list: "Corners of the outline",
+  listRing: "Ring {ring}, {corners} corners",
+  listOpen: "Ring {ring}, not closed, {corners} corners",
+  listCorner: "Corner {corner} at {x}, {y}",
+  // The bar after a traced line.
+  fineness: "Corners of the traced line",
+  fewerCorners: "Fewer corners",
+  moreCorners: "More corners",
+  fineEnough: "Done",
+  fine: "{corners} corners, within {tolerance} px",
+  // What has just happened.
   at: "{x}, {y}",
   placed: "Corner {corner} at {x}, {y}",
   moved: "Corner {corner} of {corners} moved to {x}, {y}",
@@ -18,9 +36,10 @@ export const LABELS = {
   redone: "Done again",
   noEdge: "There is no edge after this corner",
   needsThree: "A ring needs at least three corners",
+  // What keeps the outline from being sent.
   problems: {
     outline_empty: "No outline yet. Place corners around the object.",
-    outline_unfinished: "The ring is not closed. Choose its first corner, or press C.",
+    outline_unfinished: "The ring is not closed. Choose its first corner, or press {close}.",
     outline_shape: "The outline cannot be read. Clear it and draw it again.",
     outline_non_finite: "Ring {ring} has a corner without a position. Remove it and place it again.",
     outline_too_many_corners: "The outline has too many corners: 1,000 in 20 rings are the most. Remove some.",
@@ -31,7 +50,35 @@ export const LABELS = {
   },
 };
 
-/** The template with {names} replaced by values. */
-export function fill(template, values) {
-  return template.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
+const KEY_NAMES = ["close", "next", "previous"];
+
+/** The words of one editor in the language of its place in the page, which also writes the numbers. */
+export class Words {
+  #numbers;
+
+  /** `keys` names the keys; `changes` replaces any of LABELS. */
+  constructor(language, keys, changes = {}) {
+    this.labels = { ...LABELS, ...changes, problems: { ...LABELS.problems, ...changes.problems } };
+    this.keys = keys;
+    this.#numbers = new Intl.NumberFormat(language || undefined, { maximumFractionDigits: 2, useGrouping: false });
+  }
+
+  say(label, values = {}) {
+    return this.#filled(this.labels[label], values);
+  }
+
+  problem(code, ring) {
+    return this.#filled(this.labels.problems[code], { ring });
+  }
+
+  #filled(template, { point = [], ...values }) {
+    const [x, y] = point;
+    const known = { x, y, ...values };
+    return template.replace(/\{(\w+)\}/g, (_, name) => this.#value(known[name], name));
+  }
+
+  #value(value, name) {
+    if (KEY_NAMES.includes(name)) return this.keys.nameOf(name);
+    return typeof value === "number" ? this.#numbers.format(value) : "";
+  }
 }

@@ -3,23 +3,38 @@
 Every test runs under the site's content policy and fails on any word in the console.
 """
 
+import asyncio
+import base64
+import io
 import json
 import random
+import re
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from math import cos, pi, sin
 from pathlib import Path
 from typing import Any
 
 import pytest
+import shapely
+from django.utils import translation
+from PIL import Image
+from playwright.async_api import async_playwright
 from playwright.sync_api import Browser, CDPSession, Page
 
+from labeling.label_words import page_words
 from labeling.outlines import OutlineError, read_outline
+from tests.browser.conftest import ARGUMENTS, browser_path
 from tests.browser.static_site import static_site
 
 pytestmark = [pytest.mark.browser, pytest.mark.once]
 
+AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 VECTORS = Path(__file__).parents[1] / "geometry_vectors.json"
 SIZE = 299
+TOLERANCES = [0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6]
 TRIANGLE = [(60, 60), (200, 80), (120, 220)]
 
 
@@ -38,10 +53,14 @@ class Editor:
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """Where an image point lies on the screen now."""
+        return self.all_at((x, y))[0]
+
+    def all_at(self, *points: tuple[float, float]) -> list[tuple[float, float]]:
         box = self.surface.bounding_box()
         assert box is not None
         left, top, width, height = map(float, self.frame_settled().split())
-        return box["x"] + (x - left) * box["width"] / width, box["y"] + (y - top) * box["height"] / height
+        across, down = box["width"] / width, box["height"] / height
+        return [(box["x"] + (x - left) * across, box["y"] + (y - top) * down) for x, y in points]
 
     def frame_settled(self) -> str:
         """The viewBox after the next frames have been drawn."""
@@ -54,10 +73,11 @@ class Editor:
             self.page.mouse.click(*self.at(x, y), button=button)
 
     def drag(self, *points: tuple[float, float], steps: int = 5) -> None:
-        self.page.mouse.move(*self.at(*points[0]))
+        start, *others = self.all_at(*points)
+        self.page.mouse.move(*start)
         self.page.mouse.down()
-        for point in points[1:]:
-            self.page.mouse.move(*self.at(*point), steps=steps)
+        for x, y in others:
+            self.page.mouse.move(x, y, steps=steps)
         self.page.mouse.up()
 
     def draw(self, *points: tuple[float, float]) -> None:
@@ -67,6 +87,10 @@ class Editor:
     def press(self, *keys: str) -> None:
         for key in keys:
             self.page.keyboard.press(key)
+
+    def rebuild(self, **options: Any) -> None:
+        """The same place with another editor in it."""
+        self.page.evaluate("(options) => window.rebuild(options)", options)
 
     def ask(self, expression: str) -> Any:
         return self.page.evaluate(f"() => window.editor.{expression}")
@@ -94,27 +118,40 @@ class Editor:
         return self.page.locator("#spoken").inner_text()
 
 
+@contextmanager
 def open_page(chromium: Browser, site: str, **context: Any) -> Iterator[Editor]:
-    opened = chromium.new_context(viewport={"width": 1366, "height": 768}, **context)
+    opened = chromium.new_context(**{"viewport": {"width": 1366, "height": 768}, **context})
     page = opened.new_page()
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.set_default_timeout(10_000)
     page.goto(f"{site}/pages/outline_editor.html")
-    page.wait_for_function("window.editor")
-    yield Editor(page)
-    opened.close()
+    page.wait_for_function("() => window.editor.rings")
+    try:
+        yield Editor(page)
+    finally:
+        opened.close()
     assert complaints == []
 
 
 @pytest.fixture
 def editor(chromium: Browser, site: str) -> Iterator[Editor]:
-    yield from open_page(chromium, site)
+    with open_page(chromium, site) as opened:
+        yield opened
 
 
 @pytest.fixture
 def touched(chromium: Browser, site: str) -> Iterator[Editor]:
-    yield from open_page(chromium, site, has_touch=True)
+    with open_page(chromium, site, has_touch=True) as opened:
+        yield opened
+
+
+@pytest.fixture
+def phone(chromium: Browser, site: str) -> Iterator[Editor]:
+    screen = {"width": 390, "height": 844}
+    with open_page(chromium, site, has_touch=True, is_mobile=True, viewport=screen, device_scale_factor=3) as opened:
+        yield opened
 
 
 def near(points: Any, expected: Any, within: float = 0.5) -> bool:
@@ -216,6 +253,15 @@ def test_other_ways_to_close(editor: Editor, closing: str) -> None:
         assert near(editor.rings[0], TRIANGLE)
 
 
+def test_a_quick_click_beside_the_last_corner_is_no_double_click(editor: Editor) -> None:
+    """Somebody who places corners fast and close together has not closed the ring."""
+    editor.click(*TRIANGLE)
+    x, y = editor.at(*TRIANGLE[-1])
+    editor.page.mouse.click(x + 6, y)
+    assert near(editor.open, TRIANGLE)
+    assert editor.rings == []
+
+
 def test_two_corners_cannot_be_closed(editor: Editor) -> None:
     editor.click(*TRIANGLE[:2], TRIANGLE[0])
     editor.press("c")
@@ -238,6 +284,96 @@ def test_clicks_as_fast_as_they_can_be_made_lose_nothing(editor: Editor) -> None
     for place in places:
         editor.page.mouse.click(*place)
     assert near(editor.open, points)
+
+
+WATCH_CLICKS = """() => {
+    window.clicked = [];
+    addEventListener("pointerdown", ({ clientX, clientY }) => {
+        // What is under the pointer by the picture itself, not by the editor.
+        const { left, top, width, height } = document.querySelector("image").getBoundingClientRect();
+        const inside = (share) => Math.round(Math.min(1, Math.max(0, share)) * 29900) / 100;
+        window.clicked.push([inside((clientX - left) / width), inside((clientY - top) / height),
+            window.editor.zoom]);
+    }, { capture: true });
+}"""
+
+
+# Every click finds an empty picture: where the wheel wanders, one could fall on an edge of those before.
+TAKE_CORNERS = """() => {
+    window.taken = [];
+    addEventListener("pointerup", () => {
+        window.taken.push(...window.editor.state.open);
+        window.editor.rings = [];
+    });
+}"""
+
+
+def around(count: int, radius: float = 260) -> list[tuple[float, float]]:
+    """Screen points around the middle of the 700 x 640 editor, relative to its corner."""
+    return [(350 + radius * cos(2 * pi * i / count), 320 + radius * sin(2 * pi * i / count)) for i in range(count)]
+
+
+async def click_while_zooming(address: str, places: list[tuple[float, float]]) -> tuple[list[Any], list[Any], float]:
+    """Clicks 20 times a second without waiting for the page, the wheel turning before, during and after each one.
+
+    Returns the corners, where and at which zoom the picture was clicked, and the seconds it took.
+    """
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=browser_path(), args=ARGUMENTS)
+        page = await browser.new_page(viewport={"width": 1366, "height": 768})
+        await page.goto(f"{address}/pages/outline_editor.html")
+        await page.wait_for_function("() => window.editor.rings")
+        await page.evaluate(WATCH_CLICKS)
+        await page.evaluate(TAKE_CORNERS)
+        box = await page.locator("svg.outline-surface").bounding_box()
+        assert box is not None
+        hand: list[asyncio.Task[None]] = []
+        started = time.monotonic()
+        for number, (x, y) in enumerate(places):
+            turns = number % 3 + 1
+            acts = [
+                page.mouse.move(box["x"] + x, box["y"] + y),
+                page.mouse.wheel(0, -100 * turns),
+                page.mouse.down(),
+                page.mouse.wheel(0, -100),
+                page.mouse.up(),
+                page.mouse.wheel(0, 100 * (turns + 1)),
+            ]
+            hand += [asyncio.ensure_future(act) for act in acts]
+            seconds = time.monotonic() - started
+            await asyncio.sleep(max(0.0, (number + 1) / 20 - (time.monotonic() - started)))
+        await asyncio.gather(*hand)
+        corners = await page.evaluate("() => window.taken")
+        clicked = await page.evaluate("() => window.clicked")
+        await browser.close()
+    return corners, clicked, seconds
+
+
+def test_twenty_clicks_a_second_while_zooming_lose_nothing(site: str) -> None:
+    """Each corner is where the picture was clicked, at whatever zoom it was seen just then."""
+    places = around(40)
+    with ThreadPoolExecutor() as thread:  # the other browser's loop has this one
+        corners, clicked, seconds = thread.submit(asyncio.run, click_while_zooming(site, places)).result(timeout=60)
+    assert seconds < 39 / 20 + 0.1, "20 a second"
+    assert len(clicked) == 40
+    assert near(corners, [place for *place, _ in clicked], within=0.011)
+    assert len({zoom for *_, zoom in clicked}) >= 3, "at several zooms"
+
+
+def test_clicks_at_every_zoom_on_the_way_are_where_the_picture_was_clicked(editor: Editor) -> None:
+    """Zooming deeper around wandering points: nothing drifts, however often and wherever the wheel turned."""
+    dice = random.Random(3)
+    editor.page.evaluate(WATCH_CLICKS)
+    box = editor.surface.bounding_box()
+    assert box is not None
+    for _ in range(60):
+        editor.page.mouse.move(box["x"] + dice.uniform(10, 690), box["y"] + dice.uniform(10, 630))
+        editor.page.mouse.wheel(0, dice.choice([-300, -120, -100, 100, 120, 300]))
+        editor.page.mouse.down()
+        editor.page.mouse.up()
+        x, y, _ = editor.page.evaluate("() => window.clicked.at(-1)")
+        assert near(editor.open, [(x, y)], within=0.011)
+        editor.ask("clear()")
 
 
 def test_a_corner_can_be_dragged_at_any_time(editor: Editor) -> None:
@@ -392,18 +528,137 @@ def test_corners_stay_inside_the_picture_and_on_the_grid(editor: Editor) -> None
 # Zoom, pan and size.
 
 
-def test_the_fitted_picture_is_shown_in_whole_pixels(editor: Editor) -> None:
-    width, height = map(float, editor.frame_settled().split()[2:])
-    assert (700 / width, 640 / height) == (2, 2)
-    editor.page.evaluate("() => document.querySelector('#editor').classList.add('is-small')")
-    width, height = map(float, editor.frame_settled().split()[2:])
-    assert (380 / width, 400 / height) == (1, 1)
+def noise(side: int = SIZE) -> tuple[str, Image.Image]:
+    """A picture in which every pixel differs from the ones beside it, as an address and to compare with."""
+    picture = Image.frombytes("RGB", (side, side), random.Random(5).randbytes(side * side * 3))
+    file = io.BytesIO()
+    picture.save(file, "PNG")
+    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}", picture
+
+
+SHOWN = """() => {
+    const { left, top, width, height } = document.querySelector("image").getBoundingClientRect();
+    return [left, top, width, height].map((value) => value * devicePixelRatio);
+}"""
+
+SCREENS = [
+    pytest.param(1366, 768, 1, 2, id="desk"),
+    pytest.param(1920, 1080, 1.25, 2, id="a laptop at 125 %: 700 CSS px are 875 device px"),
+    pytest.param(1366, 768, 1.5, 3, id="a laptop at 150 %"),
+    pytest.param(1366, 768, 2, 4, id="a fine desk screen"),
+    pytest.param(1366, 768, 3, 6, id="a finer one"),
+    pytest.param(390, 844, 1, 1, id="phone width"),
+    pytest.param(390, 844, 2, 2, id="phone"),
+    pytest.param(390, 844, 3, 3, id="fine phone"),
+    pytest.param(412, 915, 2.625, 3, id="a phone with a broken ratio: 1.14 CSS px to an image pixel"),
+    pytest.param(280, 653, 3, 2, id="a narrow phone: two thirds of a CSS px"),
+    pytest.param(703.5, 768, 1, 2, id="an editor that begins between two pixels"),
+]
+
+
+@pytest.mark.parametrize(("width", "height", "density", "expected"), SCREENS)
+def test_the_picture_is_shown_at_whole_device_pixels(
+    chromium: Browser, site: str, width: float, height: int, density: float, expected: int
+) -> None:
+    """At every step of zoom, wherever it is moved: the picture begins on a device pixel and each of its pixels is
+    as wide as the next."""
+    screen = {"width": int(width), "height": height}
+    with open_page(chromium, site, viewport=screen, device_scale_factor=density) as editor:
+        editor.page.evaluate("(margin) => { document.body.style.marginLeft = `${margin}px`; }", width % 1)
+        editor.frame_settled()
+        assert editor.ask("zoom") == pytest.approx(expected, abs=1e-6)
+        for act in ["fit()", "zoomIn()", "zoomIn()", "zoomIn()", "zoomOut()", "zoomOut()", "fit()"]:
+            editor.ask(act)
+            left, top, wide, high = editor.page.evaluate(SHOWN)
+            ratio = wide / SIZE
+            assert ratio == pytest.approx(round(ratio), abs=1e-3) and round(ratio) >= 1, act
+            assert high == pytest.approx(wide, abs=1e-3)
+            assert (left, top) == pytest.approx((round(left), round(top)), abs=0.02), act
+
+
+@pytest.mark.parametrize(
+    ("density", "side", "steps", "smooth"),
+    [
+        pytest.param(1, 60, 0, False, id="fitted"),
+        pytest.param(1, 60, 2, False, id="zoomed"),
+        pytest.param(2, 60, 0, False, id="two device pixels to a CSS pixel"),
+        pytest.param(3, 60, 1, False, id="three, and zoomed"),
+        pytest.param(1, 600, 0, True, id="smoothing has nothing to do where a pixel is a pixel"),
+    ],
+)
+def test_the_pixels_on_the_screen_are_the_pixels_of_the_picture(
+    chromium: Browser, site: str, density: int, side: int, steps: int, smooth: bool
+) -> None:
+    """Brightness, contrast and place: every block of device pixels has the colour of its image pixel."""
+    address, picture = noise(side)
+    with open_page(chromium, site, device_scale_factor=density) as editor:
+        editor.rebuild(imageUrl=address, width=side, height=side)
+        editor.ask(f"setSmoothing({str(smooth).lower()})")
+        for _ in range(steps):
+            editor.ask("zoomIn()")
+        editor.page.wait_for_function("() => document.querySelector('image').getBBox().width > 0")
+        editor.page.wait_for_timeout(200)
+        zoom = round(editor.ask("zoom"))
+        left, top, *_ = map(round, editor.page.evaluate(SHOWN))
+        box = editor.surface.bounding_box()
+        assert box is not None
+        shot = Image.open(io.BytesIO(editor.surface.screenshot())).convert("RGB")
+        x0, y0 = left - round(box["x"] * density), top - round(box["y"] * density)
+        middle = range(side // 2 - 8, side // 2 + 8)
+        for x, y in [(x, y) for x in middle for y in middle]:
+            at = [(x0 + x * zoom + dx, y0 + y * zoom + dy) for dx, dy in ((0, 0), (zoom - 1, zoom - 1), (zoom // 2, 0))]
+            assert {shot.getpixel(place) for place in at} == {picture.getpixel((x, y))}
+
+
+def test_zoom_goes_through_whole_numbers_by_wheel_by_key_and_by_button(editor: Editor) -> None:
+    seen = [editor.ask("zoom")]
+    editor.page.mouse.move(*editor.at(150, 150))
+    for _ in range(3):
+        editor.page.mouse.wheel(0, -100)
+        editor.frame_settled()
+        seen.append(editor.ask("zoom"))
+    editor.ask("focus()")
+    editor.press("+")
+    seen.append(editor.ask("zoom"))
+    editor.ask("zoomOut()")
+    seen.append(editor.ask("zoom"))
+    editor.press("-", "-", "-", "-", "-", "-")
+    seen.append(editor.ask("zoom"))
+    assert seen == [2, 3, 4, 6, 8, 6, 1]
+
+
+def test_a_touchpad_zooms_by_as_many_steps_as_the_fingers_go_far(editor: Editor) -> None:
+    editor.page.mouse.move(*editor.at(150, 150))
+    for _ in range(24):
+        editor.page.mouse.wheel(0, -5)
+    assert editor.ask("zoom") == 3
+    editor.page.mouse.wheel(0, 30)
+    editor.page.mouse.wheel(0, -30)
+    assert editor.ask("zoom") == 3, "a change of direction begins anew"
+
+
+def test_a_picture_larger_than_the_screen_is_shown_whole(editor: Editor) -> None:
+    editor.rebuild(width=2000, height=1500)
+    assert editor.ask("zoom") == pytest.approx(0.35)
+    editor.ask("zoomIn()")
+    assert editor.ask("zoom") == 0.5
+    editor.ask("zoomOut()")
+    assert editor.ask("zoom") == pytest.approx(0.35)
+
+
+def test_the_page_zoomed_or_on_another_screen_fits_again(editor: Editor) -> None:
+    session = editor.page.context.new_cdp_session(editor.page)
+    screen = {"width": 1200, "height": 768, "deviceScaleFactor": 1.5, "mobile": False}
+    session.send("Emulation.setDeviceMetricsOverride", screen)
+    editor.page.wait_for_function("() => window.editor.zoom === 3")
+    width = editor.page.evaluate(SHOWN)[2]
+    assert width == pytest.approx(3 * SIZE, abs=1e-3)
 
 
 def test_zoom_pan_and_resize_in_the_middle_of_drawing_lose_nothing(editor: Editor) -> None:
     editor.click(*TRIANGLE[:2])
     editor.page.mouse.move(*editor.at(150, 150))
-    for _ in range(4):
+    for _ in range(2):
         editor.page.mouse.wheel(0, -120)
     editor.click((160, 170))
     editor.page.keyboard.down("Space")
@@ -510,6 +765,176 @@ def test_a_trace_goes_on_where_clicks_ended(editor: Editor) -> None:
     assert near(corners[2:], [(150, 60), (220, 60), (220, 200), (60, 200)], within=1.5)
     editor.click((50, 50))
     assert len(editor.rings) == 1
+
+
+def walk(dice: random.Random, count: int, step: float) -> list[list[float]]:
+    """Somebody's line that goes anywhere, on the grid of hundredths."""
+    x, y = dice.uniform(50, 250), dice.uniform(50, 250)
+    points = []
+    for _ in range(count):
+        x, y = (min(299.0, max(0.0, value + dice.gauss(0, step))) for value in (x, y))
+        points.append([round(x, 2), round(y, 2)])
+    return points
+
+
+def trembling_star(dice: random.Random) -> list[list[float]]:
+    """Round a middle with deep, narrow bays: what few corners easily cross."""
+    reach = [dice.choice([25, 30, 120, 130]) + dice.uniform(-8, 8) for _ in range(dice.randint(20, 60))]
+    points = []
+    for number, radius in enumerate(reach):
+        angle = 2 * pi * number / len(reach)
+        points.append([round(150 + radius * cos(angle), 2), round(150 + radius * sin(angle), 2)])
+    return points
+
+
+def spiral(turns: float, apart: float) -> list[list[float]]:
+    """A band wound up, its two sides hardly further apart than its turns."""
+    angles = [turns * 2 * pi * number / 400 for number in range(401)]
+    outer = [(20 + apart * angle, angle) for angle in angles]
+    inner = [(20 + apart * angle - apart * 2.2, angle) for angle in reversed(angles)]
+    return [[round(150 + r * cos(a), 2), round(150 + r * sin(a), 2)] for r, a in outer + inner]
+
+
+def within(one: list[list[float]], other: list[list[float]], tolerance: float) -> bool:
+    """Whether no point of one line, its corners or any between them, lies further than that from the other."""
+    # A buffer is a polygon inside the true one: with 64 segments to a quarter it lacks less than a thousandth.
+    near_other = shapely.LineString(other).buffer(tolerance * 1.001 + 1e-6, quad_segs=64)
+    return bool(near_other.covers(shapely.LineString(one)))
+
+
+def test_a_simplified_line_stays_within_the_tolerance_both_ways(editor: Editor) -> None:
+    """Random walks against an independent measure: neither line has a point further than that from the other."""
+    dice = random.Random(7)
+    cases = [(walk(dice, dice.randint(2, 150), dice.choice([0.5, 3, 12])), dice.choice(TOLERANCES)) for _ in range(100)]
+    script = "(cases) => cases.map(([points, tolerance]) => window.geometry.simplify(points, tolerance))"
+    shorter = 0
+    for (points, tolerance), line in zip(cases, editor.page.evaluate(script, cases), strict=True):
+        assert within(points, line, tolerance)
+        assert within(line, points, tolerance)
+        assert line[0] == points[0] and line[-1] == points[-1]
+        shorter += len(line) < len(points)
+    assert shorter > 70, "and it is simpler"
+
+
+def test_no_tolerance_makes_a_ring_cross_itself(editor: Editor) -> None:
+    """Where few corners would cross, there are more of them; the ring stays within what was asked for."""
+    dice = random.Random(9)
+    rings = [trembling_star(dice) for _ in range(25)] + [spiral(turns, 1.1) for turns in (1.2, 1.7, 2.3)]
+    script = """([rings, tolerances]) => rings.flatMap((points) => tolerances.map((wanted) => {
+        const line = new window.Trace({ rings: [], open: [] }, points, true);
+        return [line.points, wanted, line.drawn(wanted)];
+    }))"""
+    made_finer = 0
+    for points, wanted, found in editor.page.evaluate(script, [rings, TOLERANCES]):
+        (ring,) = found["drawing"]["rings"]
+        assert shapely.LinearRing(points).is_simple, "the hand did not cross its line"
+        assert shapely.LinearRing(ring).is_simple, (wanted, points)
+        assert len(ring) == found["corners"] >= 3
+        assert within([*points, points[0]], [*ring, ring[0]], wanted)
+        assert within([*ring, ring[0]], [*points, points[0]], wanted)
+        made_finer += found["tolerance"] < wanted
+    assert made_finer > 2, "some of them would have crossed"
+
+
+def test_a_hand_that_goes_past_its_start_has_not_crossed_its_line(editor: Editor) -> None:
+    points = circle(90)
+    editor.drag(*points, (231, 151), (228, 154), steps=2)
+    assert len(editor.rings) == 1
+    assert editor.problem is None
+    assert editor.marks == 0
+
+
+@pytest.fixture
+def traced(editor: Editor) -> Editor:
+    points = circle(90)
+    editor.drag(*points, points[0], steps=2)
+    return editor
+
+
+def test_after_a_trace_its_corners_can_be_made_fewer_and_more(traced: Editor) -> None:
+    bar = traced.page.get_by_role("group", name="Corners of the traced line")
+    before = len(traced.rings[0])
+    assert bar.locator("span").inner_text() == f"{before} corners, within 1 px"
+    for _ in range(4):
+        bar.get_by_role("button", name="Fewer corners").click()
+    fewer = len(traced.rings[0])
+    traced.frame_settled()
+    assert fewer < before
+    assert traced.spoken == bar.locator("span").inner_text() == f"{fewer} corners, within 4 px"
+    for _ in range(9):
+        bar.get_by_role("button", name="More corners").click()
+    assert len(traced.rings[0]) > before, "nothing of the raw line was lost"
+    assert traced.spoken.endswith("within 0.25 px")
+    assert traced.page.evaluate("() => window.chosen") == [1.5, 2, 3, 4, 3, 2, 1.5, 1, 0.75, 0.5, *[0.25] * 3]
+    assert traced.page.evaluate("() => document.activeElement.className.baseVal ?? ''") != "outline-button"
+
+
+def test_a_trace_and_its_refining_are_one_step_back_and_one_forth(traced: Editor) -> None:
+    for _ in range(3):
+        traced.ask("fewerCorners()")
+    refined = traced.rings
+    traced.press("Control+z")
+    traced.ask("undo()")
+    assert traced.rings == []
+    assert traced.ask("canSimplify") is False
+    traced.ask("redo()")
+    assert traced.rings == refined
+    assert traced.ask("canSimplify") is True
+    for _ in range(3):
+        traced.ask("moreCorners()")
+    assert len(traced.rings[0]) > len(refined[0])
+
+
+def test_the_bar_goes_with_the_next_change_and_with_done(traced: Editor) -> None:
+    bar = traced.page.locator(".outline-fineness")
+    assert bar.is_visible()
+    traced.click((20, 20))
+    traced.frame_settled()
+    assert bar.is_hidden()
+    traced.ask("fewerCorners()")
+    assert traced.open == [[20, 20]], "what was traced before is left alone"
+    traced.press("Control+z")
+    traced.frame_settled()
+    assert bar.is_visible(), "it is what was done last again"
+    bar.get_by_role("button", name="Done").click()
+    traced.frame_settled()
+    assert bar.is_hidden()
+    assert len(traced.rings) == 1
+
+
+def test_the_keys_of_the_bar(traced: Editor) -> None:
+    before = len(traced.rings[0])
+    traced.ask("focus()")
+    traced.press(",", ",")
+    assert len(traced.rings[0]) < before
+    traced.press(".", ".")
+    assert len(traced.rings[0]) == before
+
+
+def test_the_bar_stands_away_from_the_line_and_moves_nothing(editor: Editor) -> None:
+    editor.page.evaluate(
+        "() => { window.shifts = []; new PerformanceObserver((list) => window.shifts.push(...list.getEntries()))"
+        ".observe({ type: 'layout-shift', buffered: true }); }"
+    )
+    low = [(60, 200), (60, 290), (240, 290), (240, 200), (62, 198)]
+    high = [(60, 100), (60, 10), (240, 10), (240, 100), (62, 102)]
+    for line, at_top in ((low, True), (high, False)):
+        editor.drag(*line, steps=10)
+        editor.frame_settled()
+        bar = editor.page.locator(".outline-fineness").bounding_box()
+        surface = editor.surface.bounding_box()
+        assert bar and surface
+        assert (bar["y"] - surface["y"] < 100) is at_top
+        editor.ask("clear()")
+    assert editor.page.evaluate("() => window.shifts.filter((shift) => !shift.hadRecentInput).length") == 0
+
+
+def test_the_page_says_how_fine_and_larger_pictures_have_larger_pixels(editor: Editor) -> None:
+    editor.rebuild(width=598, height=598, simplify=2)
+    editor.drag(*[(x * 2, y * 2) for x, y in circle(90)], (460, 300), steps=2)
+    assert editor.page.locator(".outline-fineness span").inner_text().endswith("within 4 px")
+    editor.rebuild(simplify=100)
+    assert editor.ask("simplify") == 6, "never coarser than the coarsest"
 
 
 # Crossings.
@@ -620,6 +1045,100 @@ def test_the_surface_has_a_name_and_a_description(editor: Editor) -> None:
     assert editor.surface.get_attribute("aria-describedby") == "keys"
 
 
+def test_every_action_takes_another_key(editor: Editor) -> None:
+    editor.rebuild(keys={"place": ["p"], "close": "x", "right": "l", "down": ["j", "ArrowDown"], "fit": "h"})
+    editor.ask("focus()")
+    editor.press("ArrowDown", "p", *["Shift+L"] * 5, "p", *["Shift+ArrowDown"] * 3, "j", "p", "c")
+    assert editor.rings == []
+    assert "or press X" in editor.page.locator("#problem").inner_text()
+    editor.press("x", "+", "h")
+    assert len(editor.rings[0]) == 3
+    assert editor.rings[0][2][1] - editor.rings[0][1][1] == 31
+    assert editor.ask("zoom") == 2
+
+
+def test_brackets_typed_with_altgr_choose_corners(editor: Editor) -> None:
+    """On a German keyboard they come with Ctrl and Alt."""
+    editor.page.evaluate("() => { window.editor.rings = [[[50, 50], [250, 50], [250, 250]]]; }")
+    handled = editor.page.evaluate(
+        "() => !document.querySelector('svg.outline-surface').dispatchEvent(new KeyboardEvent('keydown', "
+        "{ key: ']', ctrlKey: true, altKey: true, modifierAltGraph: true, cancelable: true }))"
+    )
+    assert handled
+    assert editor.spoken == "Ring 1, corner 1 of 3 at 50, 50"
+
+
+def test_every_word_can_be_another_language(editor: Editor) -> None:
+    """Each of the editor's own words is replaced by a marked one; none of them is then left anywhere."""
+    words = editor.page.evaluate("async () => (await import('/static/js/outline_words.js')).LABELS")
+    names = [name for name in words if name not in ("problems", "describedBy")]
+    marked = {name: f"<{name}> " + "".join(f" {{{part}}}" for part in ("x", "y", "corners")) for name in names}
+    marked["problems"] = {code: f"<{code}>" for code in words["problems"]}
+    editor.page.evaluate("() => { document.documentElement.lang = 'de'; }")
+    editor.rebuild(labels=marked)
+    editor.press("Tab", "Enter", "Alt+ArrowLeft")
+    assert editor.spoken.startswith("<at> 149,9 150"), "numbers as the language writes them"
+    editor.page.evaluate("() => { window.editor.rings = [[[5, 5], [9, 5], [9, 9]]]; }")
+    editor.drag((60, 200), (100, 100), (200, 90))
+    editor.page.wait_for_timeout(400)
+    tree = editor.page.locator("#editor").aria_snapshot()
+    found = {
+        name for name in ("name", "list", "listRing", "listOpen", "listCorner", "fineness", "fine") if name in tree
+    }
+    assert found == {"name", "list", "listRing", "listOpen", "listCorner", "fineness", "fine"}
+    for word in ("Outline", "Corner ", "corners,", "Ring ", "Done"):
+        assert word not in tree
+
+
+def templates(words: dict[str, Any]) -> dict[str, str]:
+    return {name: words[name] for name in words if name not in ("problems", "describedBy")} | words["problems"]
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_server_has_a_word_for_each_of_the_editors(editor: Editor, language: str) -> None:
+    """In each language, and with no value in braces that the editor does not fill in."""
+    own = templates(editor.page.evaluate("async () => (await import('/static/js/outline_words.js')).LABELS"))
+    with translation.override(language):
+        given = templates(json.loads(json.dumps(page_words()["editor"])))
+    assert set(given) == set(own)
+    values = {name: set(re.findall(r"\{(\w+)\}", text)) for name, text in own.items()}
+    assert {name: set(re.findall(r"\{(\w+)\}", text)) for name, text in given.items()} == values
+
+
+def test_the_tree_lists_the_corners_once_the_hand_rests(editor: Editor) -> None:
+    editor.click((60, 60), (200, 80))
+    editor.page.wait_for_timeout(400)
+    items = editor.page.locator(".outline-corner-list button")
+    assert items.all_inner_texts() == ["Corner 1 at 60, 60", "Corner 2 at 200, 80"]
+    editor.page.evaluate(
+        "() => { window.rebuilt = 0; new MutationObserver(() => { window.rebuilt += 1; })"
+        ".observe(document.querySelector('.outline-corner-list'), { childList: true, subtree: true }); }"
+    )
+    editor.drag((200, 80), (250, 100), steps=40)
+    editor.page.wait_for_timeout(400)
+    assert items.all_inner_texts()[1] == "Corner 2 at 250, 100"
+    assert editor.page.evaluate("() => window.rebuilt") == 1, "once, not at every pixel"
+    tree = editor.page.get_by_role("list", name="Corners of the outline").aria_snapshot()
+    assert "Ring 1, not closed, 2 corners" in tree
+
+
+def test_a_corner_chosen_from_the_list_is_the_one_the_keys_move(editor: Editor) -> None:
+    editor.draw(*TRIANGLE)
+    editor.page.wait_for_timeout(400)
+    editor.page.locator(".outline-corner-list button").nth(1).evaluate("(button) => button.click()")
+    assert editor.spoken == "Ring 1, corner 2 of 3 at 200, 80"
+    editor.press("ArrowRight")
+    assert editor.rings[0][1] == [201, 80]
+
+
+def test_axe_finds_nothing(editor: Editor) -> None:
+    editor.drag(*circle(90), circle(90)[0], steps=2)
+    editor.page.wait_for_timeout(400)
+    editor.page.evaluate(AXE.read_text())
+    found = editor.page.evaluate("axe.run('#editor').then(({ violations }) => violations)")
+    assert [(each["id"], node["html"]) for each in found for node in each["nodes"]] == []
+
+
 # Fingers.
 
 
@@ -657,18 +1176,127 @@ def test_taps_draw_a_ring_and_a_drag_moves_a_corner(touched: Editor) -> None:
     assert near(touched.rings[0][1:2], [(220, 100)], within=1), "grasped beside the corner, within 44 px"
 
 
-def test_the_magnifier_shows_what_the_finger_hides(touched: Editor) -> None:
+LOUPE = """() => {
+    const box = (selector) => {
+        const { left, top, right, bottom } = document.querySelector(selector).getBoundingClientRect();
+        return { left, top, right, bottom };
+    };
+    return { loupe: box("svg.outline-magnifier"), editor: box("#editor"), scene: box("svg.outline-magnifier use") };
+}"""
+
+
+def test_the_loupe_shows_what_the_finger_hides(touched: Editor) -> None:
     fingers = Fingers(touched.page)
     fingers.tap(*[touched.at(*point) for point in (*TRIANGLE, TRIANGLE[0])])
-    magnifier = touched.page.locator("svg.outline-magnifier")
-    assert magnifier.is_hidden()
+    loupe = touched.page.locator("svg.outline-magnifier")
+    assert loupe.is_hidden()
     start = touched.at(*TRIANGLE[0])
     fingers.send("touchStart", start)
-    fingers.send("touchMove", (start[0] + 30, start[1] + 30))
-    assert magnifier.is_visible()
-    assert "is-right" in (magnifier.get_attribute("class") or ""), "away from a finger on the left"
+    assert loupe.is_visible(), "before anything has moved"
+    fingers.send("touchMove", (start[0] + 30, start[1] + 31))
+    box = loupe.bounding_box()
+    assert box is not None and (box["width"], box["height"]) == (112, 112)
+    zoom = touched.page.evaluate(
+        "() => document.querySelector('svg.outline-magnifier use').getCTM().a * "
+        "document.querySelector('svg.outline-surface').viewBox.baseVal.width / 700"
+    )
+    assert zoom == pytest.approx(4), "four times the zoom of the picture"
+    x, y = touched.rings[0][0] if touched.ask("canUndo") else (0, 0)
+    middle = touched.page.evaluate(
+        "() => { const { a, e, f } = document.querySelector('svg.outline-magnifier use').getCTM();"
+        " return [(56 - e) / a, (56 - f) / a]; }"
+    )
+    assert middle == pytest.approx([75, 75.5], abs=0.02), "the exact point is in the middle"
+    assert (x, y) == pytest.approx((60, 60), abs=0.5), "and not yet settled"
     fingers.send("touchEnd")
-    assert magnifier.is_hidden()
+    assert loupe.is_hidden()
+
+
+@pytest.mark.parametrize("where", [(150, 150), (2, 2), (297, 2), (2, 297), (297, 297), (150, 3), (3, 150), (60, 60)])
+@pytest.mark.parametrize("small", [False, True])
+def test_the_loupe_is_beside_the_finger_and_inside_the_editor(
+    touched: Editor, where: tuple[float, float], small: bool
+) -> None:
+    if small:
+        touched.page.evaluate("() => document.querySelector('#editor').classList.add('is-small')")
+        touched.frame_settled()
+    fingers = Fingers(touched.page)
+    x, y = touched.at(*where)
+    fingers.send("touchStart", (x, y))
+    boxes = touched.page.evaluate(LOUPE)
+    loupe, editor = boxes["loupe"], boxes["editor"]
+    assert editor["left"] <= loupe["left"] and loupe["right"] <= editor["right"]
+    assert editor["top"] <= loupe["top"] and loupe["bottom"] <= editor["bottom"]
+    across = max(loupe["left"] - x, x - loupe["right"], 0)
+    down = max(loupe["top"] - y, y - loupe["bottom"], 0)
+    assert max(across, down) >= 36, "past the tip of a finger"
+    if where == (150, 150):
+        assert loupe["bottom"] < y, "above it, where there is space"
+    fingers.send("touchEnd")
+
+
+def test_the_loupe_comes_for_tracing_and_for_a_pen_and_never_for_a_mouse(touched: Editor) -> None:
+    loupe = touched.page.locator("svg.outline-magnifier")
+    session = Fingers(touched.page).session
+    shown = {}
+    for kind in ("pen", "mouse"):
+        x, y = touched.at(150, 200)
+        common = {"button": "left", "pointerType": kind, "clickCount": 1}
+        session.send("Input.dispatchMouseEvent", {"type": "mousePressed", "x": x, "y": y, **common})
+        for step in range(1, 5):
+            moved = {"type": "mouseMoved", "x": x + 10 * step, "y": y, "buttons": 1, **common}
+            session.send("Input.dispatchMouseEvent", moved)
+        shown[kind] = loupe.is_visible()
+        session.send("Input.dispatchMouseEvent", {"type": "mouseReleased", "x": x + 40, "y": y, **common})
+        assert loupe.is_hidden()
+        touched.ask("clear()")
+    assert shown == {"pen": True, "mouse": False}
+
+
+def test_nothing_moves_when_the_loupe_comes_and_goes(touched: Editor) -> None:
+    places = (
+        "() => [...document.querySelectorAll('main > *, svg.outline-surface')].map((element) => "
+        "JSON.stringify(element.getBoundingClientRect()))"
+    )
+    fingers = Fingers(touched.page)
+    before = touched.page.evaluate(places)
+    fingers.send("touchStart", touched.at(150, 150))
+    assert touched.page.evaluate(places) == before
+    fingers.send("touchEnd")
+
+
+def test_the_whole_task_on_a_phone_with_one_finger(phone: Editor) -> None:
+    """Zoom by the page's buttons, the picture moved by dragging, corners by taps: no second finger is needed."""
+    fingers = Fingers(phone.page)
+    phone.ask("zoomIn()")
+    assert phone.ask("zoom") == 4
+    phone.page.evaluate("() => { window.editor.panning = true; }")
+    fingers.slide((200, 300), (200, 330), (160, 380))
+    assert phone.open == [], "moved, not traced"
+    fingers.tap(*[phone.at(*point) for point in ((100, 100), (180, 110))])
+    fingers.slide((200, 300), (200, 280), (200, 240))
+    fingers.tap(phone.at(140, 180), phone.at(100, 100))
+    phone.page.evaluate("() => { window.editor.panning = false; }")
+    phone.ask("fit()")
+    assert near(phone.rings[0], [(100, 100), (180, 110), (140, 180)])
+    corner_x, corner_y = phone.at(180, 110)
+    fingers.slide((corner_x + 20, corner_y), (corner_x + 50, corner_y), (corner_x + 60, corner_y))
+    assert phone.rings[0][1][0] > 200, "a corner is 44 px wide"
+
+
+def test_a_corner_comes_before_an_edge_and_an_edge_before_the_picture(touched: Editor) -> None:
+    fingers = Fingers(touched.page)
+    touched.page.evaluate("() => { window.editor.rings = [[[50, 50], [250, 50], [250, 250], [50, 250]]]; }")
+    touched.frame_settled()
+    x, y = touched.at(250, 50)
+    fingers.tap((x - 20, y))
+    assert len(touched.rings[0]) == 4, "20 px along the edge it is still the corner"
+    x, y = touched.at(150, 50)
+    fingers.tap((x, y + 10))
+    assert near(touched.rings[0][1:2], [(150, 50)]), "10 px beside the edge it is the edge"
+    x, y = touched.at(150, 150)
+    fingers.tap((x, y))
+    assert near(touched.open, [(150, 150)])
 
 
 def test_a_long_press_removes_a_corner(touched: Editor) -> None:
@@ -680,6 +1308,8 @@ def test_a_long_press_removes_a_corner(touched: Editor) -> None:
     fingers.send("touchEnd")
     assert near(touched.rings[0], [*square[:2], square[3]])
     assert touched.open == []
+    touched.ask("undo()")
+    assert near(touched.rings[0], square)
 
 
 def test_a_pinch_zooms_and_never_adds_a_corner(touched: Editor) -> None:
@@ -697,17 +1327,45 @@ def test_a_pinch_zooms_and_never_adds_a_corner(touched: Editor) -> None:
     fingers.send("touchEnd")
     zoomed = 700 / float(touched.frame_settled().split()[2])
     assert 2 < zoomed / scale < 4
+    assert touched.ask("zoom") == round(touched.ask("zoom")), "a whole number once the fingers are gone"
     assert near(touched.open, TRIANGLE[:2])
     assert touched.rings == []
     fingers.tap(touched.at(150, 170))
     assert near(touched.open, [*TRIANGLE[:2], (150, 170)])
 
 
+def test_taps_between_pinches_are_all_kept(touched: Editor) -> None:
+    fingers = Fingers(touched.page)
+    points = [(60 + 22 * index, 60 if index % 2 else 220) for index in range(8)]
+    for number, point in enumerate(points):
+        x, y = touched.at(*point)
+        fingers.tap((x, y))
+        grow = 1 if number % 2 else -1
+        fingers.send("touchStart", (x - 60, y), (x + 60, y))
+        fingers.send("touchMove", (x - 60 - 15 * grow, y), (x + 60 + 15 * grow, y))
+        fingers.send("touchMove", (x - 60, y), (x + 60, y))
+        fingers.send("touchEnd")
+        touched.ask("fit()")
+    assert near(touched.open, points)
+
+
 def test_a_finger_traces(touched: Editor) -> None:
-    points = [touched.at(*point) for point in circle(40)]
+    points = touched.all_at(*circle(40))
     Fingers(touched.page).slide(*points, points[0])
     assert len(touched.rings) == 1
     assert 8 <= len(touched.rings[0]) < 40
+
+
+def test_a_page_written_from_right_to_left_changes_nothing_in_the_picture(touched: Editor) -> None:
+    touched.page.evaluate("() => { document.documentElement.dir = 'rtl'; window.rebuild(); }")
+    touched.click(*TRIANGLE, TRIANGLE[0])
+    assert near(touched.rings[0], TRIANGLE)
+    fingers = Fingers(touched.page)
+    x, y = touched.at(40, 3)
+    fingers.send("touchStart", (x, y))
+    boxes = touched.page.evaluate(LOUPE)
+    assert boxes["loupe"]["left"] > x + 36, "beside a finger in the corner on the left"
+    fingers.send("touchEnd")
 
 
 # The end.
@@ -715,6 +1373,40 @@ def test_a_finger_traces(touched: Editor) -> None:
 
 def test_nothing_is_left_behind(editor: Editor) -> None:
     editor.draw(*TRIANGLE)
+    editor.ask("setEnabled(false)")
     editor.ask("destroy()")
     assert editor.page.locator("#editor").inner_html() == ""
     assert editor.page.locator("#editor").get_attribute("class") == ""
+
+
+def test_a_day_of_pictures_leaves_no_memory_behind(editor: Editor) -> None:
+    """Three hundred editors drawn in and destroyed in the middle of what they were doing."""
+    session = editor.page.context.new_cdp_session(editor.page)
+    script = """async (count) => {
+        const event = (type, x, y) => new PointerEvent(type, { clientX: x, clientY: y, pointerId: 1, button: 0,
+            pointerType: "touch", bubbles: true });
+        for (let number = 0; number < count; number += 1) {
+            window.rebuild();
+            window.editor.state = { rings: [[[9, 9], [90, 9], [90, 90]]], open: [[150, 150]] };
+            const surface = document.querySelector("svg.outline-surface");
+            surface.setPointerCapture = () => {};
+            surface.dispatchEvent(event("pointerdown", 200, 200));
+            surface.dispatchEvent(event("pointermove", 240, 240));
+            if (number % 10 === 0) await new Promise(requestAnimationFrame);
+        }
+    }"""
+
+    def counted() -> dict[str, int]:
+        for _ in range(3):
+            session.send("HeapProfiler.collectGarbage")
+        editor.page.wait_for_timeout(700)
+        session.send("HeapProfiler.collectGarbage")
+        counters = session.send("Memory.getDOMCounters")
+        return {name: int(counters[name]) for name in ("nodes", "jsEventListeners")}
+
+    editor.page.evaluate(script, 20)
+    before = counted()
+    editor.page.evaluate(script, 300)
+    after = counted()
+    assert after["nodes"] - before["nodes"] < 50
+    assert after["jsEventListeners"] - before["jsEventListeners"] < 20
