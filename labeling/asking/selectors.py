@@ -1,0 +1,109 @@
+"""Reports and questions as pages show them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+
+from django.db.models import QuerySet
+
+from labeling.enums import PanelState, ReportKind
+from labeling.models import Image, InstructionVersion, KnownPicture, Panel, Question, Report, Tasker
+
+MOST_PICTURES = 50
+MOST_DECIDED = 100
+MOST_QUESTIONS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedPicture:
+    """A picture with its reports, oldest first, for an organizer.
+
+    `panel_state` is that of its newest panel, empty without one; `gold` says that it is a picture with a known answer.
+    """
+
+    image: Image
+    reports: tuple[Report, ...]
+    panel_state: str
+    gold: bool
+
+    @property
+    def offensive(self) -> bool:
+        """Say whether anybody found it offensive, so that it is shown on demand alone."""
+        return any(report.kind == ReportKind.OFFENSIVE for report in self.reports)
+
+    @property
+    def full(self) -> bool:
+        """Say whether every answer was in before anybody could be kept from it."""
+        return self.panel_state in (PanelState.FULL, PanelState.SETTLED) and not self.gold
+
+
+def open_reports() -> QuerySet[Report]:
+    """Return the reports that wait for an organizer, oldest first."""
+    return Report.objects.filter(decided_at__isnull=True).select_related("tasker").order_by("reported_at", "pk")
+
+
+def pictures_waiting() -> int:
+    """Return on how many pictures a report waits."""
+    return Report.objects.filter(decided_at__isnull=True).values("image").distinct().count()
+
+
+def reported_pictures() -> list[ReportedPicture]:
+    """Return the pictures with open reports, MOST_PICTURES at most: that with the oldest report first."""
+    oldest_first = list(dict.fromkeys(open_reports().values_list("image_id", flat=True)))[:MOST_PICTURES]
+    reports = open_reports().filter(image__in=oldest_first).select_related("image")
+    by_image = sorted(reports, key=lambda report: oldest_first.index(report.image_id))
+    return _with_states([tuple(group) for _, group in groupby(by_image, key=lambda report: report.image_id)])
+
+
+def _with_states(groups: Iterable[tuple[Report, ...]]) -> list[ReportedPicture]:
+    groups = list(groups)
+    images = [reports[0].image_id for reports in groups]
+    panels = Panel.objects.filter(image__in=images).order_by("number").values_list("image_id", "state")
+    newest = dict(panels)
+    known = set(KnownPicture.objects.filter(image__in=images).values_list("image_id", flat=True))
+    return [
+        ReportedPicture(reports[0].image, reports, newest.get(image, ""), image in known)
+        for image, reports in zip(images, groups, strict=True)
+    ]
+
+
+def decided_reports() -> list[Report]:
+    """Return the reports decided last, newest decision first, MOST_DECIDED at most."""
+    decided = Report.objects.filter(decided_at__isnull=False).select_related("tasker", "image", "decided_by")
+    return list(decided.order_by("-decided_at", "-pk")[:MOST_DECIDED])
+
+
+def reported_image(public_id: str) -> Image | None:
+    """Return a picture that was ever reported, by its public ID."""
+    return Image.objects.filter(public_id=public_id, reports__isnull=False).distinct().first()
+
+
+def open_questions() -> list[Question]:
+    """Return the questions that wait for an organizer, oldest first, MOST_QUESTIONS at most."""
+    waiting = Question.objects.filter(answered_at__isnull=True).select_related("tasker")
+    return list(waiting.order_by("asked_at", "pk")[:MOST_QUESTIONS])
+
+
+def open_question_count() -> int:
+    """Return how many questions wait for an answer."""
+    return Question.objects.filter(answered_at__isnull=True).count()
+
+
+def answered_questions() -> list[Question]:
+    """Return the questions answered last, newest first, MOST_QUESTIONS at most."""
+    answered = Question.objects.filter(answered_at__isnull=False).select_related(
+        "tasker", "answered_by", "instructions"
+    )
+    return list(answered.order_by("-answered_at", "-pk")[:MOST_QUESTIONS])
+
+
+def own_questions(tasker: Tasker) -> list[Question]:
+    """Return the tasker's own questions, newest first, MOST_QUESTIONS at most; never anybody else's (R8)."""
+    return list(tasker.questions.order_by("-asked_at", "-pk")[:MOST_QUESTIONS])
+
+
+def clarifications(now: datetime) -> list[InstructionVersion]:
+    """Return the clarifications that everybody may read, newest first."""
+    in_force = InstructionVersion.objects.filter(in_force_from__lte=now).exclude(clarification="")
+    return list(in_force.order_by("-version"))

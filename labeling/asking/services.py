@@ -1,0 +1,205 @@
+"""What happens to reports and questions, one transaction each.
+
+Lock order is assignment, panel, report; and tasker, question.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone, translation
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from common.errors import Conflict, InvalidInput, NotFound
+from labeling import services
+from labeling.accounts.locale import zone_of
+from labeling.asking.selectors import open_reports
+from labeling.asking.words import DECISION_TOLD, KIND_WORDS
+from labeling.enums import PanelState, ReportDecision, ReportKind
+from labeling.learning.services import instructions_publish
+from labeling.models import Image, InstructionVersion, KnownPicture, Notice, Panel, Question, Report, Tasker
+
+MOST_REPORT_CHARACTERS = 2_000
+MOST_QUESTION_CHARACTERS = 1_000
+MOST_OPEN_QUESTIONS = 20
+MOST_ANSWER_CHARACTERS = 4_000
+_ANSWER_SUMMARY = "A question of a tasker, answered for everybody."
+
+
+@transaction.atomic
+def report_make(
+    *, tasker: Tasker, assignment_id: UUID, lease_token: str | None, kind: ReportKind, words: str, now: datetime
+) -> Report:
+    """Give a picture back as one with which something is wrong, and hold it until an organizer has decided (R8).
+
+    Who holds a lease on it may finish; nobody new is asked, and this tasker never again. The same report again
+    returns the first one. Conflict (`already_answered`, `wrong_token`), NotFound for anybody else's assignment.
+    """
+    words = words.replace("\x00", "").strip()[:MOST_REPORT_CHARACTERS]
+    services.assignment_release(
+        tasker=tasker,
+        assignment_id=assignment_id,
+        lease_token=lease_token,
+        problem=words or str(KIND_WORDS[kind]),
+        now=now,
+    )
+    # Locked by the release until we commit, so that nobody reports or decides beside us.
+    assignment = tasker.assignments.select_related("image").get(public_id=assignment_id)
+    report, made = Report.objects.get_or_create(
+        assignment=assignment,
+        defaults={"image": assignment.image, "tasker": tasker, "kind": kind, "words": words, "reported_at": now},
+    )
+    if made:
+        _hold(assignment.image, now)
+    return report
+
+
+def _hold(image: Image, now: datetime) -> None:
+    """Ask nobody new about the picture. The same statements for gold as for any other, so that time tells nothing."""
+    Panel.objects.filter(image=image, state=PanelState.OPEN).update(state=PanelState.HELD)
+    KnownPicture.objects.filter(image=image, held_at__isnull=True).update(held_at=now)
+
+
+def report_decide(*, image: Image, decision: ReportDecision, reply: str, by: User, now: datetime) -> list[Report]:
+    """Decide all open reports of a picture together, tell who reported it, and return them.
+
+    REOPENED: it goes back to the taskers, with the waiting time it had. KEPT_OUT: nobody new is asked for ever; the
+    reply is the reason and is needed. Conflict (`decided_already`) when another organizer was faster.
+    """
+    reply = reply.replace("\x00", "").strip()
+    if decision is ReportDecision.KEPT_OUT and not reply:
+        message = "Say why nobody is asked about this picture any more: it goes to those who reported it."
+        raise InvalidInput(message, "reason_missing", field="reply")
+    reports = _decide(image, decision, reply, by, now)
+    if decision is ReportDecision.REOPENED:
+        _forget_marks()
+    return reports
+
+
+@transaction.atomic
+def _decide(image: Image, decision: ReportDecision, reply: str, by: User, now: datetime) -> list[Report]:
+    # The panels are what a report locks, too: it comes before this decision, or holds the picture anew after it.
+    list(Panel.objects.select_for_update().filter(image=image).order_by("pk"))
+    reports = list(open_reports().filter(image=image))
+    if not reports:
+        raise Conflict("The reports of this picture are decided already: reload the page.", "decided_already")
+    values = {"decision": decision, "reply": reply, "decided_at": now, "decided_by": by}
+    Report.objects.filter(pk__in=[report.pk for report in reports]).update(**values)
+    _apply(image, decision, reply, now)
+    _tell_reporters(reports, decision, reply, now)
+    return reports
+
+
+def _apply(image: Image, decision: ReportDecision, reply: str, now: datetime) -> None:
+    known = KnownPicture.objects.filter(image=image)
+    if decision is ReportDecision.REOPENED:
+        Panel.objects.filter(image=image, state=PanelState.HELD).update(state=PanelState.OPEN)
+        known.update(held_at=None)
+    else:
+        known.filter(retired_at__isnull=True).update(retired_at=now, retired_because=reply)
+
+
+def _forget_marks() -> None:
+    """Let everybody's next claim look at the whole queue: a panel with its old waiting time stands before many a mark.
+
+    In a statement of its own, for a transaction that pauses a tasker locks the tasker first and panels after it. Who
+    moves a mark at this very moment comes to the picture last, and still comes to it.
+    """
+    Tasker.objects.exclude(passed={}).update(passed={}, passed_at=None)
+
+
+def _tell_reporters(reports: Iterable[Report], decision: ReportDecision, reply: str, now: datetime) -> None:
+    thanks = gettext_lazy("Thank you for your report of %(day)s: an organizer has looked at the picture. %(decision)s")
+    for report in reports:
+        with _in_the_words_of(report.tasker):
+            day = date_format(timezone.localtime(report.reported_at), "DATE_FORMAT")
+            text = str(thanks) % {"day": day, "decision": DECISION_TOLD[decision]}
+            _notice(report.tasker, "report_decided", _with_reply(text, reply), now)
+
+
+def _with_reply(text: str, reply: str) -> str:
+    return text + " " + _("The organizer writes: %(reply)s") % {"reply": reply} if reply else text
+
+
+@contextmanager
+def _in_the_words_of(tasker: Tasker) -> Iterator[None]:
+    """Inside, texts are in the tasker's language and times in their zone."""
+    with translation.override(tasker.language or settings.LANGUAGE_CODE), timezone.override(zone_of(tasker.time_zone)):
+        yield
+
+
+def _notice(tasker: Tasker, code: str, text: str, now: datetime) -> None:
+    Notice.objects.create(tasker=tasker, code=code, text=text, told_at=now)
+
+
+@transaction.atomic
+def question_ask(*, tasker: Tasker, text: str, now: datetime) -> Question:
+    """Keep a tasker's question for the organizers. The very same one, still open, is returned and not asked twice.
+
+    InvalidInput for no text or too much; Conflict (`too_many_questions`) at MOST_OPEN_QUESTIONS open ones.
+    """
+    text = text.replace("\x00", "").strip()
+    if not 0 < len(text) <= MOST_QUESTION_CHARACTERS:
+        message = _("Ask in 1 to %(most)s characters.") % {"most": MOST_QUESTION_CHARACTERS}
+        raise InvalidInput(message, "invalid", field="text")
+    Tasker.objects.select_for_update(no_key=True).get(pk=tasker.pk)
+    waiting = {question.text: question for question in tasker.questions.filter(answered_at__isnull=True)}
+    if text in waiting:
+        return waiting[text]
+    if len(waiting) >= MOST_OPEN_QUESTIONS:
+        message = _("%(many)s questions of yours wait for an answer: ask the next one when one of them is answered.")
+        raise Conflict(message % {"many": len(waiting)}, "too_many_questions")
+    return Question.objects.create(tasker=tasker, text=text, asked_at=now)
+
+
+@transaction.atomic
+def question_answer(
+    *, question_id: int, answer: str, to_everybody: bool, requalify: bool, by: User, now: datetime
+) -> Question:
+    """Answer a question: to who asked alone, or as a dated clarification to everybody (a new instructions version).
+
+    With `requalify` everybody passes a short qualification first (R5). InvalidInput without an answer, for a long one,
+    or with `requalify` for one alone; Conflict (`answered_already`) when another organizer was faster; NotFound.
+    """
+    answer = answer.replace("\x00", "").strip()
+    if not answer:
+        raise InvalidInput("Write the answer: it is sent as it stands.", "invalid", field="answer")
+    if len(answer) > MOST_ANSWER_CHARACTERS:
+        message = f"Write at most {MOST_ANSWER_CHARACTERS:,} characters; yours are {len(answer):,}."
+        raise InvalidInput(message, "too_long", field="answer")
+    if requalify and not to_everybody:
+        message = "A short qualification goes with a clarification for everybody: choose that, or untick it."
+        raise InvalidInput(message, "invalid", field="requalify")
+    question = _lock_open(question_id)
+    question.answer, question.answered_at, question.answered_by = answer, now, by
+    question.instructions = _clarify(answer, requalify, by, now) if to_everybody else None
+    question.save(update_fields=["answer", "answered_at", "answered_by", "instructions"])
+    with _in_the_words_of(question.tasker):
+        text = _("Your question “%(question)s” is answered: %(answer)s")
+        _notice(question.tasker, "question_answered", text % {"question": question.text, "answer": answer}, now)
+    return question
+
+
+def _lock_open(question_id: int) -> Question:
+    rows = Question.objects.select_for_update(of=("self",)).select_related("tasker")
+    question = rows.filter(pk=question_id).first()
+    if question is None:
+        raise NotFound("There is no such question.", "not_found")
+    if question.answered_at is not None:
+        raise Conflict("This question is answered already: reload the page.", "answered_already")
+    return question
+
+
+def _clarify(answer: str, requalify: bool, by: User, now: datetime) -> InstructionVersion:
+    """Publish the answer as of now, or together with a version that is announced for later."""
+    newest = InstructionVersion.objects.order_by("-version").first()
+    in_force_from = max(now, newest.in_force_from) if newest else now
+    return instructions_publish(
+        summary=_ANSWER_SUMMARY, clarification=answer, requalify=requalify, in_force_from=in_force_from, by=by, now=now
+    )

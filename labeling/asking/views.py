@@ -1,0 +1,163 @@
+"""The pages for asking and for what taskers report: the tasker's questions, and the organizers' two lists."""
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from common.errors import Conflict, InvalidInput, NotFound
+from labeling.access import organizer_of, tasker_of
+from labeling.asking import selectors
+from labeling.asking.services import (
+    MOST_OPEN_QUESTIONS,
+    MOST_QUESTION_CHARACTERS,
+    question_answer,
+    question_ask,
+    report_decide,
+)
+from labeling.asking.words import KIND_NAMES
+from labeling.enums import ReportDecision, ReportKind
+from labeling.models import Report, Tasker
+from labeling.pictures import picture_url
+from labeling.selectors import policy_in_force
+from labeling.views import SeeOther
+
+_EVERYBODY, _ASKER = "everybody", "asker"
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def questions(request: HttpRequest) -> HttpResponse:
+    """Show a tasker their own questions and all clarifications; take a new question."""
+    tasker, now = tasker_of(request.user), timezone.now()
+    if request.method != "POST":
+        return _questions(request, tasker, now)
+    try:
+        question_ask(tasker=tasker, text=request.POST.get("text", ""), now=now)
+    except (InvalidInput, Conflict) as error:
+        return _questions(request, tasker, now, typed=request.POST.get("text", ""), refused=error.message)
+    messages.success(request, _("Your question is with the organizers. You are told here when it is answered."))
+    return SeeOther(reverse("questions"))
+
+
+def _questions(
+    request: HttpRequest, tasker: Tasker, now: datetime, *, typed: str = "", refused: str = ""
+) -> HttpResponse:
+    context = {
+        "questions": selectors.own_questions(tasker),
+        "clarifications": selectors.clarifications(now),
+        "typed": typed,
+        "refused": refused,
+        "most_characters": MOST_QUESTION_CHARACTERS,
+        "most_open": MOST_OPEN_QUESTIONS,
+    }
+    return render(request, "asking/questions.html", context, status=400 if refused else 200)
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def reports(request: HttpRequest) -> HttpResponse:
+    """Show an organizer what taskers reported; take a decision on a picture."""
+    organizer, now = organizer_of(request.user), timezone.now()
+    if request.method != "POST":
+        return _reports(request, now)
+    try:
+        decided = _take_decision(request, organizer, now)
+    except (InvalidInput, Conflict) as error:
+        return _reports(request, now, typed=request.POST.dict(), refused=error.message)
+    messages.success(request, _told(decided))
+    return SeeOther(reverse("reports"))
+
+
+def _take_decision(request: HttpRequest, by: User, now: datetime) -> list[Report]:
+    image = selectors.reported_image(request.POST.get("image", ""))
+    if image is None:
+        raise NotFound("There is no such reported picture.", "not_found")
+    chosen = request.POST.get("decision")
+    if chosen not in list(ReportDecision):
+        message = "Choose whether the picture goes back to the taskers or stays away from them."
+        raise InvalidInput(message, "invalid", field="decision")
+    reply = request.POST.get("reply", "")
+    return report_decide(image=image, decision=ReportDecision(chosen), reply=reply, by=by, now=now)
+
+
+def _told(decided: list[Report]) -> str:
+    picture, taskers = decided[0].image.public_id, f"{len(decided)} tasker{'s' if len(decided) > 1 else ''}"
+    return f"Picture {picture} is decided; {taskers} who reported it will read your thanks and reply."
+
+
+def _reports(request: HttpRequest, now: datetime, **more: Any) -> HttpResponse:
+    shown = [
+        {"picture": each, "url": picture_url(each.image, now=now), "kinds": _kinds(each.reports)}
+        for each in selectors.reported_pictures()
+    ]
+    context = {
+        "shown": shown,
+        "waiting": selectors.pictures_waiting(),
+        "decided": [(report, KIND_NAMES[ReportKind(report.kind)]) for report in selectors.decided_reports()],
+        "now": now,
+        "zone": policy_in_force(now).policy.time_zone,
+        **more,
+    }
+    return render(request, "asking/reports.html", context, status=400 if more else 200)
+
+
+def _kinds(found: tuple[Report, ...]) -> list[tuple[Report, str]]:
+    return [(report, KIND_NAMES[ReportKind(report.kind)]) for report in found]
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def organizer_questions(request: HttpRequest) -> HttpResponse:
+    """Show an organizer what taskers asked; take an answer."""
+    organizer, now = organizer_of(request.user), timezone.now()
+    if request.method != "POST":
+        return _organizer_questions(request, now)
+    try:
+        _take_answer(request, organizer, now)
+    except (InvalidInput, Conflict) as error:
+        return _organizer_questions(request, now, typed=request.POST.dict(), refused=error.message)
+    return SeeOther(reverse("organizer-questions"))
+
+
+def _take_answer(request: HttpRequest, by: User, now: datetime) -> None:
+    number, to = request.POST.get("question", ""), request.POST.get("to")
+    if not (number.isdecimal() and len(number) < 19):
+        raise NotFound("There is no such question.", "not_found")
+    if to not in (_EVERYBODY, _ASKER):
+        raise InvalidInput("Choose who reads the answer.", "invalid", field="to")
+    question = question_answer(
+        question_id=int(number),
+        answer=request.POST.get("answer", ""),
+        to_everybody=to == _EVERYBODY,
+        requalify="requalify" in request.POST,
+        by=by,
+        now=now,
+    )
+    version = question.instructions
+    everybody = f"is published as version {version.version} of the instructions" if version else "is sent"
+    messages.success(request, f"The answer to {question.tasker.public_id} {everybody}.")
+
+
+def _organizer_questions(request: HttpRequest, now: datetime, **more: Any) -> HttpResponse:
+    context = {
+        "questions": selectors.open_questions(),
+        "waiting": selectors.open_question_count(),
+        "answered": selectors.answered_questions(),
+        "now": now,
+        "zone": policy_in_force(now).policy.time_zone,
+        **more,
+    }
+    return render(request, "asking/organizer_questions.html", context, status=400 if more else 200)

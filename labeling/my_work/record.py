@@ -1,0 +1,65 @@
+"""A tasker's whole record as the lines of a JSON file, to be signed. Nothing in it tells gold from any other (R6)."""
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from labeling.models import Response, Tasker
+from labeling.my_work.selectors import own_answers
+from labeling.my_work.signing import FORMAT
+from labeling.my_work.standing import Standing, State, standing_reader
+
+_ROWS_AT_ONCE = 500
+
+
+def record_lines(*, tasker: Tasker, site: str, now: datetime) -> Iterator[bytes]:
+    """Yield the lines of the record, oldest answer first: all but the one that signs and ends it.
+
+    The answers are read as they are sent, so that memory does not grow with them.
+    """
+    yield b"{" + _member("format", FORMAT)
+    yield _member("tasker", tasker.public_id)
+    yield _member("site", site)
+    yield _member("made_at", _moment(now))
+    yield b'"answers": [\n'
+    count = 0
+    for count, line in enumerate(_answers(tasker, now), start=1):
+        yield b"," + line if count > 1 else line
+    yield b"],\n"
+    yield _member("count", count)
+
+
+def _member(name: str, value: str | int) -> bytes:
+    return f'"{name}": {json.dumps(value)},\n'.encode()
+
+
+def _answers(tasker: Tasker, now: datetime) -> Iterator[bytes]:
+    standing = standing_reader(tasker)
+    rows = own_answers(tasker).filter(submitted_at__lte=now).order_by("submitted_at", "pk")
+    for response in rows.iterator(chunk_size=_ROWS_AT_ONCE):
+        yield json.dumps(_answer(response, standing(response))).encode() + b"\n"
+
+
+def _answer(response: Response, standing: Standing) -> dict[str, Any]:
+    """Return what the tasker said. The picture is not named: its ID could be looked up elsewhere (R8)."""
+    return {
+        "id": str(response.assignment.public_id),
+        "receipt": response.receipt,
+        "received_at": _moment(response.submitted_at),
+        "contains_bird": response.contains_bird,
+        "contains_bicycle": response.contains_bicycle,
+        "outline": json.loads(response.outline) if response.outline else None,
+        "complete": response.complete,
+        "unoccluded": response.unoccluded,
+        "real": response.real,
+        "milliseconds": response.milliseconds,
+        "instructions": response.instructions,
+        "counted": standing.state is State.COUNTED,
+        "state": standing.state.value,
+        "void_reason": standing.reason or None,
+    }
+
+
+def _moment(value: datetime) -> str:
+    return value.isoformat().replace("+00:00", "Z")

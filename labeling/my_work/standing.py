@@ -1,0 +1,67 @@
+"""What became of an answer, as its tasker is told (R6, R8): gold is told like any other."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from django.db.models import Min
+
+from labeling.models import Response, Tasker, Voiding
+from labeling.services import Submitted
+
+
+class State(StrEnum):
+    """COUNTED: on the panel; SURPLUS: kept, not counted, because it came too late; VOIDED: by an organizer."""
+
+    COUNTED = "counted"
+    SURPLUS = "surplus"
+    VOIDED = "voided"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The state of an answer, and the published reason for which it was voided."""
+
+    state: State
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """The time from the first answer that a voiding took out until the voiding itself."""
+
+    first: datetime
+    last: datetime
+    reason: str
+
+
+def standing_reader(tasker: Tasker) -> Callable[[Response], Standing]:
+    """Return what tells the standing of the tasker's responses, read with `assignment` and `voided__voiding`.
+
+    Gold holds no place, so there is nothing to void. It is told as voided all the same where the answers
+    around it are: one answer left among voided ones would be known as gold.
+    """
+    spans = _spans(tasker)
+
+    def standing(response: Response) -> Standing:
+        voided = getattr(response, "voided", None)
+        if voided is not None:
+            return Standing(State.VOIDED, voided.voiding.reason)
+        if not Submitted(response, repeated=True).counted:
+            return Standing(State.SURPLUS)
+        return _like_those_around(response, spans) if response.place_id is None else Standing(State.COUNTED)
+
+    return standing
+
+
+def _spans(tasker: Tasker) -> list[_Span]:
+    voidings = Voiding.objects.filter(tasker=tasker, responses__isnull=False)
+    first = voidings.annotate(first=Min("responses__response__submitted_at")).order_by("voided_at")
+    return [_Span(*row) for row in first.values_list("first", "voided_at", "reason")]
+
+
+def _like_those_around(gold: Response, spans: list[_Span]) -> Standing:
+    reasons = (span.reason for span in spans if span.first <= gold.submitted_at <= span.last)
+    reason = next(reasons, None)
+    return Standing(State.COUNTED) if reason is None else Standing(State.VOIDED, reason)

@@ -1,0 +1,202 @@
+"""The pages of a tasker's own work, its signed download, and the keys to check one with."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import cache_control, never_cache
+from django.views.decorators.http import require_safe
+
+from common.errors import InvalidInput, NotFound
+from labeling.access import tasker_of
+from labeling.enums import GoldFeedback
+from labeling.models import GoldMark, Response, Tasker
+from labeling.my_work import selectors, words
+from labeling.my_work.feedback import Share, retired_marks, weekly_shares
+from labeling.my_work.keys import public_keys, signing_key
+from labeling.my_work.record import record_lines
+from labeling.my_work.signing import signed
+from labeling.my_work.standing import standing_reader
+from labeling.pictures import picture_url
+from labeling.policy import Policy
+from labeling.selectors import policy_in_force
+
+# So many lines of a download are sent at once: one piece each would be slow.
+_LINES_AT_ONCE = 200
+# What a calendar offers; at its very ends no moment of another zone exists.
+_YEARS = range(2000, 3000)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAnswer:
+    """One own answer with all that its row or page shows."""
+
+    response: Response
+    picture: str
+    polygons: list[str]
+    said: list[words.Said]
+    spent: str
+    standing: words.ShownStanding
+
+
+@dataclass(frozen=True, slots=True)
+class ShownMark:
+    """One answer to a retired known picture beside what was expected."""
+
+    mark: GoldMark
+    picture: str
+    given: list[str]
+    expected: list[str]
+    said: list[words.Said]
+    right_answers: list[words.Said]
+    marks: list[tuple[words.Said, bool]]
+
+
+@login_required
+@never_cache
+@require_safe
+def my_work(request: HttpRequest) -> HttpResponse:
+    """Show a tasker their own answers, newest first, and what they add up to."""
+    tasker, now = tasker_of(request.user), timezone.now()
+    day, before = _day(request), _before(request)
+    page = selectors.answers_page(tasker, day=day, before=before, zone=timezone.get_current_timezone())
+    context = {
+        "answers": _shown(tasker, page.answers, now),
+        "older": page.older,
+        "day": day,
+        "first_page": before is None,
+        **(_first_page(tasker, now) if before is None and day is None else {}),
+    }
+    return render(request, "my_work/my_work.html", context)
+
+
+def _day(request: HttpRequest) -> date | None:
+    text = request.GET.get("day", "")
+    try:
+        day = date.fromisoformat(text) if text else None
+        if day is not None and day.year not in _YEARS:
+            raise ValueError
+    except ValueError:
+        raise InvalidInput(_("Choose a day as year-month-day, such as 2026-11-20."), "invalid", field="day") from None
+    return day
+
+
+def _before(request: HttpRequest) -> UUID | None:
+    text = request.GET.get("before", "")
+    try:
+        return UUID(text) if text else None
+    except ValueError:
+        raise NotFound(_("There is no such answer of yours."), "not_found") from None
+
+
+def _shown(tasker: Tasker, answers: Iterable[Response], now: datetime) -> list[ShownAnswer]:
+    standing = standing_reader(tasker)
+    return [
+        ShownAnswer(
+            response=response,
+            picture=picture_url(response.image, now=now),
+            polygons=words.polygons(response.outline),
+            said=words.answers_in_words(response),
+            spent=words.duration(response.milliseconds),
+            standing=words.standing_in_words(standing(response)),
+        )
+        for response in answers
+    ]
+
+
+def _first_page(tasker: Tasker, now: datetime) -> dict[str, Any]:
+    policy = policy_in_force(now).policy
+    sums = selectors.sums_of(tasker, zone=timezone.get_current_timezone(), now=now)
+    return {
+        "sums": sums,
+        "time_in_all": words.duration(sums.milliseconds),
+        "days": _with_durations(sums.days),
+        "weeks": _with_durations(sums.weeks),
+        "shares": _shares(tasker, policy, now),
+        "minimum": policy.gold_minimum,
+        "shares_told": policy.gold_feedback is not GoldFeedback.NONE,
+        "retired_told": policy.gold_feedback is GoldFeedback.RETIRED,
+    }
+
+
+def _with_durations(spans: Iterable[selectors.Span]) -> list[tuple[selectors.Span, str]]:
+    return [(span, words.duration(span.milliseconds)) for span in spans]
+
+
+def _shares(tasker: Tasker, policy: Policy, now: datetime) -> list[tuple[date, date, Share]]:
+    if policy.gold_feedback is GoldFeedback.NONE:
+        return []
+    shares = weekly_shares(tasker, minimum=policy.gold_minimum, zone=ZoneInfo(policy.time_zone), now=now)
+    return [(share.first.date(), share.last.date() + timedelta(days=6), share) for share in shares]
+
+
+@login_required
+@never_cache
+@require_safe
+def my_answer(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
+    """Show one own answer, its picture large."""
+    tasker, now = tasker_of(request.user), timezone.now()
+    response = selectors.own_answer(tasker, assignment_id)
+    return render(request, "my_work/my_answer.html", {"answer": _shown(tasker, [response], now)[0]})
+
+
+@login_required
+@never_cache
+@require_safe
+def my_checks(request: HttpRequest) -> HttpResponse:
+    """Show own answers to known pictures that are dealt to nobody any more, where the policy tells them (R6)."""
+    tasker, now = tasker_of(request.user), timezone.now()
+    if policy_in_force(now).policy.gold_feedback is not GoldFeedback.RETIRED:
+        raise Http404("the policy tells nobody of these")
+    shown = [_shown_mark(mark, now) for mark in retired_marks(tasker)]
+    return render(request, "my_work/my_checks.html", {"checks": shown})
+
+
+def _shown_mark(mark: GoldMark, now: datetime) -> ShownMark:
+    return ShownMark(
+        mark=mark,
+        picture=picture_url(mark.known.image, now=now),
+        given=words.polygons(mark.response.outline),
+        expected=words.polygons(mark.known.outline),
+        said=words.answers_in_words(mark.response),
+        right_answers=words.expected_in_words(mark.known),
+        marks=words.marks_in_words(mark.marks),
+    )
+
+
+@login_required
+@never_cache
+@require_safe
+def my_download(request: HttpRequest) -> StreamingHttpResponse:
+    """Send a tasker all their answers as one signed file, as they are read."""
+    tasker, now = tasker_of(request.user), timezone.now()
+    lines = signed(record_lines(tasker=tasker, site=settings.PUBLIC_URL, now=now), signing_key())
+    answer = StreamingHttpResponse(_in_pieces(lines), content_type="application/json")
+    answer["Content-Disposition"] = f'attachment; filename="my-work-{tasker.public_id}-{now:%Y-%m-%d}.json"'
+    return answer
+
+
+def _in_pieces(lines: Iterable[bytes]) -> Iterable[bytes]:
+    piece: list[bytes] = []
+    for line in lines:
+        piece.append(line)
+        if len(piece) == _LINES_AT_ONCE:
+            yield b"".join(piece)
+            piece = []
+    yield b"".join(piece)
+
+
+@require_safe
+@cache_control(public=True, max_age=3600)
+def signing_keys(request: HttpRequest) -> JsonResponse:
+    """Publish the keys that check what this site has signed, as a JSON Web Key Set."""
+    return JsonResponse(public_keys())

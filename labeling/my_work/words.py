@@ -1,0 +1,105 @@
+"""Answers, durations and outlines as a page of one's own work shows them."""
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from labeling.enums import Answer
+from labeling.models import KnownPicture, Response
+from labeling.my_work.standing import Standing, State
+from labeling.wording import ANSWERS, QUESTIONS
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+SHORT = {answer: short for answer, _full, short in ANSWERS}
+STATEMENT_NAMES = {
+    "complete": gettext_lazy("Complete"),
+    "unoccluded": gettext_lazy("Not occluded"),
+    "real": gettext_lazy("Real"),
+}
+OUTLINE_NAME = gettext_lazy("Outline")
+STANDINGS = {
+    State.COUNTED: gettext_lazy("counted"),
+    State.SURPLUS: gettext_lazy("kept, not counted: its place was taken when it came"),
+    State.VOIDED: gettext_lazy("does not count any more"),
+}
+# The colours of states that every page shares.
+_LOOKS = {State.COUNTED: "valid", State.SURPLUS: "open", State.VOIDED: "rejected"}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One question by its short name, and an answer to it in words."""
+
+    name: "StrOrPromise"
+    words: "StrOrPromise"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownStanding:
+    """What became of an answer, in words, with the name of its look."""
+
+    words: "StrOrPromise"
+    look: str
+    reason: str
+
+
+def answers_in_words(response: Response) -> list[Said]:
+    """Return what was said to each question that was asked."""
+    said = [Said(question.name, SHORT[Answer(getattr(response, question.field))]) for question in QUESTIONS]
+    if response.complete is None:
+        return said
+    outline = _("drawn") if response.outline else _("cannot be drawn")
+    statements = [Said(name, _truth(getattr(response, field))) for field, name in STATEMENT_NAMES.items()]
+    return [*said, Said(OUTLINE_NAME, outline), *statements]
+
+
+def expected_in_words(known: KnownPicture) -> list[Said]:
+    """Return what counts as right to each question that has a right answer."""
+    accepted = (known.accepts_bird, known.accepts_bicycle)
+    expected = [
+        Said(question.name, _(" or ").join(str(SHORT[Answer(answer)]) for answer in answers))
+        for question, answers in zip(QUESTIONS, accepted, strict=True)
+    ]
+    if known.outline:
+        overlap = _("overlaps by at least %(percent)s %%") % {"percent": known.min_iou_percent}
+        expected.append(Said(OUTLINE_NAME, overlap))
+    facts = ((name, getattr(known, field)) for field, name in STATEMENT_NAMES.items())
+    return expected + [Said(name, _truth(fact)) for name, fact in facts if fact is not None]
+
+
+def marks_in_words(marks: dict[str, bool]) -> list[tuple[Said, bool]]:
+    """Return right or wrong for each question of a mark, with the bool beside the words."""
+    names = {question.field: question.name for question in QUESTIONS}
+    names |= {"outline": OUTLINE_NAME, **STATEMENT_NAMES}
+    return [(Said(names[field], _("right") if right else _("wrong")), right) for field, right in marks.items()]
+
+
+def _truth(value: bool | None) -> str:
+    return _("true") if value else _("false")
+
+
+def standing_in_words(standing: Standing) -> ShownStanding:
+    """Return the standing as it is shown."""
+    return ShownStanding(STANDINGS[standing.state], _LOOKS[standing.state], standing.reason)
+
+
+def polygons(outline: str) -> list[str]:
+    """Return the `points` of an SVG polygon for each ring of an outline in canonical JSON."""
+    rings = json.loads(outline) if outline else []
+    return [" ".join(f"{x},{y}" for x, y in ring) for ring in rings]
+
+
+def duration(milliseconds: int) -> str:
+    """Return a time spent, for example `14 s`, `3 min` or `2 h 5 min`."""
+    seconds = round(milliseconds / 1000)
+    if seconds < 120:
+        return _("%(seconds)s s") % {"seconds": seconds}
+    minutes = seconds // 60
+    if minutes < 120:
+        return _("%(minutes)s min") % {"minutes": minutes}
+    return _("%(hours)s h %(minutes)s min") % {"hours": minutes // 60, "minutes": minutes % 60}

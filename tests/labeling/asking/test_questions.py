@@ -1,0 +1,293 @@
+"""Questions: asked by a tasker, answered to one alone or to everybody, and seen by nobody else (R8)."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from common.errors import Conflict, InvalidInput, NotFound
+from labeling.asking import selectors
+from labeling.asking.services import MOST_OPEN_QUESTIONS, question_answer, question_ask
+from labeling.models import InstructionVersion, Notice, Question, Tasker
+from labeling.selectors import instructions_in_force
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+URL, ORGANIZERS_URL, API_URL = "/questions/", "/organizer/questions/", "/api/v1/questions/"
+
+
+@pytest.fixture(autouse=True)
+def policy(db: None) -> None:
+    factories.policy_version()
+
+
+def ask(tasker: Tasker, text: str, now: datetime = factories.NOW) -> Question:
+    return question_ask(tasker=tasker, text=text, now=now)
+
+
+def answer(
+    question: Question, by: User, *, to_everybody: bool, requalify: bool = False, text: str = "Yes."
+) -> Question:
+    return question_answer(
+        question_id=question.pk,
+        answer=text,
+        to_everybody=to_everybody,
+        requalify=requalify,
+        by=by,
+        now=factories.NOW + timedelta(hours=1),
+    )
+
+
+# Asking.
+
+
+@pytest.mark.parametrize("text", ["", "   ", "x" * 1001])
+def test_a_question_has_some_words_and_not_too_many(text: str, tara: Tasker) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        ask(tara, text)
+    assert refusal.value.field == "text"
+    assert not Question.objects.exists()
+
+
+def test_the_same_question_sent_twice_is_one(tara: Tasker, otto: Tasker, olga: User) -> None:
+    first = ask(tara, "Is a shadow a bird?")
+    assert ask(tara, " Is a shadow a bird?\n").pk == first.pk
+    assert ask(otto, "Is a shadow a bird?").pk != first.pk
+    answer(first, olga, to_everybody=False)
+    assert ask(tara, "Is a shadow a bird?").pk != first.pk, "answered, and asked again"
+
+
+def test_too_many_open_questions_wait_for_an_answer(tara: Tasker, olga: User) -> None:
+    asked = [ask(tara, f"Question {number}?") for number in range(MOST_OPEN_QUESTIONS)]
+    with pytest.raises(Conflict) as refusal:
+        ask(tara, "One more?")
+    assert refusal.value.code == "too_many_questions"
+    answer(asked[0], olga, to_everybody=False)
+    ask(tara, "One more?")
+
+
+# Answering.
+
+
+def test_an_answer_to_one_alone_is_told_to_them_alone(tara: Tasker, otto: Tasker, olga: User) -> None:
+    question = answer(ask(tara, "May I take a break?"), olga, to_everybody=False, text=" Of course. ")
+    assert (question.answer, question.answered_by, question.instructions) == ("Of course.", olga, None)
+    notice = Notice.objects.get()
+    assert notice.tasker == tara
+    assert notice.text == "Your question “May I take a break?” is answered: Of course."
+    assert InstructionVersion.objects.count() == 1
+
+
+@pytest.mark.parametrize("requalify", [False, True])
+def test_an_answer_to_everybody_is_a_version_of_the_instructions(requalify: bool, tara: Tasker, olga: User) -> None:
+    question = answer(ask(tara, "A shadow?"), olga, to_everybody=True, requalify=requalify, text="A shadow is no bird.")
+    version = InstructionVersion.objects.get(version=2)
+    assert question.instructions == version
+    assert (version.clarification, version.requalify, version.published_by) == ("A shadow is no bird.", requalify, olga)
+    assert "A shadow?" not in version.summary + version.clarification, "the question is not published"
+    assert Notice.objects.get().tasker == tara
+
+
+def test_a_clarification_does_not_come_before_what_is_announced(tara: Tasker, olga: User) -> None:
+    later = factories.NOW + timedelta(days=3)
+    InstructionVersion.objects.create(version=2, summary="announced", in_force_from=later)
+    question = answer(ask(tara, "A shadow?"), olga, to_everybody=True)
+    assert question.instructions is not None
+    assert (question.instructions.version, question.instructions.in_force_from) == (3, later)
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [({"text": " "}, "answer"), ({"text": "x" * 4001}, "answer"), ({"requalify": True}, "requalify")],
+    ids=["no answer", "too long", "a qualification of everybody for an answer to one"],
+)
+def test_an_answer_that_cannot_be_sent(values: dict[str, Any], field: str, tara: Tasker, olga: User) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        answer(ask(tara, "A shadow?"), olga, to_everybody=False, **values)
+    assert refusal.value.field == field
+    assert not Notice.objects.exists()
+
+
+def test_an_answer_is_given_once(tara: Tasker, olga: User) -> None:
+    question = ask(tara, "A shadow?")
+    answer(question, olga, to_everybody=False, text="No.")
+    with pytest.raises(Conflict) as refusal:
+        answer(question, olga, to_everybody=True, text="Yes.")
+    assert refusal.value.code == "answered_already"
+    assert InstructionVersion.objects.count() == 1
+    with pytest.raises(NotFound):
+        question_answer(
+            question_id=10**9, answer="No.", to_everybody=False, requalify=False, by=olga, now=factories.NOW
+        )
+
+
+def test_the_asker_reads_the_notice_in_their_language(tara: Tasker, olga: User) -> None:
+    Tasker.objects.filter(pk=tara.pk).update(language="xx")
+    answer(ask(tara, "A shadow?"), olga, to_everybody=False)
+    assert "A shadow?" in Notice.objects.get().text, "an unknown language is no obstacle"
+
+
+# The call of the API.
+
+
+def post(client: Any, body: Any) -> Any:
+    return client.post(API_URL, body, content_type="application/json")
+
+
+def test_the_api_takes_a_question(tara: Tasker, otto: Tasker, signed_in: Any) -> None:
+    ask(otto, "Somebody else's, which is not to be counted.")
+    taken = post(signed_in(tara), {"text": "Is a shadow a bird?"})
+    assert taken.status_code == 201
+    assert set(taken.json()) == {"id", "asked_at"}
+    assert taken.json()["id"] == 1
+    assert Question.objects.get(tasker=tara).text == "Is a shadow a bird?"
+
+
+@pytest.mark.parametrize("body", [{}, {"text": ""}, {"text": "x" * 1001}, {"text": ["a"]}, [], {"text": None}])
+def test_the_api_refuses_what_is_no_question(body: Any, tara: Tasker, signed_in: Any) -> None:
+    refused = post(signed_in(tara), body)
+    assert (refused.status_code, refused.json()["code"]) == (400, "invalid")
+    assert not Question.objects.exists()
+
+
+@pytest.mark.parametrize(("who", "status"), [("olga", 403), ("rita", 403), ("stan", 403), ("", 401)])
+def test_only_taskers_ask(who: str, status: int, request: pytest.FixtureRequest, signed_in: Any, client: Any) -> None:
+    client = signed_in(request.getfixturevalue(who)) if who else client
+    assert post(client, {"text": "Who are they?"}).status_code == status
+    assert not Question.objects.exists()
+
+
+# The tasker's page.
+
+
+@pytest.mark.parametrize("state", ["learning", "qualified", "paused"])
+def test_every_tasker_may_ask(state: str, signed_in: Any) -> None:
+    client = signed_in(factories.tasker("nina", state=state))
+    assert client.post(URL, {"text": "May I?"})["Location"] == URL
+    page = client.get(URL).content.decode()
+    assert "May I?" in page
+    assert "waits for an answer" in page
+
+
+def test_the_page_shows_own_questions_and_clarifications_alone(
+    tara: Tasker, otto: Tasker, olga: User, signed_in: Any
+) -> None:
+    answer(ask(otto, "Ottos own words?"), olga, to_everybody=False, text="For Otto alone.")
+    answer(ask(otto, "Ottos other words?"), olga, to_everybody=True, text="A shadow is no bird.")
+    answer(ask(tara, "Taras words?"), olga, to_everybody=False, text="For Tara alone.")
+    page = signed_in(tara).get(URL).content.decode()
+    for words in ("Taras words?", "For Tara alone.", "A shadow is no bird.", "version 2 of the instructions"):
+        assert words in page
+    for words in ("Ottos", "For Otto alone.", otto.public_id, "olga"):
+        assert words not in page
+
+
+def test_clarifications_are_newest_first_and_none_before_its_time(tara: Tasker, signed_in: Any) -> None:
+    for version, days in ((2, -3), (3, -2), (4, +10_000)):
+        InstructionVersion.objects.create(
+            version=version,
+            summary="x",
+            clarification=f"Clarification {version}.",
+            in_force_from=factories.NOW + timedelta(days=days),
+        )
+    found = [each.version for each in selectors.clarifications(factories.NOW)]
+    assert found == [3, 2]
+    assert "Clarification 4." not in signed_in(tara).get(URL).content.decode()
+
+
+def test_what_is_wrong_with_a_question_is_said_and_the_words_are_kept(tara: Tasker, signed_in: Any) -> None:
+    page = signed_in(tara).post(URL, {"text": "Why? " * 300})
+    assert page.status_code == 400
+    assert "Ask in 1 to 1000 characters." in page.content.decode()
+    assert "Why? Why?" in page.content.decode()
+
+
+def test_an_empty_page_says_what_it_is_for(nell: Tasker, signed_in: Any) -> None:
+    page = signed_in(nell).get(URL).content.decode()
+    assert "Nothing yet. Your questions and their answers stay here." in page
+    assert "None so far." in page
+
+
+def test_words_are_shown_as_words(tara: Tasker, signed_in: Any) -> None:
+    ask(tara, "<script>alert(1)</script>")
+    page = signed_in(tara).get(URL).content.decode()
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)" in page
+
+
+@pytest.mark.parametrize(("who", "status"), [("olga", 403), ("rita", 403), ("stan", 403), ("", 302)])
+def test_the_page_is_for_taskers(
+    who: str, status: int, request: pytest.FixtureRequest, signed_in: Any, client: Any
+) -> None:
+    client = signed_in(request.getfixturevalue(who)) if who else client
+    assert client.get(URL).status_code == status
+    assert client.post(URL, {"text": "Who?"}).status_code == status
+
+
+# The organizers' page.
+
+
+def test_an_organizer_sees_the_public_id_and_nothing_else_of_the_person(
+    tara: Tasker, olga: User, signed_in: Any
+) -> None:
+    ask(tara, "A shadow?")
+    page = signed_in(olga).get(ORGANIZERS_URL).content.decode()
+    assert tara.public_id in page
+    assert "A shadow?" in page
+    assert "tara" not in page
+
+
+def test_an_organizer_answers_from_the_page(tara: Tasker, olga: User, signed_in: Any) -> None:
+    question, client = ask(tara, "A shadow?"), signed_in(olga)
+    posted = {"question": str(question.pk), "answer": "No bird.", "to": "everybody", "requalify": "yes"}
+    assert client.post(ORGANIZERS_URL, posted)["Location"] == ORGANIZERS_URL
+    page = client.get(ORGANIZERS_URL).content.decode()
+    assert "is published as version 2 of the instructions" in page
+    assert page.index('id="answered"') < page.index("No bird.")
+    version = InstructionVersion.objects.get(version=2)
+    assert version.requalify
+    assert instructions_in_force(version.in_force_from).version == 2
+
+
+@pytest.mark.parametrize(
+    ("posted", "words"),
+    [
+        ({"answer": "Dear tasker"}, "Choose who reads the answer."),
+        ({"answer": "Dear tasker", "to": "nobody"}, "Choose who reads the answer."),
+        ({"answer": "", "to": "asker"}, "Write the answer"),
+        ({"answer": "Dear tasker", "to": "asker", "requalify": "yes"}, "goes with a clarification for everybody"),
+    ],
+    ids=["nobody chosen", "somebody unknown", "no answer", "a qualification of everybody for one"],
+)
+def test_what_is_wrong_with_an_answer_is_said_and_the_words_are_kept(
+    posted: dict[str, str], words: str, tara: Tasker, olga: User, signed_in: Any
+) -> None:
+    question = ask(tara, "A shadow?")
+    page = signed_in(olga).post(ORGANIZERS_URL, {"question": str(question.pk)} | posted)
+    assert page.status_code == 400
+    assert words in page.content.decode()
+    assert posted["answer"] in page.content.decode()
+    question.refresh_from_db()
+    assert question.answered_at is None
+
+
+@pytest.mark.parametrize("number", ["", "x", "-1", "9" * 30, "123456789"])
+def test_a_question_that_is_not_there(number: str, olga: User, signed_in: Any) -> None:
+    posted = {"question": number, "answer": "No.", "to": "asker"}
+    assert signed_in(olga).post(ORGANIZERS_URL, posted).status_code == 404
+
+
+def test_the_organizers_page_is_empty_at_first(olga: User, signed_in: Any) -> None:
+    page = signed_in(olga).get(ORGANIZERS_URL).content.decode()
+    assert "No question waits." in page
+    assert "No answer yet." in page
+
+
+@pytest.mark.parametrize(("who", "status"), [("tara", 403), ("rita", 403), ("stan", 404), ("", 302)])
+def test_nobody_but_an_organizer_answers(
+    who: str, status: int, request: pytest.FixtureRequest, signed_in: Any, client: Any
+) -> None:
+    client = signed_in(request.getfixturevalue(who)) if who else client
+    assert client.get(ORGANIZERS_URL).status_code == status
+    assert client.post(ORGANIZERS_URL, {"question": "1", "answer": "No.", "to": "asker"}).status_code == status

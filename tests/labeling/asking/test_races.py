@@ -1,0 +1,212 @@
+"""Several at once, on PostgreSQL: a report while the panel fills up, two organizers, two reports, two answers."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from functools import partial
+from random import Random
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connections
+from django.db.models import Count, F, Q
+
+from common.errors import Conflict
+from labeling import services
+from labeling.asking.services import question_answer, question_ask, report_decide, report_make
+from labeling.enums import AssignmentState, PanelState, ReportDecision, ReportKind
+from labeling.models import Assignment, Image, InstructionVersion, KnownPicture, Notice, Panel, Question, Report, Tasker
+from labeling.policy import Policy
+from tests import factories
+
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+POLICY = Policy(gold_percent=0)
+ROUNDS = 25
+NO_TO_BOTH = {"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"}
+
+
+@pytest.fixture(autouse=True)
+def policy(transactional_db: None) -> None:
+    factories.policy_version()
+
+
+def at_once(*actions: Callable[[], Any]) -> list[Any]:
+    """Run all actions at the same moment and return what each returned or was refused with."""
+    barrier = Barrier(len(actions))
+
+    def run(action: Callable[[], Any]) -> Any:
+        barrier.wait()
+        try:
+            return action()
+        except Conflict as refusal:
+            return refusal.code
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(len(actions)) as pool:
+        return list(pool.map(run, actions))
+
+
+def held_by(taskers: Sequence[Tasker], now: datetime) -> list[Assignment]:
+    """A new panel with a lease for each of the taskers."""
+    panel = factories.panel()
+    for tasker in taskers:
+        found = services.assignment_next(tasker=tasker, holding=(), policy=POLICY, now=now, rng=Random(1))
+        assert isinstance(found, Assignment)
+    return list(panel.assignments.select_related("tasker").order_by("pk"))
+
+
+def report(held: Assignment, now: datetime) -> Report:
+    return report_make(
+        tasker=held.tasker,
+        assignment_id=held.public_id,
+        lease_token=held.lease_token,
+        kind=ReportKind.OTHER,
+        words="grey",
+        now=now,
+    )
+
+
+def answer(held: Assignment, now: datetime) -> bool:
+    submitted = services.response_submit(
+        tasker=held.tasker,
+        assignment_id=held.public_id,
+        lease_token=held.lease_token,
+        data=NO_TO_BOTH,
+        policy_at=lambda _: POLICY,
+        now=now,
+    )
+    return submitted.counted
+
+
+def decide(image: Image, decision: ReportDecision, by: User, now: datetime) -> str:
+    report_decide(image=image, decision=decision, reply="Looked at.", by=by, now=now)
+    return decision.value
+
+
+def audit() -> None:
+    """What holds whatever came first: the counters are right, and a picture with an open report is dealt to nobody."""
+    held = Count("assignments", filter=Q(assignments__state=AssignmentState.LEASED))
+    for panel in Panel.objects.annotate(held=held).exclude(state=PanelState.SETTLED):
+        counted = panel.responses.filter(place__isnull=False).count()
+        assert (panel.answered, panel.leased, panel.missing) == (counted, panel.held, panel.size - counted)
+    waiting = Report.objects.filter(decided_at__isnull=True).values("image")
+    assert not Panel.objects.filter(image__in=waiting, state=PanelState.OPEN).exists()
+    assert not KnownPicture.objects.filter(image__in=waiting, held_at__isnull=True).exists()
+
+
+def test_a_report_while_the_others_answer(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
+    for _ in range(ROUNDS):
+        first, second, third = held_by([tara, otto, uma], now)
+        results = at_once(partial(report, first, now), partial(answer, second, now), partial(answer, third, now))
+        assert results[1:] == [True, True]
+        panel = Panel.objects.get(pk=first.panel_id)
+        assert (panel.state, panel.answered, panel.leased) == (PanelState.HELD, 2, 0)
+        audit()
+
+
+def test_a_late_report_at_the_moment_the_panel_fills_up(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
+    later = now + timedelta(hours=1)
+    for _ in range(ROUNDS):
+        (late,) = held_by([tara], now)
+        services.leases_lapse(now=later)
+        others = [factories.assignment(each, late.panel, state=AssignmentState.LEASED) for each in (otto, uma)]
+        third = factories.assignment(factories.tasker(f"third-{late.pk}"), late.panel, state=AssignmentState.LEASED)
+        Panel.objects.filter(pk=late.panel_id).update(leased=3)
+        results = at_once(partial(report, late, later), *[partial(answer, held, later) for held in (*others, third)])
+        assert results[1:] == [True, True, True]
+        panel = Panel.objects.get(pk=late.panel_id)
+        assert (panel.state, panel.answered, panel.leased) == (PanelState.FULL, 3, 0)
+        audit()
+
+
+def test_a_report_and_the_same_persons_answer(tara: Tasker, now: datetime) -> None:
+    for _ in range(ROUNDS):
+        (held,) = held_by([tara], now)
+        reported, answered = at_once(partial(report, held, now), partial(answer, held, now))
+        # Answered first: there is nothing to report. Reported first: what is sent all the same is kept and counts.
+        assert answered is True
+        assert reported == "already_answered" or isinstance(reported, Report)
+        audit()
+
+
+def test_two_reports_at_once_are_both_kept(tara: Tasker, otto: Tasker, now: datetime) -> None:
+    for _ in range(ROUNDS):
+        one, other = held_by([tara, otto], now)
+        at_once(partial(report, one, now), partial(report, other, now), partial(report, one, now))
+        panel = Panel.objects.get(pk=one.panel_id)
+        assert (panel.state, panel.leased) == (PanelState.HELD, 0)
+        assert Report.objects.filter(image=panel.image_id).count() == 2
+        audit()
+
+
+def test_two_organizers_decide_once(tara: Tasker, olga: User, now: datetime) -> None:
+    olaf = factories.user("olaf", "organizers")
+    for round_number in range(ROUNDS):
+        (held,) = held_by([tara], now)
+        report(held, now)
+
+        results = at_once(
+            partial(decide, held.image, ReportDecision.REOPENED, olga, now),
+            partial(decide, held.image, ReportDecision.KEPT_OUT, olaf, now),
+        )
+        assert "decided_already" in results
+        kept = Report.objects.get(image=held.image)
+        assert kept.decision in results
+        state = PanelState.OPEN if kept.decision == ReportDecision.REOPENED else PanelState.HELD
+        assert Panel.objects.get(pk=held.panel_id).state == state
+        assert Notice.objects.count() == round_number + 1
+        Panel.objects.update(state=PanelState.HELD)
+
+
+def test_a_report_while_an_organizer_gives_the_picture_back(
+    tara: Tasker, otto: Tasker, olga: User, now: datetime
+) -> None:
+    for _ in range(ROUNDS):
+        one, other = held_by([tara, otto], now)
+        report(one, now)
+        at_once(partial(report, other, now), partial(decide, one.image, ReportDecision.REOPENED, olga, now))
+        audit()
+        Panel.objects.update(state=PanelState.HELD)
+
+
+def test_gold_reported_while_an_organizer_gives_it_back(tara: Tasker, otto: Tasker, olga: User, now: datetime) -> None:
+    for _ in range(ROUNDS):
+        known = factories.gold()
+        one, other = (
+            factories.assignment(tasker, known.panel, state=AssignmentState.LEASED, known=known)
+            for tasker in (tara, otto)
+        )
+        report(one, now)
+        at_once(partial(report, other, now), partial(decide, known.image, ReportDecision.REOPENED, olga, now))
+        audit()
+        Assignment.objects.filter(state=AssignmentState.LEASED).update(state=AssignmentState.EXPIRED)
+
+
+def reply(question: Question, by: User, now: datetime) -> Question:
+    return question_answer(
+        question_id=question.pk, answer=by.username, to_everybody=True, requalify=False, by=by, now=now
+    )
+
+
+def test_two_organizers_answer_once(tara: Tasker, olga: User, now: datetime) -> None:
+    olaf = factories.user("olaf", "organizers")
+    for round_number in range(ROUNDS):
+        question = question_ask(tasker=tara, text=f"Question {round_number}?", now=now)
+
+        results = at_once(partial(reply, question, olga, now), partial(reply, question, olaf, now))
+        assert "answered_already" in results
+        question.refresh_from_db()
+        assert question.instructions is not None
+        assert question.instructions.clarification == question.answer
+    assert InstructionVersion.objects.count() == 1 + ROUNDS
+
+
+def test_a_question_sent_from_two_tabs_is_one(tara: Tasker, now: datetime) -> None:
+    for round_number in range(ROUNDS):
+        Question.objects.update(answer="Yes.", answered_at=F("asked_at"))
+        text = f"Question {round_number}?"
+        at_once(*[partial(question_ask, tasker=tara, text=text, now=now)] * 4)
+        assert Question.objects.filter(text=text).count() == 1

@@ -1,0 +1,516 @@
+"""A tasker's own work: theirs alone, in their time, and nothing in it tells gold from any other picture (R6, R8)."""
+
+import io
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from labeling.enums import GoldFeedback
+from labeling.models import GoldMark, KnownPicture, Panel, PolicyVersion, Response, Tasker, VoidedResponse, Voiding
+from labeling.my_work import selectors
+from labeling.my_work.feedback import weekly_shares
+from labeling.my_work.keys import public_keys
+from labeling.my_work.signing import check, keys_of
+from labeling.policy import Policy
+from labeling.selectors import forget_versions
+from labeling.voiding import responses_void
+from tests import factories
+from tests.labeling.test_views import UNSPEAKABLE
+
+pytestmark = pytest.mark.django_db
+URL = "/my-work/"
+
+
+@pytest.fixture(autouse=True)
+def policy(db: None) -> None:
+    factories.policy_version()
+
+
+def gold_answer(by: Tasker, now: datetime, *, right: bool = True, known: KnownPicture | None = None) -> Response:
+    """An answer to a gold picture: without a place, on a settled panel, marked."""
+    known = known or factories.gold()
+    assert known.panel is not None
+    response = factories.response(by, known.panel, now=now, counted=False)
+    type(response.assignment).objects.filter(pk=response.assignment_id).update(known=known, expires_at=now)
+    GoldMark.objects.create(
+        response=response, known=known, tasker=by, right=right, marks={"complete": right}, marked_at=now
+    )
+    return response
+
+
+def feedback(value: GoldFeedback) -> None:
+    PolicyVersion.objects.update(numbers=Policy(gold_feedback=value).to_json())
+    forget_versions()
+
+
+def shown(page: Any) -> str:
+    """The rows of a page, without what differs between any two answers: picture address, id, receipt."""
+    text = page.content.decode()
+    rows = re.search(r'<ol class="own-answers">.*?</ol>|<div class="one-answer">.*?</main>', text, re.S)
+    assert rows
+    anonymous = re.sub(r"/pictures/[^\"]+", "PICTURE", rows[0])
+    anonymous = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}", "ID", anonymous)
+    return re.sub(r"<code>[^<]+</code>", "RECEIPT", anonymous)
+
+
+# Own answers alone.
+
+
+def test_the_page_shows_own_answers_newest_first_and_nobody_elses(
+    tara: Tasker, otto: Tasker, signed_in: Any, now: datetime
+) -> None:
+    panel = factories.panel()
+    first = factories.response(tara, panel, now=now - timedelta(hours=1))
+    second = factories.response(tara, factories.panel(), now=now)
+    others = factories.response(otto, panel, now=now)
+    page = signed_in(tara).get(URL).content.decode()
+    assert page.index(second.receipt) < page.index(first.receipt)
+    for secret in (others.receipt, otto.public_id, first.image.public_id, first.image.pixels_sha256):
+        assert secret not in page
+
+
+def test_a_row_says_what_was_said(tara: Tasker, signed_in: Any) -> None:
+    factories.response(tara, factories.panel(), unoccluded=False, outline="[[[10,10],[200,10.5],[200,200]]]")
+    rows = shown(signed_in(tara).get(URL))
+    assert re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", rows) == [
+        ("Bird", "Definitely yes"),
+        ("Bicycle", "Definitely no"),
+        ("Outline", "drawn"),
+        ("Complete", "true"),
+        ("Not occluded", "false"),
+        ("Real", "true"),
+    ]
+    assert 'points="10,10 200,10.5 200,200"' in rows
+    assert "4 s" in rows
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"box": None}, "cannot be drawn"),
+        ({"box": None, "complete": None, "unoccluded": None, "real": None, "bird": "definitely_no"}, None),
+    ],
+    ids=["asked and impossible", "not asked"],
+)
+def test_an_answer_without_an_outline(values: dict[str, Any], words: str | None, tara: Tasker, signed_in: Any) -> None:
+    factories.response(tara, factories.panel(), **values)
+    rows = shown(signed_in(tara).get(URL))
+    assert "<polygon" not in rows
+    assert (f"<dd>{words}</dd>" in rows) if words else ("Outline" not in rows)
+
+
+def test_times_are_in_the_taskers_zone_and_a_day_is_theirs(tara: Tasker, signed_in: Any) -> None:
+    Tasker.objects.filter(pk=tara.pk).update(time_zone="America/New_York")
+    # 20:30 on the evening before in New York.
+    late = factories.response(tara, factories.panel(), now=datetime(2026, 11, 18, 1, 30, tzinfo=UTC))
+    early = factories.response(tara, factories.panel(), now=datetime(2026, 11, 18, 12, 0, tzinfo=UTC))
+    client = signed_in(Tasker.objects.get(pk=tara.pk))
+    before = client.get(URL, {"day": "2026-11-17"}).content.decode()
+    on = client.get(URL, {"day": "2026-11-18"}).content.decode()
+    assert (late.receipt in before, early.receipt in before) == (True, False)
+    assert (late.receipt in on, early.receipt in on) == (False, True)
+    assert "8:30 p.m." in before
+
+
+@pytest.mark.parametrize("day", ["yesterday", "2026-13-01", "0001-01-01", "9999-12-31", "20261101x"])
+def test_what_is_no_day_is_refused(day: str, tara: Tasker, signed_in: Any) -> None:
+    answer = signed_in(tara).get(URL, {"day": day})
+    assert answer.status_code == 400
+    assert "Choose a day as year-month-day" in answer.content.decode()
+
+
+def test_a_day_without_answers_says_so(tara: Tasker, signed_in: Any) -> None:
+    assert "You sent no answer on this day." in signed_in(tara).get(URL, {"day": "2026-11-01"}).content.decode()
+
+
+def test_nothing_yet_says_so(nell: Tasker, signed_in: Any) -> None:
+    page = signed_in(nell).get(URL)
+    assert page.status_code == 200
+    assert "Nothing yet. Your answers appear here" in page.content.decode()
+
+
+def test_pages_go_from_key_to_key_without_a_gap(
+    tara: Tasker, signed_in: Any, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selectors, "ANSWERS_ON_A_PAGE", 3)
+    # Three of them at the very same moment, over the edge of a page.
+    moments = [now - timedelta(minutes=minute) for minute in (5, 4, 3, 3, 3, 2, 1)]
+    expected = [factories.response(tara, factories.panel(), now=moment).receipt for moment in moments][::-1]
+    client, address, found = signed_in(tara), URL, []
+    for _ in range(3):
+        page = client.get(address).content.decode()
+        found += re.findall(r"<code>([0-9a-f]{16})</code>", page)
+        older = re.search(r'href="(\?before=[^"]+)"', page)
+        address = URL + older[1] if older else ""
+    assert (found, address) == (expected, "")
+
+
+def test_the_next_page_stays_on_the_day(
+    tara: Tasker, signed_in: Any, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selectors, "ANSWERS_ON_A_PAGE", 1)
+    factories.response(tara, factories.panel(), now=now - timedelta(days=1))
+    factories.response(tara, factories.panel(), now=now - timedelta(hours=1))
+    factories.response(tara, factories.panel(), now=now)
+    client = signed_in(tara)
+    page = client.get(URL, {"day": "2026-11-18"}).content.decode()
+    older = re.search(r'href="(\?day=[^"]+)" rel="next"', page)
+    assert older
+    assert 'rel="next"' not in client.get(URL + older[1].replace("&amp;", "&")).content.decode()
+
+
+def test_a_page_costs_the_same_statements_for_one_answer_and_for_many(tara: Tasker, signed_in: Any) -> None:
+    client = signed_in(tara)
+
+    def statements() -> int:
+        with CaptureQueriesContext(
+            connection,
+        ) as queries:
+            assert client.get(URL).status_code == 200
+        return len(queries)
+
+    factories.response(tara, factories.panel())
+    statements()  # The policy is read once and remembered.
+    one = statements()
+    for _ in range(6):
+        factories.response(tara, factories.panel())
+    assert statements() == one
+
+
+# Strangers.
+
+
+@pytest.mark.parametrize("path", ["", "download/", "{id}/"])
+@pytest.mark.parametrize(("who", "status"), [("olga", 403), ("rita", 403), ("stan", 403), ("", 302)])
+def test_nobody_but_a_tasker_has_work(
+    who: str, status: int, path: str, request: pytest.FixtureRequest, signed_in: Any, client: Any, tara: Tasker
+) -> None:
+    response = factories.response(tara, factories.panel())
+    client = signed_in(request.getfixturevalue(who)) if who else client
+    assert client.get(URL + path.format(id=response.assignment.public_id)).status_code == status
+
+
+def test_an_answer_of_somebody_else_is_not_there(tara: Tasker, otto: Tasker, signed_in: Any) -> None:
+    theirs = factories.response(otto, factories.panel()).assignment.public_id
+    client = signed_in(tara)
+    answers = [client.get(f"{URL}{each}/") for each in (theirs, uuid4())]
+    assert [answer.status_code for answer in answers] == [404, 404]
+    pages = [re.sub(r'value="(\w{64}|/my-work/[^"]+)"', "", answer.content.decode()) for answer in answers]
+    assert pages[0] == pages[1]
+    assert client.get(URL, {"before": str(theirs)}).status_code == 404
+    assert client.get(URL, {"before": "nonsense"}).status_code == 404
+
+
+def test_a_paused_tasker_still_has_their_work(signed_in: Any) -> None:
+    paul = factories.tasker("paul", state="paused")
+    response = factories.response(paul, factories.panel())
+    assert response.receipt in signed_in(paul).get(URL).content.decode()
+
+
+# Gold is told like any other.
+
+
+def test_gold_and_an_ordinary_answer_look_alike(tara: Tasker, signed_in: Any, now: datetime) -> None:
+    settled = factories.panel()
+    ordinary = factories.response(tara, settled, now=now)
+    gold = gold_answer(tara, now)
+    client = signed_in(tara)
+    first, second = re.findall(r"<li>.*?</li>", shown(client.get(URL)), re.S)
+    assert first == second
+    pages = [client.get(f"{URL}{each.assignment.public_id}/") for each in (ordinary, gold)]
+    assert shown(pages[0]) == shown(pages[1])
+    assert set(pages[0].headers) == set(pages[1].headers)
+
+
+@pytest.mark.parametrize("path", ["", "{gold}/", "{ordinary}/"])
+@pytest.mark.parametrize("value", list(GoldFeedback))
+def test_no_page_says_what_no_tasker_may_learn(
+    value: GoldFeedback, path: str, tara: Tasker, signed_in: Any, now: datetime
+) -> None:
+    feedback(value)
+    image = factories.image(origin="attack", source="sent in by team red", author="Ada")
+    ordinary = factories.response(tara, factories.panel(image), now=now)
+    gold = gold_answer(tara, now)
+    ids = {"gold": gold.assignment.public_id, "ordinary": ordinary.assignment.public_id}
+    page = signed_in(tara).get(URL + path.format(**ids)).content.decode().lower()
+    # A week is also what a tasker's own hours are summed by, on their own page.
+    assert set(re.findall(UNSPEAKABLE, page)) <= ({"week", "weeks"} if not path else set())
+    for secret in ("team red", "ada<", image.public_id.lower(), image.pixels_sha256):
+        assert secret not in page
+
+
+@pytest.mark.parametrize("late", [timedelta(0), timedelta(minutes=19), timedelta(minutes=21)])
+def test_a_late_gold_answer_is_told_as_its_receipt_told(
+    late: timedelta, tara: Tasker, signed_in: Any, now: datetime
+) -> None:
+    gold = gold_answer(tara, now)
+    type(gold.assignment).objects.filter(pk=gold.assignment_id).update(expires_at=now - late)
+    counted = late < timedelta(minutes=20)
+    assert ("kept, not counted" in shown(signed_in(tara).get(URL))) is not counted
+    assert record(signed_in(tara))["answers"][0]["counted"] is counted
+
+
+def test_a_surplus_answer_is_told_as_such(tara: Tasker, signed_in: Any) -> None:
+    factories.response(tara, factories.panel(), counted=False)
+    assert "kept, not counted: its place was taken when it came" in shown(signed_in(tara).get(URL))
+
+
+def test_a_voided_answer_is_told_with_the_reason(tara: Tasker, olga: User, signed_in: Any, now: datetime) -> None:
+    factories.response(tara, factories.panel(), now=now)
+    responses_void(tasker=tara, since=None, reason="Random clicks.", by=olga, now=now + timedelta(hours=1))
+    rows = shown(signed_in(tara).get(URL))
+    assert "does not count any more" in rows
+    assert "Random clicks." in rows
+
+
+def test_gold_among_voided_answers_is_told_as_voided(
+    tara: Tasker, otto: Tasker, olga: User, signed_in: Any, now: datetime
+) -> None:
+    long_ago = gold_answer(tara, now - timedelta(days=9))
+    factories.response(tara, factories.panel(), now=now)
+    among = gold_answer(tara, now + timedelta(minutes=1))
+    responses_void(tasker=tara, since=None, reason="Random clicks.", by=olga, now=now + timedelta(hours=1))
+    after = gold_answer(tara, now + timedelta(hours=2))
+    told = {each["receipt"]: each for each in record(signed_in(tara))["answers"]}
+    assert told[among.receipt]["state"] == "voided"
+    assert told[among.receipt]["void_reason"] == "Random clicks."
+    assert {told[each.receipt]["state"] for each in (long_ago, after)} == {"counted"}
+    assert VoidedResponse.objects.count() == 1
+
+
+def test_a_voiding_that_found_nothing_changes_nothing(tara: Tasker, olga: User, signed_in: Any, now: datetime) -> None:
+    gold_answer(tara, now)
+    Voiding.objects.create(tasker=tara, reason="Nothing was open.", voided_at=now + timedelta(hours=1), voided_by=olga)
+    assert record(signed_in(tara))["answers"][0]["state"] == "counted"
+
+
+# Sums.
+
+
+def test_sums_by_day_and_week_are_those_of_the_zone(tara: Tasker, otto: Tasker, now: datetime) -> None:
+    auckland = ZoneInfo("Pacific/Auckland")
+    # Sunday 15 November, 12:00 UTC is Monday the 16th in Auckland.
+    for moment in (datetime(2026, 11, 15, 10, 0, tzinfo=UTC), datetime(2026, 11, 15, 12, 0, tzinfo=UTC), now):
+        factories.response(tara, factories.panel(), now=moment)
+    factories.response(otto, factories.panel(), now=now)
+    sums = selectors.sums_of(tara, zone=auckland, now=now)
+    assert (sums.answers, sums.milliseconds) == (3, 3 * 4200)
+    assert [(span.first.isoformat(), span.answers) for span in sums.days] == [
+        ("2026-11-19", 1),
+        ("2026-11-16", 1),
+        ("2026-11-15", 1),
+    ]
+    assert [(span.first.isoformat(), span.answers, span.milliseconds) for span in sums.weeks] == [
+        ("2026-11-16", 2, 8400),
+        ("2026-11-09", 1, 4200),
+    ]
+
+
+def test_gold_is_in_the_sums_like_any_other(tara: Tasker, now: datetime) -> None:
+    factories.response(tara, factories.panel(), now=now)
+    gold_answer(tara, now)
+    sums = selectors.sums_of(tara, zone=ZoneInfo("UTC"), now=now)
+    assert (sums.answers, sums.days[0].answers, sums.weeks[0].answers) == (2, 2, 2)
+
+
+# What the policy tells of gold.
+
+MONDAY = datetime(2026, 11, 16, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("weeks", "told"),
+    [
+        ([], []),
+        ([(3, 4)], [(1, 1, 75)]),
+        ([(3, 3)], []),
+        ([(1, 2), (2, 2)], [(2, 1, 75)]),
+        ([(4, 4), (1, 4)], [(1, 1, 25), (2, 2, 100)]),
+        ([(4, 4), (0, 1)], [(2, 2, 100)]),
+        ([(2, 3), (0, 0), (2, 3)], [(3, 1, 66)]),
+    ],
+    ids=[
+        "nothing",
+        "enough in one week",
+        "too few",
+        "two weeks told together",
+        "newest first",
+        "the rest waits for more",
+        "over a week without any",
+    ],
+)
+def test_shares_are_told_for_whole_weeks_with_enough_of_them(
+    weeks: list[tuple[int, int]], told: list[tuple[int, int, int]], tara: Tasker, now: datetime
+) -> None:
+    for back, (right, many) in zip(range(len(weeks), 0, -1), weeks, strict=True):
+        for number in range(many):
+            gold_answer(tara, MONDAY - timedelta(weeks=back) + timedelta(hours=number), right=number < right)
+    for _ in range(9):
+        gold_answer(tara, MONDAY + timedelta(hours=1), right=False)
+    shares = weekly_shares(tara, minimum=4, zone=ZoneInfo("UTC"), now=now)
+    back = [(MONDAY - timedelta(weeks=first), MONDAY - timedelta(weeks=last), share) for first, last, share in told]
+    assert [(share.first, share.last, share.percent) for share in shares] == back
+
+
+def test_the_weeks_of_shares_are_not_the_taskers_to_move(tara: Tasker, signed_in: Any, now: datetime) -> None:
+    for number in range(10):
+        gold_answer(tara, MONDAY - timedelta(hours=1), right=number < 8)
+    pages = []
+    for zone in ("Pacific/Kiritimati", "Etc/GMT+12", ""):
+        Tasker.objects.filter(pk=tara.pk).update(time_zone=zone)
+        page = signed_in(Tasker.objects.get(pk=tara.pk)).get(URL).content.decode()
+        pages.append(re.search(r'id="known".*?</section>', page, re.S)[0])  # type: ignore[index]
+    assert "80 %" in pages[0]
+    assert "Nov. 9, 2026 to Nov. 15, 2026" in pages[0]
+    assert len(set(pages)) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "section", "checks"),
+    [(GoldFeedback.NONE, False, 404), (GoldFeedback.SHARE, True, 404), (GoldFeedback.RETIRED, True, 200)],
+)
+def test_as_much_is_told_as_the_policy_says(
+    value: GoldFeedback, section: bool, checks: int, tara: Tasker, signed_in: Any, now: datetime
+) -> None:
+    feedback(value)
+    gold_answer(tara, now)
+    client = signed_in(tara)
+    assert ("Pictures with known answers" in client.get(URL).content.decode()) is section
+    assert client.get("/my-work/checks/").status_code == checks
+
+
+def test_retired_pictures_are_told_with_what_was_expected(tara: Tasker, otto: Tasker, signed_in: Any) -> None:
+    feedback(GoldFeedback.RETIRED)
+    now = factories.NOW
+    retired = factories.gold(retired_at=now, retired_because="Old.", outline="[[[1,1],[9,1],[9,9]]]", complete=False)
+    gold_answer(tara, now, right=False, known=retired)
+    gold_answer(tara, now, known=factories.gold())
+    gold_answer(tara, now, known=factories.gold(retired_at=now, retired_because="Offensive.", held_at=now))
+    gold_answer(otto, now, known=factories.gold(retired_at=now, retired_because="Old."))
+    page = signed_in(tara).get("/my-work/checks/").content.decode()
+    assert page.count('<ol class="own-answers">') == 1
+    assert page.count("<li>") == 1, "in use, reported, and somebody else's are not told"
+    assert '<polygon class="expected" points="1,1 9,1 9,9"/>' in page
+    assert "Complete: wrong" in page
+    assert "overlaps by at least 70 %" in page
+
+
+# The download.
+
+
+def download(client: Any) -> bytes:
+    answer = client.get("/my-work/download/")
+    assert answer.status_code == 200
+    return b"".join(answer.streaming_content)
+
+
+def record(client: Any) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(download(client))
+    return found
+
+
+def test_the_download_holds_own_answers_and_is_genuine(
+    tara: Tasker, otto: Tasker, signed_in: Any, client: Any, now: datetime
+) -> None:
+    response = factories.response(tara, factories.panel(), now=now)
+    factories.response(otto, factories.panel(), now=now)
+    content = download(signed_in(tara))
+    published = client.get("/.well-known/unanimous-signing-keys.json")
+    check(io.BytesIO(content), keys_of(published.json()))
+    found = json.loads(content)
+    assert (found["format"], found["tasker"], found["count"]) == ("unanimous-my-work-1", tara.public_id, 1)
+    assert found["answers"] == [
+        {
+            "id": str(response.assignment.public_id),
+            "receipt": response.receipt,
+            "received_at": "2026-11-18T12:00:00Z",
+            "contains_bird": "definitely_yes",
+            "contains_bicycle": "definitely_no",
+            "outline": [[[10, 10], [200, 10], [200, 200], [10, 200]]],
+            "complete": True,
+            "unoccluded": True,
+            "real": True,
+            "milliseconds": 4200,
+            "instructions": 1,
+            "counted": True,
+            "state": "counted",
+            "void_reason": None,
+        }
+    ]
+    for secret in (response.image.public_id, response.image.pixels_sha256, otto.public_id):
+        assert secret not in content.decode()
+
+
+def test_the_download_tells_gold_like_any_other(tara: Tasker, signed_in: Any, now: datetime) -> None:
+    factories.response(tara, factories.panel(), now=now)
+    gold_answer(tara, now)
+    ordinary, gold = record(signed_in(tara))["answers"]
+    for answer in (ordinary, gold):
+        assert answer.pop("id")
+        assert answer.pop("receipt")
+    assert ordinary == gold
+
+
+def test_an_empty_download_is_genuine(nell: Tasker, signed_in: Any) -> None:
+    content = download(signed_in(nell))
+    assert json.loads(content)["answers"] == []
+    check(io.BytesIO(content), keys_of(public_keys()))
+
+
+def test_a_download_from_before_a_change_of_the_secret_stays_genuine(
+    tara: Tasker, signed_in: Any, settings: Any
+) -> None:
+    before, old = download(signed_in(tara)), settings.SECRET_KEY
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another" * 10, [old]
+    keys = keys_of(public_keys())
+    assert len(keys) == 2
+    check(io.BytesIO(before), keys)
+    settings.SECRET_KEY_FALLBACKS = []
+    assert check_fails(before)
+
+
+def check_fails(content: bytes) -> bool:
+    from labeling.my_work.signing import NotGenuine
+
+    with pytest.raises(NotGenuine):
+        check(io.BytesIO(content), keys_of(public_keys()))
+    return True
+
+
+def test_a_long_download_is_one_statement_and_comes_in_pieces(tara: Tasker, signed_in: Any, now: datetime) -> None:
+    for minute in range(450):
+        factories.response(tara, factories.panel(), now=now - timedelta(minutes=minute))
+    client = signed_in(tara)
+    with CaptureQueriesContext(connection) as queries:
+        answer = client.get("/my-work/download/")
+        pieces = list(answer.streaming_content)
+    assert len([each for each in queries if 'FROM "labeling_response"' in each["sql"]]) == 1
+    assert len(pieces) == 3
+    found = json.loads(b"".join(pieces))
+    moments = [each["received_at"] for each in found["answers"]]
+    assert (len(moments), moments) == (450, sorted(moments))
+
+
+def test_the_keys_are_for_everybody(client: Any) -> None:
+    answer = client.get("/.well-known/unanimous-signing-keys.json")
+    assert answer.json() == public_keys()
+    assert "public" in answer["Cache-Control"]
+    assert not answer.cookies
+
+
+def test_settled_and_open_panels_look_alike(tara: Tasker, otto: Tasker, signed_in: Any, now: datetime) -> None:
+    """How far a picture is would tell how many others have answered it (R8)."""
+    panels = [factories.panel() for _ in range(2)]
+    for panel in panels:
+        factories.response(tara, panel, now=now)
+    Panel.objects.filter(pk=panels[0].pk).update(answered=3, missing=0, state="settled", full_at=now)
+    first, second = re.findall(r"<li>.*?</li>", shown(signed_in(tara).get(URL)), re.S)
+    assert first == second
