@@ -17,6 +17,8 @@ from common.credentials import credentials_purge
 from contest import breaks, publishing
 from labeling import services as labeling
 from labeling.selectors import policy_in_force
+from labeling.watching.links import copies_look_now_and_then
+from labeling.watching.watch import watch_now_and_then
 from scoring import engine
 from scoring import services as scoring
 
@@ -70,6 +72,17 @@ def purge_credentials() -> int:
     return credentials_purge(now=timezone.now())
 
 
+def watch_taskers() -> int:
+    """Let the rules of monitoring look at who labels, and at the gold pictures (R6)."""
+    now = timezone.now()
+    return watch_now_and_then(policy=policy_in_force(now).policy, now=now)
+
+
+def look_for_copies() -> int:
+    """Link the taskers whose answers are too much alike (R6)."""
+    return copies_look_now_and_then(now=timezone.now())
+
+
 def worker_name() -> str:
     """Return who holds a run's lease: this host and process."""
     return f"{socket.gethostname()}:{getpid()}"
@@ -83,9 +96,14 @@ QUEUES: dict[str, dict[str, Sweep]] = {
         "runs reclaimed": reclaim_runs,
         "runs planned": plan_runs,
         "runs assessed": record_breaks,
+        "taskers watched": watch_taskers,
     },
     "gpu": {"runs scored": score},
-    "slow": {"releases": release_weeks, "credentials deleted": purge_credentials},
+    "slow": {
+        "releases": release_weeks,
+        "copies found": look_for_copies,
+        "credentials deleted": purge_credentials,
+    },
 }
 _MOST_ROUNDS = 1_000
 

@@ -178,7 +178,10 @@ _use_gold = Change(
     "use_gold",
     lambda: (
         KnownPicture.objects.filter(
-            pk=Given("known", BigIntegerField()), uses__lt=Given("most_uses", IntegerField()), retired_at__isnull=True
+            pk=Given("known", BigIntegerField()),
+            uses__lt=Given("most_uses", IntegerField()),
+            retired_at__isnull=True,
+            held_at__isnull=True,
         ),
         {"uses": F("uses") + 1},
     ),
@@ -321,11 +324,13 @@ def _end_lease(assignment: Assignment, state: AssignmentState, now: datetime) ->
 @transaction.atomic
 def leases_end(*, tasker: Tasker, now: datetime) -> int:
     """Give back every picture the tasker holds: they are paused, or gone. Returns how many. What they send for one of
-    them all the same is kept."""
+    them all the same is kept, and told not to count: for gold as for any other, so its lease is long over."""
     held = Assignment.objects.select_for_update(of=("self",)).filter(tasker=tasker, state=AssignmentState.LEASED)
     ended = list(held.order_by("pk"))
     for assignment in ended:
         _end_lease(assignment, AssignmentState.RELEASED, now)
+    over = now - GOLD_GRACE - timedelta(seconds=1)
+    Assignment.objects.filter(pk__in=[assignment.pk for assignment in ended]).update(expires_at=over)
     return len(ended)
 
 

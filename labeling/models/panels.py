@@ -221,7 +221,7 @@ class Response(models.Model):
     assignment = models.OneToOneField(Assignment, on_delete=models.PROTECT)
     image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="responses", db_index=False)
     panel = models.ForeignKey(Panel, on_delete=models.PROTECT, related_name="responses")
-    tasker = models.ForeignKey(Tasker, on_delete=models.PROTECT, related_name="responses")
+    tasker = models.ForeignKey(Tasker, on_delete=models.PROTECT, related_name="responses", db_index=False)
     place = models.OneToOneField(Place, null=True, on_delete=models.PROTECT)
     contains_bird = models.CharField(max_length=16, choices=choices(Answer))
     contains_bicycle = models.CharField(max_length=16, choices=choices(Answer))
@@ -240,6 +240,7 @@ class Response(models.Model):
     receipt = models.CharField(max_length=16)
 
     class Meta:
+        indexes = [models.Index(fields=["tasker", "submitted_at"], name="response_of_tasker")]
         constraints = [
             models.UniqueConstraint(fields=["image", "tasker"], name="response_once_per_tasker_and_image"),
             models.CheckConstraint(

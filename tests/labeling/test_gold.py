@@ -194,6 +194,18 @@ def test_long_after_its_lease_gold_seems_taken(tara: Tasker, now: datetime) -> N
     assert GoldMark.objects.count() == 1, "the answer is kept and marked all the same"
 
 
+@pytest.mark.parametrize("gold", [True, False])
+def test_after_a_pause_neither_counts(gold: bool, tara: Tasker, now: datetime) -> None:
+    factories.panel()
+    factories.gold()
+    held = claim(tara, now, ALWAYS, _Heads(1) if gold else _Tails(1))
+    services.leases_end(tasker=tara, now=now)
+    Tasker.objects.filter(pk=tara.pk).update(state="paused")
+    held.tasker.refresh_from_db()
+    assert not submit(held, now + timedelta(seconds=5)).counted
+    assert not submit(held, now + timedelta(seconds=9)).counted, "nor when it is sent again"
+
+
 def test_what_the_api_tells_is_of_one_shape(tara: Tasker, now: datetime) -> None:
     factories.panel()
     factories.panel()

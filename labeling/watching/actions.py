@@ -1,0 +1,109 @@
+"""What is done about a tasker, by a rule or by an organizer: each with its reason, which the tasker reads (R6)."""
+
+from datetime import datetime
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext, gettext_noop, override
+
+from common.errors import Conflict, InvalidInput
+from labeling import services, voiding
+from labeling.enums import TaskerState, WatchAction
+from labeling.models import Notice, StateChange, Tasker, Voiding, WatchEvent
+from labeling.states import tasker_state_change
+
+MOST_REASON_CHARACTERS = 1_000
+REQUALIFY = "requalify"
+RETURNED = "returned"
+_PAUSED = "paused"
+_WARNED = "warned"
+_VOIDED = "voided"
+
+# What a tasker is told on the next page; {reason} is the rule's or the organizer's.
+_WORDS = {
+    _WARNED: gettext_noop("A word about your answers: {reason}"),
+    _PAUSED: gettext_noop("Your labeling is paused: {reason}"),
+    REQUALIFY: gettext_noop("A short qualification comes before the next picture: {reason}"),
+    RETURNED: gettext_noop("Your labeling goes on: {reason}"),
+    _VOIDED: gettext_noop(
+        "An organizer took answers of yours out of the count; they stay in the record. The reason: {reason}"
+    ),
+}
+_CODES = {WatchAction.WARN: _WARNED, WatchAction.PAUSE: _PAUSED, WatchAction.REQUALIFY: REQUALIFY}
+_AFTER = {WatchAction.PAUSE: TaskerState.PAUSED, WatchAction.REQUALIFY: TaskerState.LEARNING}
+
+
+@transaction.atomic
+def action_take(
+    *,
+    tasker: Tasker,
+    action: WatchAction,
+    reason: str,
+    now: datetime,
+    by: User | None = None,
+    event: WatchEvent | None = None,
+) -> None:
+    """Warn, pause or send to a short qualification, and tell the tasker on their next page (R6).
+
+    Whoever may not go on gives back the pictures they hold. InvalidInput without a reason; Conflict (`state_changed`)
+    when the tasker's state does not lead there, or not any more.
+    """
+    reason = _checked(reason)
+    code = _CODES[action]
+    if action in _AFTER:
+        tasker_state_change(tasker=tasker, after=_AFTER[action], code=code, reason=reason, now=now, by=by, event=event)
+        services.leases_end(tasker=tasker, now=now)
+    _tell(tasker, code, reason, now, event)
+
+
+@transaction.atomic
+def tasker_return(*, tasker: Tasker, reason: str, by: User, now: datetime) -> None:
+    """Let a paused tasker go on where the pause came in between: labeling, or learning.
+
+    InvalidInput without a reason; Conflict for somebody who is not paused.
+    """
+    reason = _checked(reason)
+    if tasker.state != TaskerState.PAUSED:
+        raise Conflict("This tasker is not paused: there is nothing to return from.", "not_paused")
+    tasker_state_change(tasker=tasker, after=state_before_pause(tasker), code=RETURNED, reason=reason, now=now, by=by)
+    _tell(tasker, RETURNED, reason, now)
+
+
+def state_before_pause(tasker: Tasker) -> TaskerState:
+    """Return what a paused tasker was when the pause began."""
+    changes = StateChange.objects.filter(tasker=tasker, after=TaskerState.PAUSED).order_by("-changed_at", "-pk")
+    before = changes.values_list("before", flat=True).first()
+    return TaskerState(before) if before else TaskerState.QUALIFIED
+
+
+@transaction.atomic
+def answers_void(*, tasker: Tasker, since: datetime | None, reason: str, by: User, now: datetime) -> Voiding:
+    """Take the tasker's unsettled answers out of the count, from `since` on, and tell the tasker (R6).
+
+    InvalidInput without a reason; Conflict (`nothing_to_void`) when every answer is settled or void already.
+    """
+    reason = _checked(reason)
+    if not voiding.unsettled_responses(tasker, since).exists():
+        raise Conflict("There is no unsettled answer of this tasker to void.", "nothing_to_void")
+    row = voiding.responses_void(tasker=tasker, since=since, reason=reason, by=by, now=now)
+    _tell(tasker, _VOIDED, reason, now)
+    return row
+
+
+def _checked(reason: str) -> str:
+    reason = reason.replace("\x00", "").strip()
+    if not reason:
+        raise InvalidInput("Give the reason: the tasker reads it, and it stays on record.", "invalid", field="reason")
+    if len(reason) > MOST_REASON_CHARACTERS:
+        raise InvalidInput(
+            f"Give the reason in at most {MOST_REASON_CHARACTERS:,} characters.", "invalid", field="reason"
+        )
+    return reason
+
+
+def _tell(tasker: Tasker, code: str, reason: str, now: datetime, event: WatchEvent | None = None) -> None:
+    """Leave a notice in the tasker's language; a reason that a rule gives is translated, an organizer's is theirs."""
+    with override(tasker.language or settings.LANGUAGE_CODE):
+        text = gettext(_WORDS[code]).format(reason=gettext(reason))
+    Notice.objects.create(tasker=tasker, code=code, text=text, event=event, told_at=now)

@@ -1,0 +1,224 @@
+"""What organizers read of taskers' work: figures per tasker and day, and agreement per question over a period (R6).
+
+Gold answers are counted by themselves: they are no part of agreement, nor of the number of answers.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
+from typing import TypeVar
+from zoneinfo import ZoneInfo
+
+from django.db.models import QuerySet
+
+from labeling.enums import Answer
+from labeling.models import Response
+from labeling.watching.reading import AnswerRow, Company, answer_rows, company_of, counted_on_complete_panels
+from labeling.watching.rules import FAST_MILLISECONDS, QUESTIONS
+from labeling.watching.statistics import Pattern, alpha_of_patterns, mean, median, pattern_of, wilson
+
+Key = TypeVar("Key", bound=Hashable)
+# From the least to the most, which is what makes alpha of questions 1 and 2 ordinal.
+_ORDER = (Answer.DEFINITELY_NO, Answer.UNSURE_NO, Answer.UNSURE_YES, Answer.DEFINITELY_YES)
+_STATEMENTS = QUESTIONS[2:]
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A span of time, its end not included."""
+
+    begin: datetime
+    end: datetime
+
+    @classmethod
+    def of_days(cls, first: date, last: date, zone: str) -> "Period":
+        """Return whole calendar days in the IANA zone, both included."""
+        there = ZoneInfo(zone)
+        return cls(datetime.combine(first, time.min, there), datetime.combine(last + timedelta(1), time.min, there))
+
+    def responses(self) -> QuerySet[Response]:
+        """Return what was answered in the period."""
+        return Response.objects.filter(submitted_at__gte=self.begin, submitted_at__lt=self.end)
+
+
+@dataclass(slots=True)
+class Share:
+    """So many of so many."""
+
+    part: int = 0
+    whole: int = 0
+
+    def add(self, hit: bool) -> None:
+        """Count one."""
+        self.part += hit
+        self.whole += 1
+
+    @property
+    def value(self) -> float | None:
+        """Return the share, 0 to 1; None of nothing."""
+        return self.part / self.whole if self.whole else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Return Wilson's 95 % interval."""
+        return wilson(self.part, self.whole)
+
+
+@dataclass(slots=True)
+class Figures:
+    """Somebody's answers in a span. `answers` are all but gold; `agreement` is by question with each other member."""
+
+    answers: int = 0
+    surplus: int = 0
+    voided: int = 0
+    gold: Share = field(default_factory=Share)
+    fast: Share = field(default_factory=Share)
+    agreement: dict[str, Share] = field(default_factory=lambda: {question: Share() for question in QUESTIONS})
+    said: dict[str, Counter[str]] = field(default_factory=lambda: {question: Counter() for question in QUESTIONS[:2]})
+    milliseconds: list[int] = field(default_factory=list)
+    overlaps: list[float] = field(default_factory=list)
+    last: datetime | None = None
+
+    def add(self, row: AnswerRow, company: Company) -> None:
+        """Count one answer."""
+        self.milliseconds.append(row.milliseconds)
+        self.fast.add(row.milliseconds < FAST_MILLISECONDS)
+        self.last = max(self.last or row.at, row.at)
+        if row.is_gold:
+            if row.gold is not None:
+                self.gold.add(row.gold)
+            return
+        self.answers += 1
+        self.surplus += row.surplus
+        self.voided += row.voided
+        for question, said in zip(QUESTIONS[:2], row.form[:2], strict=True):
+            self.said[question][said] += 1
+        self._compare(row, company)
+
+    def _compare(self, row: AnswerRow, company: Company) -> None:
+        for other in company.others(row):
+            for question, mine, theirs in zip(QUESTIONS, row.form, other.form, strict=True):
+                if mine is not None and theirs is not None:
+                    self.agreement[question].add(mine == theirs)
+        overlap = company.overlaps.get(row.pk) if row.counts else None
+        if overlap is not None:
+            self.overlaps.append(overlap)
+
+    @property
+    def median_seconds(self) -> float | None:
+        """Return the middle time per answer."""
+        middle = median(self.milliseconds)
+        return None if middle is None else middle / 1000
+
+    @property
+    def mean_iou(self) -> float | None:
+        """Return the mean overlap with the other members' outlines, in percent."""
+        return mean(self.overlaps)
+
+    @property
+    def agreed(self) -> Share:
+        """Return agreement over all questions."""
+        shares = self.agreement.values()
+        return Share(sum(share.part for share in shares), sum(share.whole for share in shares))
+
+
+def figures_by_tasker(period: Period) -> dict[int, Figures]:
+    """Return the figures of everybody who answered in the period, by tasker id."""
+    return _figures(period, period.responses(), lambda row: row.tasker_id)
+
+
+def figures_by_day(period: Period, tasker_id: int, zone: str) -> dict[date, Figures]:
+    """Return one tasker's figures for each calendar day in the IANA zone with an answer, oldest first."""
+    there = ZoneInfo(zone)
+    mine = period.responses().filter(tasker=tasker_id)
+    return dict(sorted(_figures(period, mine, lambda row: row.at.astimezone(there).date()).items()))
+
+
+def _figures(period: Period, responses: QuerySet[Response], key_of: Callable[[AnswerRow], Key]) -> dict[Key, Figures]:
+    members = counted_on_complete_panels().filter(panel__in=responses.values("panel"))
+    company = company_of(answer_rows(members))
+    found: dict[Key, Figures] = defaultdict(Figures)
+    for row in answer_rows(responses):
+        found[key_of(row)].add(row, company)
+    return dict(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Influence:
+    """What alpha would be without one tasker, and how much they raise (or lower) it."""
+
+    tasker_id: int
+    without: float
+    change: float
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Krippendorff's alpha for one question: over how many pictures and values, and who moves it most.
+
+    None where it is not defined: no picture with two values, or never but one value.
+    """
+
+    question: str
+    alpha: float | None
+    units: int
+    values: int
+    influences: tuple[Influence, ...]
+
+
+def agreement_of_period(period: Period) -> tuple[Agreement, ...]:
+    """Return alpha per question over the panels completed in the period; ordinal for questions 1 and 2."""
+    rows = counted_on_complete_panels().filter(panel__full_at__gte=period.begin, panel__full_at__lt=period.end)
+    panels = defaultdict(list)
+    for panel, tasker, *said in rows.values_list("panel_id", "tasker_id", *QUESTIONS).iterator(chunk_size=2_000):
+        panels[panel].append((tasker, said))
+    return tuple(
+        _agreement(question, ([(tasker, said[at]) for tasker, said in members] for members in panels.values()))
+        for at, question in enumerate(QUESTIONS)
+    )
+
+
+def _agreement(question: str, units: Iterable[list[tuple[int, object]]]) -> Agreement:
+    domain: tuple[object, ...] = (False, True) if question in _STATEMENTS else _ORDER
+    position = {value: number for number, value in enumerate(domain)}
+    patterns: Counter[Pattern] = Counter()
+    changes: dict[int, Counter[Pattern]] = defaultdict(Counter)
+    for unit in units:
+        said = {tasker: position[value] for tasker, value in unit if value is not None}
+        counts = Counter(said.values())
+        whole = pattern_of(counts)
+        patterns[whole] += 1
+        for tasker, value in said.items():
+            changes[tasker][whole] -= 1
+            changes[tasker][pattern_of(counts - Counter([value]))] += 1
+    return _summed_up(question, patterns, changes, len(domain))
+
+
+def _summed_up(
+    question: str, patterns: Counter[Pattern], changes: Mapping[int, Counter[Pattern]], size: int
+) -> Agreement:
+    ordinal = question not in _STATEMENTS
+    paired = {pattern: times for pattern, times in patterns.items() if sum(count for _, count in pattern) > 1}
+    alpha = alpha_of_patterns(patterns, size, ordinal=ordinal)
+    return Agreement(
+        question,
+        alpha,
+        units=sum(paired.values()),
+        values=sum(times * sum(count for _, count in pattern) for pattern, times in paired.items()),
+        influences=() if alpha is None else _influences(alpha, patterns, changes, size, ordinal),
+    )
+
+
+def _influences(
+    alpha: float, patterns: Counter[Pattern], changes: Mapping[int, Counter[Pattern]], size: int, ordinal: bool
+) -> tuple[Influence, ...]:
+    """Alpha without each tasker in turn: only the pictures they were asked about change their pattern."""
+    found = []
+    for tasker, change in changes.items():
+        without = Counter(patterns)
+        without.update(change)
+        other = alpha_of_patterns(without, size, ordinal=ordinal)
+        if other is not None:
+            found.append(Influence(tasker, other, alpha - other))
+    return tuple(sorted(found, key=lambda influence: influence.change))

@@ -1,0 +1,178 @@
+"""The organizers' pages of gold: the pictures in use, and settled pictures that may become gold (R6)."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from common.errors import Conflict, InvalidInput, WrongFields
+from labeling.access import organizer_of
+from labeling.enums import Origin, Topic
+from labeling.marking import STATEMENTS
+from labeling.models import KnownPicture, Panel
+from labeling.pictures import picture_url
+from labeling.selectors import policy_in_force
+from labeling.views import SeeOther
+from labeling.watching import gold
+from labeling.watching.drawing import drawn_outline
+from labeling.watching.gold import Expected
+from labeling.wording import ANSWERS
+
+MOST_SHOWN = 48
+# Pictures of these origins are published with their answers: whoever reads the releases could know them.
+_PUBLISHED = (Origin.ATTACK, Origin.DATASET)
+_FACTS = {"yes": True, "no": False, "": None}
+
+
+@login_required
+@never_cache
+@require_safe
+def gold_list(request: HttpRequest) -> HttpResponse:
+    """Show the gold pictures with their uses and pass rates; those that need somebody first."""
+    organizer_of(request.user)
+    now = timezone.now()
+    known = list(gold.gold_pictures().prefetch_related("flags"))
+    rates = gold.pass_rates([each.pk for each in known])
+    shown = [_shown(each, rates.get(each.pk), now) for each in sorted(known, key=_urgency)]
+    policy = policy_in_force(now).policy
+    context = {"shown": shown, "cap": policy.gold_most_uses, "policy": policy, "now": now, "zone": policy.time_zone}
+    return render(request, "watching/gold.html", context)
+
+
+def _urgency(known: KnownPicture) -> tuple[bool, bool, int]:
+    """Held ones first, retired ones last."""
+    return known.retired_at is not None, known.held_at is None, -known.pk
+
+
+def _shown(known: KnownPicture, rate: gold.PassRate | None, now: datetime) -> dict[str, Any]:
+    return {
+        "known": known,
+        "rate": rate,
+        "flags": sorted(known.flags.all(), key=lambda flag: flag.flagged_at),
+        "url": picture_url(known.image, now=now),
+        "outline": drawn_outline(known.outline),
+    }
+
+
+@login_required
+@require_POST
+def gold_change(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """Retire, hold or let go a gold picture."""
+    organizer_of(request.user)
+    known, now = gold.gold_of(public_id), timezone.now()
+    try:
+        told = _change(known, request.POST, now)
+    except (InvalidInput, Conflict) as error:
+        messages.error(request, f"Nothing was changed: {error.message}")
+    else:
+        messages.success(request, f"Picture {known.image.public_id} is {told}.")
+    return SeeOther(reverse("gold"))
+
+
+def _change(known: KnownPicture, form: QueryDict, now: datetime) -> str:
+    action = form.get("action")
+    if action == "retire":
+        gold.gold_retire(known=known, reason=form.get("reason", ""), now=now)
+        return "retired; it is never dealt again"
+    if action == "hold":
+        gold.gold_hold(known=known, now=now)
+        return "held; it is not dealt until you let it go"
+    if action == "let_go":
+        gold.gold_let_go(known=known)
+        return "in use again"
+    raise InvalidInput("Choose what happens with the picture.", "invalid", field="action")
+
+
+@login_required
+@never_cache
+@require_safe
+def gold_candidates(request: HttpRequest) -> HttpResponse:
+    """Show settled pictures that could become gold, unanimous ones first."""
+    organizer_of(request.user)
+    now = timezone.now()
+    origin = request.GET.get("origin", "")
+    found = gold.candidates(origin if origin in list(Origin) else "")
+    shown = [{"candidate": each, "url": picture_url(each.panel.image, now=now)} for each in found[:MOST_SHOWN]]
+    context = {"shown": shown, "count": len(found), "origin": origin, "origins": list(Origin)}
+    return render(request, "watching/gold_candidates.html", context)
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def gold_new(request: HttpRequest, image_id: str) -> HttpResponse:
+    """Show what the counted answers suggest for a picture, and make it gold with what the organizer decides."""
+    organizer, now = organizer_of(request.user), timezone.now()
+    panel = gold.candidate_panel(image_id)
+    if request.method != "POST":
+        rows = gold.counted_answers([panel.pk]).get(panel.pk, [])
+        return _form(request, panel, gold.proposal(rows), now)
+    expected = _expected(request.POST)
+    if request.POST.get("action") == "preview":
+        return _form(request, panel, expected, now)
+    gate = policy_in_force(now).policy.outline_gate
+    try:
+        gold.gold_add(panel=panel, expected=expected, gate=gate, by=organizer, now=now)
+    except WrongFields as error:
+        return _form(request, panel, expected, now, wrong=error.fields)
+    except Conflict as error:
+        messages.error(request, f"Nothing was changed: {error.message}")
+    else:
+        messages.success(request, f"Picture {panel.image.public_id} is gold now.")
+    return SeeOther(reverse("gold"))
+
+
+def _expected(form: QueryDict) -> Expected:
+    percent = form.get("min_iou_percent", "")
+    facts = {name: _FACTS.get(form.get(name, "")) for name in STATEMENTS}
+    return Expected(
+        accepts_bird=tuple(form.getlist("accepts_bird")),
+        accepts_bicycle=tuple(form.getlist("accepts_bicycle")),
+        outline=form.get("outline", "").replace("\x00", "").strip(),
+        min_iou_percent=int(percent) if percent.isascii() and percent.isdecimal() and len(percent) < 4 else 0,
+        topic=form.get("topic", ""),
+        **facts,
+    )
+
+
+def _form(
+    request: HttpRequest,
+    panel: Panel,
+    expected: Expected,
+    now: datetime,
+    wrong: Mapping[str, str] | None = None,
+) -> HttpResponse:
+    rows = gold.counted_answers([panel.pk]).get(panel.pk, [])
+    context = {
+        "panel": panel,
+        "image": panel.image,
+        "url": picture_url(panel.image, now=now),
+        "published": panel.image.origin in _PUBLISHED,
+        "rows": rows,
+        "others": [drawn_outline(row.outline) for row in rows if row.outline],
+        "expected": expected,
+        "outline": _preview(expected.outline, panel),
+        "answers": [(answer.value, short) for answer, _, short in ANSWERS],
+        "questions": (("accepts_bird", "Bird"), ("accepts_bicycle", "Bicycle")),
+        "statements": [(name, getattr(expected, name)) for name in STATEMENTS],
+        "topics": list(Topic),
+        "wrong": wrong or {},
+    }
+    return render(request, "watching/gold_new.html", context, status=400 if wrong else 200)
+
+
+def _preview(outline: str, panel: Panel) -> str:
+    """The outline as it would be kept; nothing where it cannot be drawn, which the form then says."""
+    try:
+        return drawn_outline(gold.canonical_outline(outline, panel))
+    except InvalidInput:
+        return ""

@@ -1,0 +1,129 @@
+"""Answers as monitoring reads them: few columns, streamed, each beside what the rest of its panel said."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import QuerySet
+
+from labeling.enums import PanelState
+from labeling.models import Response
+from labeling.watching.overlap import mean_overlaps
+from labeling.watching.rules import Form, Look
+
+COMPLETE = (PanelState.FULL, PanelState.SETTLED)
+_CHUNK = 2_000
+# Panels named in one statement: fewer than the parameters a database takes.
+_PANELS_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """One response. `counts` is false for surplus, voided and gold ones; `gold` says how a gold one was marked."""
+
+    pk: int
+    tasker_id: int
+    panel_id: int
+    at: datetime
+    milliseconds: int
+    form: Form
+    outline: str
+    holds_place: bool
+    voided: bool
+    is_gold: bool
+    gold: bool | None
+    panel_complete: bool
+
+    @property
+    def counts(self) -> bool:
+        """Say whether a ruling counts it, or will."""
+        return self.holds_place and not self.voided
+
+    @property
+    def surplus(self) -> bool:
+        """Say whether it came after its place was taken (R8)."""
+        return not self.holds_place and not self.is_gold
+
+
+_COLUMNS = (
+    "pk",
+    "tasker_id",
+    "panel_id",
+    "submitted_at",
+    "milliseconds",
+    "contains_bird",
+    "contains_bicycle",
+    "complete",
+    "unoccluded",
+    "real",
+    "outline",
+    "place_id",
+    "voided__pk",
+    "assignment__known_id",
+    "gold_mark__right",
+    "panel__state",
+)
+
+
+def answer_rows(responses: QuerySet[Response]) -> Iterator[AnswerRow]:
+    """Stream responses as rows."""
+    for pk, tasker, panel, at, milliseconds, *said, outline, place, voided, known, gold, state in responses.values_list(
+        *_COLUMNS
+    ).iterator(chunk_size=_CHUNK):
+        yield AnswerRow(
+            pk,
+            tasker,
+            panel,
+            at,
+            milliseconds,
+            (said[0], said[1], said[2], said[3], said[4]),
+            outline,
+            place is not None,
+            voided is not None,
+            known is not None,
+            gold,
+            state in COMPLETE,
+        )
+
+
+def counted_on_complete_panels() -> QuerySet[Response]:
+    """Return what agreement is measured on: counted answers of panels that have every answer."""
+    return Response.objects.filter(place__isnull=False, voided__isnull=True, panel__state__in=COMPLETE)
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """What the members of complete panels said, and how much their outlines overlap (percent, by response)."""
+
+    panels: Mapping[int, list[AnswerRow]]
+    overlaps: Mapping[int, float]
+
+    def others(self, row: AnswerRow) -> list[AnswerRow]:
+        """Return the other members' answers; none where the answer itself does not count."""
+        members = self.panels.get(row.panel_id, []) if row.counts else []
+        return [member for member in members if member.pk != row.pk]
+
+    def look(self, row: AnswerRow) -> Look:
+        """Return the answer as the rules see it."""
+        others = tuple(member.form for member in self.others(row))
+        overlap = self.overlaps.get(row.pk) if others else None
+        return Look(row.at, row.milliseconds, row.form, row.gold, others, overlap)
+
+
+def company(panel_ids: Iterable[int]) -> Company:
+    """Return the members of those of these panels that are complete."""
+    ids = sorted(set(panel_ids))
+    blocks = (ids[at : at + _PANELS_AT_ONCE] for at in range(0, len(ids), _PANELS_AT_ONCE))
+    return company_of(
+        row for block in blocks for row in answer_rows(counted_on_complete_panels().filter(panel__in=block))
+    )
+
+
+def company_of(rows: Iterable[AnswerRow]) -> Company:
+    """Return the panels that counted answers of complete panels make."""
+    panels: dict[int, list[AnswerRow]] = defaultdict(list)
+    for row in rows:
+        panels[row.panel_id].append(row)
+    outlines = ({row.pk: row.outline for row in members} for members in panels.values())
+    return Company(panels, mean_overlaps(outlines))

@@ -1,0 +1,64 @@
+"""Adding and retiring rules of monitoring: a rule in force is never changed (R6)."""
+
+from datetime import datetime
+
+from django.contrib.auth.models import User
+
+from common.errors import Conflict, WrongFields
+from labeling.enums import WatchAction
+from labeling.models import WatchRule
+from labeling.watching.rules import COLLECTORS, COMPARISONS
+
+WIDEST_WINDOW = 1_000
+
+
+def rule_add(
+    *,
+    name: str,
+    collector: str,
+    window: int | None,
+    minimum: int | None,
+    comparison: str,
+    threshold: float | None,
+    action: str,
+    words: str,
+    by: User,
+    now: datetime,
+) -> WatchRule:
+    """Put a rule in force; WrongFields names what cannot be."""
+    name, words = (text.replace("\x00", "").strip() for text in (name, words))
+    checks = {
+        "name": (0 < len(name) <= 80, "Give a name of at most 80 characters."),
+        "collector": (collector in COLLECTORS, "Choose what the rule reads."),
+        "window": (window is not None and 1 <= window <= WIDEST_WINDOW, f"Give 1 to {WIDEST_WINDOW:,} answers."),
+        "minimum": (
+            minimum is not None and 1 <= minimum <= (window or 0),
+            "Give a whole number, not more than the window.",
+        ),
+        "comparison": (comparison in COMPARISONS, "Choose how to compare."),
+        "threshold": (threshold is not None, "Give a number."),
+        "action": (action in list(WatchAction), "Choose what happens."),
+        "words": (0 < len(words) <= 1_000, "Say in words what the tasker reads, in at most 1,000 characters."),
+    }
+    wrong = {field: message for field, (right, message) in checks.items() if not right}
+    if wrong or window is None or minimum is None or threshold is None:
+        raise WrongFields(wrong)
+    return WatchRule.objects.create(
+        name=name,
+        collector=collector,
+        window=window,
+        minimum=minimum,
+        comparison=comparison,
+        threshold=threshold,
+        action=action,
+        words=words,
+        created_at=now,
+        created_by=by,
+    )
+
+
+def rule_retire(*, rule_id: int, now: datetime) -> WatchRule:
+    """Take a rule out of force; its events stay. Conflict (`no_rule`) when it is not in force."""
+    if WatchRule.objects.filter(pk=rule_id, retired_at__isnull=True).update(retired_at=now) != 1:
+        raise Conflict("This rule is not in force: reload the page.", "no_rule")
+    return WatchRule.objects.get(pk=rule_id)

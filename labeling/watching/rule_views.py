@@ -1,0 +1,117 @@
+"""The organizers' page of the rules of monitoring: those in force, what they found, and agreement over a period."""
+
+from datetime import date, datetime, timedelta
+from math import isfinite
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from common.errors import Conflict, DomainError, InvalidInput, WrongFields
+from labeling.access import organizer_of
+from labeling.enums import WatchAction
+from labeling.models import Tasker, TaskerLink, WatchEvent, WatchRule
+from labeling.selectors import policy_in_force
+from labeling.views import SeeOther
+from labeling.watching.days import day_of, today_in
+from labeling.watching.figures import Agreement, Period, agreement_of_period
+from labeling.watching.rule_changes import rule_add, rule_retire
+from labeling.watching.rules import COLLECTORS, COMPARISONS
+
+MOST_EVENTS = 50
+USUAL_DAYS = 7
+LONGEST_DAYS = 92
+MOVERS_SHOWN = 3
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def watching(request: HttpRequest) -> HttpResponse:
+    """Show the rules and what they found; add or retire one."""
+    organizer, now = organizer_of(request.user), timezone.now()
+    if request.method != "POST":
+        return _page(request, now)
+    try:
+        told = _change(request.POST.dict(), organizer, now)
+    except (InvalidInput, Conflict) as error:
+        return _page(request, now, refused=error)
+    messages.success(request, told)
+    return SeeOther(reverse("watching"))
+
+
+def _change(form: dict[str, str], by: User, now: datetime) -> str:
+    if "retire" in form:
+        rule = rule_retire(rule_id=_whole(form["retire"]) or 0, now=now)
+        return f"Retired: {rule.name}."
+    rule = rule_add(
+        name=form.get("name", ""),
+        collector=form.get("collector", ""),
+        window=_whole(form.get("window", "")),
+        minimum=_whole(form.get("minimum", "")),
+        comparison=form.get("comparison", ""),
+        threshold=_number(form.get("threshold", "")),
+        action=form.get("action", ""),
+        words=form.get("words", ""),
+        by=by,
+        now=now,
+    )
+    return f"Added: {rule.name}. It looks at every tasker from the next sweep on."
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.strip().isascii() and text.strip().isdecimal() and len(text) < 10 else None
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if isfinite(number) else None
+
+
+def _page(request: HttpRequest, now: datetime, refused: DomainError | None = None) -> HttpResponse:
+    zone = policy_in_force(now).policy.time_zone
+    first, last = _days(request, today_in(now, zone))
+    period = Period.of_days(first, last, zone)
+    context = {
+        "rules": WatchRule.objects.filter(retired_at__isnull=True).order_by("pk"),
+        "retired": WatchRule.objects.filter(retired_at__isnull=False).order_by("-retired_at"),
+        "events": WatchEvent.objects.select_related("rule", "tasker").order_by("-fired_at", "-pk")[:MOST_EVENTS],
+        "most_events": MOST_EVENTS,
+        "links": TaskerLink.objects.filter(ended_at__isnull=True).select_related("first", "second"),
+        "agreements": [(each, _movers(each)) for each in agreement_of_period(period)],
+        "first": first,
+        "last": last,
+        "collectors": COLLECTORS,
+        "comparisons": list(COMPARISONS),
+        "actions": list(WatchAction),
+        "typed": request.POST.dict(),
+        "wrong": refused.fields if isinstance(refused, WrongFields) else {},
+        "refused": refused.message if refused else "",
+        "now": now,
+        "zone": zone,
+    }
+    return render(request, "watching/watching.html", context, status=400 if refused else 200)
+
+
+def _days(request: HttpRequest, today: date) -> tuple[date, date]:
+    """The period in the address, bounded; the last week for none."""
+    last = min(day_of(request.GET.get("to", "")) or today, today)
+    first = day_of(request.GET.get("from", "")) or last - timedelta(USUAL_DAYS - 1)
+    return max(min(first, last), last - timedelta(LONGEST_DAYS - 1)), last
+
+
+def _movers(agreement: Agreement) -> list[dict[str, Any]]:
+    """Who lowers alpha most, by public ID."""
+    lowest = [each for each in agreement.influences if each.change < 0][:MOVERS_SHOWN]
+    names = dict(Tasker.objects.filter(pk__in=[each.tasker_id for each in lowest]).values_list("pk", "public_id"))
+    return [{"tasker": names[each.tasker_id], "without": each.without} for each in lowest]

@@ -1,0 +1,226 @@
+"""What the organizers' pages say of taskers: the list with its figures, and one tasker's story."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+
+from django.core.cache import cache
+from django.db.models import Count, Q
+from django.utils.formats import number_format
+
+from common import charts
+from common.charts import Chart, Value
+from labeling.enums import TaskerState
+from labeling.models import Notice, StateChange, Tasker, TaskerLink, Voiding, WatchEvent
+from labeling.watching.figures import Figures, Period, figures_by_tasker
+
+DAYS = 7
+# Reading a week of answers takes seconds; the list may be this old.
+FRESH_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class TaskerRow:
+    """One line of the list: today's and the week's figures, rules that fired in the week, and linked taskers."""
+
+    tasker: Tasker
+    today: Figures
+    week: Figures
+    events: int
+    links: int
+
+
+Sorting = Callable[[TaskerRow], float | str | None]
+SORTINGS: dict[str, Sorting] = {
+    "tasker": lambda row: row.tasker.public_id,
+    "state": lambda row: row.tasker.state,
+    "today": lambda row: row.today.answers,
+    "answers": lambda row: row.week.answers,
+    "seconds": lambda row: row.week.median_seconds,
+    "gold": lambda row: row.week.gold.value,
+    "agreement": lambda row: row.week.agreed.value,
+    "iou": lambda row: row.week.mean_iou,
+    "fast": lambda row: row.week.fast.value,
+    "surplus": lambda row: row.week.surplus,
+    "rules": lambda row: row.events,
+}
+DEFAULT_SORTING = "-rules"
+
+
+def tasker_rows(*, today: date, zone: str, state: str, sort: str) -> list[TaskerRow]:
+    """Return the taskers in `state` (all for ""), sorted by a name of SORTINGS, the other way with a minus before it.
+
+    Rows without a figure come last in both directions.
+    """
+    week = Period.of_days(today - timedelta(DAYS - 1), today, zone)
+    of_week, of_today = _remembered(week), _remembered(Period.of_days(today, today, zone))
+    nothing = Figures()
+    rows = [
+        TaskerRow(tasker, of_today.get(tasker.pk, nothing), of_week.get(tasker.pk, nothing), events, links)
+        for tasker, events, links in _taskers(state, week)
+    ]
+    return _sorted(rows, sort)
+
+
+def _taskers(state: str, week: Period) -> list[tuple[Tasker, int, int]]:
+    taskers = Tasker.objects.filter(state=state) if state else Tasker.objects.all()
+    fired = WatchEvent.objects.filter(fired_at__gte=week.begin).values_list("tasker").annotate(n=Count("pk"))
+    events = dict(fired.order_by())
+    linked = TaskerLink.objects.filter(ended_at__isnull=True).values_list("first_id", "second_id")
+    links = [tasker for pair in linked for tasker in pair]
+    return [
+        (tasker, events.get(tasker.pk, 0), links.count(tasker.pk))
+        for tasker in taskers.filter(left_at__isnull=True).order_by("public_id")
+    ]
+
+
+def _remembered(period: Period) -> Mapping[int, Figures]:
+    key = f"watching-figures:{period.begin.timestamp():.0f}:{period.end.timestamp():.0f}"
+    found: Mapping[int, Figures] | None = cache.get(key)
+    if found is None:
+        found = figures_by_tasker(period)
+        cache.set(key, found, FRESH_SECONDS)
+    return found
+
+
+def _sorted(rows: Sequence[TaskerRow], sort: str) -> list[TaskerRow]:
+    value_of = SORTINGS.get(sort.removeprefix("-"), SORTINGS[DEFAULT_SORTING.removeprefix("-")])
+    known = [row for row in rows if value_of(row) is not None]
+    unknown = [row for row in rows if value_of(row) is None]
+    return sorted(known, key=lambda row: value_of(row), reverse=sort.startswith("-")) + unknown  # type: ignore[arg-type, return-value]
+
+
+COLUMNS = (
+    "tasker",
+    "state",
+    "answers_today",
+    "answers",
+    "median_seconds",
+    "gold_right",
+    "gold_asked",
+    "gold_low",
+    "gold_high",
+    "agreement",
+    "mean_iou_percent",
+    "fast_share",
+    "surplus",
+    "rules_fired",
+)
+
+
+def as_columns(row: TaskerRow) -> list[str]:
+    """Return a line of the list for a file, numbers with a point and empty where there is none."""
+    week, interval = row.week, row.week.gold.interval or (None, None)
+    return [
+        row.tasker.public_id,
+        row.tasker.state,
+        *_numbers(row.today.answers, week.answers, week.median_seconds, week.gold.part, week.gold.whole, *interval),
+        *_numbers(week.agreed.value, week.mean_iou, week.fast.value, week.surplus, row.events),
+    ]
+
+
+def _numbers(*values: float | None) -> list[str]:
+    return ["" if value is None else f"{value:.4f}".rstrip("0").rstrip(".") for value in values]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a tasker's story. `by` is an organizer's name, empty where a rule or the tasker acted."""
+
+    at: datetime
+    what: str
+    words: str
+    by: str = ""
+    figures: Mapping[str, object] = field(default_factory=dict)
+
+
+def timeline(tasker: Tasker) -> list[Entry]:
+    """Return what happened with a tasker, oldest first: states, rules that fired, notices, voidings and links."""
+    entries = [*_events(tasker), *_states(tasker), *_notices(tasker), *_voidings(tasker), *_links(tasker)]
+    return sorted(entries, key=lambda entry: entry.at)
+
+
+def _states(tasker: Tasker) -> list[Entry]:
+    changes = StateChange.objects.filter(tasker=tasker).select_related("by")
+    return [
+        Entry(
+            change.changed_at,
+            f"{TaskerState(change.before)} to {TaskerState(change.after)}",
+            change.reason,
+            by=change.by.get_username() if change.by else "",
+        )
+        for change in changes
+    ]
+
+
+def _events(tasker: Tasker) -> list[Entry]:
+    events = WatchEvent.objects.filter(tasker=tasker).select_related("rule")
+    return [
+        Entry(event.fired_at, f"rule fired, to {event.action}", event.rule.name, figures=event.figures)
+        for event in events
+    ]
+
+
+def _notices(tasker: Tasker) -> list[Entry]:
+    return [
+        Entry(notice.told_at, f"told{'' if notice.seen_at else ', not read yet'}", notice.text)
+        for notice in Notice.objects.filter(tasker=tasker)
+    ]
+
+
+def _voidings(tasker: Tasker) -> list[Entry]:
+    voidings = Voiding.objects.filter(tasker=tasker).select_related("voided_by").annotate(n=Count("responses"))
+    return [
+        Entry(
+            voiding.voided_at,
+            f"{number_format(voiding.n)} answer{'' if voiding.n == 1 else 's'} voided",
+            voiding.reason,
+            by=voiding.voided_by.get_username() if voiding.voided_by else "",
+        )
+        for voiding in voidings
+    ]
+
+
+def _links(tasker: Tasker) -> list[Entry]:
+    links = links_of(tasker)
+    begun = [Entry(link.linked_at, f"linked with {_other(link, tasker)}, {link.kind}", link.reason) for link in links]
+    ended = [
+        Entry(link.ended_at, f"link with {_other(link, tasker)} ended", link.ended_because)
+        for link in links
+        if link.ended_at
+    ]
+    return begun + ended
+
+
+def _other(link: TaskerLink, tasker: Tasker) -> str:
+    return (link.second if link.first_id == tasker.pk else link.first).public_id
+
+
+def links_of(tasker: Tasker) -> list[TaskerLink]:
+    """Return the tasker's links, also those that ended, oldest first."""
+    links = TaskerLink.objects.filter(Q(first=tasker) | Q(second=tasker))
+    return list(links.select_related("first", "second").order_by("linked_at"))
+
+
+def drawings(days: Mapping[date, Figures]) -> list[Chart]:
+    """Return a tasker's days as charts; shares in whole percent, days without one left out."""
+    return [
+        _drawing("answers", "Answers per day", days, lambda figures: figures.answers),
+        _drawing("gold", "Gold right per day, percent", days, lambda figures: _percent(figures.gold.value)),
+        _drawing("agreement", "Agreement per day, percent", days, lambda figures: _percent(figures.agreed.value)),
+        _drawing("iou", "Outline overlap per day, percent", days, lambda figures: figures.mean_iou),
+    ]
+
+
+def _drawing(key: str, title: str, days: Mapping[date, Figures], number_of: Callable[[Figures], float | None]) -> Chart:
+    numbers = {day: number_of(figures) for day, figures in days.items()}
+    values = [
+        Value(f"{day:%a} {day.day} {day:%b}", round(number), short=str(day.day))
+        for day, number in numbers.items()
+        if number is not None
+    ]
+    return charts.columns(key, title, values)
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share

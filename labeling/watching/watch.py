@@ -1,0 +1,145 @@
+"""The sweep that watches over taskers: it reads their latest answers, and lets the rules fire (R6)."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.core.cache import cache
+from django.db import transaction
+from django.db.models import Max, QuerySet
+
+from labeling.enums import AssignmentState, TaskerState, WatchAction
+from labeling.models import Assignment, Response, StateChange, Tasker, WatchEvent, WatchRule
+from labeling.policy import Policy
+from labeling.watching.actions import action_take
+from labeling.watching.leaks import gold_flag_leaks
+from labeling.watching.reading import answer_rows, company, counted_on_complete_panels
+from labeling.watching.rules import COLLECTORS, Handover, Reading, Rule, Seen, Source, fires
+
+# Without news for this long nobody is looked at again.
+ACTIVE = timedelta(days=1)
+LOOK_EVERY = timedelta(minutes=1)
+# An answer may be given before a look and committed after it.
+_OPEN = timedelta(minutes=1)
+_LAST_LOOK = "watching-last-look"
+# How many times the widest window is read, for collectors that leave answers out (no outline, no common mind).
+_ROOM = 2
+
+
+def watch(*, policy: Policy, now: datetime, since: datetime | None = None) -> int:
+    """Let the rules in force look at everybody who labels and is concerned by an answer given since then (without
+    `since`: within ACTIVE); returns how many rules fired.
+
+    A rule looks at what came after it last fired for a tasker, and after the tasker last came (back) to work. So it
+    fires once until as many new answers as it needs have come, and running the sweep again changes nothing.
+    """
+    rules = list(WatchRule.objects.filter(retired_at__isnull=True, created_at__lte=now).order_by("pk"))
+    concerned = _concerned(since or now - ACTIVE) if rules else []
+    return sum(_watch_one(tasker, rules, policy, now) for tasker in concerned)
+
+
+def watch_now_and_then(*, policy: Policy, now: datetime) -> int:
+    """Watch over what is new since the last look of this process, then over gold, at most once in LOOK_EVERY: for
+    sweeps that come oftener. Returns how many rules fired and gold pictures were flagged.
+
+    Forgetting when the last look was costs a look at a whole day, never an event.
+    """
+    last: datetime | None = cache.get(_LAST_LOOK)
+    if last is not None and last <= now < last + LOOK_EVERY:
+        return 0
+    fired = watch(policy=policy, now=now, since=last - _OPEN if last is not None and last <= now else None)
+    flagged = gold_flag_leaks(policy=policy, now=now)
+    cache.set(_LAST_LOOK, now, ACTIVE.total_seconds())
+    return fired + flagged
+
+
+def _concerned(since: datetime) -> list[int]:
+    """Who answered, and whose panels somebody else answered, which may have filled them."""
+    panels = Response.objects.filter(submitted_at__gte=since).values("panel")
+    members = Response.objects.filter(panel__in=panels, tasker__state=TaskerState.QUALIFIED)
+    return list(members.order_by("tasker").values_list("tasker", flat=True).distinct())
+
+
+@transaction.atomic
+def _watch_one(tasker_id: int, rules: Sequence[WatchRule], policy: Policy, now: datetime) -> int:
+    """Look at one tasker, whose row is locked meanwhile: of two sweeps at once, the second finds what the first did.
+
+    Without the key, so that an answer that refers to the tasker does not wait.
+    """
+    locked = Tasker.objects.select_for_update(no_key=True, of=("self",))
+    tasker = locked.filter(pk=tasker_id, state=TaskerState.QUALIFIED).first()
+    if tasker is None:
+        return 0
+    seen, last = seen_of(tasker, rules), _last_events(tasker)
+    fired = 0
+    for rule in rules:
+        reading = fires(_as_rule(rule), seen.since(last.get(rule.pk)), policy)
+        if reading is not None:
+            _fire(rule, tasker, reading, now)
+            fired += 1
+        if tasker.state != TaskerState.QUALIFIED:
+            break
+    return fired
+
+
+def _as_rule(rule: WatchRule) -> Rule:
+    return Rule(rule.collector, rule.window, rule.minimum, rule.comparison, rule.threshold)
+
+
+def _last_events(tasker: Tasker) -> dict[int, datetime]:
+    fired = WatchEvent.objects.filter(tasker=tasker).values("rule").annotate(last=Max("fired_at"))
+    return {row["rule"]: row["last"] for row in fired}
+
+
+def at_work_since(tasker: Tasker) -> datetime | None:
+    """Return when the tasker last came, or came back, to work; None for somebody who always was."""
+    changes = StateChange.objects.filter(tasker=tasker, after=TaskerState.QUALIFIED)
+    return changes.order_by("-changed_at").values_list("changed_at", flat=True).first()
+
+
+def seen_of(tasker: Tasker, rules: Sequence[WatchRule]) -> Seen:
+    """Return what the rules may judge the tasker by: the latest answers, those on complete panels, and those on gold,
+    as far back as their windows reach, and not beyond the moment the tasker came to work."""
+    since, windows = at_work_since(tasker), _windows(rules)
+    sources = {
+        Source.ANSWERS: Response.objects.filter(tasker=tasker),
+        Source.PANELS: counted_on_complete_panels().filter(tasker=tasker),
+        Source.GOLD: Response.objects.filter(tasker=tasker, gold_mark__isnull=False),
+    }
+    wanted = [_latest(rows, since, windows[source]) for source, rows in sources.items() if source in windows]
+    found = {row.pk: row for responses in wanted for row in answer_rows(responses)}
+    together = company(row.panel_id for row in found.values() if row.counts and row.panel_complete)
+    looks = [together.look(row) for row in sorted(found.values(), key=lambda row: (row.at, row.pk))]
+    return Seen(looks, _handovers(tasker, since, windows.get(Source.GIVEN, 0)))
+
+
+def _windows(rules: Sequence[WatchRule]) -> dict[Source, int]:
+    """How far back to read: the widest window of each source."""
+    widest: dict[Source, int] = {}
+    for rule in rules:
+        source = COLLECTORS[rule.collector].source
+        window = rule.window * (_ROOM if source == Source.PANELS else 1)
+        widest[source] = max(widest.get(source, 0), window)
+    return widest
+
+
+def _latest(responses: QuerySet[Response], since: datetime | None, most: int) -> QuerySet[Response]:
+    newer = responses.filter(submitted_at__gt=since) if since else responses
+    return newer.order_by("-submitted_at", "-pk")[:most]
+
+
+_HANDED_BACK = (AssignmentState.ANSWERED, AssignmentState.RELEASED)
+
+
+def _handovers(tasker: Tasker, since: datetime | None, most: int) -> list[Handover]:
+    """The pictures given and answered or given back; a lease that ran out says nothing about the tasker."""
+    ended = Assignment.objects.filter(tasker=tasker, state__in=_HANDED_BACK, ended_at__isnull=False)
+    newer = ended.filter(ended_at__gt=since) if since else ended
+    latest = newer.order_by("-ended_at", "-pk").values_list("ended_at", "state")[:most]
+    return [Handover(at, state == AssignmentState.ANSWERED) for at, state in reversed(latest) if at]
+
+
+def _fire(rule: WatchRule, tasker: Tasker, reading: Reading, now: datetime) -> None:
+    """Record the event with its figures, and do what the rule says."""
+    figures = {"value": round(reading.value, 6), "n": reading.n, **reading.figures}
+    event = WatchEvent.objects.create(rule=rule, tasker=tasker, action=rule.action, figures=figures, fired_at=now)
+    action_take(tasker=tasker, action=WatchAction(rule.action), reason=rule.words, now=now, event=event)

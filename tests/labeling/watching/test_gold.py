@@ -1,0 +1,170 @@
+"""Settled pictures become gold, with right answers that fit the form (R6, R10)."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from common.errors import Conflict, InvalidInput, NotFound, WrongFields
+from labeling.enums import Answer, OutlineGate
+from labeling.models import KnownPicture, Panel, Tasker
+from labeling.watching import gold
+from labeling.watching.gold import Expected
+from tests import factories
+from tests.labeling.watching.rows import BICYCLE, BIRD, NEITHER, full_panel, gold_answer
+
+pytestmark = pytest.mark.django_db
+GATE = OutlineGate.BEST_GUESS_YES
+SQUARE = "[[[10,10],[200,10],[200,200],[10,200]]]"
+CLEAR_BIRD = Expected(
+    accepts_bird=("definitely_yes",),
+    accepts_bicycle=("definitely_no",),
+    outline=SQUARE,
+    min_iou_percent=70,
+    complete=True,
+    unoccluded=True,
+    real=True,
+    topic="clear",
+)
+NOTHING_THERE = Expected(("definitely_no",), ("definitely_no",), "", 70, None, None, None, "neither_class")
+
+
+@pytest.fixture
+def three(tara: Tasker, otto: Tasker, uma: Tasker) -> list[Tasker]:
+    return [tara, otto, uma]
+
+
+@pytest.fixture
+def settled(three: list[Tasker]) -> Panel:
+    return factories.settle(full_panel(three, [BIRD] * 3))
+
+
+def suggested(panel: Panel) -> Expected:
+    return gold.proposal(gold.counted_answers([panel.pk])[panel.pk])
+
+
+def test_unanimous_answers_are_suggested(settled: Panel) -> None:
+    assert suggested(settled) == CLEAR_BIRD
+
+
+def test_the_majority_is_suggested_and_the_outline_nearest_to_the_others(three: list[Tasker]) -> None:
+    loose, near, tight = (f"[[[{n},{n}],[200,{n}],[200,200],[{n},200]]]" for n in (1, 10, 12))
+    said = [BIRD | {"outline": loose}, BIRD | {"outline": near, "complete": False}, BIRD | {"outline": tight}]
+    found = suggested(factories.settle(full_panel(three, said)))
+    assert (found.outline, found.complete, found.topic) == (near, True, "clear")
+
+
+@pytest.mark.parametrize(
+    ("said", "topic"),
+    [
+        (BIRD | {"real": False}, "painting"),
+        (BIRD | {"unoccluded": False}, "occluded"),
+        (BIRD | {"complete": False}, "truncated"),
+        (BIRD | {"bird": Answer.UNSURE_YES}, "uncertain"),
+        (NEITHER, "neither_class"),
+        (NEITHER | {"bird": Answer.DEFINITELY_YES, "bicycle": Answer.DEFINITELY_YES}, "both_classes"),
+    ],
+)
+def test_what_a_picture_tests_is_suggested(said: dict[str, Any], topic: str, three: list[Tasker]) -> None:
+    assert suggested(factories.settle(full_panel(three, [said] * 3))).topic == topic
+
+
+def test_a_settled_picture_becomes_gold(settled: Panel, olga: User, now: datetime) -> None:
+    known = gold.gold_add(panel=settled, expected=CLEAR_BIRD, gate=GATE, by=olga, now=now)
+    assert (known.use, known.image, known.panel, known.outline) == ("gold", settled.image, settled, SQUARE)
+    assert (known.accepts_bird, known.complete, known.created_by) == (["definitely_yes"], True, olga)
+
+
+def test_a_picture_with_nothing_to_outline_becomes_gold(settled: Panel, olga: User, now: datetime) -> None:
+    known = gold.gold_add(panel=settled, expected=NOTHING_THERE, gate=GATE, by=olga, now=now)
+    assert (known.outline, known.complete) == ("", None)
+
+
+@pytest.mark.parametrize(
+    ("change", "fields", "why"),
+    [
+        ({"accepts_bird": ()}, {"accepts_bird"}, "nothing would be right"),
+        ({"accepts_bicycle": ("maybe",)}, {"accepts_bicycle"}, "no answer of the form"),
+        ({"topic": "cats"}, {"topic"}, "not what a picture can test"),
+        ({"min_iou_percent": 0}, {"min_iou_percent"}, "any outline would be right"),
+        ({"min_iou_percent": 101}, {"min_iou_percent"}, "none would"),
+        ({"outline": "[[[0,0],"}, {"outline"}, "no JSON"),
+        ({"outline": "[[[0,0],[9,9],[0,9],[9,0]]]"}, {"outline"}, "crosses itself"),
+        ({"outline": "[[[0,0],[9,9]]]"}, {"outline"}, "too few corners"),
+        (
+            {"accepts_bird": ("definitely_no",)},
+            {"outline", "complete", "unoccluded", "real"},
+            "questions 3 and 4 are never asked with these answers",
+        ),
+        ({"accepts_bird": (), "topic": ""}, {"accepts_bird", "topic"}, "all that is wrong is told at once"),
+    ],
+)
+def test_right_answers_that_cannot_be(
+    change: dict[str, Any], fields: set[str], why: str, settled: Panel, olga: User, now: datetime
+) -> None:
+    with pytest.raises(WrongFields) as refused:
+        gold.gold_add(panel=settled, expected=replace(CLEAR_BIRD, **change), gate=GATE, by=olga, now=now)
+    assert set(refused.value.fields) == fields, why
+    assert not KnownPicture.objects.exists()
+
+
+def test_only_settled_pictures_that_are_free(settled: Panel, three: list[Tasker], olga: User, now: datetime) -> None:
+    full = full_panel(three, [BIRD] * 3)
+    with pytest.raises(Conflict, match="not settled"):
+        gold.gold_add(panel=full, expected=CLEAR_BIRD, gate=GATE, by=olga, now=now)
+    gold.gold_add(panel=settled, expected=CLEAR_BIRD, gate=GATE, by=olga, now=now)
+    with pytest.raises(Conflict, match="known answer already"):
+        gold.gold_add(panel=settled, expected=CLEAR_BIRD, gate=GATE, by=olga, now=now)
+
+
+def test_candidates_are_settled_free_and_unanimous_ones_first(three: list[Tasker]) -> None:
+    differing = factories.settle(full_panel(three, [BIRD, BIRD, BICYCLE]))
+    same = factories.settle(full_panel(three, [BIRD] * 3))
+    full_panel(three, [BIRD] * 3)
+    factories.gold(full_panel(three, [BIRD] * 3))
+    found = gold.candidates()
+    assert [(each.panel, each.unanimous, each.answers) for each in found] == [(same, True, 3), (differing, False, 3)]
+    assert gold.candidates("gold") == []
+    assert len(gold.candidates("dataset")) == 2
+    assert gold.candidate_panel(same.image.public_id) == same
+
+
+@pytest.mark.parametrize("make", [lambda: factories.panel(), lambda: factories.gold().panel])
+def test_other_pictures_are_no_candidates(make: Callable[[], Panel]) -> None:
+    with pytest.raises(NotFound):
+        gold.candidate_panel(make().image.public_id)
+
+
+def test_gold_is_held_let_go_and_retired(now: datetime) -> None:
+    known = factories.gold()
+    gold.gold_hold(known=known, now=now)
+    assert KnownPicture.objects.get().held_at == now
+    gold.gold_let_go(known=known)
+    assert KnownPicture.objects.get().held_at is None
+    with pytest.raises(InvalidInput):
+        gold.gold_retire(known=known, reason=" ", now=now)
+    gold.gold_retire(known=known, reason="It leaked.", now=now)
+    assert (KnownPicture.objects.get().retired_at, KnownPicture.objects.get().retired_because) == (now, "It leaked.")
+    for again in (
+        lambda: gold.gold_retire(known=known, reason="Again.", now=now),
+        lambda: gold.gold_hold(known=known, now=now),
+        lambda: gold.gold_let_go(known=known),
+    ):
+        with pytest.raises(Conflict):
+            again()
+
+
+def test_pass_rates_by_question(tara: Tasker, otto: Tasker) -> None:
+    known = factories.gold()
+    gold_answer(tara, right=True, known=known)
+    gold_answer(otto, right=False, known=known)
+    rate = gold.pass_rates([known.pk])[known.pk]
+    assert (rate.right.part, rate.right.whole) == (1, 2)
+    assert {name: (share.part, share.whole) for name, share in rate.questions.items()} == {
+        "contains_bird": (1, 2),
+        "contains_bicycle": (2, 2),
+    }
+    assert gold.pass_rates([]) == {}

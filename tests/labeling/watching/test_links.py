@@ -1,0 +1,311 @@
+"""Linked taskers are one person to the queue, however they are linked, and whoever links or unlinks at once."""
+
+import json
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from random import Random
+from threading import Barrier
+from typing import TypeAlias
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.db import IntegrityError, connections, transaction
+
+from common.errors import Conflict, InvalidInput
+from labeling.enums import AssignmentState, LinkKind, PanelState
+from labeling.models import Assignment, Panel, Tasker, TaskerLink
+from labeling.policy import Policy
+from labeling.services import NothingLeft, assignment_next
+from labeling.watching import link_tasks, links
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+Declare: TypeAlias = Callable[[int, int], TaskerLink]
+WHY = "One address, one keyboard."
+
+
+@pytest.fixture
+def people(db: None) -> list[Tasker]:
+    """Six taskers, in the order of their rows."""
+    return [factories.tasker(f"tasker{number}") for number in range(6)]
+
+
+@pytest.fixture
+def declare(olga: User, now: datetime, people: list[Tasker]) -> Declare:
+    def _declare(first: int, second: int) -> TaskerLink:
+        return links.link_declare(first=people[first], second=people[second], reason=WHY, by=olga, now=now)
+
+    return _declare
+
+
+def groups(people: Sequence[Tasker]) -> list[int | None]:
+    """Return for each tasker the place of the one whose number the group has."""
+    places: dict[int | None, int | None] = {tasker.pk: place for place, tasker in enumerate(people)}
+    places[None] = None
+    rows = Tasker.objects.in_bulk([tasker.pk for tasker in people])
+    return [places[rows[tasker.pk].person] for tasker in people]
+
+
+CHAINS = [
+    ([(0, 1)], [0, 0, None, None, None, None], "a pair"),
+    ([(1, 0)], [0, 0, None, None, None, None], "the direction does not matter"),
+    ([(1, 2), (2, 3)], [None, 1, 1, 1, None, None], "a chain is one person"),
+    ([(1, 2), (2, 3), (3, 1)], [None, 1, 1, 1, None, None], "a cycle of three"),
+    ([(0, 1), (2, 3)], [0, 0, 2, 2, None, None], "two pairs are two persons"),
+    ([(2, 3), (4, 5), (3, 4)], [None, None, 2, 2, 2, 2], "two groups joined"),
+    ([(4, 5), (0, 5)], [0, None, None, None, 0, 0], "a smaller number joins"),
+]
+
+
+@pytest.mark.parametrize(("linked", "expected", "why"), CHAINS, ids=[row[2] for row in CHAINS])
+def test_links_make_groups(
+    linked: list[tuple[int, int]], expected: list[int | None], why: str, declare: Declare, people: list[Tasker]
+) -> None:
+    for pair in linked:
+        declare(*pair)
+    assert groups(people) == expected, why
+
+
+ENDS = [
+    ([(0, 1)], (0, 1), [None] * 6, "the only link"),
+    ([(0, 1), (1, 2)], (0, 1), [None, 1, 1, None, None, None], "the first of a chain"),
+    ([(0, 1), (1, 2), (2, 3)], (1, 2), [0, 0, 2, 2, None, None], "the middle of a chain"),
+    ([(0, 1), (1, 2), (2, 0)], (0, 2), [0, 0, 0, None, None, None], "one of a cycle: the others still join"),
+]
+
+
+@pytest.mark.parametrize(("linked", "ended", "expected", "why"), ENDS, ids=[row[3] for row in ENDS])
+def test_ending_a_link(
+    linked: list[tuple[int, int]],
+    ended: tuple[int, int],
+    expected: list[int | None],
+    why: str,
+    declare: Declare,
+    people: list[Tasker],
+    olga: User,
+    now: datetime,
+) -> None:
+    for pair in linked:
+        declare(*pair)
+    link = TaskerLink.objects.get(first=people[ended[0]], second=people[ended[1]])
+    done = links.link_end(link=link, reason=" Two sisters. ", by=olga, now=now)
+    assert groups(people) == expected, why
+    assert (done.ended_at, done.ended_by, done.ended_because) == (now, olga, "Two sisters.")
+    with pytest.raises(Conflict) as refused:
+        links.link_end(link=link, reason="Again.", by=olga, now=now)
+    assert refused.value.code == "link_ended"
+
+
+def test_linking_again_after_an_end(declare: Declare, people: list[Tasker], olga: User, now: datetime) -> None:
+    links.link_end(link=declare(0, 1), reason="Two sisters.", by=olga, now=now)
+    declare(1, 0)
+    assert groups(people)[:2] == [0, 0]
+    assert TaskerLink.objects.count() == 2, "both are on record"
+
+
+def test_refusals(declare: Declare, people: list[Tasker], olga: User, now: datetime) -> None:
+    declare(0, 1)
+    with pytest.raises(Conflict) as refused:
+        declare(1, 0)
+    assert refused.value.code == "linked_already"
+    with pytest.raises(InvalidInput) as same:
+        declare(2, 2)
+    assert same.value.code == "same_tasker"
+    for reason in ("", "  "):
+        with pytest.raises(InvalidInput) as empty:
+            links.link_declare(first=people[2], second=people[3], reason=reason, by=olga, now=now)
+        assert empty.value.code == "reason_missing"
+        with pytest.raises(InvalidInput):
+            links.link_end(link=TaskerLink.objects.get(), reason=reason, by=olga, now=now)
+    assert groups(people) == [0, 0, None, None, None, None]
+
+
+def claim(tasker: Tasker, now: datetime) -> Assignment | NothingLeft:
+    tasker.refresh_from_db()
+    return assignment_next(tasker=tasker, holding=(), policy=Policy(gold_percent=0), now=now, rng=Random(1))
+
+
+def test_linked_taskers_never_come_onto_one_panel(
+    declare: Declare, people: list[Tasker], olga: User, now: datetime
+) -> None:
+    """Also through a third one, also where the first was asked before the link; and freely again after its end."""
+    panel = factories.panel()
+    asked = claim(people[0], now)
+    assert isinstance(asked, Assignment) and asked.panel == panel
+    declare(1, 2)
+    joined = declare(0, 1)
+    assert isinstance(claim(people[2], now), NothingLeft)
+    links.link_end(link=joined, reason="Two sisters.", by=olga, now=now)
+    found = claim(people[2], now)
+    assert isinstance(found, Assignment) and found.panel == panel
+    assert isinstance(claim(people[1], now), NothingLeft), "still linked with the one who was asked now"
+
+
+def test_the_database_refuses_a_second_place_of_one_person(
+    declare: Declare, people: list[Tasker], olga: User, now: datetime
+) -> None:
+    """Whoever writes: the place that was given before the link knows the person as well."""
+    panel = factories.panel()
+    factories.assignment(people[1], panel, state=AssignmentState.LEASED)
+    link = declare(0, 1)
+    people[0].refresh_from_db()
+    with pytest.raises(IntegrityError), transaction.atomic():
+        factories.assignment(people[0], panel)
+    links.link_end(link=link, reason="Two sisters.", by=olga, now=now)
+    people[0].refresh_from_db()
+    factories.assignment(people[0], panel)
+
+
+def test_panels_shared_before_the_link_are_listed(declare: Declare, people: list[Tasker], now: datetime) -> None:
+    settled, waiting, alone = (factories.panel() for _ in range(3))
+    for panel in (settled, waiting):
+        for tasker in people[:2]:
+            factories.response(tasker, panel)
+    factories.response(people[2], settled)
+    factories.settle(settled)
+    factories.response(people[0], alone)
+    given_back = factories.panel()
+    factories.assignment(people[0], given_back, state=AssignmentState.LEASED)
+    factories.assignment(people[1], given_back, state=AssignmentState.RELEASED)
+    factories.gold(known_on := factories.panel())
+    for tasker in people[:2]:
+        factories.assignment(tasker, known_on, known=known_on.image.known)
+    link = declare(0, 1)
+    assert [panel.pk for panel in links.panels_shared(link)] == [waiting.pk, settled.pk]
+    assert Panel.objects.get(pk=waiting.pk).state == PanelState.OPEN, "nothing is done by itself"
+    persons = Assignment.objects.filter(panel=waiting).values_list("person", flat=True)
+    assert set(persons) == {people[0].pk, people[1].pk}, "and both answers stay as they were"
+
+
+def outline(rng: Random, hand: float, like: list[list[float]] | None = None) -> list[list[float]]:
+    like = like or [[60, 60], [150, 40], [240, 70], [250, 200], [150, 250], [50, 190]]
+    return [[round(x + rng.gauss(0, hand), 2), round(y + rng.gauss(0, hand), 2)] for x, y in like]
+
+
+def answer(tasker: Tasker, panel: Panel, corners: list[list[float]], at: datetime) -> None:
+    factories.response(tasker, panel, outline=json.dumps([corners], separators=(",", ":")), now=at)
+
+
+def copied_pictures(people: Sequence[Tasker], count: int, begin: datetime) -> None:
+    """The first draws, the second copies with a trembling hand, the third draws."""
+    rng = Random(f"{count} {begin}")
+    for number in range(count):
+        panel, at = factories.panel(), begin + timedelta(minutes=number)
+        original = outline(rng, 1.5)
+        answer(people[0], panel, original, at)
+        answer(people[1], panel, outline(rng, 0.2, original), at + timedelta(seconds=40))
+        answer(people[2], panel, outline(rng, 1.5), at + timedelta(seconds=rng.uniform(-9000, 0)))
+
+
+def test_who_copies_is_linked_once(people: list[Tasker], now: datetime) -> None:
+    copied_pictures(people, 12, now - timedelta(hours=2))
+    assert links.copies_look(now=now) == 1
+    link = TaskerLink.objects.get()
+    assert (link.first, link.second, link.kind, link.linked_by) == (people[0], people[1], LinkKind.SUSPECTED, None)
+    assert link.figures["alike"] == link.figures["outlines"] == 12
+    assert "12 of 12 outlines are alike within 0.75 px" in link.reason
+    assert groups(people)[:3] == [0, 0, None]
+    assert links.copies_look(now=now) == 0, "a second look changes nothing"
+
+
+def test_after_an_end_only_newer_pictures_count(people: list[Tasker], olga: User, now: datetime) -> None:
+    copied_pictures(people, 12, now - timedelta(hours=2))
+    links.copies_look(now=now)
+    links.link_end(link=TaskerLink.objects.get(), reason="They shared a screen.", by=olga, now=now)
+    assert links.copies_look(now=now + timedelta(days=1)) == 0, "what was excused stays excused"
+    copied_pictures(people, 12, now + timedelta(hours=1))
+    assert links.copies_look(now=now + timedelta(days=1)) == 1
+
+
+def test_two_or_three_pictures_are_too_few(people: list[Tasker], now: datetime) -> None:
+    copied_pictures(people, 3, now - timedelta(hours=2))
+    assert links.copies_look(now=now) == 0
+
+
+def test_what_lies_on_the_frame_says_nothing(people: list[Tasker], now: datetime) -> None:
+    """The whole picture is outlined by everybody with the very same corners."""
+    frame = [[0.0, 0.0], [299.0, 0.0], [299.0, 150.0], [299.0, 299.0], [150.0, 299.0], [0.0, 299.0]]
+    for number in range(40):
+        panel = factories.panel()
+        for tasker in people[:3]:
+            answer(tasker, panel, frame, now - timedelta(minutes=number))
+    assert links.copies_look(now=now) == 0
+
+
+def test_old_answers_are_left_alone(people: list[Tasker], now: datetime) -> None:
+    copied_pictures(people, 12, now - links.LOOK_BACK - timedelta(hours=2))
+    assert links.copies_look(now=now) == 0
+
+
+def test_gold_is_compared_as_well(people: list[Tasker], now: datetime) -> None:
+    """Of many answers to one picture, the newest."""
+    rng = Random(8)
+    crowd = [*people, *(factories.tasker(f"more{number}") for number in range(4))]
+    for number in range(12):
+        panel = factories.panel(size=9)
+        drawn = [outline(rng, 1.5) for _ in range(8)]
+        drawn.append(outline(rng, 0.1, drawn[7]))
+        for place, (tasker, corners) in enumerate(zip(crowd, drawn, strict=False)):
+            answer(tasker, panel, corners, now - timedelta(hours=place + 1, minutes=number))
+    assert links.copies_look(now=now) == 1
+    link = TaskerLink.objects.get()
+    assert (link.first, link.second) == (crowd[7], crowd[8])
+
+
+def test_the_task_looks_once_a_day(people: list[Tasker], monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.clear()
+    for hours, linked, why in ((1, 0, "nothing yet"), (12, 0, "looked today"), (25, 1, "the next day")):
+        monkeypatch.setattr(link_tasks.timezone, "now", lambda hours=hours: factories.NOW + timedelta(hours=hours))
+        link_tasks.look_for_copies()
+        assert TaskerLink.objects.count() == linked, why
+        if hours == 1:
+            copied_pictures(people, 12, factories.NOW + timedelta(hours=2))
+    cache.clear()
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_everybody_links_and_unlinks_at_once(now: datetime) -> None:
+    """Sixteen threads change links of eight taskers; groups are what the links that are left say."""
+    factories.policy_version()
+    olga = factories.user("olga", "organizers")
+    people = [factories.tasker(f"tasker{number}") for number in range(8)]
+    panels = [factories.panel(size=9) for _ in range(6)]
+    for number, panel in enumerate(panels):
+        factories.assignment(people[number], panel, state=AssignmentState.RELEASED)
+    barrier, unexpected = Barrier(16), []
+
+    def change(seed: int) -> None:
+        rng = Random(seed)
+        barrier.wait()
+        try:
+            for _ in range(12):
+                _one_change(rng, people, olga, now)
+        except Exception as error:  # noqa: BLE001
+            unexpected.append(error)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(change, range(16)))
+    assert unexpected == []
+    assert TaskerLink.objects.count() > 10, "the threads did something"
+    for tasker in Tasker.objects.all():
+        group = links._group({tasker.pk})
+        assert tasker.person == (min(group) if len(group) > 1 else None)
+        assert set(tasker.assignments.values_list("person", flat=True)) <= {tasker.person or tasker.pk}
+
+
+def _one_change(rng: Random, people: Sequence[Tasker], olga: User, now: datetime) -> None:
+    try:
+        if rng.random() < 0.5:
+            first, second = rng.sample(people, 2)
+            links.link_declare(first=first, second=second, reason=WHY, by=olga, now=now)
+            return
+        link = TaskerLink.objects.filter(ended_at__isnull=True).order_by("?").first()
+        if link is not None:
+            links.link_end(link=link, reason="No.", by=olga, now=now)
+    except Conflict as refusal:
+        assert refusal.code in {"linked_already", "link_ended", "links_busy"}

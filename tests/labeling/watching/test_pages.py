@@ -1,0 +1,358 @@
+"""The pages of monitoring: who may open them, what they say, and what they never say (R6, R8)."""
+
+import csv
+import io
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.test import Client
+from django.utils import timezone
+
+from labeling.enums import LinkKind, WatchAction
+from labeling.models import GoldFlag, KnownPicture, Panel, StateChange, Tasker, TaskerLink, VoidedResponse, WatchRule
+from labeling.policy import Policy
+from labeling.watching.actions import action_take
+from labeling.watching.watch import watch
+from tests import factories
+from tests.labeling.watching.rows import BICYCLE, BIRD, full_panel, gold_answer, gold_answers
+
+pytestmark = pytest.mark.django_db
+CLEAR_BIRD = {
+    "accepts_bird": ["definitely_yes"],
+    "accepts_bicycle": ["definitely_no"],
+    "outline": "[[[10,10],[200,10],[200,200],[10,200]]]",
+    "min_iou_percent": "70",
+    "complete": "yes",
+    "unoccluded": "yes",
+    "real": "yes",
+    "topic": "clear",
+    "action": "add",
+}
+
+
+@pytest.fixture(autouse=True)
+def _fresh(db: None) -> None:
+    factories.policy_version()
+    cache.clear()
+
+
+@pytest.fixture
+def organizer(olga: User, signed_in: Any) -> Client:
+    client: Client = signed_in(olga)
+    return client
+
+
+@pytest.fixture
+def settled(tara: Tasker, otto: Tasker, uma: Tasker) -> Panel:
+    return factories.settle(full_panel([tara, otto, uma], [BIRD] * 3, now=timezone.now()), now=timezone.now())
+
+
+@pytest.fixture
+def addresses(settled: Panel, tara: Tasker, otto: Tasker) -> dict[str, str]:
+    """Every address of the organizers' pages, by a short name."""
+    link = TaskerLink.objects.create(
+        first=tara, second=otto, kind=LinkKind.DECLARED, reason="one person", linked_at=timezone.now()
+    )
+    one = f"/organizer/taskers/{tara.public_id}/"
+    return {
+        "list": "/organizer/taskers/",
+        "csv": "/organizer/taskers.csv",
+        "one": one,
+        "pause": f"{one}pause/",
+        "void": f"{one}void/",
+        "link": f"/organizer/links/{link.pk}/",
+        "rules": "/organizer/watching/",
+        "gold": "/organizer/gold/",
+        "candidates": "/organizer/gold/candidates/",
+        "new gold": f"/organizer/gold/new/{settled.image.public_id}/",
+    }
+
+
+NAMES = ["list", "csv", "one", "pause", "void", "link", "rules", "gold", "candidates", "new gold"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_organizers_open_a_page(
+    name: str, addresses: dict[str, str], organizer: Client, tara: Tasker, rita: User, stan: User, signed_in: Any
+) -> None:
+    address = addresses[name]
+    assert organizer.get(address).status_code == 200
+    assert Client().get(address)["Location"] == f"/sign-in/?next={address}"
+    assert [signed_in(who).get(address).status_code for who in (tara, rita, stan)] == [403, 403, 404]
+
+
+@pytest.mark.parametrize("name", ["pause", "void", "link", "rules", "new gold"])
+def test_only_organizers_change_anything(
+    name: str, addresses: dict[str, str], tara: Tasker, rita: User, stan: User, signed_in: Any
+) -> None:
+    posts = [signed_in(who).post(addresses[name], {"reason": "why"}).status_code for who in (tara, rita, stan)]
+    assert posts == [403, 403, 404]
+    assert not StateChange.objects.exists()
+
+
+def test_the_board_reads_what_is_for_the_board(
+    settled: Panel, tara: Tasker, rita: User, stan: User, organizer: Client, signed_in: Any
+) -> None:
+    address = f"/organizer/taskers/{tara.public_id}/settled/"
+    for client in (signed_in(rita), organizer):
+        assert settled.image.public_id in client.get(address).content.decode()
+    assert [signed_in(who).get(address).status_code for who in (tara, stan)] == [403, 404]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/organizer/taskers/T-XXXXX/", "/organizer/taskers/T-XXXXX/pause/", "/organizer/links/999/"]
+    + ["/organizer/gold/new/P-XXXXXXXX/", "/organizer/taskers/T-XXXXX/settled/"],
+)
+def test_what_is_not_there(address: str, organizer: Client) -> None:
+    assert organizer.get(address).status_code == 404
+
+
+def test_an_unknown_action_is_not_there(tara: Tasker, organizer: Client) -> None:
+    assert organizer.get(f"/organizer/taskers/{tara.public_id}/promote/").status_code == 404
+
+
+def test_the_list_shows_sorts_and_filters(
+    tara: Tasker, otto: Tasker, uma: Tasker, nell: Tasker, organizer: Client
+) -> None:
+    full_panel([tara, otto, uma], [BICYCLE, BIRD, BIRD], now=timezone.now())
+    gold_answer(otto, right=True, now=timezone.now())
+    page = organizer.get("/organizer/taskers/?sort=-agreement")
+    assert page.context["sort"] == "-agreement"
+    order = [row.tasker for row in page.context["rows"]]
+    assert (set(order[:2]), order[2], order[3]) == ({otto, uma}, tara, nell)
+    assert "1 of 1" in page.content.decode()
+    only = organizer.get("/organizer/taskers/?state=learning")
+    assert [row.tasker for row in only.context["rows"]] == [nell]
+    assert "No tasker is paused" in organizer.get("/organizer/taskers/?state=paused").content.decode()
+
+
+@pytest.mark.parametrize("query", ["?sort=password", "?state=admin", "?sort=--gold", "?sort="])
+def test_nonsense_in_the_address_shows_the_list(query: str, tara: Tasker, organizer: Client) -> None:
+    page = organizer.get(f"/organizer/taskers/{query}")
+    assert (page.context["sort"], page.context["state"]) == ("-rules", "")
+
+
+def test_without_taskers_the_list_says_what_comes_next(organizer: Client) -> None:
+    assert "No taskers yet" in organizer.get("/organizer/taskers/").content.decode()
+
+
+def test_the_file_says_what_the_list_says(tara: Tasker, nell: Tasker, organizer: Client) -> None:
+    gold_answer(tara, right=True, now=timezone.now())
+    gold_answer(tara, right=False, now=timezone.now())
+    answer = organizer.get("/organizer/taskers.csv?sort=tasker")
+    assert answer["Content-Type"] == "text/csv; charset=utf-8"
+    rows = {row["tasker"]: row for row in csv.DictReader(io.StringIO(answer.content.decode()))}
+    mine = rows[tara.public_id]
+    assert (mine["gold_right"], mine["gold_asked"], mine["answers"], mine["median_seconds"]) == ("1", "2", "0", "4.2")
+    assert rows[nell.public_id]["agreement"] == ""
+
+
+def test_a_tasker_s_page_tells_the_story(tara: Tasker, olga: User, organizer: Client) -> None:
+    now = timezone.now()
+    gold_answers(tara, right=0, wrong=10, begin=now - timedelta(hours=1))
+    watch(policy=Policy(), now=now)
+    page = organizer.get(f"/organizer/taskers/{tara.public_id}/?days=30").content.decode()
+    for words in ("Rule fired, to pause", "Qualified to paused", "right 0", "0 of 10", "gold, wrong", "Return to work"):
+        assert words in page, words
+
+
+def test_pausing_is_explained_confirmed_and_needs_a_reason(tara: Tasker, organizer: Client) -> None:
+    address = f"/organizer/taskers/{tara.public_id}/pause/"
+    assert "the pictures held at the moment are given back" in organizer.get(address).content.decode()
+    refused = organizer.post(address, {"reason": " "})
+    assert (refused.status_code, Tasker.objects.get(pk=tara.pk).state) == (400, "qualified")
+    assert "Nothing was changed. Give the reason" in refused.content.decode()
+    done = organizer.post(address, {"reason": "I cannot reach you."})
+    assert (done.status_code, done["Location"]) == (303, f"/organizer/taskers/{tara.public_id}/")
+    assert Tasker.objects.get(pk=tara.pk).state == "paused"
+    again = organizer.post(address, {"reason": "twice"})
+    assert again.status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "after"),
+    [("warn", "qualified", "qualified"), ("return", "paused", "qualified"), ("requalify", "qualified", "learning")],
+)
+def test_the_other_actions(name: str, state: str, after: str, organizer: Client) -> None:
+    tasker = factories.tasker("nina", state=state)
+    assert organizer.post(f"/organizer/taskers/{tasker.public_id}/{name}/", {"reason": "why"}).status_code == 303
+    assert Tasker.objects.get(pk=tasker.pk).state == after
+
+
+def test_voiding_says_before_what_it_would_do(
+    settled: Panel, tara: Tasker, otto: Tasker, uma: Tasker, organizer: Client
+) -> None:
+    full_panel([tara, otto, uma], [BIRD] * 3, now=timezone.now())
+    address = f"/organizer/taskers/{tara.public_id}/void/"
+    page = organizer.get(address)
+    assert (page.context["unsettled"], page.context["settled_count"]) == (1, 1)
+    assert settled.image.public_id in page.content.decode()
+    later = organizer.get(address, {"since": "2999-01-01"})
+    assert (later.context["unsettled"], later.context["settled_count"]) == (0, 0)
+    assert "Write the day as 2026-11-20" in organizer.get(address, {"since": "yesterday"}).content.decode()
+    assert organizer.post(address, {"reason": "careless", "since": "2999-01-01"}).status_code == 400
+    assert organizer.post(address, {"reason": "careless", "since": ""}).status_code == 303
+    assert VoidedResponse.objects.count() == 1
+
+
+def test_linking_and_ending_the_link(tara: Tasker, otto: Tasker, organizer: Client) -> None:
+    address = f"/organizer/taskers/{tara.public_id}/link/"
+    assert organizer.post(address, {"reason": "one desk", "other": "T-NOBODY"}).status_code == 400
+    assert organizer.post(address, {"reason": "one desk", "other": tara.public_id}).status_code == 400
+    assert organizer.post(address, {"reason": "one desk", "other": f" {otto.public_id.lower()} "}).status_code == 303
+    link = TaskerLink.objects.get()
+    assert otto.public_id in organizer.get(f"/organizer/taskers/{tara.public_id}/").content.decode()
+    assert organizer.post(f"/organizer/links/{link.pk}/", {"reason": ""}).status_code == 400
+    assert organizer.post(f"/organizer/links/{link.pk}/", {"reason": "two persons"}).status_code == 303
+    assert TaskerLink.objects.get().ended_because == "two persons"
+    assert "two persons" in organizer.get(f"/organizer/links/{link.pk}/").content.decode()
+
+
+def test_rules_are_added_and_retired(organizer: Client, tara: Tasker) -> None:
+    form = {"name": "Slow", "collector": "fast_share", "window": "50", "minimum": "20", "comparison": ">"}
+    form |= {"threshold": "0.5", "action": "warn", "words": "Take your time."}
+    assert organizer.post("/organizer/watching/", form).status_code == 303
+    rule = WatchRule.objects.get(name="Slow")
+    assert (rule.threshold, rule.created_by.username if rule.created_by else "") == (0.5, "olga")
+    assert organizer.post("/organizer/watching/", {"retire": str(rule.pk)}).status_code == 303
+    assert WatchRule.objects.get(pk=rule.pk).retired_at is not None
+    assert organizer.post("/organizer/watching/", {"retire": str(rule.pk)}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"name": ""}, "no name"),
+        ({"collector": "mood"}, "no such collector"),
+        ({"window": "0"}, "an empty window"),
+        ({"window": "9" * 30}, "beyond all answers"),
+        ({"minimum": "51"}, "more than the window"),
+        ({"threshold": "nan"}, "no number"),
+        ({"threshold": "lots"}, "no number either"),
+        ({"comparison": "=="}, "no comparison of ours"),
+        ({"action": "fire"}, "no action of ours"),
+        ({"words": " "}, "the tasker would read nothing"),
+    ],
+)
+def test_a_rule_that_cannot_be(change: dict[str, str], why: str, organizer: Client) -> None:
+    form = {"name": "Slow", "collector": "fast_share", "window": "50", "minimum": "20", "comparison": ">"}
+    form |= {"threshold": "0.5", "action": "warn", "words": "Take your time."}
+    before = WatchRule.objects.count()
+    assert organizer.post("/organizer/watching/", form | change).status_code == 400, why
+    assert WatchRule.objects.count() == before
+
+
+@pytest.mark.parametrize("query", ["?from=0001-01-01&to=0001-01-01", "?from=x&to=y", "?from=2026-12-01&to=2026-01-01"])
+def test_any_period_is_answered(query: str, organizer: Client, settled: Panel) -> None:
+    assert organizer.get(f"/organizer/watching/{query}").status_code == 200
+
+
+def test_alpha_is_shown_with_what_it_rests_on(settled: Panel, organizer: Client) -> None:
+    agreement, _ = organizer.get("/organizer/watching/").context["agreements"][0]
+    assert (agreement.units, agreement.values, agreement.alpha) == (1, 3, None)
+
+
+def test_a_settled_picture_is_made_gold(settled: Panel, organizer: Client) -> None:
+    assert settled.image.public_id in organizer.get("/organizer/gold/candidates/").content.decode()
+    address = f"/organizer/gold/new/{settled.image.public_id}/"
+    page = organizer.get(address).content.decode()
+    assert "This picture is published" in page
+    assert 'value="definitely_yes" checked' in page
+    preview = organizer.post(address, CLEAR_BIRD | {"action": "preview", "outline": "[[[1,1],[50,1],[50,50]]]"})
+    assert "M1,1 L50,1 L50,50 Z" in preview.content.decode()
+    assert not KnownPicture.objects.exists()
+    refused = organizer.post(address, CLEAR_BIRD | {"outline": "[[", "topic": "cats"})
+    assert refused.status_code == 400
+    assert "This is no JSON" in refused.content.decode()
+    assert organizer.post(address, CLEAR_BIRD).status_code == 303
+    known = KnownPicture.objects.get()
+    assert (known.panel, known.created_by.username if known.created_by else "") == (settled, "olga")
+    assert settled.image.public_id in organizer.get("/organizer/gold/").content.decode()
+
+
+def test_a_picture_of_origin_gold_is_not_called_published(
+    tara: Tasker, otto: Tasker, uma: Tasker, organizer: Client
+) -> None:
+    panel = factories.panel(factories.image(origin="gold"))
+    for tasker in (tara, otto, uma):
+        factories.response(tasker, panel)
+    factories.settle(panel)
+    page = organizer.get(f"/organizer/gold/new/{panel.image.public_id}/").content.decode()
+    assert "This picture is published" not in page
+
+
+def test_gold_is_held_let_go_and_retired_from_its_page(organizer: Client, tara: Tasker) -> None:
+    known = factories.gold()
+    gold_answer(tara, right=True, known=known)
+    address = f"/organizer/gold/{known.public_id}/"
+    for form, held, retired in (
+        ({"action": "hold"}, True, False),
+        ({"action": "let_go"}, False, False),
+        ({"action": "retire", "reason": ""}, False, False),
+        ({"action": "retire", "reason": "It leaked."}, False, True),
+        ({"action": "hold"}, False, True),
+        ({"action": "paint"}, False, True),
+    ):
+        assert organizer.post(address, form).status_code == 303
+        known.refresh_from_db()
+        assert (known.held_at is not None, known.retired_at is not None) == (held, retired), form
+    assert "It leaked." in organizer.get("/organizer/gold/").content.decode()
+    assert organizer.get(address).status_code == 405
+
+
+def test_a_flagged_picture_says_why_it_is_held(organizer: Client) -> None:
+    known = factories.gold(held_at=timezone.now())
+    figures = {"late_right": 15, "late": 15, "early_right": 20, "early": 40, "chance_percent": 0.03, "bound_percent": 1}
+    GoldFlag.objects.create(known=known, figures=figures, flagged_at=timezone.now())
+    page = " ".join(organizer.get("/organizer/gold/").content.decode().split())
+    assert "15 of the latest 15 right, 20 of 40 before; chance 0.03 %. It may have leaked." in page
+    assert "Let go" in page
+
+
+def test_gold_is_changed_by_organizers_alone(tara: Tasker, rita: User, stan: User, signed_in: Any) -> None:
+    address = f"/organizer/gold/{factories.gold().public_id}/"
+    assert [signed_in(who).post(address, {"action": "hold"}).status_code for who in (tara, rita, stan)] == [
+        403,
+        403,
+        404,
+    ]
+    assert KnownPicture.objects.get().held_at is None
+
+
+def test_a_paused_tasker_reads_why_and_what_to_do(tara: Tasker, olga: User, signed_in: Any, now: datetime) -> None:
+    known = factories.gold()
+    gold_answer(tara, right=False, known=known)
+    action_take(tasker=tara, action=WatchAction.PAUSE, reason="I cannot reach you.", by=olga, now=now)
+    page = signed_in(tara).get("/paused/").content.decode()
+    assert "I cannot reach you." in page
+    assert "Write to the organizers" in page
+    assert not [each for each in ("gold", "olga", known.image.public_id, str(known.public_id)) if each in page.lower()]
+
+
+def test_who_has_to_qualify_again_is_led_there(tara: Tasker, olga: User, signed_in: Any, now: datetime) -> None:
+    action_take(tasker=tara, action=WatchAction.REQUALIFY, reason="Loose outlines.", by=olga, now=now)
+    page = signed_in(tara).get("/paused/").content.decode()
+    assert "Loose outlines." in page
+    assert "Go to the qualification" in page
+
+
+@pytest.mark.parametrize("state", ["qualified", "learning"])
+def test_who_is_not_paused_is_told_so(state: str, signed_in: Any) -> None:
+    page = signed_in(factories.tasker("nina", state=state)).get("/paused/").content.decode()
+    assert "Your labeling is not paused" in page
+
+
+def test_the_page_of_a_pause_is_for_taskers(organizer: Client, rita: User, stan: User, signed_in: Any) -> None:
+    assert Client().get("/paused/")["Location"] == "/sign-in/?next=/paused/"
+    assert [client.get("/paused/").status_code for client in (organizer, signed_in(rita), signed_in(stan))] == [403] * 3
+
+
+def test_a_thousand_taskers_cost_no_more_statements(organizer: Client, django_assert_max_num_queries: Any) -> None:
+    for number in range(30):
+        factories.tasker(f"tasker{number}")
+    with django_assert_max_num_queries(15):
+        organizer.get("/organizer/taskers/")

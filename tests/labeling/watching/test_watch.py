@@ -1,0 +1,220 @@
+"""The sweep of monitoring: who is looked at, what fires, and that it fires once (R6)."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from labeling import services
+from labeling.enums import AssignmentState, TaskerState
+from labeling.models import Assignment, Notice, StateChange, Tasker, WatchEvent, WatchRule
+from labeling.policy import Policy
+from labeling.states import tasker_state_change
+from labeling.watching.actions import tasker_return
+from labeling.watching.rules import COLLECTORS
+from labeling.watching.watch import watch, watch_now_and_then
+from tests import factories
+from tests.labeling.watching.rows import BICYCLE, BIRD, full_panel, gold_answers
+
+pytestmark = pytest.mark.django_db
+POLICY = Policy()
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def no_rules(db: None) -> None:
+    """Only the rules of the test are in force."""
+    WatchRule.objects.update(retired_at=factories.NOW)
+
+
+def rule(
+    collector: str, comparison: str, threshold: float, action: str, *, minimum: int = 2, window: int = 20
+) -> WatchRule:
+    return WatchRule.objects.create(
+        name="rule of the test",
+        collector=collector,
+        window=window,
+        minimum=minimum,
+        comparison=comparison,
+        threshold=threshold,
+        action=action,
+        words="Please slow down.",
+        created_at=factories.NOW,
+    )
+
+
+def answers(by: Tasker, count: int, *, now: datetime) -> None:
+    for number in range(count):
+        factories.response(by, factories.panel(), now=now + timedelta(seconds=number))
+
+
+def test_clearly_under_the_gold_share_pauses(tara: Tasker, now: datetime) -> None:
+    gold_answers(tara, right=3, wrong=8)
+    held = factories.assignment(tara, factories.panel(), state=AssignmentState.LEASED)
+    held.panel.leased = 1
+    held.panel.save()
+    assert watch(policy=POLICY, now=now + HOUR) == 1
+    tara.refresh_from_db()
+    assert tara.state == TaskerState.PAUSED
+    event = WatchEvent.objects.get()
+    assert (event.rule.collector, event.action, event.figures["n"], event.figures["right"]) == (
+        "gold_doubt",
+        "pause",
+        11,
+        3,
+    )
+    change = StateChange.objects.get(tasker=tara)
+    assert (change.event, change.code, change.reason) == (event, "paused", event.rule.words)
+    assert Notice.objects.get().text.startswith("Your labeling is paused: Too many of your answers")
+    held.refresh_from_db()
+    held.panel.refresh_from_db()
+    assert (held.state, held.panel.leased) == (AssignmentState.RELEASED, 0)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "why"),
+    [
+        (5, 5, "not clearly under the share"),
+        (0, 9, "too few to be judged by"),
+        (60, 5, "92 % right"),
+    ],
+)
+def test_honest_taskers_are_left_alone(right: int, wrong: int, why: str, tara: Tasker, now: datetime) -> None:
+    WatchRule.objects.exclude(collector="gold_doubt").update(retired_at=now)
+    gold_answers(tara, right=right, wrong=wrong)
+    assert watch(policy=POLICY, now=now + 2 * HOUR) == 0, why
+    assert Tasker.objects.get(pk=tara.pk).state == TaskerState.QUALIFIED
+
+
+def test_the_sweep_running_again_changes_nothing(no_rules: None, tara: Tasker, now: datetime) -> None:
+    rule("fast_share", "<=", 0.5, "warn", minimum=3)
+    answers(tara, 3, now=now)
+    assert [watch(policy=POLICY, now=now + HOUR) for _ in range(3)] == [1, 0, 0]
+    assert Notice.objects.get().text == "A word about your answers: Please slow down."
+
+
+def test_a_rule_fires_again_after_as_many_new_answers(no_rules: None, tara: Tasker, now: datetime) -> None:
+    rule("fast_share", "<=", 0.5, "warn", minimum=3)
+    answers(tara, 3, now=now)
+    assert watch(policy=POLICY, now=now + HOUR) == 1
+    answers(tara, 2, now=now + 2 * HOUR)
+    assert watch(policy=POLICY, now=now + 3 * HOUR) == 0
+    answers(tara, 1, now=now + 4 * HOUR)
+    assert watch(policy=POLICY, now=now + 5 * HOUR) == 1
+
+
+def test_after_a_pause_only_new_answers_are_looked_at(tara: Tasker, olga: Any, now: datetime) -> None:
+    gold_answers(tara, right=0, wrong=10)
+    assert watch(policy=POLICY, now=now + HOUR) == 1
+    tara.refresh_from_db()
+    tasker_return(tasker=tara, reason="We talked.", by=olga, now=now + 2 * HOUR)
+    answers(tara, 1, now=now + 3 * HOUR)
+    assert watch(policy=POLICY, now=now + 4 * HOUR) == 0
+    gold_answers(tara, right=0, wrong=10, begin=now + 5 * HOUR)
+    assert watch(policy=POLICY, now=now + 6 * HOUR) == 1
+
+
+def test_when_two_rules_would_pause_the_first_does(no_rules: None, tara: Tasker, now: datetime) -> None:
+    for action in ("warn", "pause", "pause"):
+        rule("fast_share", "<=", 0.5, action)
+    answers(tara, 3, now=now)
+    assert watch(policy=POLICY, now=now + HOUR) == 2
+    assert list(WatchEvent.objects.order_by("pk").values_list("action", flat=True)) == ["warn", "pause"]
+
+
+def test_requalification_sends_back_to_learn(no_rules: None, tara: Tasker, now: datetime) -> None:
+    rule("outline_iou", ">", 0, "requalify", minimum=1)
+    others = [factories.tasker("anna"), factories.tasker("bert")]
+    full_panel([tara, *others], [BIRD, BIRD, BIRD], now=now)
+    assert watch(policy=POLICY, now=now + HOUR) == 3
+    tara.refresh_from_db()
+    assert tara.state == TaskerState.LEARNING
+    assert StateChange.objects.get(tasker=tara).code == "requalify"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lambda tara, now: tasker_state_change(
+            tasker=tara, after=TaskerState.PAUSED, code="paused", reason="away", now=now
+        ), "who is paused is judged already"),
+        (lambda tara, now: WatchRule.objects.update(retired_at=now), "a retired rule rests"),
+        (lambda tara, now: WatchRule.objects.update(created_at=now + timedelta(days=9)), "a rule of the future waits"),
+    ],
+)  # fmt: skip
+def test_who_is_not_looked_at(spoil: Callable[..., Any], why: str, tara: Tasker, now: datetime) -> None:
+    gold_answers(tara, right=0, wrong=10)
+    spoil(tara, now)
+    assert watch(policy=POLICY, now=now + HOUR) == 0, why
+
+
+def test_who_has_not_answered_for_a_day_is_not_looked_at(tara: Tasker, now: datetime) -> None:
+    gold_answers(tara, right=0, wrong=10)
+    assert watch(policy=POLICY, now=now + timedelta(days=2)) == 0
+
+
+def test_a_look_now_and_then_sees_what_is_new(no_rules: None, tara: Tasker, now: datetime) -> None:
+    cache.clear()
+    rule("fast_share", "<=", 0.5, "warn", minimum=1)
+    answers(tara, 1, now=now)
+    minute = timedelta(minutes=1)
+    assert watch_now_and_then(policy=POLICY, now=now + minute) == 1
+    answers(tara, 1, now=now + minute * 1.2)
+    assert watch_now_and_then(policy=POLICY, now=now + minute * 1.5) == 0, "the last look was just now"
+    assert watch_now_and_then(policy=POLICY, now=now + minute * 2) == 1
+    assert watch_now_and_then(policy=POLICY, now=now - minute) == 0, "a clock set back hides nothing and adds nothing"
+
+
+def test_who_is_concerned_by_the_answer_of_another_is_looked_at(
+    no_rules: None, tara: Tasker, otto: Tasker, uma: Tasker, now: datetime
+) -> None:
+    rule("agreement", "<", 0.7, "warn", minimum=1)
+    panel = factories.panel()
+    factories.response(tara, panel, now=now, **BICYCLE)
+    factories.response(otto, panel, now=now)
+    assert watch(policy=POLICY, now=now + HOUR, since=now) == 0
+    factories.response(uma, panel, now=now + 2 * HOUR)
+    assert watch(policy=POLICY, now=now + 3 * HOUR, since=now + HOUR) == 1
+    assert WatchEvent.objects.get().tasker == tara
+
+
+def test_the_panel_tells_who_names_other_classes(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
+    for number in range(8):
+        full_panel([tara, otto, uma], [BICYCLE, BIRD, BIRD], now=now + timedelta(minutes=number))
+    assert watch(policy=POLICY, now=now + HOUR) == 1
+    assert WatchEvent.objects.get().rule.collector == "disagreement_run"
+    states = dict(Tasker.objects.values_list("user__username", "state"))
+    assert states == {"tara": "paused", "otto": "qualified", "uma": "qualified"}
+
+
+def test_one_tasker_costs_few_statements(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
+    for number in range(3):
+        full_panel([tara, otto, uma], [BIRD, BIRD, BIRD], now=now + timedelta(minutes=number))
+    with CaptureQueriesContext(
+        connection,
+    ) as few:
+        watch(policy=POLICY, now=now + HOUR)
+    for number in range(3, 30):
+        full_panel([tara, otto, uma], [BIRD, BIRD, BIRD], now=now + timedelta(minutes=number))
+    with CaptureQueriesContext(connection) as many:
+        watch(policy=POLICY, now=now + HOUR)
+    assert len(many) == len(few)
+
+
+def test_the_first_rules_read_what_there_is_and_speak_to_the_tasker() -> None:
+    rules = WatchRule.objects.filter(retired_at=None)
+    assert rules.filter(collector="gold_doubt", action="pause").exists()
+    assert {each.collector for each in rules} <= set(COLLECTORS)
+    assert all(each.minimum <= each.window and each.words for each in rules)
+
+
+def test_gold_given_back_while_paused_is_ended_like_others(tara: Tasker, now: datetime) -> None:
+    known = factories.gold()
+    assert known.panel is not None
+    factories.assignment(tara, known.panel, state=AssignmentState.LEASED, known=known)
+    services.leases_end(tasker=tara, now=now)
+    assert Assignment.objects.get(tasker=tara).state == AssignmentState.RELEASED
