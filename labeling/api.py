@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import status
 from rest_framework.request import Request
@@ -70,8 +71,10 @@ def _body(request: Request, known: frozenset[str]) -> Mapping[str, Any]:
     """Return the request's object; unknown fields are refused by name."""
     data = request.data
     if not isinstance(data, Mapping):
-        raise InvalidInput("Send a JSON object.", "invalid")
-    unknown = {name: f"The field {name!r} is not known." for name in sorted(set(map(str, data)) - known)}
+        raise InvalidInput(_("Send a JSON object."), "invalid")
+    unknown = {
+        name: _("The field '%(name)s' is not known.") % {"name": name} for name in sorted(set(map(str, data)) - known)
+    }
     if unknown:
         raise WrongFields(unknown)
     return data
@@ -80,7 +83,7 @@ def _body(request: Request, known: frozenset[str]) -> Mapping[str, Any]:
 def _lease_token(data: Mapping[str, Any]) -> str:
     token = data.get("lease_token")
     if not isinstance(token, str) or not 0 < len(token) <= 64:
-        raise InvalidInput("Send the lease_token that came with the assignment.", "invalid", field="lease_token")
+        raise InvalidInput(_("Send the lease_token that came with the assignment."), "invalid", field="lease_token")
     return token
 
 
@@ -91,7 +94,7 @@ def _holding(data: Mapping[str, Any]) -> frozenset[UUID]:
             raise ValueError
         return frozenset(UUID(each) for each in value)
     except (ValueError, AttributeError, TypeError):
-        message = "Send holding as a list of at most 3 assignment ids."
+        message = _("Send holding as a list of at most 3 assignment ids.")
         raise InvalidInput(message, "invalid", field="holding") from None
 
 

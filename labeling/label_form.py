@@ -3,31 +3,75 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.urls import reverse
+from django.utils.translation import get_language
+from django.utils.translation import gettext_lazy as _
 
 from labeling import wording
 from labeling.answers import STATEMENTS
-from labeling.api import assignment_json
-from labeling.enums import Answer, Label, OutlineGate
-from labeling.models import Assignment
+from labeling.asking.words import KIND_WORDS
+from labeling.enums import Answer, Label, OutlineGate, TieBreak
+from labeling.instructions import news_since
+from labeling.label_words import page_words
+from labeling.models import Tasker
+from labeling.notices import notices_json
+from labeling.policy import Policy
+from labeling.preferences import ACTIONS, NAMED_KEYS, instructions_read, key_hints, keys_of, preferences_of
 from labeling.rules import outline_asked_of
 
-_CHOOSE = "Choose one of the four answers."
-_TRUE_OR_FALSE = "Choose true or false."
-_NOT_ASKED = "This is not asked with these answers to questions 1 and 2: choose “not asked”."
-_NO_OUTLINE_ASKED = "No outline is asked with these answers to questions 1 and 2: leave the field empty."
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+_CHOOSE = _("Choose one of the four answers.")
+_TRUE_OR_FALSE = _("Choose true or false.")
+_NOT_ASKED = _("This is not asked with these answers to questions 1 and 2: choose “not asked”.")
+_NO_OUTLINE_ASKED = _("No outline is asked with these answers to questions 1 and 2: leave the field empty.")
+
+
+# Every module that the page's script needs, so that the browser fetches them side by side and not one after the other.
+MODULES = tuple(
+    f"js/{name}.js"
+    for name in (
+        "label_api",
+        "label_bar",
+        "label_dialogs",
+        "label_drafts",
+        "label_form",
+        "label_keys",
+        "label_outbox",
+        "label_pictures",
+        "label_sheet",
+        "label_use",
+        "label_words",
+        "geometry",
+        "outline_corner_list",
+        "outline_editor",
+        "outline_fineness",
+        "outline_hits",
+        "outline_keys",
+        "outline_loupe",
+        "outline_model",
+        "outline_moves",
+        "outline_problems",
+        "outline_trace",
+        "outline_view",
+        "outline_viewport",
+        "outline_words",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One answer as a button: `key` is what to press."""
+    """One answer as a button: `action` is what its key does, `hint` that key as printed."""
 
     value: str
-    text: str
-    short: str
-    key: int
+    text: "StrOrPromise"
+    short: "StrOrPromise"
+    action: str
+    hint: str
     checked: bool
 
 
@@ -37,11 +81,11 @@ class ShownQuestion:
 
     question: wording.Question
     choices: list[Choice]
-    error: str
+    error: "StrOrPromise"
     open: bool
 
     @property
-    def short(self) -> str:
+    def short(self) -> "StrOrPromise":
         """Return the chosen answer in short, or nothing."""
         return next((choice.short for choice in self.choices if choice.checked), "")
 
@@ -51,19 +95,21 @@ class ShownStatement:
     """One statement of question 4 on the page."""
 
     field: str
-    key: int
-    text: str
+    action: str
+    hint: str
+    text: "StrOrPromise"
     value: str
-    error: str
+    error: "StrOrPromise"
 
 
 @dataclass(frozen=True, slots=True)
 class ShownForm:
-    """The whole form. `values` are the posted text fields, `errors` what to change by field."""
+    """The whole form. `values` are the posted text fields, `errors` what to change by field, `keys` those in use."""
 
     values: Mapping[str, str]
     errors: Mapping[str, str]
     gate: OutlineGate
+    keys: Mapping[str, str]
 
     @property
     def asked(self) -> Label | None:
@@ -86,9 +132,13 @@ class ShownForm:
 
     def _choices(self, field: str) -> list[Choice]:
         return [
-            Choice(str(answer), text, short, key, checked=self.values.get(field) == answer)
-            for key, (answer, text, short) in enumerate(wording.ANSWERS, start=1)
+            Choice(str(answer), text, short, *self._key(number), checked=self.values.get(field) == answer)
+            for number, (answer, text, short) in enumerate(wording.ANSWERS, start=1)
         ]
+
+    def _key(self, number: int) -> tuple[str, str]:
+        action = f"choice_{number}"
+        return action, self.keys[action]
 
     @property
     def follow_up(self) -> wording.FollowUp:
@@ -100,16 +150,16 @@ class ShownForm:
         """Return the three statements of question 4."""
         return [
             ShownStatement(
-                field=field,
-                key=key,
+                field,
+                *self._key(number),
                 text=getattr(self.follow_up, field),
                 value=self.values.get(field, ""),
                 error=self._statement_error(field),
             )
-            for key, field in enumerate(STATEMENTS, start=1)
+            for number, field in enumerate(STATEMENTS, start=1)
         ]
 
-    def _statement_error(self, field: str) -> str:
+    def _statement_error(self, field: str) -> "StrOrPromise":
         if field not in self.errors:
             return ""
         return _TRUE_OR_FALSE if self.asked else _NOT_ASKED
@@ -125,7 +175,7 @@ class ShownForm:
         return bool(self.values.get("cannot_outline"))
 
     @property
-    def outline_error(self) -> str:
+    def outline_error(self) -> "StrOrPromise":
         """Return what to change in the outline."""
         if "outline" not in self.errors:
             return ""
@@ -133,28 +183,128 @@ class ShownForm:
             return _NO_OUTLINE_ASKED
         if self.outline.strip():
             return self.errors["outline"]
-        return f"Outline the largest single {self.asked}, or tick “{wording.CANNOT_OUTLINE}”."
+        return wording.OUTLINE_IT[self.asked]
 
 
 def _answer(value: str | None) -> Answer | None:
     return Answer(value) if value in list(Answer) else None
 
 
-def page_data(assignment: Assignment | None, *, username: str, gate: OutlineGate, retry_after: int) -> dict[str, Any]:
-    """Return what the page's script starts from: the assignment, the addresses, the words and the gate's table."""
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Where the form stands: its calls, where it posts without a script, its title, and whether it loads ahead.
+
+    The qualification has a desk of its own with the very same form (R5). Its API has the same shape under `api`:
+    `next/`, `{id}/heartbeat/`, `{id}/response/` and `{id}/release/`.
+    """
+
+    api: str
+    action: str
+    title: "StrOrPromise"
+    ahead: bool = True
+
+
+def labeling_desk() -> Desk:
+    """Return the desk where pictures are labeled."""
+    return Desk(api=reverse("assignment-next").removesuffix("next/"), action=reverse("label"), title="Label a picture")
+
+
+def label_context(
+    assignment: Mapping[str, Any] | None,
+    *,
+    desk: Desk,
+    tasker: Tasker,
+    policy: Policy,
+    now: datetime,
+    values: Mapping[str, str] | None = None,
+    errors: Mapping[str, str] | None = None,
+    refused: str = "",
+    others_hold_some: bool = False,
+    retry_after: int = 0,
+) -> dict[str, Any]:
+    """Return what `labeling/label.html` shows: the form on `assignment`, which is as the API tells it, or null.
+
+    `values` are the text fields of a plain POST that was refused with `errors` by field and `refused` in words.
+    """
+    data = page_data(assignment, desk=desk, tasker=tasker, policy=policy, retry_after=retry_after)
     return {
-        "assignment": assignment_json(assignment) if assignment else None,
-        "retryAfter": retry_after,
-        "username": username,
-        "api": reverse("assignment-next").removesuffix("next/"),
-        "signIn": reverse("sign-in"),
-        "asked": gate_table(gate),
-        "followUps": {label: _words(follow_up) for label, follow_up in wording.FOLLOW_UPS.items()},
-        "tieBreaks": wording.TIE_BREAKS,
+        "assignment": assignment,
+        "tie_break": wording.TIE_BREAKS[TieBreak(assignment["tie_break"])] if assignment else "",
+        "form": ShownForm(values or {}, errors or {}, policy.outline_gate, key_hints(tasker)),
+        "hidden": hidden_fields(assignment, now=now),
+        "refused": refused,
+        "others_hold_some": others_hold_some,
+        "desk": desk,
+        "report_kinds": KIND_WORDS,
+        "modules": MODULES,
+        "page_data": data,
+        **instructions_context(tasker=tasker, policy=policy, now=now),
     }
 
 
-def _words(follow_up: wording.FollowUp) -> dict[str, str]:
+def instructions_context(*, tasker: Tasker | None, policy: Policy, now: datetime) -> dict[str, Any]:
+    """Return what the instructions say: their version, the form's words, the tasker's keys, and the clarifications."""
+    news = news_since(0, now=now)
+    return {
+        "questions": wording.QUESTIONS,
+        "answers": wording.ANSWERS,
+        "when_asked": wording.WHEN_ASKED,
+        "either": wording.FOLLOW_UP_OF_EITHER,
+        "cannot_outline": wording.CANNOT_OUTLINE,
+        "lease_minutes": policy.lease_seconds // 60,
+        "keys": key_hints(tasker),
+        "version": news[0] if news else None,
+        "clarifications": [each for each in news if each.clarification],
+    }
+
+
+def page_data(
+    assignment: Mapping[str, Any] | None, *, desk: Desk, tasker: Tasker, policy: Policy, retry_after: int
+) -> dict[str, Any]:
+    """Return what the page's script starts from: the assignment, the addresses, the words and the gate's table."""
+    return {
+        "assignment": assignment,
+        "retryAfter": retry_after,
+        "ahead": desk.ahead,
+        "breakMinutes": policy.break_minutes,
+        "asked": gate_table(policy.outline_gate),
+        "followUps": {label: _words(follow_up) for label, follow_up in wording.FOLLOW_UPS.items()},
+        "tieBreaks": wording.TIE_BREAKS,
+        "words": page_words(),
+        **_of_tasker(tasker),
+        **_addresses(desk),
+    }
+
+
+def _of_tasker(tasker: Tasker) -> dict[str, Any]:
+    preferences = preferences_of(tasker)
+    keys = keys_of(tasker)
+    return {
+        "username": tasker.user.get_username() if tasker.user else "",
+        "language": get_language(),
+        "timeZone": tasker.time_zone,
+        "instructionsRead": instructions_read(tasker),
+        "looks": {name: preferences[name] for name in ("smoothing", "simplify")},
+        "keys": {
+            "actions": [{"name": each.name, "words": each.words, "key": keys[each.name]} for each in ACTIONS],
+            "hints": NAMED_KEYS,
+        },
+        "notices": notices_json(tasker),
+    }
+
+
+def _addresses(desk: Desk) -> dict[str, str]:
+    return {
+        "api": desk.api,
+        "signIn": reverse("sign-in"),
+        "newsUrl": reverse("instructions-news"),
+        "preferencesUrl": reverse("preferences"),
+        "noticesUrl": reverse("notices"),
+        "questionsUrl": reverse("question-ask"),
+    }
+
+
+def _words(follow_up: wording.FollowUp) -> "dict[str, StrOrPromise]":
     return {field: getattr(follow_up, field) for field in ("outline", *STATEMENTS)}
 
 
@@ -167,10 +317,10 @@ def gate_table(gate: OutlineGate) -> dict[str, str]:
     return {f"{bird} {bicycle}": asked.value for bird, bicycle, asked in pairs if asked}
 
 
-def hidden_fields(assignment: Assignment | None, *, now: datetime) -> dict[str, str]:
+def hidden_fields(assignment: Mapping[str, Any] | None, *, now: datetime) -> dict[str, str]:
     """Return what goes along with the answers: the lease, and when the form was shown."""
     return {
-        "assignment": str(assignment.public_id) if assignment else "",
-        "lease_token": assignment.lease_token if assignment else "",
+        "assignment": assignment["id"] if assignment else "",
+        "lease_token": assignment["lease_token"] if assignment else "",
         "shown": f"{now.timestamp():.3f}",
     }

@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.utils.translation import gettext as _
+
 from common.errors import InvalidInput, NotFound
 from labeling.answers import MOST_SECONDS, QUESTIONS, STATEMENTS
 
@@ -17,7 +19,7 @@ def assignment_id_of(fields: Mapping[str, str]) -> UUID:
     try:
         return UUID(fields.get("assignment", ""))
     except ValueError:
-        raise NotFound("There is no such assignment of yours.", "not_found") from None
+        raise NotFound(_("There is no such assignment of yours."), "not_found") from None
 
 
 def read_plain_form(fields: Mapping[str, str], *, now: datetime) -> dict[str, Any]:
@@ -74,7 +76,7 @@ def _json_rings(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        message = "The outline begins like JSON and cannot be read. Write [[[x, y], …]], or one corner x,y a line."
+        message = _("The outline begins like JSON and cannot be read. Write [[[x, y], …]], or one corner x,y a line.")
         raise InvalidInput(message, "invalid", field="outline") from None
 
 
@@ -93,6 +95,6 @@ def _corner(line: str, number: int) -> list[float]:
         x, y = (float(part) for part in line.replace(";", ",").split(","))
     except ValueError:
         found = line.strip()[:40]
-        message = f"Line {number} of the outline is {found!r}. Write one corner a line as x,y, such as 40,120.5."
-        raise InvalidInput(message, "invalid", field="outline") from None
+        message = _("Line %(number)d of the outline is %(found)r. Write one corner a line as x,y, such as 40,120.5.")
+        raise InvalidInput(message % {"number": number, "found": found}, "invalid", field="outline") from None
     return [x, y]

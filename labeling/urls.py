@@ -38,6 +38,6 @@ api_urlpatterns = [
     ),
     path("preferences/", page_api.Preferences.as_view(), name="preferences"),
     path("notices/", page_api.Notices.as_view(), name="notices"),
-    path("notices/<int:notice_id>/seen/", page_api.NoticeSeen.as_view(), name="notice-seen"),
+    path("notices/<uuid:notice_id>/seen/", page_api.NoticeSeen.as_view(), name="notice-seen"),
     *(pattern for part in _parts for pattern in part.api_urlpatterns),
 ]

@@ -71,12 +71,13 @@ class Deployment:
         self.processes.append(process)
         return process
 
-    def start_web(self) -> None:
-        """Serve the pages with gunicorn and wait until they answer."""
+    def start_web(self) -> "subprocess.Popen[bytes]":
+        """Serve the pages with gunicorn and wait until they answer; returns the process, with its own group."""
         self.manage("collectstatic", "--noinput", "-v", "0")
         bind = ["--bind", f"127.0.0.1:{self.port}", "--workers", "2", "--threads", "4"]
-        self.start(sys.executable, "-m", "gunicorn", "config.wsgi", *bind, log="web.log")
+        web = self.start(sys.executable, "-m", "gunicorn", "config.wsgi", *bind, log="web.log")
         wait_for(self.answers, "the web server")
+        return web
 
     def answers(self) -> bool:
         """Say whether the web server answers."""

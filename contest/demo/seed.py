@@ -27,17 +27,21 @@ from labeling import services
 from labeling.enums import Origin, TaskerState
 from labeling.images import read_dataset
 from labeling.intake import import_picture
+from labeling.learning.content import known_pictures_load
 from labeling.manifest import Entry, Provenance, manifest_entries
 from labeling.models import Assignment, Image, Tasker
 from labeling.people import ORGANIZERS, REVIEW_BOARD, role_give, tasker_register
 from labeling.png import encode_png
 from labeling.selectors import PolicyInForce, policy_at, policy_in_force
+from labeling.watching.gold import candidates as gold_candidates
+from labeling.watching.gold import counted_answers, gold_add, proposal
 
 FOLDER = Path(__file__).parent
 PASSWORD = "demo-only"
 TASKERS = [f"tasker{number}" for number in range(1, 7)]
 BOARD = [f"board{number}" for number in range(1, 4)]
 CAPTAINS = ["red", "blue"]
+GOLD = 4
 SIGN_INS = [*TASKERS, "newcomer", *BOARD, "organizer", *CAPTAINS]
 
 
@@ -64,12 +68,23 @@ def seed(say: Callable[[str], Any]) -> bool:
     say("Seeding the demo contest: people, photographs, answers")
     now = timezone.now()
     with transaction.atomic():
+        known_pictures_load(policy=policy_in_force(now).policy, now=now)
         teams = _people(now)
         Demo(now, teams, photos()).play()
+        _gold(now)
     say("Running the defenses and writing the first release")
     for name, done in pipeline.settle():
         say(f"  {name}: {done}")
     return True
+
+
+def _gold(now: datetime) -> None:
+    """Mark last week's pictures that everybody agreed on as gold (R6), with what was said of them as the answer."""
+    organizer = User.objects.get(username="organizer")
+    gate = policy_in_force(now).policy.outline_gate
+    for candidate in gold_candidates(Origin.DATASET)[:GOLD]:
+        rows = counted_answers([candidate.panel.pk])[candidate.panel.pk]
+        gold_add(panel=candidate.panel, expected=proposal(rows), gate=gate, by=organizer, now=now)
 
 
 def photos() -> list[Photo]:

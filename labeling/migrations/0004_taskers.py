@@ -95,6 +95,7 @@ class Migration(migrations.Migration):
             name='Notice',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('public_id', models.UUIDField(default=uuid.uuid4, unique=True)),
                 ('code', models.CharField(max_length=30)),
                 ('text', models.TextField()),
                 ('told_at', models.DateTimeField()),

@@ -1,5 +1,7 @@
 """Watching over answers (R6): marks on gold, the rules that look, what they found, and what was done about it."""
 
+import uuid
+
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
@@ -113,6 +115,7 @@ class StateChange(models.Model):
 class Notice(models.Model):
     """Something a tasker is told on their next page, until they have seen it."""
 
+    public_id = models.UUIDField(unique=True, default=uuid.uuid4)
     tasker = models.ForeignKey(Tasker, on_delete=models.PROTECT, related_name="notices", db_index=False)
     code = models.CharField(max_length=30)
     text = models.TextField()

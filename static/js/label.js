@@ -1,61 +1,84 @@
 // The labeling page: one picture, its form, and the way to the next one.
+//
+// What is submitted goes into the outbox of this device, and the next picture is shown at once. The answer is sent
+// beside that. Its receipt is told when it comes; an answer that is refused brings its picture back with everything.
 
 import { post, Refusal, Unreachable } from "./label_api.js";
+import { Bar } from "./label_bar.js";
 import * as dialogs from "./label_dialogs.js";
-import { draftOf, dropDraft, keepDraft, unconfirmedDrafts } from "./label_drafts.js";
-import { CANNOT_OUTLINE, LabelForm, QUESTIONS, STATEMENTS } from "./label_form.js";
+import { Device } from "./label_drafts.js";
+import { Keys } from "./label_keys.js";
+import { Outbox, WAITS_FOR } from "./label_outbox.js";
 import { Pictures } from "./label_pictures.js";
-import { Sender } from "./label_sender.js";
-import { OutlineEditor } from "./outline_editor.js";
+import { Sheet } from "./label_sheet.js";
+import { Use } from "./label_use.js";
+import { clock, counted, data, fill, words } from "./label_words.js";
 
-const BEAT_MS = 60 * 1000;
-const IDLE_MS = 10 * 60 * 1000;
+const AHEAD = 2;
 const LOOK_AGAIN_S = 60;
-const SMOOTHING = "unanimous.smoothing";
-const OUTLINE_WORDS = {
-  outline_empty: "No outline yet.",
-  outline_unfinished: "The outline is not closed: choose its first corner again, or press C.",
-  outline_self_crossing: "Outline {ring} crosses or touches itself where it is marked. Move a corner there.",
-  outline_zero_area: "Outline {ring} encloses nothing. Move a corner off the line.",
-};
-const NOTHING_DRAWN = Object.freeze({ rings: [], open: [] });
+const NOTICES_EVERY_BEATS = 5;
+const SUBMIT_TO_PAINT = "submit-to-paint";
+const MOST_MEASURES = 1000;
 
 const byId = (id) => document.getElementById(id);
 
 class Page {
-  #data = JSON.parse(byId("page-data").textContent);
-  #sheet = byId("label-form");
-  #pictures = new Pictures(this.#data.api, this.#data.assignment);
+  #bar = new Bar();
+  #device = new Device(data.username);
   #channel = new BroadcastChannel("unanimous.labeling");
-  #sender = new Sender({
-    onWaiting: (seconds) => this.#tellWaiting(seconds),
-    askToSignIn: () => this.#signInAgain(),
+  #keys = new Keys({ ...data.keys, address: data.preferencesUrl, onChange: () => {} });
+  #sheet = new Sheet(this.#bar, this.#keys, data.looks, {
+    change: () => this.#keep(),
+    looks: (changed) => this.#remember(changed),
+    imageFailed: (setUrl) => this.#imageFailed(setUrl),
   });
-  #form = new LabelForm(byId("questions"), {
-    asked: this.#data.asked,
-    followUps: this.#data.followUps,
-    onChange: (field, goOn) => this.#answered(field, goOn),
+  #pictures = new Pictures(data.api, {
+    most: data.ahead ? AHEAD : 0,
+    draftOf: (id) => this.#device.draftOf(id),
+    onAhead: ({ instructions }) => this.#fetchNews(instructions),
   });
-  #editor = null;
-  #askedLast = null; // the class the drawing on screen belongs to
-  #kept = {}; // what was drawn and said of the other class
-  #settled = ""; // the drawing as it last settled, to tell a change from a gesture that came to nothing
-  #complete = false; // whether the outline could be sent
-  #sent = null; // the answer on its way; nothing may change until its outcome is known
-  #sending = false;
-  #seconds = 0;
-  #since = performance.now();
-  #used = Date.now();
-  #beaten = Date.now();
+  #outbox = new Outbox(this.#device, data.username, {
+    received: (entry, receipt) => this.#received(entry, receipt),
+    refused: (entry, refusal, draft) => this.#refused(entry, refusal, draft),
+    answered: (entry, { detail }) => this.#settled(entry.assignment, detail),
+    waiting: (entries, why) => this.#waiting(entries, why),
+    signIn: (wrongAccount) => this.#signInToSend(wrongAccount),
+  });
+  #use = new Use({
+    onBeat: () => this.#beat(),
+    onBreak: (minutes) => this.#bar.leave(counted(words.takeABreak, minutes), { name: "break" }),
+    breakMinutes: data.breakMinutes,
+  });
+  #open = false; // whether the picture on screen can be answered
+  #revision = 0; // of the draft on screen
+  #queuing = null; // the id of the answer that is just being put into the outbox
+  #sentHere = new Set(); // ids of answers that were submitted on this page
+  #advancing = false;
   #told = new Set(); // what was said once about this picture
   #looking = 0; // the timer that looks for new pictures
+  #beats = 0;
+  #read = data.instructionsRead; // the newest version of the instructions that was read
+  #news = new Map(); // version -> what changed up to it, as a promise
 
-  start() {
+  async start() {
     this.#listen();
-    this.#setSmoothing(storedSmoothing());
-    this.#confirmEarlier();
-    if (this.#pictures.current) this.#show(this.#pictures.current);
-    else this.#lookAgainIn(this.#data.retryAfter);
+    if (!(await this.#device.open())) this.#bar.tellKept({ unkept: true });
+    for (const notice of data.notices) this.#leaveNotice(notice);
+    const waiting = (await this.#device.outbox()).map(({ assignment }) => assignment);
+    for (const id of waiting) this.#pictures.submitted(id);
+    await this.#showFirst(data.assignment, waiting);
+    this.#outbox.send();
+    this.#use.start();
+  }
+
+  async #showFirst(assignment, waiting) {
+    if (!assignment) return this.#lookAgainIn(data.retryAfter);
+    // Answered before a reload, and not confirmed: what comes next follows from what the server says.
+    if (waiting.includes(assignment.id)) return this.#sheet.freeze(true);
+    const draft = await this.#device.draftOf(assignment.id);
+    this.#pictures.current = assignment;
+    // The first form may come back from a plain POST with what was filled in.
+    return this.#show(assignment, draft ?? { revision: 0, form: this.#sheet.filledIn });
   }
 
   get #assignment() {
@@ -64,367 +87,200 @@ class Page {
 
   // One picture.
 
-  #show(assignment, words = "") {
+  #show(assignment, draft, text = "") {
+    clearTimeout(this.#looking);
     byId("empty").hidden = true;
-    this.#sheet.hidden = false;
+    byId("label-form").hidden = false;
     this.#told.clear();
-    this.#kept = {};
-    this.#sent = null;
-    this.#freeze(false);
-    this.#fillHidden(assignment);
-    byId("tie-break").textContent = this.#data.tieBreaks[assignment.tie_break];
-    this.#newEditor(assignment.image);
-    this.#restore(assignment.id);
-    this.#tell(words);
+    this.#revision = draft?.revision ?? 0;
+    this.#sheet.freeze(false);
+    this.#sheet.show(assignment, draft?.form);
+    this.#open = true;
+    this.#bar.tellKept(draft?.savedAt ? { savedAt: new Date(draft.savedAt) } : undefined);
+    this.#bar.tell(text);
+    this.#tellNews(assignment);
     this.#pictures.fill();
   }
 
-  #fillHidden({ id, lease_token }) {
-    this.#sheet.elements.assignment.value = id;
-    this.#sheet.elements.lease_token.value = lease_token;
+  async #imageFailed(setUrl) {
+    const url = this.#toldOnce("renewed") ? null : await this.#pictures.renewed().catch(() => null);
+    if (url) setUrl(url);
+    else this.#bar.tell(words.pictureFails, "error");
   }
 
-  #newEditor({ url, width, height }) {
-    this.#editor?.destroy();
-    byId("picture").replaceChildren();
-    this.#editor = new OutlineEditor(byId("picture"), {
-      imageUrl: url,
-      width,
-      height,
-      labels: { problems: OUTLINE_WORDS },
-      onChange: (_, { settled }) => this.#drawn(settled),
-      announce: (words) => {
-        byId("spoken").textContent = words;
-      },
-    });
-    this.#editor.setEnabled(false);
-    this.#setSmoothing(storedSmoothing());
-    this.#watchImage();
-  }
-
-  #watchImage() {
-    const image = byId("picture").querySelector("image");
-    image.addEventListener("error", async () => {
-      const url = this.#toldOnce("renewed") ? null : await this.#pictures.renewed().catch(() => null);
-      if (url && image.isConnected) image.setAttribute("href", url);
-      else this.#tell("The picture does not load. Reload the page, or report the picture and go on.", "error");
-    });
-  }
-
-  /** What was filled in before on this device; nothing for a new picture. */
-  #restore(id) {
-    const draft = draftOf(id);
-    // The first form may come back from a plain POST with what was filled in.
-    const posted = this.#pictures.isFirst ? this.#filledIn() : {};
-    this.#seconds = draft?.seconds ?? 0;
-    this.#since = performance.now();
-    this.#kept = draft?.kept ?? {};
-    this.#askedLast = draft?.askedLast ?? null;
-    this.#form.fill(draft ?? posted);
-    this.#editor.state = draft?.drawing ?? NOTHING_DRAWN;
-    this.#complete = !this.#editor.problem;
-    this.#followGate();
-    this.#noteDrawing();
-    this.#tellSaved(draft ? new Date(draft.savedAt) : undefined);
-    this.#refresh();
-    if (draft || this.#form.answers.contains_bird) this.#goOn();
-    else this.#form.focus(QUESTIONS[0]);
-    if (draft?.sent) this.#send(draft.sent);
-  }
-
-  // Changes.
-
-  #answered(field, goOn) {
-    if (field === CANNOT_OUTLINE) return this.#ticked();
-    if (QUESTIONS.includes(field)) this.#followGate();
-    this.#keep();
-    this.#refresh();
-    if (goOn && QUESTIONS.includes(field)) this.#goOn();
-  }
-
-  #tick(cannot) {
-    this.#form.cannotOutline = cannot;
-    this.#ticked();
-  }
-
-  /** Nothing can be outlined (R15), or something can after all. What is drawn stays, dimmed, and is not sent. */
-  #ticked() {
-    const cannot = this.#form.cannotOutline;
-    byId("spoken").textContent = "";
-    this.#speak(cannot ? "Question 3: cannot be outlined. No outline is sent." : "Question 3: an outline is asked for.");
-    this.#keep();
-    this.#refresh();
-    if (cannot) return this.#goOn();
-    this.#form.show("outline");
-    return this.#editor.focus();
-  }
-
-  /** After a tick nothing was drawn any more, so it is what is undone first. */
-  #undo() {
-    if (this.#form.cannotOutline) this.#tick(false);
-    else this.#editor.undo();
-  }
-
-  /** Questions 3 and 4 come and go with the answers (R10); what was drawn of a class waits for it to come back. */
-  #followGate() {
-    const { asked } = this.#form;
-    if (asked && asked !== this.#askedLast) {
-      if (this.#askedLast) {
-        const { statements, cannotOutline } = this.#form;
-        this.#kept[this.#askedLast] = { drawing: this.#editor.state, statements, cannotOutline };
-      }
-      if (this.#askedLast || this.#kept[asked]) {
-        this.#editor.state = this.#kept[asked]?.drawing ?? NOTHING_DRAWN;
-        this.#form.setStatements(this.#kept[asked]?.statements ?? {});
-        this.#form.cannotOutline = this.#kept[asked]?.cannotOutline ?? false;
-        this.#noteDrawing();
-      }
-      this.#askedLast = asked;
-      this.#complete = !this.#editor.problem;
-    }
-    this.#editor.setEnabled(Boolean(asked));
-  }
-
-  #drawn(settled) {
-    if (settled && this.#noteDrawing() && this.#form.cannotOutline) {
-      this.#form.cannotOutline = false;
-      this.#speak("Question 3: the outline is sent again.");
-    }
-    if (settled) this.#keep();
-    this.#refresh(settled);
-    const complete = settled && !this.#editor.problem;
-    if (complete && !this.#complete && this.#form.open === "outline") this.#form.show("statements");
-    if (settled) this.#complete = complete;
-  }
-
-  /** Remember the drawing; returns whether it is a different one. */
-  #noteDrawing() {
-    const before = this.#settled;
-    this.#settled = JSON.stringify(this.#editor.state);
-    return this.#settled !== before;
-  }
-
-  /** Open what is missing next, and put the focus there; with nothing missing, on Submit. */
-  #goOn() {
-    const [next] = this.#missing();
-    if (!next) return byId("submit").focus({ preventScroll: true });
-    this.#form.show(next.field);
-    if (next.field === "outline") return this.#editor.focus();
-    return this.#form.focus(next.field);
-  }
-
-  #missing() {
-    return this.#form.missing(this.#outlineMissing());
-  }
-
-  #outlineMissing() {
-    if (this.#form.cannotOutline) return null;
-    const { problem, drawing, rings } = this.#editor;
-    if (!problem) return null;
-    if (problem.code === "outline_self_crossing") return "an outline that does not cross itself";
-    if (drawing) return "closing the outline";
-    return rings.length ? "a change to the outline" : "the outline";
-  }
-
-  #refresh(settled = true) {
-    const missing = this.#missing().map(({ words }) => words);
-    const asked = Boolean(this.#form.asked);
-    const cannot = this.#form.cannotOutline;
-    byId("missing").textContent = missing.length ? `Still missing: ${missing.join(", ")}` : "Ready to submit";
-    byId("missing").classList.toggle("is-ready", !missing.length);
-    byId("undo").disabled = !asked || !(cannot || this.#editor.canUndo);
-    byId("redo").disabled = !asked || cannot || !this.#editor.canRedo;
-    byId("picture").classList.toggle("is-set-aside", cannot && settled);
-    byId("outline-error").textContent = "";
-    if (cannot) this.#tellCannot();
-    else this.#tellOutline();
-  }
-
-  #tellCannot() {
-    const { rings, drawing } = this.#editor;
-    const kept = rings.length || drawing ? " What is drawn is kept." : "";
-    this.#form.setShort("outline", "cannot be outlined");
-    byId("outline-state").textContent = `No outline is sent.${kept}`;
-    byId("outline-state").classList.remove("is-wrong");
-  }
-
-  #tellOutline() {
-    const { problem, rings, drawing } = this.#editor;
-    const corners = rings.reduce((sum, ring) => sum + ring.length, 0);
-    const outlines = rings.length === 1 ? "1 outline" : `${rings.length} outlines`;
-    const drawn = rings.length ? `${outlines}, ${corners} corners` : "";
-    const wrong = problem && (rings.length > 0 || drawing) && problem.code !== "outline_unfinished";
-    this.#form.setShort("outline", wrong ? "needs a change" : drawing ? "being drawn" : drawn);
-    byId("outline-state").textContent = problem ? problem.message : `${drawn}. Change it at any time.`;
-    byId("outline-state").classList.toggle("is-wrong", Boolean(wrong));
-  }
-
-  #keep() {
-    this.#countSeconds();
-    const savedAt = keepDraft(this.#assignment.id, {
-      ...this.#filledIn(),
-      drawing: this.#editor.state,
-      askedLast: this.#askedLast,
-      kept: this.#kept,
-      seconds: this.#seconds,
-      sent: this.#sent,
-    });
-    this.#tellSaved(savedAt);
-  }
-
-  #filledIn() {
-    const { answers, statements, cannotOutline } = this.#form;
-    return { answers, statements, cannotOutline };
-  }
-
-  /** Time counts while the page can be seen. */
-  #countSeconds() {
-    const now = performance.now();
-    this.#seconds += (now - this.#since) / 1000;
-    this.#since = now;
-  }
-
-  // Sending.
-
-  #answer() {
-    this.#countSeconds();
-    const { asked } = this.#form;
-    const statements = asked ? this.#form.statements : Object.fromEntries(STATEMENTS.map((field) => [field, null]));
-    return {
-      lease_token: this.#assignment.lease_token,
-      ...this.#form.answers,
-      outline: asked && !this.#form.cannotOutline ? this.#editor.rings : null,
-      ...statements,
-      seconds: Math.round(this.#seconds * 1000) / 1000,
-    };
-  }
-
-  #submit() {
-    if (this.#sending) return this.#sender.now();
-    if (this.#sent) return this.#send(this.#sent);
-    const missing = this.#missing();
-    if (!missing.length) return this.#send(this.#answer());
-    this.#goOn();
-    return this.#tell(`Not sent. Still missing: ${missing.map(({ words }) => words).join(", ")}.`, "error");
-  }
-
-  async #send(answer) {
-    this.#sending = true;
-    this.#sent = answer;
-    this.#keep();
-    this.#freeze(true);
+  /** Put down what is filled in, at once and after every stroke. */
+  async #keep() {
+    if (!this.#open) return;
     const { id } = this.#assignment;
-    const outcome = await this.#sender.send(`${this.#data.api}${id}/response/`, answer);
-    this.#sending = false;
-    if (outcome.receipt) await this.#received(id, outcome.receipt);
-    else if (outcome.refusal) await this.#refused(id, outcome.refusal);
-    else this.#putOff(outcome.uncertain);
+    const revision = (this.#revision += 1);
+    const kept = await this.#device.keep(id, revision, this.#sheet.draft);
+    if (!this.#open || this.#assignment.id !== id) return;
+    if (kept.submitted) return this.#answeredElsewhere(id);
+    if (kept.newer) return this.#adopt(id, words.changedElsewhere);
+    this.#bar.tellKept(kept);
+    this.#shout({ drafted: id, revision });
   }
 
-  async #received(id, receipt) {
-    dropDraft(id);
-    this.#channel.postMessage({ answered: id });
-    await this.#next(receiptWords(receipt));
+  /** Show what another window has made of the picture on screen. */
+  async #adopt(id, text = "") {
+    const draft = await this.#device.draftOf(id);
+    if (!draft || !this.#open || this.#assignment.id !== id) return;
+    this.#revision = draft.revision;
+    this.#sheet.fill(draft.form);
+    this.#bar.tellKept({ savedAt: new Date(draft.savedAt) });
+    this.#bar.tell(text);
   }
 
-  async #refused(id, refusal) {
-    if (refusal.code === "already_answered") {
-      dropDraft(id);
-      await this.#next(refusal.detail);
-      return;
+  // Submitting.
+
+  async #submit() {
+    if (!this.#open) return void this.#outbox.send();
+    const missing = this.#sheet.missing.map((each) => each.words);
+    if (missing.length) {
+      this.#sheet.goOn();
+      return this.#bar.tell(fill(words.notSentMissing, { parts: missing.join(", ") }), "error");
     }
-    this.#changeable();
-    const field = this.#form.showErrors(refusal.fields ?? {});
-    if (field === "outline") this.#editor.focus();
-    else if (field) this.#form.focus(STATEMENTS.includes(field) ? "statements" : field);
-    this.#tell(`Not received: ${refusal.detail} Everything is kept.`, "error");
-    if (refusal.status === 404) this.#wrongAccount();
+    const started = performance.now();
+    await this.#queue(this.#assignment);
+    this.#outbox.send();
+    await this.#advance("");
+    return this.#open ? this.#measure(started) : undefined;
   }
 
-  #wrongAccount() {
-    const { username } = this.#data;
-    this.#tell(
-      `Not received: this picture was given to ${username}, and somebody else is signed in by now. Sign in as ` +
-        `${username} and submit again; everything is kept.`,
-      "error",
-    );
-    this.#signInAgain();
+  async #queue(assignment) {
+    const { id } = assignment;
+    const { answer, draft: form } = this.#sheet;
+    this.#close();
+    this.#queuing = id;
+    this.#sentHere.add(id);
+    this.#pictures.submitted(id);
+    await this.#device.queue({ assignment: id, api: data.api, shown: assignment, answer, form, revision: this.#revision });
+    this.#queuing = null;
+    this.#shout({ queued: id });
+    this.#device.askToPersist().catch(() => {});
   }
 
-  /** Signing in was put off. An answer that may have arrived stays as it was sent. */
-  #putOff(uncertain) {
-    if (!uncertain) this.#changeable();
-    this.#tell("Not sent: you are not signed in. Your answer is kept here; submit again to sign in and send it.", "error");
+  #close() {
+    this.#open = false;
+    this.#sheet.freeze(true);
   }
 
-  #changeable() {
-    this.#sent = null;
-    this.#freeze(false);
-    this.#keep();
-    this.#refresh();
+  /** From the key to the picture on the screen; for whoever measures. */
+  async #measure(start) {
+    await this.#sheet.decoded;
+    await painted();
+    performance.measure(SUBMIT_TO_PAINT, { start });
+    if (performance.getEntriesByName(SUBMIT_TO_PAINT).length >= MOST_MEASURES) performance.clearMeasures(SUBMIT_TO_PAINT);
   }
 
-  #freeze(frozen) {
-    byId("questions").inert = frozen;
-    byId("picture").inert = frozen;
-    this.#sheet.classList.toggle("is-sending", frozen);
+  // What became of an answer.
+
+  #received({ assignment: id, api }, receipt) {
+    if (receipt.go && api === data.api) return location.assign(receipt.go);
+    const earlier = !this.#sentHere.has(id);
+    if (!receipt.counted) this.#bar.leave(fill(words.surplus, { receipt: receipt.receipt }));
+    return this.#settled(id, receiptWords(receipt, earlier));
+  }
+
+  #settled(id, text) {
+    this.#shout({ settled: id });
+    this.#sentHere.delete(id);
+    this.#pictures.settled(id);
+    if (this.#open) {
+      this.#bar.tell(text);
+      this.#pictures.fill();
+    } else if (!this.#queuing) {
+      this.#advance(text);
+    }
+  }
+
+  /** Back to the picture, with everything that was filled in. The one on screen waits for its turn. */
+  #refused({ assignment: id, api, shown }, refusal, draft) {
+    this.#shout({ settled: id });
+    this.#pictures.settled(id);
+    const text = fill(words.notReceived, { detail: refusal.detail });
+    if (api !== data.api) return this.#bar.tell(text, "error");
+    const current = this.#open ? { revision: this.#revision, savedAt: Date.now(), form: this.#sheet.draft } : null;
+    this.#pictures.interrupt(shown, current);
+    this.#show(shown, draft);
+    this.#sheet.showErrors(refusal.fields ?? {});
+    return this.#bar.tell(text, "error");
+  }
+
+  #waiting(entries, why) {
+    this.#bar.tellWaiting(entries.length, why, this.#device.mayLose);
+    if (entries.length) return void (this.#open || this.#queuing || this.#showWaiting(entries.length, why));
+    this.#pictures.settledBut(this.#queuing);
+    if (!this.#open && !this.#queuing && this.#isFrozen) this.#advance("");
+  }
+
+  /** Whether a form is on screen that was submitted. */
+  get #isFrozen() {
+    return !byId("label-form").hidden;
+  }
+
+  async #signInToSend(wrongAccount) {
+    if (wrongAccount) this.#bar.tell(fill(words.wrongAccount, { username: data.username }), "error");
+    const signedIn = await this.#signInAgain();
+    if (!signedIn) this.#bar.tell(words.signInPutOff, "error");
+    return signedIn;
   }
 
   #signInAgain() {
-    return dialogs.askToSignIn(this.#data.signIn);
-  }
-
-  /** Answers that went out before a reload and were never confirmed go out once more, the very same. */
-  async #confirmEarlier() {
-    for (const { id, sent } of unconfirmedDrafts()) {
-      if (id === this.#assignment?.id) continue;
-      try {
-        const { data } = await post(`${this.#data.api}${id}/response/`, sent);
-        dropDraft(id);
-        this.#tell(`An earlier answer: ${receiptWords(data)}`);
-      } catch (error) {
-        if (error.code === "already_answered") dropDraft(id);
-        else if (!(error instanceof Refusal || error instanceof Unreachable)) throw error;
-      }
-    }
+    return dialogs.askToSignIn(data.signIn);
   }
 
   // The next picture.
 
-  async #next(words) {
+  async #advance(text) {
+    if (this.#advancing) return;
+    this.#advancing = true;
     try {
-      const { assignment, retryAfter } = await this.#pictures.advance();
-      if (assignment) this.#show(assignment, words);
-      else this.#showEmpty(words, retryAfter);
+      await this.#goOn(text);
     } catch (error) {
-      await this.#noNext(words, error);
+      await this.#noNext(text, error);
+    } finally {
+      this.#advancing = false;
     }
   }
 
-  async #noNext(words, error) {
+  async #goOn(text) {
+    const ready = this.#pictures.take();
+    if (ready) return this.#show(ready.assignment, ready.draft, text);
+    // Until the server has these it would give the same pictures again. What it says of them leads back here.
+    if (this.#pictures.waiting) return undefined;
+    const { assignment, draft, retryAfter } = await this.#pictures.ask();
+    if (assignment) return this.#show(assignment, draft, text);
+    return this.#showEmpty(text, retryAfter);
+  }
+
+  async #noNext(text, error) {
     if (error instanceof Unreachable) {
-      this.#showEmpty(words, 0, "No connection", "The next picture cannot be fetched. Everything you sent is received.");
+      this.#showEmpty(text, 0, words.noConnection, words.noConnectionNext);
     } else if (error instanceof Refusal && error.needsSignIn) {
-      this.#showEmpty(words, 0, "Sign in again", "Your sign-in has ended. Everything you sent is received.");
-      if (await this.#signInAgain()) await this.#next(words);
+      this.#showEmpty(text, 0, words.signInEnded, words.signInEndedNext);
+      if (await this.#signInAgain()) await this.#goOn(text).catch((again) => this.#noNext(text, again));
     } else if (error instanceof Refusal) {
-      this.#showEmpty(words, 0, "No more pictures for now", error.detail);
+      this.#showEmpty(text, 0, words.noMore, error.detail);
     } else {
       throw error;
     }
   }
 
-  #showEmpty(words, retryAfter, title = "", text = "") {
+  #showWaiting(count, why) {
+    const [title, forms] =
+      why === WAITS_FOR.signIn ? [words.signInEnded, words.waitForSignIn] : [words.noConnection, words.waitForNetwork];
+    const kept = this.#device.mayLose ? words.leaveOpen : words.goesOutByItself;
+    this.#showEmpty("", 0, title, `${counted(forms, count)} ${kept}`);
+  }
+
+  #showEmpty(text, retryAfter, title = "", explanation = "") {
     const held = retryAfter > 0;
-    this.#sheet.hidden = true;
+    byId("label-form").hidden = true;
     byId("empty").hidden = false;
-    byId("empty-title").textContent = title || (held ? "Nothing is free just now" : "Nothing is left to label");
-    byId("empty-words").textContent =
-      text ||
-      (held
-        ? "Every picture that still needs you is in somebody else's hands. One may come free at any moment."
-        : "You have answered every picture that needs you. New ones come in without notice.");
-    this.#tell(words);
+    byId("empty-title").textContent = title || (held ? words.nothingFree : words.nothingLeft);
+    byId("empty-words").textContent = explanation || (held ? words.nothingFreeNext : words.nothingLeftNext);
+    this.#bar.tell(text);
     byId("look-again").focus({ preventScroll: true });
     this.#lookAgainIn(retryAfter);
   }
@@ -435,46 +291,66 @@ class Page {
   }
 
   async #lookAgain() {
-    if (this.#assignment || dialogs.anyOpen()) return;
+    if (this.#open || dialogs.anyOpen()) return;
     if (document.visibilityState !== "visible") return void this.#lookAgainIn(LOOK_AGAIN_S);
-    try {
-      const { assignment, retryAfter } = await this.#pictures.advance();
-      if (assignment) this.#show(assignment, "A picture has come in.");
-      else this.#lookAgainIn(retryAfter);
-    } catch {
-      this.#lookAgainIn(LOOK_AGAIN_S);
-    }
+    this.#lookAgainIn(LOOK_AGAIN_S);
+    if (this.#pictures.waiting) await this.#outbox.send();
+    else await this.#advance(words.cameIn);
   }
 
   async #report() {
-    if (!this.#assignment || this.#sent) return;
-    const { id } = this.#assignment;
-    const gone = await dialogs.askToReport(this.#data.api, this.#assignment, () => this.#signInAgain());
-    if (!gone) return;
-    dropDraft(id);
-    await this.#next("Reported. An organizer looks at that picture.");
+    if (!this.#open) return;
+    const assignment = this.#assignment;
+    const gone = await dialogs.askToReport(data.api, assignment, () => this.#signInAgain());
+    if (!gone || this.#assignment !== assignment) return;
+    this.#close();
+    await this.#device.dropDraft(assignment.id);
+    await this.#advance(words.reported);
+  }
+
+  async #ask() {
+    if (await dialogs.askQuestion(data.questionsUrl, () => this.#signInAgain())) this.#bar.tell(words.asked);
+  }
+
+  // Other windows.
+
+  #shout(news) {
+    this.#channel.postMessage({ ...news, account: data.username });
+  }
+
+  #hear({ account, drafted, revision, queued, settled }) {
+    if (account !== data.username) return;
+    if (drafted) this.#draftedElsewhere(drafted, revision);
+    if (queued) {
+      this.#pictures.submitted(queued);
+      this.#answeredElsewhere(queued);
+    }
+    if (settled) {
+      this.#pictures.settled(settled);
+      if (!this.#open && !this.#queuing && this.#isFrozen) this.#advance("");
+    }
+  }
+
+  #draftedElsewhere(id, revision) {
+    if (this.#open && this.#assignment.id === id && revision > this.#revision) this.#adopt(id);
+    else this.#pictures.refresh(id);
   }
 
   #answeredElsewhere(id) {
     this.#pictures.drop(id);
-    if (this.#assignment?.id !== id || this.#sent) return;
-    dropDraft(id);
-    this.#next("You answered that picture in another window. This is the next one.");
+    if (!this.#open || this.#assignment.id !== id) return;
+    this.#close();
+    this.#advance(words.answeredElsewhere);
   }
 
   // The lease is renewed while the page is in use.
 
-  #use() {
-    this.#used = Date.now();
-    if (this.#used - this.#beaten > BEAT_MS) this.#beat();
-  }
-
   async #beat() {
-    if (document.visibilityState !== "visible" || Date.now() - this.#used > IDLE_MS) return;
-    this.#beaten = Date.now();
+    this.#beats += 1;
+    if (this.#beats % NOTICES_EVERY_BEATS === 0) this.#fetchNotices();
     for (const { id, lease_token } of this.#pictures.held) {
       try {
-        await post(`${this.#data.api}${id}/heartbeat/`, { lease_token });
+        await post(`${data.api}${id}/heartbeat/`, { lease_token });
       } catch (error) {
         this.#leaseTrouble(id, error);
       }
@@ -484,19 +360,13 @@ class Page {
   #leaseTrouble(id, error) {
     if (!(error instanceof Refusal)) return;
     if (error.needsSignIn) {
-      if (!this.#toldOnce("sign-in")) {
-        this.#tell("Your sign-in has ended. Go on: everything is kept, and you are asked to sign in when you submit.");
-      }
+      if (!this.#toldOnce("sign-in")) this.#bar.tell(words.signInEndedGoOn);
     } else if (id !== this.#assignment?.id) {
       this.#pictures.drop(id);
-    } else if (error.code === "already_answered") {
-      this.#answeredElsewhere(id);
     } else if (!this.#toldOnce("lease")) {
-      this.#tell(error.detail, "error");
+      this.#bar.tell(error.detail, "error");
     }
   }
-
-  // Words.
 
   #toldOnce(what) {
     const told = this.#told.has(what);
@@ -504,146 +374,145 @@ class Page {
     return told;
   }
 
-  #tell(words, kind = "") {
-    const status = byId(this.#sheet.hidden ? "empty-status" : "status");
-    status.textContent = words;
-    status.classList.toggle("is-wrong", kind === "error");
+  // What the organizers tell.
+
+  #leaveNotice({ id, text }) {
+    const seen = () => post(`${data.noticesUrl}${id}/seen/`).catch(ignored);
+    this.#bar.leave(text, { name: `notice-${id}`, onDismiss: seen });
   }
 
-  /** For a screen reader, after what the editor says of the same step. */
-  #speak(words) {
-    queueMicrotask(() => {
-      byId("spoken").textContent = `${byId("spoken").textContent} ${words}`.trim();
-    });
+  async #fetchNotices() {
+    for (const notice of await dialogs.notices(data.noticesUrl)) this.#leaveNotice(notice);
   }
 
-  #tellWaiting(seconds) {
-    this.#tell(
-      `No connection. Your answer is kept on this device and goes out again in ${seconds} s; Submit tries at once.`,
-      "error",
-    );
+  /** What changed up to a version, asked for as soon as a picture under it is at hand. */
+  #fetchNews(version) {
+    if (!(version > this.#read)) return null;
+    if (!this.#news.has(version)) this.#news.set(version, dialogs.newsSince(data.newsUrl, this.#read));
+    return this.#news.get(version);
   }
 
-  /** A Date, null when the device keeps nothing, undefined when there is nothing to keep yet. */
-  #tellSaved(savedAt) {
-    const failed = "Not kept on this device: its storage is full or closed.";
-    const words = savedAt === null ? failed : savedAt ? `Saved on this device ${clock(savedAt)}` : "";
-    byId("saved").textContent = words;
-    byId("saved").classList.toggle("is-wrong", savedAt === null);
+  /** New instructions are read before the form of a picture under them opens. */
+  async #tellNews({ id, instructions }) {
+    const fetching = this.#fetchNews(instructions);
+    if (!fetching) return;
+    this.#sheet.freeze(true);
+    const news = await fetching;
+    if (news === null) this.#news.delete(instructions);
+    await dialogs.showNews(news);
+    if (news !== null && instructions > this.#read) {
+      this.#read = instructions;
+      this.#remember({ instructions });
+    }
+    if (!this.#open || this.#assignment.id !== id) return;
+    this.#sheet.freeze(false);
+    this.#sheet.goOn();
   }
 
-  #setSmoothing(smooth) {
-    byId("smoothing").setAttribute("aria-pressed", String(smooth));
-    this.#editor?.setSmoothing(smooth);
-  }
-
-  #toggleSmoothing() {
-    const smooth = byId("smoothing").getAttribute("aria-pressed") !== "true";
-    storeSmoothing(smooth);
-    this.#setSmoothing(smooth);
+  #remember(preferences) {
+    post(data.preferencesUrl, preferences).catch(ignored);
   }
 
   // Keys and clicks.
 
   #listen() {
-    this.#sheet.addEventListener("submit", (event) => {
+    byId("label-form").addEventListener("submit", (event) => {
       event.preventDefault();
       this.#submit();
     });
-    const clicks = {
-      undo: () => this.#undo(),
-      redo: () => this.#editor.redo(),
-      fit: () => this.#editor.fit(),
-      smoothing: () => this.#toggleSmoothing(),
-      "open-report": () => this.#report(),
-      "open-instructions": () => dialogs.openInstructions(),
-    };
-    for (const [id, act] of Object.entries(clicks)) {
-      byId(id).addEventListener("click", (event) => {
+    // The second click of a double click would meet the next picture.
+    byId("submit").addEventListener("click", (event) => event.detail > 1 && event.preventDefault());
+    for (const button of document.querySelectorAll("[data-act]")) {
+      button.addEventListener("click", (event) => {
         event.preventDefault();
-        act();
+        this.#acts[button.dataset.act]();
+        byId("more").hidePopover?.();
       });
     }
     dialogs.closeWithButtons();
-    this.#listenToThePage();
-  }
-
-  #listenToThePage() {
     // The editor has its own Ctrl+Z, which knows nothing of the tick.
     byId("picture").addEventListener("keydown", (event) => this.#undoTick(event), { capture: true });
     document.addEventListener("keydown", (event) => this.#key(event));
-    for (const type of ["keydown", "pointerdown", "wheel"]) {
-      document.addEventListener(type, () => this.#use(), { passive: true });
-    }
-    document.addEventListener("visibilitychange", () => {
-      if (document.visibilityState === "visible") this.#since = performance.now();
-      else if (this.#assignment) this.#keep();
-    });
-    this.#channel.addEventListener("message", ({ data }) => this.#answeredElsewhere(data.answered));
-    setInterval(() => this.#beat(), BEAT_MS);
+    this.#channel.addEventListener("message", (event) => this.#hear(event.data));
+    addEventListener("beforeunload", (event) => this.#device.mayLose && event.preventDefault());
   }
+
+  /** What each action does, by its name in the table of keys. */
+  #acts = {
+    choice_1: () => this.#sheet.choose(1),
+    choice_2: () => this.#sheet.choose(2),
+    choice_3: () => this.#sheet.choose(3),
+    choice_4: () => this.#sheet.choose(4),
+    next_question: () => this.#sheet.step(1),
+    previous_question: () => this.#sheet.step(-1),
+    cannot_outline: () => this.#sheet.toggleCannotOutline(),
+    submit: () => this.#submit(),
+    undo: () => this.#sheet.undo(),
+    redo: () => this.#sheet.redo(),
+    zoom_in: () => this.#sheet.zoomIn(),
+    zoom_out: () => this.#sheet.zoomOut(),
+    fit: () => this.#sheet.fit(),
+    move: () => this.#sheet.toggleMove(),
+    smoothing: () => this.#sheet.toggleSmoothing(),
+    instructions: () => dialogs.openInstructions(),
+    report: () => this.#report(),
+    ask: () => this.#ask(),
+    receipts: async () => dialogs.showReceipts(await this.#device.receipts()),
+    keys: () => this.#keys.open(),
+    dismiss: () => this.#bar.dismiss(),
+    look_again: () => (this.#pictures.waiting ? this.#outbox.send() : this.#advance("")),
+  };
 
   #undoTick(event) {
     const undoes = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === "z";
-    if (!undoes || !this.#form.asked || !this.#form.cannotOutline) return;
+    if (!undoes || !this.#open || !this.#sheet.undoesTick) return;
     event.preventDefault();
     event.stopPropagation();
-    this.#tick(false);
+    this.#sheet.undo();
   }
 
   #key(event) {
     if (event.defaultPrevented || event.altKey || dialogs.anyOpen() || isTyping(event.target)) return;
-    if (event.key === "?") {
-      event.preventDefault();
-      dialogs.openInstructions();
+    const name = event.ctrlKey || event.metaKey ? chord(event) : this.#keys.actionOf(event);
+    if (event.key === "Enter" && pressesItself(event.target)) return;
+    if (name === null || !this.#mayAct(name)) {
+      // A radio button would submit the form with Enter, whatever key does so by choice.
+      if (event.key === "Enter") event.preventDefault();
       return;
     }
-    if (this.#sheet.hidden) return;
-    const act = event.ctrlKey || event.metaKey ? this.#chord(event) : this.#keyAction(event);
-    if (!act) return;
     event.preventDefault();
-    act();
+    if (!(event.repeat && ONCE.has(name))) this.#acts[name]();
   }
 
-  #chord({ key, shiftKey }) {
-    if (!this.#form.asked || this.#sent) return null;
-    const undoes = { z: shiftKey ? "redo" : "undo", y: "redo" }[key.toLowerCase()];
-    if (undoes === "undo") return () => this.#undo();
-    return undoes ? () => this.#editor.redo() : null;
-  }
-
-  #keyAction({ key, target, repeat }) {
-    if (key === "Enter") return repeat || pressesItself(target) ? null : () => this.#submit();
-    const letter = key.length === 1 ? key.toLowerCase() : key;
-    if (letter === "s") return () => this.#toggleSmoothing();
-    if (this.#sent) return null;
-    if (/^[1-4]$/.test(letter)) return repeat ? null : () => this.#digit(Number(letter));
-    const acts = {
-      u: () => this.#form.asked && this.#undo(),
-      n: () => this.#form.asked && !repeat && this.#tick(!this.#form.cannotOutline),
-      y: () => this.#form.asked && this.#editor.redo(),
-      0: () => this.#editor.fit(),
-      "+": () => this.#editor.zoomBy(1.5),
-      "-": () => this.#editor.zoomBy(1 / 1.5),
-      r: () => this.#report(),
-    };
-    return acts[letter] ?? null;
-  }
-
-  #digit(key) {
-    const { open } = this.#form;
-    if (QUESTIONS.includes(open)) this.#form.choose(open, key);
-    else if (this.#form.asked) this.#form.toggleStatement(key);
+  #mayAct(name) {
+    return this.#open || ANYTIME.has(name);
   }
 }
 
-function receiptWords({ receipt, received_at, counted }) {
-  const words = `Received ${clock(new Date(received_at))}, receipt ${receipt}.`;
-  return counted ? words : `${words} It came after its place was taken: it is kept and published, and does not count.`;
+// What can be done without an open form, and what a key held down does once.
+const ANYTIME = new Set(["submit", "instructions", "ask", "receipts", "keys", "dismiss"]);
+const ONCE = new Set(["choice_1", "choice_2", "choice_3", "choice_4", "submit", "cannot_outline"]);
+
+function chord({ key, shiftKey }) {
+  return { z: shiftKey ? "redo" : "undo", y: "redo" }[key.toLowerCase()] ?? null;
 }
 
-function clock(date) {
-  return date.toLocaleTimeString("en-GB");
+function receiptWords({ receipt, received_at, counted: counts }, earlier) {
+  const said = fill(words.received, { time: clock(new Date(received_at)), receipt });
+  const all = counts ? said : `${said} ${words.keptAsSurplus}`;
+  return earlier ? fill(words.earlier, { said: all }) : all;
+}
+
+/** Comfort alone: without an answer it is simply not remembered. */
+function ignored(error) {
+  if (!(error instanceof Refusal || error instanceof Unreachable)) throw error;
+}
+
+/** Resolves when the next frame has been painted. */
+function painted() {
+  return new Promise((resolve) => {
+    requestAnimationFrame(() => requestAnimationFrame(resolve));
+  });
 }
 
 function isTyping(target) {
@@ -653,22 +522,6 @@ function isTyping(target) {
 /** Enter on these does what they are there for. */
 function pressesItself(target) {
   return target.closest?.("button, a, summary") != null;
-}
-
-function storedSmoothing() {
-  try {
-    return localStorage.getItem(SMOOTHING) !== "off";
-  } catch {
-    return true;
-  }
-}
-
-function storeSmoothing(smooth) {
-  try {
-    localStorage.setItem(SMOOTHING, smooth ? "on" : "off");
-  } catch {
-    // Storage is closed to this page: the choice lasts until the next picture.
-  }
 }
 
 new Page().start();

@@ -1,5 +1,7 @@
 // Calls of the labeling API from the page: the session's cookie, the CSRF token of the moment, and errors by kind.
 
+import { fill, words } from "./label_words.js";
+
 const PATIENCE_MS = 20000;
 
 /** The server said no: `status`, the stable `code`, `detail` in words, and `fields` for a 400. */
@@ -19,25 +21,39 @@ export class Refusal extends Error {
 export class Unreachable extends Error {}
 
 /** POST `body` as JSON. Returns {status, data, retryAfter}; throws Refusal or Unreachable. */
-export async function post(url, body = {}) {
+export function post(url, body = {}) {
   const headers = { "Content-Type": "application/json", "X-CSRFToken": csrfToken() };
-  const response = await reach(url, { method: "POST", headers, body: JSON.stringify(body) });
+  return ask(url, { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+/** As `post`, without a body. */
+export function get(url) {
+  return ask(url, {});
+}
+
+async function ask(url, options) {
+  const response = await reach(url, options);
   if (response.status >= 500 || response.status === 429) throw new Unreachable(`status ${response.status}`);
   const data = response.status === 204 ? null : await jsonOf(response);
   if (!response.ok) throw new Refusal(response.status, data);
   return { status: response.status, data, retryAfter: Number(response.headers.get("Retry-After")) || 0 };
 }
 
-/** Sign in through the site's own page. Returns null, or in words why nobody was signed in. */
-export async function signIn(url, username, password) {
+/**
+ * Sign in through the site's own page with {username, password, otp}. Returns {} when done, else in words why nobody
+ * was signed in, and whether the code of a second factor is asked for: {refused, needsCode}.
+ */
+export async function signIn(url, { otp = "", ...given }) {
   if (!csrfToken()) await reach(url, {});
-  const body = new URLSearchParams({ username, password, csrfmiddlewaretoken: csrfToken() });
+  const body = new URLSearchParams({ ...given, otp, csrfmiddlewaretoken: csrfToken() });
   // A redirect is the page's way to say yes; where it leads does not matter here.
   const response = await reach(url, { method: "POST", body, redirect: "manual" });
-  if (response.type === "opaqueredirect") return null;
-  if (response.status === 429) return "Too many wrong passwords: sign-in is closed for an hour. Your answer stays here.";
-  if (response.status === 200) return "This password does not belong to the user name. Try again.";
-  return `The sign-in page answered ${response.status}. Try again, or sign in in another tab and submit here.`;
+  if (response.type === "opaqueredirect") return {};
+  const needsCode = response.headers.get("Second-Factor") === "needed";
+  if (needsCode) return { needsCode, refused: otp ? words.wrongCode : words.codeNeeded };
+  if (response.status === 429) return { refused: words.signInClosed };
+  if (response.status === 200) return { refused: words.wrongPassword };
+  return { refused: fill(words.signInAnswered, { status: response.status }) };
 }
 
 async function reach(url, options) {

@@ -1,8 +1,7 @@
-// The three dialogs over the form. The browser keeps the focus inside and gives it back.
+// The dialogs over the form. The browser keeps the focus inside and gives it back.
 
-import { post, Refusal, signIn } from "./label_api.js";
-
-const NO_ANSWER = "No answer from the server. Check the connection and try again; nothing is lost.";
+import { get, post, Refusal, signIn } from "./label_api.js";
+import { clock, dayOf, fill, words } from "./label_words.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -20,25 +19,50 @@ export function closeWithButtons() {
   }
 }
 
-/** Ask over the form; resolves to true once signed in, to false when put off. */
+let signingIn = null;
+
+/** Ask over the form; resolves to true once signed in, to false when put off. Whoever asks meanwhile gets the same. */
 export function askToSignIn(address) {
-  const password = byId("sign-in-password");
-  return askIn("sign-in", password, () => signIn(address, byId("sign-in-username").value, password.value));
+  signingIn ??= askIn("sign-in", byId("sign-in-password"), (fields) => signingInWith(address, fields)).finally(() => {
+    byId("sign-in-code").hidden = true;
+    signingIn = null;
+  });
+  return signingIn;
+}
+
+async function signingInWith(address, fields) {
+  const { refused = null, needsCode } = await signIn(address, Object.fromEntries(fields));
+  byId("sign-in-code").hidden = !needsCode;
+  byId(needsCode ? "sign-in-otp" : "sign-in-password").value = "";
+  if (needsCode) byId("sign-in-otp").focus();
+  return refused;
 }
 
 /** Ask what is wrong with the picture and give it back. Resolves to true when it is gone. */
 export function askToReport(api, { id, lease_token }, signInAgain) {
-  const problem = byId("report-problem");
-  return askIn("report", problem, async () => {
-    try {
-      await post(`${api}${id}/release/`, { lease_token, problem: problem.value.trim() });
-      return null;
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      if (!error.needsSignIn) return error.detail;
-      return (await signInAgain()) ? "You are signed in. Report it now." : "Reporting needs you to be signed in.";
-    }
+  const first = byId("report-form").querySelector("input");
+  return askIn("report", first, (fields) => {
+    const { kind, problem } = Object.fromEntries(fields);
+    return told(() => post(`${api}${id}/release/`, { lease_token, kind, problem: problem.trim() }), signInAgain);
   });
+}
+
+/** Ask a question to the organizers. Resolves to true when they have it. */
+export function askQuestion(address, signInAgain) {
+  const field = byId("question-text");
+  return askIn("question", field, () => told(() => post(address, { text: field.value.trim() }), signInAgain));
+}
+
+/** Do it; null when done, else in words why not. */
+async function told(act, signInAgain) {
+  try {
+    await act();
+    return null;
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    if (!error.needsSignIn) return error.detail;
+    return (await signInAgain()) ? words.signedInSendAgain : words.signInToSend;
+  }
 }
 
 /** Open a dialog until `act` answers null (resolves to true) or it is closed (false); else show what `act` says. */
@@ -46,7 +70,7 @@ function askIn(name, field, act) {
   const [dialog, form, problem] = [byId(`${name}-dialog`), byId(`${name}-form`), byId(`${name}-error`)];
   const listening = new AbortController();
   const { signal } = listening;
-  field.value = "";
+  form.reset();
   problem.textContent = "";
   dialog.showModal();
   field.focus();
@@ -54,17 +78,17 @@ function askIn(name, field, act) {
     const end = (done) => {
       listening.abort();
       dialog.close();
-      field.value = "";
+      form.reset();
       resolve(done);
     };
     dialog.addEventListener("close", () => end(false), { signal });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      acting(form, act).then((words) => {
-        if (words === null) return end(true);
-        problem.textContent = words;
-        if (field.type === "password") field.value = "";
-        return field.focus();
+      acting(form, act).then((text) => {
+        if (text === null) return end(true);
+        problem.textContent = text;
+        if (!form.contains(document.activeElement) || document.activeElement.type === "submit") field.focus();
+        return undefined;
       });
     }, { signal });
   });
@@ -74,10 +98,70 @@ async function acting(form, act) {
   const button = form.querySelector("[type=submit]");
   button.disabled = true;
   try {
-    return await act();
+    return await act(new FormData(form));
   } catch {
-    return NO_ANSWER;
+    return words.noAnswer;
   } finally {
     button.disabled = false;
   }
+}
+
+// What changed in the instructions.
+
+/** Fetch what changed after `version`; null when that cannot be had just now. */
+export function newsSince(address, version) {
+  return get(`${address}?since=${version}`).then(({ data }) => data, () => null);
+}
+
+/** Fetch what the tasker is told and has not seen; nothing when that cannot be had just now. */
+export function notices(address) {
+  return get(address).then(({ data }) => data, () => []);
+}
+
+/** Show what changed until it is acknowledged. `news` is as `newsSince` gives it. */
+export function showNews(news) {
+  const dialog = byId("news-dialog");
+  byId("news-list").replaceChildren(...(news ?? []).map(newsItem));
+  byId("news-missing").hidden = Boolean(news?.length);
+  dialog.showModal();
+  byId("news-form").querySelector("button").focus();
+  // Escape would open the form of a picture without the news being read.
+  const listening = new AbortController();
+  const { signal } = listening;
+  dialog.addEventListener("cancel", (event) => event.preventDefault(), { signal });
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => {
+      listening.abort();
+      byId("clarifications").prepend(...byId("news-list").children);
+      resolve();
+    }, { signal });
+  });
+}
+
+function newsItem({ version, since, summary, clarification }) {
+  const item = byId("news-item").content.firstElementChild.cloneNode(true);
+  item.querySelector("h3").textContent = fill(words.newsOf, { version, day: dayOf(new Date(since)) });
+  item.querySelector(".summary").textContent = summary;
+  item.querySelector(".clarification").textContent = clarification;
+  return item;
+}
+
+// Receipts.
+
+/** Show the last receipts, [{receipt, received_at, counted}], newest first. */
+export function showReceipts(receipts) {
+  byId("receipts-rows").replaceChildren(...receipts.map(receiptRow));
+  byId("receipts-none").hidden = receipts.length > 0;
+  byId("receipts-table").hidden = receipts.length === 0;
+  byId("receipts-dialog").showModal();
+}
+
+function receiptRow({ receipt, received_at, counted }) {
+  const row = byId("receipts-row").content.firstElementChild.cloneNode(true);
+  const at = new Date(received_at);
+  const [time, number, kept] = row.children;
+  time.textContent = `${dayOf(at)}, ${clock(at)}`;
+  number.textContent = receipt;
+  kept.textContent = counted ? words.receiptCounted : words.receiptSurplus;
+  return row;
 }

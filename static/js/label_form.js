@@ -1,5 +1,7 @@
 // The four questions on the page: which is open, what is chosen, what is asked (R10), and what is still missing.
 
+import { fill, listed, words as say } from "./label_words.js";
+
 export const QUESTIONS = ["contains_bird", "contains_bicycle"];
 export const STATEMENTS = ["complete", "unoccluded", "real"];
 export const CANNOT_OUTLINE = "cannot_outline";
@@ -88,7 +90,7 @@ export class LabelForm {
    * still needs, which is the editor's to judge; null when nothing.
    */
   missing(outlineWords) {
-    const found = QUESTIONS.map((field, index) => ({ field, words: `question ${index + 1}` }))
+    const found = QUESTIONS.map((field, index) => ({ field, words: fill(say.questionNumber, { number: index + 1 }) }))
       .filter(({ field }) => this.answers[field] === null);
     if (!this.asked) return found;
     if (outlineWords) found.push({ field: "outline", words: outlineWords });
@@ -181,6 +183,15 @@ export class LabelForm {
     question.scrollIntoView({ block: "nearest" });
   }
 
+  /** Open the question `step` after the open one, round and round. Returns its field. */
+  openNext(step) {
+    const questions = [...this.#root.querySelectorAll(".question:not([hidden])")];
+    const at = questions.findIndex(({ open }) => open);
+    const { field } = questions.at((at + step) % questions.length).dataset;
+    this.show(field);
+    return field;
+  }
+
   #closeOthers(question) {
     for (const other of this.#root.querySelectorAll(".question[open]")) {
       if (other !== question) other.open = false;
@@ -208,10 +219,12 @@ export class LabelForm {
 }
 
 function statementWords(numbers) {
-  return numbers.length === 3 ? "question 4" : `statement ${numbers.join(" and ")}`;
+  if (numbers.length === 3) return fill(say.questionNumber, { number: 4 });
+  return fill(say.statementNumbers, { numbers: listed(numbers) });
 }
 
 function shortStatements(statements) {
   const values = STATEMENTS.map((field) => statements[field]);
-  return values.every((value) => value === null) ? "" : values.map((value) => value ?? "open").join(", ");
+  if (values.every((value) => value === null)) return "";
+  return values.map((value) => (value === null ? say.open : value ? say.true : say.false)).join(", ");
 }

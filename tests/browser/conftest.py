@@ -7,7 +7,10 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from tests.browser.label_desk import contexts, desk, orm_beside_playwright, pictures
 from tests.in_flight import wait_until_quiet
+
+__all__ = ["contexts", "desk", "orm_beside_playwright", "pictures"]
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -20,12 +23,16 @@ ARGUMENTS = [
 ]
 
 
+def browser_path() -> str | None:
+    """The Chromium of this machine; None for the one that Playwright brings."""
+    return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+
+
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     """One browser per module: Playwright's event loop, left running, would upset the database tests after it."""
-    executable = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=browser_path(), args=ARGUMENTS)
         yield browser
         browser.close()
 

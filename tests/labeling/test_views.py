@@ -354,7 +354,7 @@ def test_a_broken_picture_is_reported_and_never_comes_back(signed_in: Any, tara:
     assert client.post(URL, posted).status_code == 303
     assert Assignment.objects.get().problem == "only the upper half is there"
     page = client.get(URL).content.decode()
-    assert "Reported." in page
+    assert "Thank you. An organizer looks at that picture" in page
     assert "Nothing is left to label" in page
 
 

@@ -1,0 +1,106 @@
+"""The calls of the labeling page beside the assignments: what it remembers for a tasker, and what it tells them."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from common.errors import InvalidInput
+from labeling.access import tasker_of
+from labeling.notices import notice_see, notices_json
+from labeling.preferences import preferences_change, preferences_of
+from labeling.serializers import ErrorOut
+
+
+class PreferencesIn(serializers.Serializer[Any]):
+    """`keys` maps actions of the page to keys, those left out keep the usual one; `instructions` is a version read.
+
+    `simplify` is how far a traced line may lie from its corners, in pixels of a picture 299 wide.
+    """
+
+    keys = serializers.DictField(child=serializers.CharField(max_length=9), required=False)
+    instructions = serializers.IntegerField(min_value=1, max_value=32767, required=False)
+    smoothing = serializers.BooleanField(required=False)
+    simplify = serializers.FloatField(min_value=0.25, max_value=6, required=False)
+
+
+class PreferencesOut(serializers.Serializer[Any]):
+    """The key of every action, the newest instructions that were read, and how pictures and lines look."""
+
+    keys = serializers.DictField(child=serializers.CharField())
+    instructions = serializers.IntegerField()
+    smoothing = serializers.BooleanField()
+    simplify = serializers.FloatField()
+
+
+class NoticeOut(serializers.Serializer[Any]):
+    """Something the tasker is told."""
+
+    id = serializers.UUIDField()
+    text = serializers.CharField()
+    told_at = serializers.DateTimeField()
+
+
+def _object(request: Request) -> Mapping[str, Any]:
+    if isinstance(request.data, Mapping):
+        return request.data
+    raise InvalidInput("Send a JSON object.", "invalid")
+
+
+class Preferences(APIView):
+    """What the labeling page remembers for the tasker on every device."""
+
+    @extend_schema(
+        operation_id="preferences", tags=["account"], summary="Read my preferences", responses={200: PreferencesOut}
+    )
+    def get(self, request: Request) -> Response:
+        """Tell the keys and the instructions read."""
+        return Response(preferences_of(tasker_of(request.user)))
+
+    @extend_schema(
+        operation_id="preferences_change",
+        tags=["account"],
+        summary="Change my preferences",
+        request=PreferencesIn,
+        responses={200: PreferencesOut, (400, "application/json"): ErrorOut},
+    )
+    def post(self, request: Request) -> Response:
+        """Keep what is named; the rest stays."""
+        tasker = tasker_of(request.user)
+        return Response(preferences_change(tasker=tasker, data=_object(request)))
+
+
+class Notices(APIView):
+    """What a tasker is told until they have seen it."""
+
+    @extend_schema(
+        operation_id="notices",
+        tags=["account"],
+        summary="Read what I am told",
+        responses={200: NoticeOut(many=True)},
+    )
+    def get(self, request: Request) -> Response:
+        """List what was not seen yet, oldest first."""
+        return Response(notices_json(tasker_of(request.user)))
+
+
+class NoticeSeen(APIView):
+    """A notice was read."""
+
+    @extend_schema(
+        operation_id="notice_seen",
+        tags=["account"],
+        summary="Put a notice away",
+        request=None,
+        responses={204: None, (404, "application/json"): ErrorOut},
+    )
+    def post(self, request: Request, notice_id: UUID) -> Response:
+        """Mark it as seen; once more changes nothing."""
+        notice_see(tasker=tasker_of(request.user), notice_id=notice_id, now=timezone.now())
+        return Response(status=status.HTTP_204_NO_CONTENT)

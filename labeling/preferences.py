@@ -1,0 +1,176 @@
+"""What the labeling page remembers for a tasker on every device: its keys, and the instructions they have read."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _now
+from django.utils.translation import gettext_lazy as _
+
+from common.errors import InvalidInput, WrongFields
+from labeling.models import Tasker
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+# Keys with a name that may be chosen. Tab, Escape, the space bar and the arrows keep what browsers do with them.
+NAMED_KEYS = {
+    "Enter": _("Enter"),
+    "Delete": _("Del"),
+    "Backspace": _("Backspace"),
+    "Insert": _("Ins"),
+    "Home": _("Home"),
+    "End": _("End"),
+    "PageUp": _("Page up"),
+    "PageDown": _("Page down"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something that a key does on the labeling page."""
+
+    name: str
+    key: str
+    words: "StrOrPromise"
+
+
+ACTIONS = (
+    Action("choice_1", "1", _("Answer 1; in question 4, switch statement 1")),
+    Action("choice_2", "2", _("Answer 2; in question 4, switch statement 2")),
+    Action("choice_3", "3", _("Answer 3; in question 4, switch statement 3")),
+    Action("choice_4", "4", _("Answer 4")),
+    Action("next_question", "f", _("Next question")),
+    Action("previous_question", "b", _("Question before")),
+    Action("cannot_outline", "n", _("Say that it cannot be outlined")),
+    Action("submit", "Enter", _("Submit")),
+    Action("undo", "u", _("Undo")),
+    Action("redo", "y", _("Redo")),
+    Action("close_outline", "c", _("Close the outline")),
+    Action("next_corner", "]", _("Choose the next corner")),
+    Action("previous_corner", "[", _("Choose the corner before")),
+    Action("insert_corner", "i", _("Add a corner after the chosen one")),
+    Action("remove_corner", "Delete", _("Remove the chosen corner")),
+    Action("fewer_corners", ",", _("Fewer corners in the line traced last")),
+    Action("more_corners", ".", _("More corners in the line traced last")),
+    Action("zoom_in", "+", _("Zoom in")),
+    Action("zoom_out", "-", _("Zoom out")),
+    Action("fit", "0", _("Show the whole picture")),
+    Action("move", "m", _("Let a drag move the picture in place of tracing")),
+    Action("smoothing", "s", _("Show the picture smoothly, or every pixel as a square")),
+    Action("instructions", "?", _("Open the instructions")),
+    Action("report", "r", _("Report the picture")),
+    Action("ask", "q", _("Ask a question")),
+    Action("receipts", "v", _("Show the last receipts")),
+    Action("keys", "k", _("Show and change the keys")),
+    Action("dismiss", "d", _("Put away a message")),
+)
+_DEFAULTS = {action.name: action.key for action in ACTIONS}
+# How far a traced line may lie from its corners, in pixels of a picture 299 wide.
+_FINEST, _COARSEST = 0.25, 6.0
+
+
+def keys_of(tasker: Tasker | None) -> dict[str, str]:
+    """Return the key of every action, the tasker's own where they chose one."""
+    chosen = tasker.preferences.get("keys", {}) if tasker else {}
+    return {name: chosen.get(name, key) for name, key in _DEFAULTS.items()}
+
+
+def key_hints(tasker: Tasker | None) -> dict[str, str]:
+    """Return the key of every action as it is shown on the page."""
+    return {name: hint_of(key) for name, key in keys_of(tasker).items()}
+
+
+def hint_of(key: str) -> str:
+    """Return a key as it is printed on a keyboard."""
+    return key.upper() if len(key) == 1 else str(NAMED_KEYS[key])
+
+
+def instructions_read(tasker: Tasker) -> int:
+    """Return the newest version of the instructions the tasker was qualified under, or said to have read."""
+    said: int = tasker.preferences.get("instructions", 0)
+    return max(said, tasker.instructions)
+
+
+@transaction.atomic
+def preferences_change(*, tasker: Tasker, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep what `data` names and return all preferences; WrongFields tells what to change, and nothing is kept."""
+    unknown = {name: _now("This preference is not known.") for name in sorted(set(map(str, data)) - set(_READERS))}
+    if unknown:
+        raise WrongFields(unknown)
+    row = Tasker.objects.select_for_update(no_key=True).get(pk=tasker.pk)
+    chosen = {name: _READERS[name](value) for name, value in data.items()}
+    if "instructions" in chosen:
+        chosen["instructions"] = max(instructions_read(row), chosen["instructions"])
+    row.preferences |= chosen
+    Tasker.objects.filter(pk=row.pk).update(preferences=row.preferences)
+    tasker.preferences = row.preferences
+    return preferences_of(row)
+
+
+def preferences_of(tasker: Tasker) -> dict[str, Any]:
+    """Return all preferences: what was chosen, and what holds where nothing was."""
+    chosen = tasker.preferences
+    return {
+        "keys": keys_of(tasker),
+        "instructions": instructions_read(tasker),
+        "smoothing": chosen.get("smoothing", True),
+        "simplify": chosen.get("simplify", 1),
+    }
+
+
+def _read_keys(value: Any) -> dict[str, str]:
+    """Return the keys that differ from the usual ones; InvalidInput names the first that cannot be."""
+    if not isinstance(value, Mapping):
+        raise _wrong(_now("Send keys as an object of actions and keys."))
+    keys = _DEFAULTS | {str(name): _read_key(name, key) for name, key in value.items()}
+    twice = [key for key, times in Counter(keys.values()).items() if times > 1]
+    if twice:
+        raise _wrong(_now("The key %(key)s is chosen twice: each action needs its own.") % {"key": hint_of(twice[0])})
+    return {name: key for name, key in keys.items() if key != _DEFAULTS[name]}
+
+
+def _read_key(name: Any, key: Any) -> str:
+    if name not in _DEFAULTS:
+        raise _wrong(_now("The page knows no action %(name)s.") % {"name": repr(str(name)[:40])})
+    if isinstance(key, str) and key in NAMED_KEYS:
+        return key
+    if isinstance(key, str) and len(key) == 1 and key.isprintable() and not key.isspace():
+        # Not every capital has one small letter; such a key stays as it is.
+        return key.lower() if len(key.lower()) == 1 else key
+    raise _wrong(
+        _now("Choose a key with one letter, digit or sign, or one of: %(names)s.") % {"names": ", ".join(NAMED_KEYS)}
+    )
+
+
+def _read_version(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 32768:
+        return value
+    raise InvalidInput(_now("Send the version of the instructions that was read."), "invalid", field="instructions")
+
+
+def _read_smoothing(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise InvalidInput(_now("Send smoothing as true or false."), "invalid", field="smoothing")
+
+
+def _read_simplify(value: Any) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and _FINEST <= value <= _COARSEST:
+        return value
+    words = _now("Send simplify as a number from %(least)s to %(most)s.") % {"least": _FINEST, "most": _COARSEST}
+    raise InvalidInput(words, "invalid", field="simplify")
+
+
+def _wrong(words: str) -> InvalidInput:
+    return InvalidInput(words, "invalid", field="keys")
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "keys": _read_keys,
+    "instructions": _read_version,
+    "smoothing": _read_smoothing,
+    "simplify": _read_simplify,
+}

@@ -1,0 +1,13 @@
+// The account page: take over the time zone of this device.
+
+const button = document.getElementById("device-zone");
+const field = document.getElementById("id_time_zone");
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+if (button && field && zone) {
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    field.value = zone;
+    field.focus();
+  });
+}
