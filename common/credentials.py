@@ -1,11 +1,15 @@
 """What is handed out for a password (sessions, tokens): whether it still counts, and when it is cleared away."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.utils.crypto import constant_time_compare
 
 from common.models import ApiToken, UserSession
+
+ACCESS_KEPT = timedelta(days=90)
+_ACCESS_TABLES = (AccessAttempt, AccessLog, AccessFailureLog)
 
 
 def renewed_hash(user: AbstractBaseUser, known: str) -> str | None:
@@ -19,7 +23,24 @@ def renewed_hash(user: AbstractBaseUser, known: str) -> str | None:
 
 
 def credentials_purge(*, now: datetime) -> int:
-    """Delete the sessions and tokens that are over. Returns how many."""
+    """Delete the sessions and tokens that are over, and the record of sign-ins of long ago. Returns how many rows."""
     sessions, _ = UserSession.objects.filter(expire_date__lte=now).delete()
     tokens, _ = ApiToken.objects.filter(expires_at__lte=now).delete()
-    return sessions + tokens
+    return sessions + tokens + access_purge(now=now)
+
+
+def credentials_end(user: AbstractBaseUser, *, but_session: str | None = None) -> None:
+    """End the account's sessions, all but that of this key, and its tokens."""
+    UserSession.objects.filter(user_id=user.pk).exclude(session_key=but_session).delete()
+    ApiToken.objects.filter(user_id=user.pk).delete()
+
+
+def access_purge(*, now: datetime) -> int:
+    """Delete what is known of sign-ins, addresses included, after 90 days. Returns how many rows."""
+    return sum(table.objects.filter(attempt_time__lte=now - ACCESS_KEPT).delete()[0] for table in _ACCESS_TABLES)
+
+
+def access_forget(username: str) -> None:
+    """Delete what is known of this account's sign-ins."""
+    for table in _ACCESS_TABLES:
+        table.objects.filter(username=username).delete()

@@ -6,25 +6,66 @@ session when a password changes.
 """
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, get_user_model
 from django.contrib.auth.backends import ModelBackend
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.contrib.sessions.backends.db import SessionStore as DatabaseSessionStore
+from django.core import signing
+from django.core.exceptions import ValidationError
 from django.db.models import CharField, DateTimeField, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
 from common.credentials import renewed_hash
+from common.devices import device_of
 from common.lookups import Given, Lookup
 from common.models import UserSession
+from common.second_factor import code_take, has_second_factor
+
+# How long a right password is remembered while its owner looks for the code.
+CODE_WITHIN = timedelta(minutes=5)
+_PROOF_SALT = "password was right"
+
+
+class CodeNeeded(ValidationError):
+    """The password is right and the account has a second factor. `proof` stands for the password, for 5 minutes."""
+
+    def __init__(self, user: User) -> None:
+        super().__init__("This account has a second factor: its code is needed too.", "code_needed")
+        self.proof = signing.dumps([user.pk, user.get_session_auth_hash()], salt=_PROOF_SALT)
+
+
+def _proven_user(username: str | None, proof: str) -> User | None:
+    """Return the user whose password was right a moment ago, and still is theirs."""
+    try:
+        number, known = signing.loads(proof, salt=_PROOF_SALT, max_age=CODE_WITHIN)
+    except signing.BadSignature:
+        return None
+    user = User.objects.filter(pk=number, username=username, is_active=True).first()
+    return user if user is not None and renewed_hash(user, known) else None
 
 
 class UserBackend(ModelBackend):
-    """Passwords as Django checks them; the user comes with what SIGNED_IN_RELATED names."""
+    """Passwords as Django checks them, then the second factor; the user comes with what SIGNED_IN_RELATED names."""
+
+    def authenticate(self, request: Any, username: str | None = None, password: str | None = None, **extra: Any) -> Any:
+        """Return the user, or None; CodeNeeded when all is right but for the missing code `otp`."""
+        otp, proof = extra.pop("otp", ""), extra.pop("proof", "")
+        user: Any = _proven_user(username, proof) if proof else super().authenticate(request, username, password)
+        if user is None or not has_second_factor(user):
+            return user
+        if not otp:
+            raise CodeNeeded(user)
+        if code_take(user=user, code=otp, now=timezone.now()):
+            return user
+        # The form tells a wrong code from a wrong password; the guard counts both alike.
+        request.wrong_code = CodeNeeded(user)
+        return None
 
     def get_user(self, user_id: int) -> Any:
         """Return the active user, or None."""
@@ -89,6 +130,12 @@ def signed_in_user(request: HttpRequest) -> AbstractBaseUser | AnonymousUser:
         session.cycle_key()
         session[HASH_SESSION_KEY] = present
     return user
+
+
+def remember_device(sender: Any, request: HttpRequest, user: Any, **_: Any) -> None:
+    """Write into a new session when and on what it began, for its owner to recognise it by."""
+    request.session["since"] = timezone.now().isoformat()
+    request.session["device"] = device_of(request.META.get("HTTP_USER_AGENT", ""))
 
 
 class SignedInUserMiddleware:

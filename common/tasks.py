@@ -8,5 +8,5 @@ from common.queues import quick_task
 
 @quick_task
 def purge_credentials() -> None:
-    """Delete the sessions and tokens that are over."""
+    """Delete the sessions and tokens that are over, and the record of sign-ins of long ago."""
     credentials_purge(now=timezone.now())

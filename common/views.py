@@ -2,31 +2,104 @@
 
 from typing import Any
 
+from django import forms
 from django.conf import settings
+from django.contrib.auth import authenticate
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-LOCKED_OUT = "Too many wrong passwords for this account: sign-in is closed from your address for one hour."
+from common.guessing import LINKS
+from common.sessions import CodeNeeded
+
+# What the sign-in form's fields are called, so that other pages can keep theirs apart.
+SIGN_IN_FIELDS = frozenset({"csrfmiddlewaretoken", "username", "password", "otp", "proof"})
+
+
+class SignInForm(AuthenticationForm):
+    """User name and password; then, where the account has a second factor, its code.
+
+    `proof` stands for the right password while the code is asked for, so that no page carries the password itself.
+    A program may send all at once, and needs no proof.
+    """
+
+    otp = forms.CharField(required=False, max_length=40)
+    proof = forms.CharField(required=False, max_length=1000)
+    code_step = False
+    proof_given = ""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["password"].required = not self.data.get("proof")
+
+    def clean(self) -> dict[str, Any]:
+        """Authenticate; `code_needed` and `wrong_code` ask for the code, `invalid_login` for all anew."""
+        names = ("username", "password", "otp", "proof")
+        given = {name: self.cleaned_data.get(name, "") for name in names}
+        if given["username"] and (given["password"] or given["proof"]):
+            self.user_cache = self._user(given)
+            if self.user_cache is None:
+                raise self._refusal()
+            self.confirm_login_allowed(self.user_cache)
+        return self.cleaned_data
+
+    def _user(self, given: dict[str, str]) -> Any:
+        try:
+            return authenticate(self.request, **given)
+        except CodeNeeded as needed:
+            self._ask_for_code(needed)
+            raise
+
+    def _refusal(self) -> ValidationError:
+        wrong_code: CodeNeeded | None = getattr(self.request, "wrong_code", None)
+        if wrong_code is None:
+            return self.get_invalid_login_error()
+        self._ask_for_code(wrong_code)
+        return ValidationError(_("This is not the code of this moment."), code="wrong_code")
+
+    def _ask_for_code(self, needed: CodeNeeded) -> None:
+        self.code_step, self.proof_given = True, needed.proof
+
+    @property
+    def refused_because(self) -> str:
+        """Return the code of what is wrong with the whole, empty when nothing is."""
+        errors = self.non_field_errors().as_data() if self.is_bound else []
+        return str(errors[0].code) if errors else ""
 
 
 class SignIn(LoginView):
-    """One sign-in page for everybody; what an account may do is decided after it."""
+    """One sign-in page for everybody; what an account may do is decided after it.
+
+    Scripts read from `Second-Factor` that the password was right and a code is needed too.
+    """
 
     template_name = "registration/sign_in.html"
+    authentication_form = SignInForm
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        """Show the form again."""
+        response = super().form_invalid(form)
+        if isinstance(form, SignInForm) and form.code_step:
+            response["Second-Factor"] = "needed"
+        return response
 
 
 def locked_out(request: HttpRequest, response: HttpResponse, credentials: dict[str, Any]) -> HttpResponse:
-    """Answer 429 after too many wrong passwords: a page for people, `{"code", "detail"}` for programs."""
+    """Answer 429 after too much guessing: a page for people, `{"code", "detail"}` for programs."""
     if request.path.startswith("/api/v1/"):
-        answer: HttpResponse = JsonResponse({"code": "locked_out", "detail": LOCKED_OUT}, status=429)
+        words = _("Too many wrong passwords for this account: sign-in is closed from your address for one hour.")
+        answer: HttpResponse = JsonResponse({"code": "locked_out", "detail": words}, status=429)
     else:
+        username = (credentials or {}).get("username", "")
         context = {
-            "reason": LOCKED_OUT,
             "limit": settings.AXES_FAILURE_LIMIT,
-            "username": (credentials or {}).get("username", ""),
+            "links": username == LINKS,
+            "username": "" if username == LINKS else username,
         }
         answer = render(request, "registration/locked_out.html", context, status=429)
     answer["Retry-After"] = str(settings.AXES_COOLOFF_TIME * 3600)

@@ -47,7 +47,7 @@ app.conf.beat_schedule = {
     "scoring": _every(15.0, "scoring.tasks.work_runs"),
     "breaks": _every(5.0, "contest.tasks.record_breaks"),
     "releases": _every(60.0, "contest.tasks.release_due_weeks"),
-    "monitoring": _every(5.0, "labeling.watching.tasks.watch_taskers"),
-    "copies": _every(600.0, "labeling.watching.link_tasks.look_for_copies"),
+    "monitoring": _every(5.0, "labeling.tasks.watch_taskers"),
+    "copies": _every(600.0, "labeling.tasks.look_for_copies"),
     "credentials": _every(3600.0, "common.tasks.purge_credentials"),
 }

@@ -4,6 +4,7 @@ import os
 import secrets
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -47,6 +48,40 @@ def database(name: str, default: str) -> dict[str, Any]:
         # Its words would repeat a part of the password.
         message = f"{name} cannot be read: write characters of the password such as / # @ : as %2F %23 %40 %3A"
         raise ImproperlyConfigured(message) from None
+
+
+_MAIL_PORTS = {"smtp": 25, "smtps": 465, "smtp+tls": 587}
+
+
+def email(name: str, default: str) -> dict[str, Any]:
+    """Read `name` as where letters go, into Django's settings.
+
+    `smtps://` is TLS from the start, `smtp+tls://` turns to it (STARTTLS), `smtp://` is for a server on this machine;
+    `file:///folder` writes each letter into the folder, `console://` prints it.
+    """
+    value = url(name, default, ("console", "file", *_MAIL_PORTS))
+    parts = urlsplit(value)
+    if parts.scheme in {"console", "file"}:
+        kind = {"console": "console", "file": "filebased"}[parts.scheme]
+        return {
+            "EMAIL_BACKEND": f"django.core.mail.backends.{kind}.EmailBackend",
+            "EMAIL_FILE_PATH": parts.path or None,
+        }
+    try:
+        port = parts.port or _MAIL_PORTS[parts.scheme]
+    except ValueError:
+        # Its words would repeat a part of the password.
+        message = f"{name} cannot be read: write characters of the password such as / # @ : as %2F %23 %40 %3A"
+        raise ImproperlyConfigured(message) from None
+    return {
+        "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
+        "EMAIL_HOST": parts.hostname or "localhost",
+        "EMAIL_PORT": port,
+        "EMAIL_HOST_USER": unquote(parts.username or ""),
+        "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
+        "EMAIL_USE_SSL": parts.scheme == "smtps",
+        "EMAIL_USE_TLS": parts.scheme == "smtp+tls",
+    }
 
 
 def count(name: str) -> int:

@@ -45,10 +45,12 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "common.sessions.SignedInUserMiddleware",
-    "django_structlog.middlewares.RequestMiddleware",
+    "labeling.accounts.locale.PersonMiddleware",
+    "common.request_log.RequestLog",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -67,6 +69,8 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "django.template.context_processors.i18n",
+                "django.template.context_processors.tz",
                 "config.context.site",
             ],
         },
@@ -96,9 +100,14 @@ METRICS_TOKEN = env.read.str("METRICS_TOKEN", default="")
 
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "common.sessions.UserBackend"]
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator",
+        "OPTIONS": {"user_attributes": ("username", "email")},
+    },
 ]
+PASSWORD_RESET_TIMEOUT = 24 * 3600
 # What is read together with the signed-in user, so that a request needs one query to know who asks.
 SIGNED_IN_RELATED = ("tasker",)
 AXES_FAILURE_LIMIT = 10
@@ -109,9 +118,19 @@ AXES_LOCKOUT_CALLABLE = "common.views.locked_out"
 # The hour begins with the wrong password that closed the account; trying on does not make it longer.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_VERBOSE = False
+# Masked where a wrong try is recorded, as the password is.
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "otp", "proof", "code", "new_password", "csrfmiddlewaretoken"]
 # Behind a proxy every request has the proxy's address: one stranger could close anybody's account for everybody.
 TRUSTED_PROXIES = env.count("TRUSTED_PROXIES")
 AXES_CLIENT_IP_CALLABLE = "common.client_address.client_address"
+EMAIL = env.email("EMAIL_URL", f"file://{DATA_DIR / 'mail'}" if DEMO else "console://")
+EMAIL_BACKEND = EMAIL["EMAIL_BACKEND"]
+EMAIL_FILE_PATH = EMAIL.get("EMAIL_FILE_PATH")
+EMAIL_HOST, EMAIL_PORT = EMAIL.get("EMAIL_HOST", ""), EMAIL.get("EMAIL_PORT", 0)
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = EMAIL.get("EMAIL_HOST_USER", ""), EMAIL.get("EMAIL_HOST_PASSWORD", "")
+EMAIL_USE_SSL, EMAIL_USE_TLS = EMAIL.get("EMAIL_USE_SSL", False), EMAIL.get("EMAIL_USE_TLS", False)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.read.str("EMAIL_FROM", default=f"Unanimous <no-reply@{urlparse(PUBLIC_URL).hostname}>")
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "sign-in"
@@ -173,7 +192,10 @@ CELERY_BROKER_URL = env.url("CELERY_BROKER_URL", "", ("redis", "rediss"))
 
 USE_TZ = True
 TIME_ZONE = "UTC"
-USE_I18N = False
+USE_I18N = True
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = DATA_DIR / "static"

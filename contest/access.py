@@ -54,4 +54,3 @@ def header_roles(user: Any) -> Roles:
     if getattr(user, "tasker", None) is not None:
         return Roles(tasker=True)
     return roles_of(user)
-

@@ -16,6 +16,7 @@ from rest_framework.views import APIView
 from common.authentication import TokenAuthentication, issue_token
 from common.errors import InvalidInput
 from common.models import ApiToken
+from common.sessions import CodeNeeded
 from contest.access import roles_of
 from contest.models import Team
 from contest.serializers import CredentialsIn, MeOut, TokenOut
@@ -64,13 +65,18 @@ class Token(APIView):
         """Make a token that is valid for 90 days or until the password changes; it is shown once.
 
         Send it as `Authorization: Token …`, and `DELETE` here when it is not needed any more.
-        After ten wrong passwords the account is closed from your address for one hour (429).
+        An account with a second factor sends its code as `otp` (400 `code_needed` without it).
+        After ten wrong passwords or codes the account is closed from your address for one hour (429).
         """
         body = CredentialsIn(data=request.data)
         body.is_valid(raise_exception=True)
-        user = authenticate(request._request, **body.validated_data)
+        try:
+            user = authenticate(request._request, **body.validated_data)
+        except CodeNeeded:
+            words = "This account has a second factor: send the code of this moment, or a recovery code, as `otp`."
+            raise InvalidInput(words, "code_needed", field="otp") from None
         if user is None:
-            raise InvalidInput("This user name and password do not belong together.", "wrong_credentials")
+            raise InvalidInput("This user name and password, or the code, do not belong together.", "wrong_credentials")
         return Response({"token": issue_token(user, now=timezone.now())})
 
     @extend_schema(

@@ -11,8 +11,9 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
-from contest import charts, pace, stages
-from contest.charts import Chart, Value
+from common import charts
+from common.charts import Chart, Value
+from contest import pace, stages
 from contest.models import Break, Release
 from contest.publishing import unreleased_weeks
 from contest.releases import WAITING_WORDS, waiting

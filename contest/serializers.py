@@ -11,6 +11,11 @@ class CredentialsIn(serializers.Serializer[Any]):
 
     username = serializers.CharField(max_length=150)
     password = serializers.CharField(max_length=1000, trim_whitespace=False)
+    otp = serializers.CharField(
+        required=False,
+        max_length=40,
+        help_text="The code of the second factor, or a recovery code: where the account has one.",
+    )
 
     def to_internal_value(self, data: Any) -> Any:
         """Refuse unknown fields by name, as every call does."""

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from common.errors import NotAllowed, NotFound
 from labeling.enums import TaskerState
-from labeling.models import Assignment, Tasker
+from labeling.models import AccountRole, Assignment, Tasker
 from labeling.people import is_organizer
 from labeling.selectors import instructions_in_force
 
@@ -43,7 +43,7 @@ def organizer_of(user: User | AnonymousUser) -> User:
     """Return `user`, who organizes; NotAllowed (`not_an_organizer`) for other roles, Http404 for strangers."""
     if isinstance(user, User) and is_organizer(user):
         return user
-    if isinstance(user, User) and (getattr(user, "tasker", None) is not None or user.groups.exists()):
+    if isinstance(user, User) and AccountRole.objects.filter(user=user).exists():
         raise NotAllowed("Only organizers open this page; this account has another role.", "not_an_organizer")
     raise Http404("nothing here for a stranger")
 

@@ -1,13 +1,14 @@
-"""Taskers as people: who may become one (R4, R8)."""
+"""Accounts and what they are for: each has one role (R4, R8), which the database keeps (labeling.one_role)."""
 
 from datetime import datetime
 from random import Random
 
 from django.contrib.auth.models import Group, User
+from django.db import IntegrityError, transaction
 
 from common.errors import Conflict
 from labeling.enums import TaskerState
-from labeling.models import Tasker
+from labeling.models import AccountRole, Tasker
 
 ORGANIZERS = "organizers"
 REVIEW_BOARD = "review board"
@@ -16,18 +17,30 @@ TEAMS = "teams"
 
 def tasker_register(*, user: User, state: TaskerState, now: datetime, rng: Random) -> Tasker:
     """Make `user` a tasker with a public ID of their own; Conflict when another role forbids it (R8)."""
-    if user.groups.exists():
-        raise Conflict(f"{user.username} has another role: who organizes, judges or competes never labels.", "has_role")
-    return Tasker.objects.create(user=user, state=state, shuffle_seed=rng.getrandbits(48), created_at=now)
+    try:
+        with transaction.atomic():
+            return Tasker.objects.create(user=user, state=state, shuffle_seed=rng.getrandbits(48), created_at=now)
+    except IntegrityError:
+        raise _has_role(user) from None
 
 
 def role_give(*, user: User, role: str) -> None:
     """Add `user` to the organizers, the review board or the teams; Conflict for anybody with another role (R8)."""
-    if Tasker.objects.filter(user=user).exists():
-        raise Conflict(f"{user.username} labels: who labels never organizes, judges or competes.", "is_tasker")
-    if user.groups.exclude(name=role).exists():
-        raise Conflict(f"{user.username} has another role: an account has one.", "has_role")
-    user.groups.add(Group.objects.get_or_create(name=role)[0])
+    group = Group.objects.get_or_create(name=role)[0]
+    try:
+        with transaction.atomic():
+            user.groups.add(group)
+    except IntegrityError:
+        raise _has_role(user) from None
+
+
+def _has_role(user: User) -> Conflict:
+    if AccountRole.objects.filter(user=user, role="tasker").exists():
+        return Conflict(f"{user.username} labels: who labels never organizes, judges or competes.", "is_tasker")
+    return Conflict(
+        f"{user.username} has another role: an account has one, and who organizes, judges or competes never labels.",
+        "has_role",
+    )
 
 
 def is_organizer(user: User) -> bool:

@@ -3,6 +3,7 @@
 from datetime import datetime
 from random import SystemRandom
 from typing import Any
+from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth import login
@@ -191,9 +192,11 @@ def _report(request: HttpRequest, tasker: Tasker, assignment: Assignment, *, now
 
 def _see_notice(request: HttpRequest, tasker: Tasker, *, now: datetime) -> HttpResponse:
     """Put a notice away without a script."""
-    number = request.POST.get("notice", "")
-    if number.isascii() and number.isdigit() and len(number) < 19:
-        notice_see(tasker=tasker, notice_id=int(number), now=now)
+    try:
+        notice_id = UUID(request.POST.get("notice", ""))
+    except ValueError:
+        raise NotFound(_("There is no such notice of yours."), "not_found") from None
+    notice_see(tasker=tasker, notice_id=notice_id, now=now)
     return SeeOther(reverse("label"))
 
 

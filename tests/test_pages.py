@@ -15,16 +15,22 @@ from labeling.models import Tasker
 from tests import factories
 
 pytestmark = pytest.mark.django_db
-OPEN_TO_ALL = {"/sign-in/", "/healthz", "/readyz", "/api/schema/", "/api/docs/", "/pictures/forged.png"}
+OPEN_TO_ALL = {"/sign-in/", "/password/", "/healthz", "/readyz", "/api/schema/", "/api/docs/", "/pictures/forged.png"}
 # What a stranger is answered elsewhere: sent to sign in, or refused outright, or answered on this machine alone.
 SIGN_IN_FIRST = {"/", "/organizer/", "/organizer/now/", "/organizer/releases/release-2026-W40.zip", "/label/"}
 SIGN_IN_FIRST |= {"/label/instructions/"}
+OWN_ACCOUNT = {"/account/", "/account/email/", "/account/password/", "/account/second-factor/", "/account/delete/"}
+SIGN_IN_FIRST |= {*OWN_ACCOUNT, "/account/email/forged/", "/organizer/people/", "/organizer/people/T-00000/delete/"}
 REFUSED = {"/metrics": 403, "/sign-out/": 405, "/api/v1/token/": 405, "/api/v1/me/": 401}
+REFUSED |= dict.fromkeys(["/account/settings/", "/account/sessions/end/", "/account/tokens/revoke/", "/language/"], 405)
+REFUSED |= {"/join/forged/": 404, "/password/forged/forged/": 404}
 NO_PAGES = {"/healthz", "/readyz", "/api/schema/", "/pictures/forged.png"}
-NO_PAGES |= {"/organizer/releases/release-2026-W40.zip"}
+NO_PAGES |= {"/organizer/releases/release-2026-W40.zip", "/account/email/forged/", "/organizer/people/T-00000/delete/"}
 _EXAMPLES = {
     "<str:name>": "release-2026-W40",
     "<str:token>": "forged",
+    "<str:uid>": "forged",
+    "<str:public_id>": "T-00000",
     "<uuid:assignment_id>": "3f1c9a52-7d0e-4f5b-9a37-0c6f3f1d2b84",
 }
 POLICY = {
@@ -58,9 +64,10 @@ def policy_of(answer: Any) -> dict[str, str]:
 
 
 # Each page as a person it is for; whoever is refused sees another page.
-SHOWN_TO = dict.fromkeys(["/sign-in/", "/api/docs/", "/nothing"], "stranger")
+SHOWN_TO = dict.fromkeys(["/sign-in/", "/password/", "/api/docs/", "/nothing"], "stranger")
 SHOWN_TO |= {"/label/": "tasker", "/label/instructions/": "tasker", "/": "board member"}
-SHOWN_TO |= dict.fromkeys(["/organizer/", "/organizer/now/"], "organizer")
+SHOWN_TO |= dict.fromkeys(sorted(OWN_ACCOUNT), "tasker")
+SHOWN_TO |= dict.fromkeys(["/organizer/people/", "/organizer/", "/organizer/now/"], "organizer")
 ROLES = ["stranger", "no role", "newcomer", "tasker", "organizer", "board member", "captain"]
 
 
@@ -137,6 +144,10 @@ ANSWERED = {
     "/organizer/": {"stranger": 302, "organizer": 200, "no role": 404},
     "/organizer/now/": {"stranger": 302, "organizer": 200, "no role": 404},
     "/organizer/releases/release-2026-W40.zip": {"stranger": 302, "organizer": 404, "no role": 404},
+    "/organizer/people/": {"stranger": 302, "organizer": 200, "no role": 404},
+    "/organizer/people/T-00000/delete/": {"stranger": 302, "organizer": 404, "no role": 404},
+    "/account/email/forged/": {"stranger": 302} | dict.fromkeys(ROLES[1:], 404),
+    **{address: {"stranger": 302} | dict.fromkeys(ROLES[1:], 200) for address in OWN_ACCOUNT},
     "/api/v1/me/": {"stranger": 401} | dict.fromkeys(ROLES[1:], 200),
 }
 
@@ -214,8 +225,8 @@ def test_the_header_names_who_is_signed_in_and_offers_what_they_may_do(
     organizers = signed_in(olga).get("/api/docs/").content.decode()
     assert ('href="/label/"' in taskers, 'href="/organizer/"' in taskers) == (True, False)
     assert ('href="/label/"' in organizers, 'href="/organizer/"' in organizers) == (False, True)
-    assert "<span>tara" in taskers
-    assert "olga<span" in organizers
+    assert "tara</a>" in taskers
+    assert "olga</a><span" in organizers
 
 
 def test_an_unknown_address_is_answered_with_a_way_back(client: Client) -> None:

@@ -13,7 +13,7 @@ from adjudication.services import panel_settle, panels_settle
 from labeling.enums import Answer, OutlineGate, PanelState
 from labeling.models import Panel, PolicyVersion
 from labeling.policy import Policy
-from labeling.selectors import forget_policies, policy_in_force
+from labeling.selectors import forget_versions, policy_in_force
 from tests import factories
 
 
@@ -65,7 +65,7 @@ class TestSettling:
         PolicyVersion.objects.create(
             version=2, numbers=widened.to_json(), in_force_from=now + timedelta(hours=1), reason="wider"
         )
-        forget_policies()
+        forget_versions()
         panels_settle(policy_at=policy_in_force, now=now + timedelta(hours=2))
         ruling = Ruling.objects.get()
         assert (ruling.reasons, ruling.policy.version) == (["uncertain"], 1)

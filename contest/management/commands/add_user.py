@@ -12,6 +12,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 from django.utils import timezone
 
+from common.errors import InvalidInput
+from labeling.accounts.invitations import clean_address
 from labeling.enums import TaskerState
 from labeling.people import ORGANIZERS, REVIEW_BOARD, role_give, tasker_register
 
@@ -27,17 +29,18 @@ class Command(BaseCommand):
         """Name and role."""
         parser.add_argument("name")
         parser.add_argument("--role", required=True, choices=["tasker", *GROUPS])
+        parser.add_argument("--email", default="", help="where letters about the account go; it counts as confirmed")
         parser.add_argument("--qualified", action="store_true", help="a tasker who may label at once (R5 waived)")
         parser.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Create the account."""
-        name, role = options["name"], options["role"]
+        name, role, email = options["name"], options["role"], self._address(options["email"])
         if User.objects.filter(username=name).exists():
             raise CommandError(f"There is an account {name!r} already: choose another name.")
-        password = self._password(options["password_stdin"], User(username=name))
+        password = self._password(options["password_stdin"], User(username=name, email=email))
         with transaction.atomic():
-            user = User.objects.create_user(name, password=password)
+            user = User.objects.create_user(name, email=email, password=password)
             if role == "tasker":
                 state = TaskerState.QUALIFIED if options["qualified"] else TaskerState.LEARNING
                 tasker = tasker_register(user=user, state=state, now=timezone.now(), rng=SystemRandom())
@@ -45,6 +48,15 @@ class Command(BaseCommand):
             else:
                 role_give(user=user, role=GROUPS[role])
                 self.stdout.write(f"{name} is added to: {GROUPS[role]}")
+
+    def _address(self, typed: str) -> str:
+        try:
+            address = clean_address(typed) if typed else ""
+        except InvalidInput as error:
+            raise CommandError(error.message) from None
+        if address and User.objects.filter(email=address).exists():
+            raise CommandError(f"There is an account with the address {address} already.")
+        return address
 
     def _password(self, from_stdin: bool, user: User) -> str:
         password = sys.stdin.readline().rstrip("\n") if from_stdin else getpass.getpass("Password: ")

@@ -14,11 +14,12 @@ from django.core.cache import cache
 from django.db import IntegrityError, connections, transaction
 
 from common.errors import Conflict, InvalidInput
+from labeling import tasks
 from labeling.enums import AssignmentState, LinkKind, PanelState
 from labeling.models import Assignment, Panel, Tasker, TaskerLink
 from labeling.policy import Policy
 from labeling.services import NothingLeft, assignment_next
-from labeling.watching import link_tasks, links
+from labeling.watching import links
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -257,8 +258,8 @@ def test_gold_is_compared_as_well(people: list[Tasker], now: datetime) -> None:
 def test_the_task_looks_once_a_day(people: list[Tasker], monkeypatch: pytest.MonkeyPatch) -> None:
     cache.clear()
     for hours, linked, why in ((1, 0, "nothing yet"), (12, 0, "looked today"), (25, 1, "the next day")):
-        monkeypatch.setattr(link_tasks.timezone, "now", lambda hours=hours: factories.NOW + timedelta(hours=hours))
-        link_tasks.look_for_copies()
+        monkeypatch.setattr(tasks.timezone, "now", lambda hours=hours: factories.NOW + timedelta(hours=hours))
+        tasks.look_for_copies()
         assert TaskerLink.objects.count() == linked, why
         if hours == 1:
             copied_pictures(people, 12, factories.NOW + timedelta(hours=2))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from contest.charts import WIDTH, Value, bars, columns
+from common.charts import WIDTH, Value, bars, columns
 
 
 def values(*numbers: int) -> list[Value]:

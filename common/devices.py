@@ -1,0 +1,28 @@
+"""From which kind of browser somebody signed in, in words that they recognise; pure."""
+
+# The first that fits: each browser also claims to be those after it.
+_BROWSERS = (
+    ("Firefox/", "Firefox"),
+    ("FxiOS/", "Firefox"),
+    ("SamsungBrowser/", "Samsung Internet"),
+    ("OPR/", "Opera"),
+    ("Edg", "Edge"),
+    ("CriOS/", "Chrome"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+)
+_SYSTEMS = (
+    ("Android", "Android"),
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("CrOS", "ChromeOS"),
+    ("Windows", "Windows"),
+    ("Mac OS X", "Mac"),
+    ("Linux", "Linux"),
+)
+
+
+def device_of(user_agent: str) -> str:
+    """Return for example `Firefox · Android`; empty when neither is known."""
+    found = (next((name for mark, name in known if mark in user_agent), "") for known in (_BROWSERS, _SYSTEMS))
+    return " · ".join(name for name in found if name)

@@ -1,0 +1,61 @@
+"""Letters by e-mail: plain text, in the reader's language, sent after the transaction that they tell of."""
+
+import os
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC
+from functools import cache
+from smtplib import SMTPException
+from typing import Any
+
+import structlog
+from django.core.mail import EmailMessage
+from django.db import transaction
+from django.template.loader import render_to_string
+from django.utils import timezone, translation
+
+from common.errors import Conflict
+
+log = structlog.get_logger(__name__)
+
+
+def letter(template: str, *, to: str, language: str, **context: Any) -> EmailMessage:
+    """Return `mail/<template>.txt` in `language`, its times in UTC; its first line is the subject."""
+    with translation.override(language or None), timezone.override(UTC):
+        text = render_to_string(f"mail/{template}.txt", context)
+    subject, _, body = text.strip().partition("\n")
+    return EmailMessage(subject=subject.strip(), body=body.strip() + "\n", to=[to])
+
+
+def send(message: EmailMessage) -> None:
+    """Send now; Conflict (`mail_failed`) when the mail server does not take it."""
+    try:
+        message.send()
+    except (OSError, SMTPException) as error:
+        log.warning("mail not sent", error=f"{type(error).__name__}: {error}")
+        words = "The e-mail could not be sent: the mail server did not take it. Try again in a few minutes."
+        raise Conflict(words, "mail_failed") from error
+
+
+def send_behind(message: EmailMessage) -> None:
+    """Send after this transaction, in a thread: how long it takes tells nobody whether there is such an address."""
+    transaction.on_commit(lambda: _postman(os.getpid()).submit(_deliver, message))
+
+
+def wait_until_sent() -> None:
+    """Return when every letter handed over in this process so far was tried."""
+    last: Future[None] = _postman(os.getpid()).submit(lambda: None)
+    last.result()
+
+
+@cache
+def _postman(process: int) -> ThreadPoolExecutor:
+    """Return the one thread of this process that carries letters; a fork has none of its parent's."""
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="mail")
+
+
+def _deliver(message: EmailMessage) -> None:
+    try:
+        message.send()
+    except Exception as error:
+        # Nobody waits for the outcome: whoever misses the letter asks for it again.
+        log.warning("mail not sent", error=f"{type(error).__name__}: {error}")

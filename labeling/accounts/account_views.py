@@ -1,0 +1,216 @@
+"""Everybody's own account: what is known, language and time zone, sign-ins, address, and leaving."""
+
+from typing import Any, cast
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import override
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from common import mail
+from common.errors import DomainError, InvalidInput, WrongFields
+from common.guessing import links_open, password_fits, wrong_link
+from common.models import RecoveryCode
+from common.second_factor import has_second_factor
+from labeling.accounts import passwords
+from labeling.accounts.forms import SeeOther, errors_of, go_to, safe_next, secret, text
+from labeling.accounts.leaving import account_delete
+from labeling.accounts.letters import address_letter
+from labeling.accounts.locale import zone_names
+from labeling.accounts.sessions import session_end, sessions_end_others, sessions_of, token_revoke, tokens_of
+from labeling.models import Response, Tasker
+
+_YEAR_SECONDS = 365 * 24 * 3600
+
+
+def user_of(request: HttpRequest) -> User:
+    """Return the signed-in user of a view behind `login_required`."""
+    return cast(User, request.user)
+
+
+def _tasker(user: User) -> Tasker | None:
+    return getattr(user, "tasker", None)
+
+
+@never_cache
+@require_safe
+@login_required
+def account(request: HttpRequest) -> HttpResponse:
+    """Show the account as it stands."""
+    return _account_page(request)
+
+
+def _account_page(request: HttpRequest, errors: Any = None, status: int = 200) -> HttpResponse:
+    user, now = user_of(request), timezone.now()
+    context = {
+        "tasker": _tasker(user),
+        "languages": settings.LANGUAGES,
+        "zones": zone_names(),
+        "second_factor": has_second_factor(user),
+        "recovery_codes": RecoveryCode.objects.filter(user=user).count(),
+        "sessions": sessions_of(user, here=request.session.session_key, now=now),
+        "tokens": tokens_of(user, now=now),
+        "errors": errors or {},
+        "typed": request.POST if errors else {},
+    }
+    return render(request, "accounts/account.html", context, status=status)
+
+
+@never_cache
+@require_POST
+@login_required
+def account_settings(request: HttpRequest) -> HttpResponse:
+    """Keep a tasker's language and time zone."""
+    tasker = _tasker(user_of(request))
+    if tasker is None:
+        return language(request)
+    try:
+        _keep_settings(tasker, text(request, "language"), text(request, "time_zone"))
+    except WrongFields as error:
+        return _account_page(request, error.fields, status=400)
+    with override(tasker.language or None):
+        messages.success(request, _("Kept."))
+    return _with_language(go_to("account"), tasker.language)
+
+
+def _keep_settings(tasker: Tasker, chosen: str, zone: str) -> None:
+    wrong = {}
+    if chosen and chosen not in dict(settings.LANGUAGES):
+        wrong["language"] = _("Choose one of the languages.")
+    if zone and zone not in zone_names():
+        wrong["time_zone"] = _("Choose a time zone of the list, for example Europe/Berlin.")
+    if wrong:
+        raise WrongFields(wrong)
+    tasker.language, tasker.time_zone = chosen, zone
+    tasker.save(update_fields=["language", "time_zone"])
+
+
+@require_POST
+def language(request: HttpRequest) -> HttpResponse:
+    """Remember the language in the browser; a tasker's with their account too."""
+    chosen = text(request, "language")
+    if chosen not in dict(settings.LANGUAGES):
+        raise InvalidInput(_("Choose one of the languages."), "invalid", field="language")
+    tasker = getattr(request.user, "tasker", None)
+    if tasker is not None:
+        Tasker.objects.filter(pk=tasker.pk).update(language=chosen)
+    return _with_language(SeeOther(safe_next(request, "/")), chosen)
+
+
+def _with_language(response: HttpResponse, chosen: str) -> HttpResponse:
+    """Keep the language in a cookie, for the pages before signing in."""
+    if chosen:
+        response.set_cookie(
+            settings.LANGUAGE_COOKIE_NAME,
+            chosen,
+            max_age=_YEAR_SECONDS,
+            secure=settings.HTTPS,
+            httponly=True,
+            samesite="Lax",
+        )
+    return response
+
+
+@never_cache
+@require_POST
+@login_required
+def end_sessions(request: HttpRequest) -> HttpResponse:
+    """End one session, or all others."""
+    user, here = user_of(request), request.session.session_key
+    if handle := text(request, "session"):
+        session_end(user=user, handle=handle, now=timezone.now())
+    else:
+        sessions_end_others(user=user, here=here)
+    messages.success(request, _("Signed out there."))
+    return go_to("account")
+
+
+@never_cache
+@require_POST
+@login_required
+def revoke_token(request: HttpRequest) -> HttpResponse:
+    """End one token."""
+    number = text(request, "token")
+    token_revoke(user=user_of(request), token_id=int(number) if number.isdecimal() and len(number) < 19 else 0)
+    messages.success(request, _("The token opens nothing any more."))
+    return go_to("account")
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def email(request: HttpRequest) -> HttpResponse:
+    """Ask for a new address and write to it; nothing changes before its link was opened."""
+    if request.method != "POST":
+        return render(request, "accounts/email.html", {"errors": {}})
+    user = user_of(request)
+    try:
+        _check_password(request, user)
+        address, token = passwords.address_ask(user=user, email=text(request, "email"))
+        mail.send(address_letter(user, address, token))
+    except DomainError as error:
+        context = {"errors": errors_of(error), "typed": text(request, "email")}
+        return render(request, "accounts/email.html", context, status=400)
+    return render(request, "accounts/email_sent.html", {"address": address})
+
+
+def _check_password(request: HttpRequest, user: User) -> None:
+    if not password_fits(request, user, secret(request, "password")):
+        raise InvalidInput(_("This is not your password."), "wrong_password", field="password")
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def email_confirm(request: HttpRequest, token: str) -> HttpResponse:
+    """Take the new address. A button, because mail programs open links by themselves."""
+    user = user_of(request)
+    if not links_open(request):
+        return HttpResponse(status=429)
+    try:
+        address = passwords.address_of(user, token)
+        if request.method == "POST":
+            passwords.address_confirm(user=user, token=token, now=timezone.now())
+    except DomainError as error:
+        wrong_link(request)
+        return render(request, "accounts/link_over.html", {"error": error, "again": "account-email"}, status=404)
+    if request.method != "POST":
+        return render(request, "accounts/email_confirm.html", {"address": address})
+    messages.success(request, _("Your e-mail address is confirmed."))
+    return go_to("account")
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def delete(request: HttpRequest) -> HttpResponse:
+    """Show what goes and what stays, and delete once the password and the ID are typed."""
+    user = user_of(request)
+    tasker = _tasker(user)
+    confirmation = tasker.public_id if tasker else user.get_username()
+    context: dict[str, Any] = {"tasker": tasker, "confirmation": confirmation, "errors": {}}
+    if request.method == "POST":
+        try:
+            return _delete(request, user, confirmation)
+        except DomainError as error:
+            context["errors"] = errors_of(error)
+    context["answers"] = Response.objects.filter(tasker=tasker).count() if tasker else 0
+    return render(request, "accounts/delete.html", context, status=400 if context["errors"] else 200)
+
+
+def _delete(request: HttpRequest, user: User, confirmation: str) -> HttpResponse:
+    if text(request, "confirmation").upper() != confirmation.upper():
+        words = _("Type %(confirmation)s here to confirm.") % {"confirmation": confirmation}
+        raise InvalidInput(words, "not_confirmed", field="confirmation")
+    _check_password(request, user)
+    public_id = account_delete(user=user, now=timezone.now())
+    logout(request)
+    return render(request, "accounts/deleted.html", {"public_id": public_id})

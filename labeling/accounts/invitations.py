@@ -1,0 +1,191 @@
+"""Who may join: there is no open sign-up, an organizer invites by e-mail (R5, R8)."""
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from random import Random
+
+from django.contrib.auth.models import User
+from django.contrib.auth.password_validation import validate_password
+from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from common.errors import Conflict, InvalidInput, NotFound, WrongFields
+from labeling.enums import Role, TaskerState
+from labeling.models import Invitation, Tasker
+from labeling.people import ORGANIZERS, REVIEW_BOARD, role_give, tasker_register
+
+VALID_FOR = timedelta(days=7)
+_GROUPS = {Role.ORGANIZER: ORGANIZERS, Role.BOARD: REVIEW_BOARD}
+INVITED_ROLES = (Role.TASKER, *_GROUPS)
+
+
+class InvitationState(StrEnum):
+    """OPEN: the link works; EXPIRED: it is too old; the other two are ends."""
+
+    OPEN = "open"
+    ACCEPTED = "accepted"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+
+
+@dataclass(frozen=True, slots=True)
+class Invited:
+    """An invitation with its secret, which goes into the letter and is kept nowhere."""
+
+    invitation: Invitation
+    secret: str
+
+
+def state_of(invitation: Invitation, *, now: datetime) -> InvitationState:
+    """Return what has become of an invitation."""
+    if invitation.accepted_at is not None:
+        return InvitationState.ACCEPTED
+    if invitation.revoked_at is not None:
+        return InvitationState.REVOKED
+    return InvitationState.OPEN if now < invitation.expires_at else InvitationState.EXPIRED
+
+
+def digest_of(secret: str) -> str:
+    """Return what is kept of a link's secret."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def clean_address(address: str) -> str:
+    """Return an e-mail address in the one way it is kept; InvalidInput (`email`) when it is none."""
+    found = address.strip().lower()
+    try:
+        validate_email(found)
+    except ValidationError:
+        raise InvalidInput(_("Write an e-mail address such as name@example.org."), "invalid", field="email") from None
+    return found
+
+
+def invite(*, email: str, role: Role, language: str, by: User, now: datetime) -> Invited:
+    """Invite an address to a role; the link is good for 7 days.
+
+    Conflict when the address has an account (`has_account`) or an invitation that is not over (`invited_already`).
+    """
+    if role not in INVITED_ROLES:
+        raise InvalidInput("Choose tasker, organizer or review board.", "invalid", field="role")
+    address = clean_address(email)
+    if User.objects.filter(email=address).exists():
+        raise Conflict("There is an account with this e-mail address already.", "has_account")
+    secret = secrets.token_urlsafe(32)
+    try:
+        with transaction.atomic():
+            invitation = Invitation.objects.create(
+                email=address,
+                role=role,
+                language=language,
+                digest=digest_of(secret),
+                invited_at=now,
+                invited_by=by,
+                expires_at=now + VALID_FOR,
+            )
+    except IntegrityError:
+        words = "This address was invited already. Find it in the list and send the invitation again, or revoke it."
+        raise Conflict(words, "invited_already") from None
+    return Invited(invitation, secret)
+
+
+@transaction.atomic
+def invitation_renew(*, invitation_id: int, now: datetime) -> Invited:
+    """Make a new link, good for 7 days; the former one ends. Conflict (`invitation_over`) once accepted or revoked."""
+    invitation = _unfinished(invitation_id)
+    secret = secrets.token_urlsafe(32)
+    invitation.digest, invitation.expires_at = digest_of(secret), now + VALID_FOR
+    invitation.save(update_fields=["digest", "expires_at"])
+    return Invited(invitation, secret)
+
+
+@transaction.atomic
+def invitation_revoke(*, invitation_id: int, now: datetime) -> Invitation:
+    """End an invitation; its link opens nothing any more. Conflict (`invitation_over`) once accepted or revoked."""
+    invitation = _unfinished(invitation_id)
+    invitation.revoked_at = now
+    invitation.save(update_fields=["revoked_at"])
+    return invitation
+
+
+def _unfinished(invitation_id: int) -> Invitation:
+    invitation = Invitation.objects.select_for_update(of=("self",)).filter(pk=invitation_id).first()
+    if invitation is None:
+        raise NotFound("There is no such invitation.", "not_found")
+    if invitation.accepted_at or invitation.revoked_at:
+        raise Conflict("This invitation is over: it was accepted or revoked meanwhile.", "invitation_over")
+    return invitation
+
+
+def invitation_of(secret: str, *, now: datetime, lock: bool = False) -> Invitation:
+    """Return the open invitation of a link; NotFound for every other link, whatever is wrong with it."""
+    rows = Invitation.objects.select_for_update(of=("self",)) if lock else Invitation.objects
+    invitation = rows.filter(digest=digest_of(secret)).first()
+    if invitation is None or state_of(invitation, now=now) is not InvitationState.OPEN:
+        raise NotFound(
+            _(
+                "This link does not open anything any more. It works once, for 7 days: ask the organizer who invited "
+                "you for a new one. If you have joined already, sign in."
+            ),
+            "link_over",
+        )
+    return invitation
+
+
+@transaction.atomic
+def invitation_accept(*, secret: str, username: str, password: str, now: datetime, rng: Random) -> User:
+    """Make the account with the role it was invited to; the address counts as confirmed, because the link came by it.
+
+    WrongFields for a user name or a password that will not do, NotFound for a link that is over.
+    """
+    invitation = invitation_of(secret, now=now, lock=True)
+    _check(username, password, invitation.email)
+    try:
+        with transaction.atomic():
+            user = User.objects.create_user(username, email=invitation.email, password=password)
+    except IntegrityError:
+        raise Conflict(
+            _("There is an account with this user name or this e-mail address already."), "has_account"
+        ) from None
+    _give_role(user, invitation, now, rng)
+    invitation.accepted_at, invitation.user = now, user
+    invitation.save(update_fields=["accepted_at", "user"])
+    return user
+
+
+def _give_role(user: User, invitation: Invitation, now: datetime, rng: Random) -> None:
+    if invitation.role != Role.TASKER:
+        role_give(user=user, role=_GROUPS[Role(invitation.role)])
+        return
+    tasker = tasker_register(user=user, state=TaskerState.LEARNING, now=now, rng=rng)
+    Tasker.objects.filter(pk=tasker.pk).update(language=invitation.language)
+
+
+def _check(username: str, password: str, email: str) -> None:
+    wrong = {}
+    if problem := username_problem(username):
+        wrong["username"] = problem
+    try:
+        validate_password(password, User(username=username, email=email))
+    except ValidationError as error:
+        wrong["password"] = " ".join(error.messages)
+    if wrong:
+        raise WrongFields(wrong)
+
+
+def username_problem(username: str) -> str:
+    """Return in words why nobody can be called this, empty when they can. Names differ in more than their case."""
+    try:
+        UnicodeUsernameValidator()(username)
+    except ValidationError:
+        return _("A user name has letters, digits and @ . + - _ only.")
+    if len(username) > 40:
+        return _("A user name has 40 characters at most.")
+    if User.objects.filter(username__iexact=username).exists():
+        return _("Somebody has this user name already: choose another one.")
+    return ""

@@ -1,0 +1,46 @@
+"""Leaving: the person goes, the public ID and the answers stay (R4, R8)."""
+
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from common.credentials import access_forget, credentials_end
+from labeling.enums import AssignmentState
+from labeling.models import Assignment, Invitation, Tasker
+from labeling.services import assignment_release
+
+
+@transaction.atomic
+def account_delete(*, user: User, now: datetime) -> str:
+    """Remove the person: account, address, sessions, tokens, invitation, and what is known of their sign-ins.
+
+    A tasker's public ID and answers stay, without anything that leads to the person; what they hold is given back.
+    Returns the public ID, empty for everybody else.
+    """
+    # The weaker lock: an answer that is being kept refers to this row and must not wait for us, who wait for it.
+    tasker = Tasker.objects.select_for_update(of=("self",), no_key=True).filter(user=user).first()
+    if tasker is not None:
+        _leave(tasker, now)
+    credentials_end(user)
+    _forget_invitations(user, now)
+    access_forget(user.get_username())
+    user.delete()
+    return tasker.public_id if tasker is not None else ""
+
+
+def _leave(tasker: Tasker, now: datetime) -> None:
+    held = Assignment.objects.filter(tasker=tasker, state=AssignmentState.LEASED).order_by("pk")
+    for assignment in held:
+        assignment_release(tasker=tasker, assignment_id=assignment.public_id, lease_token=None, problem="", now=now)
+    Tasker.objects.filter(pk=tasker.pk).update(
+        user=None, left_at=now, language="", time_zone="", preferences={}, passed={}, passed_at=None
+    )
+
+
+def _forget_invitations(user: User, now: datetime) -> None:
+    Invitation.objects.filter(user=user).update(email="")
+    if user.email:
+        waiting = Invitation.objects.filter(email__iexact=user.email)
+        waiting.filter(accepted_at__isnull=True, revoked_at__isnull=True).update(revoked_at=now)
+        waiting.update(email="")

@@ -1,0 +1,183 @@
+"""Joining by a link, and the organizers' page of who was invited and who has an account."""
+
+from random import SystemRandom
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import login
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.contrib.auth.password_validation import password_validators_help_texts
+from django.core.paginator import Paginator
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone, translation
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from common import mail
+from common.errors import Conflict, DomainError, InvalidInput, NotFound, WrongFields
+from common.guessing import links_open, password_fits, wrong_link
+from labeling.access import organizer_of
+from labeling.accounts import invitations
+from labeling.accounts.forms import errors_of, go_to, secret, text
+from labeling.accounts.invitations import InvitationState, Invited, invitation_of, state_of
+from labeling.accounts.leaving import account_delete
+from labeling.accounts.letters import invitation_letter
+from labeling.enums import Role
+from labeling.models import Invitation, Tasker
+
+_PER_PAGE = 50
+_random = SystemRandom()
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def join(request: HttpRequest, token: str) -> HttpResponse:
+    """Accept an invitation: choose a user name and a password, and begin."""
+    if not links_open(request):
+        return HttpResponse(status=429)
+    try:
+        invitation = invitation_of(token, now=timezone.now())
+    except NotFound as error:
+        wrong_link(request)
+        return render(request, "accounts/link_over.html", {"error": error, "again": ""}, status=404)
+    chosen = request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME)
+    with translation.override(chosen or invitation.language or translation.get_language()):
+        return _join(request, invitation, token)
+
+
+def _join(request: HttpRequest, invitation: Invitation, token: str) -> HttpResponse:
+    context: dict[str, Any] = {"invitation": invitation, "errors": {}, "typed": text(request, "username")}
+    if request.method == "POST":
+        try:
+            return _accept(request, token)
+        except DomainError as error:
+            context["errors"] = errors_of(error)
+    context["requirements"] = password_validators_help_texts()
+    return render(request, "accounts/join.html", context, status=400 if context["errors"] else 200)
+
+
+def _accept(request: HttpRequest, token: str) -> HttpResponse:
+    username, password = text(request, "username", 150), secret(request, "new_password")
+    if password != secret(request, "new_password_again"):
+        raise WrongFields({"new_password_again": _("The two are not the same: type both again.")})
+    try:
+        user = invitations.invitation_accept(
+            secret=token, username=username, password=password, now=timezone.now(), rng=_random
+        )
+    except WrongFields as error:
+        names = {"password": "new_password"}
+        raise WrongFields({names.get(name, name): words for name, words in error.fields.items()}) from None
+    login(request, user, backend="common.sessions.UserBackend")
+    messages.success(request, _("Welcome. Your account is ready."))
+    return go_to("home")
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def people(request: HttpRequest) -> HttpResponse:
+    """Show who was invited and who has an account; invite, send again, revoke."""
+    organizer = organizer_of(request.user)
+    if request.method != "POST":
+        return _people_page(request, {})
+    try:
+        _ACTIONS.get(text(request, "action"), _invite)(request, organizer)
+    except DomainError as error:
+        return _people_page(request, errors_of(error), status=409 if isinstance(error, Conflict) else 400)
+    return go_to("people")
+
+
+def _invite(request: HttpRequest, organizer: User) -> None:
+    role, language = text(request, "role"), text(request, "language")
+    if role not in list(Role) or language not in dict(settings.LANGUAGES):
+        raise InvalidInput("Choose a role and a language.", "invalid", field="role")
+    _deliver(
+        request,
+        invitations.invite(
+            email=text(request, "email"), role=Role(role), language=language, by=organizer, now=timezone.now()
+        ),
+    )
+
+
+def _renew(request: HttpRequest, organizer: User) -> None:
+    _deliver(request, invitations.invitation_renew(invitation_id=_number(request), now=timezone.now()))
+
+
+def _revoke(request: HttpRequest, organizer: User) -> None:
+    revoked = invitations.invitation_revoke(invitation_id=_number(request), now=timezone.now())
+    messages.success(request, f"The invitation of {revoked.email} is revoked; its link opens nothing any more.")
+
+
+_ACTIONS = {"invite": _invite, "renew": _renew, "revoke": _revoke}
+
+
+def _deliver(request: HttpRequest, invited: Invited) -> None:
+    """Send the link. When the mail server refuses, the invitation stays and can be sent again."""
+    address = invited.invitation.email
+    try:
+        mail.send(invitation_letter(invited.invitation, invited.secret))
+    except Conflict as error:
+        messages.error(request, f"{address} is invited, but has no letter yet. {error.message} Use “Send again”.")
+        return
+    messages.success(request, f"The invitation was sent to {address}. Its link works for 7 days.")
+
+
+def _number(request: HttpRequest) -> int:
+    number = text(request, "invitation")
+    return int(number) if number.isdecimal() and len(number) < 19 else 0
+
+
+def _people_page(request: HttpRequest, errors: Any, status: int = 200) -> HttpResponse:
+    now, page = timezone.now(), request.GET.get("page")
+    accounts = User.objects.select_related("tasker", "account_role").order_by("username")
+    if found := request.GET.get("find", "").replace("\x00", "").strip():
+        accounts = accounts.filter(_matches(found))
+    context = {
+        "invitations": [(each, state_of(each, now=now)) for each in _waiting_first(now)],
+        "accounts": Paginator(accounts, _PER_PAGE).get_page(page),
+        "find": found,
+        "invited_roles": [role.value for role in invitations.INVITED_ROLES],
+        "languages": settings.LANGUAGES,
+        "errors": errors,
+        "typed": request.POST if errors else {},
+        "now": now,
+    }
+    return render(request, "accounts/people.html", context, status=status)
+
+
+def _matches(found: str) -> Q:
+    return Q(username__icontains=found) | Q(email__icontains=found) | Q(tasker__public_id__iexact=found)
+
+
+def _waiting_first(now: Any) -> list[Invitation]:
+    rows = Invitation.objects.select_related("user").order_by("-invited_at", "-pk")[:200]
+    return sorted(rows, key=lambda each: state_of(each, now=now) not in {InvitationState.OPEN, InvitationState.EXPIRED})
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def remove_person(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Delete the account of a tasker who asked for it; the organizer's password and the ID confirm."""
+    organizer = organizer_of(request.user)
+    tasker = Tasker.objects.select_related("user").filter(public_id=public_id, user__isnull=False).first()
+    if tasker is None or tasker.user is None:
+        raise NotFound("There is no such tasker, or the account is deleted already.", "not_found")
+    errors: Any = {}
+    if request.method == "POST":
+        if text(request, "confirmation").upper() != public_id:
+            errors = {"confirmation": f"Type {public_id} here to confirm."}
+        elif not password_fits(request, organizer, secret(request, "password")):
+            errors = {"password": "This is not your password."}
+        else:
+            account_delete(user=tasker.user, now=timezone.now())
+            messages.success(request, f"The account of {public_id} is deleted; the ID and the answers stay.")
+            return go_to("people")
+    return render(
+        request, "accounts/remove_person.html", {"tasker": tasker, "errors": errors}, status=400 if errors else 200
+    )

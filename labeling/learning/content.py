@@ -1,0 +1,100 @@
+"""Pictures to learn from, out of a folder: those that come with the application, or an organizer's own (R5).
+
+The folder holds `known.json`, a list of pictures with their right answers and reasons, and the files it names.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+
+from common.errors import InvalidInput
+from labeling.containers import inspect
+from labeling.enums import Answer, KnownUse, Origin, Topic
+from labeling.intake import import_picture
+from labeling.models import Image, KnownPicture
+from labeling.outlines import read_outline
+from labeling.policy import Policy
+
+PICTURES = Path(__file__).parent / "pictures"
+_SAID = (
+    *("use", "topic", "position", "accepts_bird", "accepts_bicycle", "min_iou_percent"),
+    *("complete", "unoccluded", "real", "reasons"),
+)
+_PROVENANCE = ("source", "licence", "author")
+_FIELDS = frozenset({*_SAID, *_PROVENANCE, "file", "outline"})
+_LISTS: dict[str, frozenset[str]] = {
+    "use": frozenset({KnownUse.TUTORIAL, KnownUse.QUALIFICATION}),
+    "topic": frozenset(Topic),
+    "accepts_bird": frozenset(Answer),
+    "accepts_bicycle": frozenset(Answer),
+}
+
+
+@transaction.atomic
+def known_pictures_load(*, policy: Policy, now: datetime, folder: Path = PICTURES) -> int:
+    """Take in the folder's pictures with their right answers; returns how many are new.
+
+    Run again it adds nothing and brings the answers and reasons to what they are now. They are never labeled.
+    InvalidInput names the picture that is wrong, and nothing is taken in.
+    """
+    return sum(_load(row, folder, policy, now) for row in rows(folder))
+
+
+def rows(folder: Path = PICTURES) -> list[Mapping[str, Any]]:
+    """Return what the folder says of each picture; InvalidInput when it cannot be read."""
+    try:
+        found = json.loads((folder / "known.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{folder / 'known.json'} cannot be read: {error}.", "bad_list") from error
+    if not isinstance(found, list):
+        raise InvalidInput(f"{folder / 'known.json'} is not a list of pictures.", "bad_list")
+    return [_checked(row) for row in found]
+
+
+def _checked(row: Any) -> Mapping[str, Any]:
+    if not isinstance(row, dict) or set(row) != _FIELDS:
+        name = row.get("file", "a picture") if isinstance(row, dict) else "a picture"
+        raise InvalidInput(f"{name}: give exactly {', '.join(sorted(_FIELDS))}.", "bad_row")
+    for field, allowed in _LISTS.items():
+        said = row[field] if isinstance(row[field], list) else [row[field]]
+        if not said or not set(said) <= allowed:
+            raise InvalidInput(
+                f"{row['file']}: {field} is one of {', '.join(sorted(allowed))}.", "bad_row", field=field
+            )
+    return row
+
+
+def _load(row: Mapping[str, Any], folder: Path, policy: Policy, now: datetime) -> bool:
+    image = _image(row, folder, policy.image_size, now)
+    said = {name: row[name] for name in _SAID}
+    said["outline"] = (
+        read_outline(row["outline"], width=image.width, height=image.height).json if row["outline"] else ""
+    )
+    _, new = KnownPicture.objects.update_or_create(
+        image=image, defaults=said, create_defaults={**said, "created_at": now}
+    )
+    return new
+
+
+def _image(row: Mapping[str, Any], folder: Path, size: int, now: datetime) -> Image:
+    """Take one file in. Its outline is in its own pixels, so it is never resized."""
+    try:
+        data = (folder / row["file"]).read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"{row['file']} cannot be read: {error.strerror}.", "unreadable") from error
+    container = inspect(data)
+    if (container.width, container.height) != (size, size):
+        raise InvalidInput(
+            f"{row['file']} is {container.width} x {container.height}; pictures of this contest are {size} x {size}: "
+            "make it again in that size.",
+            "wrong_size",
+        )
+    provenance = {name: row[name] for name in _PROVENANCE}
+    image, _, _ = import_picture(
+        data, size=size, origin=Origin.EXAMPLE, source_id=row["file"], now=now, label_from=None, **provenance
+    )
+    return image

@@ -1,0 +1,45 @@
+"""Which pictures a try gets: every topic while there is one, in an order nobody can foresee (R5). Pure."""
+
+import json
+from collections.abc import Hashable, Iterable, Sequence
+from random import Random
+from typing import TypeVar
+
+from labeling.enums import TieBreak, Topic
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def draw(pool: Iterable[tuple[Key, Hashable]], size: int, rng: Random) -> list[Key] | None:
+    """Return `size` keys of the pool's (key, kind) pairs; None when it has fewer.
+
+    Every kind is there once before any is there twice; which ones, and in which order, `rng` decides.
+    """
+    by_kind: dict[Hashable, list[Key]] = {}
+    for key, kind in pool:
+        by_kind.setdefault(kind, []).append(key)
+    for keys in by_kind.values():
+        rng.shuffle(keys)
+    kinds = list(by_kind)
+    drawn: list[Key] = []
+    while len(drawn) < size and any(by_kind.values()):
+        rng.shuffle(kinds)
+        drawn += [by_kind[kind].pop() for kind in kinds if by_kind[kind]]
+    rng.shuffle(kept := drawn[:size])
+    return kept if len(kept) == size else None
+
+
+def tie_break_for(topic: str, outline: str, *, width: int, rng: Random) -> TieBreak:
+    """Return which of several equally large objects to ask for, so that the known outline is the right one (R11).
+
+    Where a picture shows several, its outline lies in the half of the one to outline. Elsewhere it does not matter,
+    and is drawn at random as ever.
+    """
+    if topic != Topic.SEVERAL or not outline:
+        return rng.choice(list(TieBreak))
+    return TieBreak.LEFTMOST if _middle(json.loads(outline)) * 2 < width else TieBreak.RIGHTMOST
+
+
+def _middle(rings: Sequence[Sequence[Sequence[float]]]) -> float:
+    across = [x for ring in rings for x, _ in ring]
+    return (min(across) + max(across)) / 2

@@ -1,0 +1,232 @@
+"""Learning: worked examples gone through, tries at the qualification, new versions of the instructions (R5).
+
+Each function is one transaction. The tasker's row is locked first, so that two tabs of one person wait for each other.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from random import Random
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from common.errors import Conflict, InvalidInput, NotFound
+from labeling.answers import Answers, read_answers
+from labeling.enums import AttemptKind, TaskerState
+from labeling.gold import marks_of_answers
+from labeling.learning import selectors
+from labeling.learning.drawing import draw, tie_break_for
+from labeling.models import (
+    InstructionVersion,
+    KnownPicture,
+    LessonSeen,
+    QualificationAttempt,
+    QualificationItem,
+    Tasker,
+)
+from labeling.policy import Policy
+from labeling.selectors import forget_versions, instructions_in_force
+from labeling.states import tasker_state_change
+
+MOST_CHARACTERS = 4_000
+QUALIFIED = "qualified"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A picture of a try with its marks. `repeated` marks the very same answer sent again."""
+
+    item: QualificationItem
+    repeated: bool
+
+
+@transaction.atomic
+def lesson_see(*, tasker: Tasker, known: KnownPicture, now: datetime) -> None:
+    """Record that the tasker went through a worked example; all of them finish the tutorial. Again changes nothing."""
+    LessonSeen.objects.get_or_create(tasker=tasker, known=known, defaults={"seen_at": now})
+    left = {lesson.pk for lesson in selectors.lessons()} - selectors.lessons_seen(tasker)
+    if not left and Tasker.objects.filter(pk=tasker.pk, tutorial_done_at__isnull=True).update(tutorial_done_at=now):
+        tasker.tutorial_done_at = now
+
+
+@transaction.atomic
+def attempt_start(*, tasker: Tasker, policy: Policy, now: datetime, rng: Random) -> QualificationAttempt:
+    """Begin a try with fresh pictures, or return the one that is not finished (R5).
+
+    Conflict when nothing is due (`nothing_due`), the tutorial comes first (`tutorial_first`), the next try may not
+    begin yet (`wait`), or too few fresh pictures are left (`pool_exhausted`).
+    """
+    tasker = Tasker.objects.select_for_update(of=("self",)).get(pk=tasker.pk)
+    begun = selectors.open_attempt(tasker)
+    if begun is not None:
+        return begun
+    kind = _kind_due(tasker, now)
+    attempts = selectors.attempts_of(tasker)
+    earliest = selectors.next_try_from(attempts, policy)
+    if earliest is not None and now < earliest:
+        raise Conflict(
+            _("The next try may not begin yet: the page says when. Until then, read the lessons again."), "wait"
+        )
+    size, needed = selectors.size_and_needed(kind, policy)
+    drawn = _drawn(tasker, size, rng)
+    attempt = QualificationAttempt.objects.create(
+        tasker=tasker,
+        number=attempts[0].number + 1 if attempts else 1,
+        kind=kind,
+        size=size,
+        needed=needed,
+        instructions=instructions_in_force(now).version,
+        started_at=now,
+    )
+    QualificationItem.objects.bulk_create(
+        _item(attempt, known, position, rng) for position, known in enumerate(drawn, start=1)
+    )
+    return attempt
+
+
+def _kind_due(tasker: Tasker, now: datetime) -> AttemptKind:
+    due = selectors.what_is_due(tasker, now)
+    if due == "tutorial":
+        raise Conflict(_("The worked examples come first: go through them, then come back."), "tutorial_first")
+    if due is None:
+        raise Conflict(_("No qualification is due for you now."), "nothing_due")
+    return AttemptKind.SHORT if due == "short_qualification" else AttemptKind.FULL
+
+
+def _drawn(tasker: Tasker, size: int, rng: Random) -> list[KnownPicture]:
+    fresh = {known.pk: known for known in selectors.fresh_for(tasker).select_related("image").order_by("pk")}
+    # A clear picture of a bird and one of a bicycle are two kinds.
+    keys = draw(((pk, (known.topic, known.accepts_bird[0])) for pk, known in fresh.items()), size, rng)
+    if keys is None:
+        raise Conflict(
+            _("You have seen every picture of the qualification. The organizers know, and add new ones."),
+            "pool_exhausted",
+        )
+    return [fresh[key] for key in keys]
+
+
+def _item(attempt: QualificationAttempt, known: KnownPicture, position: int, rng: Random) -> QualificationItem:
+    tie_break = tie_break_for(known.topic, known.outline, width=known.image.width, rng=rng)
+    return QualificationItem(
+        attempt=attempt, tasker=attempt.tasker, known=known, position=position, tie_break=tie_break
+    )
+
+
+@transaction.atomic
+def item_answer(
+    *,
+    tasker: Tasker,
+    item_id: UUID,
+    data: Mapping[str, Any],
+    policy_at: Callable[[datetime], Policy],
+    now: datetime,
+) -> Answered:
+    """Mark an answer in a try at once, and finish the try with its last picture (R5).
+
+    The very same again changes nothing; a different one is a Conflict (`already_answered`). WrongFields names what
+    has to change, exactly as in labeling; NotFound for anybody else's picture.
+    """
+    tasker = Tasker.objects.select_for_update(of=("self",)).get(pk=tasker.pk)
+    item = selectors.item_of(tasker, item_id)
+    if item is None:
+        raise NotFound(_("There is no such picture in a try of yours."), "not_found")
+    image, gate = item.known.image, policy_at(item.attempt.started_at).outline_gate
+    answers = read_answers(data, width=image.width, height=image.height, gate=gate)
+    if item.answers is not None:
+        return _repeated(item, answers)
+    _keep(item, answers, now)
+    if selectors.next_item(item.attempt) is None:
+        _finish(item.attempt, tasker, now)
+    return Answered(item, repeated=False)
+
+
+def _repeated(item: QualificationItem, answers: Answers) -> Answered:
+    if item.answers is None or item.answers["sha256"] != answers.sha256:
+        raise Conflict(_("You answered this picture already, and it is marked."), "already_answered")
+    return Answered(item, repeated=True)
+
+
+def _keep(item: QualificationItem, answers: Answers, now: datetime) -> None:
+    marks = marks_of_answers(answers, item.known)
+    item.answers = {
+        "contains_bird": answers.bird.value,
+        "contains_bicycle": answers.bicycle.value,
+        "outline": answers.outline.json if answers.outline else "",
+        "complete": answers.complete,
+        "unoccluded": answers.unoccluded,
+        "real": answers.real,
+        "sha256": answers.sha256,
+    }
+    item.marks = {"questions": marks.questions, "iou_percent": marks.iou_percent}
+    item.right, item.milliseconds, item.answered_at = marks.right, answers.milliseconds, now
+    item.save(update_fields=["answers", "marks", "right", "milliseconds", "answered_at"])
+
+
+def _finish(attempt: QualificationAttempt, tasker: Tasker, now: datetime) -> None:
+    right = attempt.items.filter(right=True).count()
+    attempt.finished_at, attempt.passed = now, right >= attempt.needed
+    attempt.save(update_fields=["finished_at", "passed"])
+    if attempt.passed:
+        _qualify(tasker, attempt, right, now)
+
+
+def _qualify(tasker: Tasker, attempt: QualificationAttempt, right: int, now: datetime) -> None:
+    """Let the tasker label under the instructions the try was begun under; a paused one stays paused."""
+    Tasker.objects.filter(pk=tasker.pk, instructions__lt=attempt.instructions).update(instructions=attempt.instructions)
+    if tasker.state == TaskerState.LEARNING:
+        words = _("You passed the qualification: %(right)d of %(size)d pictures fully right.")
+        reason = words % {"right": right, "size": attempt.size}
+        tasker_state_change(tasker=tasker, after=TaskerState.QUALIFIED, code=QUALIFIED, reason=reason, now=now)
+
+
+def instructions_publish(
+    *, summary: str, clarification: str, requalify: bool, in_force_from: datetime, by: User, now: datetime
+) -> InstructionVersion:
+    """Publish the next version of the instructions; with `requalify` a short qualification comes before labeling.
+
+    InvalidInput without a summary, for words that are too long, or for a version that would begin in the past or
+    before one that is published already.
+    """
+    summary, clarification = _checked(summary, "summary"), _checked(clarification, "clarification")
+    if not summary:
+        raise InvalidInput("Say in a sentence what changed.", "no_summary", field="summary")
+    try:
+        version = _publish(summary, clarification, requalify, in_force_from, by, now)
+    except IntegrityError:
+        raise Conflict("Another version was published at the same moment: look at it first.", "ask_again") from None
+    transaction.on_commit(forget_versions)
+    return version
+
+
+@transaction.atomic
+def _publish(
+    summary: str, clarification: str, requalify: bool, in_force_from: datetime, by: User, now: datetime
+) -> InstructionVersion:
+    newest = InstructionVersion.objects.order_by("-version").first()
+    if in_force_from < now:
+        raise InvalidInput("A version cannot begin in the past.", "too_early", field="in_force_from")
+    if newest is not None and in_force_from < newest.in_force_from:
+        raise InvalidInput(
+            f"Version {newest.version} begins later than that: choose a time after it.",
+            "too_early",
+            field="in_force_from",
+        )
+    return InstructionVersion.objects.create(
+        version=newest.version + 1 if newest else 1,
+        summary=summary,
+        clarification=clarification,
+        requalify=requalify,
+        in_force_from=in_force_from,
+        published_by=by,
+    )
+
+
+def _checked(words: str, field: str) -> str:
+    words = words.replace("\x00", "").strip()
+    if len(words) > MOST_CHARACTERS:
+        raise InvalidInput(f"Write at most {MOST_CHARACTERS:,} characters.", "too_long", field=field)
+    return words

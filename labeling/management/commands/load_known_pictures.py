@@ -1,0 +1,34 @@
+"""`load_known_pictures`: the pictures of the tutorial and the qualification, with their right answers (R5)."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from common.errors import InvalidInput
+from labeling.learning.content import PICTURES, known_pictures_load
+from labeling.selectors import policy_in_force
+
+
+class Command(BaseCommand):
+    """Idempotent: run again after an upgrade, it adds what is new."""
+
+    help = (
+        "Take in the pictures to learn from that come with the application, or those of a FOLDER with a known.json of "
+        "the same form. They are never dealt to taskers."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the folder."""
+        parser.add_argument("folder", nargs="?", type=Path, default=PICTURES, help="pictures of your own")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Load them and say how many are new."""
+        now = timezone.now()
+        try:
+            new = known_pictures_load(policy=policy_in_force(now).policy, now=now, folder=options["folder"])
+        except InvalidInput as error:
+            raise CommandError(error.message) from error
+        self.stdout.write(f"{new} pictures to learn from are new.")

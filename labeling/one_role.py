@@ -1,0 +1,186 @@
+"""One role per account, kept by the database itself (R8): whoever organizes, judges or competes never labels.
+
+Triggers on the three tables that give a role keep one row per account in `labeling_accountrole`. Its primary key is
+the account, so that of two transactions that give two roles at once, the second waits and is then refused.
+
+Migrations run these statements. SQLite makes a table anew to alter a column and leaves its triggers behind: a migration
+that alters `labeling_tasker` ends with `run(taskers_again)`, one that alters `contest_member` stands between
+`run(without_members)` and `run(for_members)`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db import migrations
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.state import StateApps
+
+# The group's name -> the role it gives; other groups give none.
+GROUP_ROLES = {"organizers": "organizer", "review board": "board", "teams": "team"}
+_REFUSED = "an account has one role"
+_KEPT = "groups that give a role keep their names"
+_CASES = " ".join(f"WHEN '{name}' THEN '{role}'" for name, role in GROUP_ROLES.items())
+_NAMES = ", ".join(f"'{name}'" for name in GROUP_ROLES)
+_RENAMED = f"OLD.name <> NEW.name AND (OLD.name IN ({_NAMES}) OR NEW.name IN ({_NAMES}))"
+Statements = Callable[[str], list[str]]
+
+# The role that a row gives, as SQL over a row called ROW; null for none.
+_ROLE = {
+    "labeling_tasker": "'tasker'",
+    "contest_member": "'team'",
+    "auth_user_groups": f"(SELECT CASE g.name {_CASES} END FROM auth_group g WHERE g.id = ROW.group_id)",
+}
+
+
+def _still_in_team(account: str, *, members: bool) -> str:
+    """Return the SQL that says whether `account` is in the teams: the one role that two tables give."""
+    grouped = (
+        "EXISTS (SELECT 1 FROM auth_user_groups m JOIN auth_group g ON g.id = m.group_id "
+        f"WHERE m.user_id = {account} AND g.name = 'teams')"
+    )
+    return f"({grouped} OR EXISTS (SELECT 1 FROM contest_member c WHERE c.user_id = {account}))" if members else grouped
+
+
+_POSTGRES_FUNCTIONS = f"""
+CREATE FUNCTION account_role_take(account integer, taken text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO labeling_accountrole (user_id, role) VALUES (account, taken) ON CONFLICT (user_id) DO NOTHING;
+  IF (SELECT role FROM labeling_accountrole WHERE user_id = account) <> taken THEN
+    RAISE EXCEPTION '{_REFUSED}' USING ERRCODE = 'integrity_constraint_violation';
+  END IF;
+END $$;
+CREATE FUNCTION account_role_drop(account integer, dropped text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  -- Locked first: of two transactions that end the two reasons for a role, one has to see that none is left.
+  PERFORM 1 FROM labeling_accountrole WHERE user_id = account FOR UPDATE;
+  DELETE FROM labeling_accountrole WHERE user_id = account AND role = dropped
+    AND NOT (dropped = 'team' AND account_in_team(account));
+END $$;
+"""
+
+
+def _postgres_in_team(*, members: bool) -> str:
+    return (
+        "CREATE OR REPLACE FUNCTION account_in_team(account integer) RETURNS boolean LANGUAGE plpgsql "
+        f"AS $$ BEGIN RETURN {_still_in_team('account', members=members)}; END $$;"
+    )
+
+
+def _postgres_triggers(table: str) -> str:
+    new, old = _ROLE[table].replace("ROW", "NEW"), _ROLE[table].replace("ROW", "OLD")
+    return f"""
+CREATE FUNCTION {table}_gives_role() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP <> 'INSERT' AND OLD.user_id IS NOT NULL AND {old} IS NOT NULL THEN
+    PERFORM account_role_drop(OLD.user_id, {old});
+  END IF;
+  IF TG_OP <> 'DELETE' AND NEW.user_id IS NOT NULL AND {new} IS NOT NULL THEN
+    PERFORM account_role_take(NEW.user_id, {new});
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER {table}_one_role AFTER INSERT OR DELETE ON "{table}" FOR EACH ROW EXECUTE FUNCTION {table}_gives_role();
+CREATE TRIGGER {table}_one_role_changed AFTER UPDATE ON "{table}" FOR EACH ROW
+  WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION {table}_gives_role();
+"""
+
+
+def _sqlite_triggers(table: str, *, members: bool) -> list[str]:
+    new, old = _ROLE[table].replace("ROW", "NEW"), _ROLE[table].replace("ROW", "OLD")
+    take = f"""
+  SELECT RAISE(ABORT, '{_REFUSED}') WHERE EXISTS (
+    SELECT 1 FROM labeling_accountrole r WHERE r.user_id = NEW.user_id AND r.role <> {new});
+  INSERT OR IGNORE INTO labeling_accountrole (user_id, role)
+    SELECT NEW.user_id, {new} WHERE NEW.user_id IS NOT NULL AND {new} IS NOT NULL;"""
+    # Taskers' triggers name no other table that gives a role, or each could not be made anew without the other.
+    in_team = _still_in_team("OLD.user_id", members=members)
+    kept = "" if table == "labeling_tasker" else f" AND NOT (role = 'team' AND {in_team})"
+    drop = f"\n  DELETE FROM labeling_accountrole WHERE user_id = OLD.user_id AND role = {old}{kept};"
+    return [
+        *_sqlite_none(table),
+        f"CREATE TRIGGER {table}_one_role_given AFTER INSERT ON {table} BEGIN {take} END;",
+        f"CREATE TRIGGER {table}_one_role_changed AFTER UPDATE ON {table} "
+        f"WHEN OLD.user_id IS NOT NEW.user_id OR {old} IS NOT {new} BEGIN {drop} {take} END;",
+        f"CREATE TRIGGER {table}_one_role_ended AFTER DELETE ON {table} BEGIN {drop} END;",
+    ]
+
+
+def _sqlite_none(table: str) -> list[str]:
+    return [f"DROP TRIGGER IF EXISTS {table}_one_role_{name};" for name in ("given", "changed", "ended")]
+
+
+def _groups_keep_their_names(vendor: str) -> list[str]:
+    if vendor == "postgresql":
+        return [
+            "CREATE FUNCTION auth_group_keeps_name() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+            f"RAISE EXCEPTION '{_KEPT}' USING ERRCODE = 'integrity_constraint_violation'; END $$;",
+            f"CREATE TRIGGER auth_group_keeps_name BEFORE UPDATE ON auth_group FOR EACH ROW WHEN ({_RENAMED}) "
+            "EXECUTE FUNCTION auth_group_keeps_name();",
+        ]
+    return [
+        f"CREATE TRIGGER auth_group_keeps_name BEFORE UPDATE ON auth_group WHEN {_RENAMED} BEGIN "
+        f"SELECT RAISE(ABORT, '{_KEPT}'); END;"
+    ]
+
+
+def for_taskers_and_groups(vendor: str) -> list[str]:
+    """Return the statements that keep the roles of taskers and groups on `vendor` (postgresql, sqlite)."""
+    names = _groups_keep_their_names(vendor)
+    if vendor == "postgresql":
+        triggers = [_postgres_triggers("labeling_tasker"), _postgres_triggers("auth_user_groups")]
+        return [_postgres_in_team(members=False), _POSTGRES_FUNCTIONS, *triggers, *names]
+    return [*taskers_again(vendor), *_sqlite_triggers("auth_user_groups", members=False), *names]
+
+
+def without_taskers_and_groups(vendor: str) -> list[str]:
+    """Return the statements that take all of it away again."""
+    if vendor == "postgresql":
+        functions = ["labeling_tasker_gives_role()", "auth_user_groups_gives_role()", "auth_group_keeps_name()"]
+        functions += [
+            "account_role_take(integer, text)",
+            "account_role_drop(integer, text)",
+            "account_in_team(integer)",
+        ]
+        return [f"DROP FUNCTION {function} CASCADE;" for function in functions]
+    tables = ("labeling_tasker", "auth_user_groups")
+    return [*(each for table in tables for each in _sqlite_none(table)), "DROP TRIGGER auth_group_keeps_name;"]
+
+
+def taskers_again(vendor: str) -> list[str]:
+    """Return the statements that keep the roles of taskers, whether they are there or not."""
+    return _sqlite_triggers("labeling_tasker", members=False) if vendor == "sqlite" else []
+
+
+def for_members(vendor: str) -> list[str]:
+    """Return the statements that keep the role of team members too, after those for taskers and groups."""
+    if vendor == "postgresql":
+        return [_postgres_in_team(members=True), _postgres_triggers("contest_member")]
+    return [each for table in ("auth_user_groups", "contest_member") for each in _sqlite_triggers(table, members=True)]
+
+
+def without_members(vendor: str) -> list[str]:
+    """Return the statements that leave the roles of taskers and groups alone."""
+    if vendor == "postgresql":
+        return [_postgres_in_team(members=False), "DROP FUNCTION contest_member_gives_role() CASCADE;"]
+    return [*_sqlite_none("contest_member"), *_sqlite_triggers("auth_user_groups", members=False)]
+
+
+def _step(statements: Statements) -> Callable[[StateApps, BaseDatabaseSchemaEditor], None]:
+    def execute(_: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
+        for statement in statements(editor.connection.vendor):
+            editor.execute(statement, params=None)
+
+    return execute
+
+
+def run(statements: Statements, backwards: Statements = lambda vendor: []) -> migrations.RunPython:
+    """Return the migration step that runs `statements` for the database at hand, and `backwards` to undo them."""
+    return migrations.RunPython(_step(statements), _step(backwards))
+
+
+def roles_of_rows(apps: Any, rows: Any, role: str) -> None:
+    """Record `role` for every account among `rows`; IntegrityError for an account that has another one already."""
+    table = apps.get_model("labeling", "AccountRole")
+    known = set(table.objects.filter(role=role).values_list("user_id", flat=True))
+    accounts = set(rows.exclude(user=None).values_list("user_id", flat=True))
+    table.objects.bulk_create(table(user_id=account, role=role) for account in sorted(accounts - known))

@@ -1,0 +1,466 @@
+"""Everybody's account page: settings, sessions, tokens, address, password."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pyotp
+import pytest
+from axes.models import AccessLog
+from django.contrib.auth.models import User
+from django.core import mail
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone, translation
+
+from common.authentication import issue_token
+from common.credentials import credentials_purge
+from common.devices import device_of
+from common.mail import wait_until_sent
+from common.models import ApiToken, SecondFactor, UserSession
+from common.second_factor import enrolment, second_factor_turn_on
+from labeling.accounts.invitations import invite
+from labeling.accounts.locale import zone_names
+from labeling.enums import Role
+from labeling.models import Tasker
+from tests import factories
+from tests.factories import PASSWORD
+
+pytestmark = pytest.mark.django_db
+NEW = "correct horse battery"
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+
+
+def client_of(name: str, password: str = PASSWORD, **extra: Any) -> Client:
+    client = Client(**extra)
+    assert client.post("/sign-in/", {"username": name, "password": password}).status_code == 302
+    return client
+
+
+def opens(client: Client) -> bool:
+    return client.get("/api/v1/me/").status_code == 200
+
+
+@pytest.fixture
+def tara_user(tara: Tasker) -> User:
+    assert tara.user is not None
+    tara.user.email = "tara@example.org"
+    tara.user.save()
+    return tara.user
+
+
+# Language and time zone.
+
+
+def test_a_taskers_language_and_zone_cost_no_statement(tara: Tasker) -> None:
+    client = client_of("tara")
+    with CaptureQueriesContext(connection) as before:
+        client.get("/sign-in/")
+    Tasker.objects.update(language="de", time_zone="Asia/Kolkata")
+    with CaptureQueriesContext(connection) as after:
+        page = client.get("/sign-in/")
+    assert (len(before), len(after)) == (1, 1)
+    assert page["Content-Language"] == "de"
+    assert '<html lang="de" dir="ltr">' in page.content.decode()
+
+
+@pytest.mark.parametrize("address", ["/pictures/forged.png", "/healthz"])
+def test_what_answers_everybody_alike_never_reads_the_session(address: str, tara: Tasker) -> None:
+    client = client_of("tara")
+    with CaptureQueriesContext(connection) as queries:
+        client.get(address)
+    assert not [query for query in queries if "common_session" in query["sql"]]
+
+
+def test_the_zone_of_one_request_is_not_that_of_the_next(tara: Tasker) -> None:
+    Tasker.objects.update(language="de", time_zone="Asia/Kolkata")
+    client_of("tara").get("/account/")
+    assert timezone.get_current_timezone_name() == "UTC"
+    assert translation.get_language() in {"en", "en-us"}
+
+
+def test_times_are_in_the_taskers_zone(tara: Tasker) -> None:
+    Tasker.objects.update(time_zone="Asia/Kolkata")
+    client = client_of("tara")
+    since = timezone.localtime(timezone.now(), timezone.get_fixed_timezone(330))
+    hour = f"{since:%I}".lstrip("0")
+    assert re.search(rf"{since.day}, {since.year}, {hour}(:\d\d)? ", client.get("/account/").content.decode())
+
+
+def test_settings_are_kept_and_the_language_before_signing_in_too(tara: Tasker) -> None:
+    client = client_of("tara")
+    answer = client.post("/account/settings/", {"language": "de", "time_zone": "Europe/Berlin"})
+    assert answer.status_code == 303
+    tara.refresh_from_db()
+    assert (tara.language, tara.time_zone) == ("de", "Europe/Berlin")
+    client.post("/sign-out/")
+    assert '<html lang="de"' in client.get("/sign-in/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"time_zone": "Atlantis/Central"}, "Choose a time zone of the list"),
+        ({"time_zone": "../etc/passwd"}, "Choose a time zone of the list"),
+        ({"language": "xx"}, "correct what is marked"),
+    ],
+)
+def test_what_is_not_known_is_refused_with_what_was_typed(fields: dict[str, str], words: str, tara: Tasker) -> None:
+    answer = client_of("tara").post("/account/settings/", fields)
+    assert answer.status_code == 400
+    assert words.lower() in answer.content.decode().lower()
+    tara.refresh_from_db()
+    assert (tara.language, tara.time_zone) == ("", "")
+
+
+def test_a_zone_that_is_no_longer_known_is_like_none(tara: Tasker) -> None:
+    Tasker.objects.update(time_zone="Asia/Formerly")
+    assert client_of("tara").get("/account/").status_code == 200
+
+
+def test_zones_name_places() -> None:
+    assert {"UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires"} <= set(zone_names())
+    assert not [name for name in zone_names() if name.startswith("Etc/") or name in {"EST", "GMT0"}]
+
+
+def test_a_stranger_changes_the_language_and_stays_on_the_page(client: Client) -> None:
+    answer = client.post("/language/", {"language": "de", "next": "/api/docs/"})
+    assert (answer.status_code, answer["Location"]) == (303, "/api/docs/")
+    assert '<html lang="de"' in client.get("/sign-in/").content.decode()
+
+
+@pytest.mark.parametrize("elsewhere", ["https://elsewhere.example/", "//elsewhere.example/", "javascript:alert(1)"])
+def test_it_leads_nobody_to_another_site(elsewhere: str, client: Client) -> None:
+    assert client.post("/language/", {"language": "de", "next": elsewhere})["Location"] == "/"
+
+
+def test_an_unknown_language_is_refused(client: Client) -> None:
+    assert client.post("/language/", {"language": "xx"}).status_code == 400
+
+
+# Sessions and tokens.
+
+
+def test_the_owner_sees_where_they_are_signed_in_and_ends_the_others(tara: Tasker, otto: Tasker) -> None:
+    here, there, third = client_of("tara", headers={"user-agent": FIREFOX}), client_of("tara"), client_of("tara")
+    others = client_of("otto")
+    page = here.get("/account/").content.decode()
+    assert page.count("Sign out there") == 2
+    assert "Firefox · Linux" in page and "this browser" in page
+    assert not [session.session_key for session in UserSession.objects.all() if session.session_key in page]
+    handle = re.search(r'name="session" value="(\w+)"', page)
+    assert handle is not None
+    here.post("/account/sessions/end/", {"session": handle[1]})
+    assert [opens(here), opens(there) + opens(third), opens(others)] == [True, 1, True]
+    here.post("/account/sessions/end/")
+    assert [opens(here), opens(there) + opens(third), opens(others)] == [True, 0, True]
+
+
+def test_nobody_ends_the_session_of_somebody_else(tara: Tasker, otto: Tasker) -> None:
+    taras, ottos = client_of("tara"), client_of("otto")
+    client_of("otto")
+    handle = re.search(r'name="session" value="(\w+)"', ottos.get("/account/").content.decode())
+    assert handle is not None
+    assert taras.post("/account/sessions/end/", {"session": handle[1]}).status_code == 404
+    assert UserSession.objects.filter(user=otto.user).count() == 2
+
+
+def test_a_session_of_a_former_password_is_not_listed(tara_user: User) -> None:
+    client_of("tara")
+    tara_user.set_password(NEW)
+    tara_user.save()
+    assert "Sign out there" not in client_of("tara", NEW).get("/account/").content.decode()
+
+
+def test_the_owner_revokes_a_token_and_nobody_elses(tara_user: User, otto: Tasker) -> None:
+    assert otto.user is not None
+    issue_token(tara_user, now=timezone.now())
+    issue_token(otto.user, now=timezone.now())
+    mine, other = ApiToken.objects.get(user=tara_user), ApiToken.objects.get(user=otto.user)
+    client = client_of("tara")
+    assert client.post("/account/tokens/revoke/", {"token": other.pk}).status_code == 404
+    assert client.post("/account/tokens/revoke/", {"token": "x"}).status_code == 404
+    assert client.post("/account/tokens/revoke/", {"token": mine.pk}).status_code == 303
+    assert list(ApiToken.objects.all()) == [other]
+
+
+@pytest.mark.parametrize(
+    ("agent", "words"),
+    [
+        (FIREFOX, "Firefox · Linux"),
+        ("Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 Chrome/142.0 Mobile Safari/537.36", "Chrome · Android"),
+        ("Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/142.0 Safari/537.36 Edg/142.0", "Edge · Windows"),
+        ("Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) Version/19.0 Safari/604.1", "Safari · iPhone"),
+        ("curl/8.10", ""),
+        ("", ""),
+    ],
+)
+def test_a_device_is_named_so_that_its_owner_knows_it(agent: str, words: str) -> None:
+    assert device_of(agent) == words
+
+
+# The password.
+
+
+def change(client: Client, **fields: str) -> Any:
+    form = {"password": PASSWORD, "new_password": NEW, "new_password_again": NEW} | fields
+    return client.post("/account/password/", form)
+
+
+def test_a_new_password_ends_every_other_session_and_token_and_is_told(
+    tara_user: User, django_capture_on_commit_callbacks: Any
+) -> None:
+    here, there = client_of("tara"), client_of("tara")
+    token = issue_token(tara_user, now=timezone.now())
+    with django_capture_on_commit_callbacks(execute=True):
+        assert change(here).status_code == 303
+    assert [opens(here), opens(there)] == [True, False]
+    assert not opens(Client(headers={"Authorization": f"Token {token}"}))
+    assert UserSession.objects.filter(user=tara_user).count() == 1
+    wait_until_sent()
+    assert [(each.to, each.subject) for each in mail.outbox] == [(["tara@example.org"], "Your password was changed")]
+    assert NEW not in mail.outbox[0].body
+    client_of("tara", NEW)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"password": "wrong"}, "not your present password"),
+        ({"new_password_again": "other"}, "not the same"),
+        ({"new_password": "short", "new_password_again": "short"}, "at least 12 characters"),
+        ({"new_password": "password1234", "new_password_again": "password1234"}, "too common"),
+    ],
+)
+def test_a_password_that_will_not_do_changes_nothing(fields: dict[str, str], words: str, tara: Tasker) -> None:
+    client, other = client_of("tara"), client_of("tara")
+    answer = change(client, **fields)
+    assert answer.status_code == 400
+    assert words in answer.content.decode()
+    assert opens(other)
+
+
+def test_guessing_the_present_password_ends_as_at_sign_in(tara: Tasker) -> None:
+    client = client_of("tara")
+    assert [change(client, password="wrong").status_code for _ in range(10)] == [400] * 9 + [429]
+    assert change(client).status_code == 429
+
+
+def ask(address: str) -> Any:
+    return Client().post("/password/", {"email": address})
+
+
+def reset_link() -> str:
+    wait_until_sent()
+    found = re.search(r"http://127\.0\.0\.1:8000(/password/\S+)", mail.outbox[-1].body)
+    assert found is not None
+    return found[1]
+
+
+def test_a_forgotten_password_is_replaced_by_a_link_that_works_once(
+    tara_user: User, django_capture_on_commit_callbacks: Any
+) -> None:
+    signed_in = client_of("tara")
+    token = issue_token(tara_user, now=timezone.now())
+    with django_capture_on_commit_callbacks(execute=True):
+        assert ask(" Tara@example.org ").status_code == 200
+    address, form = reset_link(), {"new_password": NEW, "new_password_again": NEW}
+    assert "at least 12 characters" in Client().get(address).content.decode()
+    assert Client().post(address, form | {"new_password_again": "other"}).status_code == 400
+    assert Client().post(address, form).status_code == 303
+    assert not opens(signed_in) and not opens(Client(headers={"Authorization": f"Token {token}"}))
+    assert Client().get(address).status_code == 404
+    assert Client().post(address, form).status_code == 404
+    client_of("tara", NEW)
+
+
+def test_asking_tells_nobody_which_addresses_have_an_account(tara_user: User) -> None:
+    known, unknown = ask("tara@example.org").content.decode(), ask("nobody@example.org").content.decode()
+    masked = [re.sub(r'value="[^"]{30,}"', "", page) for page in (known, unknown)]
+    assert masked[0].replace("tara@example.org", "X") == masked[1].replace("nobody@example.org", "X")
+
+
+def test_a_closed_account_gets_no_link(tara_user: User, django_capture_on_commit_callbacks: Any) -> None:
+    User.objects.update(is_active=False)
+    with django_capture_on_commit_callbacks(execute=True):
+        ask("tara@example.org")
+    wait_until_sent()
+    assert not mail.outbox
+
+
+def test_nobody_is_flooded_with_letters(tara_user: User, django_capture_on_commit_callbacks: Any) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        statuses = [ask("tara@example.org").status_code for _ in range(12)]
+    assert statuses == [200] * 9 + [429] * 3
+    wait_until_sent()
+    assert len(mail.outbox) <= 10
+
+
+@pytest.mark.parametrize("address", ["/password/MQ/forged-token/", "/password/x/y/", "/password/MTIz/cu1-0000/"])
+def test_a_forged_link_opens_nothing_and_counts_as_a_guess(address: str, tara: Tasker, client: Client) -> None:
+    assert [client.get(address).status_code for _ in range(10)] == [404] * 9 + [429]
+
+
+# The address.
+
+
+def new_address(client: Client, **fields: str) -> Any:
+    return client.post("/account/email/", {"email": "new@example.org", "password": PASSWORD} | fields)
+
+
+def confirm_link() -> str:
+    found = re.search(r"http://127\.0\.0\.1:8000(/account/email/\S+)", mail.outbox[-1].body)
+    assert found is not None
+    return found[1]
+
+
+def test_an_address_counts_once_its_link_was_opened(tara_user: User, django_capture_on_commit_callbacks: Any) -> None:
+    client = client_of("tara")
+    assert "new@example.org" in new_address(client).content.decode()
+    tara_user.refresh_from_db()
+    assert (mail.outbox[0].to, tara_user.email) == (["new@example.org"], "tara@example.org")
+    client.get(confirm_link())
+    tara_user.refresh_from_db()
+    assert tara_user.email == "tara@example.org", "a mail program that looks at the link confirms nothing"
+    with django_capture_on_commit_callbacks(execute=True):
+        client.post(confirm_link())
+    tara_user.refresh_from_db()
+    assert tara_user.email == "new@example.org"
+    address = re.search(r"(/account/email/\S+)", mail.outbox[0].body)
+    assert address is not None
+    assert client.post(address[1]).status_code == 404, "the link is used up"
+    wait_until_sent()
+    assert mail.outbox[-1].to == ["tara@example.org"], "the former address is told"
+
+
+def test_a_link_confirms_nothing_for_somebody_else(tara_user: User, otto: Tasker) -> None:
+    new_address(client_of("tara"))
+    assert client_of("otto").post(confirm_link()).status_code == 404
+    assert not User.objects.filter(email="new@example.org").exists()
+
+
+def test_a_link_is_over_after_three_days(tara_user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = client_of("tara")
+    new_address(client)
+    later = timezone.now().timestamp() + timedelta(days=3, seconds=1).total_seconds()
+    monkeypatch.setattr("django.core.signing.time.time", lambda: later)
+    assert client.post(confirm_link()).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"password": "wrong"}, "This is not your password"),
+        ({"email": "no address"}, "Write an e-mail address"),
+        ({"email": "tara@example.org"}, "belongs to an account already"),
+        ({"email": "OTTO@example.org"}, "belongs to an account already"),
+    ],
+)
+def test_an_address_that_will_not_do_is_refused(
+    fields: dict[str, str], words: str, tara_user: User, otto: Tasker
+) -> None:
+    User.objects.filter(pk=otto.user_id).update(email="otto@example.org")
+    answer = new_address(client_of("tara"), **fields)
+    assert answer.status_code == 400
+    assert words in answer.content.decode()
+    assert not mail.outbox
+
+
+# The second factor's pages; its codes are tested in tests/common.
+
+
+def test_it_is_turned_on_and_off_with_the_password(tara_user: User, django_capture_on_commit_callbacks: Any) -> None:
+    client = client_of("tara")
+    page = client.get("/account/second-factor/").context["enrolment"]
+    form = {"action": "turn_on", "signed": page.signed, "password": PASSWORD}
+    assert client.post("/account/second-factor/", form | {"code": "000000"}).status_code == 400
+    form["code"] = pyotp.TOTP(page.secret).now()
+    assert client.post("/account/second-factor/", form | {"password": "wrong"}).status_code == 400
+    assert not SecondFactor.objects.exists()
+    with django_capture_on_commit_callbacks(execute=True):
+        shown = client.post("/account/second-factor/", form)
+    codes = shown.context["codes"]
+    assert len(codes) == 10 and all(code in shown.content.decode() for code in codes)
+    assert "10 recovery codes" in client.get("/account/").content.decode()
+    renewed = client.post("/account/second-factor/", {"action": "renew", "password": PASSWORD}).context["codes"]
+    assert not set(codes) & set(renewed)
+    with django_capture_on_commit_callbacks(execute=True):
+        client.post("/account/second-factor/", {"action": "turn_off", "password": PASSWORD})
+    assert not SecondFactor.objects.exists()
+    wait_until_sent()
+    assert [each.subject for each in mail.outbox] == ["The second factor is on", "The second factor is off"]
+
+
+def test_a_reset_password_does_not_go_past_the_second_factor(
+    tara_user: User, django_capture_on_commit_callbacks: Any
+) -> None:
+    begun, then = enrolment(tara_user), timezone.now() - timedelta(hours=1)
+    second_factor_turn_on(user=tara_user, signed=begun.signed, code=pyotp.TOTP(begun.secret).at(then), now=then)
+    with django_capture_on_commit_callbacks(execute=True):
+        ask("tara@example.org")
+    Client().post(reset_link(), {"new_password": NEW, "new_password_again": NEW})
+    asked = Client().post("/sign-in/", {"username": "tara", "password": NEW})
+    assert asked["Second-Factor"] == "needed"
+
+
+# Everybody.
+
+OWN = ["/account/", "/account/email/", "/account/password/", "/account/second-factor/", "/account/delete/"]
+
+
+@pytest.mark.parametrize("address", [*OWN, "/account/email/token/", "/organizer/people/"])
+def test_a_stranger_signs_in_first(address: str, client: Client) -> None:
+    assert client.get(address)["Location"] == f"/sign-in/?next={address}"
+
+
+@pytest.mark.parametrize("address", ["/account/settings/", "/account/sessions/end/", "/account/tokens/revoke/"])
+def test_a_strangers_form_is_not_taken(address: str, client: Client) -> None:
+    assert client.post(address).status_code == 302
+    assert client.get(address).status_code == 405
+
+
+@pytest.mark.parametrize("address", OWN)
+@pytest.mark.parametrize("who", ["tara", "nell", "olga", "rita", "stan"])
+def test_everybody_has_an_account_page(address: str, who: str, request: pytest.FixtureRequest, signed_in: Any) -> None:
+    answer = signed_in(request.getfixturevalue(who)).get(address)
+    assert answer.status_code == 200
+    assert "no-store" in answer["Cache-Control"]
+
+
+def test_the_log_keeps_no_link(olga: User, client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    secret = invite(email="nora@example.org", role=Role.TASKER, language="en", by=olga, now=timezone.now()).secret
+    with caplog.at_level("INFO"):
+        assert client.get(f"/join/{secret}/").status_code == 200
+    assert "/join/…" in caplog.text
+    assert secret not in caplog.text
+
+
+def test_the_record_of_sign_ins_ends_after_ninety_days(tara: Tasker) -> None:
+    client_of("tara")
+    credentials_purge(now=timezone.now() + timedelta(days=89))
+    assert AccessLog.objects.exists()
+    credentials_purge(now=timezone.now() + timedelta(days=91))
+    assert not AccessLog.objects.exists()
+
+
+@pytest.mark.parametrize("address", ["/api/v1/assignments/next/", "/label/"])
+def test_labeling_pays_no_statement_for_it(address: str, tara: Tasker, settings: Any) -> None:
+    factories.policy_version()
+    factories.panel()
+    Tasker.objects.update(language="de", time_zone="Asia/Kolkata")
+    client = client_of("tara")
+
+    def statements() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            call = (
+                client.get(address) if address == "/label/" else client.post(address, content_type="application/json")
+            )
+        assert call.status_code == 200
+        return len(queries)
+
+    statements()  # the first call takes a picture, the later ones find it again
+    with_person = statements()
+    settings.MIDDLEWARE = [each for each in settings.MIDDLEWARE if "PersonMiddleware" not in each]
+    client.handler.load_middleware()
+    assert with_person == statements()

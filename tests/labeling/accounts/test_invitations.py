@@ -1,0 +1,326 @@
+"""Joining takes an invitation by an organizer: a link that works once, for seven days (R5, R8)."""
+
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from random import Random
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core import mail
+from django.db import connections
+from django.test import Client
+from django.utils import timezone
+
+from common.errors import Conflict, DomainError, InvalidInput, NotFound, WrongFields
+from labeling.accounts import invitations
+from labeling.accounts.invitations import Invited, invite
+from labeling.enums import Role, TaskerState
+from labeling.models import Invitation, Tasker
+from labeling.people import ORGANIZERS, REVIEW_BOARD
+from tests import factories
+
+GOOD = "correct horse battery"
+
+
+def invited(
+    by: User, *, role: Role = Role.TASKER, email: str = "nora@example.org", now: datetime = factories.NOW
+) -> Invited:
+    return invite(email=email, role=role, language="de", by=by, now=now)
+
+
+def accept(secret: str, *, username: str = "nora", password: str = GOOD, now: datetime = factories.NOW) -> User:
+    return invitations.invitation_accept(secret=secret, username=username, password=password, now=now, rng=Random(1))
+
+
+@pytest.mark.django_db
+def test_a_tasker_joins_to_learn_in_their_language_with_a_confirmed_address(olga: User) -> None:
+    user = accept(invited(olga).secret)
+    tasker = Tasker.objects.get(user=user)
+    assert (tasker.state, tasker.language) == (TaskerState.LEARNING, "de")
+    assert user.email == "nora@example.org"
+    assert user.check_password(GOOD)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("role", "group"), [(Role.ORGANIZER, ORGANIZERS), (Role.BOARD, REVIEW_BOARD)])
+def test_others_join_with_their_role(role: Role, group: str, olga: User) -> None:
+    user = accept(invited(olga, role=role).secret)
+    assert [each.name for each in user.groups.all()] == [group]
+    assert not Tasker.objects.filter(user=user).exists()
+
+
+@pytest.mark.django_db
+def test_the_secret_is_kept_as_a_hash_alone(olga: User) -> None:
+    secret = invited(olga).secret
+    assert len(secret) >= 40
+    assert secret not in str(list(Invitation.objects.values_list()))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("username", "password", "fields"),
+    [
+        ("nora", "short", ["password"]),
+        ("nora", "password1234", ["password"]),
+        ("nora.nightingale", "nora.nightingal3", ["password"]),
+        ("nora", "nora@example.org", ["password"]),
+        ("nora", "482910573648", []),
+        ("OLGA", GOOD, ["username"]),
+        ("no ra", GOOD, ["username"]),
+        ("", GOOD, ["username"]),
+        ("n" * 41, GOOD, ["username"]),
+        ("olga", "short", ["password", "username"]),
+    ],
+    ids=["short", "common", "like the name", "like the address", "digits alone", "taken but for its case", "a blank",
+         "empty", "too long", "both"],
+)  # fmt: skip
+def test_what_will_not_do_is_named_by_field(username: str, password: str, fields: list[str], olga: User) -> None:
+    secret = invited(olga).secret
+    if not fields:
+        assert accept(secret, username=username, password=password)
+        return
+    with pytest.raises(WrongFields) as refused:
+        accept(secret, username=username, password=password)
+    assert sorted(refused.value.fields) == fields
+    assert Invitation.objects.get().accepted_at is None
+    assert accept(secret), "the link still works"
+
+
+def _used(given: Invited, now: datetime) -> None:
+    accept(given.secret)
+
+
+def _revoked(given: Invited, now: datetime) -> None:
+    invitations.invitation_revoke(invitation_id=given.invitation.pk, now=now)
+
+
+def _renewed(given: Invited, now: datetime) -> None:
+    invitations.invitation_renew(invitation_id=given.invitation.pk, now=now)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("ended", [_used, _revoked, _renewed])
+def test_a_link_that_was_used_revoked_or_renewed_is_over(
+    ended: Callable[[Invited, datetime], None], olga: User, now: datetime
+) -> None:
+    given = invited(olga)
+    ended(given, now)
+    with pytest.raises(NotFound):
+        accept(given.secret, username="somebody-else")
+
+
+@pytest.mark.django_db
+def test_a_link_is_over_after_seven_days_and_can_be_renewed(olga: User, now: datetime) -> None:
+    given = invited(olga)
+    last, over = now + timedelta(days=7, seconds=-1), now + timedelta(days=7)
+    assert invitations.invitation_of(given.secret, now=last)
+    with pytest.raises(NotFound):
+        accept(given.secret, now=over)
+    assert invitations.state_of(given.invitation, now=over) == "expired"
+    again = invitations.invitation_renew(invitation_id=given.invitation.pk, now=over)
+    assert accept(again.secret, now=over)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("ended", [_used, _revoked])
+def test_what_is_over_is_neither_renewed_nor_revoked(
+    ended: Callable[[Invited, datetime], None], olga: User, now: datetime
+) -> None:
+    given = invited(olga)
+    ended(given, now)
+    for act in (invitations.invitation_renew, invitations.invitation_revoke):
+        with pytest.raises(Conflict):
+            act(invitation_id=given.invitation.pk, now=now)
+
+
+@pytest.mark.django_db
+def test_an_address_is_invited_once_at_a_time(olga: User, now: datetime) -> None:
+    given = invited(olga)
+    with pytest.raises(Conflict, match="invited already"):
+        invited(olga, email=" Nora@Example.org ")
+    invitations.invitation_revoke(invitation_id=given.invitation.pk, now=now)
+    accept(invited(olga).secret)
+    with pytest.raises(Conflict, match="has an account|an account with this"):
+        invited(olga)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [({"email": "nora"}, "email"), ({"email": ""}, "email"), ({"role": Role.TEAM}, "role")],
+    ids=["no address", "empty", "teams are joined otherwise"],
+)
+def test_a_wrong_invitation_is_refused_by_field(values: dict[str, Any], field: str, olga: User) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        invited(olga, **values)
+    assert refused.value.field == field
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_use_one_link_at_once_one_joins() -> None:
+    olga = factories.user("olga", "organizers")
+    secret, start = invited(olga).secret, Barrier(4)
+
+    def join(name: str) -> bool:
+        start.wait()
+        try:
+            accept(secret, username=name)
+            return True
+        except DomainError:
+            return False
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(4) as threads:
+        assert sum(threads.map(join, ["a", "b", "c", "d"])) == 1
+    assert User.objects.exclude(username="olga").count() == 1
+
+
+# The pages.
+
+
+@pytest.fixture
+def organizer(olga: User, signed_in: Any) -> Client:
+    client: Client = signed_in(olga)
+    return client
+
+
+def send(client: Client, **fields: str) -> Any:
+    form = {"action": "invite", "email": "nora@example.org", "role": "tasker", "language": "en"} | fields
+    return client.post("/organizer/people/", form, follow=True)
+
+
+def link() -> str:
+    found = re.search(r"http://127\.0\.0\.1:8000(/join/\S+)", mail.outbox[-1].body)
+    assert found is not None
+    return found[1]
+
+
+def join_by(address: str, **fields: str) -> Any:
+    form = {"username": "nora", "new_password": GOOD, "new_password_again": GOOD} | fields
+    return Client().post(address, form)
+
+
+@pytest.mark.django_db
+def test_the_letter_leads_to_the_account(organizer: Client) -> None:
+    page = send(organizer).content.decode()
+    assert "The invitation was sent to nora@example.org" in page
+    letter = mail.outbox[0]
+    assert letter.to == ["nora@example.org"]
+    assert letter.subject == "You are invited to label pictures for Unanimous"
+    assert "It works once, until" in letter.body
+    shown = Client().get(link()).content.decode()
+    assert "at least 12 characters" in shown and "nora@example.org" in shown
+    joined = join_by(link())
+    assert (joined.status_code, joined["Location"]) == (303, "/")
+    me = Client()
+    me.cookies = joined.cookies
+    assert me.get("/api/v1/me/").json()["username"] == "nora"
+    assert "accepted" in organizer.get("/organizer/people/").content.decode()
+    assert Client().get(link()).status_code == 404
+
+
+@pytest.mark.django_db
+def test_the_page_speaks_the_language_of_the_invitation(organizer: Client) -> None:
+    send(organizer, language="de")
+    assert '<html lang="de"' in Client().get(link()).content.decode()
+    chosen = Client()
+    chosen.cookies["django_language"] = "en"
+    assert '<html lang="en"' in chosen.get(link()).content.decode(), "what somebody chose comes first"
+
+
+@pytest.mark.django_db
+def test_a_letter_that_could_not_be_sent_is_told_and_sent_again(organizer: Client, settings: Any) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT, settings.EMAIL_TIMEOUT = "127.0.0.1", 1, 1
+    page = send(organizer).content.decode()
+    assert "has no letter yet" in page and "Send again" in page
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    again = {"action": "renew", "invitation": str(Invitation.objects.get().pk)}
+    organizer.post("/organizer/people/", again)
+    assert join_by(link()).status_code == 303
+
+
+@pytest.mark.django_db
+def test_sending_again_ends_the_former_link_and_revoking_ends_all(organizer: Client) -> None:
+    send(organizer)
+    former, number = link(), str(Invitation.objects.get().pk)
+    organizer.post("/organizer/people/", {"action": "renew", "invitation": number})
+    assert (Client().get(former).status_code, Client().get(link()).status_code) == (404, 200)
+    organizer.post("/organizer/people/", {"action": "revoke", "invitation": number})
+    assert Client().get(link()).status_code == 404
+    assert join_by(link()).status_code == 404
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"email": "nora"}, "Write an e-mail address"),
+        ({"role": "team"}, "Choose tasker, organizer or review board"),
+        ({"role": "emperor"}, "Choose a role"),
+        ({"language": "xx"}, "Choose a role and a language"),
+        ({"action": "renew", "invitation": "999"}, "no such invitation"),
+        ({"action": "revoke", "invitation": "x"}, "no such invitation"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_is_sent(fields: dict[str, str], words: str, organizer: Client) -> None:
+    answer = send(organizer, **fields)
+    assert answer.status_code == 400
+    assert words in answer.content.decode()
+    assert not mail.outbox
+
+
+@pytest.mark.django_db
+def test_a_form_with_something_wrong_comes_back_with_the_name_and_no_password(organizer: Client) -> None:
+    send(organizer)
+    answer = join_by(link(), new_password_again="something else")
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    assert 'value="nora"' in page and "not the same" in page and GOOD not in page
+
+
+@pytest.mark.django_db
+def test_guessing_links_ends_after_ten(organizer: Client, client: Client) -> None:
+    send(organizer)
+    statuses = [client.get(f"/join/guess-{n}/").status_code for n in range(10)]
+    assert statuses == [404] * 9 + [429]
+    closed = client.get(link())
+    assert closed.status_code == 429
+    assert "Links closed for one hour" in closed.content.decode()
+    assert Client(REMOTE_ADDR="192.0.2.7").get(link()).status_code == 200
+
+
+@pytest.mark.django_db
+def test_people_finds_accounts_and_names_their_roles(organizer: Client, tara: Tasker, rita: User, stan: User) -> None:
+    page = organizer.get("/organizer/people/").content.decode()
+    for words in ("tara", tara.public_id, "review board", "none"):
+        assert words in page
+    assert 'href="/organizer/"' in page, "the header knows the organizer on this page too"
+    found = organizer.get("/organizer/people/", {"find": tara.public_id}).content.decode()
+    assert "tara" in found and ">rita<" not in found
+    assert "No account fits" in organizer.get("/organizer/people/", {"find": "nobody"}).content.decode()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("who", ["tara", "rita", "stan"])
+def test_nobody_else_sees_or_invites_people(who: str, request: pytest.FixtureRequest, signed_in: Any) -> None:
+    client = signed_in(request.getfixturevalue(who))
+    expected = 404 if who == "stan" else 403
+    assert client.get("/organizer/people/").status_code == expected
+    assert client.post("/organizer/people/", {"action": "invite"}).status_code == expected
+    assert not Invitation.objects.exists()
+
+
+@pytest.mark.django_db
+def test_the_present_moment_is_the_views_own(organizer: Client) -> None:
+    before = timezone.now()
+    send(organizer)
+    row = Invitation.objects.get()
+    assert before <= row.invited_at <= timezone.now()
+    assert row.expires_at - row.invited_at == timedelta(days=7)

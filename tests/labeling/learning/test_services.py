@@ -1,0 +1,302 @@
+"""Learning (R5): worked examples, tries, waiting, fresh pictures, passing, and new instructions."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import pytest
+
+from common.errors import Conflict, InvalidInput, NotFound, WrongFields
+from labeling import selectors as versions
+from labeling.enums import AttemptKind, KnownUse, TaskerState, Topic
+from labeling.learning import selectors
+from labeling.learning.services import instructions_publish, lesson_see
+from labeling.models import (
+    InstructionVersion,
+    KnownPicture,
+    LessonSeen,
+    QualificationAttempt,
+    QualificationItem,
+    StateChange,
+    Tasker,
+)
+from labeling.states import tasker_state_change
+from tests.labeling.learning.cast import POLICY, RIGHT, UNSURE, answer, begin, known, lessons, pool, ready, take
+
+pytestmark = pytest.mark.django_db
+HOUR = timedelta(hours=1)
+
+
+def refusal(tasker: Tasker, now: datetime) -> str:
+    with pytest.raises(Conflict) as caught:
+        begin(tasker, now)
+    return caught.value.code
+
+
+# Worked examples.
+
+
+def test_the_last_worked_example_finishes_the_tutorial(nell: Tasker, now: datetime) -> None:
+    first, second = lessons(2)
+    lesson_see(tasker=nell, known=second, now=now)
+    assert (nell.tutorial_done_at, selectors.what_is_due(nell, now)) == (None, "tutorial")
+    lesson_see(tasker=nell, known=first, now=now + HOUR)
+    nell.refresh_from_db()
+    assert (nell.tutorial_done_at, selectors.what_is_due(nell, now)) == (now + HOUR, "qualification")
+
+
+def test_reading_an_example_again_changes_nothing(nell: Tasker, now: datetime) -> None:
+    (only,) = lessons(1)
+    lesson_see(tasker=nell, known=only, now=now)
+    lesson_see(tasker=nell, known=only, now=now + HOUR)
+    nell.refresh_from_db()
+    assert nell.tutorial_done_at == LessonSeen.objects.get().seen_at == now
+
+
+# Beginning a try.
+
+
+def test_a_try_comes_after_the_tutorial(nell: Tasker, now: datetime) -> None:
+    lessons(1), pool(10)
+    assert refusal(nell, now) == "tutorial_first"
+
+
+def test_nothing_is_due_for_a_qualified_or_a_paused_tasker(tara: Tasker, nell: Tasker, now: datetime) -> None:
+    pool(10)
+    assert refusal(tara, now) == "nothing_due"
+    tasker_state_change(tasker=ready(nell), after=TaskerState.PAUSED, code="paused", reason="a pause", now=now)
+    assert refusal(nell, now) == "nothing_due"
+
+
+def test_a_try_has_ten_pictures_of_all_topics(nell: Tasker, now: datetime) -> None:
+    pool(45)
+    attempt = begin(ready(nell), now)
+    items = list(attempt.items.select_related("known").order_by("position"))
+    assert (attempt.number, attempt.kind, attempt.size, attempt.needed) == (1, AttemptKind.FULL, 10, 8)
+    assert [item.position for item in items] == list(range(1, 11))
+    assert {item.known.topic for item in items} == set(Topic) - {Topic.UNCERTAIN}
+    assert {item.known.use for item in items} == {KnownUse.QUALIFICATION}
+
+
+def test_an_unfinished_try_goes_on(nell: Tasker, now: datetime) -> None:
+    pool(20)
+    attempt = begin(ready(nell), now)
+    assert begin(nell, now + 30 * HOUR, seed=2) == attempt
+    assert QualificationItem.objects.count() == 10
+
+
+def test_retired_and_held_pictures_are_not_asked(nell: Tasker, now: datetime) -> None:
+    rows = pool(12)
+    KnownPicture.objects.filter(pk=rows[0].pk).update(retired_at=now, retired_because="leaked")
+    KnownPicture.objects.filter(pk=rows[1].pk).update(held_at=now)
+    asked = {item.known_id for item in begin(ready(nell), now).items.all()}
+    assert asked == {row.pk for row in rows[2:]}
+
+
+def test_pictures_are_fresh_until_there_are_too_few(nell: Tasker, now: datetime) -> None:
+    pool(29)
+    first, second = take(ready(nell), now, right=0), take(nell, now, right=0, seed=2)
+    seen = set(first.items.values_list("known", flat=True)) & set(second.items.values_list("known", flat=True))
+    assert seen == set()
+    assert refusal(nell, now) == "pool_exhausted"
+    health = selectors.pool_health(POLICY)
+    assert (health.tries, health.run_out, health.needs_pictures) == (2, [nell], True)
+    pool(1)
+    assert begin(nell, now).number == 3
+    assert selectors.pool_health(POLICY).run_out == []
+
+
+def test_after_the_third_try_there_is_a_day_between(nell: Tasker, now: datetime) -> None:
+    pool(60)
+    ready(nell)
+    for number in range(3):
+        assert take(nell, now, right=7, seed=number).passed is False
+    finished = QualificationAttempt.objects.get(number=3).finished_at
+    assert finished is not None
+    assert refusal(nell, finished + 24 * HOUR - timedelta(microseconds=1)) == "wait"
+    assert selectors.next_try_from(selectors.attempts_of(nell), POLICY) == finished + 24 * HOUR
+    assert take(nell, finished + 24 * HOUR, right=7, seed=4).number == 4
+    assert refusal(nell, finished + 25 * HOUR) == "wait"
+
+
+# Answering.
+
+
+def test_answers_are_read_as_in_labeling(nell: Tasker, now: datetime) -> None:
+    pool(10)
+    item = begin(ready(nell), now).items.order_by("position")[0]
+    with pytest.raises(WrongFields) as caught:
+        answer(item, now, RIGHT | {"real": None, "outline": [[[1, 1], [9, 9], [1, 9], [9, 1]]]})
+    assert set(caught.value.fields) == {"real", "outline"}
+    item.refresh_from_db()
+    assert item.answered_at is None
+
+
+def test_an_answer_is_marked_at_once_and_never_replaced(nell: Tasker, now: datetime) -> None:
+    pool(10)
+    item = begin(ready(nell), now).items.order_by("position")[0]
+    assert answer(item, now, RIGHT | {"seconds": 4.2}).repeated is False
+    assert answer(item, now + HOUR, RIGHT | {"seconds": 99}).repeated is True
+    with pytest.raises(Conflict, match="already"):
+        answer(item, now, UNSURE)
+    item.refresh_from_db()
+    assert (item.right, item.answered_at, item.milliseconds) == (True, now, 4200)
+    assert item.marks == {
+        "questions": dict.fromkeys(
+            ["contains_bird", "contains_bicycle", "outline", "complete", "unoccluded", "real"], True
+        ),
+        "iou_percent": 100.0,
+    }
+
+
+def test_nobody_answers_for_somebody_else(nell: Tasker, tara: Tasker, now: datetime) -> None:
+    pool(10)
+    item = begin(ready(nell), now).items.order_by("position")[0]
+    item.tasker = tara
+    with pytest.raises(NotFound):
+        answer(item, now)
+
+
+# The outcome.
+
+
+@pytest.mark.parametrize(("right", "state"), [(8, "qualified"), (10, "qualified"), (7, "learning")])
+def test_eight_of_ten_pass(nell: Tasker, now: datetime, right: int, state: str) -> None:
+    pool(10)
+    attempt = take(ready(nell), now, right=right)
+    assert (attempt.passed, nell.state) == (right >= 8, state)
+    assert attempt.finished_at == now + timedelta(seconds=9)
+    changes = list(StateChange.objects.values_list("before", "after", "code", "reason"))
+    words = f"You passed the qualification: {right} of 10 pictures fully right."
+    assert changes == ([("learning", "qualified", "qualified", words)] if right >= 8 else [])
+
+
+def test_somebody_paused_in_the_middle_stays_paused(nell: Tasker, now: datetime) -> None:
+    pool(10)
+    attempt = begin(ready(nell), now)
+    tasker_state_change(tasker=nell, after=TaskerState.PAUSED, code="paused", reason="a pause", now=now)
+    for item in attempt.items.all():
+        answer(item, now)
+    nell.refresh_from_db()
+    attempt.refresh_from_db()
+    assert (nell.state, attempt.passed) == ("paused", True)
+
+
+# New instructions, and monitoring.
+
+
+@pytest.fixture
+def olgas_version(olga: object, now: datetime) -> Iterator[InstructionVersion]:
+    yield publish(olga, now)
+    versions.forget_versions()
+
+
+def publish(by: object, now: datetime, **values: object) -> InstructionVersion:
+    given = {"summary": "Wheels count.", "clarification": "", "requalify": True, "in_force_from": now} | values
+    version = instructions_publish(by=by, now=now, **given)  # type: ignore[arg-type]
+    versions.forget_versions()
+    return version
+
+
+def test_new_instructions_ask_for_a_short_try(tara: Tasker, olgas_version: InstructionVersion, now: datetime) -> None:
+    pool(10)
+    assert selectors.what_is_due(tara, now - HOUR) is None
+    assert selectors.what_is_due(tara, now) == "short_qualification"
+    attempt = take(tara, now, right=4)
+    assert (attempt.kind, attempt.size, attempt.needed, attempt.passed) == ("short", 5, 4, True)
+    assert (tara.state, tara.instructions, selectors.what_is_due(tara, now)) == ("qualified", 2, None)
+    assert not StateChange.objects.exists()
+
+
+def test_a_failed_short_try_leaves_it_due(tara: Tasker, olgas_version: InstructionVersion, now: datetime) -> None:
+    pool(10)
+    assert take(tara, now, right=3).passed is False
+    assert (tara.instructions, selectors.what_is_due(tara, now)) == (1, "short_qualification")
+
+
+def test_a_try_qualifies_for_the_instructions_it_was_begun_under(nell: Tasker, olga: object, now: datetime) -> None:
+    pool(20)
+    attempt = begin(ready(nell), now)
+    publish(olga, now + HOUR)
+    for item in attempt.items.all():
+        answer(item, now + 2 * HOUR)
+    nell.refresh_from_db()
+    assert (nell.state, nell.instructions) == ("qualified", 1)
+    assert selectors.what_is_due(nell, now + 2 * HOUR) == "short_qualification"
+
+
+def test_instructions_without_requalification_ask_nothing(tara: Tasker, olga: object, now: datetime) -> None:
+    publish(olga, now, requalify=False)
+    assert selectors.what_is_due(tara, now) is None
+
+
+def test_monitoring_asks_for_a_short_try(tara: Tasker, now: datetime) -> None:
+    pool(10)
+    tasker_state_change(tasker=tara, after=TaskerState.LEARNING, code="requalify", reason="gold", now=now)
+    assert selectors.what_is_due(tara, now) == "short_qualification"
+    assert (take(tara, now, right=5).kind, tara.state) == ("short", "qualified")
+
+
+def test_tries_are_counted_anew_after_a_pass(tara: Tasker, now: datetime) -> None:
+    pool(60)
+    tasker_state_change(tasker=tara, after=TaskerState.LEARNING, code="requalify", reason="gold", now=now)
+    for number in range(2):
+        take(tara, now, right=0, seed=number)
+    assert take(tara, now, right=5, seed=3).passed
+    tasker_state_change(tasker=tara, after=TaskerState.LEARNING, code="requalify", reason="gold", now=now)
+    assert take(tara, now, right=0, seed=4).number == 4
+    assert begin(tara, now, seed=5).number == 5
+
+
+def test_what_is_due_costs_the_ordinary_tasker_no_query(
+    tara: Tasker, now: datetime, django_assert_num_queries: object
+) -> None:
+    selectors.what_is_due(tara, now)
+    with django_assert_num_queries(0):  # type: ignore[operator]
+        assert selectors.what_is_due(tara, now) is None
+
+
+PUBLISHED = [
+    ({"summary": "  "}, "no_summary", "nobody would know what changed"),
+    ({"summary": "x" * 4001}, "too_long", "longer than anybody reads"),
+    ({"clarification": "x" * 4001}, "too_long", "longer than anybody reads"),
+    ({"in_force_from": timedelta(seconds=-1)}, "too_early", "answers already given would name another version"),
+]
+
+
+@pytest.mark.parametrize(("values", "code", "reason"), PUBLISHED, ids=[row[2] + row[1] for row in PUBLISHED])
+def test_a_version_is_refused(olga: object, now: datetime, values: dict[str, object], code: str, reason: str) -> None:
+    if "in_force_from" in values:
+        values = {"in_force_from": now + timedelta(seconds=-1)}
+    with pytest.raises(InvalidInput) as caught:
+        publish(olga, now, **values)
+    assert caught.value.code == code
+    assert InstructionVersion.objects.count() == 1
+
+
+def test_versions_follow_each_other_in_time(olga: object, now: datetime) -> None:
+    later = publish(olga, now, in_force_from=now + 48 * HOUR, clarification=" A unicycle is no bicycle. ")
+    assert (later.version, later.clarification, later.published_by) == (2, "A unicycle is no bicycle.", olga)
+    with pytest.raises(InvalidInput, match="Version 2 begins later"):
+        publish(olga, now)
+    assert publish(olga, now, in_force_from=now + 48 * HOUR).version == 3
+
+
+def test_the_draw_is_the_given_generator_s(nell: Tasker, now: datetime) -> None:
+    pool(30)
+    one = list(begin(ready(nell), now, seed=7).items.order_by("position").values_list("known", flat=True))
+    QualificationItem.objects.all().delete()
+    QualificationAttempt.objects.all().delete()
+    again = list(begin(nell, now, seed=7).items.order_by("position").values_list("known", flat=True))
+    assert one == again
+
+
+def test_a_tie_is_broken_towards_the_known_outline(nell: Tasker, now: datetime) -> None:
+    for number in range(10):
+        known(
+            KnownUse.QUALIFICATION,
+            position=number,
+            topic=Topic.SEVERAL,
+            outline="[[[5,5],[90,5],[90,90]]]" if number % 2 else "[[[205,5],[290,5],[290,90]]]",
+        )
+    asked = {item.known.position % 2: item.tie_break for item in begin(ready(nell), now).items.select_related("known")}
+    assert asked == {0: "rightmost", 1: "leftmost"}
