@@ -196,7 +196,7 @@ def fill(cluster: Cluster, database: str, system: System, pictures: int, ahead: 
     cluster.execute(f"VACUUM ANALYZE {', '.join(tables)};\nCHECKPOINT", database)
 
 
-def _migrated(cluster: Cluster, system: System, taskers: int) -> list[dict[str, str]]:
+def migrated(cluster: Cluster, system: System, taskers: int) -> list[dict[str, str]]:
     """Make the system's template database with its signed-in taskers and return their cookies."""
     url = cluster.create(f"{system.name}-template")
     variables = environment(system.settings, url)
@@ -214,7 +214,7 @@ def subjects(cluster: Cluster, plan: Plan) -> Iterator[list[Subject]]:
         sizes.insert(min(2, len(sizes)), (AHEAD, 2 * plan.ahead, plan.ahead))
     with contextlib.ExitStack() as stack:
         broker = stack.enter_context(redis())
-        cookies = {system.name: _migrated(cluster, system, max(plan.taskers)) for system in (OURS, FLOOR)}
+        cookies = {system.name: migrated(cluster, system, max(plan.taskers)) for system in (OURS, FLOOR)}
         found = []
         for size, pictures, ahead in sizes:
             for system in (OURS, FLOOR):

@@ -65,7 +65,7 @@ def facts() -> dict[str, str]:
         "memory": f"{memory:.0f} GiB",
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
-        "commit": _commit(),
+        "commit": commit(),
         "load before": "/".join(f"{load:.1f}" for load in os.getloadavg()),
     }
 
@@ -75,7 +75,9 @@ def _processor() -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
-def _commit() -> str:
+def commit() -> str:
+    """Return the commit that is checked out, and whether anything was changed since."""
+
     def git(*arguments: str) -> str:
         return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True).stdout.strip()
 

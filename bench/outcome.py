@@ -1,7 +1,9 @@
 """What a benchmark found: tables, and requirements with what was measured beside them."""
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -75,6 +77,27 @@ class Section:
 
 def _row(requirement: Requirement) -> list[str]:
     return [requirement.promise, requirement.measured, "kept" if requirement.kept else "**MISSED**"]
+
+
+def verdict(missed: Sequence[str]) -> str:
+    """Return the line of a report that tells whether all promises were kept."""
+    return f"Missed: {'; '.join(missed)}." if missed else "Every requirement is kept."
+
+
+def put_section(folder: Path, section: Section) -> None:
+    """Put a section that was measured alone into results.json and results.md, in place of the one of its title."""
+    results = json.loads((folder / "results.json").read_text())
+    others = [each for each in results["sections"] if each["title"] != section.title]
+    results["sections"] = [*others, section.to_json()]
+    requirements = [each for part in results["sections"] for each in part["requirements"]]
+    results["kept"] = all(each["kept"] for each in requirements)
+    (folder / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    head, *parts = (folder / "results.md").read_text().rstrip("\n").split("\n\n## ")
+    introduction = head.split("\n\n")
+    introduction[2] = verdict([each["promise"] for each in requirements if not each["kept"]])
+    parts = [part for part in parts if not part.startswith(f"{section.title}\n")]
+    written = ["\n\n".join(introduction), *(f"## {part}" for part in parts), section.markdown()]
+    (folder / "results.md").write_text("\n\n".join(written) + "\n")
 
 
 def percentiles(values: Sequence[float]) -> tuple[float, float, float]:

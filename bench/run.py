@@ -15,8 +15,8 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import labeling_loop, machine, release, rules, verify
-from bench.outcome import Section, Table
+from bench import label_page, labeling_loop, machine, release, rules, verify
+from bench.outcome import Section, Table, verdict
 from bench.servers import Cluster, cluster
 
 HERE = Path(__file__).resolve().parent
@@ -33,10 +33,11 @@ def benchmarks(*, large: bool, quick: bool) -> list[Callable[[Cluster], Section]
             partial(labeling_loop.run, plan=_QUICK_LOOP),
             partial(release.run, pictures=200, rounds=1),
             partial(verify.run, pictures=200, full_size=5, rounds=1),
+            partial(label_page.run, plan=label_page.QUICK),
         ]
     usual = labeling_loop.Plan()
     loop = replace(usual, sizes=(*usual.sizes, LARGE)) if large else usual
-    return [lambda _: rules.run(), partial(labeling_loop.run, plan=loop), release.run, verify.run]
+    return [lambda _: rules.run(), partial(labeling_loop.run, plan=loop), release.run, verify.run, label_page.run]
 
 
 def facts(servers: Cluster) -> dict[str, str]:
@@ -48,9 +49,8 @@ def facts(servers: Cluster) -> dict[str, str]:
 def report(about: dict[str, str], sections: Sequence[Section]) -> str:
     """Return the report as Markdown."""
     missed = [each.promise for section in sections for each in section.requirements if not each.kept]
-    outcome = f"Missed: {'; '.join(missed)}." if missed else "Every requirement is kept."
     machine_table = Table("Machine", ["what", ""], list(about.items()))
-    head = ["# Benchmarks", "Written by `make bench`. Ratios count: they are taken within one run.", outcome]
+    head = ["# Benchmarks", "Written by `make bench`. Ratios count: they are taken within one run.", verdict(missed)]
     return "\n\n".join([*head, machine_table.markdown(), *(section.markdown() for section in sections)]) + "\n"
 
 

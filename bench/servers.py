@@ -94,8 +94,11 @@ class WebServer:
 
 
 @contextlib.contextmanager
-def gunicorn(application: str, variables: Mapping[str, str]) -> Iterator[WebServer]:
-    """Run WSGI `application` with 2 workers of 4 threads each; its logs go to a file, as they would in production."""
+def gunicorn(application: str, variables: Mapping[str, str], data: Path | None = None) -> Iterator[WebServer]:
+    """Run WSGI `application` with 2 workers of 4 threads each; its logs go to a file, as they would in production.
+
+    `data` is its DATA_DIR, for what has pictures and static files; without it, it has an empty one.
+    """
     port = free_port()
     command = [sys.executable, "-m", "gunicorn", application, "--preload", "--bind", f"127.0.0.1:{port}"]
     command += ["--workers", str(WORKERS), "--worker-class", "gthread", "--threads", str(THREADS)]
@@ -103,7 +106,7 @@ def gunicorn(application: str, variables: Mapping[str, str]) -> Iterator[WebServ
     with tempfile.TemporaryDirectory(prefix="unanimous-bench-") as folder:
         log = Path(folder) / "log"
         (Path(folder) / "static").mkdir()
-        own = {"PUBLIC_URL": f"http://127.0.0.1:{port}", "DATA_DIR": folder}
+        own = {"PUBLIC_URL": f"http://127.0.0.1:{port}", "DATA_DIR": str(data or folder)}
         with log.open("wb") as output:
             server = subprocess.Popen(command, cwd=ROOT, env={**variables, **own}, stdout=output, stderr=output)
         try:

@@ -1,7 +1,7 @@
 """What the organizer's page says: the pipeline as it stands, as frozen values."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -18,8 +18,9 @@ from contest.models import Break, Release
 from contest.publishing import unreleased_weeks
 from contest.releases import WAITING_WORDS, waiting
 from contest.stages import RunGroup, Stage
-from labeling.enums import AssignmentState, TaskerState
-from labeling.models import Assignment, Image, Response, Tasker
+from labeling.asking.selectors import open_question_count, pictures_waiting
+from labeling.enums import AssignmentState, KnownUse, LinkKind, TaskerState
+from labeling.models import Assignment, Image, KnownPicture, Response, Tasker, TaskerLink
 from labeling.policy import Policy
 from labeling.selectors import policy_in_force
 from scoring.enums import Outcome, RunState
@@ -93,6 +94,14 @@ class NextRelease:
 
 
 @dataclass(frozen=True, slots=True)
+class Attention:
+    """Something that waits for an organizer, in words, and the name of the page where it is decided."""
+
+    page: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """The whole page."""
 
@@ -108,8 +117,7 @@ class Overview:
     days: tuple[pace.Day, ...]
     backlog: pace.Backlog
     at_work: tuple[AtWork, ...]
-    problems: tuple[Assignment, ...]
-    problem_count: int
+    attention: tuple[Attention, ...]
     defenses: tuple[DefenseFigures, ...]
     dead_runs: tuple[Run, ...]
     dead_count: int
@@ -143,7 +151,7 @@ def read_overview(*, now: datetime) -> Overview:
     groups, standing = stages.run_groups(), stages.rulings()
     figures = _defenses(groups, policy)
     days = pace.days(now=now, zone=policy.time_zone)
-    dead, problems = Run.objects.filter(state=RunState.DEAD), Assignment.objects.exclude(problem="")
+    dead = Run.objects.filter(state=RunState.DEAD)
     return Overview(
         now=now,
         zone=policy.time_zone,
@@ -162,14 +170,28 @@ def read_overview(*, now: datetime) -> Overview:
         days=days,
         backlog=pace.backlog(pace.answers_missing(undealt, panels, policy.panel_size), now=now),
         at_work=_at_work(now, policy),
-        problems=tuple(problems.select_related("image", "tasker").order_by("-ended_at")[:MOST_LISTED]),
-        problem_count=problems.count(),
+        attention=tuple(_attention()),
         defenses=figures,
         dead_runs=tuple(dead.select_related("defense").order_by("-finished_at", "-pk")[:MOST_LISTED]),
         dead_count=dead.count(),
         releases=_releases(),
         next_release=_next_release(now),
     )
+
+
+def _attention() -> Iterator[Attention]:
+    gold = KnownPicture.objects.filter(use=KnownUse.GOLD, retired_at__isnull=True, held_at__isnull=False)
+    paused = Tasker.objects.filter(state=TaskerState.PAUSED, user__isnull=False)
+    links = TaskerLink.objects.filter(kind=LinkKind.SUSPECTED, ended_at__isnull=True)
+    for page, number, one, several in (
+        ("reports", pictures_waiting(), "picture reported by taskers", "pictures reported by taskers"),
+        ("organizer-questions", open_question_count(), "question without an answer", "questions without an answer"),
+        ("gold", gold.count(), "gold picture held", "gold pictures held"),
+        ("organizer-taskers", paused.count(), "tasker paused", "taskers paused"),
+        ("organizer-taskers", links.count(), "pair of taskers who may copy", "pairs of taskers who may copy"),
+    ):
+        if number:
+            yield Attention(page, f"{number:,} {one if number == 1 else several}")
 
 
 def _steps_before_rulings(now: datetime, undealt: Stage, panels: dict[int, Stage]) -> list[Step]:

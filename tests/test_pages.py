@@ -15,24 +15,56 @@ from labeling.models import Tasker
 from tests import factories
 
 pytestmark = pytest.mark.django_db
+_ID = "3f1c9a52-7d0e-4f5b-9a37-0c6f3f1d2b84"
 OPEN_TO_ALL = {"/sign-in/", "/password/", "/healthz", "/readyz", "/api/schema/", "/api/docs/", "/pictures/forged.png"}
+KEYS = "/.well-known/unanimous-signing-keys.json"
+OPEN_TO_ALL |= {KEYS}
 # What a stranger is answered elsewhere: sent to sign in, or refused outright, or answered on this machine alone.
 SIGN_IN_FIRST = {"/", "/organizer/", "/organizer/now/", "/organizer/releases/release-2026-W40.zip", "/label/"}
-SIGN_IN_FIRST |= {"/label/instructions/"}
+SIGN_IN_FIRST |= {"/label/instructions/", "/label/instructions/news/"}
+TASKERS_ONLY = {"/questions/", "/my-work/", "/my-work/download/", "/paused/", "/learn/"}
+# Of these there is none with the example's number.
+OF_TASKERS = {f"/my-work/{_ID}/", "/my-work/checks/", "/learn/0/", f"/qualification/marks/{_ID}/"}
+OF_TASKERS |= {"/qualification/tries/0/"}
+ORGANIZERS_ONLY = {"/organizer/questions/", "/organizer/reports/", "/organizer/learning/", "/organizer/taskers/"}
+ORGANIZERS_ONLY |= {"/organizer/watching/", "/organizer/gold/", "/organizer/gold/candidates/", "/organizer/taskers.csv"}
+OF_ORGANIZERS = {"/organizer/taskers/T-00000/", "/organizer/taskers/T-00000/pause/", "/organizer/links/0/"}
+OF_ORGANIZERS |= {"/organizer/gold/new/P-00000000/"}
+SETTLED, CHANGED = "/organizer/taskers/T-00000/settled/", f"/organizer/gold/{_ID}/"
+SIGN_IN_FIRST |= TASKERS_ONLY | OF_TASKERS | {"/qualification/", "/qualification/picture/"}
+SIGN_IN_FIRST |= ORGANIZERS_ONLY | OF_ORGANIZERS | {SETTLED, CHANGED}
 OWN_ACCOUNT = {"/account/", "/account/email/", "/account/password/", "/account/second-factor/", "/account/delete/"}
 SIGN_IN_FIRST |= {*OWN_ACCOUNT, "/account/email/forged/", "/organizer/people/", "/organizer/people/T-00000/delete/"}
 REFUSED = {"/metrics": 403, "/sign-out/": 405, "/api/v1/token/": 405, "/api/v1/me/": 401}
 REFUSED |= dict.fromkeys(["/account/settings/", "/account/sessions/end/", "/account/tokens/revoke/", "/language/"], 405)
 REFUSED |= {"/join/forged/": 404, "/password/forged/forged/": 404}
+REFUSED |= {"/api/v1/preferences/": 401, "/api/v1/notices/": 401}
 NO_PAGES = {"/healthz", "/readyz", "/api/schema/", "/pictures/forged.png"}
+NO_PAGES |= {
+    KEYS,
+    "/label/instructions/news/",
+    "/my-work/download/",
+    "/organizer/taskers.csv",
+    "/qualification/picture/",
+}
+NO_PAGES |= OF_TASKERS | OF_ORGANIZERS | {SETTLED, CHANGED}
 NO_PAGES |= {"/organizer/releases/release-2026-W40.zip", "/account/email/forged/", "/organizer/people/T-00000/delete/"}
 _EXAMPLES = {
     "<str:name>": "release-2026-W40",
     "<str:token>": "forged",
     "<str:uid>": "forged",
     "<str:public_id>": "T-00000",
-    "<uuid:assignment_id>": "3f1c9a52-7d0e-4f5b-9a37-0c6f3f1d2b84",
+    "<str:image_id>": "P-00000000",
+    "<slug:name>": "pause",
+    **dict.fromkeys(["<int:number>", "<int:link_id>"], "0"),
+    **{f"<uuid:{name}>": _ID for name in ("assignment_id", "item_id", "public_id", "notice_id")},
 }
+# Calls of taskers that are only posted to.
+POSTED = [f"/api/v1/{part}/{call}/" for part in ("assignments", "qualification") for call in ("next", f"{_ID}/release")]
+POSTED += [
+    f"/api/v1/{part}/{_ID}/{call}/" for part in ("assignments", "qualification") for call in ("heartbeat", "response")
+]
+POSTED += [f"/api/v1/notices/{_ID}/seen/", "/api/v1/questions/"]
 POLICY = {
     "default-src": "'none'",
     "script-src": "'self'",
@@ -67,7 +99,9 @@ def policy_of(answer: Any) -> dict[str, str]:
 SHOWN_TO = dict.fromkeys(["/sign-in/", "/password/", "/api/docs/", "/nothing"], "stranger")
 SHOWN_TO |= {"/label/": "tasker", "/label/instructions/": "tasker", "/": "board member"}
 SHOWN_TO |= dict.fromkeys(sorted(OWN_ACCOUNT), "tasker")
+SHOWN_TO |= dict.fromkeys(sorted(TASKERS_ONLY - {"/my-work/download/"}), "tasker") | {"/qualification/": "newcomer"}
 SHOWN_TO |= dict.fromkeys(["/organizer/people/", "/organizer/", "/organizer/now/"], "organizer")
+SHOWN_TO |= dict.fromkeys(sorted(ORGANIZERS_ONLY - {"/organizer/taskers.csv"}), "organizer")
 ROLES = ["stranger", "no role", "newcomer", "tasker", "organizer", "board member", "captain"]
 
 
@@ -103,7 +137,7 @@ def captain() -> User:
 
 def test_every_address_is_known_to_these_tests() -> None:
     known = OPEN_TO_ALL | SIGN_IN_FIRST | set(REFUSED)
-    assert {each for each in addresses() if not each.startswith("/api/v1/assignments/")} == known
+    assert set(addresses()) == known | set(POSTED)
     assert set(SHOWN_TO) | NO_PAGES == OPEN_TO_ALL | SIGN_IN_FIRST | {"/nothing"}
 
 
@@ -123,13 +157,13 @@ def test_what_is_open_is_open_to_strangers(address: str, client: Client) -> None
     assert client.get(address).status_code == 200
 
 
-@pytest.mark.parametrize("address", [each for each in addresses() if each.startswith("/api/v1/assignments/")])
+@pytest.mark.parametrize("address", POSTED)
 def test_a_stranger_is_refused_by_the_api(address: str, client: Client) -> None:
     answer = client.post(address, {}, content_type="application/json")
     assert (answer.status_code, answer.json()["code"]) == (401, "not_authenticated")
 
 
-@pytest.mark.parametrize("address", [each for each in addresses() if each.startswith("/api/v1/assignments/")])
+@pytest.mark.parametrize("address", POSTED)
 def test_an_account_without_a_role_is_refused_by_the_api(address: str, stan: User, signed_in: Any) -> None:
     answer = signed_in(stan).post(address, {}, content_type="application/json")
     assert (answer.status_code, answer.json()["code"]) == (403, "not_a_tasker")
@@ -148,6 +182,16 @@ ANSWERED = {
     "/organizer/people/T-00000/delete/": {"stranger": 302, "organizer": 404, "no role": 404},
     "/account/email/forged/": {"stranger": 302} | dict.fromkeys(ROLES[1:], 404),
     **{address: {"stranger": 302} | dict.fromkeys(ROLES[1:], 200) for address in OWN_ACCOUNT},
+    "/label/instructions/news/": {"stranger": 302, "tasker": 200, "newcomer": 200},
+    **{address: {"stranger": 302, "tasker": 200, "newcomer": 200} for address in TASKERS_ONLY},
+    **{address: {"stranger": 302, "tasker": 404, "newcomer": 404} for address in OF_TASKERS},
+    "/qualification/": {"stranger": 302, "tasker": 200, "newcomer": 200},
+    "/qualification/picture/": {"stranger": 302, "tasker": 302, "newcomer": 302},
+    **{address: {"stranger": 302, "organizer": 200, "no role": 404} for address in ORGANIZERS_ONLY},
+    **{address: {"stranger": 302, "organizer": 404, "no role": 404} for address in OF_ORGANIZERS},
+    SETTLED: {"stranger": 302, "organizer": 404, "board member": 404, "no role": 404},
+    CHANGED: {"stranger": 302} | dict.fromkeys(ROLES[1:], 405),
+    **{f"/api/v1/{name}/": {"stranger": 401, "tasker": 200, "newcomer": 200} for name in ("preferences", "notices")},
     "/api/v1/me/": {"stranger": 401} | dict.fromkeys(ROLES[1:], 200),
 }
 
@@ -159,7 +203,7 @@ def test_a_page_opens_to_the_roles_it_is_for(address: str, role: str, as_role: C
 
 
 def test_the_table_of_roles_has_every_address_that_asks_who_is_there() -> None:
-    assert set(ANSWERED) == SIGN_IN_FIRST | {"/api/v1/me/"}
+    assert set(ANSWERED) == SIGN_IN_FIRST | {"/api/v1/me/", "/api/v1/preferences/", "/api/v1/notices/"}
 
 
 @pytest.mark.parametrize("role", [each for each in ROLES if each not in {"stranger", "tasker"}])
@@ -170,7 +214,7 @@ def test_nobody_but_a_tasker_gets_a_picture_from_the_api(role: str, as_role: Cal
 
 
 @pytest.mark.parametrize("address", sorted({*addresses(), "/nothing", "/api/v1/nothing"}))
-@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("role", ["stranger", "tasker", "organizer"])
 def test_every_answer_has_a_strict_policy(role: str, address: str, as_role: Callable[[str], Client]) -> None:
     answer = as_role(role).get(address)
     policy = policy_of(answer)
@@ -201,7 +245,7 @@ def test_no_page_carries_a_script_or_a_style_of_its_own(
 
 @pytest.mark.parametrize(
     ("state", "words"),
-    [("learning", "not qualified yet"), ("paused", "An organizer will write to you about the reason")],
+    [("learning", "not qualified yet"), ("paused", "Why, and what to do")],
 )
 def test_a_tasker_who_may_not_label_is_told_why(state: str, words: str, signed_in: Any) -> None:
     page = signed_in(factories.tasker("nina", state=state)).get("/").content.decode()

@@ -37,6 +37,15 @@ CALLS = [
     ("POST", "/api/v1/assignments/{assignment_id}/heartbeat/"),
     ("POST", "/api/v1/assignments/{assignment_id}/release/"),
     ("POST", "/api/v1/assignments/{assignment_id}/response/"),
+    ("GET", "/api/v1/preferences/"),
+    ("POST", "/api/v1/preferences/"),
+    ("GET", "/api/v1/notices/"),
+    ("POST", "/api/v1/notices/{notice_id}/seen/"),
+    ("POST", "/api/v1/questions/"),
+    ("POST", "/api/v1/qualification/next/"),
+    ("POST", "/api/v1/qualification/{item_id}/heartbeat/"),
+    ("POST", "/api/v1/qualification/{item_id}/release/"),
+    ("POST", "/api/v1/qualification/{item_id}/response/"),
 ]
 load_all_checks()
 # Not asked: whether each well-formed body is accepted. One that names no lease is refused, and rightly.

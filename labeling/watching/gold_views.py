@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from common.errors import Conflict, InvalidInput, WrongFields
 from labeling.access import organizer_of
-from labeling.enums import Origin, Topic
+from labeling.enums import Origin
 from labeling.marking import STATEMENTS
 from labeling.models import KnownPicture, Panel
 from labeling.pictures import picture_url
@@ -164,7 +164,7 @@ def _form(
         "answers": [(answer.value, short) for answer, _, short in ANSWERS],
         "questions": (("accepts_bird", "Bird"), ("accepts_bicycle", "Bicycle")),
         "statements": [(name, getattr(expected, name)) for name in STATEMENTS],
-        "topics": list(Topic),
+        "topics": gold.GOLD_TOPICS,
         "wrong": wrong or {},
     }
     return render(request, "watching/gold_new.html", context, status=400 if wrong else 200)

@@ -1,5 +1,5 @@
-// The small bar after a trace: how many corners it became, fewer, more, done. It lies upon the picture, away from
-// what was traced, and moves nothing.
+// The small bar after a trace: how many corners it became, fewer, more, done. It lies upon the picture, and never
+// over what was traced.
 
 /** `labels`: words for the buttons; `onStep(coarser)` and `onDone()` say what was pressed. */
 export class Fineness {

@@ -21,7 +21,7 @@ from contest import pace
 from contest.models import Break, Release
 from contest.overview import Overview, read_overview
 from labeling.enums import Label
-from labeling.models import Assignment, Image, Panel, Tasker
+from labeling.models import Assignment, Image, Panel, Question, Report, Tasker, TaskerLink
 from scoring.models import Defense, Prediction, Run, RunItem
 from tests import factories
 
@@ -274,14 +274,26 @@ def test_taskers_are_shown_by_public_id_alone(organizer: Client, tara: Tasker, s
     assert "tara" not in page
 
 
-def test_what_a_tasker_reports_is_shown_as_text(organizer: Client, tara: Tasker, now: datetime) -> None:
-    held = factories.assignment(tara, factories.panel(), state="released")
-    Assignment.objects.filter(pk=held.pk).update(problem="<script>alert(1)</script> grey & torn")
+def test_what_waits_for_an_organizer_leads_to_where_it_is_decided(organizer: Client, tara: Tasker) -> None:
+    given_back = factories.assignment(tara, factories.panel(), state="released")
+    Report.objects.create(
+        assignment=given_back, image=given_back.image, tasker=tara, kind="other", reported_at=factories.NOW
+    )
+    Question.objects.create(tasker=tara, text="Is a weathercock a bird?", asked_at=factories.NOW)
+    factories.gold(held_at=factories.NOW)
+    factories.tasker("pat", state="paused")
+    TaskerLink.objects.create(
+        first=tara, second=factories.tasker("pit"), kind="suspected", reason="alike", linked_at=factories.NOW
+    )
     page = organizer.get("/organizer/").content.decode()
-    assert "&lt;script&gt;alert(1)&lt;/script&gt; grey &amp; torn" in page
-    assert "<script>alert" not in page
-    assert held.image.public_id in page
-    assert "1 problem reported by taskers" in page
+    for address, said in (
+        ("/organizer/reports/", "1 picture reported by taskers"),
+        ("/organizer/questions/", "1 question without an answer"),
+        ("/organizer/gold/", "1 gold picture held"),
+        ("/organizer/taskers/", "1 tasker paused"),
+        ("/organizer/taskers/", "1 pair of taskers who may copy"),
+    ):
+        assert f'<a href="{address}">{said}</a>' in page
 
 
 def test_a_run_that_gave_up_is_shown_with_its_fault(organizer: Client, now: datetime) -> None:
