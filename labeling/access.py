@@ -44,7 +44,7 @@ def organizer_of(user: User | AnonymousUser) -> User:
     if isinstance(user, User) and is_organizer(user):
         return user
     if isinstance(user, User) and AccountRole.objects.filter(user=user).exists():
-        raise NotAllowed("Only organizers open this page; this account has another role.", "not_an_organizer")
+        raise NotAllowed(_("Only organizers open this page; this account has another role."), "not_an_organizer")
     raise Http404("nothing here for a stranger")
 
 

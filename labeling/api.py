@@ -101,7 +101,7 @@ def _holding(data: Mapping[str, Any]) -> frozenset[UUID]:
 def _problem(data: Mapping[str, Any]) -> str:
     problem = data.get("problem", "")
     if not isinstance(problem, str) or len(problem) > MOST_PROBLEM_CHARACTERS:
-        message = f"Describe the problem in at most {MOST_PROBLEM_CHARACTERS} characters."
+        message = _("Describe the problem in at most %(most)s characters.") % {"most": MOST_PROBLEM_CHARACTERS}
         raise InvalidInput(message, "invalid", field="problem")
     return problem.replace("\x00", "").strip()
 
@@ -110,7 +110,8 @@ def _kind(data: Mapping[str, Any]) -> ReportKind | None:
     if "kind" not in data:
         return None
     if data["kind"] not in list(ReportKind):
-        raise InvalidInput(f"Send kind as one of: {', '.join(ReportKind)}.", "invalid", field="kind")
+        message = _("Send kind as one of: %(kinds)s.") % {"kinds": ", ".join(ReportKind)}
+        raise InvalidInput(message, "invalid", field="kind")
     return ReportKind(data["kind"])
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
@@ -50,7 +51,7 @@ class NoticeOut(serializers.Serializer[Any]):
 def _object(request: Request) -> Mapping[str, Any]:
     if isinstance(request.data, Mapping):
         return request.data
-    raise InvalidInput("Send a JSON object.", "invalid")
+    raise InvalidInput(_("Send a JSON object."), "invalid")
 
 
 class Preferences(APIView):

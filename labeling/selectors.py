@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from hashlib import blake2b
 from random import Random
 from typing import Any, Generic, TypeVar
 from uuid import UUID
-from zlib import crc32
 
 from django.db import connection, models
 from django.db.models import Q
@@ -126,7 +126,8 @@ def lock_own_assignment(tasker: Tasker, assignment_id: UUID) -> Assignment | Non
 _own_assignment = Lookup(
     "own_assignment",
     lambda: (
-        Assignment.objects.select_for_update(of=("self", "panel"))
+        # Without the keys: a claim of gold has its row already, and refers to a panel that somebody locks here.
+        Assignment.objects.select_for_update(of=("self", "panel"), no_key=True)
         .select_related("panel", "image")
         .filter(public_id=Given("public_id", models.UUIDField()), tasker_id=_TASKER)
     ),
@@ -205,10 +206,16 @@ def candidates(tasker: Tasker, levels: range = ALL_LEVELS, *, from_marks: bool =
     values = _level_values(tasker, levels, tasker.passed if from_marks else {})
     rows = _candidates(levels, tasker.person is not None).rows(**values, person=tasker.person)
     shuffled = sorted(
-        (missing, panel // WINDOW, crc32(f"{tasker.shuffle_seed}:{panel}".encode()), panel, picture)
+        (missing, panel // WINDOW, _rank(tasker.shuffle_seed, panel), panel, picture)
         for panel, missing, *picture in rows
     )
     return [(panel, Image.from_db(connection.alias, _PICTURE, picture)) for *_, panel, picture in shuffled]
+
+
+def _rank(seed: int, panel: int) -> bytes:
+    """A panel's place in a tasker's own order. Not a checksum: those of two seeds differ by the same bits for every
+    panel, and so their orders may be one."""
+    return blake2b(b"%d:%d" % (seed, panel), digest_size=8).digest()
 
 
 def _first_not_passed(missing: int) -> str:
@@ -262,14 +269,18 @@ def lapsed_with_room(tasker: Tasker) -> Assignment | None:
 GOLD_DRAWN_FROM = 64
 
 
+# Read in the order of an index and looked up one by one until enough are found. As NOT EXISTS it becomes a join of all
+# gold with all that the tasker was asked, which takes as long as the whole rest of a claim, and so tells gold (R8).
 _gold_for = Statement(
     "gold_for",
     f"""
     SELECT k.id, k.panel_id, k.image_id, i.pixels_sha256, i.width, i.height
-    FROM labeling_knownpicture k JOIN labeling_image i ON i.id = k.image_id
-    WHERE k.use = '{KnownUse.GOLD}' AND k.retired_at IS NULL AND k.held_at IS NULL AND k.uses < %s
-      AND NOT EXISTS (SELECT 1 FROM labeling_assignment a WHERE a.tasker_id = %s AND a.image_id = k.image_id)
-    ORDER BY k.uses, k.id LIMIT {GOLD_DRAWN_FROM}""",
+    FROM (SELECT g.id, g.panel_id, g.image_id FROM labeling_knownpicture g
+          WHERE g.use = '{KnownUse.GOLD}' AND g.retired_at IS NULL AND g.held_at IS NULL AND g.uses < %s
+            AND (SELECT a.image_id FROM labeling_assignment a
+                 WHERE a.tasker_id = %s AND a.image_id = g.image_id) IS NULL
+          ORDER BY g.uses LIMIT {GOLD_DRAWN_FROM}) AS k
+    JOIN labeling_image i ON i.id = k.image_id""",
     [Given("most_uses", models.IntegerField()), _TASKER],
 )
 

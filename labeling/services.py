@@ -267,7 +267,7 @@ def _take_up_again(tasker: Tasker, assignment_id: UUID, lease_token: str, policy
     assignment = _own_assignment(tasker, assignment_id, lease_token)
     if _renew(assignment, policy, now):
         return assignment.expires_at
-    if assignment.state != AssignmentState.EXPIRED:
+    if assignment.state != AssignmentState.EXPIRED or tasker.state != TaskerState.QUALIFIED:
         raise Conflict(_("This picture is not at hand any more: ask for the next one."), "lease_ended")
     held = {each.slot for each in selectors.open_assignments(tasker)}
     free = sorted({1, 2, 3} - held)
@@ -323,14 +323,16 @@ def _end_lease(assignment: Assignment, state: AssignmentState, now: datetime) ->
 
 @transaction.atomic
 def leases_end(*, tasker: Tasker, now: datetime) -> int:
-    """Give back every picture the tasker holds: they are paused, or gone. Returns how many. What they send for one of
-    them all the same is kept, and told not to count: for gold as for any other, so its lease is long over."""
+    """Give back every picture the tasker holds: they are paused, or gone. Returns how many. What they send all the same
+    is kept, and told not to count: for gold as for any other, also where the lease had ended before."""
     held = Assignment.objects.select_for_update(of=("self",)).filter(tasker=tasker, state=AssignmentState.LEASED)
     ended = list(held.order_by("pk"))
-    for assignment in ended:
+    # Panels in their own order, as voiding locks them.
+    for assignment in sorted(ended, key=lambda each: each.panel_id):
         _end_lease(assignment, AssignmentState.RELEASED, now)
     over = now - GOLD_GRACE - timedelta(seconds=1)
-    Assignment.objects.filter(pk__in=[assignment.pk for assignment in ended]).update(expires_at=over)
+    unanswered = Assignment.objects.filter(tasker=tasker, known__isnull=False, state__in=_UNANSWERED)
+    unanswered.filter(expires_at__gt=over).update(expires_at=over)
     return len(ended)
 
 

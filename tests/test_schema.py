@@ -135,5 +135,6 @@ def test_every_call_of_the_page_tells_what_it_answers() -> None:
     assert len(calls) == len(CALLS)
     for call in calls:
         assert call.description, call.key
-        assert call.answers, call.key
+        # One call does nothing but say why not.
+        assert bool(call.answers) != (call.key == "qualification_release"), call.key
         assert all(answer.meaning for answer in (*call.answers, *call.errors)), call.key

@@ -12,7 +12,7 @@ from django.conf import settings
 pytestmark = pytest.mark.once
 ROOT = Path(settings.BASE_DIR)
 CATALOGUES = sorted((ROOT / "locale").glob("*/LC_MESSAGES/django.po"))
-SOURCES = ("common", "config", "contest", "labeling", "templates", "locale", "manage.py")
+SOURCES = ("adjudication", "common", "config", "contest", "labeling", "scoring", "templates", "locale", "manage.py")
 _FIELD = re.compile(r"%\([a-z_]+\)[sd]|\{[a-z_]*\}|%[sd]")
 
 

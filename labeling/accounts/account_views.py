@@ -151,9 +151,13 @@ def email(request: HttpRequest) -> HttpResponse:
     """Ask for a new address and write to it; nothing changes before its link was opened."""
     if request.method != "POST":
         return render(request, "accounts/email.html", {"errors": {}})
+    if not links_open(request):
+        return HttpResponse(status=429)
     user = user_of(request)
     try:
         _check_password(request, user)
+        # Each asking counts like a wrong link: nobody is flooded with letters, nor found out by asking on and on.
+        wrong_link(request)
         address, token = passwords.address_ask(user=user, email=text(request, "email"))
         mail.send(address_letter(user, address, token))
     except DomainError as error:

@@ -6,9 +6,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.credentials import access_forget, credentials_end
-from labeling.enums import AssignmentState
-from labeling.models import Assignment, Invitation, Tasker
-from labeling.services import assignment_release
+from labeling.models import Invitation, Tasker
+from labeling.services import leases_end
 
 
 @transaction.atomic
@@ -30,9 +29,7 @@ def account_delete(*, user: User, now: datetime) -> str:
 
 
 def _leave(tasker: Tasker, now: datetime) -> None:
-    held = Assignment.objects.filter(tasker=tasker, state=AssignmentState.LEASED).order_by("pk")
-    for assignment in held:
-        assignment_release(tasker=tasker, assignment_id=assignment.public_id, lease_token=None, problem="", now=now)
+    leases_end(tasker=tasker, now=now)
     Tasker.objects.filter(pk=tasker.pk).update(
         user=None, left_at=now, language="", time_zone="", preferences={}, passed={}, passed_at=None
     )

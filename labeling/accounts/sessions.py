@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
 
 from common.credentials import renewed_hash
 from common.errors import NotFound
@@ -51,7 +52,7 @@ def session_end(*, user: User, handle: str, now: datetime) -> None:
     """End one of the user's sessions; NotFound when it is over already."""
     found = next((row for row in _rows(user, now) if _handle(row) == handle), None)
     if found is None:
-        raise NotFound("This session is over already.", "not_found")
+        raise NotFound(_("This session is over already."), "not_found")
     found.delete()
 
 
@@ -69,4 +70,4 @@ def tokens_of(user: User, *, now: datetime) -> list[ApiToken]:
 def token_revoke(*, user: User, token_id: int) -> None:
     """End one of the user's tokens; NotFound when it is over already."""
     if not ApiToken.objects.filter(user=user, pk=token_id).delete()[0]:
-        raise NotFound("This token is over already.", "not_found")
+        raise NotFound(_("This token is over already."), "not_found")

@@ -85,22 +85,23 @@ def report_decide(*, image: Image, decision: ReportDecision, reply: str, by: Use
 @transaction.atomic
 def _decide(image: Image, decision: ReportDecision, reply: str, by: User, now: datetime) -> list[Report]:
     # The panels are what a report locks, too: it comes before this decision, or holds the picture anew after it.
-    list(Panel.objects.select_for_update().filter(image=image).order_by("pk"))
+    list(Panel.objects.select_for_update(no_key=True).filter(image=image).order_by("pk"))
     reports = list(open_reports().filter(image=image))
     if not reports:
         raise Conflict("The reports of this picture are decided already: reload the page.", "decided_already")
     values = {"decision": decision, "reply": reply, "decided_at": now, "decided_by": by}
     Report.objects.filter(pk__in=[report.pk for report in reports]).update(**values)
-    _apply(image, decision, reply, now)
+    _apply(image, decision, reply, reports, now)
     _tell_reporters(reports, decision, reply, now)
     return reports
 
 
-def _apply(image: Image, decision: ReportDecision, reply: str, now: datetime) -> None:
+def _apply(image: Image, decision: ReportDecision, reply: str, reports: Iterable[Report], now: datetime) -> None:
     known = KnownPicture.objects.filter(image=image)
     if decision is ReportDecision.REOPENED:
         Panel.objects.filter(image=image, state=PanelState.HELD).update(state=PanelState.OPEN)
-        known.update(held_at=None)
+        # What is held for another reason (it may have leaked, an organizer held it) is decided on the page of gold.
+        known.filter(held_at__in=[report.reported_at for report in reports]).update(held_at=None)
     else:
         known.filter(retired_at__isnull=True).update(retired_at=now, retired_because=reply)
 

@@ -69,10 +69,10 @@ def _watch_one(tasker_id: int, rules: Sequence[WatchRule], policy: Policy, now: 
     tasker = locked.filter(pk=tasker_id, state=TaskerState.QUALIFIED).first()
     if tasker is None:
         return 0
-    seen, last = seen_of(tasker, rules), _last_events(tasker)
+    seen, last = seen_by_rules(tasker, rules), _last_events(tasker)
     fired = 0
     for rule in rules:
-        reading = fires(_as_rule(rule), seen.since(last.get(rule.pk)), policy)
+        reading = fires(_as_rule(rule), seen[rule.pk].since(last.get(rule.pk)), policy)
         if reading is not None:
             _fire(rule, tasker, reading, now)
             fired += 1
@@ -96,10 +96,28 @@ def at_work_since(tasker: Tasker) -> datetime | None:
     return changes.order_by("-changed_at").values_list("changed_at", flat=True).first()
 
 
-def seen_of(tasker: Tasker, rules: Sequence[WatchRule]) -> Seen:
+def trusted_since(tasker: Tasker) -> datetime | None:
+    """Return when an organizer last let the tasker back to work; None when nobody had to.
+
+    Gold is judged from there on: a short qualification shows that somebody knows the rules, and wipes out nothing of
+    how they kept to them.
+    """
+    returns = StateChange.objects.filter(tasker=tasker, before=TaskerState.PAUSED, after=TaskerState.QUALIFIED)
+    return returns.order_by("-changed_at").values_list("changed_at", flat=True).first()
+
+
+def seen_by_rules(tasker: Tasker, rules: Sequence[WatchRule]) -> dict[int, Seen]:
+    """Return for each rule's row what it may judge the tasker by."""
+    on_gold = [rule for rule in rules if COLLECTORS[rule.collector].source == Source.GOLD]
+    others = [rule for rule in rules if rule not in on_gold]
+    seen, gold = seen_of(tasker, others, at_work_since(tasker)), seen_of(tasker, on_gold, trusted_since(tasker))
+    return {rule.pk: gold if rule in on_gold else seen for rule in rules}
+
+
+def seen_of(tasker: Tasker, rules: Sequence[WatchRule], since: datetime | None) -> Seen:
     """Return what the rules may judge the tasker by: the latest answers, those on complete panels, and those on gold,
-    as far back as their windows reach, and not beyond the moment the tasker came to work."""
-    since, windows = at_work_since(tasker), _windows(rules)
+    as far back as their windows reach, and not beyond `since`."""
+    windows = _windows(rules)
     sources = {
         Source.ANSWERS: Response.objects.filter(tasker=tasker),
         Source.PANELS: counted_on_complete_panels().filter(tasker=tasker),

@@ -206,6 +206,26 @@ def test_after_a_pause_neither_counts(gold: bool, tara: Tasker, now: datetime) -
     assert not submit(held, now + timedelta(seconds=9)).counted, "nor when it is sent again"
 
 
+@pytest.mark.parametrize("gold", [True, False])
+def test_nor_does_what_had_lapsed_before_the_pause(gold: bool, tara: Tasker, now: datetime) -> None:
+    """Whoever is paused neither takes a picture up again nor learns which one would have counted."""
+    factories.panel()
+    factories.gold()
+    held = claim(tara, now, ALWAYS, _Heads(1) if gold else _Tails(1))
+    later = now + timedelta(minutes=21)
+    assert services.leases_lapse(now=later) == 1
+    services.leases_end(tasker=tara, now=later)
+    Tasker.objects.filter(pk=tara.pk).update(state="paused")
+    held.tasker.refresh_from_db()
+    with pytest.raises(Conflict) as refusal:
+        services.assignment_heartbeat(
+            tasker=held.tasker, assignment_id=held.public_id, lease_token=held.lease_token, policy=ALWAYS, now=later
+        )
+    assert refusal.value.code == "lease_ended"
+    assert not submit(held, later + timedelta(seconds=5)).counted
+    assert not submit(held, later + timedelta(seconds=9)).counted, "nor when it is sent again"
+
+
 def test_what_the_api_tells_is_of_one_shape(tara: Tasker, now: datetime) -> None:
     factories.panel()
     factories.panel()

@@ -367,6 +367,13 @@ def test_an_address_that_will_not_do_is_refused(
     assert not mail.outbox
 
 
+def test_nobody_is_flooded_with_letters_nor_found_out_by_asking_on_and_on(tara_user: User) -> None:
+    client = client_of("tara")
+    asked = [new_address(client, email=f"person{number}@example.org").status_code for number in range(12)]
+    assert asked == [200] * 9 + [429] * 3
+    assert len(mail.outbox) == 10
+
+
 # The second factor's pages; its codes are tested in tests/common.
 
 

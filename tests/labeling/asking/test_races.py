@@ -5,7 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from functools import partial
 from random import Random
-from threading import Barrier
+from threading import Barrier, Event
+from time import sleep
 from typing import Any
 
 import pytest
@@ -183,6 +184,58 @@ def test_gold_reported_while_an_organizer_gives_it_back(tara: Tasker, otto: Task
         at_once(partial(report, other, now), partial(decide, known.image, ReportDecision.REOPENED, olga, now))
         audit()
         Assignment.objects.filter(state=AssignmentState.LEASED).update(state=AssignmentState.EXPIRED)
+
+
+class _Heads(Random):
+    """Draws gold whenever there is any."""
+
+    def randrange(self, *_: int) -> int:
+        return 0
+
+
+@pytest.mark.parametrize("what", ["reported", "decided"])
+def test_gold_dealt_at_the_moment_it_is_reported_or_decided(
+    what: str, tara: Tasker, otto: Tasker, olga: User, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The claim has the gold picture's row and needs its panel's key; the other one goes the other way round."""
+    known, used = factories.gold(), Event()
+    factories.panel()
+    held = factories.assignment(tara, known.panel, state=AssignmentState.LEASED, known=known)
+    if what == "decided":
+        report(held, now)
+        KnownPicture.objects.update(held_at=None)
+    make = services._lease
+
+    def make_late(*given: Any, **named: Any) -> Assignment:
+        used.set()
+        sleep(0.3)
+        return make(*given, **named)
+
+    def beside() -> Any:
+        used.wait(10)
+        if what == "reported":
+            return report(held, now)
+        return decide(known.image, ReportDecision.KEPT_OUT, olga, now)
+
+    monkeypatch.setattr(services, "_lease", make_late)
+    policy = Policy(gold_percent=50)
+    claim = partial(services.assignment_next, tasker=otto, holding=(), policy=policy, now=now, rng=_Heads(1))
+    dealt, other = at_once(claim, beside)
+    assert (dealt.known_id, dealt.tasker_id) == (known.pk, otto.pk)
+    assert isinstance(other, Report) if what == "reported" else other == ReportDecision.KEPT_OUT
+
+
+def test_two_who_hold_the_same_pictures_are_paused_at_once(tara: Tasker, otto: Tasker, now: datetime) -> None:
+    for _ in range(ROUNDS):
+        panels = [factories.panel() for _slot in range(3)]
+        for tasker, order in ((tara, panels), (otto, panels[::-1])):
+            for slot, panel in enumerate(order, start=1):
+                held = factories.assignment(tasker, panel, state=AssignmentState.RELEASED)
+                Assignment.objects.filter(pk=held.pk).update(slot=slot, state=AssignmentState.LEASED)
+        Panel.objects.filter(pk__in=[panel.pk for panel in panels]).update(leased=2)
+        end = services.leases_end
+        assert at_once(partial(end, tasker=tara, now=now), partial(end, tasker=otto, now=now)) == [3, 3]
+        audit()
 
 
 def reply(question: Question, by: User, now: datetime) -> Question:

@@ -236,10 +236,10 @@ def test_the_api_refuses_a_kind_it_does_not_know(kind: object, tara: Tasker, sig
 def test_a_reopened_picture_is_dealt_again_with_the_waiting_time_it_had(
     tara: Tasker, otto: Tasker, olga: User, now: datetime
 ) -> None:
-    panel = factories.panel(dealt_at=now - timedelta(hours=5))
-    factories.panel(dealt_at=now - timedelta(hours=1))
+    for _ in range(2):
+        factories.panel(dealt_at=now - timedelta(hours=5))
     held = claim(tara, now)
-    assert held.panel_id == panel.pk
+    panel = held.panel
     report(held, now)
     # Otto has been told to begin after the held picture.
     Tasker.objects.filter(pk=otto.pk).update(passed={"3": (now - timedelta(hours=1)).isoformat()}, passed_at=now)
@@ -287,6 +287,15 @@ def test_a_decision_on_gold(
     report_decide(image=known.image, decision=decision, reply="Looked at.", by=olga, now=now)
     known = KnownPicture.objects.get()
     assert (known.held_at is not None, known.retired_at is not None) == (held, retired)
+
+
+def test_gold_that_is_held_for_another_reason_stays_held(tara: Tasker, olga: User, now: datetime) -> None:
+    """It may have leaked: that is decided on the page of gold, not with a report."""
+    known = factories.gold(held_at=now - timedelta(hours=1))
+    report(factories.assignment(tara, known.panel, state=AssignmentState.LEASED, known=known), now)
+    report_decide(image=known.image, decision=ReportDecision.REOPENED, reply="", by=olga, now=now)
+    known.refresh_from_db()
+    assert known.held_at == now - timedelta(hours=1)
 
 
 def test_all_reports_of_a_picture_are_decided_together_and_everybody_is_thanked(

@@ -118,6 +118,19 @@ def test_after_a_pause_only_new_answers_are_looked_at(tara: Tasker, olga: Any, n
     assert watch(policy=POLICY, now=now + 6 * HOUR) == 1
 
 
+def test_a_short_qualification_wipes_out_no_gold(tara: Tasker, now: datetime) -> None:
+    """Or who is asked to qualify again and again would never have answered enough gold to be judged by."""
+    WatchRule.objects.exclude(collector="gold_doubt").update(retired_at=now)
+    gold_answers(tara, right=0, wrong=6)
+    assert watch(policy=POLICY, now=now + HOUR) == 0
+    for after in (TaskerState.LEARNING, TaskerState.QUALIFIED):
+        tara.refresh_from_db()
+        tasker_state_change(tasker=tara, after=after, code="requalify", reason="Once more.", now=now + HOUR)
+    gold_answers(tara, right=0, wrong=6, begin=now + 2 * HOUR)
+    assert watch(policy=POLICY, now=now + 4 * HOUR) == 1
+    assert Tasker.objects.get(pk=tara.pk).state == TaskerState.PAUSED
+
+
 def test_when_two_rules_would_pause_the_first_does(no_rules: None, tara: Tasker, now: datetime) -> None:
     for action in ("warn", "pause", "pause"):
         rule("fast_share", "<=", 0.5, action)

@@ -1,0 +1,1 @@
+"""A month of labeling with made-up people, through the real services (R6)."""
