@@ -1,4 +1,4 @@
-"""Run the whole suite on SQLite, then all that touches a database on a PostgreSQL of its own, both with Redis."""
+"""Run the whole suite on SQLite, then all that depends on the database on a PostgreSQL of its own, both with Redis."""
 
 import os
 import subprocess

@@ -38,7 +38,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "postgres" in item.keywords and not postgres:
             item.add_marker(pytest.mark.skip(reason="needs PostgreSQL: run with DATABASE_URL=postgres://..."))
         if "browser" in item.keywords:
-            item.add_marker(pytest.mark.xdist_group("browser"))
+            # One browser per module, and each worker has its modules.
+            item.add_marker(pytest.mark.xdist_group(f"browser {item.path.stem}"))
 
 
 @pytest.fixture(autouse=True)

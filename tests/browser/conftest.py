@@ -1,31 +1,15 @@
 """A real Chromium for the tests of this folder."""
 
-import os
-import shutil
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.browser.label_desk import contexts, desk, orm_beside_playwright, pictures
+from tests.chromium import ARGUMENTS, browser_path
 from tests.in_flight import wait_until_quiet
 
 __all__ = ["contexts", "desk", "orm_beside_playwright", "pictures"]
-
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-def browser_path() -> str | None:
-    """The Chromium of this machine; None for the one that Playwright brings."""
-    return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 
 
 @pytest.fixture(scope="module")

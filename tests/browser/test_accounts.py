@@ -17,7 +17,7 @@ from labeling.enums import Role
 from labeling.models import Tasker
 from tests import factories
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 NEW = "correct horse battery"
 

@@ -25,6 +25,7 @@ from tests.browser.label_desk import DESK, PHONE, SQUARE, Desk, picture, wait_un
 
 pytestmark = [
     pytest.mark.browser,
+    pytest.mark.once,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("orm_beside_playwright"),
 ]

@@ -18,6 +18,7 @@ from tests.labeling.learning.cast import UNSURE, answer
 
 pytestmark = [
     pytest.mark.browser,
+    pytest.mark.once,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("orm_beside_playwright"),
 ]

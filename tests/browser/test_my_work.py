@@ -24,7 +24,7 @@ from labeling.store import picture_key, picture_store
 from labeling.voiding import responses_void
 from tests import factories
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 SCREENS = {"desk": {"width": 1366, "height": 768}, "phone": {"width": 390, "height": 844}}

@@ -26,8 +26,8 @@ from playwright.sync_api import Browser, CDPSession, Page
 
 from labeling.label_words import page_words
 from labeling.outlines import OutlineError, read_outline
-from tests.browser.conftest import ARGUMENTS, browser_path
 from tests.browser.static_site import static_site
+from tests.chromium import ARGUMENTS, browser_path
 
 pytestmark = [pytest.mark.browser, pytest.mark.once]
 

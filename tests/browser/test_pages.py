@@ -17,7 +17,7 @@ from labeling.models import Assignment, Panel
 from scoring.models import Defense, Run
 from tests import factories
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 SCREENS = {"desk": {"width": 1366, "height": 768}, "phone": {"width": 390, "height": 844}}
