@@ -97,8 +97,8 @@ def _tables(store: Path, pictures: int, side: int) -> Iterator[tuple[str, str, I
     )  # fmt: skip
     yield (
         "labeling_assignment",
-        "id, public_id, panel_id, image_id, tasker_id, person, lease_token, state, slot, tie_break, leased_at, expires_at, "
-        "ended_at, problem",
+        "id, public_id, panel_id, image_id, tasker_id, person, lease_token, state, slot, tie_break, leased_at, "
+        "expires_at, ended_at, problem",
         (_assignment(n, number, at) for n in numbers for number in range(1, PANEL + 1)),
     )
     yield (

@@ -1,4 +1,4 @@
-"""The site as a browser meets it: gunicorn over a filled database, its static files as deployed, photographs to label."""
+"""The site as a browser meets it: gunicorn over a filled database, static files as deployed, photographs to label."""
 
 import contextlib
 import hashlib

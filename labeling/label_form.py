@@ -206,7 +206,9 @@ class Desk:
 
 def labeling_desk() -> Desk:
     """Return the desk where pictures are labeled."""
-    return Desk(api=reverse("assignment-next").removesuffix("next/"), action=reverse("label"), title="Label a picture")
+    return Desk(
+        api=reverse("assignment-next").removesuffix("next/"), action=reverse("label"), title=_("Label a picture")
+    )
 
 
 def label_context(

@@ -375,21 +375,25 @@ def response_submit(
     What was asked (R10) follows the policy that was in force when the panel was dealt, which `policy_at` knows.
 
     It counts while a place is theirs or free, also when it comes late; otherwise, and from somebody who was paused
-    meanwhile (R6), it is kept as surplus. The very
-    same again returns the same receipt; a different one afterwards is a Conflict (`already_answered`). WrongFields
-    names what has to change, and nothing is kept.
+    meanwhile (R6), it is kept as surplus. The very same again returns the same receipt; a different one afterwards is a
+    Conflict (`already_answered`). WrongFields names what has to change, and nothing is kept.
     """
     with transaction.atomic():
         assignment = _own_assignment(tasker, assignment_id, lease_token)
         image = assignment.image
         answers = read_answers(
-            data, width=image.width, height=image.height, gate=policy_at(assignment.panel.dealt_at).outline_gate
+            data, width=image.width, height=image.height, gate=policy_at(_asked_since(assignment)).outline_gate
         )
         if assignment.state == AssignmentState.ANSWERED:
             return _repeated(assignment, answers)
         response = _keep(assignment, answers, now, counts=tasker.state == TaskerState.QUALIFIED)
     _move_marks(tasker, now)
     return Submitted(response, repeated=False)
+
+
+def _asked_since(assignment: Assignment) -> datetime:
+    """Return when it was fixed what is asked. Gold goes with the pictures around it, however old its panel is (R6)."""
+    return assignment.panel.dealt_at if assignment.known_id is None else assignment.leased_at
 
 
 def _repeated(assignment: Assignment, answers: Answers) -> Submitted:

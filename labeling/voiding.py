@@ -8,8 +8,8 @@ from django.db import transaction
 from django.db.models import Max, Q, QuerySet
 
 from common.errors import InvalidInput
-from labeling.enums import PanelState
-from labeling.models import Panel, Place, Response, Tasker, VoidedResponse, Voiding
+from labeling.enums import PanelState, ReportDecision
+from labeling.models import Panel, Place, Report, Response, Tasker, VoidedResponse, Voiding
 
 UNSETTLED = (PanelState.OPEN, PanelState.HELD, PanelState.FULL)
 
@@ -53,6 +53,12 @@ def _locked(ids: Sequence[int]) -> QuerySet[Panel]:
     return rows.order_by("pk")
 
 
+def _state_with_room(panel: Panel) -> PanelState:
+    """Held where a report waits or kept the picture out: it came too late for a full panel, and not for this one."""
+    reports = Report.objects.filter(image=panel.image_id).exclude(decision=ReportDecision.REOPENED)
+    return PanelState.HELD if reports.exists() else PanelState.OPEN
+
+
 def _void(response: Response, panel: Panel, voiding: Voiding, now: datetime) -> None:
     VoidedResponse.objects.create(response=response, voiding=voiding)
     last = Place.objects.filter(panel=panel).aggregate(number=Max("number"))["number"]
@@ -62,5 +68,5 @@ def _void(response: Response, panel: Panel, voiding: Voiding, now: datetime) -> 
     # Now, not as before: a mark of the queue must never stand beyond a panel that has room again.
     panel.waiting_since = now
     if panel.state == PanelState.FULL:
-        panel.state, panel.full_at = PanelState.OPEN, None
+        panel.state, panel.full_at = _state_with_room(panel), None
     panel.save(update_fields=["answered", "missing", "waiting_since", "state", "full_at"])

@@ -33,7 +33,7 @@ from contest.models import Attack, Break
 from contest.rules import Week
 from labeling.enums import Label, Origin, PanelState
 from labeling.geometry import Box
-from labeling.models import Image, Response
+from labeling.models import Image, Report, Response
 from scoring.enums import Outcome, RunState
 from scoring.models import Defense, Prediction, RunItem
 from scoring.rules import DEFENSE_FAULTS
@@ -120,9 +120,11 @@ def _listed_defenses(week: Week) -> QuerySet[Defense]:
 
 
 def _published_responses(week: Week) -> QuerySet[Response]:
-    """Every response of the week but those that somebody still to answer could read: on panels that are not full (R8),
-    and on gold pictures in use (R6)."""
-    rows = Response.objects.filter(_of(week, "image__")).exclude(panel__state__in=(PanelState.OPEN, PanelState.HELD))
+    """Every response of the week but those that somebody still to answer could read: on panels with room (R8), unless
+    an organizer kept the picture out, and on gold pictures in use (R6)."""
+    undecided = Report.objects.filter(image=OuterRef("image"), decided_at__isnull=True)
+    may_be_asked = Q(panel__state=PanelState.OPEN) | Q(Exists(undecided), panel__state=PanelState.HELD)
+    rows = Response.objects.filter(_of(week, "image__")).exclude(may_be_asked)
     return rows.filter(Q(assignment__known__isnull=True) | Q(assignment__known__retired_at__isnull=False))
 
 

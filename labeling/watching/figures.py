@@ -54,6 +54,11 @@ class Share:
         self.part += hit
         self.whole += 1
 
+    def include(self, other: "Share") -> None:
+        """Count what another one counted."""
+        self.part += other.part
+        self.whole += other.whole
+
     @property
     def value(self) -> float | None:
         """Return the share, 0 to 1; None of nothing."""
@@ -105,6 +110,21 @@ class Figures:
         if overlap is not None:
             self.overlaps.append(overlap)
 
+    def include(self, other: "Figures") -> None:
+        """Count what another span counted."""
+        self.answers += other.answers
+        self.surplus += other.surplus
+        self.voided += other.voided
+        self.gold.include(other.gold)
+        self.fast.include(other.fast)
+        for question, share in other.agreement.items():
+            self.agreement[question].include(share)
+        for question, said in other.said.items():
+            self.said[question].update(said)
+        self.milliseconds.extend(other.milliseconds)
+        self.overlaps.extend(other.overlaps)
+        self.last = max((last for last in (self.last, other.last) if last is not None), default=None)
+
     @property
     def median_seconds(self) -> float | None:
         """Return the middle time per answer."""
@@ -126,6 +146,15 @@ class Figures:
 def figures_by_tasker(period: Period) -> dict[int, Figures]:
     """Return the figures of everybody who answered in the period, by tasker id."""
     return _figures(period, period.responses(), lambda row: row.tasker_id)
+
+
+def figures_of_spans(spans: Iterable[Mapping[int, Figures]]) -> dict[int, Figures]:
+    """Return the figures of several spans taken together, by tasker id."""
+    found: dict[int, Figures] = defaultdict(Figures)
+    for span in spans:
+        for tasker, figures in span.items():
+            found[tasker].include(figures)
+    return dict(found)
 
 
 def figures_by_day(period: Period, tasker_id: int, zone: str) -> dict[date, Figures]:

@@ -5,18 +5,20 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 
 from django.core.cache import cache
-from django.db.models import Count, Q
+from django.db.models import Count, Max, Q
 from django.utils.formats import number_format
 
 from common import charts
 from common.charts import Chart, Value
 from labeling.enums import TaskerState
 from labeling.models import Notice, StateChange, Tasker, TaskerLink, Voiding, WatchEvent
-from labeling.watching.figures import Figures, Period, figures_by_tasker
+from labeling.watching.figures import Figures, Period, figures_by_tasker, figures_of_spans
 
 DAYS = 7
-# Reading a week of answers takes seconds; the list may be this old.
+# Reading the answers of a busy day takes a second or two. The list may be this old, what it says of past days older: of
+# them only a panel that fills up late changes anything, and a voiding, which is seen at once.
 FRESH_SECONDS = 60
+PAST_SECONDS = 3_600
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,11 @@ def tasker_rows(*, today: date, zone: str, state: str, sort: str) -> list[Tasker
     Rows without a figure come last in both directions.
     """
     week = Period.of_days(today - timedelta(DAYS - 1), today, zone)
-    of_week, of_today = _remembered(week), _remembered(Period.of_days(today, today, zone))
-    nothing = Figures()
+    voiding = Voiding.objects.aggregate(last=Max("pk"))["last"]
+    of_today = _remembered(Period.of_days(today, today, zone), voiding, FRESH_SECONDS)
+    past = (Period.of_days(day, day, zone) for day in (today - timedelta(back) for back in range(1, DAYS)))
+    days = [of_today, *(_remembered(each, voiding, PAST_SECONDS) for each in past)]
+    of_week, nothing = figures_of_spans(days), Figures()
     rows = [
         TaskerRow(tasker, of_today.get(tasker.pk, nothing), of_week.get(tasker.pk, nothing), events, links)
         for tasker, events, links in _taskers(state, week)
@@ -74,12 +79,12 @@ def _taskers(state: str, week: Period) -> list[tuple[Tasker, int, int]]:
     ]
 
 
-def _remembered(period: Period) -> Mapping[int, Figures]:
-    key = f"watching-figures:{period.begin.timestamp():.0f}:{period.end.timestamp():.0f}"
+def _remembered(period: Period, voiding: int | None, seconds: int) -> Mapping[int, Figures]:
+    key = f"watching-figures:{period.begin.timestamp():.0f}:{period.end.timestamp():.0f}:{voiding}"
     found: Mapping[int, Figures] | None = cache.get(key)
     if found is None:
         found = figures_by_tasker(period)
-        cache.set(key, found, FRESH_SECONDS)
+        cache.set(key, found, seconds)
     return found
 
 

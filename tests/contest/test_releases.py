@@ -25,7 +25,7 @@ from contest import releases
 from contest.exports import archive, folders, tables
 from contest.models import Release
 from contest.rules import week_named
-from labeling.models import Image, Report
+from labeling.models import Image, Panel, Report
 from labeling.png import encode_png
 from labeling.store import PictureMissing, picture_key, picture_store
 from scoring.enums import Fault, Outcome, RunState
@@ -217,7 +217,7 @@ def _with_a_fault_of_the_platform(contest: cast.Contest) -> None:
     cast.faulted(Defense.objects.get(public_id="D-00003"), contest.images["valid bird"], 3, Fault.DISK)
 
 
-def _held(contest: cast.Contest, decision: str) -> None:
+def _held(contest: cast.Contest, decision: str) -> Panel:
     panel = factories.panel(cast.picture(80), dealt_at=cast.MONDAY)
     panel.state = "held"
     panel.save()
@@ -231,6 +231,7 @@ def _held(contest: cast.Contest, decision: str) -> None:
         reported_at=cast.MONDAY,
         **decided,
     )
+    return panel
 
 
 def _with_a_report(contest: cast.Contest) -> None:
@@ -266,9 +267,17 @@ def test_a_week_under_way_is_refused_unless_told(change: Any, waits: str, contes
     assert verify(released.folder).differences == []
 
 
-def test_a_picture_that_was_kept_out_is_not_waited_for(contest: cast.Contest, out: Path) -> None:
-    _held(contest, "kept_out")
-    assert verify(_release(out).folder).differences == []
+@pytest.mark.parametrize(("decision", "published"), [("kept_out", 1), ("", 0)])
+def test_a_picture_that_was_kept_out_is_not_waited_for(
+    decision: str, published: int, contest: cast.Contest, out: Path
+) -> None:
+    """What was said of it is published; of a picture that may come back, nothing is."""
+    panel = _held(contest, decision)
+    response = factories.response(contest.taskers[1], panel, now=cast.MONDAY, **cast.EXCLUDED)
+    folder = _release(out, incomplete=not decision).folder
+    assert verify(folder).differences == []
+    lines = (folder / "responses.csv").read_text().splitlines()
+    assert len([line for line in lines if line.startswith(f"{response.pk},")]) == published
 
 
 def test_a_fault_of_the_defense_itself_is_not_waited_for(contest: cast.Contest, out: Path) -> None:

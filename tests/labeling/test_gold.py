@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from common.errors import Conflict
 from labeling import services
 from labeling.api import assignment_json, receipt_json
-from labeling.enums import AssignmentState, PanelState
+from labeling.enums import AssignmentState, OutlineGate, PanelState
 from labeling.models import Assignment, GoldMark, KnownPicture, Panel, Tasker
 from labeling.policy import Policy
 from tests import factories
@@ -155,6 +155,24 @@ def test_an_answer_is_marked_and_holds_no_place(tara: Tasker, otto: Tasker, now:
     assert [name for name, fine in mark.marks.items() if not fine] == ["real"]
     assert right.response.place is None, "it fills no place of a panel that is settled"
     assert Panel.objects.filter(pk=gold.panel.pk).values().get() == before
+
+
+def test_what_is_asked_about_old_gold_is_what_is_asked_today(tara: Tasker, now: datetime) -> None:
+    """Under another gate (R10) than all pictures around it, it would be known as gold."""
+    wider = replace(ALWAYS, outline_gate=OutlineGate.NOT_EXCLUDED)
+    factories.panel(dealt_at=now)
+    factories.gold(factories.panel(dealt_at=now - timedelta(days=60)))
+    held = claim(tara, now, wider)
+    sent = services.response_submit(
+        tasker=tara,
+        assignment_id=held.public_id,
+        lease_token=held.lease_token,
+        data=RIGHT | {"contains_bird": "unsure_no"},
+        policy_at=lambda moment: wider if moment > now - timedelta(days=30) else ALWAYS,
+        now=now,
+    )
+    assert held.known is not None
+    assert sent.response.outline
 
 
 @pytest.mark.parametrize("gold", [True, False])

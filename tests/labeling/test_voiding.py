@@ -11,7 +11,7 @@ from adjudication.services import panels_settle
 from common.errors import InvalidInput
 from labeling import services, voiding
 from labeling.enums import AssignmentState, PanelState
-from labeling.models import Assignment, Image, Panel, Place, Response, Tasker, VoidedResponse
+from labeling.models import Assignment, Image, Panel, Place, Report, Response, Tasker, VoidedResponse
 from labeling.policy import Policy
 from labeling.selectors import policy_in_force
 from tests import factories
@@ -88,6 +88,23 @@ def test_a_held_panel_stays_held(tara: Tasker, now: datetime) -> None:
     void(tara, now)
     panel.refresh_from_db()
     assert (panel.state, panel.missing) == (PanelState.HELD, 3)
+
+
+@pytest.mark.parametrize(("decision", "state"), [("", "held"), ("kept_out", "held"), ("reopened", "open")])
+def test_a_report_that_came_when_the_panel_was_full_holds_it_now(
+    decision: str, state: str, tara: Tasker, otto: Tasker, uma: Tasker, now: datetime
+) -> None:
+    panel = factories.panel()
+    for tasker in (tara, otto, uma):
+        label(tasker, now)
+    late = factories.assignment(factories.tasker("ines"), panel, state="released")
+    decided = {"decision": decision, "decided_at": now} if decision else {}
+    Report.objects.create(
+        assignment=late, image=panel.image, tasker=late.tasker, kind="other", reported_at=now, **decided
+    )
+    void(tara, now)
+    panel.refresh_from_db()
+    assert panel.state == state
 
 
 def test_only_since(tara: Tasker, now: datetime) -> None:

@@ -31,6 +31,8 @@ class Command(BaseCommand):
         """Prepare, start, and wait for Ctrl-C."""
         port = options["port"]
         _refuse_taken(port)
+        # The processes started below read it: links in letters lead to where this serves.
+        os.environ["PUBLIC_URL"] = os.environ.get("PUBLIC_URL") or f"http://127.0.0.1:{port}"
         call_command("migrate", verbosity=0)
         call_command("collectstatic", interactive=False, verbosity=0)
         call_command("publish_reference_defenses", verbosity=0)

@@ -10,7 +10,14 @@ from django.test.utils import CaptureQueriesContext
 
 from labeling import voiding
 from labeling.models import Panel, Tasker
-from labeling.watching.figures import Period, Share, agreement_of_period, figures_by_day, figures_by_tasker
+from labeling.watching.figures import (
+    Period,
+    Share,
+    agreement_of_period,
+    figures_by_day,
+    figures_by_tasker,
+    figures_of_spans,
+)
 from tests import factories
 from tests.labeling.watching.rows import BICYCLE, BIRD, NEITHER, full_panel, gold_answer, month
 
@@ -45,6 +52,21 @@ def test_outlines_are_compared_with_the_others(tara: Tasker, otto: Tasker, uma: 
     figures = figures_by_tasker(period)
     assert [figures[each.pk].mean_iou for each in (tara, otto)] == pytest.approx([50, 50])
     assert figures[uma.pk].mean_iou is None
+
+
+def test_days_taken_together_say_what_the_whole_says(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
+    for days in range(3):
+        full_panel([tara, otto, uma], [BIRD, BICYCLE, BIRD | {"outline": SHIFTED}], now=now + timedelta(days=days))
+        gold_answer(tara, right=days != 1, now=now + timedelta(days=days))
+    spans = [Period(now + timedelta(days=days), now + timedelta(days=days + 1)) for days in range(3)]
+    together = figures_of_spans(figures_by_tasker(span) for span in spans)
+    whole = figures_by_tasker(Period(spans[0].begin, spans[-1].end))
+    assert together.keys() == whole.keys() == {tara.pk, otto.pk, uma.pk}
+    for figures in (*together.values(), *whole.values()):
+        figures.milliseconds.sort()
+        figures.overlaps.sort()
+    assert together == whole
+    assert (whole[tara.pk].answers, whole[tara.pk].gold) == (3, Share(2, 3))
 
 
 def test_what_is_counted_and_what_is_not(

@@ -11,10 +11,12 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
+from labeling import voiding
 from labeling.enums import LinkKind, WatchAction
 from labeling.models import GoldFlag, KnownPicture, Panel, StateChange, Tasker, TaskerLink, VoidedResponse, WatchRule
 from labeling.policy import Policy
 from labeling.watching.actions import action_take
+from labeling.watching.taskers import tasker_rows
 from labeling.watching.watch import watch
 from tests import factories
 from tests.labeling.watching.rows import BICYCLE, BIRD, full_panel, gold_answer, gold_answers
@@ -354,5 +356,17 @@ def test_the_page_of_a_pause_is_for_taskers(organizer: Client, rita: User, stan:
 def test_a_thousand_taskers_cost_no_more_statements(organizer: Client, django_assert_max_num_queries: Any) -> None:
     for number in range(30):
         factories.tasker(f"tasker{number}")
-    with django_assert_max_num_queries(15):
+    with django_assert_max_num_queries(25):  # two for each day of the week
         organizer.get("/organizer/taskers/")
+
+
+def test_past_days_are_read_once_and_a_voiding_is_seen_at_once(
+    tara: Tasker, now: datetime, django_assert_max_num_queries: Any
+) -> None:
+    factories.response(tara, factories.panel(), now=now - timedelta(days=3))
+    asked: Any = {"today": now.date(), "zone": "UTC", "state": "", "sort": ""}
+    assert [row.week.answers for row in tasker_rows(**asked)] == [1]
+    with django_assert_max_num_queries(4):
+        assert [row.week.answers for row in tasker_rows(**asked)] == [1]
+    voiding.responses_void(tasker=tara, since=None, reason="careless", by=None, now=now)
+    assert [(row.week.answers, row.week.voided, row.today.answers) for row in tasker_rows(**asked)] == [(1, 1, 0)]

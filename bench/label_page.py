@@ -1,0 +1,224 @@
+"""The labeling page in a real Chromium: how soon the next picture is there, what the page weighs, what it holds on to.
+
+As a program it measures this alone, and puts the section into `bench/results.md` and `bench/results.json`.
+"""
+
+import os
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from playwright.sync_api import Browser
+
+from bench import label_gold
+from bench.label_gold import Calls, chance_of_slower
+from bench.label_hand import Hand, Memory, Seen, Traffic, Wire, chromium, memory_of, signed_in
+from bench.label_site import Site, Stock, site
+from bench.machine import commit
+from bench.outcome import Requirement, Section, Table, percentiles, put_section
+from bench.servers import Cluster, cluster
+
+TITLE = "The labeling page"
+MOST_MS, MOST_KB = 100, 150
+MOST_HEAP_PERCENT, MOST_NODES, MOST_LISTENERS = 10, 20, 5
+MOST_TOLD_MS = 2
+_OUTLINE_EVERY = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much of everything: labels at a human pace and without a pause, when memory is looked at, timed calls."""
+
+    paced: int = 320
+    pace_seconds: float = 0.6
+    hurried: int = 320
+    marks: tuple[int, ...] = (50, 250, 500)
+    calls: int = 200
+
+
+QUICK = Plan(paced=6, pace_seconds=0.3, hurried=6, marks=(5, 10, 15), calls=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Everything measured."""
+
+    paced: Seen
+    hurried: Seen
+    cold: Traffic
+    warm: Traffic
+    memory: list[Memory]
+    gold: Calls
+    ordinary: Calls
+    kept: int
+    load: list[tuple[float, float, float]]
+
+
+def run(servers: Cluster, plan: Plan | None = None) -> Section:
+    """Measure and judge."""
+    plan = plan or Plan()
+    load = [os.getloadavg()]
+    labels = 2 * max(plan.paced, plan.hurried, max(plan.marks)) + 20
+    with site(servers, "label-page", Stock(labels, labels // 10), taskers=4) as page, chromium() as browser:
+        cold, warm = _traffic(browser, page)
+        paced = _measured(browser, page, 1, plan.paced, plan.pace_seconds)
+        hurried = _measured(browser, page, 2, plan.hurried, 0)
+        memory = _memory(browser, page, 3, plan.marks)
+        kept = int(str(page.rows("SELECT count(*) FROM labeling_response")[0][0]))
+    stock = Stock(8 * plan.calls + 200, 4 * plan.calls + 100, gold_percent=50)
+    with site(servers, "label-gold", stock) as known:
+        gold, ordinary = label_gold.timed(known, plan.calls)
+    load.append(os.getloadavg())
+    return _section(plan, Found(paced, hurried, cold, warm, memory, gold, ordinary, kept, load))
+
+
+def _traffic(browser: Browser, page: Site) -> tuple[Traffic, Traffic]:
+    """Open the page with an empty cache, and once more."""
+    with signed_in(browser, page) as context:
+        tab = context.new_page()
+        wire = Wire(tab)
+        Hand(tab, page, instruments=False).rest(2)
+        cold = wire.since()
+        Hand(tab, page, instruments=False).rest(2)
+        return cold, wire.since()
+
+
+def _measured(browser: Browser, page: Site, tasker: int, labels: int, pace_seconds: float) -> Seen:
+    with signed_in(browser, page, tasker) as context:
+        hand = Hand(context.new_page(), page)
+        # The two pictures ahead are there before a person has looked at the first.
+        hand.rest(2)
+        return hand.measured(labels, pace_seconds)
+
+
+def _memory(browser: Browser, page: Site, tasker: int, marks: Sequence[int]) -> list[Memory]:
+    """Label without a pause, one in five with an outline, and look at the memory after so many labels."""
+    found = []
+    with signed_in(browser, page, tasker) as context:
+        tab = context.new_page()
+        hand, session = Hand(tab, page, instruments=False), context.new_cdp_session(tab)
+        for mark in marks:
+            while hand.labels < mark:
+                draw = hand.labels % _OUTLINE_EVERY == _OUTLINE_EVERY - 1
+                hand.label_with_outline() if draw else hand.label()
+            found.append(memory_of(hand, session))
+    return found
+
+
+def _section(plan: Plan, found: Found) -> Section:
+    how = (
+        "A real Chromium (headless, 1366 x 768) on loopback, gunicorn with 2 workers of 4 threads, PostgreSQL with "
+        "fsync, static files as deployed, photographs of 299 x 299. Submit to paint is from the time of the Enter key "
+        "that submits (three keys a label) to the frame in which Chromium painted the next picture (its own element "
+        "timing, in steps of 4 ms); the measure that the page keeps itself is beside it. Bytes are those on the "
+        "network, headers included. Memory is after a forced collection of garbage, one label in "
+        f"{_OUTLINE_EVERY} with an outline; V8 compiles more and more of what runs often, so that is told apart. Gold "
+        "is every other picture at random, timed by the client over HTTP; `slower` is the chance that a gold call "
+        "takes longer than an ordinary one, and 0.5 tells nothing. "
+        f"Measured at {commit()}, load average before and after {_loads(found)}."
+    )
+    tables = [_paint_table(plan, found), _traffic_table(found), _memory_table(found), _gold_table(found)]
+    return Section(TITLE, how, tables, _requirements(plan, found), {"plan": asdict(plan), "found": asdict(found)})
+
+
+def _loads(found: Found) -> str:
+    return " and ".join("/".join(f"{each:.1f}" for each in load) for load in found.load)
+
+
+def _paint_table(plan: Plan, found: Found) -> Table:
+    headings = ["pace", "labels", "labels/s", "key to paint p50/p95/p99 ms", "longest ms", "own measure p50/p95/p99 ms"]
+    paces = [(f"one every {plan.pace_seconds:g} s", found.paced), ("without a pause", found.hurried)]
+    return Table("Submit to the next picture painted", headings, [[pace, *_paints(seen)] for pace, seen in paces])
+
+
+def _paints(seen: Seen) -> list[Any]:
+    labels = len(seen.key_to_paint)
+    return [labels, labels / seen.seconds, _shares(seen.key_to_paint), max(seen.key_to_paint), _shares(seen.own)]
+
+
+def _shares(values: Sequence[float]) -> str:
+    return "/".join(f"{value:.1f}" for value in percentiles(values))
+
+
+def _traffic_table(found: Found) -> Table:
+    both = (found.cold, found.warm)
+    kinds = sorted({kind for traffic in both for kind in traffic.bytes})
+    rows: list[list[Any]] = [
+        [kind, *(each for traffic in both for each in (traffic.requests.get(kind, 0), traffic.bytes.get(kind, 0)))]
+        for kind in kinds
+    ]
+    sums = [(traffic.requests_before_picture, traffic.before_picture) for traffic in both]
+    rows.append(["all but pictures", *(number for both_numbers in sums for number in both_numbers)])
+    return Table("The page on the network", ["kind", "requests", "bytes", "requests, cached", "bytes, cached"], rows)
+
+
+def _memory_table(found: Found) -> Table:
+    rows = [
+        [each.labels, each.heap_bytes, each.data_bytes, each.nodes, each.listeners, each.documents]
+        for each in found.memory
+    ]
+    headings = ["after labels", "V8 heap bytes", "without compiled code", "nodes", "listeners", "documents"]
+    return Table("Memory of the page", headings, rows)
+
+
+def _gold_table(found: Found) -> Table:
+    rows = [
+        [call, len(gold), _shares(gold), _shares(ordinary), median(gold) - median(ordinary), chance]
+        for call, gold, ordinary, chance in _told(found)
+    ]
+    headings = ["call", "of each", "gold p50/p95/p99 ms", "ordinary p50/p95/p99 ms", "medians apart ms", "slower"]
+    return Table("Gold beside the ordinary", headings, rows)
+
+
+def _told(found: Found) -> list[tuple[str, list[float], list[float], float]]:
+    gold, ordinary = found.gold, found.ordinary
+    pairs = [("claim", gold.claim, ordinary.claim), ("submit", gold.submit, ordinary.submit)]
+    return [(call, ones, others, chance_of_slower(ones, others)) for call, ones, others in pairs]
+
+
+def _requirements(plan: Plan, found: Found) -> list[Requirement]:
+    first, last = found.memory[0], found.memory[-1]
+    growth = (last.data_bytes / first.data_bytes - 1) * 100
+    held = f"after {last.labels} labels, over {first.labels}"
+    lost = plan.paced + plan.hurried + max(plan.marks) - found.kept
+    p95 = percentiles(found.paced.key_to_paint)[1]
+    page_kb = found.cold.before_picture / 1000
+    return [
+        Requirement.at_most("submit to paint at a human pace, p95", p95, MOST_MS, " ms"),
+        Requirement.at_most("the page before the picture, nothing cached", page_kb, MOST_KB, " kB"),
+        Requirement.at_most(f"growth of the heap, compiled code aside, {held}", growth, MOST_HEAP_PERCENT, " %"),
+        Requirement.at_most(f"more nodes {held}", last.nodes - first.nodes, MOST_NODES),
+        Requirement.at_most(f"more listeners {held}", last.listeners - first.listeners, MOST_LISTENERS),
+        Requirement.at_most("answers given and not kept", abs(lost), 0),
+        *(
+            Requirement.at_most(
+                f"medians of gold and ordinary apart, {call}", _apart(gold, others), MOST_TOLD_MS, " ms"
+            )
+            for call, gold, others, _ in _told(found)
+        ),
+    ]
+
+
+def _apart(ones: Sequence[float], others: Sequence[float]) -> float:
+    return abs(median(ones) - median(others))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure this page alone and put its section where the others are; 1 when a requirement is missed."""
+    parser = ArgumentParser(prog="python -m bench.label_page", description=str(__doc__).partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a few labels: shows that it runs, measures nothing")
+    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent, help="the folder of the results")
+    options = parser.parse_args(arguments)
+    with cluster() as servers:
+        section = run(servers, QUICK if options.quick else Plan())
+    put_section(options.out, section)
+    print(section.markdown())
+    return 0 if all(each.kept for each in section.requirements) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
