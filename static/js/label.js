@@ -36,6 +36,7 @@ class Page {
     most: data.ahead ? AHEAD : 0,
     draftOf: (id) => this.#device.draftOf(id),
     onAhead: ({ instructions }) => this.#fetchNews(instructions),
+    onPaused: () => this.#fetchNotices(),
   });
   #outbox = new Outbox(this.#device, data.username, {
     received: (entry, receipt) => this.#received(entry, receipt),
@@ -51,6 +52,7 @@ class Page {
   });
   #open = false; // whether the picture on screen can be answered
   #revision = 0; // of the draft on screen
+  #submittedAt = null; // when what was submitted last was submitted, until the next picture is up
   #queuing = null; // the id of the answer that is just being put into the outbox
   #sentHere = new Set(); // ids of answers that were submitted on this page
   #advancing = false;
@@ -100,6 +102,7 @@ class Page {
     this.#bar.tell(text);
     this.#tellNews(assignment);
     this.#pictures.fill();
+    this.#measure();
   }
 
   async #imageFailed(setUrl) {
@@ -140,11 +143,10 @@ class Page {
       this.#sheet.goOn();
       return this.#bar.tell(fill(words.notSentMissing, { parts: missing.join(", ") }), "error");
     }
-    const started = performance.now();
+    this.#submittedAt = performance.now();
     await this.#queue(this.#assignment);
     this.#outbox.send();
-    await this.#advance("");
-    return this.#open ? this.#measure(started) : undefined;
+    return this.#advance("");
   }
 
   async #queue(assignment) {
@@ -165,8 +167,11 @@ class Page {
     this.#sheet.freeze(true);
   }
 
-  /** From the key to the picture on the screen; for whoever measures. */
-  async #measure(start) {
+  /** From the key to the picture on the screen, also where it had to be waited for; for whoever measures. */
+  async #measure() {
+    const start = this.#submittedAt;
+    if (start === null) return;
+    this.#submittedAt = null;
     await this.#sheet.decoded;
     await painted();
     performance.measure(SUBMIT_TO_PAINT, { start });
@@ -202,6 +207,7 @@ class Page {
     if (api !== data.api) return this.#bar.tell(text, "error");
     const current = this.#open ? { revision: this.#revision, savedAt: Date.now(), form: this.#sheet.draft } : null;
     this.#pictures.interrupt(shown, current);
+    this.#submittedAt = null;
     this.#show(shown, draft);
     this.#sheet.showErrors(refusal.fields ?? {});
     return this.#bar.tell(text, "error");
@@ -276,6 +282,7 @@ class Page {
 
   #showEmpty(text, retryAfter, title = "", explanation = "") {
     const held = retryAfter > 0;
+    this.#submittedAt = null;
     byId("label-form").hidden = true;
     byId("empty").hidden = false;
     byId("empty-title").textContent = title || (held ? words.nothingFree : words.nothingLeft);

@@ -7,6 +7,7 @@ export class Pictures {
   #most;
   #draftOf;
   #onAhead;
+  #onPaused;
   #ahead = []; // {assignment, draft, image}, in the order in which they are shown
   #filling = null;
   #submitted = new Set(); // ids of answers on their way: the server takes these pictures for held as yet
@@ -14,13 +15,14 @@ export class Pictures {
 
   /**
    * `api` is the address of the assignments; `most` is how many are kept ready; `draftOf(id)` is what this device
-   * keeps of one; `onAhead(assignment)` hears of each that becomes ready.
+   * keeps of one; `onAhead(assignment)` hears of each that becomes ready, `onPaused()` that labeling is paused.
    */
-  constructor(api, { most, draftOf, onAhead }) {
+  constructor(api, { most, draftOf, onAhead, onPaused }) {
     this.#api = api;
     this.#most = most;
     this.#draftOf = draftOf;
     this.#onAhead = onAhead;
+    this.#onPaused = onPaused;
   }
 
   get held() {
@@ -64,7 +66,14 @@ export class Pictures {
       }
     } catch (error) {
       if (!(error instanceof Refusal || error instanceof Unreachable)) throw error;
+      if (error.code === "paused") this.#paused();
     }
+  }
+
+  /** What is at hand was given back by the pause: answers to it would not count any more. */
+  #paused() {
+    this.#ahead = [];
+    this.#onPaused();
   }
 
   #holds(id) {

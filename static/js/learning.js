@@ -2,6 +2,9 @@
 
 const byId = (id) => document.getElementById(id);
 
+// The page begins at what was right and what was not, also where the button is below the edge of a phone.
+byId("next")?.focus({ preventScroll: true });
+
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
   const ahead = document.dir === "rtl" ? "ArrowLeft" : "ArrowRight";

@@ -322,6 +322,7 @@ def test_receipts_are_listed_newest_first_also_after_a_reload(desk: Desk) -> Non
         wait_until(desk.page, lambda n=count: Response.objects.count() == n and desk.kept("outbox") == [])
     desk.reload()
     desk.press("v")
+    expect(desk.page.locator("#receipts-dialog")).to_be_visible()
     shown = [row.text_content() or "" for row in desk.page.locator("#receipts-rows tr").all()]
     receipts = [each.receipt for each in Response.objects.order_by("-id")]
     assert all(receipt in row for receipt, row in zip(receipts, shown, strict=True))

@@ -15,11 +15,12 @@ from django.utils import timezone
 from playwright.sync_api import Page, Route, expect
 
 from common.models import UserSession
-from labeling.enums import AssignmentState
+from labeling.enums import AssignmentState, WatchAction
 from labeling.label_form import MODULES
 from labeling.label_words import page_words
 from labeling.models import Assignment, InstructionVersion, Notice, Panel, Question, Report, Response, Tasker
 from labeling.selectors import forget_versions
+from labeling.watching.actions import action_take
 from tests import factories
 from tests.browser.label_desk import DESK, PHONE, SQUARE, Desk, picture, wait_until
 
@@ -673,6 +674,18 @@ def test_a_notice_is_shown_until_it_is_put_away(pictures: list[Panel], contexts:
     assert desk.complaints == []
 
 
+def test_a_pause_is_told_with_the_next_receipt_and_nothing_more_is_asked(desk: Desk, organizer: User) -> None:
+    wait_until(desk.page, lambda: len(desk.pictures) == 3)  # two more are at hand
+    tara = Tasker.objects.get()
+    action_take(tasker=tara, action=WatchAction.PAUSE, reason="Too fast.", now=timezone.now(), by=organizer)
+    desk.press("4", "4", "Enter")
+    desk.messages.to_contain_text("Your labeling is paused: Too fast.")
+    desk.press("4", "4", "Enter")
+    expect(desk.page.locator("#empty")).to_contain_text("Your labeling is paused.")
+    assert Response.objects.count() == 2
+    desk.complaints = [each for each in desk.complaints if "403 (Forbidden)" not in each]
+
+
 def test_a_question_is_asked(desk: Desk) -> None:
     desk.press("4", "q")
     desk.page.keyboard.type("Is a kite a bird?")
@@ -734,6 +747,22 @@ def test_how_the_picture_is_shown_is_remembered_and_nothing_else_is_done_to_it(d
 
 
 # The look.
+
+
+@pytest.mark.parametrize("size", [(683, 384), (342, 300)], ids=["200 %", "400 %"])
+def test_an_enlarged_page_leaves_every_answer_in_reach(
+    size: tuple[int, int], pictures: list[Panel], contexts: Any, live_server: Any
+) -> None:
+    viewport = {"width": size[0], "height": size[1]}
+    desk = Desk(contexts(factories.tasker("tara"), viewport=viewport).new_page(), live_server.url).open()
+    before = desk.assignment
+    desk.answer(1, 4)  # a click that the bar lies over would never come through
+    desk.answer(2, 4)
+    expect(desk.page.locator("#submit")).to_be_in_viewport(ratio=1)
+    desk.submit()
+    desk.received()
+    assert desk.assignment != before
+    assert desk.complaints == []
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])

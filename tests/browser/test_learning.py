@@ -14,6 +14,7 @@ from labeling.models import LessonSeen, QualificationAttempt, QualificationItem,
 from labeling.policy import Policy
 from labeling.selectors import forget_versions
 from tests import factories
+from tests.browser.label_desk import PHONE
 from tests.labeling.learning.cast import UNSURE, answer
 
 pytestmark = [
@@ -152,6 +153,16 @@ def test_the_worked_examples_by_keyboard_alone(newcomer: Tasker, contexts: Any, 
     expect(page.get_by_role("button", name="To the qualification")).to_be_focused()
     assert LessonSeen.objects.count() == count
     assert learner.complaints == []
+
+
+def test_on_a_phone_the_page_begins_at_what_was_right(newcomer: Tasker, contexts: Any, live_server: Any) -> None:
+    page = contexts(newcomer, viewport=PHONE, has_touch=True, is_mobile=True).new_page()
+    page.goto(f"{live_server.url}/learn/1/")
+    page.locator(".choice").first.tap()
+    expect(page.locator("#next")).to_be_focused()
+    expect(page.locator(".outcome")).to_be_in_viewport(ratio=1)
+    assert page.locator("#next kbd").is_hidden(), "there is no Enter key"
+    assert page.evaluate("scrollY") == 0
 
 
 def test_a_newcomer_passes_in_the_real_form(newcomer: Tasker, contexts: Any, live_server: Any) -> None:
