@@ -5,6 +5,7 @@ from collections.abc import Callable
 import structlog
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 
 from common.errors import DomainError
 from config.errors import http_status
@@ -31,23 +32,23 @@ class DomainErrorPages:
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer 400."""
-    return _answer(request, 400, "bad_request", "This request could not be read.")
+    return _answer(request, 400, "bad_request", _("This request could not be read."))
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer 404."""
-    return _answer(request, 404, "not_found", "There is nothing at this address.")
+    return _answer(request, 404, "not_found", _("There is nothing at this address."))
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer 403."""
-    return _answer(request, 403, "permission_denied", "This account may not open this.")
+    return _answer(request, 403, "permission_denied", _("This account may not open this."))
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer 500 without asking the database anything; the code is the request's id in the logs."""
     code = structlog.contextvars.get_contextvars().get("request_id", "")
-    detail = f"The server failed at this request; it is in the log as {code}."
+    detail = _("The server failed at this request; it is in the log as %(code)s.") % {"code": code}
     if request.path.startswith("/api/v1/"):
         return JsonResponse({"code": "server_error", "detail": detail}, status=500)
     # Without the request: no session and no user, which may be what failed.

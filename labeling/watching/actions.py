@@ -67,6 +67,8 @@ def tasker_return(*, tasker: Tasker, reason: str, by: User, now: datetime) -> No
     if tasker.state != TaskerState.PAUSED:
         raise Conflict("This tasker is not paused: there is nothing to return from.", "not_paused")
     tasker_state_change(tasker=tasker, after=state_before_pause(tasker), code=RETURNED, reason=reason, now=now, by=by)
+    # What they were told of the pause is over, and would come again on the page they return to.
+    Notice.objects.filter(tasker=tasker, code__in=(_PAUSED, REQUALIFY), seen_at__isnull=True).update(seen_at=now)
     _tell(tasker, RETURNED, reason, now)
 
 

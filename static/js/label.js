@@ -36,7 +36,7 @@ class Page {
     most: data.ahead ? AHEAD : 0,
     draftOf: (id) => this.#device.draftOf(id),
     onAhead: ({ instructions }) => this.#fetchNews(instructions),
-    onPaused: () => this.#fetchNotices(),
+    onStopped: () => this.#fetchNotices(),
   });
   #outbox = new Outbox(this.#device, data.username, {
     received: (entry, receipt) => this.#received(entry, receipt),

@@ -2,12 +2,15 @@
 
 import { post, Refusal, Unreachable } from "./label_api.js";
 
+// Why the server refuses more to somebody whose pictures it has taken back.
+const GIVEN_BACK = new Set(["paused", "not_qualified"]);
+
 export class Pictures {
   #api;
   #most;
   #draftOf;
   #onAhead;
-  #onPaused;
+  #onStopped;
   #ahead = []; // {assignment, draft, image}, in the order in which they are shown
   #filling = null;
   #submitted = new Set(); // ids of answers on their way: the server takes these pictures for held as yet
@@ -15,14 +18,14 @@ export class Pictures {
 
   /**
    * `api` is the address of the assignments; `most` is how many are kept ready; `draftOf(id)` is what this device
-   * keeps of one; `onAhead(assignment)` hears of each that becomes ready, `onPaused()` that labeling is paused.
+   * keeps of one; `onAhead(assignment)` hears of each that becomes ready, `onStopped()` that there are no more now.
    */
-  constructor(api, { most, draftOf, onAhead, onPaused }) {
+  constructor(api, { most, draftOf, onAhead, onStopped }) {
     this.#api = api;
     this.#most = most;
     this.#draftOf = draftOf;
     this.#onAhead = onAhead;
-    this.#onPaused = onPaused;
+    this.#onStopped = onStopped;
   }
 
   get held() {
@@ -66,14 +69,14 @@ export class Pictures {
       }
     } catch (error) {
       if (!(error instanceof Refusal || error instanceof Unreachable)) throw error;
-      if (error.code === "paused") this.#paused();
+      if (GIVEN_BACK.has(error.code)) this.#stopped();
     }
   }
 
-  /** What is at hand was given back by the pause: answers to it would not count any more. */
-  #paused() {
+  /** What is at hand was given back: answers to it would not count any more. */
+  #stopped() {
     this.#ahead = [];
-    this.#onPaused();
+    this.#onStopped();
   }
 
   #holds(id) {

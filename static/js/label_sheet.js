@@ -272,8 +272,14 @@ export class Sheet {
     if (settled) this.#on.change();
     this.refresh(settled);
     const complete = settled && !this.#editor.problem;
-    if (complete && !this.#complete && this.#form.open === "outline") this.#form.show("statements");
+    if (complete && !this.#complete) this.#outlineDone();
     if (settled) this.#complete = complete;
+  }
+
+  /** Show what comes next. With nothing missing that is Submit: Enter on the picture would begin another outline. */
+  #outlineDone() {
+    if (this.#form.open === "outline") this.#form.show("statements");
+    if (!this.missing.length) byId("submit").focus({ preventScroll: true });
   }
 
   /** Remember the drawing; returns whether it is a different one. */

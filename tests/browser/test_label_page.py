@@ -674,10 +674,10 @@ def test_a_notice_is_shown_until_it_is_put_away(pictures: list[Panel], contexts:
     assert desk.complaints == []
 
 
-def test_a_pause_is_told_with_the_next_receipt_and_nothing_more_is_asked(desk: Desk, organizer: User) -> None:
+def test_a_pause_is_told_with_the_next_receipt_and_nothing_more_is_asked(desk: Desk) -> None:
     wait_until(desk.page, lambda: len(desk.pictures) == 3)  # two more are at hand
     tara = Tasker.objects.get()
-    action_take(tasker=tara, action=WatchAction.PAUSE, reason="Too fast.", now=timezone.now(), by=organizer)
+    action_take(tasker=tara, action=WatchAction.PAUSE, reason="Too fast.", now=timezone.now())
     desk.press("4", "4", "Enter")
     desk.messages.to_contain_text("Your labeling is paused: Too fast.")
     desk.press("4", "4", "Enter")

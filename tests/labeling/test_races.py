@@ -107,6 +107,7 @@ class Person:
 
 
 def test_ten_thousand_random_steps(now: datetime) -> None:
+    factories.policy_version()
     for _ in range(PICTURES):
         factories.panel()
     for _ in range(GOLD):

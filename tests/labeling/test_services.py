@@ -388,9 +388,12 @@ def _copy_of(row: Response | None, **changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("pictures", [100, 10_000])
-def test_statements_do_not_grow_with_the_pictures(pictures: int, tara: Tasker, now: datetime) -> None:
+def test_statements_do_not_grow_with_the_pictures(
+    pictures: int, tara: Tasker, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A claim takes at most 4 statements and a submit at most 8, BEGIN and COMMIT not among them."""
     _many_panels(pictures, now)
+    monkeypatch.setattr(selectors, "_MEMORY_SECONDS", 600.0)
     selectors.policy_in_force(now)
     selectors.instructions_in_force(now)
     with CaptureQueriesContext(connection) as claiming:
