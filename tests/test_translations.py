@@ -58,7 +58,9 @@ def _environment(tmp_path: Path) -> dict[str, str]:
 @pytest.mark.parametrize("po", CATALOGUES, ids=lambda po: po.parent.parent.name)
 def test_nothing_is_untranslated_or_guessed(po: Path) -> None:
     for chosen in ("--untranslated", "--only-fuzzy"):
-        left = subprocess.run(["msgattrib", chosen, "--no-obsolete", str(po)], check=True, capture_output=True, text=True)
+        left = subprocess.run(
+            ["msgattrib", chosen, "--no-obsolete", str(po)], check=True, capture_output=True, text=True
+        )
         assert "msgid" not in left.stdout.partition('msgid ""')[2], f"{chosen}: {left.stdout[-1500:]}"
 
 
