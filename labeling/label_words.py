@@ -77,7 +77,9 @@ def _keeping() -> dict[str, Words]:
 def _sending() -> dict[str, Words]:
     return {
         "received": _("Received {time}, receipt {receipt}."),
-        "keptAsSurplus": _("It came after its place was taken: it is kept and published, and does not count."),
+        "keptAsSurplus": _(
+            "It came when its place was taken or your labeling paused: it is kept and published, and does not count."
+        ),
         "earlier": _("An earlier answer: {said}"),
         "surplus": _(
             "Your answer with receipt {receipt} came after its place was taken. It is kept and published, and does "

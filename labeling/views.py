@@ -169,7 +169,11 @@ def _receipt_words(submitted: services.Submitted) -> str:
     words = _("Received %(time)s, receipt %(receipt)s.") % {"time": time, "receipt": response.receipt}
     if submitted.counted:
         return words
-    return words + " " + _("It came after its place was taken: it is kept and published, and does not count.")
+    return (
+        words
+        + " "
+        + _("It came when its place was taken or your labeling paused: it is kept and published, and does not count.")
+    )
 
 
 def _report(request: HttpRequest, tasker: Tasker, assignment: Assignment, *, now: datetime) -> HttpResponse:
