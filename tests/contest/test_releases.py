@@ -2,7 +2,6 @@
 
 import fcntl
 import filecmp
-import gc
 import hashlib
 import json
 import os
@@ -492,9 +491,6 @@ def _many_pictures(number: int, received: datetime) -> None:
 def _peak(name: str, out: Path) -> int:
     """Return the most bytes Python held while a week was released, found unchanged, and copied."""
     week = week_named(name, "UTC")
-    # What other tests left in this process would put off the collector, which then lets garbage lie as long.
-    gc.collect()
-    gc.freeze()
     tracemalloc.start()
     try:
         for _ in range(2):
@@ -503,7 +499,6 @@ def _peak(name: str, out: Path) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-        gc.unfreeze()
 
 
 def test_memory_does_not_grow_with_the_pictures(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,8 @@ import sys
 import tempfile
 import time
 from argparse import BooleanOptionalAction
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -49,8 +51,8 @@ class Command(BaseCommand):
         """Play, and write."""
         plan = Plan(**{number.name: options[number.name] for number in fields(Plan)})
         if options["in_this_database"]:
-            gc.set_threshold(CIRCLES_AFTER, 50, 50)
-            _write(options["out"], play(plan, self.stdout.write))
+            with _few_collections():
+                _write(options["out"], play(plan, self.stdout.write))
             return
         played = [self._play_apart(replace(plan, seed=plan.seed + number)) for number in range(options["seeds"])]
         months = [month for figures in played for month in figures.pop("months")]
@@ -70,6 +72,17 @@ class Command(BaseCommand):
             figures: dict[str, Any] = json.loads(out.with_suffix(".json").read_text())
         self.stdout.write(f"seed {plan.seed} took {time.monotonic() - begin:.0f} s")
         return figures
+
+
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """Let the collector of circular garbage come seldom, and as before afterwards."""
+    before = gc.get_threshold()
+    gc.set_threshold(CIRCLES_AFTER, 50, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def play(plan: Plan, say: Any) -> dict[str, Any]:
