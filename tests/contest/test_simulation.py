@@ -38,6 +38,7 @@ def played(plan: Plan) -> dict[str, Any]:
     return figures
 
 
+@pytest.mark.once
 @pytest.mark.django_db
 def test_a_small_month() -> None:
     """The random clicker is stopped, those who copy are linked with each other, and nothing befalls the honest."""
@@ -63,6 +64,7 @@ def _linked_taskers_shared_no_panel_afterwards(link: TaskerLink) -> None:
     assert all(times[panel] == 1 for panel in later.values_list("panel", flat=True))
 
 
+@pytest.mark.once
 @pytest.mark.django_db
 def test_the_same_seed_gives_the_same_month_and_another_one_another() -> None:
     if connection.vendor != "sqlite":
@@ -80,6 +82,7 @@ def test_a_database_with_taskers_is_refused() -> None:
     assert Tasker.objects.count() == 1 and not Response.objects.exists()
 
 
+@pytest.mark.once
 @pytest.mark.django_db
 def test_the_command_plays_apart_and_writes_both_files(tmp_path: Path) -> None:
     out = tmp_path / "report"
