@@ -18,9 +18,10 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core import signing
 from django.db import transaction
+from django.db.models import Max
 from django.utils.translation import gettext as _
 
-from common.errors import InvalidInput
+from common.errors import Conflict, InvalidInput
 from common.ids import ALPHABET
 from common.models import RecoveryCode, SecondFactor
 
@@ -67,22 +68,48 @@ def _being_set_up(user: User, signed: str) -> str | None:
 def second_factor_turn_on(*, user: User, signed: str, code: str, now: datetime) -> list[str]:
     """Ask for a code at every sign-in from now on, and return the recovery codes, which are shown once.
 
-    InvalidInput (`wrong_code`) when `code` is not that of the secret in `signed`.
+    InvalidInput (`wrong_code`) when `code` is not that of the secret in `signed`; Conflict (`turned_on`) when it is on
+    already, so that the same form sent again neither changes nor shows anything.
     """
     secret = _being_set_up(user, signed)
     step = _step_of(secret, code, now) if secret else None
     if secret is None or step is None:
         words = _("This is not the code of this moment. Check the time on your device and type the next code.")
         raise InvalidInput(words, "wrong_code", field="code")
-    SecondFactor.objects.update_or_create(
-        user=user, defaults={"secret": _encrypted(secret), "last_step": step, "wrong": 0, "turned_on_at": now}
-    )
-    return recovery_codes_renew(user=user)
+    values = {"secret": _encrypted(secret), "last_step": step, "wrong": 0, "turned_on_at": now}
+    if not SecondFactor.objects.get_or_create(user=user, defaults=values)[1]:
+        raise _shown_already("turned_on")
+    return _new_recovery_codes(user)
 
 
 @transaction.atomic
-def recovery_codes_renew(*, user: User) -> list[str]:
-    """Replace the account's recovery codes and return the new ones, which are shown once."""
+def recovery_codes_renew(*, user: User, newest: int) -> list[str]:
+    """Replace the account's recovery codes and return the new ones, which are shown once.
+
+    `newest` is that of the codes to be replaced (`newest_recovery_code`). Conflict (`renewed`) when these are not the
+    present ones, for the same form sent again would take away what was just printed; `turned_off` without the factor.
+    """
+    if not SecondFactor.objects.select_for_update().filter(user=user):
+        raise Conflict(_("The second factor is off: there are no codes to renew."), "turned_off")
+    if newest != newest_recovery_code(user):
+        raise _shown_already("renewed")
+    return _new_recovery_codes(user)
+
+
+def newest_recovery_code(user: User) -> int:
+    """Return a number that is another one after every renewal; 0 without a code."""
+    return RecoveryCode.objects.filter(user=user).aggregate(newest=Max("pk"))["newest"] or 0
+
+
+def _shown_already(code: str) -> Conflict:
+    words = _(
+        "This was done before, and the recovery codes were shown then; nothing was changed now. If you have not kept "
+        "them, make new ones here."
+    )
+    return Conflict(words, code)
+
+
+def _new_recovery_codes(user: User) -> list[str]:
     codes = ["-".join(_random(4) for _part in range(3)) for _code in range(RECOVERY_CODES)]
     RecoveryCode.objects.filter(user=user).delete()
     RecoveryCode.objects.bulk_create(RecoveryCode(user=user, digest=_digest(code)) for code in codes)

@@ -26,6 +26,7 @@ def page_words() -> dict[str, object]:
         **_signing_in(),
         **_keys(),
         "editor": _editor(),
+        "touchProblems": {"outline_unfinished": _("The outline is not closed: tap its first corner again.")},
     }
 
 
@@ -69,8 +70,20 @@ def _keeping() -> dict[str, Words]:
         "notKept": _("Not kept on this device: its storage is full or closed."),
         "changedElsewhere": _("This picture was changed in another window. What was kept there is shown."),
         "answeredElsewhere": _("You answered that picture in another window. This is the next one."),
-        "leaveOpen": _("This device does not keep it: leave this page open."),
-        "goesOutByItself": _("Kept on this device; it goes out by itself. You can leave this page open or come back."),
+        "leaveOpen": _forms(
+            lambda many: ngettext(
+                "This device does not keep it: leave this page open.",
+                "This device does not keep them: leave this page open.",
+                many,
+            )
+        ),
+        "goesOutByItself": _forms(
+            lambda many: ngettext(
+                "Kept on this device; it goes out by itself. You can leave this page open or come back.",
+                "Kept on this device; they go out by themselves. You can leave this page open or come back.",
+                many,
+            )
+        ),
     }
 
 
@@ -113,6 +126,7 @@ def _next_picture() -> dict[str, Words]:
         "noConnection": _("No connection"),
         "noConnectionNext": _("The next picture cannot be fetched. Everything you sent is received."),
         "cameIn": _("A picture has come in."),
+        "nextPicture": _("This is the next picture."),
         "pictureFails": _("The picture does not load. Reload the page, or report the picture and go on."),
     }
 

@@ -202,6 +202,19 @@ def test_a_page_opens_to_the_roles_it_is_for(address: str, role: str, as_role: C
     assert as_role(role).get(address).status_code == ANSWERED[address].get(role, 403)
 
 
+@pytest.mark.parametrize("role", ["no role", "organizer", "board member", "captain"])
+@pytest.mark.parametrize("address", sorted(TASKERS_ONLY | {"/qualification/"}))
+def test_who_is_refused_a_tasker_s_page_is_told_whose_it_is_and_where_to_go(
+    address: str, role: str, as_role: Callable[[str], Client]
+) -> None:
+    refused = as_role(role).get(address)
+    main = refused.content.decode().partition("<main")[2].partition("</main>")[0]
+    assert (refused.status_code, "<h1>For taskers only</h1>" in main) == (403, True)
+    assert "This page is for those who label pictures" in main
+    assert '<a href="/">start page</a>' in main
+    assert "<code>not_a_tasker</code>" in main
+
+
 def test_the_table_of_roles_has_every_address_that_asks_who_is_there() -> None:
     assert set(ANSWERED) == SIGN_IN_FIRST | {"/api/v1/me/", "/api/v1/preferences/", "/api/v1/notices/"}
 

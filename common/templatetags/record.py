@@ -5,12 +5,13 @@ from datetime import datetime
 from typing import Any
 
 from django import template
-from django.utils.html import escape, format_html
+from django.utils.html import conditional_escape, escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from common.times import absolute, file_size, relative, to_the_second
 
 register = template.Library()
+_RECEIPT = re.compile(r"\b[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{4}\b")
 register.filter("file_size", file_size)
 
 
@@ -30,6 +31,12 @@ def with_code(text: str) -> SafeString:
 def breakable(path: str) -> SafeString:
     """Return an address that may break after its slashes."""
     return mark_safe(escape(path).replace("/", "/<wbr>"))
+
+
+@register.filter
+def receipts_whole(text: object) -> SafeString:
+    """Return text with its receipt codes marked, so that none of them breaks in the middle of a line."""
+    return mark_safe(_RECEIPT.sub(r'<span class="receipt">\g<0></span>', conditional_escape(str(text))))
 
 
 @register.filter

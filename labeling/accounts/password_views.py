@@ -19,6 +19,7 @@ from common.models import RecoveryCode
 from common.second_factor import (
     enrolment,
     has_second_factor,
+    newest_recovery_code,
     recovery_codes_renew,
     second_factor_turn_off,
     second_factor_turn_on,
@@ -121,6 +122,7 @@ def _second_factor_page(request: HttpRequest, errors: Any, status: int = 200) ->
     context: dict[str, Any] = {"errors": errors}
     if has_second_factor(user):
         context["left"] = RecoveryCode.objects.filter(user=user).count()
+        context["newest"] = newest_recovery_code(user)
         return render(request, "accounts/second_factor_on.html", context, status=status)
     context["enrolment"] = enrolment(user, text(request, "signed", 1000))
     return render(request, "accounts/second_factor_off.html", context, status=status)
@@ -146,7 +148,8 @@ def _turn_off(request: HttpRequest) -> HttpResponse:
 
 def _renew_codes(request: HttpRequest) -> HttpResponse:
     _check_password(request)
-    codes = recovery_codes_renew(user=user_of(request))
+    newest = text(request, "newest", 18)
+    codes = recovery_codes_renew(user=user_of(request), newest=int(newest) if newest.isdecimal() else 0)
     return render(request, "accounts/recovery_codes.html", {"codes": codes, "turned_on": False})
 
 

@@ -110,9 +110,12 @@ def _forget_marks() -> None:
     """Let everybody's next claim look at the whole queue: a panel with its old waiting time stands before many a mark.
 
     In a statement of its own, for a transaction that pauses a tasker locks the tasker first and panels after it. Who
-    moves a mark at this very moment comes to the picture last, and still comes to it.
+    moves a mark at this very moment comes to the picture last, and still comes to it. Several taskers are locked in the
+    order of their numbers, as everywhere (labeling.watching.links).
     """
-    Tasker.objects.exclude(passed={}).update(passed={}, passed_at=None)
+    marked = Tasker.objects.select_for_update(no_key=True).exclude(passed={}).order_by("pk")
+    with transaction.atomic():
+        Tasker.objects.filter(pk__in=list(marked.values_list("pk", flat=True))).update(passed={}, passed_at=None)
 
 
 def _tell_reporters(reports: Iterable[Report], decision: ReportDecision, reply: str, now: datetime) -> None:
@@ -168,6 +171,19 @@ def question_answer(
     With `requalify` everybody passes a short qualification first (R5). InvalidInput without an answer, for a long one,
     or with `requalify` for one alone; Conflict (`answered_already`) when another organizer was faster; NotFound.
     """
+    answer = answer_checked(answer, to_everybody=to_everybody, requalify=requalify)
+    question = _lock_open(question_id)
+    question.answer, question.answered_at, question.answered_by = answer, now, by
+    question.instructions = _clarify(answer, requalify, by, now) if to_everybody else None
+    question.save(update_fields=["answer", "answered_at", "answered_by", "instructions"])
+    with _in_the_words_of(question.tasker):
+        text = _("Your question “%(question)s” is answered: %(answer)s")
+        _notice(question.tasker, "question_answered", text % {"question": question.text, "answer": answer}, now)
+    return question
+
+
+def answer_checked(answer: str, *, to_everybody: bool, requalify: bool) -> str:
+    """Return an answer as it would be kept; InvalidInput for what `question_answer` refuses."""
     answer = answer.replace("\x00", "").strip()
     if not answer:
         raise InvalidInput("Write the answer: it is sent as it stands.", "invalid", field="answer")
@@ -177,14 +193,7 @@ def question_answer(
     if requalify and not to_everybody:
         message = "A short qualification goes with a clarification for everybody: choose that, or untick it."
         raise InvalidInput(message, "invalid", field="requalify")
-    question = _lock_open(question_id)
-    question.answer, question.answered_at, question.answered_by = answer, now, by
-    question.instructions = _clarify(answer, requalify, by, now) if to_everybody else None
-    question.save(update_fields=["answer", "answered_at", "answered_by", "instructions"])
-    with _in_the_words_of(question.tasker):
-        text = _("Your question “%(question)s” is answered: %(answer)s")
-        _notice(question.tasker, "question_answered", text % {"question": question.text, "answer": answer}, now)
-    return question
+    return answer
 
 
 def _lock_open(question_id: int) -> Question:

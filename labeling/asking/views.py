@@ -1,5 +1,6 @@
 """The pages for asking and for what taskers report: the tasker's questions, and the organizers' two lists."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -20,12 +21,14 @@ from labeling.asking import selectors
 from labeling.asking.services import (
     MOST_OPEN_QUESTIONS,
     MOST_QUESTION_CHARACTERS,
+    answer_checked,
     question_answer,
     question_ask,
     report_decide,
 )
 from labeling.asking.words import KIND_NAMES
 from labeling.enums import ReportDecision, ReportKind
+from labeling.learning.organizer import asked_again_by
 from labeling.models import Report, Tasker
 from labeling.pictures import picture_url
 from labeling.selectors import policy_in_force
@@ -121,28 +124,61 @@ def _kinds(found: tuple[Report, ...]) -> list[tuple[Report, str]]:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def organizer_questions(request: HttpRequest) -> HttpResponse:
-    """Show an organizer what taskers asked; take an answer."""
+    """Show an organizer what taskers asked; take an answer.
+
+    One after which everybody qualifies again is looked over first: its form comes back to be sent or changed (`step`).
+    """
     organizer, now = organizer_of(request.user), timezone.now()
     if request.method != "POST":
         return _organizer_questions(request, now)
     try:
-        _take_answer(request, organizer, now)
+        reply = _reply(request)
+        if reply.requalify and request.POST.get("step") != "send":
+            return _look_over(request, reply, now)
+        _take_answer(request, reply, organizer, now)
     except (InvalidInput, Conflict) as error:
         return _organizer_questions(request, now, typed=request.POST.dict(), refused=error.message)
     return SeeOther(reverse("organizer-questions"))
 
 
-def _take_answer(request: HttpRequest, by: User, now: datetime) -> None:
-    number, to = request.POST.get("question", ""), request.POST.get("to")
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer as typed: to which question, for whom, and whether everybody qualifies again."""
+
+    question_id: int
+    answer: str
+    to_everybody: bool
+    requalify: bool
+
+
+def _reply(request: HttpRequest) -> Reply:
+    number, to, requalify = request.POST.get("question", ""), request.POST.get("to"), "requalify" in request.POST
     if not (number.isdecimal() and len(number) < 19):
         raise NotFound("There is no such question.", "not_found")
     if to not in (_EVERYBODY, _ASKER):
         raise InvalidInput("Choose who reads the answer.", "invalid", field="to")
+    answer = answer_checked(request.POST.get("answer", ""), to_everybody=to == _EVERYBODY, requalify=requalify)
+    return Reply(int(number), answer, to == _EVERYBODY, requalify)
+
+
+def _look_over(request: HttpRequest, reply: Reply, now: datetime) -> HttpResponse:
+    if request.POST.get("step") == "change":
+        return _organizer_questions(request, now, typed=request.POST.dict())
+    question = selectors.question_numbered(reply.question_id)
+    if question is None:
+        raise NotFound("There is no such question.", "not_found")
+    if question.answered_at is not None:
+        raise Conflict("This question is answered already: reload the page.", "answered_already")
+    context = {"question": question, "reply": reply, "asked_again": asked_again_by(reply.requalify)}
+    return render(request, "asking/organizer_confirm.html", context)
+
+
+def _take_answer(request: HttpRequest, reply: Reply, by: User, now: datetime) -> None:
     question = question_answer(
-        question_id=int(number),
-        answer=request.POST.get("answer", ""),
-        to_everybody=to == _EVERYBODY,
-        requalify="requalify" in request.POST,
+        question_id=reply.question_id,
+        answer=reply.answer,
+        to_everybody=reply.to_everybody,
+        requalify=reply.requalify,
         by=by,
         now=now,
     )
@@ -160,4 +196,4 @@ def _organizer_questions(request: HttpRequest, now: datetime, **more: Any) -> Ht
         "zone": policy_in_force(now).policy.time_zone,
         **more,
     }
-    return render(request, "asking/organizer_questions.html", context, status=400 if more else 200)
+    return render(request, "asking/organizer_questions.html", context, status=400 if "refused" in more else 200)

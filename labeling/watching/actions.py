@@ -105,7 +105,12 @@ def _checked(reason: str) -> str:
 
 
 def _tell(tasker: Tasker, code: str, reason: str, now: datetime, event: WatchEvent | None = None) -> None:
-    """Leave a notice in the tasker's language; a reason that a rule gives is translated, an organizer's is theirs."""
+    """Leave a notice in the tasker's language; a reason that a rule gives is translated, an organizer's is theirs.
+
+    Nobody reads it who has left.
+    """
+    if tasker.left_at is not None:
+        return
     with override(tasker.language or settings.LANGUAGE_CODE):
         text = gettext(_WORDS[code]).format(reason=gettext(reason))
     Notice.objects.create(tasker=tasker, code=code, text=text, event=event, told_at=now)

@@ -197,7 +197,11 @@ def _link(asked: Asked) -> None:
 
 
 def _is(*states: TaskerState) -> Callable[[Tasker], bool]:
-    return lambda tasker: tasker.state in states
+    return lambda tasker: tasker.left_at is None and tasker.state in states
+
+
+def _has_answers_to_void(tasker: Tasker) -> bool:
+    return tasker.left_at is None or voiding.unsettled_responses(tasker, None).exists()
 
 
 _ANYBODY = _is(*TaskerState)
@@ -242,9 +246,9 @@ ACTIONS = {
             "void",
             "Void unsettled answers",
             "The answers stay on record, are published as void, and do not count; their places open again for others. "
-            "Settled pictures stay as they are and are listed for the board. The tasker is told.",
+            "Settled pictures stay as they are and are listed for the board.",
             "Void them",
-            _ANYBODY,
+            _has_answers_to_void,
             _void,
         ),
         Action(
@@ -278,6 +282,8 @@ def tasker_action(request: HttpRequest, public_id: str, name: str) -> HttpRespon
     tasker, action = tasker_named(public_id), ACTIONS.get(name)
     if action is None:
         raise NotFound("There is no such action.", "not_found")
+    if tasker.left_at is not None and name != "void":
+        raise Conflict("This tasker has left: only answers without a ruling can still be voided.", "left")
     form = (request.POST if request.method == "POST" else request.GET).dict()
     if request.method != "POST":
         return _confirm(request, tasker, action, form, now)

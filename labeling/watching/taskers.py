@@ -11,7 +11,8 @@ from django.utils.formats import number_format
 from common import charts
 from common.charts import Chart, Value
 from labeling.enums import TaskerState
-from labeling.models import Notice, StateChange, Tasker, TaskerLink, Voiding, WatchEvent
+from labeling.learning.services import QUALIFIED
+from labeling.models import Notice, QualificationAttempt, StateChange, Tasker, TaskerLink, Voiding, WatchEvent
 from labeling.watching.figures import Figures, Period, figures_by_tasker, figures_of_spans
 
 DAYS = 7
@@ -140,8 +141,10 @@ class Entry:
 
 
 def timeline(tasker: Tasker) -> list[Entry]:
-    """Return what happened with a tasker, oldest first: states, rules that fired, notices, voidings and links."""
-    entries = [*_events(tasker), *_states(tasker), *_notices(tasker), *_voidings(tasker), *_links(tasker)]
+    """Return what happened with a tasker, oldest first: states, qualifications, rules that fired, notices, voidings,
+    links, and the leaving."""
+    states = [*_states(tasker), *_short_qualifications(tasker), *_leaving(tasker)]
+    entries = [*_events(tasker), *states, *_notices(tasker), *_voidings(tasker), *_links(tasker)]
     return sorted(entries, key=lambda entry: entry.at)
 
 
@@ -150,12 +153,28 @@ def _states(tasker: Tasker) -> list[Entry]:
     return [
         Entry(
             change.changed_at,
-            f"{TaskerState(change.before)} to {TaskerState(change.after)}",
+            QUALIFIED if change.code == QUALIFIED else f"{TaskerState(change.before)} to {TaskerState(change.after)}",
             change.reason,
             by=change.by.get_username() if change.by else "",
         )
         for change in changes
     ]
+
+
+def _short_qualifications(tasker: Tasker) -> list[Entry]:
+    """The qualifications that changed no state: passed for new instructions, or while paused."""
+    told = StateChange.objects.filter(tasker=tasker, code=QUALIFIED).values("changed_at")
+    passed = QualificationAttempt.objects.filter(tasker=tasker, passed=True).exclude(finished_at__in=told)
+    return [
+        Entry(attempt.finished_at, "qualified again", f"For version {attempt.instructions} of the instructions.")
+        for attempt in passed
+        if attempt.finished_at
+    ]
+
+
+def _leaving(tasker: Tasker) -> list[Entry]:
+    words = "The account was deleted; the public ID and the answers stay."
+    return [Entry(tasker.left_at, "left", words)] if tasker.left_at else []
 
 
 def _events(tasker: Tasker) -> list[Entry]:

@@ -252,12 +252,18 @@ class Page {
 
   async #goOn(text) {
     const ready = this.#pictures.take();
-    if (ready) return this.#show(ready.assignment, ready.draft, text);
+    if (ready) return this.#showNext(ready.assignment, ready.draft, text);
     // Until the server has these it would give the same pictures again. What it says of them leads back here.
     if (this.#pictures.waiting) return undefined;
     const { assignment, draft, retryAfter } = await this.#pictures.ask();
-    if (assignment) return this.#show(assignment, draft, text);
+    if (assignment) return this.#showNext(assignment, draft, text);
     return this.#showEmpty(text, retryAfter);
+  }
+
+  /** For who does not see the picture change: the focus may stay where it is. */
+  #showNext(assignment, draft, text) {
+    this.#show(assignment, draft, text);
+    this.#bar.speak(words.nextPicture);
   }
 
   async #noNext(text, error) {
@@ -277,7 +283,7 @@ class Page {
     const [title, forms] =
       why === WAITS_FOR.signIn ? [words.signInEnded, words.waitForSignIn] : [words.noConnection, words.waitForNetwork];
     const kept = this.#device.mayLose ? words.leaveOpen : words.goesOutByItself;
-    this.#showEmpty("", 0, title, `${counted(forms, count)} ${kept}`);
+    this.#showEmpty("", 0, title, `${counted(forms, count)} ${counted(kept, count)}`);
   }
 
   #showEmpty(text, retryAfter, title = "", explanation = "") {
@@ -432,8 +438,9 @@ class Page {
     for (const button of document.querySelectorAll("[data-act]")) {
       button.addEventListener("click", (event) => {
         event.preventDefault();
-        this.#acts[button.dataset.act]();
+        // First, so that a dialog has a place in sight to give the focus back to.
         byId("more").hidePopover?.();
+        this.#acts[button.dataset.act]();
       });
     }
     dialogs.closeWithButtons();

@@ -1,6 +1,6 @@
 // What the page tells: how an answer fared, what is kept on this device, what waits, and messages to be put away.
 
-import { clock, counted, fill, words } from "./label_words.js";
+import { clock, counted, fill, put, words } from "./label_words.js";
 import { WAITS_FOR } from "./label_outbox.js";
 
 const byId = (id) => document.getElementById(id);
@@ -12,7 +12,7 @@ export class Bar {
   /** One line on how things stand. */
   tell(text, kind = "") {
     const status = byId(byId("label-form").hidden ? "empty-status" : "status");
-    status.textContent = text;
+    put(status, text);
     status.classList.toggle("is-wrong", kind === "error");
   }
 
@@ -26,8 +26,8 @@ export class Bar {
   tellWaiting(count, why, unkept) {
     const line = byId("waiting");
     const forms = why === WAITS_FOR.signIn ? words.waitForSignIn : words.waitForNetwork;
-    line.textContent = count ? counted(forms, count) + (unkept ? ` ${words.leaveOpen}` : "") : "";
-    line.hidden = !count;
+    // Empty and never hidden: a status that comes into the page together with its words is not read out.
+    line.textContent = count ? counted(forms, count) + (unkept ? ` ${counted(words.leaveOpen, count)}` : "") : "";
   }
 
   /** For a screen reader, after what the editor says of the same step. */
@@ -50,7 +50,7 @@ export class Bar {
     if (name && this.#messages.querySelector(`[data-name="${name}"]`)) return;
     const message = byId("message").content.firstElementChild.cloneNode(true);
     message.dataset.name = name;
-    message.querySelector("p").textContent = text;
+    put(message.querySelector("p"), text);
     message.querySelector("button").addEventListener("click", () => this.#dismiss(message));
     this.#onDismiss.set(message, onDismiss);
     this.#messages.append(message);

@@ -50,6 +50,8 @@ export class Sheet {
     elements.lease_token.value = assignment.lease_token;
     byId("tie-break").textContent = data.tieBreaks[assignment.tie_break];
     this.#newEditor(assignment.image);
+    // What was said of the picture before is not of this one.
+    this.#bar.hush();
     this.fill(form);
   }
 
@@ -122,7 +124,7 @@ export class Sheet {
       imageUrl: url,
       width,
       height,
-      labels: words.editor,
+      labels: { ...words.editor, describedBy: "outline-words outline-keys" },
       keys: this.#keys.ofEditor,
       simplify: this.#looks.simplify,
       onSimplify: (simplify) => this.#look({ simplify }),

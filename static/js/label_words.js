@@ -2,7 +2,10 @@
 
 export const data = JSON.parse(document.getElementById("page-data").textContent);
 export const words = data.words;
+// A finger has no keys to press.
+if (matchMedia("(pointer: coarse)").matches) Object.assign(words.editor.problems, words.touchProblems);
 
+const RECEIPT = /\b([0-9A-F]{4}(?:-[0-9A-F]{4}){2})\b/;
 const plural = new Intl.PluralRules(data.language);
 const number = new Intl.NumberFormat(data.language);
 const time = new Intl.DateTimeFormat(data.language, {
@@ -21,6 +24,18 @@ export function fill(template, values) {
 /** The form of `forms` for this many, with the number filled in. */
 export function counted(forms, count) {
   return fill(forms[plural.select(count)] ?? forms.other, { count: number.format(count) });
+}
+
+/** Put text into an element, its receipt codes in one piece each. */
+export function put(element, text) {
+  element.replaceChildren(...text.split(RECEIPT).map((part, at) => (at % 2 ? whole(part) : part)));
+}
+
+function whole(receipt) {
+  const piece = document.createElement("span");
+  piece.className = "receipt";
+  piece.textContent = receipt;
+  return piece;
 }
 
 /** The time of day of a Date, in the tasker's zone. */

@@ -228,6 +228,7 @@ export class OutlineEditor {
     this.#abandonGesture();
     this.#enabled = enabled;
     this.#view.container.classList.toggle("is-picture-only", !enabled);
+    this.#view.svg.setAttribute("aria-disabled", String(!enabled));
     this.#redraw();
   }
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -32,14 +33,20 @@ def orm_beside_playwright() -> Iterator[None]:
 
 def picture(shade: int) -> Panel:
     """A dealt panel on a picture that is in the store: a disc on a ground of its own shade."""
+    sha, png = disc(shade)
+    picture_store().put(picture_key(sha), png)
+    return factories.panel(factories.image(pixels_sha256=sha))
+
+
+@cache
+def disc(shade: int) -> tuple[str, bytes]:
+    """The checksum of its pixels, and the file; drawn once, since it takes a moment."""
     pixels = bytearray()
     for y in range(SIZE):
         for x in range(SIZE):
             inside = (x - 150) ** 2 + (y - 150) ** 2 < 90**2
             pixels += bytes((200, 90, shade) if inside else (shade, 150, 170))
-    sha = pixels_sha256(SIZE, SIZE, bytes(pixels))
-    picture_store().put(picture_key(sha), encode_png(SIZE, SIZE, bytes(pixels)))
-    return factories.panel(factories.image(pixels_sha256=sha))
+    return pixels_sha256(SIZE, SIZE, bytes(pixels)), encode_png(SIZE, SIZE, bytes(pixels))
 
 
 @pytest.fixture

@@ -100,6 +100,8 @@ def test_the_second_factor_is_turned_on_and_asked_for(tara: Tasker, browser: Any
     page.fill("#id_password", factories.PASSWORD)
     page.click("main button[type=submit]")
     recovery = page.locator(".codes code").first.inner_text()
+    page.reload()
+    expect(page.get_by_role("alert")).to_contain_text("nothing was changed now")
     elsewhere = signed_in(browser())
     expect(elsewhere.get_by_label("Code of your second factor")).to_be_focused()
     elsewhere.keyboard.type("000000")

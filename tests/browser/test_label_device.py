@@ -194,7 +194,10 @@ def test_three_answers_without_a_network_go_out_in_order_when_it_is_back(desk: D
         desk.press(choice, "4", "Enter")
         desk.page.wait_for_timeout(100)
     expect(desk.page.locator("#empty-title")).to_have_text("No connection")
-    expect(desk.page.locator("#empty-words")).to_contain_text("3 answers wait for the network. Kept on this device")
+    expect(desk.page.locator("#empty-words")).to_have_text(
+        "3 answers wait for the network. Kept on this device; they go out by themselves. "
+        "You can leave this page open or come back."
+    )
     assert not Response.objects.exists()
     desk.page.context.set_offline(False)
     expect(desk.page.locator(".outline-surface")).to_be_visible()
@@ -203,6 +206,28 @@ def test_three_answers_without_a_network_go_out_in_order_when_it_is_back(desk: D
     assert [each.contains_bird for each in in_order] == ["definitely_no", "unsure_no", "definitely_no"]
     assert desk.kept("outbox") == []
     desk.complaints.clear()
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("en", "1 answer waits for the network. Kept on this device; it goes out by itself."),
+        ("de", "1 Antwort wartet auf das Netz. Auf diesem Gerät gesichert; sie geht von selbst hinaus."),
+    ],
+)
+def test_one_answer_that_waits_is_told_as_one(
+    language: str, words: str, pictures: list[Panel], contexts: Any, live_server: Any
+) -> None:
+    Panel.objects.exclude(pk=pictures[0].pk).update(state="held")
+    tara = factories.tasker("tara")
+    tara.language = language
+    tara.save()
+    desk = Desk(contexts(tara).new_page(), live_server.url).open()
+    desk.page.context.set_offline(True)
+    desk.press("4", "4", "Enter")
+    expect(desk.page.locator("#empty-words")).to_contain_text(words)
+    desk.page.context.set_offline(False)
+    wait_until(desk.page, lambda: Response.objects.count() == 1)
 
 
 def test_the_network_is_cut_after_the_answer_went_out_and_the_page_is_left(desk: Desk) -> None:
@@ -294,11 +319,14 @@ def test_a_refused_answer_brings_its_picture_back_and_the_next_one_waits(desk: D
     desk.press("1", "2", "3", "Enter")
     expect(desk.page.locator("[name=assignment]")).not_to_have_value(first)
     second = desk.assignment
-    desk.press("2")
+    desk.press("1", "4", "Enter")
+    desk.spoken.to_contain_text("Corner 1 at")
+    desk.answer_again(1, 2)
     held[0].fulfill(status=400, json={"code": "invalid", "detail": "No.", "fields": {"outline": ["Once more."]}})
     expect(desk.page.locator("[name=assignment]")).to_have_value(first)
     desk.outline_short.to_have_text("1 outline, 4 corners")
     expect(desk.page.locator("#outline-error")).to_have_text("Once more.")
+    desk.spoken.not_to_contain_text("Corner")
     desk.page.unroute("**/response/")
     desk.submit()
     desk.received()

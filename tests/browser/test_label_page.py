@@ -805,6 +805,40 @@ def test_on_a_phone_the_picture_is_on_top_and_every_target_is_large(
     assert top and questions and top["y"] + top["height"] <= questions["y"]
 
 
+def test_a_finger_taps_and_sees_no_keys(pictures: list[Panel], contexts: Any, live_server: Any) -> None:
+    context = contexts(factories.tasker("tara"), viewport=PHONE, has_touch=True, is_mobile=True)
+    desk = Desk(context.new_page(), live_server.url).open()
+    desk.answer(1, 1)
+    desk.answer(2, 4)
+    expect(desk.page.locator(".help")).to_have_text(re.compile("^Tap around it"), use_inner_text=True)
+    desk.page.locator("#open-more").tap()
+    keys = "[...document.querySelectorAll('.sheet kbd')].filter((each) => each.checkVisibility()).length"
+    assert desk.page.evaluate(keys) == 1, "the one that is all there is of the button of the instructions"
+    desk.press("Escape")
+    desk.corner(*SQUARE[:2])
+    state = expect(desk.page.locator("#outline-state"))
+    state.to_have_text("The outline is not closed: tap its first corner again.")
+
+
+def test_a_mouse_clicks_and_sees_the_keys(desk: Desk) -> None:
+    desk.press("1", "4")
+    expect(desk.page.locator(".help")).to_have_text(re.compile("^Click around it.*Keys:", re.S), use_inner_text=True)
+    desk.corner(*SQUARE[:2])
+    expect(desk.page.locator("#outline-state")).to_have_text(re.compile("or press C"))
+
+
+def test_a_receipt_never_breaks_in_the_middle_of_a_line(desk: Desk) -> None:
+    desk.press("4", "4", "Enter")
+    desk.received()
+    code = desk.page.locator("#status .receipt")
+    expect(code).to_have_text(Response.objects.get().receipt)
+    for width in range(320, 420, 10):
+        desk.page.set_viewport_size({"width": width, "height": 844})
+        assert code.evaluate("code => code.getClientRects().length") == 1, width
+    desk.press("v")
+    expect(desk.page.locator("#receipts-rows .receipt")).to_have_css("white-space", "nowrap")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(scheme: str, pictures: list[Panel], contexts: Any, live_server: Any) -> None:
     # axe is put in from outside the page, which the content policy rightly forbids to anybody else.

@@ -262,6 +262,17 @@ def test_a_day_is_chosen_and_pages_follow(
     expect(page.locator(".own-answers > li")).to_have_count(1)
 
 
+def test_on_paper_there_is_nothing_to_choose_or_download(
+    worked: tuple[Tasker, User], visit: Callable[..., Page]
+) -> None:
+    page = visit("/my-work/", worked[0])
+    controls = page.locator("main :is(form, [download], [rel=next], #download)")
+    assert controls.count() > 2
+    page.emulate_media(media="print")
+    assert [each for each in controls.all() if each.is_visible()] == []
+    expect(page.locator(".own-answers .receipt").first).to_be_visible()
+
+
 def test_the_download_is_a_file(worked: tuple[Tasker, User], visit: Callable[..., Page], tmp_path: Path) -> None:
     page = visit("/my-work/", worked[0])
     with page.expect_download() as download:

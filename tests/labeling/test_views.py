@@ -184,7 +184,7 @@ def test_a_negative_picture_is_received_and_the_next_one_follows(signed_in: Any,
     assert (answer.status_code, answer.url) == (303, URL)
     response = Response.objects.get()
     assert (response.contains_bird, response.contains_bicycle, response.outline) == (*NO_TO_BOTH.values(), "")
-    assert f"receipt {response.receipt}" in client.get(URL).content.decode()
+    assert f'receipt <span class="receipt">{response.receipt}</span>.' in client.get(URL).content.decode()
 
 
 @pytest.mark.parametrize(

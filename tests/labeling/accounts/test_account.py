@@ -18,7 +18,7 @@ from common.authentication import issue_token
 from common.credentials import credentials_purge
 from common.devices import device_of
 from common.mail import wait_until_sent
-from common.models import ApiToken, SecondFactor, UserSession
+from common.models import ApiToken, RecoveryCode, SecondFactor, UserSession
 from common.second_factor import enrolment, second_factor_turn_on
 from labeling.accounts.invitations import invite
 from labeling.accounts.locale import zone_names
@@ -84,8 +84,8 @@ def test_times_are_in_the_taskers_zone(tara: Tasker) -> None:
     Tasker.objects.update(time_zone="Asia/Kolkata")
     client = client_of("tara")
     since = timezone.localtime(timezone.now(), timezone.get_fixed_timezone(330))
-    hour = f"{since:%I}".lstrip("0")
-    assert re.search(rf"{since.day}, {since.year}, {hour}(:\d\d)? ", client.get("/account/").content.decode())
+    page = client.get("/account/").content.decode()
+    assert re.search(rf"since {since.day} {since:%b %Y, %H}:\d\d IST", page), "day, month, 24 hours, and the zone"
 
 
 def test_settings_are_kept_and_the_language_before_signing_in_too(tara: Tasker) -> None:
@@ -390,13 +390,57 @@ def test_it_is_turned_on_and_off_with_the_password(tara_user: User, django_captu
     codes = shown.context["codes"]
     assert len(codes) == 10 and all(code in shown.content.decode() for code in codes)
     assert "10 recovery codes" in client.get("/account/").content.decode()
-    renewed = client.post("/account/second-factor/", {"action": "renew", "password": PASSWORD}).context["codes"]
+    renewed = client.post("/account/second-factor/", renewal(client)).context["codes"]
     assert not set(codes) & set(renewed)
     with django_capture_on_commit_callbacks(execute=True):
         client.post("/account/second-factor/", {"action": "turn_off", "password": PASSWORD})
     assert not SecondFactor.objects.exists()
     wait_until_sent()
     assert [each.subject for each in mail.outbox] == ["The second factor is on", "The second factor is off"]
+
+
+def renewal(client: Client) -> dict[str, Any]:
+    """The filled-in form that makes new recovery codes."""
+    newest = client.get("/account/second-factor/").context["newest"]
+    return {"action": "renew", "password": PASSWORD, "newest": newest}
+
+
+def test_a_reload_neither_makes_recovery_codes_nor_shows_them_again(tara_user: User) -> None:
+    client, page = client_of("tara"), "/account/second-factor/"
+    begun = client.get(page).context["enrolment"]
+    on = {"action": "turn_on", "signed": begun.signed, "password": PASSWORD, "code": pyotp.TOTP(begun.secret).now()}
+    for form in (lambda: on, lambda: renewal(client)):
+        sent = form()
+        shown = client.post(page, sent).context["codes"]
+        kept = digests(tara_user)
+        again = client.post(page, sent)
+        assert again.status_code == 400
+        assert "the recovery codes were shown then; nothing was changed" in again.content.decode()
+        assert not [code for code in shown if code in again.content.decode()]
+        assert digests(tara_user) == kept
+
+
+def digests(user: User) -> set[str]:
+    return set(RecoveryCode.objects.filter(user=user).values_list("digest", flat=True))
+
+
+@pytest.mark.parametrize("newest", ["", "0", "x", "9" * 40, "²"])
+def test_a_forged_renewal_changes_nothing(newest: str, tara_user: User) -> None:
+    begun = enrolment(tara_user)
+    code = pyotp.TOTP(begun.secret).now()
+    second_factor_turn_on(user=tara_user, signed=begun.signed, code=code, now=timezone.now())
+    client, kept = Client(), digests(tara_user)
+    client.force_login(tara_user, backend="common.sessions.UserBackend")
+    form = {"action": "renew", "password": PASSWORD, "newest": newest}
+    assert client.post("/account/second-factor/", form).status_code == 400
+    assert digests(tara_user) == kept
+
+
+def test_without_a_second_factor_there_is_nothing_to_renew(tara_user: User) -> None:
+    form = {"action": "renew", "password": PASSWORD, "newest": "0"}
+    answer = client_of("tara").post("/account/second-factor/", form)
+    assert (answer.status_code, digests(tara_user)) == (400, set())
+    assert "The second factor is off" in answer.content.decode()
 
 
 def test_a_reset_password_does_not_go_past_the_second_factor(

@@ -241,13 +241,35 @@ def test_an_organizer_sees_the_public_id_and_nothing_else_of_the_person(
 def test_an_organizer_answers_from_the_page(tara: Tasker, olga: User, signed_in: Any) -> None:
     question, client = ask(tara, "A shadow?"), signed_in(olga)
     posted = {"question": str(question.pk), "answer": "No bird.", "to": "everybody", "requalify": "yes"}
-    assert client.post(ORGANIZERS_URL, posted)["Location"] == ORGANIZERS_URL
+    assert client.post(ORGANIZERS_URL, posted | {"step": "send"})["Location"] == ORGANIZERS_URL
     page = client.get(ORGANIZERS_URL).content.decode()
     assert "is published as version 2 of the instructions" in page
     assert page.index('id="answered"') < page.index("No bird.")
     version = InstructionVersion.objects.get(version=2)
     assert version.requalify
     assert instructions_in_force(version.in_force_from).version == 2
+
+
+def test_before_everybody_qualifies_again_the_organizer_looks_it_over(
+    tara: Tasker, otto: Tasker, nell: Tasker, olga: User, signed_in: Any
+) -> None:
+    """Two are qualified; who learns, and who has left, is asked nothing again."""
+    factories.tasker("gone")
+    Tasker.objects.filter(user__username="gone").update(left_at=factories.NOW)
+    question, client = ask(tara, "A shadow?"), signed_in(olga)
+    posted = {"question": str(question.pk), "answer": "No <bird>.", "to": "everybody", "requalify": "yes"}
+    page = client.post(ORGANIZERS_URL, posted)
+    words = " ".join(page.content.decode().split())
+    assert (page.status_code, InstructionVersion.objects.count()) == (200, 1)
+    assert "<strong>2</strong> qualified taskers get no more pictures before each has passed" in words
+    assert "A shadow?" in words and "No &lt;bird&gt;." in words
+    changed = client.post(ORGANIZERS_URL, posted | {"step": "change"})
+    assert (changed.status_code, InstructionVersion.objects.count()) == (200, 1)
+    assert "No &lt;bird&gt;.</textarea>" in changed.content.decode()
+    assert client.post(ORGANIZERS_URL, posted | {"step": "send"}).status_code == 303
+    assert InstructionVersion.objects.get(version=2).requalify
+    late = client.post(ORGANIZERS_URL, posted)
+    assert late.status_code == 400 and "answered already" in late.content.decode()
 
 
 @pytest.mark.parametrize(
@@ -274,8 +296,9 @@ def test_what_is_wrong_with_an_answer_is_said_and_the_words_are_kept(
 
 @pytest.mark.parametrize("number", ["", "x", "-1", "9" * 30, "123456789"])
 def test_a_question_that_is_not_there(number: str, olga: User, signed_in: Any) -> None:
-    posted = {"question": number, "answer": "No.", "to": "asker"}
-    assert signed_in(olga).post(ORGANIZERS_URL, posted).status_code == 404
+    posted = {"question": number, "answer": "No.", "to": "everybody"}
+    for more in ({}, {"requalify": "yes"}, {"requalify": "yes", "step": "send"}):
+        assert signed_in(olga).post(ORGANIZERS_URL, posted | more).status_code == 404
 
 
 def test_the_organizers_page_is_empty_at_first(olga: User, signed_in: Any) -> None:

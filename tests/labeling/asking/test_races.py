@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connections
+from django.db import connections, transaction
 from django.db.models import Count, F, Q
 
 from common.errors import Conflict
@@ -20,6 +20,7 @@ from labeling.asking.services import question_answer, question_ask, report_decid
 from labeling.enums import AssignmentState, PanelState, ReportDecision, ReportKind
 from labeling.models import Assignment, Image, InstructionVersion, KnownPicture, Notice, Panel, Question, Report, Tasker
 from labeling.policy import Policy
+from labeling.watching import links
 from tests import factories
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
@@ -171,6 +172,33 @@ def test_a_report_while_an_organizer_gives_the_picture_back(
         at_once(partial(report, other, now), partial(decide, one.image, ReportDecision.REOPENED, olga, now))
         audit()
         Panel.objects.update(state=PanelState.HELD)
+
+
+def test_taskers_are_locked_in_the_order_of_their_numbers_when_a_picture_is_given_back(
+    tara: Tasker, otto: Tasker, olga: User, now: datetime
+) -> None:
+    """A link is made at the same moment, of two whose rows lie in the table the other way round."""
+    factories.panel()
+    (held,) = held_by([tara], now)
+    report(held, now)
+    begun = Event()
+    for tasker in (otto, tara):
+        Tasker.objects.filter(pk=tasker.pk).update(passed={"1": now.isoformat()}, passed_at=now)
+
+    def link() -> str:
+        with transaction.atomic():
+            links._lock([tara.pk])
+            begun.set()
+            sleep(0.5)
+            links._lock([otto.pk])
+        return "linked"
+
+    def give_back() -> str:
+        begun.wait(10)
+        return decide(held.image, ReportDecision.REOPENED, olga, now)
+
+    assert at_once(link, give_back) == ["linked", ReportDecision.REOPENED]
+    assert not Tasker.objects.exclude(passed={}).exists()
 
 
 def test_gold_reported_while_an_organizer_gives_it_back(tara: Tasker, otto: Tasker, olga: User, now: datetime) -> None:

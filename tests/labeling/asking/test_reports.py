@@ -311,7 +311,7 @@ def test_all_reports_of_a_picture_are_decided_together_and_everybody_is_thanked(
     assert {notice.tasker_id for notice in Notice.objects.all()} == {tara.pk, otto.pk}
     text = Notice.objects.filter(tasker=tara).get().text
     assert text == (
-        "Thank you for your report of Nov. 18, 2026: an organizer has looked at the picture. Others are asked about "
+        "Thank you for your report of 18 Nov 2026: an organizer has looked at the picture. Others are asked about "
         "it again. The organizer writes: It loads for me."
     )
     assert [each.image for each in selectors.reported_pictures()] == [other.image]
@@ -326,7 +326,7 @@ def test_a_notice_tells_the_day_where_the_tasker_is(tara: Tasker, olga: User, no
     panel = factories.panel()
     report(claim(tara, now), now)
     report_decide(image=panel.image, decision=ReportDecision.REOPENED, reply="", by=olga, now=now)
-    assert "your report of Nov. 19, 2026" in Notice.objects.get().text
+    assert "your report of 19 Nov 2026" in Notice.objects.get().text
 
 
 def test_what_is_decided_cannot_be_decided_again(tara: Tasker, olga: User, now: datetime) -> None:

@@ -167,7 +167,7 @@ def test_waiting_is_told_in_the_tasker_s_own_time_zone(signed_in: SignIn, nell: 
         take(nell, start, right=0, seed=number)
     QualificationAttempt.objects.update(finished_at=timezone.now().replace(hour=20, minute=15))
     page = signed_in(nell).get("/qualification/").content.decode()
-    assert "5:15 a.m. (JST)" in page
+    assert "05:15 JST." in page
     assert "Begin the next try" not in page
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,9 +13,23 @@ from django.test import Client
 from django.utils import timezone
 
 from labeling import voiding
-from labeling.enums import LinkKind, WatchAction
-from labeling.models import GoldFlag, KnownPicture, Panel, StateChange, Tasker, TaskerLink, VoidedResponse, WatchRule
+from labeling.accounts.leaving import account_delete
+from labeling.enums import LinkKind, TaskerState, WatchAction
+from labeling.learning.services import QUALIFIED
+from labeling.models import (
+    GoldFlag,
+    KnownPicture,
+    Notice,
+    Panel,
+    QualificationAttempt,
+    StateChange,
+    Tasker,
+    TaskerLink,
+    VoidedResponse,
+    WatchRule,
+)
 from labeling.policy import Policy
+from labeling.states import tasker_state_change
 from labeling.watching.actions import action_take
 from labeling.watching.taskers import tasker_rows
 from labeling.watching.watch import watch
@@ -160,6 +175,76 @@ def test_a_tasker_s_page_tells_the_story(tara: Tasker, olga: User, organizer: Cl
     page = organizer.get(f"/organizer/taskers/{tara.public_id}/?days=30").content.decode()
     for words in ("Rule fired, to pause", "Qualified to paused", "right 0", "0 of 10", "gold, wrong", "Return to work"):
         assert words in page, words
+
+
+def left(tasker: Tasker) -> Tasker:
+    """The tasker's person has deleted the account."""
+    assert tasker.user is not None
+    account_delete(user=tasker.user, now=timezone.now())
+    return Tasker.objects.get(pk=tasker.pk)
+
+
+def offered(page: str) -> set[str]:
+    """The actions a tasker's page leads to."""
+    return set(re.findall(r'href="/organizer/taskers/T-[^/]+/([a-z]+)/">', page)) - {"settled"}
+
+
+def test_of_who_has_left_only_answers_without_a_ruling_can_be_voided(
+    settled: Panel, tara: Tasker, otto: Tasker, uma: Tasker, organizer: Client
+) -> None:
+    address = f"/organizer/taskers/{tara.public_id}/"
+    assert offered(organizer.get(address).content.decode()) == {"warn", "pause", "requalify", "void", "link"}
+    left(tara)
+    page = organizer.get(address).content.decode()
+    assert offered(page) == set(), "every answer is settled"
+    assert '<span class="state state-open">left</span> <time' in page
+    assert "<strong>Left</strong>: The account was deleted" in page
+    full_panel([tara, otto, uma], [BIRD] * 3, now=timezone.now())
+    assert offered(organizer.get(address).content.decode()) == {"void"}
+    for name in ("warn", "pause", "return", "requalify", "link"):
+        for answer in (organizer.get(f"{address}{name}/"), organizer.post(f"{address}{name}/", {"reason": "why"})):
+            assert answer.status_code == 409, name
+            assert "This tasker has left" in answer.content.decode()
+    assert not StateChange.objects.exists()
+    assert "Nobody is told: the tasker has left." in organizer.get(f"{address}void/").content.decode()
+    assert organizer.post(f"{address}void/", {"reason": "careless"}).status_code == 303
+    assert VoidedResponse.objects.count() == 1
+    assert not Notice.objects.exists(), "nobody would ever read it"
+
+
+def test_the_story_tells_every_qualification_once(tara: Tasker, organizer: Client, now: datetime) -> None:
+    Tasker.objects.filter(pk=tara.pk).update(state="learning")
+    tara.refresh_from_db()
+    told = {"after": TaskerState.QUALIFIED, "code": QUALIFIED, "reason": "8 of 10 pictures fully right."}
+    tasker_state_change(tasker=tara, now=now, **told)
+    for number, kind, passed in ((1, "full", True), (2, "short", False), (3, "short", True)):
+        QualificationAttempt.objects.create(
+            tasker=tara,
+            number=number,
+            kind=kind,
+            size=10,
+            needed=8,
+            instructions=number,
+            started_at=now,
+            finished_at=now + timedelta(days=number - 1),
+            passed=passed,
+        )
+    page = organizer.get(f"/organizer/taskers/{tara.public_id}/").content.decode()
+    assert re.findall(r"<p><strong>(.*?)</strong>: (.*?)</p>", page) == [
+        ("Qualified", "8 of 10 pictures fully right."),
+        ("Qualified again", "For version 3 of the instructions."),
+    ]
+
+
+def test_a_chart_without_figures_says_so(tara: Tasker, organizer: Client) -> None:
+    factories.response(tara, factories.panel(), now=timezone.now())
+    page = organizer.get(f"/organizer/taskers/{tara.public_id}/").content.decode()
+    assert re.findall(r"<h3>([^<]*)</h3>\s*(<figure|<p>[^<]*)", page) == [
+        ("Answers per day", "<figure"),
+        ("Gold right per day, percent", "<p>No gold was answered in these days."),
+        ("Agreement per day, percent", "<p>No panel of these days is full yet."),
+        ("Outline overlap per day, percent", "<p>No two outlines of these days can be compared yet."),
+    ]
 
 
 def test_pausing_is_explained_confirmed_and_needs_a_reason(tara: Tasker, organizer: Client) -> None:
