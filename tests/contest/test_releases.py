@@ -2,6 +2,7 @@
 
 import fcntl
 import filecmp
+import gc
 import hashlib
 import json
 import os
@@ -214,7 +215,7 @@ def _without_the_last_round(contest: cast.Contest) -> None:
 
 def _with_a_fault_of_the_platform(contest: cast.Contest) -> None:
     _without_the_last_round(contest)
-    cast.faulted(Defense.objects.get(public_id="D-00003"), contest.images["valid bird"], 3, Fault.DISK)
+    cast.faulted(Defense.objects.get(public_id="D-00003"), contest.images["valid bird"], 3, Fault.PLATFORM)
 
 
 def _held(contest: cast.Contest, decision: str) -> Panel:
@@ -491,6 +492,10 @@ def _many_pictures(number: int, received: datetime) -> None:
 def _peak(name: str, out: Path) -> int:
     """Return the most bytes Python held while a week was released, found unchanged, and copied."""
     week = week_named(name, "UTC")
+    # A whole collection waits for a quarter of all that lives, which in a process of many tests is more than a release.
+    gc.collect()
+    gc.freeze()
+    gc.collect()
     tracemalloc.start()
     try:
         for _ in range(2):
@@ -499,6 +504,7 @@ def _peak(name: str, out: Path) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+        gc.unfreeze()
 
 
 def test_memory_does_not_grow_with_the_pictures(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -506,12 +512,13 @@ def test_memory_does_not_grow_with_the_pictures(db: None, tmp_path: Path, monkey
     for module, name, size in ((tables, "CHUNK", 50), (folders, "_NAMES", 50), (archive, "_CHUNK", 1 << 12)):
         monkeypatch.setattr(module, name, size)
     factories.policy_version()
-    _many_pictures(100, cast.MONDAY - timedelta(weeks=1))
-    _many_pictures(900, cast.MONDAY)
-    _peak("2026-W46", tmp_path / "first")  # what is loaded once is loaded now
-    few, many = _peak("2026-W46", tmp_path / "out"), _peak("2026-W47", tmp_path / "out")
-    # A list of the pictures' paths alone is more than half a megabyte.
-    assert many - few < 150_000
+    for number, weeks in ((100, 2), (700, 1), (700, 0)):
+        _many_pictures(number, cast.MONDAY - timedelta(weeks=weeks))
+    few, first, second = (_peak(f"2026-W{week}", tmp_path / "out") for week in (45, 46, 47))
+    assert len(list((tmp_path / "out").rglob("*.png"))) == 2 * 1500, "released and copied"
+    # A list of the pictures' paths alone is near half a megabyte. Twice, the first also loads what is loaded once, and
+    # because threads that other tests left behind may just then be busy.
+    assert min(first, second) - few < 150_000
 
 
 def test_the_command_writes_the_last_week_and_says_so(
