@@ -24,6 +24,7 @@ FORGETTING: dict[str, tuple[str, tuple[str, ...]]] = {
         "by_id",
         ("id", "tasker_id", "before", "after", "code", "reason", "event_id", "changed_at"),
     ),
+    "scoring_frameworkcheck": ("checked_by_id", ("id", "defense_id", "passed", "reason", "checked_at")),
     "labeling_voiding": ("voided_by_id", ("id", "tasker_id", "reason", "since", "voided_at")),
 }
 

@@ -25,6 +25,8 @@ TASKER: "list[tuple[str, StrOrPromise]]" = [
 ]
 ORGANIZER: "list[tuple[str, StrOrPromise]]" = [
     ("overview", "Overview"),
+    ("scoring-queue", "Scoring"),
+    ("defenses", "Defenses"),
     ("organizer-taskers", "Taskers"),
     ("gold", "Gold"),
     ("organizer-learning", "Learning"),

@@ -95,7 +95,10 @@ S3_ENDPOINT_URL = env.url("S3_ENDPOINT_URL", "", ("http", "https"))
 ARRAY_CACHE_DIR = DATA_DIR / "arrays"
 RELEASE_DIR = Path(env.read.str("RELEASE_DIR", default=str(DATA_DIR / "releases"))).resolve()
 SCORING_DEVICE = env.choice("SCORING_DEVICE", "auto", ("auto", "cpu", "cuda"))
-DEFENSE_RUNTIME = env.choice("DEFENSE_RUNTIME", "process", ("process",))
+DEFENSE_RUNTIME = env.choice("DEFENSE_RUNTIME", "docker", ("docker", "process"))
+# What carries the containers: the engine's own runtime, or gVisor's.
+CONTAINER_RUNTIME = env.choice("CONTAINER_RUNTIME", "runc", ("runc", "runsc"))
+SCORER_DIR = DATA_DIR / "scorer"
 METRICS_TOKEN = env.read.str("METRICS_TOKEN", default="")
 
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "common.sessions.UserBackend"]
@@ -196,6 +199,7 @@ USE_I18N = True
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = "config.formats"
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = DATA_DIR / "static"

@@ -4,12 +4,9 @@
 every half second. With a broker, Celery's beat (config/celery.py) asks for the same services, each by a task.
 """
 
-import socket
 from collections.abc import Callable, Iterator
-from os import getpid
 from random import SystemRandom
 
-from django.conf import settings
 from django.utils import timezone
 
 from adjudication import services as adjudication
@@ -19,8 +16,10 @@ from labeling import services as labeling
 from labeling.selectors import policy_in_force
 from labeling.watching.links import copies_look_now_and_then
 from labeling.watching.watch import watch_now_and_then
-from scoring import engine
 from scoring import services as scoring
+from scoring.scorers import this_scorer
+from scoring.trials import services as trials
+from scoring.trials.copies import copies_flag
 
 Sweep = Callable[[], int]
 
@@ -52,9 +51,20 @@ def plan_runs() -> int:
     return scoring.runs_plan(policy=policy_in_force(now).policy, now=now, rng=SystemRandom())
 
 
+def reclaim_trials() -> int:
+    """Give trials whose worker is gone back to the queue."""
+    return trials.trials_reclaim(now=timezone.now())
+
+
+def plan_trials() -> int:
+    """Queue the trials that defenses before their publication have come to (R31)."""
+    now = timezone.now()
+    return trials.trials_plan(policy=policy_in_force(now).policy, now=now, rng=SystemRandom())
+
+
 def score() -> int:
-    """Work off one run, if one waits."""
-    return int(engine.work_one(worker=worker_name(), clock=timezone.now, device=settings.SCORING_DEVICE))
+    """Work off one run or trial, if one waits."""
+    return int(this_scorer().work_one())
 
 
 def record_breaks() -> int:
@@ -83,9 +93,9 @@ def look_for_copies() -> int:
     return copies_look_now_and_then(now=timezone.now())
 
 
-def worker_name() -> str:
-    """Return who holds a run's lease: this host and process."""
-    return f"{socket.gethostname()}:{getpid()}"
+def look_for_copied_defenses() -> int:
+    """Flag the defenses before their publication that look like another one (R31)."""
+    return copies_flag(now=timezone.now())
 
 
 QUEUES: dict[str, dict[str, Sweep]] = {
@@ -95,6 +105,8 @@ QUEUES: dict[str, dict[str, Sweep]] = {
         "rulings": settle_panels,
         "runs reclaimed": reclaim_runs,
         "runs planned": plan_runs,
+        "trials reclaimed": reclaim_trials,
+        "trials planned": plan_trials,
         "runs assessed": record_breaks,
         "taskers watched": watch_taskers,
     },
@@ -102,6 +114,7 @@ QUEUES: dict[str, dict[str, Sweep]] = {
     "slow": {
         "releases": release_weeks,
         "copies found": look_for_copies,
+        "copied defenses": look_for_copied_defenses,
         "credentials deleted": purge_credentials,
     },
 }

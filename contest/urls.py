@@ -3,6 +3,8 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
+import contest.defenses.urls
+import contest.scoring_queue.urls
 from contest import api, health, views
 
 urlpatterns = [
@@ -14,6 +16,8 @@ urlpatterns = [
     path("metrics", health.metrics, name="metrics"),
     path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("api/docs/", views.api_docs, name="api-docs"),
+    *contest.defenses.urls.urlpatterns,
+    *contest.scoring_queue.urls.urlpatterns,
 ]
 api_urlpatterns = [
     path("token/", api.Token.as_view(), name="token"),

@@ -41,6 +41,15 @@ class Policy:
     min_box_fraction: Fraction = Fraction(1, 4)  # R14, inclusive
     evaluation_runs: int = 3  # R29
     batch_size: int = 16  # R29, rows of one fixed, padded batch
+    seconds_per_picture: int = 60  # R31, at least one picture a minute; a batch has its rows' share
+    start_seconds: int = 300  # R30, until a defense connects
+    hello_seconds: int = 30  # R30, from there until its HELLO
+    defense_memory_mib: int = 8192  # R28, memory of a container, swap included
+    defense_cpus: int = 2  # R28
+    defense_processes: int = 256  # R28, processes and threads in a container
+    defense_scratch_mib: int = 1024  # R28, /tmp, the only place a container may write to
+    eligibility_percent: int = 80  # R31, right answers on the private set
+    eligibility_strict: bool = True  # R31, no wrong answer at all, the rest abstained
     time_zone: str = "UTC"  # R23, IANA name
 
     def __post_init__(self) -> None:
@@ -63,6 +72,14 @@ class Policy:
             "min_box_fraction": 0 < self.min_box_fraction <= 1,
             "evaluation_runs": 1 <= self.evaluation_runs <= MOST_EVALUATION_RUNS,
             "batch_size": 1 <= self.batch_size <= 256,
+            "seconds_per_picture": 1 <= self.seconds_per_picture <= 3600,
+            "start_seconds": 1 <= self.start_seconds <= 3600,
+            "hello_seconds": 1 <= self.hello_seconds <= 3600,
+            "defense_memory_mib": 64 <= self.defense_memory_mib <= 1 << 20,
+            "defense_cpus": 1 <= self.defense_cpus <= 256,
+            "defense_processes": 8 <= self.defense_processes <= 4096,
+            "defense_scratch_mib": 1 <= self.defense_scratch_mib <= 1 << 17,
+            "eligibility_percent": 1 <= self.eligibility_percent <= 100,
         }
         wrong = [name for name, right in checks.items() if not right]
         if wrong:

@@ -1,16 +1,19 @@
 """Where the files of pictures lie: a folder, or a bucket that speaks S3.
 
-Keys are `pictures/<pixels_sha256>.png` and `originals/<original_sha256>`: a key names its content, so a file is
-written once and never changed, and two writers of one key cannot disagree.
+Keys are `pictures/<pixels_sha256>.png`, `originals/<original_sha256>`, `private/<pixels_sha256>.png` for pictures that
+are never shown, and for defenses `defenses/<sha256>.tar` (the image's archive) and `.zip` (the source). A key names its
+content, so a file is written once and never changed, and two writers of one key cannot disagree.
 """
 
+import io
 import os
 import re
+import shutil
 import tempfile
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 from urllib.parse import unquote, urlparse
 
 from django.conf import settings
@@ -19,6 +22,7 @@ from common.errors import NotFound
 
 # One folder and one plain file name: nothing that could climb out of the store.
 _KEY = re.compile(r"[a-z]+/[0-9a-z][0-9a-z._-]*")
+_PIECE_BYTES = 1 << 20
 _PNG, _BYTES = "image/png", "application/octet-stream"
 _MISSING_CODES = frozenset({"NoSuchKey", "404", "NotFound"})
 
@@ -36,8 +40,14 @@ class PictureStore(Protocol):
     def put(self, key: str, data: bytes) -> None:
         """Keep `data` under `key`, whole or not at all; a key that is there already stays as it is."""
 
+    def put_file(self, key: str, path: Path) -> None:
+        """Keep the file at `path` under `key`, a piece at a time, and otherwise as `put` does."""
+
     def get(self, key: str) -> bytes:
         """Return what was put; raises PictureMissing."""
+
+    def fetch(self, key: str, file: BinaryIO) -> None:
+        """Write what was put to `file`, a piece at a time; raises PictureMissing."""
 
     def exists(self, key: str) -> bool:
         """Say whether `key` was put."""
@@ -74,6 +84,14 @@ class FolderStore:
 
     def put(self, key: str, data: bytes) -> None:
         """Write beside the place and rename, so that a killed process leaves no half picture."""
+        self._write(key, io.BytesIO(data))
+
+    def put_file(self, key: str, path: Path) -> None:
+        """Copy the file, as `put` does."""
+        with open(path, "rb") as source:
+            self._write(key, source)
+
+    def _write(self, key: str, source: BinaryIO) -> None:
         path = self._path(key)
         if path.exists():
             return
@@ -81,7 +99,7 @@ class FolderStore:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(data)
+                shutil.copyfileobj(source, file, _PIECE_BYTES)
                 file.flush()
                 # The row that names this file is committed next; the bytes must outlive a power cut too.
                 os.fsync(file.fileno())
@@ -96,6 +114,14 @@ class FolderStore:
         """Return the file; raises PictureMissing."""
         try:
             return self._path(key).read_bytes()
+        except FileNotFoundError as error:
+            raise PictureMissing(key) from error
+
+    def fetch(self, key: str, file: BinaryIO) -> None:
+        """Copy the file; raises PictureMissing."""
+        try:
+            with open(self._path(key), "rb") as kept:
+                shutil.copyfileobj(kept, file, _PIECE_BYTES)
         except FileNotFoundError as error:
             raise PictureMissing(key) from error
 
@@ -124,21 +150,24 @@ class S3Store:
             Bucket=self.bucket,
             Key=self._name(key),
             Body=data,
-            ContentType=_PNG if key.endswith(".png") else _BYTES,
+            ContentType=_type_of(key),
         )
+
+    def put_file(self, key: str, path: Path) -> None:
+        """Upload unless it is there, in parts where it is large."""
+        if not self.exists(key):
+            told = {"ContentType": _type_of(key)}
+            self._client.upload_file(str(path), self.bucket, self._name(key), ExtraArgs=told)
 
     def get(self, key: str) -> bytes:
         """Return the object; raises PictureMissing."""
-        from botocore.exceptions import ClientError
-
-        try:
-            answer = self._client.get_object(Bucket=self.bucket, Key=self._name(key))
-        except ClientError as error:
-            if error.response["Error"]["Code"] in _MISSING_CODES:
-                raise PictureMissing(key) from error
-            raise
-        data: bytes = answer["Body"].read()
+        data: bytes = self._body(key).read()
         return data
+
+    def fetch(self, key: str, file: BinaryIO) -> None:
+        """Download the object; raises PictureMissing."""
+        for piece in self._body(key).iter_chunks(_PIECE_BYTES):
+            file.write(piece)
 
     def exists(self, key: str) -> bool:
         """Say whether the object is there."""
@@ -151,6 +180,16 @@ class S3Store:
                 return False
             raise
         return True
+
+    def _body(self, key: str) -> Any:
+        from botocore.exceptions import ClientError
+
+        try:
+            return self._client.get_object(Bucket=self.bucket, Key=self._name(key))["Body"]
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _MISSING_CODES:
+                raise PictureMissing(key) from error
+            raise
 
     def _name(self, key: str) -> str:
         return self.prefix + _checked(key)
@@ -174,6 +213,10 @@ def _s3_client(endpoint: str | None) -> Any:
             response_checksum_validation="when_required",
         ),
     )
+
+
+def _type_of(key: str) -> str:
+    return _PNG if key.endswith(".png") else _BYTES
 
 
 def _checked(key: str) -> str:

@@ -6,7 +6,7 @@ time: the picture store is the truth.
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +30,7 @@ def load_arrays(pixels_sha256s: Sequence[str], size: int) -> Pixels:
     """
     pictures = np.empty((len(pixels_sha256s), size, size, 3), dtype=np.uint8)
     for row, sha in enumerate(pixels_sha256s):
-        pictures[row] = _cached(sha, size)
+        pictures[row] = load_picture(sha, size)
     return pictures
 
 
@@ -38,19 +38,20 @@ def _path(sha: str) -> Path:
     return Path(settings.ARRAY_CACHE_DIR) / sha[:2] / f"{sha}.rgb"
 
 
-def _cached(sha: str, size: int) -> Pixels:
+def load_picture(sha: str, size: int, key: Callable[[str], str] = picture_key) -> Pixels:
+    """Return one picture as uint8 [size, size, 3]; errors as of `load_arrays`. `key` names its place in the store."""
     try:
         flat = np.fromfile(_path(sha), dtype=np.uint8)
     except FileNotFoundError:
         flat = np.empty(0, dtype=np.uint8)
     if flat.size != size * size * 3:  # not there yet, or cut short by a full disk
-        flat = _decoded(sha, size)
-        _write(_path(sha), flat)
+        flat = _decoded(sha, size, key)
+        cache_picture(sha, flat)
     return flat.reshape(size, size, 3)
 
 
-def _decoded(sha: str, size: int) -> Pixels:
-    width, height, pixels = decode_png(picture_store().get(picture_key(sha)))
+def _decoded(sha: str, size: int, key: Callable[[str], str]) -> Pixels:
+    width, height, pixels = decode_png(picture_store().get(key(sha)))
     if (width, height) != (size, size):
         raise WrongPicture(f"picture {sha} is {width} x {height} in the store, not {size} x {size}")
     if pixels_sha256(width, height, pixels) != sha:
@@ -58,8 +59,10 @@ def _decoded(sha: str, size: int) -> Pixels:
     return np.frombuffer(pixels, dtype=np.uint8)
 
 
-def _write(path: Path, flat: Pixels) -> None:
+def cache_picture(sha: str, flat: Pixels) -> None:
+    """Keep a picture's pixels, uint8 [S * S * 3], so that nobody has to decode it."""
     # Under another name first: a reader beside us sees the whole file or none.
+    path = _path(sha)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent)
     try:

@@ -1,166 +1,255 @@
 """Works the queue of runs: claim, read the pictures, ask the defense batch by batch, keep the answers.
 
 A run is kept whole or not at all. Nothing that a defense does, and no picture that is missing, stops the runs of
-others: it ends as a fault of this run (R30). A killed worker leaves a lease that runs out.
+others: it ends as a fault of this run (R30), and a picture that a defense cannot bear is parted from its companions. A
+killed scorer leaves a lease that runs out.
 """
 
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from datetime import datetime
-from threading import Event, Thread
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 from types import TracebackType
 
 import structlog
-from django.db import connection
 
-from scoring import plan, selectors, services
-from scoring.arrays import load_arrays
+from labeling.selectors import policy_in_force
+from labeling.store import PictureMissing
+from scoring import leases, plan, selectors, services
+from scoring.arrays import Pixels, WrongPicture, load_arrays, load_picture
 from scoring.enums import Fault
-from scoring.inference import choose_device
-from scoring.models import Defense, Prediction, Run, RunItem
-from scoring.runner import Answers, Runner, RunnerFault, Session, check_answers, runner_for
+from scoring.heartbeat import Heartbeat
+from scoring.inference import choose_device, name_device
+from scoring.leases import LeaseLost
+from scoring.models import Prediction, Run, RunItem
+from scoring.runner import Answers, RunnerFault, Session, check_answers
+from scoring.trials.selectors import trial_waits_longest
+from scoring.trials.services import trial_claim
+from scoring.trials.work import TrialWork
+from scoring.warm import FindRunner, Warm
 
 Clock = Callable[[], datetime]
-HEARTBEAT_SECONDS = 15.0
+Batch = plan.Batch[RunItem]
+MOST_OUTSTANDING = 2
 _LONGEST_LATENCY = 2**31 - 1  # what the column holds: 35 minutes for one batch
 
 log = structlog.get_logger(__name__)
 
 
-def work_one(*, worker: str, clock: Clock, device: str, find_runner: Callable[[Defense], Runner] = runner_for) -> bool:
-    """Do the next waiting run, if there is one, and say whether there was.
+class Scorer:
+    """One process that scores on one device: `device` is the setting `auto`, `cpu` or `cuda`.
 
-    `device` is the setting `auto`, `cpu` or `cuda`; a device that is not there raises InvalidInput before anything
-    is claimed. A fault of the run is recorded, never raised; errors of the database are raised.
+    A device that is not there raises InvalidInput before anything is claimed.
     """
-    if not selectors.runs_waiting(now=clock()).exists():
-        return False
-    chosen = choose_device(device)
-    run = services.run_claim(worker=worker, now=clock())
-    if run is None:  # somebody else was quicker
-        return False
-    try:
-        _work(run, clock, chosen, find_runner)
-    except services.LeaseLost as lost:
-        log.warning("run_lost", run=run.pk, attempt=run.attempt, reason=lost.message)
-    return True
 
+    def __init__(self, *, name: str, clock: Clock, device: str, runtime: str = "", find_runner: FindRunner) -> None:
+        self.name, self.clock, self.runtime = name, clock, runtime
+        self._device_setting, self._find_runner = device, find_runner
+        self._warm: Warm | None = None
 
-def _work(run: Run, clock: Clock, device: str, find_runner: Callable[[Defense], Runner]) -> None:
-    try:
-        with Heartbeat(run, clock) as heartbeat:
-            predictions, device_text = _ask(run, clock, device, find_runner, heartbeat)
-    except services.LeaseLost:
-        raise
-    except RunnerFault as fault:
-        _record(run, fault.fault, fault.text, clock)
-    except Exception as error:  # a missing picture, a full disk: not the defense's doing
-        log.exception("run_failed", run=run.pk)
-        _record(run, Fault.PLATFORM, f"{type(error).__name__}: {error}", clock)
-    else:
-        services.run_finish(run, predictions, device=device_text, now=clock())
-        log.info("run_finished", run=run.pk, defense=run.defense.name, pictures=len(predictions), device=device_text)
-
-
-def _record(run: Run, fault: Fault, text: str, clock: Clock) -> None:
-    state = services.run_fault(run, fault, text, now=clock())
-    log.warning("run_fault", run=run.pk, attempt=run.attempt, fault=fault.value, state=state.value, text=text)
-
-
-def _ask(
-    run: Run, clock: Clock, device: str, find_runner: Callable[[Defense], Runner], heartbeat: "Heartbeat"
-) -> tuple[list[Prediction], str]:
-    """Return the run's predictions, not yet saved, and the device that made them."""
-    items = selectors.run_items(run)
-    size = items[0].image.width
-    session = find_runner(run.defense).open(
-        run.defense, device=device, image_size=size, batch_size=run.batch_size, seed=run.seed
-    )
-    predictions: list[Prediction] = []
-    try:
-        for batch in plan.batches(items, batch_size=run.batch_size):
-            heartbeat.check()
-            answers, latency_us = _answers(session, batch, size)
-            predictions += _predictions(run, batch, answers, session.device, latency_us, clock())
-    finally:
-        session.close()
-    return predictions, session.device
-
-
-def _answers(session: Session, batch: plan.Batch[RunItem], size: int) -> tuple[Answers, int]:
-    """Return a batch's checked answers and how long the defense took, in microseconds."""
-    images = load_arrays([item.image.pixels_sha256 for item in batch.rows], size)
-    started = time.perf_counter_ns()
-    answers = session.predict(images)
-    latency_us = (time.perf_counter_ns() - started) // 1000
-    return check_answers(answers, len(batch.rows)), min(latency_us, _LONGEST_LATENCY)
-
-
-def _predictions(
-    run: Run, batch: plan.Batch[RunItem], answers: Answers, device: str, latency_us: int, now: datetime
-) -> list[Prediction]:
-    """Turn the rows that count into facts; the padding's answers are dropped."""
-    return [
-        Prediction(
-            item=item,
-            image=item.image,
-            defense=run.defense,
-            round=run.round,
-            answer=int(answers.labels[row]),
-            score_bicycle=float(answers.scores[row, 0]),
-            score_bird=float(answers.scores[row, 1]),
-            pixels_sha256=item.image.pixels_sha256,
-            defense_digest=run.defense.digest,
-            device=device[:120],
-            batch_size=run.batch_size,
-            batch=batch.number,
-            row=row,
-            seed=run.seed,
-            attempt=run.attempt,
-            latency_us=latency_us,
-            predicted_at=now,
-        )
-        for row, item in enumerate(batch.rows[: batch.real])
-    ]
-
-
-class Heartbeat(AbstractContextManager["Heartbeat"]):
-    """Keeps a run's lease from a thread of its own: one batch may take longer than a lease."""
-
-    def __init__(self, run: Run, clock: Clock, every: float = HEARTBEAT_SECONDS) -> None:
-        self._run, self._clock, self._every = run, clock, every
-        self._stopped = Event()
-        self._lost: services.LeaseLost | None = None
-        self._thread = Thread(target=self._beat, name=f"heartbeat of run {run.pk}", daemon=True)
-
-    def __enter__(self) -> "Heartbeat":
-        self._thread.start()
+    def __enter__(self) -> "Scorer":
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stopped.set()
-        self._thread.join()
+        self.close()
 
-    def check(self) -> None:
-        """Raise LeaseLost when a beat found that the run is somebody else's now."""
-        if self._lost is not None:
-            raise self._lost
+    def work_one(self) -> bool:
+        """Do what waits longest, a run or a trial, and say whether there was one; with nothing to do, rest the device.
 
-    def _beat(self) -> None:
+        A fault of the work is recorded, never raised; errors of the database are raised.
+        """
+        if trial_waits_longest(now=self.clock()):
+            return self._work_trial()
+        return self._work_run()
+
+    def _work_trial(self) -> bool:
+        self.close()  # one defense has a device to itself
+        device = choose_device(self._device_setting)
+        trial = trial_claim(worker=self.name, now=self.clock())
+        if trial is None:  # somebody else was quicker
+            return False
         try:
-            while self._lost is None and not self._stopped.wait(self._every):
-                self._renew()
-        finally:
-            connection.close()  # a thread's connection is its own
+            TrialWork(trial, self, self._find_runner, device).work()
+        except LeaseLost as lost:
+            log.warning("trial_lost", trial=trial.pk, attempt=trial.attempt, reason=lost.message)
+        return True
 
-    def _renew(self) -> None:
+    def _work_run(self) -> bool:
+        if not selectors.runs_waiting(now=self.clock()).exists():
+            self.close()
+            return False
+        warm = self._warm = self._warm or Warm(self._find_runner, choose_device(self._device_setting))
+        run = services.run_claim(worker=self.name, now=self.clock(), warm=warm.loaded)
+        if run is None:  # somebody else was quicker
+            return False
         try:
-            services.run_heartbeat(self._run, now=self._clock())
-        except services.LeaseLost as lost:
-            self._lost = lost
-        except Exception:  # the database is away for a moment: the next beat tries again, the lease allows three
-            log.exception("heartbeat_failed", run=self._run.pk)
-            connection.close()
+            RunWork(run, warm, self).work()
+        except LeaseLost as lost:
+            log.warning("run_lost", run=run.pk, attempt=run.attempt, reason=lost.message)
+            warm.close()
+        return True
+
+    def seen(self, held: str) -> None:
+        """Show in the cockpit that this scorer is alive and what it holds."""
+        device = name_device(choose_device(self._device_setting))
+        services.scorer_seen(self.name, device=device, runtime=self.runtime, held=held, now=self.clock())
+
+    def close(self) -> None:
+        """End what is loaded."""
+        if self._warm is not None:
+            self._warm.close()
+
+
+class Failed(Exception):
+    """What ended a run early, and the items of its plan it happened with."""
+
+    def __init__(self, fault: RunnerFault, items: Sequence[RunItem]) -> None:
+        super().__init__(str(fault))
+        self.fault, self.items = fault, items
+
+
+class RunWork:
+    """One run in the hands of a scorer."""
+
+    def __init__(self, run: Run, warm: Warm, scorer: Scorer) -> None:
+        self._run, self._warm, self._scorer, self._clock = run, warm, scorer, scorer.clock
+        self._items = selectors.run_items(run)
+        self._size = self._items[0].image.width
+
+    def work(self) -> None:
+        """Answer the run or record what went wrong; LeaseLost when another scorer has it now."""
+        try:
+            with Heartbeat(self._run, self._scorer, until=self._deadline()) as heartbeat:
+                predictions, device = self._ask(heartbeat)
+        except LeaseLost:
+            raise
+        except Failed as failed:
+            self._record(failed.fault, failed.items)
+        except RunnerFault as fault:
+            self._record(fault, ())
+        except Exception as error:  # a full disk, an engine that is away: not the defense's doing
+            log.exception("run_failed", run=self._run.pk)
+            self._record(RunnerFault(Fault.PLATFORM, f"{type(error).__name__}: {error}"), ())
+        else:
+            self._finish(predictions, device)
+
+    def _deadline(self) -> datetime:
+        """The longest that a run may take with every deadline used up; nobody keeps a lease beyond it (R30)."""
+        policy = policy_in_force(self._clock()).policy
+        batches = -(-len(self._items) // self._run.batch_size)
+        each = self._run.batch_size * policy.seconds_per_picture
+        return self._clock() + timedelta(seconds=policy.start_seconds + policy.hello_seconds + batches * each)
+
+    def _finish(self, predictions: Sequence[Prediction], device: str) -> None:
+        services.run_finish(self._run, predictions, device=device, now=self._clock())
+        if self._run.fresh:
+            self._warm.close()
+        name = self._run.defense.name
+        log.info("run_finished", run=self._run.pk, defense=name, pictures=len(predictions), device=device)
+
+    def _record(self, fault: RunnerFault, items: Sequence[RunItem]) -> None:
+        self._warm.close()
+        run, now = self._run, self._clock()
+        told = {"run": run.pk, "attempt": run.attempt, "fault": fault.fault.value, "text": fault.text}
+        if items and services.run_part(run, items, fault.fault, fault.text, now=now):
+            log.warning("run_parted", pictures=len(items), **told)
+            return
+        state = leases.fault(run, fault.fault, fault.text, now=now)
+        log.warning("run_fault", state=state.value, **told)
+
+    def _ask(self, heartbeat: Heartbeat) -> tuple[list[Prediction], str]:
+        """Return the run's predictions, not yet saved, and the device that made them."""
+        session = self._warm.session(self._run, self._size)
+        predictions: list[Prediction] = []
+        outstanding: deque[tuple[Batch, int]] = deque()
+        free_since = 0
+        for batch, images in self._loaded():
+            heartbeat.check()
+            with self._naming(batch):
+                session.send(images)
+            outstanding.append((batch, time.perf_counter_ns()))
+            if len(outstanding) == MOST_OUTSTANDING:
+                free_since = self._collect(session, *outstanding.popleft(), free_since, predictions)
+        while outstanding:
+            heartbeat.check()
+            free_since = self._collect(session, *outstanding.popleft(), free_since, predictions)
+        return predictions, session.device
+
+    def _loaded(self) -> Iterator[tuple[Batch, Pixels]]:
+        """Yield the batches with their pictures, the next one being read while this one is worked on."""
+        waiting = deque(plan.batches(self._items, batch_size=self._run.batch_size))
+        with ThreadPoolExecutor(1, thread_name_prefix="pictures") as reader:
+            ahead = reader.submit(self._load, waiting[0])
+            while waiting:
+                batch, images = waiting.popleft(), ahead.result()
+                if waiting:
+                    ahead = reader.submit(self._load, waiting[0])
+                yield batch, images
+
+    def _load(self, batch: Batch) -> Pixels:
+        """Read a batch; the pictures that the store does not have, or has wrongly, are parted from the others."""
+        try:
+            return load_arrays([item.image.pixels_sha256 for item in batch.rows], self._size)
+        except (PictureMissing, WrongPicture):
+            bad = {item: text for item in batch.rows[: batch.real] if (text := self._missing(item))}
+            if not bad:  # the padding's, which have a batch of their own
+                raise
+            fault = RunnerFault(Fault.PLATFORM, "; ".join(bad.values()))
+            raise Failed(fault, list(bad)) from None
+
+    def _missing(self, item: RunItem) -> str:
+        try:
+            load_picture(item.image.pixels_sha256, self._size)
+        except (PictureMissing, WrongPicture) as error:
+            return f"{type(error).__name__}: {error}"
+        return ""
+
+    def _collect(
+        self, session: Session, batch: Batch, sent: int, free_since: int, predictions: list[Prediction]
+    ) -> int:
+        """Take a batch's answers; return when they came, in nanoseconds, which is when the defense was free again."""
+        with self._naming(batch):
+            answers = check_answers(session.receive(), len(batch.rows))
+        came = time.perf_counter_ns()
+        latency_us = min((came - max(sent, free_since)) // 1000, _LONGEST_LATENCY)
+        predictions += self._predictions(batch, answers, session.device, latency_us)
+        return came
+
+    @contextmanager
+    def _naming(self, batch: Batch) -> Iterator[None]:
+        """Let a fault in a step of the conversation name the batch that it happened in."""
+        try:
+            yield
+        except RunnerFault as fault:
+            raise Failed(fault, batch.rows[: batch.real]) from fault
+
+    def _predictions(self, batch: Batch, answers: Answers, device: str, latency_us: int) -> list[Prediction]:
+        """Turn the rows that count into facts; the padding's answers are dropped."""
+        run, now = self._run, self._clock()
+        return [
+            Prediction(
+                item=item,
+                image=item.image,
+                defense=run.defense,
+                rerun_id=run.rerun_id,
+                round=run.round,
+                answer=int(answers.labels[row]),
+                score_bicycle=float(answers.scores[row, 0]),
+                score_bird=float(answers.scores[row, 1]),
+                pixels_sha256=item.image.pixels_sha256,
+                defense_digest=run.defense.digest,
+                device=device[:120],
+                batch_size=run.batch_size,
+                batch=batch.number,
+                row=row,
+                seed=run.seed,
+                attempt=run.attempt,
+                latency_us=latency_us,
+                predicted_at=now,
+            )
+            for row, item in enumerate(batch.rows[: batch.real])
+        ]

@@ -1,6 +1,10 @@
-"""The words of scoring."""
+"""The words of scoring. The faults are those of the defense protocol, which participants share."""
 
 from enum import IntEnum, StrEnum
+
+from defense_kit.faults import Fault
+
+__all__ = ["NEXT_RUN_STATE", "Fault", "Likeness", "Outcome", "RerunState", "RunState", "TrialKind"]
 
 
 class RunState(StrEnum):
@@ -14,7 +18,7 @@ class RunState(StrEnum):
 
 
 NEXT_RUN_STATE: dict[RunState, frozenset[RunState]] = {
-    RunState.QUEUED: frozenset({RunState.RUNNING}),
+    RunState.QUEUED: frozenset({RunState.RUNNING, RunState.DEAD}),
     RunState.RUNNING: frozenset({RunState.QUEUED, RunState.FINISHED, RunState.DEAD}),
     RunState.FINISHED: frozenset({RunState.ASSESSED}),
     RunState.ASSESSED: frozenset(),
@@ -30,18 +34,30 @@ class Outcome(IntEnum):
     BIRD = 1
 
 
-class Fault(StrEnum):
-    """The closed list of faults (R30); a fault is never a wrong answer."""
+class RerunState(StrEnum):
+    """RUNNING collects answers; APPLIED replaced the older ones; CANCELLED left them as they were."""
 
-    IMAGE_PULL = "image_pull"
-    START_TIMEOUT = "start_timeout"
-    HELLO_TIMEOUT = "hello_timeout"
-    BATCH_TIMEOUT = "batch_timeout"
-    CRASHED = "crashed"
-    OUT_OF_MEMORY = "out_of_memory"
-    GPU_OUT_OF_MEMORY = "gpu_out_of_memory"
-    PROTOCOL = "protocol"
-    NONFINITE = "nonfinite"
-    DISK = "disk"
+    RUNNING = "running"
+    APPLIED = "applied"
     CANCELLED = "cancelled"
-    PLATFORM = "platform"
+
+
+class TrialKind(StrEnum):
+    """What a defense goes through before publication (R31), in this order.
+
+    SMOKE shows full logs over public pictures; PRIVATE is the eligibility set; EARLIER are the valid attacks so far;
+    PROBE asks whether published pictures were learned by heart.
+    """
+
+    SMOKE = "smoke"
+    PRIVATE = "private"
+    EARLIER = "earlier"
+    PROBE = "probe"
+
+
+class Likeness(StrEnum):
+    """By what a defense looks like a copy of another."""
+
+    LAYERS = "layers"
+    WEIGHTS = "weights"
+    OUTPUTS = "outputs"

@@ -4,13 +4,15 @@ Same weights, same batch size, same machine: the same numbers, bit for bit. So n
 kernels by timing, and an error where an operation has no deterministic form.
 """
 
+import gc
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ from scoring.machine import processor_name
 
 Pixels = NDArray[np.uint8]
 Numbers = NDArray[np.float32]
+MOST_BEGUN = 2
 
 
 @cache
@@ -52,11 +55,30 @@ def choose_device(setting: str) -> str:
     return "cuda" if present else "cpu"
 
 
+def name_device(device: str) -> str:
+    """Return kind and model of a device; torch is loaded only for a card."""
+    return f"{device}, {load_torch().cuda.get_device_name() if device == 'cuda' else processor_name()}"
+
+
 def describe_device(device: str) -> str:
     """Return what a prediction records as its device: kind, model name and torch version."""
-    torch = load_torch()
-    model = torch.cuda.get_device_name() if device == "cuda" else processor_name()
-    return f"{device}, {model}, torch {torch.__version__}"
+    return f"{name_device(device)}, torch {load_torch().__version__}"
+
+
+def cards() -> int:
+    """Return how many CUDA devices this machine offers."""
+    count: int = load_torch().cuda.device_count()
+    return count
+
+
+def use_card(number: int) -> None:
+    """Let this process use the card `number` and no other."""
+    load_torch().cuda.set_device(number)
+
+
+def card_uuid(number: int) -> str:
+    """Return what a container engine calls the card `number`."""
+    return f"GPU-{load_torch().cuda.get_device_properties(number).uuid}"
 
 
 def is_gpu_out_of_memory(error: BaseException) -> bool:
@@ -68,6 +90,14 @@ def is_gpu_out_of_memory(error: BaseException) -> bool:
 def is_out_of_memory(error: BaseException) -> bool:
     """Say whether `error` is the machine's memory running out; torch reports its own as a plain RuntimeError."""
     return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error))
+
+
+def free_memory() -> None:
+    """Give back what torch keeps of a card's memory for later, so that the next defense finds the card empty."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        gc.collect()  # what a failed batch left in circles
+        torch.cuda.empty_cache()
 
 
 def load_weights(network: Any, path: Path) -> None:
@@ -89,24 +119,90 @@ def save_weights(network: Any, path: Path, about: Mapping[str, str]) -> None:
 
 
 class TorchForward:
-    """A network on a device, called with batches of one fixed shape."""
+    """A network on a device, for batches of one fixed shape, at most two of them begun and not yet received.
+
+    On a card every batch has a place of its own in page-locked memory, is copied over on one stream while the network
+    works on the batch before on another, and only its few numbers come back.
+    """
 
     def __init__(self, build: Callable[[Any], Any], weights: Path, *, device: str, rows: int, image_size: int) -> None:
-        self._torch = load_torch()
-        self._device = device
-        network = build(self._torch)
+        torch = self._torch = load_torch()
+        network = build(torch)
         load_weights(network, weights)
         self._network = network.eval().to(device)
-        # Page-locked memory lets the copy to the card run by itself; there is none without a card.
-        self._staging = self._torch.empty(
-            (rows, image_size, image_size, 3), dtype=self._torch.uint8, pin_memory=device == "cuda"
-        )
+        shape = (rows, image_size, image_size, 3)
+        place = OnCard if device == "cuda" else OnProcessor
+        self._places: deque[Place] = deque(place(torch, self._network, shape) for _ in range(MOST_BEGUN))
+        self._begun: deque[Place] = deque()
 
-    def __call__(self, images: Pixels) -> Numbers:
-        """Return float32 [N, K] for uint8 images [N, S, S, 3] with N and S as declared."""
+    def send(self, images: Pixels) -> None:
+        """Begin with uint8 images [N, S, S, 3], N and S as declared; they are copied before this returns."""
+        place = self._places.popleft()
+        place.begin(images)
+        self._begun.append(place)
+
+    def receive(self) -> Numbers:
+        """Return float32 [N, K] for the oldest batch begun."""
+        place = self._begun.popleft()
+        self._places.append(place)
+        return place.finish()
+
+
+class Place(Protocol):
+    """Where one batch lies while it is worked on."""
+
+    def begin(self, images: Pixels) -> None:
+        """Take a batch."""
+
+    def finish(self) -> Numbers:
+        """Return its numbers."""
+
+
+class OnProcessor:
+    """A batch's place where there is no card: the network works when the numbers are asked for."""
+
+    def __init__(self, torch: Any, network: Any, shape: tuple[int, ...]) -> None:
+        self._torch, self._network = torch, network
+        self._images = torch.empty(shape, dtype=torch.uint8)
+
+    def begin(self, images: Pixels) -> None:
+        """Keep a copy of the batch."""
+        self._images.copy_(self._torch.from_numpy(images))
+
+    def finish(self) -> Numbers:
+        """Return the network's numbers."""
         with self._torch.inference_mode():
-            self._staging.copy_(self._torch.from_numpy(images))
-            output = self._network(self._staging.to(self._device, non_blocking=True))
-            # Waits for the card: the next batch may overwrite the staging memory from here on.
-            numbers: Numbers = output.to("cpu", dtype=self._torch.float32).numpy()
+            numbers: Numbers = self._network(self._images).float().numpy()
             return numbers
+
+
+class OnCard:
+    """A batch's place on a card: page-locked memory here, memory there, and an event that says when it is done."""
+
+    def __init__(self, torch: Any, network: Any, shape: tuple[int, ...]) -> None:
+        self._torch, self._network = torch, network
+        self._staging = torch.empty(shape, dtype=torch.uint8, pin_memory=True)
+        self._images = torch.empty(shape, dtype=torch.uint8, device="cuda")
+        self._copies = torch.cuda.Stream()
+        self._numbers: Any = None
+        self._done = torch.cuda.Event()
+
+    def begin(self, images: Pixels) -> None:
+        """Copy the batch over while the card may still work on the one before, and queue the network behind it."""
+        torch = self._torch
+        self._staging.copy_(torch.from_numpy(images))
+        with torch.inference_mode():
+            with torch.cuda.stream(self._copies):
+                self._images.copy_(self._staging, non_blocking=True)
+            torch.cuda.current_stream().wait_stream(self._copies)
+            output = self._network(self._images).float()
+            if self._numbers is None:
+                self._numbers = torch.empty(output.shape, dtype=output.dtype, pin_memory=True)
+            self._numbers.copy_(output, non_blocking=True)
+            self._done.record()
+
+    def finish(self) -> Numbers:
+        """Wait until the card has done this batch and return the network's numbers."""
+        self._done.synchronize()
+        numbers: Numbers = self._numbers.numpy().copy()
+        return numbers

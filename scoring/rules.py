@@ -3,13 +3,16 @@
 from datetime import timedelta
 
 from adjudication import rules as adjudication
+from defense_kit.faults import WORDS, Payer
 from labeling.enums import Label
 from scoring.enums import Fault, Outcome
 
 _NAMED: dict[int, Label] = {Outcome.BICYCLE: Label.BICYCLE, Outcome.BIRD: Label.BIRD}
-MOST_ATTEMPTS = 3
+MOST_TRIES = 3
+# Parting pictures to find the one that a defense fails on ends here: a defense that fails on everything fails once.
+MOST_PARTS = 32
 # What goes wrong around a defense and not in it: worth another try on the same or another machine.
-PLATFORM_FAULTS = frozenset({Fault.IMAGE_PULL, Fault.DISK, Fault.CANCELLED, Fault.PLATFORM})
+PLATFORM_FAULTS = frozenset(fault for fault in Fault if WORDS[fault].payer is Payer.PLATFORM)
 # The others are the defense's own and final: no answer is to be expected any more.
 DEFENSE_FAULTS = frozenset(Fault) - PLATFORM_FAULTS
 
@@ -19,11 +22,20 @@ def is_confident_mistake(label: Label, answer: int) -> bool:
     return adjudication.is_confident_mistake(label, _NAMED.get(answer))
 
 
-def is_retried(fault: Fault, attempt: int) -> bool:
-    """Say whether a run that met `fault` on its `attempt`-th try (from 1) is tried again (R30)."""
-    return fault in PLATFORM_FAULTS and attempt < MOST_ATTEMPTS
+def is_retried(fault: Fault, tries: int) -> bool:
+    """Say whether work that met `fault` on its `tries`-th try (from 1) is tried again (R30)."""
+    return fault in PLATFORM_FAULTS and tries < MOST_TRIES
 
 
-def wait_before_retry(attempt: int) -> timedelta:
-    """Return how long a run rests after its `attempt`-th try failed: 30 s, 2 min, 8 min and so on, at most 1 h."""
-    return timedelta(seconds=min(30 * 4 ** (attempt - 1), 3600))
+def wait_before_retry(tries: int) -> timedelta:
+    """Return how long work rests after its `tries`-th try failed: 30 s, 2 min, 8 min and so on, at most 1 h."""
+    return timedelta(seconds=min(30 * 4 ** (tries - 1), 3600))
+
+
+def is_parted(pictures: int, *, worked: bool, parts: int) -> bool:
+    """Say whether the pictures of a failed batch get a run apart, so that one of them cannot take the others along.
+
+    `pictures` is how many the run has; `worked`, whether the defense ever answered anything; `parts`, how many parted
+    runs it has already.
+    """
+    return pictures > 1 and worked and parts < MOST_PARTS

@@ -4,46 +4,37 @@ A runner opens a session for one run; the session answers batches until it is cl
 as answers or as a RunnerFault with a code of the closed list, never as another exception.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from defense_kit.faults import RunnerFault as RunnerFault
+from defense_kit.protocol import Answers as Answers
 from scoring.enums import Fault, Outcome
-from scoring.inference import is_gpu_out_of_memory, is_out_of_memory
+from scoring.inference import free_memory, is_gpu_out_of_memory, is_out_of_memory
 from scoring.models import Defense
 from scoring.reference import Model, reference
 
 Pixels = NDArray[np.uint8]
-LONGEST_TEXT = 4096
 _LABELS = [outcome.value for outcome in Outcome]
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """One answer per row: labels int8 [N] of -1, 0, 1 and scores float32 [N, 2] = [bicycle, bird]."""
-
-    labels: NDArray[np.int8]
-    scores: NDArray[np.float32]
-
-
-class RunnerFault(Exception):
-    """A defense, or the platform around it, failed in a way that the closed list names."""
-
-    def __init__(self, fault: Fault, text: str) -> None:
-        super().__init__(f"{fault}: {text}")
-        self.fault = fault
-        self.text = text[:LONGEST_TEXT]
-
-
 class Session(Protocol):
-    """An opened defense. `device` is what the predictions record."""
+    """An opened defense. `device` is what the predictions record.
+
+    At most two batches may be between `send` and `receive`: while the defense works on one, the next is on its way.
+    """
 
     device: str
 
-    def predict(self, images: Pixels) -> Answers:
-        """Answer uint8 images [N, S, S, 3], N the batch size; RunnerFault when it cannot."""
+    def send(self, images: Pixels) -> None:
+        """Hand over uint8 images [N, S, S, 3], N the batch size; the caller leaves them as they are until answered."""
+        ...
+
+    def receive(self) -> Answers:
+        """Return the answers for the oldest batch not yet answered; RunnerFault when there are none to come."""
         ...
 
     def close(self) -> None:
@@ -102,19 +93,26 @@ class ReferenceSession:
         self._model: Model | None = model
         self.device = model.device
 
-    def predict(self, images: Pixels) -> Answers:
-        """Answer a batch; any exception of the defense's code becomes a fault."""
+    def send(self, images: Pixels) -> None:
+        """Start a batch; any exception of the defense's code becomes a fault."""
+        self._guarded(lambda model: model.send(images))
+
+    def receive(self) -> Answers:
+        """Return the oldest batch's answers; any exception of the defense's code becomes a fault."""
+        return Answers(*self._guarded(lambda model: model.receive()))
+
+    def close(self) -> None:
+        """Let go of the weights and of what the card holds."""
+        self._model = None
+        free_memory()
+
+    def _guarded(self, use: Callable[[Model], Any]) -> Any:
         if self._model is None:
             raise RunnerFault(Fault.CANCELLED, "the session was closed before this batch")
         try:
-            labels, scores = self._model.predict(images)
+            return use(self._model)
         except Exception as error:
             raise as_fault(error) from error
-        return Answers(labels, scores)
-
-    def close(self) -> None:
-        """Let go of the weights."""
-        self._model = None
 
 
 class ReferenceRunner:
@@ -133,10 +131,3 @@ class ReferenceRunner:
             return ReferenceSession(declared.load(device, image_size, batch_size))
         except Exception as error:
             raise as_fault(error) from error
-
-
-def runner_for(defense: Defense) -> Runner:
-    """Return how `defense` is run; RunnerFault where this worker knows no way."""
-    if defense.reference:
-        return ReferenceRunner()
-    raise RunnerFault(Fault.PLATFORM, f"{defense.name} is not a reference defense; this worker runs only those")

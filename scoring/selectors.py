@@ -3,14 +3,18 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Exists, F, Max, Min, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet
+from django.db.models.functions import Greatest
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
-from scoring.enums import RunState
-from scoring.models import Defense, Prediction, Run, RunItem
+from scoring import leases
+from scoring.enums import Fault, RerunState, RunState
+from scoring.models import Defense, Prediction, Run, RunItem, Superseded, Trial
 
 Runs = QuerySet[Run]
+# What belongs to a re-run counts once it is applied, all of it at once.
+_APPLIED = Q(rerun__isnull=True) | Q(rerun__state=RerunState.APPLIED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,25 @@ class Waiting:
     ruling_id: int
     image_id: int
     width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How far a defense's answers to one picture lie apart, from round to round (R29).
+
+    `pictures` were answered, `labels` and `scores` of them with different labels or scores; `largest` is the largest
+    difference between two scores of one picture and class.
+    """
+
+    pictures: int
+    labels: int
+    scores: int
+    largest: float
+
+    @property
+    def randomised(self) -> bool:
+        """Say whether anything differed."""
+        return bool(self.labels or self.scores)
 
 
 def defenses_in_force() -> list[Defense]:
@@ -40,7 +63,7 @@ def pictures_without_run(defense_id: int, number: int, after: int, most: int) ->
 
 def runs_waiting(*, now: datetime) -> Runs:
     """Return the queued runs that may start at `now`."""
-    return Run.objects.filter(Q(not_before__isnull=True) | Q(not_before__lte=now), state=RunState.QUEUED)
+    return leases.waiting(Run, now=now)
 
 
 def run_items(run: Run) -> list[RunItem]:
@@ -49,17 +72,62 @@ def run_items(run: Run) -> list[RunItem]:
 
 
 def runs_without_assessment() -> Runs:
-    """Return the finished runs whose answers nobody has looked at for breaks, oldest first."""
-    finished = Run.objects.filter(state=RunState.FINISHED)
+    """Return the finished runs whose answers nobody has looked at for breaks, oldest first.
+
+    Those of a re-run that is not applied are left out: their answers count for nothing.
+    """
+    finished = Run.objects.filter(_APPLIED, state=RunState.FINISHED)
     return finished.select_related("defense").order_by("finished_at", "id")
 
 
 def predictions_of_run(run: Run) -> list[Prediction]:
-    """Return what a run's defense answered, in the order of its plan."""
-    return list(Prediction.objects.filter(item__run=run).select_related("image").order_by("batch", "row"))
+    """Return the answers in force of a run, in the order of its plan."""
+    return list(predictions_in_force().filter(item__run=run).select_related("image").order_by("batch", "row"))
+
+
+def predictions_in_force() -> QuerySet[Prediction]:
+    """Return the answers that count: of first runs and of applied re-runs, where no later one took their place.
+
+    A defense has at most one for each picture and round.
+    """
+    replaced = Superseded.objects.filter(prediction=OuterRef("pk"))
+    return Prediction.objects.filter(_APPLIED, ~Exists(replaced))
+
+
+def runs_of_interest() -> Runs:
+    """Return the runs that anybody waits for or has answers of: all but those of re-runs that came to nothing."""
+    return Run.objects.exclude(rerun__state=RerunState.CANCELLED)
+
+
+def dead_runs() -> Runs:
+    """Return the runs that gave up by themselves. Those of a re-run that was stopped did not."""
+    return runs_of_interest().filter(state=RunState.DEAD).exclude(rerun__isnull=False, fault=Fault.CANCELLED)
+
+
+def has_answered(defense_id: int) -> bool:
+    """Say whether a defense ever answered anything, in an official run or before it was published."""
+    if Prediction.objects.filter(defense=defense_id).exists():
+        return True
+    return Trial.objects.filter(defense=defense_id, state=RunState.FINISHED).exists()
+
+
+def spread(answers: QuerySet[Prediction]) -> Spread:
+    """Return how far `answers`, all of one defense, lie apart from round to round."""
+    ends = {
+        "label": Max("answer") - Min("answer"),
+        "bird": Max("score_bird") - Min("score_bird"),
+        "bicycle": Max("score_bicycle") - Min("score_bicycle"),
+    }
+    by_picture = answers.order_by().values("image").annotate(**ends).annotate(apart=Greatest("bird", "bicycle"))
+    found = by_picture.aggregate(
+        pictures=Count("image"),
+        labels=Count("image", filter=Q(label__gt=0)),
+        scores=Count("image", filter=Q(apart__gt=0)),
+        largest=Max("apart"),
+    )
+    return Spread(found["pictures"], found["labels"], found["scores"], found["largest"] or 0.0)
 
 
 def is_randomised(defense: Defense) -> bool:
-    """Say whether this defense gave one picture different answers in different rounds (R29)."""
-    answers = Prediction.objects.filter(defense=defense).order_by().values("image")
-    return answers.annotate(low=Min("answer"), high=Max("answer")).filter(low__lt=F("high")).exists()
+    """Say whether a defense gave one picture different labels or scores in different rounds (R29)."""
+    return spread(predictions_in_force().filter(defense=defense)).randomised

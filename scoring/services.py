@@ -6,28 +6,19 @@ from datetime import datetime, timedelta
 from itertools import groupby
 
 from django.db import transaction
-from django.db.models import F, Max
+from django.db.models import Max
 
 from adjudication.models import Ruling
-from common.errors import Conflict
 from labeling.policy import Policy
-from scoring import plan, rules, selectors
-from scoring.enums import NEXT_RUN_STATE, Fault, RunState
-from scoring.models import Defense, PlanMark, Prediction, Run, RunItem
+from scoring import leases, plan, rules, selectors
+from scoring.enums import Fault, RunState
+from scoring.models import Defense, PlanMark, Prediction, Run, RunItem, Scorer
 from scoring.reference import Reference
 
-LEASE = timedelta(seconds=60)
 PICTURES_PER_RUN = 256
 # Longer than any transaction that writes rulings is open: a ruling whose number was given out this long ago is
 # either to be seen by now or will never be.
 SETTLED_AFTER = timedelta(minutes=10)
-
-
-class LeaseLost(Conflict):
-    """Another worker has the run now: whatever this one found is void."""
-
-    def __init__(self, run: Run) -> None:
-        super().__init__(f"{run} was taken over after its attempt {run.attempt}: nothing was written.", "lease_lost")
 
 
 # Defenses ------------------------------------------------------------------------------------------------------------
@@ -101,17 +92,26 @@ def _plan_round(mark: PlanMark, number: int, after: int, *, policy: Policy, now:
 def _make_run(
     defense_id: int, number: int, image_ids: Sequence[int], policy: Policy, now: datetime, rng: random.Random
 ) -> None:
+    fresh = number == policy.evaluation_runs
     run = Run.objects.create(
         defense_id=defense_id,
         round=number,
-        seed=rng.getrandbits(63),
+        seed=rng.getrandbits(63) if fresh else _seed_of_round(defense_id, number, rng),
         batch_size=policy.batch_size,
+        fresh=fresh,
         created_at=now,
     )
     RunItem.objects.bulk_create(
         RunItem(run=run, defense_id=defense_id, round=number, image_id=image_id, position=position)
         for position, image_id in enumerate(plan.permuted(image_ids, seed=run.seed))
     )
+
+
+def _seed_of_round(defense_id: int, number: int, rng: random.Random) -> int:
+    """One seed for a round, so that its runs can follow each other in one loaded defense; each round has another."""
+    before = Run.objects.filter(defense=defense_id, round=number, rerun__isnull=True, fresh=False)
+    seed = before.values_list("seed", flat=True).first()
+    return rng.getrandbits(63) if seed is None else seed
 
 
 def _advance(mark: PlanMark, newest: int, rounds: int, now: datetime) -> None:
@@ -131,69 +131,81 @@ def _advance(mark: PlanMark, newest: int, rounds: int, now: datetime) -> None:
 # Runs ----------------------------------------------------------------------------------------------------------------
 
 
-@transaction.atomic
-def run_claim(*, worker: str, now: datetime) -> Run | None:
-    """Lease the next queued run to `worker` for 60 seconds, one defense after the other; None when none waits."""
-    waiting = selectors.runs_waiting(now=now).select_for_update(skip_locked=True)
-    found = waiting.order_by("defense_id", "id").first()
-    if found is None:
-        return None
-    claimed = Run.objects.filter(pk=found.pk, state=RunState.QUEUED).update(
-        state=RunState.RUNNING,
-        attempt=F("attempt") + 1,
-        worker=worker[:80],
-        lease_until=now + LEASE,
-        not_before=None,
-        started_at=now,
-        fault="",
-        fault_text="",
-    )
-    return Run.objects.select_related("defense").get(pk=found.pk) if claimed == 1 else None
+def run_claim(*, worker: str, now: datetime, warm: tuple[int, int] | None = None) -> Run | None:
+    """Lease a queued run to `worker`; None when none waits.
 
-
-def run_heartbeat(run: Run, *, now: datetime) -> None:
-    """Keep the lease another 60 seconds; LeaseLost when somebody else has it."""
-    if _held(run).update(lease_until=now + LEASE) != 1:
-        raise LeaseLost(run)
+    First another one of `warm`, the defense and round that the scorer has loaded; else the one that waits longest.
+    Runs are planned one defense after the other, so that a scorer meets them in that order.
+    """
+    queue = selectors.runs_waiting(now=now).order_by("id")
+    if warm is not None:
+        defense, number = warm
+        run = leases.claim(queue.filter(defense=defense, round=number, fresh=False), worker=worker, now=now)
+        if run is not None:
+            return run
+    return leases.claim(queue, worker=worker, now=now)
 
 
 @transaction.atomic
 def run_finish(run: Run, predictions: Sequence[Prediction], *, device: str, now: datetime) -> None:
     """Keep the answers of a whole run and end it, both or neither; LeaseLost when the attempt is stale."""
-    _end(run, RunState.FINISHED, device=device[:120], finished_at=now)
+    leases.end(run, RunState.FINISHED, device=device[:120], finished_at=now)
     planned = set(RunItem.objects.filter(run=run).values_list("pk", flat=True))
     if len(predictions) != len(planned) or {each.item_id for each in predictions} != planned:
         raise ValueError(f"{run} has {len(planned)} pictures and got {len(predictions)} answers")
     Prediction.objects.bulk_create(predictions, batch_size=500)
 
 
-def run_fault(run: Run, fault: Fault, text: str, *, now: datetime) -> RunState:
-    """Record what went wrong (R30); return whether the run waits for another try or is dead.
+@transaction.atomic
+def run_part(run: Run, items: Sequence[RunItem], fault: Fault, text: str, *, now: datetime) -> bool:
+    """Give the pictures of a failed batch a run apart, so that one of them cannot take the others along (R30).
 
-    The platform's faults are tried again after a growing rest, three times in all; a defense's own are final.
-    LeaseLost when the attempt is stale.
+    Half of them when they are all the run has. What is left of the run waits at once, with its plan closed up. Returns
+    False, changing nothing, where parting has an end (`rules.is_parted`). LeaseLost when the attempt is stale.
     """
-    again = rules.is_retried(fault, run.attempt)
-    state = RunState.QUEUED if again else RunState.DEAD
-    rest = now + rules.wait_before_retry(run.attempt) if again else None
-    _end(run, state, fault=fault, fault_text=text, not_before=rest, finished_at=None if again else now)
-    return state
+    all_items = selectors.run_items(run)
+    apart = list(items) if len(items) < len(all_items) else list(items)[: len(items) // 2]
+    parts = Run.objects.filter(defense=run.defense_id, splits__gt=0).count()
+    worked = fault in rules.PLATFORM_FAULTS or selectors.has_answered(run.defense_id)
+    if not rules.is_parted(len(all_items), worked=worked, parts=parts):
+        return False
+    leases.end(run, RunState.QUEUED, fault=fault, fault_text=text, not_before=now, splits=run.splits + 1)
+    other = Run.objects.create(
+        defense_id=run.defense_id,
+        rerun_id=run.rerun_id,
+        round=run.round,
+        seed=run.seed,
+        batch_size=run.batch_size,
+        fresh=run.fresh,
+        splits=run.splits + 1,
+        tries=run.tries,
+        fault=fault,
+        fault_text=text,
+        created_at=run.created_at,
+    )
+    moved = {item.pk for item in apart}
+    _close_up([item for item in all_items if item.pk in moved], other)
+    _close_up([item for item in all_items if item.pk not in moved], run)
+    return True
+
+
+def _close_up(items: Sequence[RunItem], run: Run) -> None:
+    """Number `items`, which are in order, from 0 in `run`. Ascending, so that no number is taken when it is given."""
+    for position, item in enumerate(items):
+        if (item.run_id, item.position) != (run.pk, position):
+            RunItem.objects.filter(pk=item.pk).update(run=run, position=position)
 
 
 def runs_reclaim(*, now: datetime) -> int:
-    """Take back the runs whose worker has fallen silent; return how many. The third silence is the last."""
-    silent = Run.objects.filter(state=RunState.RUNNING, lease_until__lt=now)
-    text = "The worker stopped answering in the middle of the run."
-    ended = {"lease_until": None, "fault": Fault.PLATFORM, "fault_text": text}
-    dead = silent.filter(attempt__gte=rules.MOST_ATTEMPTS)
-    count = dead.update(state=RunState.DEAD, finished_at=now, **ended)
-    return count + silent.update(state=RunState.QUEUED, **ended)
+    """Take back the runs whose scorer has fallen silent; return how many."""
+    return leases.reclaim(Run, now=now)
 
 
-def runs_retry(*, now: datetime) -> int:
-    """Queue again, for one try each, the runs that the platform's faults ended; return how many."""
-    dead = Run.objects.filter(state=RunState.DEAD, fault__in=rules.PLATFORM_FAULTS, defense__retired_at__isnull=True)
-    return dead.update(state=RunState.QUEUED, not_before=now, finished_at=None)
+def runs_retry(*, now: datetime, run: int | None = None) -> int:
+    """Queue again, for one try each, the runs that the platform's faults ended, or the one `run`; return how many."""
+    dead = selectors.dead_runs().filter(fault__in=rules.PLATFORM_FAULTS, defense__retired_at__isnull=True)
+    chosen = dead if run is None else dead.filter(pk=run)
+    return chosen.update(state=RunState.QUEUED, not_before=now, finished_at=None)
 
 
 def run_assessed(run: Run) -> bool:
@@ -202,13 +214,10 @@ def run_assessed(run: Run) -> bool:
     return changed == 1
 
 
-def _held(run: Run) -> selectors.Runs:
-    """Narrow to the run as this attempt holds it: the fence that a worker without a lease cannot pass."""
-    return Run.objects.filter(pk=run.pk, state=RunState.RUNNING, attempt=run.attempt)
+# Scorers -------------------------------------------------------------------------------------------------------------
 
 
-def _end(run: Run, state: RunState, **values: object) -> None:
-    if state not in NEXT_RUN_STATE[RunState.RUNNING]:
-        raise ValueError(f"a running run cannot become {state}")
-    if _held(run).update(state=state, lease_until=None, **values) != 1:
-        raise LeaseLost(run)
+def scorer_seen(name: str, *, device: str, runtime: str, held: str, now: datetime) -> None:
+    """Note that a scorer is alive and what it does, for the cockpit; `held` is empty while it waits."""
+    told = {"device": device[:120], "runtime": runtime, "held": held[:120], "seen_at": now}
+    Scorer.objects.update_or_create(name=name[:80], defaults=told, create_defaults=told | {"started_at": now})

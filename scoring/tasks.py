@@ -1,16 +1,16 @@
 """Sweeps and the work of scoring."""
 
-import os
 import random
-import socket
 import time
 
-from django.conf import settings
 from django.utils import timezone
 
-from common.queues import gpu_task, hint, quick_task
+from common.queues import gpu_task, hint, quick_task, slow_task
 from labeling.selectors import policy_in_force
-from scoring import engine, services
+from scoring import services
+from scoring.scorers import this_scorer
+from scoring.trials import services as trials
+from scoring.trials.copies import copies_flag
 
 # A task ends after a while, so that a worker can be replaced without waiting for the queue to be empty.
 WORK_SECONDS = 600
@@ -30,11 +30,31 @@ def reclaim_runs() -> None:
     services.runs_reclaim(now=timezone.now())
 
 
+@quick_task
+def plan_trials() -> None:
+    """Queue the trials that defenses before their publication have come to."""
+    now = timezone.now()
+    if trials.trials_plan(policy=policy_in_force(now).policy, now=now, rng=random.SystemRandom()):
+        hint(work_runs)
+
+
+@quick_task
+def reclaim_trials() -> None:
+    """Take back the trials of silent workers."""
+    trials.trials_reclaim(now=timezone.now())
+
+
+@slow_task
+def look_for_copied_defenses() -> None:
+    """Flag the defenses before their publication that look like another one."""
+    copies_flag(now=timezone.now())
+
+
 @gpu_task
 def work_runs() -> None:
-    """Do runs until none waits or the time is over; the sweep asks again."""
+    """Do runs and trials until none waits or the time is over; the sweep asks again."""
     until = time.monotonic() + WORK_SECONDS
-    worker = f"{socket.gethostname()}:{os.getpid()}"
+    scorer = this_scorer()
     while time.monotonic() < until:
-        if not engine.work_one(worker=worker, clock=timezone.now, device=settings.SCORING_DEVICE):
+        if not scorer.work_one():
             return

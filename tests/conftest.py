@@ -17,6 +17,8 @@ from labeling.models import Tasker
 from labeling.selectors import forget_versions
 from tests import factories
 
+pytest_plugins = ["tests.engine_plugin"]
+
 APPEND_ONLY = (
     "labeling_response",
     "labeling_goldmark",

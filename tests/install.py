@@ -16,32 +16,56 @@ NEEDED = {
 }
 
 
+# What the tests can do without: they say what they then leave out.
+OPTIONAL = {
+    "dockerd": "docker.io",
+}
+
 # Without any font pages have no text to lay out; with this one the screens look alike everywhere.
 FONT = Path("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")
 
 
 def missing() -> list[str]:
     """Return the Debian packages whose program or font is not there."""
+    packages = _not_found(NEEDED)
+    return packages if FONT.exists() else [*packages, "fonts-dejavu-core"]
+
+
+def _not_found(programs: dict[str, str]) -> list[str]:
     places = [str(folder) for folder in Path("/usr/lib/postgresql").glob("*/bin")]
     path = os.pathsep.join([*places, os.environ.get("PATH", ""), "/usr/sbin"])
-    packages = [package for name, package in NEEDED.items() if shutil.which(name, path=path) is None]
-    return packages if FONT.exists() else [*packages, "fonts-dejavu-core"]
+    return [package for name, package in programs.items() if shutil.which(name, path=path) is None]
 
 
 def main() -> int:
     """Install what is missing; 1 with the names when that cannot be done."""
-    packages = missing()
-    if not packages:
-        return 0
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+    packages, optional = missing(), _not_found(OPTIONAL)
+    can_install = os.geteuid() == 0 and shutil.which("apt-get") is not None
+    if packages and not can_install:
         print(f"The tests need these Debian packages: {' '.join(packages)}. Install them and run make test again.")
         return 1
+    if packages:
+        _install(packages)
+    if optional:
+        _install_if_possible(optional, can_install)
+    return 0
+
+
+def _install_if_possible(packages: list[str], can_install: bool) -> None:
+    try:
+        if not can_install:
+            raise PermissionError("installing needs root on Debian")
+        _install(packages)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"Going on without {' '.join(packages)}: {error}", flush=True)
+
+
+def _install(packages: list[str]) -> None:
     print(f"Installing {' '.join(packages)}", flush=True)
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     subprocess.run(["apt-get", "update", "-qq"], check=True, env=environment, stdout=subprocess.DEVNULL)
     install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages]
     subprocess.run(install, check=True, env=environment, stdout=subprocess.DEVNULL)
-    return 0
 
 
 if __name__ == "__main__":

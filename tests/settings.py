@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from pathlib import Path
 
 os.environ.setdefault("SECRET_KEY", "only-for-tests-" + "x" * 50)
 os.environ.setdefault("DATA_DIR", tempfile.mkdtemp(prefix="unanimous-tests-"))
@@ -19,3 +20,5 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405
     # A file: in memory, all threads of a live server would share one connection and its one transaction.
     DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}  # noqa: F405
 MIDDLEWARE = ["tests.in_flight.InFlight", *MIDDLEWARE]  # noqa: F405
+# The processes of a parallel run share the folder above, and one device is for one of them.
+SCORER_DIR = Path(tempfile.mkdtemp(prefix="unanimous-scorer-"))  # noqa: F405

@@ -12,7 +12,18 @@ from django.conf import settings
 pytestmark = pytest.mark.once
 ROOT = Path(settings.BASE_DIR)
 CATALOGUES = sorted((ROOT / "locale").glob("*/LC_MESSAGES/django.po"))
-SOURCES = ("adjudication", "common", "config", "contest", "labeling", "scoring", "templates", "locale", "manage.py")
+SOURCES = (
+    "defense_kit",
+    "adjudication",
+    "common",
+    "config",
+    "contest",
+    "labeling",
+    "scoring",
+    "templates",
+    "locale",
+    "manage.py",
+)
 _FIELD = re.compile(r"%\([a-z_]+\)[sd]|\{[a-z_]*\}|%[sd]")
 
 

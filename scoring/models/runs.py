@@ -1,47 +1,14 @@
-"""Defenses, their runs over pictures, and what they answered."""
+"""The official runs of defenses over pictures, and what they answered."""
 
-from functools import partial
-
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
 from common.choices import choices
-from common.ids import random_id
 from labeling.models import Image
-from scoring.enums import Fault, Outcome, RunState
-
-
-class Defense(models.Model):
-    """A program that answers bird, bicycle or abstain (R28).
-
-    `digest` pins exactly what runs: for a reference defense the SHA-256 of its code and weights. `demo` marks one
-    that is no real contender, and every page says so. Another digest is another row: each version keeps its own
-    predictions, and at most one version of a name is in force (published, not retired).
-    """
-
-    public_id = models.CharField(max_length=16, unique=True, default=partial(random_id, "D", 5))
-    name = models.CharField(max_length=80)
-    reference = models.CharField(max_length=40, blank=True)
-    digest = models.CharField(max_length=80)
-    description = models.TextField(blank=True)
-    demo = models.BooleanField(default=False)
-    created_at = models.DateTimeField()
-    published_at = models.DateTimeField(null=True, blank=True)
-    # When a newer version of the same name took its place; a retired version gets no new runs.
-    retired_at = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["name", "digest"], name="defense_version_once"),
-            models.UniqueConstraint(
-                fields=["name"],
-                condition=Q(published_at__isnull=False, retired_at__isnull=True),
-                name="defense_one_version_in_force",
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return self.name
+from scoring.enums import Outcome, RerunState, RunState
+from scoring.models.defenses import Defense
+from scoring.models.leased import Leased, lease_while_running
 
 
 class PlanMark(models.Model):
@@ -62,35 +29,48 @@ class PlanMark(models.Model):
         return f"{self.defense_id} planned through ruling {self.through_ruling}"
 
 
-class Run(models.Model):
-    """One pass of a defense over a fixed plan of pictures (R29), done under a lease with fencing.
+class Rerun(models.Model):
+    """A set of runs done again, which replaces the answers before it all at once or not at all.
 
-    `round` is 1..evaluation_runs, each with a fresh seed. A write needs the current `attempt`: a worker that lost its
-    lease can change nothing.
+    Until it is applied its answers count for nothing; afterwards the older ones stay in the record as superseded.
     """
 
-    defense = models.ForeignKey(Defense, on_delete=models.PROTECT, related_name="runs")
-    round = models.PositiveSmallIntegerField()
-    seed = models.BigIntegerField()
-    batch_size = models.PositiveSmallIntegerField()
-    state = models.CharField(max_length=8, choices=choices(RunState), default=RunState.QUEUED.value)
-    attempt = models.PositiveSmallIntegerField(default=0)
-    worker = models.CharField(max_length=80, blank=True)
-    lease_until = models.DateTimeField(null=True)
-    not_before = models.DateTimeField(null=True)
-    fault = models.CharField(max_length=20, choices=choices(Fault), blank=True)
-    fault_text = models.TextField(blank=True)
-    device = models.CharField(max_length=120, blank=True)
-    created_at = models.DateTimeField()
-    started_at = models.DateTimeField(null=True)
-    finished_at = models.DateTimeField(null=True)
+    defense = models.ForeignKey(Defense, on_delete=models.PROTECT, related_name="reruns")
+    reason = models.TextField()
+    state = models.CharField(max_length=9, choices=choices(RerunState), default=RerunState.RUNNING.value)
+    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    asked_at = models.DateTimeField()
+    ended_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    ended_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=~Q(state=RunState.RUNNING) | Q(lease_until__isnull=False), name="run_lease_while_running"
+            models.UniqueConstraint(
+                fields=["defense"], condition=Q(state=RerunState.RUNNING.value), name="rerun_one_at_a_time"
             )
         ]
+
+    def __str__(self) -> str:
+        return f"re-run {self.pk} of {self.defense_id}"
+
+
+class Run(Leased):
+    """One pass of a defense over a fixed plan of pictures (R29).
+
+    `round` is 1..evaluation_runs, each with a fresh seed. A `fresh` run gets a process of its own; others may share one
+    with the runs of the same round beside them. `splits` counts how often a fault parted its pictures.
+    """
+
+    defense = models.ForeignKey(Defense, on_delete=models.PROTECT, related_name="runs")
+    rerun = models.ForeignKey(Rerun, on_delete=models.PROTECT, null=True, related_name="runs")
+    round = models.PositiveSmallIntegerField()
+    seed = models.BigIntegerField()
+    batch_size = models.PositiveSmallIntegerField()
+    fresh = models.BooleanField(default=False)
+    splits = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        constraints = [lease_while_running("run_lease_while_running")]
         indexes = [
             models.Index(fields=["defense", "id"], name="run_queue", condition=Q(state=RunState.QUEUED)),
             models.Index(fields=["lease_until"], name="run_lease", condition=Q(state=RunState.RUNNING)),
@@ -101,10 +81,20 @@ class Run(models.Model):
         return f"run {self.pk} of {self.defense_id}, round {self.round}"
 
 
+def _once(name: str) -> list[models.BaseConstraint]:
+    """A pair of defense and picture has each round once: in the first runs, and in each set of runs done again."""
+    fields = ["defense", "image", "round"]
+    return [
+        models.UniqueConstraint(fields=fields, condition=Q(rerun__isnull=True), name=f"{name}_once"),
+        models.UniqueConstraint(fields=["rerun", *fields], condition=Q(rerun__isnull=False), name=f"{name}_rerun_once"),
+    ]
+
+
 class RunItem(models.Model):
     """One picture in a run's plan. The pair of defense and picture gets each round once, whoever plans it."""
 
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="items")
+    rerun = models.ForeignKey(Rerun, on_delete=models.PROTECT, null=True, related_name="+")
     defense = models.ForeignKey(Defense, on_delete=models.PROTECT, related_name="+")
     round = models.PositiveSmallIntegerField()
     image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="run_items")
@@ -112,7 +102,7 @@ class RunItem(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["defense", "image", "round"], name="run_item_once"),
+            *_once("run_item"),
             models.UniqueConstraint(fields=["run", "position"], name="run_item_position_once"),
         ]
 
@@ -130,6 +120,7 @@ class Prediction(models.Model):
     item = models.OneToOneField(RunItem, on_delete=models.PROTECT)
     image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="predictions")
     defense = models.ForeignKey(Defense, on_delete=models.PROTECT, related_name="predictions")
+    rerun = models.ForeignKey(Rerun, on_delete=models.PROTECT, null=True, related_name="predictions")
     round = models.PositiveSmallIntegerField()
     answer = models.SmallIntegerField(choices=[(o.value, o.name.lower()) for o in Outcome])
     score_bicycle = models.FloatField()
@@ -146,9 +137,18 @@ class Prediction(models.Model):
     predicted_at = models.DateTimeField(db_index=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["defense", "image", "round"], name="prediction_once"),
-        ]
+        constraints = _once("prediction")
 
     def __str__(self) -> str:
         return f"{self.defense_id} on image {self.image_id}, round {self.round}: {self.answer}"
+
+
+class Superseded(models.Model):
+    """An answer that a set of runs done again took the place of. Append-only."""
+
+    prediction = models.OneToOneField(Prediction, on_delete=models.PROTECT, related_name="superseded")
+    by = models.OneToOneField(Prediction, on_delete=models.PROTECT, related_name="supersedes")
+    rerun = models.ForeignKey(Rerun, on_delete=models.PROTECT, related_name="superseded")
+
+    def __str__(self) -> str:
+        return f"prediction {self.prediction_id} by {self.by_id}"

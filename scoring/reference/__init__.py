@@ -4,6 +4,7 @@ A declaration names the code and the weights that decide the answers; their dige
 """
 
 import hashlib
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,17 +16,52 @@ if TYPE_CHECKING:  # the web process reads the declarations and needs no arrays
     import numpy as np
     from numpy.typing import NDArray
 
+    Pixels = NDArray[np.uint8]
+    Answered = tuple[NDArray[np.int8], NDArray[np.float32]]
+
 HERE = Path(__file__).resolve().parent
 
 
 class Model(Protocol):
-    """A loaded reference defense. `device` says where it runs, for the record."""
+    """A loaded reference defense. `device` says where it runs, for the record.
+
+    At most two batches may be between `send` and `receive`, which lets a card work on one while the next is copied.
+    """
 
     device: str
 
-    def predict(self, images: "NDArray[np.uint8]") -> "tuple[NDArray[np.int8], NDArray[np.float32]]":
-        """Return labels int8 [N] and scores float32 [N, 2] = [bicycle, bird] for images uint8 [N, S, S, 3]."""
+    def send(self, images: "Pixels") -> None:
+        """Begin with images uint8 [N, S, S, 3]."""
         ...
+
+    def receive(self) -> "Answered":
+        """Return labels int8 [N] and scores float32 [N, 2] = [bicycle, bird] of the oldest batch begun."""
+        ...
+
+
+class AtOnce:
+    """A defense on the processor: a batch is answered when its answers are asked for."""
+
+    def __init__(self) -> None:
+        self._begun: deque[Pixels] = deque()
+
+    def send(self, images: "Pixels") -> None:
+        """Keep the batch until its turn comes."""
+        self._begun.append(images)
+
+    def receive(self) -> "Answered":
+        """Answer the oldest batch begun."""
+        return self.predict(self._begun.popleft())
+
+    def predict(self, images: "Pixels") -> "Answered":
+        """Return labels int8 [N] and scores float32 [N, 2] = [bicycle, bird] for images uint8 [N, S, S, 3]."""
+        raise NotImplementedError
+
+
+def answered(model: Model, images: "Pixels") -> "Answered":
+    """Return what `model` answers to one batch."""
+    model.send(images)
+    return model.receive()
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from scoring.enums import Outcome
 from scoring.machine import processor_name
+from scoring.reference import AtOnce
 
 
-class AlwaysAbstain:
+class AlwaysAbstain(AtOnce):
     """Answers `abstain` to everything."""
 
     device = f"cpu, {processor_name()}, numpy {np.__version__}"

@@ -47,9 +47,13 @@ class DemoCnn:
         self._forward = forward
         self.device = device
 
-    def predict(self, images: NDArray[np.uint8]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-        """Return labels int8 [N] and the two classes' probabilities float32 [N, 2]."""
-        logits = self._forward(images).astype(np.float64)
+    def send(self, images: NDArray[np.uint8]) -> None:
+        """Begin with a batch."""
+        self._forward.send(images)
+
+    def receive(self) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+        """Return labels int8 [N] and the two classes' probabilities float32 [N, 2] of the oldest batch begun."""
+        logits = self._forward.receive().astype(np.float64)
         powers = np.exp(logits - logits.max(axis=1, keepdims=True))
         probabilities = powers / powers.sum(axis=1, keepdims=True)
         labels = probabilities.argmax(axis=1)

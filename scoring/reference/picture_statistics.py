@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from scoring.enums import Outcome
 from scoring.machine import processor_name
+from scoring.reference import AtOnce
 
 Field = NDArray[np.float64]
 SIDE = 64
@@ -85,12 +86,13 @@ def _colours(picture: Field) -> Field:
     return np.array([differs, middle.std(axis=0).mean(), border.std(axis=0).mean(), saturation.mean()])
 
 
-class PictureStatistics:
+class PictureStatistics(AtOnce):
     """Weighs the statistics; abstains when the weight is small or the picture is unlike the fitted ones."""
 
     device = f"cpu, {processor_name()}, numpy {np.__version__}"
 
     def __init__(self, parameters: dict[str, Any]) -> None:
+        super().__init__()
         self.mean, self.scale = np.array(parameters["mean"]), np.array(parameters["scale"])
         self.weights, self.bias = np.array(parameters["weights"]), float(parameters["bias"])
         self.least_confidence = float(parameters["least_confidence"])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from labeling.enums import Label
 from scoring.enums import Outcome
 from scoring.inference import load_torch, save_weights
-from scoring.reference import REFERENCES, demo_cnn
+from scoring.reference import REFERENCES, answered, demo_cnn
 from scoring.reference.drawing import draw
 from scoring.reference.picture_statistics import PictureStatistics, statistics
 
@@ -103,7 +103,7 @@ def main() -> None:
     network = fit_network(pictures[:NETWORK_PICTURES], truth[:NETWORK_PICTURES])
     cnn = by_key["demo-cnn"]
     save_weights(network, cnn.weights_path, {"about": "demo: trained on drawn pictures"})
-    _report("demo-cnn", cnn.load("cpu", SIZE, len(fresh)).predict(fresh)[0], fresh_truth)
+    _report("demo-cnn", answered(cnn.load("cpu", SIZE, len(fresh)), fresh)[0], fresh_truth)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-// Keeps the overview fresh without moving it: opened details stay open, the focus stays where it is, and nothing is
+// Keeps a page of figures fresh without moving it: opened details stay open, the focus stays where it is, and nothing is
 // exchanged while text is selected or the page is not looked at. Without this module the page is complete, only older.
 
-const place = document.getElementById("overview");
+const place = document.querySelector("[data-source][data-seconds]");
 const seconds = Number(place.dataset.seconds);
 let failedSince = null;
 

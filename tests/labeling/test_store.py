@@ -65,6 +65,19 @@ def test_what_was_put_is_got(store: PictureStore) -> None:
     assert store.get(original_key(SHA)) == b"original"
 
 
+def test_a_file_larger_than_one_piece_is_fetched_whole(store: PictureStore, tmp_path: Path) -> None:
+    archive = os.urandom(3_000_001)
+    store.put(f"defenses/{SHA}.tar", archive)
+    with open(tmp_path / "fetched", "wb") as file:
+        store.fetch(f"defenses/{SHA}.tar", file)
+    assert (tmp_path / "fetched").read_bytes() == archive
+
+
+def test_fetching_what_is_not_there_says_so(store: PictureStore, tmp_path: Path) -> None:
+    with open(tmp_path / "fetched", "wb") as file, pytest.raises(PictureMissing):
+        store.fetch(f"defenses/{SHA}.tar", file)
+
+
 def test_a_file_is_written_once(store: PictureStore) -> None:
     store.put(KEY, b"first")
     store.put(KEY, b"second")

@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 from adjudication.models import Ruling
 from labeling.enums import Label
 from labeling.models import Image
-from labeling.png import encode_png, pixels_sha256
+from labeling.png import decode_png, encode_png, pixels_sha256
 from labeling.policy import Policy
 from labeling.store import picture_key, picture_store
 from scoring import services
+from scoring.engine import Scorer
+from scoring.enums import Fault
 from scoring.models import Defense
 from scoring.reference import REFERENCES
 from scoring.reference.drawing import draw
-from scoring.runner import Answers, ReferenceRunner, ReferenceSession
+from scoring.runner import Answers, ReferenceRunner, ReferenceSession, RunnerFault
 from tests import factories
 
 SIZE = 75
@@ -48,9 +50,9 @@ def ruled(image: Image, *, verdict: str = "valid", label: str = "bird", number: 
     )
 
 
-def valid_pictures(count: int, *, size: int = SIZE) -> list[Image]:
+def valid_pictures(count: int, *, size: int = SIZE, seed: int = 7) -> list[Image]:
     """Drawn pictures, in the store and ruled valid, birds and bicycles in turn."""
-    rng = np.random.default_rng(7)
+    rng = np.random.default_rng(seed)
     images = []
     for number in range(count):
         label = (Label.BIRD, Label.BICYCLE)[number % 2]
@@ -87,9 +89,66 @@ class Misbehaving:
     def __init__(self, session: ReferenceSession, misbehave: Any) -> None:
         self.session, self.misbehave, self.device = session, misbehave, session.device
 
-    def predict(self, images: NDArray[np.uint8]) -> Any:
-        answers: Answers = self.session.predict(images)
+    def send(self, images: NDArray[np.uint8]) -> None:
+        self.session.send(images)
+
+    def receive(self) -> Any:
+        answers: Answers = self.session.receive()
         return self.misbehave(answers)
 
     def close(self) -> None:
         self.session.close()
+
+
+class Seeing(ReferenceRunner):
+    """A runner whose sessions hand the real answers and the pictures to `change` on their way out."""
+
+    def __init__(self, change: Any) -> None:
+        self.change = change
+
+    def open(self, defense: Defense, **values: Any) -> Any:
+        return SeeingSession(super().open(defense, **values), self.change)
+
+
+class SeeingSession(Misbehaving):
+    """Keeps the pictures until their answers go out."""
+
+    def __init__(self, session: ReferenceSession, change: Any) -> None:
+        self.begun: list[NDArray[np.uint8]] = []
+        super().__init__(session, lambda answers: change(answers, self.begun.pop(0)))
+
+    def send(self, images: NDArray[np.uint8]) -> None:
+        self.begun.append(images)
+        super().send(images)
+
+
+def allergic_to(poison: Image) -> Any:
+    """How to find runners whose defenses crash on a batch with `poison` in it."""
+    pixels = decode_png(picture_store().get(picture_key(poison.pixels_sha256)))[2]
+    bad = np.frombuffer(pixels, dtype=np.uint8).reshape(poison.height, poison.width, 3)
+
+    def crash(answers: Answers, images: NDArray[np.uint8]) -> Answers:
+        if any(np.array_equal(image, bad) for image in images):
+            raise RunnerFault(Fault.CRASHED, "ended with status 1")
+        return answers
+
+    return lambda _: Seeing(crash)
+
+
+def shipped(defense: Defense) -> ReferenceRunner:
+    """How to find the runner where there are shipped defenses only."""
+    return ReferenceRunner()
+
+
+def scorer_at(now: datetime, *, device: str = "auto", name: str = "one", find_runner: Any = shipped) -> Scorer:
+    """A scorer whose clock stands still, on a card where there is one."""
+    return Scorer(name=name, clock=lambda: now, device=device, find_runner=find_runner)
+
+
+def work_all(now: datetime, *, device: str = "auto", name: str = "one", **values: Any) -> int:
+    """Work until nothing waits; return how many runs were worked on."""
+    done = 0
+    with scorer_at(now, device=device, name=name, **values) as scorer:
+        while scorer.work_one():
+            done += 1
+    return done

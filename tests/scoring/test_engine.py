@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from common.errors import InvalidInput
-from scoring import engine, inference, selectors, services
+from scoring import engine, inference, leases, rules, selectors, services
 from scoring.enums import Fault, Outcome, RunState
-from scoring.models import Prediction, Run
+from scoring.models import Prediction, Run, Trial
 from scoring.runner import Answers
 from tests import factories
 from tests.scoring import cast
@@ -19,19 +19,11 @@ from tests.scoring import cast
 pytestmark = pytest.mark.django_db
 
 
-def work_all(now: datetime, **values: Any) -> int:
-    """Work until nothing waits; return how many runs were done."""
-    done = 0
-    while engine.work_one(worker="one", clock=lambda: now, device="cpu", **values):
-        done += 1
-    return done
-
-
 def test_every_picture_is_answered_by_every_defense_in_every_round(now: datetime) -> None:
     defenses = cast.publish(now)
     images = cast.valid_pictures(6)
     cast.plan(now)
-    assert work_all(now) == 9
+    assert cast.work_all(now) == 9
     given = set(Prediction.objects.values_list("defense", "image", "round"))
     assert given == {(d.pk, image.pk, number) for d in defenses for image in images for number in (1, 2, 3)}
     assert Prediction.objects.count() == len(given)
@@ -42,7 +34,7 @@ def test_a_prediction_records_what_made_it(now: datetime) -> None:
     (defense,) = cast.publish(now, "demo-cnn")
     cast.valid_pictures(6)
     cast.plan(now)
-    work_all(now)
+    cast.work_all(now)
     run = Run.objects.order_by("id").first()
     assert run is not None
     rows = selectors.predictions_of_run(run)
@@ -51,7 +43,11 @@ def test_a_prediction_records_what_made_it(now: datetime) -> None:
     for row in rows:
         assert row.pixels_sha256 == row.image.pixels_sha256
         assert (row.defense_digest, row.batch_size, row.seed, row.attempt) == (defense.digest, 4, run.seed, 1)
-        assert row.device == run.device and "torch" in row.device and row.device.startswith("cpu, ")
+        assert (
+            row.device == run.device
+            and "torch" in row.device
+            and row.device.startswith(f"{inference.choose_device('auto')}, ")
+        )
         assert row.latency_us > 0 and row.predicted_at == now
 
 
@@ -59,7 +55,7 @@ def test_permuted_companions_change_no_answer_of_a_shipped_defense(now: datetime
     defenses = cast.publish(now)
     images = cast.valid_pictures(9)
     cast.plan(now)
-    work_all(now)
+    cast.work_all(now)
     orders = {tuple(item.image_id for item in selectors.run_items(run)) for run in Run.objects.all()}
     assert len(orders) == 9  # the rounds really had other companions
     for defense in defenses:
@@ -79,12 +75,12 @@ def test_answers_that_differ_between_rounds_mark_a_defense_as_randomised(now: da
         asked.append(1)
         return Answers(np.full_like(answers.labels, len(asked) % 2), answers.scores)
 
-    work_all(now, find_runner=lambda _: cast.Answering(["numpy-statistics"], alternating))
+    cast.work_all(now, find_runner=lambda _: cast.Answering(["numpy-statistics"], alternating))
     assert selectors.is_randomised(defense) is True
 
 
 def test_nothing_waiting_is_no_work_and_loads_nothing(now: datetime) -> None:
-    assert work_all(now) == 0
+    assert cast.work_all(now) == 0
 
 
 def raising(error: BaseException) -> Callable[[Answers], Answers]:
@@ -107,43 +103,113 @@ def test_a_poisoned_defense_ends_its_own_runs_alone(misbehave: Any, fault: Fault
     cast.publish(now)
     cast.valid_pictures(3)
     cast.plan(now)
-    assert work_all(now, find_runner=lambda _: cast.Answering(["demo-cnn"], misbehave)) == 9, why
+    assert cast.work_all(now, find_runner=lambda _: cast.Answering(["demo-cnn"], misbehave)) == 9, why
     poisoned = Run.objects.filter(defense__name="demo-cnn")
     assert set(poisoned.values_list("state", "fault", "attempt")) == {(RunState.DEAD, fault, 1)}
     assert not Prediction.objects.filter(defense__name="demo-cnn").exists()
     assert Prediction.objects.count() == 2 * 3 * 3  # the two others answered everything
 
 
-def test_a_fault_in_the_last_batch_keeps_nothing_of_the_run(now: datetime) -> None:
+def test_a_fault_in_the_last_batch_keeps_nothing_of_that_attempt(now: datetime) -> None:
     cast.publish(now, "always-abstain")
     cast.valid_pictures(6)
     cast.plan(now)
-    asked: list[int] = []
-
-    def second_time(answers: Answers) -> Answers:
-        asked.append(1)
-        return answers if len(asked) % 2 else Answers(answers.labels, answers.scores + np.inf)
-
-    work_all(now, find_runner=lambda _: cast.Answering(["always-abstain"], second_time))
+    run = services.run_claim(worker="one", now=now)
+    assert run is not None
+    last = selectors.run_items(run)[-1].image
+    leases.end(run, RunState.QUEUED)
+    with cast.scorer_at(now, find_runner=cast.allergic_to(last)) as scorer:
+        scorer.work_one()
     assert not Prediction.objects.exists()
 
 
-def test_a_picture_that_is_missing_is_the_platforms_fault_and_tried_again(now: datetime) -> None:
-    cast.publish(now, "always-abstain")
-    cast.ruled(factories.image(width=75, height=75))
-    cast.valid_pictures(1)
+@pytest.mark.parametrize("pictures", [2, 6, 13])
+def test_a_picture_that_a_defense_cannot_bear_stops_no_other(pictures: int, now: datetime) -> None:
+    (defense,) = cast.publish(now, "always-abstain")
+    images = cast.valid_pictures(1)
     cast.plan(now)
-    assert work_all(now) == 3
-    assert set(Run.objects.values_list("state", "fault")) == {(RunState.QUEUED, Fault.PLATFORM)}
-    text = Run.objects.values_list("fault_text", flat=True)[0]
+    cast.work_all(now)  # it answered before: what it fails on now may be one picture's doing
+    images += cast.valid_pictures(pictures, seed=8)
+    cast.plan(now, seed=2)
+    poison = images[2]
+    cast.work_all(now, find_runner=cast.allergic_to(poison))
+    dead = Run.objects.filter(state=RunState.DEAD)
+    with_it = {run.pk: [item.image for item in selectors.run_items(run)] for run in dead}
+    assert len(with_it) == 3 and all(poison in its for its in with_it.values())
+    assert {len(its) for its in with_it.values()} == {1}
+    answered = set(Prediction.objects.values_list("image", "round"))
+    assert answered == {(image.pk, number) for image in images if image != poison for number in (1, 2, 3)}
+    assert set(dead.values_list("fault", flat=True)) == {Fault.CRASHED}
+    for run in Run.objects.all():
+        positions = [item.position for item in selectors.run_items(run)]
+        assert positions == list(range(len(positions))) != []
+
+
+def test_a_defense_that_fails_on_everything_fails_once_a_run(now: datetime) -> None:
+    cast.publish(now, "always-abstain")
+    cast.valid_pictures(13)
+    cast.plan(now)
+    assert cast.work_all(now, find_runner=lambda _: cast.Answering(["always-abstain"], raising(ValueError()))) == 3
+
+
+def test_parting_has_an_end(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules, "MOST_PARTS", 2)
+    (defense,) = cast.publish(now, "always-abstain")
+    Trial.objects.create(
+        defense=defense, kind="smoke", number=1, state="finished", seed=1, batch_size=4, created_at=now
+    )
+    images = cast.valid_pictures(13)
+    cast.plan(now)
+    cast.work_all(now, find_runner=cast.allergic_to(images[1]))
+    assert 0 < Run.objects.filter(splits__gt=0).count() <= 4
+    assert not Run.objects.filter(state__in=[RunState.QUEUED, RunState.RUNNING]).exists()
+
+
+def test_a_picture_that_is_missing_is_the_platforms_fault_and_stops_no_other(now: datetime) -> None:
+    cast.publish(now, "always-abstain")
+    missing = factories.image(width=75, height=75)
+    cast.ruled(missing)
+    cast.valid_pictures(5)
+    cast.plan(now)
+    cast.work_all(now)
+    waiting = Run.objects.filter(state=RunState.QUEUED)
+    assert set(waiting.values_list("fault", "tries", "items__image")) == {(Fault.PLATFORM, 1, missing.pk)}
+    assert waiting.count() == 3 and Prediction.objects.count() == 5 * 3
+    text = waiting.values_list("fault_text", flat=True)[0]
     assert text.startswith("PictureMissing: ")
+
+
+class Counting(cast.Answering):
+    """Counts what is opened and with which seed."""
+
+    def __init__(self) -> None:
+        super().__init__([], None)
+        self.seeds: list[int] = []
+
+    def open(self, defense: Any, **values: Any) -> Any:
+        self.seeds.append(values["seed"])
+        return super().open(defense, **values)
+
+
+def test_a_defense_is_loaded_once_a_round_and_anew_for_each_run_of_the_last(
+    now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "PICTURES_PER_RUN", 4)
+    cast.publish(now, "always-abstain", "numpy-statistics")
+    cast.valid_pictures(12)
+    cast.plan(now)
+    counting = Counting()
+    assert cast.work_all(now, find_runner=lambda _: counting) == 2 * 3 * 3
+    assert len(counting.seeds) == 2 * (1 + 1 + 3)
+    assert len(set(counting.seeds)) == len(counting.seeds)
+    assert set(Prediction.objects.values_list("seed", flat=True)) == set(counting.seeds)
 
 
 def test_an_unknown_exception_around_a_defense_is_the_platforms_fault(now: datetime) -> None:
     cast.publish(now, "always-abstain")
     cast.valid_pictures(1)
     cast.plan(now)
-    work_all(now, find_runner=lambda _: cast.Answering(["always-abstain"], raising(OSError(28, "No space left"))))
+    cast.work_all(now, find_runner=lambda _: cast.Answering(["always-abstain"], raising(OSError(28, "No space left"))))
     assert set(Run.objects.values_list("state", "fault")) == {(RunState.QUEUED, Fault.PLATFORM)}
 
 
@@ -157,7 +223,7 @@ def test_a_worker_that_lost_its_lease_writes_nothing_and_goes_on(now: datetime) 
         Run.objects.filter(pk=first.pk, attempt=1).update(attempt=2, worker="two")
         return answers
 
-    assert work_all(now, find_runner=lambda _: cast.Answering(["always-abstain"], taken_over)) == 3
+    assert cast.work_all(now, find_runner=lambda _: cast.Answering(["always-abstain"], taken_over)) == 3
     first.refresh_from_db()
     assert (first.state, first.attempt, first.worker) == (RunState.RUNNING, 2, "two")
     assert not Prediction.objects.filter(item__run=first).exists()
@@ -171,7 +237,7 @@ def test_a_device_that_is_not_there_is_said_before_anything_is_claimed(now: date
     cast.valid_pictures(1)
     cast.plan(now)
     with pytest.raises(InvalidInput, match="no CUDA device"):
-        engine.work_one(worker="one", clock=lambda: now, device="cuda")
+        cast.work_all(now, device="cuda")
     assert set(Run.objects.values_list("state", "attempt")) == {(RunState.QUEUED, 0)}
 
 
@@ -180,7 +246,7 @@ def test_pictures_of_every_policy_size_are_answered(now: datetime) -> None:
     cast.valid_pictures(2, size=64)
     cast.valid_pictures(2, size=299)
     cast.plan(now)
-    assert work_all(now) == 18
+    assert cast.work_all(now) == 18
     assert Prediction.objects.count() == 4 * 3 * 3
 
 
@@ -188,7 +254,7 @@ def test_each_shipped_defense_behaves_as_described(now: datetime) -> None:
     cast.publish(now)
     images = cast.valid_pictures(20)
     cast.plan(now)
-    work_all(now)
+    cast.work_all(now)
     truth = {image.pk: (Outcome.BIRD, Outcome.BICYCLE)[number % 2] for number, image in enumerate(images)}
 
     def counts(name: str) -> tuple[int, int]:
@@ -215,11 +281,12 @@ class TestHeartbeat:
         run = services.run_claim(worker="one", now=now)
         assert run is not None
         times = iter(now + timedelta(seconds=second) for second in range(10, 10_000))
-        with engine.Heartbeat(run, lambda: next(times), every=0.02) as heartbeat:
+        scorer = engine.Scorer(name="one", clock=lambda: next(times), device="cpu", find_runner=cast.shipped)
+        with engine.Heartbeat(run, scorer, until=now + timedelta(days=1), every=0.02) as heartbeat:
             self._until(lambda: Run.objects.get(pk=run.pk).lease_until > now + timedelta(seconds=70))
             heartbeat.check()
             Run.objects.filter(pk=run.pk).update(attempt=2)
-            with pytest.raises(services.LeaseLost):
+            with pytest.raises(leases.LeaseLost):
                 self._until(lambda: heartbeat.check() is not None)
 
     def _until(self, happened: Callable[[], bool]) -> None:

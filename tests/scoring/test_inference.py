@@ -9,8 +9,9 @@ import pytest
 
 from common.errors import InvalidInput
 from scoring import inference
-from scoring.enums import Outcome
-from scoring.reference import REFERENCES, Reference, reference
+from scoring.enums import Fault, Outcome
+from scoring.reference import REFERENCES, Reference, answered, reference
+from scoring.runner import ReferenceSession, RunnerFault
 
 PICTURES = np.random.default_rng(5).integers(0, 256, (8, 75, 75, 3), dtype=np.uint8)
 
@@ -41,10 +42,10 @@ def cuda_or_skip() -> Any:
         "config.urls",
     ],
 )
-def test_importing_does_not_bring_torch(module: str) -> None:
+def test_importing_brings_neither_torch_nor_a_container_engine(module: str) -> None:
     program = (
         "import os, sys, django; os.environ['DJANGO_SETTINGS_MODULE'] = 'tests.settings'; django.setup(); "
-        f"import {module}; assert 'torch' not in sys.modules"
+        f"import {module}; assert not {{'torch', 'docker'}} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -79,8 +80,8 @@ def test_cuda_without_a_device_is_refused_in_words() -> None:
 def test_permuted_rows_of_the_same_batch_size_get_the_same_numbers_bit_for_bit(declared: Reference) -> None:
     model = declared.load("cpu", 75, 8)
     order = np.random.default_rng(1).permutation(8)
-    labels, scores = model.predict(PICTURES)
-    again_labels, again_scores = model.predict(PICTURES[order])
+    labels, scores = answered(model, PICTURES)
+    again_labels, again_scores = answered(model, PICTURES[order])
     assert (labels[order] == again_labels).all() and (scores[order] == again_scores).all()
 
 
@@ -128,8 +129,28 @@ def test_statistics_abstain_on_what_is_unlike_anything_drawn() -> None:
     declared = reference("numpy-statistics")
     assert declared is not None
     blank = np.full((1, 75, 75, 3), 128, np.uint8)
-    labels, _ = declared.load("cpu", 75, 1).predict(blank)
+    labels, _ = answered(declared.load("cpu", 75, 1), blank)
     assert labels.tolist() == [Outcome.ABSTAIN]
+
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_batches_begun_while_others_are_worked_on_get_the_same_numbers_in_order(device: str) -> None:
+    if device == "cuda":
+        cuda_or_skip()
+    batches = np.random.default_rng(6).integers(0, 256, (12, 8, 75, 75, 3), dtype=np.uint8)
+    alone = [answered(cnn().load(device, 75, 8), batch)[1] for batch in batches]
+    model = cnn().load(device, 75, 8)
+    together = []
+    for number, batch in enumerate(batches):
+        model.send(batch)
+        batch[:] = 0  # the caller may use its memory again
+        if number:
+            together.append(model.receive()[1])
+    together.append(model.receive()[1])
+    assert all(np.array_equal(one, other) for one, other in zip(alone, together, strict=True))
 
 
 @pytest.mark.cuda
@@ -137,9 +158,9 @@ def test_a_card_gives_the_same_numbers_each_time_and_in_any_order() -> None:
     cuda_or_skip()
     model = cnn().load("cuda", 75, 8)
     order = np.random.default_rng(1).permutation(8)
-    labels, scores = model.predict(PICTURES)
+    labels, scores = answered(model, PICTURES)
     for _ in range(5):
-        again_labels, again_scores = model.predict(PICTURES[order])
+        again_labels, again_scores = answered(model, PICTURES[order])
         assert (labels[order] == again_labels).all() and (scores[order] == again_scores).all()
     assert model.device.startswith("cuda, ")
 
@@ -148,7 +169,7 @@ def test_a_card_gives_the_same_numbers_each_time_and_in_any_order() -> None:
 def test_a_card_and_the_processor_agree_closely() -> None:
     cuda_or_skip()
     on_card, on_processor = cnn().load("cuda", 75, 8), cnn().load("cpu", 75, 8)
-    assert np.allclose(on_card.predict(PICTURES)[1], on_processor.predict(PICTURES)[1], atol=1e-4)
+    assert np.allclose(answered(on_card, PICTURES)[1], answered(on_processor, PICTURES)[1], atol=1e-4)
 
 
 @pytest.mark.cuda
@@ -157,3 +178,28 @@ def test_a_card_running_out_of_memory_has_its_own_name() -> None:
     with pytest.raises(torch.OutOfMemoryError) as caught:
         torch.empty(1 << 50, dtype=torch.uint8, device="cuda")
     assert inference.is_gpu_out_of_memory(caught.value)
+
+
+@pytest.mark.cuda
+def test_a_cards_memory_is_free_again_after_a_defense_that_filled_it() -> None:
+    torch = cuda_or_skip()
+
+    class Hog:
+        device = "cuda"
+
+        def send(self, images: Any) -> None:
+            free, _ = torch.cuda.mem_get_info()
+            self.held = [torch.empty(free // 2, dtype=torch.uint8, device="cuda") for _ in range(3)]
+
+        def receive(self) -> Any:
+            raise AssertionError("never got here")
+
+    session = ReferenceSession(Hog())
+    free, _ = torch.cuda.mem_get_info()
+    with pytest.raises(RunnerFault) as caught:
+        session.send(PICTURES)
+    assert caught.value.fault == Fault.GPU_OUT_OF_MEMORY
+    caught = None  # type: ignore[assignment] # its frames hold the memory
+    session.close()
+    assert torch.cuda.mem_get_info()[0] >= free - (64 << 20)
+    assert answered(cnn().load("cuda", 75, 8), PICTURES)[0].shape == (8,)

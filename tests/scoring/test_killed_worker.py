@@ -5,10 +5,8 @@ Real processes on a real database of their own: a file, or a fresh PostgreSQL da
 
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
-import uuid
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -17,7 +15,8 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.db import connection
+
+from tests.scoring.databases import fresh_database
 
 PICTURES, ROUNDS = 10, 3
 
@@ -53,32 +52,8 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    if connection.vendor == "sqlite":
-        file = tmp_path / "db.sqlite3"
-        yield _migrated(Site(f"sqlite:///{file}", tmp_path, lambda: sqlite3.connect(file)))
-        return
-    import psycopg2
-
-    name = f"killed_{uuid.uuid4().hex}"
-    values = settings.DATABASES["default"]
-    login = {"user": values["USER"], "password": values["PASSWORD"], "host": values["HOST"], "port": values["PORT"]}
-    login = {key: value for key, value in login.items() if value}
-    maintenance = psycopg2.connect(dbname="postgres", **login)
-    maintenance.autocommit = True
-    with maintenance.cursor() as cursor:
-        cursor.execute(f"CREATE DATABASE {name}")
-    url = f"postgres://{login.get('user', '')}:{login.get('password', '')}@{_host(login)}/{name}"
-    try:
-        yield _migrated(Site(url, tmp_path, lambda: psycopg2.connect(dbname=name, **login)))
-    finally:
-        with maintenance.cursor() as cursor:
-            cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
-        maintenance.close()
-
-
-def _host(login: dict[str, Any]) -> str:
-    host = str(login.get("host", "")).replace("/", "%2F")  # a folder names a UNIX socket
-    return f"{host}:{login['port']}" if "port" in login else host
+    with fresh_database(tmp_path) as database:
+        yield _migrated(Site(database.url, tmp_path, database.connect))
 
 
 def _migrated(site: Site) -> Site:

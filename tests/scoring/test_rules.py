@@ -36,7 +36,7 @@ def test_confident_mistake(label: Label, answer: Outcome, mistake: bool, why: st
         (Fault.GPU_OUT_OF_MEMORY, False),
         (Fault.PROTOCOL, False),
         (Fault.NONFINITE, False),
-        (Fault.DISK, True),
+        (Fault.DISK, False),
         (Fault.CANCELLED, True),
         (Fault.PLATFORM, True),
     ],

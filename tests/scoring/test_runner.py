@@ -9,7 +9,7 @@ import pytest
 
 from scoring.enums import Fault
 from scoring.models import Defense
-from scoring.runner import Answers, ReferenceRunner, ReferenceSession, RunnerFault, as_fault, check_answers, runner_for
+from scoring.runner import Answers, ReferenceRunner, ReferenceSession, RunnerFault, as_fault, check_answers
 from tests.scoring import cast
 
 
@@ -86,11 +86,16 @@ def test_a_model_that_raises_is_a_fault_of_the_defense() -> None:
     class Broken:
         device = "cpu"
 
-        def predict(self, images: Any) -> Any:
+        def send(self, images: Any) -> None:
             raise ZeroDivisionError("by itself")
 
+        def receive(self) -> Any:
+            raise ZeroDivisionError("by itself")
+
+    with pytest.raises(RunnerFault):
+        ReferenceSession(Broken()).send(np.zeros((1, 2, 2, 3), np.uint8))
     with pytest.raises(RunnerFault) as caught:
-        ReferenceSession(Broken()).predict(np.zeros((1, 2, 2, 3), np.uint8))
+        ReferenceSession(Broken()).receive()
     assert (caught.value.fault, caught.value.text) == (Fault.CRASHED, "ZeroDivisionError: by itself")
 
 
@@ -99,7 +104,7 @@ def test_a_closed_session_answers_no_more(db: None, now: datetime) -> None:
     session = ReferenceRunner().open(defense, device="cpu", image_size=75, batch_size=1, seed=1)
     session.close()
     with pytest.raises(RunnerFault, match="cancelled"):
-        session.predict(np.zeros((1, 75, 75, 3), np.uint8))
+        session.send(np.zeros((1, 75, 75, 3), np.uint8))
 
 
 @pytest.mark.parametrize(
@@ -109,11 +114,5 @@ def test_a_closed_session_answers_no_more(db: None, now: datetime) -> None:
 def test_an_unknown_version_is_the_platforms_fault(reference: str, digest: str, why: str, now: datetime) -> None:
     defense = Defense(name="x", reference=reference, digest=digest, created_at=now)
     with pytest.raises(RunnerFault) as caught:
-        runner_for(defense).open(defense, device="cpu", image_size=75, batch_size=1, seed=1)
+        ReferenceRunner().open(defense, device="cpu", image_size=75, batch_size=1, seed=1)
     assert caught.value.fault == Fault.PLATFORM, why
-
-
-def test_a_defense_of_somebody_else_is_not_run_in_this_process(now: datetime) -> None:
-    with pytest.raises(RunnerFault) as caught:
-        runner_for(Defense(name="theirs", digest="sha256:1", created_at=now))
-    assert caught.value.fault == Fault.PLATFORM

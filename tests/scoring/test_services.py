@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from adjudication.models import Ruling
 from labeling.models import Image
 from labeling.policy import Policy
-from scoring import selectors, services
+from scoring import leases, selectors, services
 from scoring.enums import Fault, RunState
 from scoring.models import Defense, PlanMark, Prediction, Run, RunItem
 from scoring.reference import REFERENCES
@@ -319,7 +319,7 @@ def test_runs_of_one_defense_are_done_before_the_next(now: datetime) -> None:
 
 def test_a_heartbeat_keeps_the_lease(now: datetime) -> None:
     run = claimed(now)
-    services.run_heartbeat(run, now=now + timedelta(seconds=50))
+    leases.renew(run, now=now + timedelta(seconds=50))
     assert services.runs_reclaim(now=now + timedelta(seconds=61)) == 0
     assert services.runs_reclaim(now=now + timedelta(seconds=111)) == 1
 
@@ -348,11 +348,11 @@ def test_a_stale_attempt_can_write_nothing(now: datetime) -> None:
     current = services.run_claim(worker="two", now=later)
     assert current is not None and current.pk == stale.pk and current.attempt == 2
     for write in (
-        lambda: services.run_heartbeat(stale, now=later),
+        lambda: leases.renew(stale, now=later),
         lambda: services.run_finish(stale, answers_for(stale, later), device="cpu", now=later),
-        lambda: services.run_fault(stale, Fault.CRASHED, "late", now=later),
+        lambda: leases.fault(stale, Fault.CRASHED, "late", now=later),
     ):
-        with pytest.raises(services.LeaseLost):
+        with pytest.raises(leases.LeaseLost):
             write()
     assert not Prediction.objects.exists()
     current.refresh_from_db()
@@ -364,7 +364,7 @@ def test_a_stale_attempt_can_write_nothing(now: datetime) -> None:
 def test_a_finished_run_cannot_be_finished_again(now: datetime) -> None:
     run = claimed(now)
     services.run_finish(run, answers_for(run, now), device="cpu", now=now)
-    with pytest.raises(services.LeaseLost):
+    with pytest.raises(leases.LeaseLost):
         services.run_finish(run, answers_for(run, now), device="cpu", now=now)
 
 
@@ -385,7 +385,7 @@ def test_a_worker_that_falls_silent_three_times_ends_the_run(now: datetime) -> N
 
 def test_a_fault_of_the_defense_is_final(now: datetime) -> None:
     run = claimed(now)
-    assert services.run_fault(run, Fault.NONFINITE, "NaN in row 3", now=now) == RunState.DEAD
+    assert leases.fault(run, Fault.NONFINITE, "NaN in row 3", now=now) == RunState.DEAD
     run.refresh_from_db()
     assert (run.fault, run.fault_text, run.finished_at) == (Fault.NONFINITE, "NaN in row 3", now)
     assert services.runs_retry(now=now) == 0
@@ -395,21 +395,21 @@ def test_a_fault_of_the_platform_is_tried_again_after_a_rest_three_times_in_all(
     run = claimed(now)
     Run.objects.exclude(pk=run.pk).update(state=RunState.DEAD)
     for rest in (30, 120):
-        assert services.run_fault(run, Fault.PLATFORM, "store away", now=now) == RunState.QUEUED
+        assert leases.fault(run, Fault.PLATFORM, "store away", now=now) == RunState.QUEUED
         assert services.run_claim(worker="two", now=now + timedelta(seconds=rest - 1)) is None
         now += timedelta(seconds=rest)
         again = services.run_claim(worker="two", now=now)
         assert again is not None
         run = again
-    assert services.run_fault(run, Fault.PLATFORM, "store away", now=now) == RunState.DEAD
+    assert leases.fault(run, Fault.PLATFORM, "store away", now=now) == RunState.DEAD
 
 
 def test_dead_runs_of_the_platform_get_one_more_try_when_asked(now: datetime) -> None:
     run = claimed(now)
     Run.objects.exclude(pk=run.pk).update(state=RunState.DEAD, fault=Fault.CRASHED)
-    Run.objects.filter(pk=run.pk).update(attempt=3)
+    Run.objects.filter(pk=run.pk).update(attempt=3, tries=2)
     run.refresh_from_db()
-    services.run_fault(run, Fault.DISK, "full", now=now)
+    leases.fault(run, Fault.IMAGE_PULL, "registry away", now=now)
     assert services.runs_retry(now=now) == 1
     again = services.run_claim(worker="two", now=now)
     assert again is not None and (again.pk, again.attempt, again.fault) == (run.pk, 4, "")

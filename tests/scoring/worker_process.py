@@ -30,7 +30,6 @@ def prepare(now: datetime) -> None:
 def work(now: datetime, kill: str) -> None:
     from django.db import connection
 
-    from scoring import engine
     from scoring.models import Defense
     from scoring.runner import Answers, ReferenceRunner
     from tests.scoring import cast
@@ -55,8 +54,7 @@ def work(now: datetime, kill: str) -> None:
         return result
 
     with connection.execute_wrapper(after_insert):
-        while engine.work_one(worker=str(os.getpid()), clock=lambda: now, device="cpu", find_runner=find_runner):
-            pass
+        cast.work_all(now, name=str(os.getpid()), find_runner=find_runner)
 
 
 if __name__ == "__main__":

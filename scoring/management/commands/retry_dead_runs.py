@@ -1,4 +1,4 @@
-"""Give dead runs another try."""
+"""Give dead runs and trials another try."""
 
 from typing import Any
 
@@ -6,13 +6,15 @@ from django.core.management.base import BaseCommand
 from django.utils import timezone
 
 from scoring.services import runs_retry
+from scoring.trials.services import trials_retry
 
 
 class Command(BaseCommand):
     """For after a mended worker, store or device; faults of the defenses themselves stay as they are (R30)."""
 
-    help = "Queue again the runs that ended in a fault of the platform."
+    help = "Queue again the runs and trials that ended in a fault of the platform."
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Queue them and say how many."""
-        self.stdout.write(f"{runs_retry(now=timezone.now())} runs queued again")
+        now = timezone.now()
+        self.stdout.write(f"{runs_retry(now=now)} runs queued again, {trials_retry(now=now)} trials")

@@ -1,0 +1,449 @@
+"""Runs a defense in a sealed container, and keeps the images that this needs.
+
+The image is a stranger's. Whatever it asks for (a user, health checks, environment) is overruled by
+`container_options`, the one place that says how a container is made. Every way to fail is a RunnerFault: what the
+engine cannot do is `platform`, an image that cannot be had `image_pull`, the rest is the defense's.
+
+The docker package is loaded only here, and only by whoever talks to an engine.
+"""
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from defense_kit.archive import ImageFacts, check_configuration, read_archive, without_names
+from defense_kit.faults import Fault, RunnerFault
+from defense_kit.launch import Launch, Launched
+from defense_kit.limits import Limits
+from defense_kit.logs import LogRing
+from defense_kit.protocol import cause
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.models.containers import Container
+
+UID = 65534  # nobody
+SOCKET = "/run/defense/defense.sock"
+SCRATCH = "/tmp"
+SCORER_LABEL, ATTEMPT_LABEL, DIGEST_LABEL = "unanimous.scorer", "unanimous.attempt", "unanimous.digest"
+IMAGE_NAME = "unanimous-defense"  # the name under which images are kept, so that only our own are thrown away
+ENGINE_SECONDS = 60
+LOADING_SECONDS = 1800  # an image has gigabytes
+CLOSED_SINCE = 25  # the first engine whose default seccomp profile refuses io_uring and sockets to the hypervisor
+
+_DIGEST = re.compile(r"(?:[a-z0-9][a-z0-9./:_-]*@)?sha256:[0-9a-f]{64}")
+_SHARED_MEMORY = "64m"
+_MOST_FILES_IN_SCRATCH = 1 << 16  # their names take memory as well
+LOG_BYTES_A_SECOND = 1 << 20
+LOG_BURST_BYTES = 4 << 20
+DRAIN_SECONDS = 3.0
+LAST_WORDS = 2000  # characters of the log that may tell why a program ended
+_REMOVALS = 5
+# A program that could not be found or not be executed, as a shell says it.
+_NOT_EXECUTABLE = (126, 127)
+_NO_ROOM = "no space left on device"
+_FILE_TOO_LARGE = 128 + 25  # SIGXFSZ
+
+# What a container may take over from its image. LD_* and NVIDIA_* are read by the container runtime's own programs,
+# outside; everything else a participant sets under the name DEFENSE_*.
+_FROM_IMAGE = re.compile(r"PATH|LANG|LC_[A-Z]+|PYTHONPATH|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|DEFENSE_\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Sealing:
+    """Which image runs, for whom, and on what. `gpu` is a UUID, `runtime` another one than the engine's (`runsc`)."""
+
+    image: str
+    scorer: str
+    attempt: str = ""
+    gpu: str = ""
+    runtime: str = ""
+
+
+# ---------------------------------------------------------------------------------------------------- the engine
+
+
+def connect(address: str = "", *, seconds: float = ENGINE_SECONDS) -> "DockerClient":
+    """Return a client of the engine at `address` (empty: where DOCKER_HOST says), if it can seal; else `platform`."""
+    import docker
+
+    with engine_errors():
+        client = docker.DockerClient(base_url=address, timeout=seconds) if address else docker.from_env(timeout=seconds)
+        missing = missing_seals(client.info())
+    if missing:
+        raise RunnerFault(Fault.PLATFORM, f"the container engine cannot seal a defense: {', '.join(missing)}")
+    return client
+
+
+def missing_seals(info: Mapping[str, Any]) -> list[str]:
+    """Return what an engine, by what it says of itself, cannot enforce."""
+    limits = {
+        "MemoryLimit": "no memory limit",
+        "PidsLimit": "no limit of processes",
+        "CpuCfsQuota": "no limit of processor time",
+    }
+    missing = [words for key, words in limits.items() if not info.get(key, info.get(key.replace("Cpu", "CPU")))]
+    options = info.get("SecurityOptions") or []
+    profiles = [option for option in options if option.startswith("name=seccomp")]
+    if not profiles or "unconfined" in profiles[0]:
+        missing.append("no seccomp profile")
+    return missing
+
+
+def weaknesses(client: "DockerClient") -> list[str]:
+    """Return what this engine leaves open that a newer or better set up one closes, for the organizers to read."""
+    with engine_errors():
+        major = int(str(client.version()["Version"]).partition(".")[0])
+        info = client.info()
+    found = []
+    if major < CLOSED_SINCE:
+        found.append(f"engine {major} lets a defense use io_uring and sockets to the hypervisor: use {CLOSED_SINCE}")
+    if not info.get("SwapLimit"):
+        found.append("no limit of swap: a defense may use twice its memory")
+    return found
+
+
+@contextmanager
+def engine_errors() -> Iterator[None]:
+    """Turn whatever the engine, or the way to it, says into a `platform` fault."""
+    from docker.errors import DockerException
+    from requests import RequestException
+
+    try:
+        yield
+    except (DockerException, RequestException, OSError) as error:
+        raise RunnerFault(Fault.PLATFORM, f"the container engine: {error}") from error
+
+
+# -------------------------------------------------------------------------------------------------- the container
+
+
+def container_options(sealing: Sealing, limits: Limits, image: Mapping[str, Any], socket: Path) -> dict[str, Any]:
+    """Return all arguments of `containers.create`. `image` is the configuration that the image brings along."""
+    if not _DIGEST.fullmatch(sealing.image):
+        raise RunnerFault(Fault.IMAGE_PULL, f"{sealing.image[:200]} is not the digest of an image")
+    check_configuration(image)
+    return {
+        "image": sealing.image,
+        "hostname": "defense",
+        "user": f"{UID}:{UID}",
+        "environment": _environment(image, limits),
+        "labels": {SCORER_LABEL: sealing.scorer, ATTEMPT_LABEL: sealing.attempt, DIGEST_LABEL: sealing.image},
+        "healthcheck": {"test": ["NONE"]},
+        "init": True,
+        "restart_policy": {"Name": "no"},
+        **_walls(socket),
+        **_bounds(limits),
+        **({"runtime": sealing.runtime} if sealing.runtime else {}),
+        **({"device_requests": [_card(sealing.gpu)]} if sealing.gpu else {}),
+    }
+
+
+def _walls(socket: Path) -> dict[str, Any]:
+    """What a container cannot reach. No seccomp profile is named: the engine's default one stays in force."""
+    from docker.types import Mount
+
+    return {
+        "network_mode": "none",
+        "dns": ["127.0.0.1"],  # otherwise the machine's own name servers are written down inside
+        "read_only": True,
+        "cap_drop": ["ALL"],
+        "security_opt": ["no-new-privileges:true"],
+        "ipc_mode": "private",
+        "cgroupns": "private",
+        "mounts": [Mount(type="bind", source=str(socket), target=SOCKET, read_only=True)],
+    }
+
+
+def _bounds(limits: Limits) -> dict[str, Any]:
+    """What a container may use up. Scratch and shared memory count as memory."""
+    from docker.types import LogConfig, Ulimit
+
+    mebibytes = f"{limits.memory_mib}m"
+    scratch = limits.scratch_mib << 20
+    return {
+        "mem_limit": mebibytes,
+        "memswap_limit": mebibytes,
+        "oom_score_adj": 500,  # where the whole machine runs out of memory, the defense goes and not the scorer
+        "nano_cpus": limits.cpus * 1_000_000_000,
+        "pids_limit": limits.processes,
+        "shm_size": _SHARED_MEMORY,
+        "tmpfs": {SCRATCH: f"rw,exec,nosuid,nodev,mode=1777,size={scratch},nr_inodes={_MOST_FILES_IN_SCRATCH}"},
+        "ulimits": [
+            Ulimit(name=name, soft=most, hard=most)
+            for name, most in (("nofile", limits.files), ("fsize", scratch), ("core", 0))
+        ],
+        "log_config": LogConfig(type="none"),  # _Tap reads it; nothing of it reaches the disk
+    }
+
+
+def _environment(image: Mapping[str, Any], limits: Limits) -> dict[str, str | None]:
+    """Return what a defense finds in its environment; None takes a variable of the image's away."""
+    brought = dict(entry.partition("=")[::2] for entry in image.get("Env") or [])
+    threads = str(limits.cpus)
+    return {
+        **{name: value if _FROM_IMAGE.fullmatch(name) else None for name, value in brought.items()},
+        "HOME": SCRATCH,
+        "TMPDIR": SCRATCH,
+        "TORCHINDUCTOR_CACHE_DIR": f"{SCRATCH}/inductor",
+        # A library that counts the machine's processors would start more threads than it has processor time for.
+        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), threads),
+        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # the same sums in the same order
+        "PYTHONHASHSEED": "0",  # the same order of sets in each run
+        "DEFENSE_SOCKET": SOCKET,
+    }
+
+
+def _card(uuid: str) -> Any:
+    from docker.types import DeviceRequest
+
+    return DeviceRequest(device_ids=[uuid], capabilities=[["gpu", "compute", "utility"]])
+
+
+def container_launch(client: "DockerClient", sealing: Sealing, limits: Limits) -> Launch:
+    """Return what starts the defense for the harness. The image has to be there already."""
+
+    def _start(socket: Path) -> Launched:
+        return start_container(client, sealing, limits, socket)
+
+    return _start
+
+
+def start_container(client: "DockerClient", sealing: Sealing, limits: Limits, socket: Path) -> Launched:
+    """Start a container in which the defense finds `socket` under DEFENSE_SOCKET."""
+    configuration = _image(client, sealing.image).attrs["Config"] or {}
+    options = container_options(sealing, limits, configuration, socket)
+    with engine_errors():
+        container = client.containers.create(**options)
+    uid = None if sealing.runtime else _user_outside(client)  # another runtime may connect as somebody else
+    launched = _Container(container, limits, uid)
+    try:
+        launched.start()
+    except BaseException:
+        launched.stop()
+        raise
+    return launched
+
+
+def _user_outside(client: "DockerClient") -> int | None:
+    """Return who the container's user is on this side; None where the engine maps users."""
+    with engine_errors():
+        info = client.info()
+    mapped = any("userns" in option or "rootless" in option for option in info.get("SecurityOptions") or [])
+    return None if mapped else UID
+
+
+class _Tap:
+    """Reads what a container prints, and no faster than a limit: a program that prints more has to wait.
+
+    Measured: the engine spends a whole processor, which no limit of the container's counts, on carrying a flood.
+    """
+
+    def __init__(self, container: "Container", limits: Limits) -> None:
+        self._ring = LogRing(limits.log_kib << 10)
+        self._ended = threading.Event()
+        with engine_errors():
+            stream = container.attach(stdout=True, stderr=True, stream=True, logs=False)
+        self._thread = threading.Thread(target=self._read, args=(stream,), name="defense-log", daemon=True)
+        self._thread.start()
+
+    def _read(self, stream: Iterator[bytes]) -> None:
+        began, total = time.monotonic(), 0
+        try:
+            with engine_errors():
+                for chunk in stream:
+                    self._ring.append(chunk)
+                    total += len(chunk)
+                    due = began + (total - LOG_BURST_BYTES) / LOG_BYTES_A_SECOND
+                    self._ended.wait(max(0.0, due - time.monotonic()))
+        except RunnerFault as fault:  # why the defense failed matters more than its log
+            self._ring.append(f"(the log could not be read: {fault.text})".encode())
+
+    def finish(self) -> None:
+        """Read on to the end of a container that is over, without a limit."""
+        self._ended.set()
+        self._thread.join(DRAIN_SECONDS)
+
+    def text(self) -> str:
+        """Return the end of what was printed."""
+        return self._ring.text()
+
+
+class _Container:
+    """A container that was created here."""
+
+    def __init__(self, container: "Container", limits: Limits, uid: int | None) -> None:
+        self.uid = uid
+        self.container = container
+        self._tap: _Tap | None = None
+        self._limits = limits
+        self._stopped = False
+
+    def start(self) -> None:
+        """Start it; `crashed` when the image's program cannot be executed."""
+        from docker.errors import APIError
+
+        self._tap = _Tap(self.container, self._limits)
+        with engine_errors():
+            try:
+                self.container.start()
+            except APIError as error:
+                if self._state()["ExitCode"] in _NOT_EXECUTABLE:
+                    raise RunnerFault(Fault.CRASHED, f"the program could not be started: {error.explanation}") from None
+                raise
+
+    def ended(self) -> tuple[Fault, str] | None:
+        """Say why it is over. Out of memory is told by the engine, a full disk only by the program's last words."""
+        try:
+            with engine_errors():
+                state = self._state()
+        except RunnerFault as fault:
+            return fault.fault, fault.text
+        if state["Running"]:
+            return None
+        self._finish_log()
+        return self._reason(state)
+
+    def _reason(self, state: Mapping[str, Any]) -> tuple[Fault, str]:
+        status = state["ExitCode"]
+        words = f"the program ended with status {status}"
+        if state["OOMKilled"]:
+            return Fault.OUT_OF_MEMORY, f"{words}: it used more memory than it may"
+        if status == _FILE_TOO_LARGE:
+            return Fault.DISK, f"{words}: it wrote more than it may"
+        return (cause(self.log()[-LAST_WORDS:]) if status else Fault.CRASHED), words
+
+    def log(self) -> str:
+        """Return the end of what it printed; also after it was removed."""
+        return self._tap.text() if self._tap else ""
+
+    def stop(self) -> None:
+        """Kill and remove it with everything in it."""
+        if self._stopped:
+            return
+        remove(self.container)
+        self._finish_log()
+        self._stopped = True
+
+    def _finish_log(self) -> None:
+        if self._tap:
+            self._tap.finish()
+
+    def _state(self) -> Mapping[str, Any]:
+        self.container.reload()
+        state: Mapping[str, Any] = self.container.attrs["State"]
+        return state
+
+
+def remove(container: "Container") -> None:
+    """Kill and remove a container and its volumes; `platform` when it will not go."""
+    from docker.errors import APIError, NotFound
+
+    with engine_errors():
+        for remaining in reversed(range(_REMOVALS)):
+            try:
+                container.remove(force=True, v=True)
+                return
+            except NotFound:
+                return
+            except APIError:  # being removed already, or still starting
+                if not remaining:
+                    raise
+                time.sleep(0.2)
+
+
+def remove_leftovers(client: "DockerClient", scorer: str) -> int:
+    """Remove the containers that a scorer of this name left when it was killed; return how many."""
+    with engine_errors():
+        found = client.containers.list(all=True, filters={"label": f"{SCORER_LABEL}={scorer}"}, ignore_removed=True)
+    for container in found:
+        remove(container)
+    return len(found)
+
+
+# ----------------------------------------------------------------------------------------------------- the images
+
+
+def present(client: "DockerClient", image: str) -> bool:
+    """Say whether the engine has `image`, and note that it is being used; `image_pull` when it is not for this kind."""
+    from docker.errors import ImageNotFound
+
+    with engine_errors():
+        try:
+            found = client.images.get(image)
+        except ImageNotFound:
+            return False
+        _check_kind(found.attrs)
+        found.tag(IMAGE_NAME, tag=found.id.removeprefix("sha256:")[:32])
+    return True
+
+
+def load_archive(client: "DockerClient", path: Path, image: str) -> ImageFacts:
+    """Give the archive at `path` to the engine; `image_pull` unless its one image has the id `image`."""
+    from docker.errors import ImageLoadError
+
+    facts = read_archive(path)
+    if facts.id != image:
+        raise RunnerFault(Fault.IMAGE_PULL, f"the archive holds {facts.id}, expected {image}")
+    with engine_errors():
+        try:
+            client.images.load(without_names(path))
+        except ImageLoadError as error:
+            if _NO_ROOM in str(error):
+                raise
+            raise RunnerFault(Fault.IMAGE_PULL, f"the engine refused the archive: {error}") from None
+    if not present(client, image):
+        raise RunnerFault(Fault.IMAGE_PULL, f"the engine did not find {image} in the archive")
+    return facts
+
+
+def pull(client: "DockerClient", image: str) -> None:
+    """Fetch `name@sha256:…` from its registry; `image_pull` when the registry does not have it."""
+    from docker.errors import APIError
+
+    with engine_errors():
+        try:
+            client.images.pull(image, platform="linux/amd64")
+        except APIError as error:
+            if error.is_client_error():
+                raise RunnerFault(Fault.IMAGE_PULL, f"{image} cannot be fetched: {error.explanation}") from None
+            raise
+    if not present(client, image):
+        raise RunnerFault(Fault.IMAGE_PULL, f"the registry sent something else than {image}")
+
+
+def prune(client: "DockerClient", *, enough: Callable[[], bool], keep: str = "") -> int:
+    """Throw away images that were kept here, the longest unused first, until there is `enough`; return how many."""
+    from docker.errors import APIError
+
+    removed = 0
+    with engine_errors():
+        kept = [image for image in client.images.list(IMAGE_NAME) if image.id != keep]
+        for image in sorted(kept, key=lambda each: str(each.attrs["Metadata"]["LastTagTime"])):
+            if enough():
+                break
+            with suppress(APIError):  # in use by a container
+                client.images.remove(image.id, force=True)
+                removed += 1
+    return removed
+
+
+def _image(client: "DockerClient", image: str) -> Any:
+    from docker.errors import ImageNotFound
+
+    with engine_errors():
+        try:
+            return client.images.get(image)
+        except ImageNotFound:
+            raise RunnerFault(Fault.IMAGE_PULL, f"the engine does not have {image}") from None
+
+
+def _check_kind(attributes: Mapping[str, Any]) -> None:
+    kind = f"{attributes['Os']}/{attributes['Architecture']}"
+    if kind != "linux/amd64":
+        raise RunnerFault(Fault.IMAGE_PULL, f"the image is for {kind}, expected linux/amd64")

@@ -1,0 +1,117 @@
+"""The closed list of faults (R30): what went wrong with a defense, what to do about it, and who answers for it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+LONGEST_TEXT = 4096
+
+
+class Fault(StrEnum):
+    """What may go wrong; a fault is never a wrong answer."""
+
+    IMAGE_PULL = "image_pull"
+    START_TIMEOUT = "start_timeout"
+    HELLO_TIMEOUT = "hello_timeout"
+    BATCH_TIMEOUT = "batch_timeout"
+    CRASHED = "crashed"
+    OUT_OF_MEMORY = "out_of_memory"
+    GPU_OUT_OF_MEMORY = "gpu_out_of_memory"
+    PROTOCOL = "protocol"
+    NONFINITE = "nonfinite"
+    DISK = "disk"
+    CANCELLED = "cancelled"
+    PLATFORM = "platform"
+
+
+class Payer(StrEnum):
+    """Who answers for a fault: the platform tries again at its own cost, a team gets no other try."""
+
+    DEFENSE = "defense"
+    PLATFORM = "platform"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A fault for people: what happened, what to do, and who answers for it."""
+
+    meaning: str
+    advice: str
+    payer: Payer
+
+
+WORDS: dict[Fault, Words] = {
+    Fault.IMAGE_PULL: Words(
+        "The container image could not be loaded under its digest.",
+        "Hand in the archive that `docker save` wrote, whole, for this machine's kind (linux/amd64).",
+        Payer.PLATFORM,
+    ),
+    Fault.START_TIMEOUT: Words(
+        "The program did not connect to the socket in time.",
+        "Connect to the path in DEFENSE_SOCKET soon after the start; look for an error on the way there in the log.",
+        Payer.DEFENSE,
+    ),
+    Fault.HELLO_TIMEOUT: Words(
+        "The program connected and did not say HELLO in time.",
+        "Send the HELLO frame right after connecting; load what takes long before that.",
+        Payer.DEFENSE,
+    ),
+    Fault.BATCH_TIMEOUT: Words(
+        "A batch was not answered in time.",
+        "Answer every batch within its seconds; read from the socket all the time and never wait for more pictures.",
+        Payer.DEFENSE,
+    ),
+    Fault.CRASHED: Words(
+        "The program ended or hung up before it had answered.",
+        "Catch nothing and look at the last lines of the log: the program has to run until the socket is closed.",
+        Payer.DEFENSE,
+    ),
+    Fault.OUT_OF_MEMORY: Words(
+        "The program used more memory than it may.",
+        "Use less: free what one batch needed before the next, load the weights once.",
+        Payer.DEFENSE,
+    ),
+    Fault.GPU_OUT_OF_MEMORY: Words(
+        "The graphics card's memory ran out.",
+        "Split the batch on the card, or use a smaller model; nothing else runs on the card at the same time.",
+        Payer.DEFENSE,
+    ),
+    Fault.PROTOCOL: Words(
+        "The program sent something that defense protocol v1 does not allow.",
+        "Compare with the page on the protocol; `defense_kit.serve` sends the right frames for you.",
+        Payer.DEFENSE,
+    ),
+    Fault.NONFINITE: Words(
+        "A score is NaN or infinite.",
+        "Send finite scores, or zeros: they are informative only.",
+        Payer.DEFENSE,
+    ),
+    Fault.DISK: Words(
+        "The program used up the space it may write to.",
+        "Write less to /tmp, the only place that can be written, and delete what is not needed any more.",
+        Payer.DEFENSE,
+    ),
+    Fault.CANCELLED: Words(
+        "The run was stopped by the people who run the contest.",
+        "Nothing: it is done again.",
+        Payer.PLATFORM,
+    ),
+    Fault.PLATFORM: Words(
+        "Something around the program failed, not the program.",
+        "Nothing: it is tried again by itself, and the organizers see it.",
+        Payer.PLATFORM,
+    ),
+}
+
+
+class RunnerFault(Exception):
+    """A defense, or the platform around it, failed in a way that the closed list names.
+
+    `log` is the end of what the defense printed, where the harness had one to read.
+    """
+
+    log: str = ""
+
+    def __init__(self, fault: Fault, text: str) -> None:
+        super().__init__(f"{fault}: {text}")
+        self.fault = fault
+        self.text = text[:LONGEST_TEXT]

@@ -1,0 +1,204 @@
+"""The participant's end of defense protocol v1: connect, say hello, answer batches until the other side hangs up."""
+
+import json
+import os
+import queue
+import socket
+import sys
+import threading
+import traceback
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from defense_kit import frames
+
+BUFFERS = 2  # one is predicted on while the other is read into
+
+
+class Ready(NamedTuple):
+    """What the contest says before the first batch."""
+
+    image_size: int  # pictures are image_size x image_size
+    batch_size: int  # the most rows of a batch
+    classes: Tuple[str, ...]  # the order of the scores
+    seed: int  # 0 to 2^63 - 1, another one in each official round
+
+
+class Batch(NamedTuple):
+    """Pictures as they were read; `buffer` is used again afterwards."""
+
+    request_id: int
+    images: np.ndarray
+    buffer: bytearray
+
+
+Predict = Callable[[np.ndarray], Any]
+OnReady = Callable[[Ready], None]
+
+
+def serve(predict: Predict, *, name: str = "defense", on_ready: Optional[OnReady] = None) -> None:
+    """Answer batches with `predict` until the contest hangs up; then return.
+
+    `predict` takes uint8 images [N, S, S, 3] (RGB, C order, valid until it returns) and returns N answers: "bird",
+    "bicycle" or "abstain", or 1, 0, -1; or a pair of such answers and scores [N, 2] = [bicycle, bird], which are
+    informative. `on_ready` is called once with the contest's `Ready` before the first batch; seed generators there.
+
+    An error in `predict` or `on_ready` is reported to the contest as the fault `crashed` and ends the program with
+    exit status 1; so does an answer that is not one per picture.
+    """
+    connection = _connect()
+    try:
+        _send(connection, frames.HELLO, 0, 0, json.dumps({"name": name, "protocol": frames.VERSION}).encode())
+        ready = _read_ready(connection)
+        if ready is not None:
+            _answer_all(connection, ready, predict, on_ready)
+    finally:
+        connection.close()
+
+
+def _connect() -> socket.socket:
+    path = os.environ.get("DEFENSE_SOCKET")
+    if not path:
+        raise SystemExit("DEFENSE_SOCKET is not set: start this with `python -m defense_kit check` or in the contest")
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.connect(path)
+    return connection
+
+
+def _answer_all(connection: socket.socket, ready: Ready, predict: Predict, on_ready: Optional[OnReady]) -> None:
+    try:
+        if on_ready is not None:
+            on_ready(ready)
+        for batch, give_back in _batches(connection, ready):
+            labels, scores = _checked(predict(batch.images), len(batch.images))
+            give_back(batch.buffer)
+            payload = frames.pack_answers(labels, scores)
+            _send(connection, frames.ANSWER, batch.request_id, len(labels), payload)
+    except (BrokenPipeError, ConnectionResetError):
+        return  # the contest hung up: it has what it wanted, or has said why not
+    except Exception:
+        text = traceback.format_exc()
+        sys.stderr.write(text)
+        sys.stderr.flush()
+        _send_error(connection, text)
+        raise SystemExit(1) from None
+
+
+def _batches(connection: socket.socket, ready: Ready) -> Any:
+    """Yield each batch and the function that gives its buffer back; the next one is read meanwhile."""
+    free: queue.Queue[bytearray] = queue.Queue()
+    full: queue.Queue[Any] = queue.Queue()
+    for _ in range(BUFFERS):
+        free.put(bytearray(ready.batch_size * ready.image_size * ready.image_size * frames.CHANNELS))
+    reader = threading.Thread(target=_read_all, args=(connection, ready.image_size, free, full), daemon=True)
+    reader.start()
+    while True:
+        batch = full.get()
+        if batch is None:
+            return
+        if isinstance(batch, Exception):
+            raise batch
+        yield batch, free.put
+
+
+def _read_all(
+    connection: socket.socket, image_size: int, free: "queue.Queue[bytearray]", full: "queue.Queue[Any]"
+) -> None:
+    """Read batches until the other side hangs up (None) or something is wrong (the error itself)."""
+    try:
+        while True:
+            batch = _read_batch(connection, image_size, free)
+            full.put(batch)
+            if batch is None:
+                return
+    except Exception as error:
+        full.put(error)
+
+
+def _read_batch(connection: socket.socket, image_size: int, free: "queue.Queue[bytearray]") -> Optional[Batch]:
+    header = _read_header(connection, frames.BATCH)
+    if header is None:
+        return None
+    request_id, rows, payload_bytes = header
+    buffer = free.get()
+    shape = (rows, image_size, image_size, frames.CHANNELS)
+    if rows < 1 or payload_bytes != int(np.prod(shape)) or payload_bytes > len(buffer):
+        raise ValueError(f"a batch of {rows} rows has {payload_bytes} bytes")
+    view = memoryview(buffer)[:payload_bytes]
+    if not _fill(connection, view):
+        return None
+    return Batch(request_id, np.frombuffer(view, np.uint8).reshape(shape), buffer)
+
+
+def _read_ready(connection: socket.socket) -> Optional[Ready]:
+    """Return what the contest says, None when it hung up before."""
+    header = _read_header(connection, frames.READY)
+    if header is None:
+        return None
+    payload = bytearray(min(header[2], frames.LONGEST_TEXT))
+    if not _fill(connection, memoryview(payload)):
+        return None
+    said = json.loads(payload.decode("utf-8"))
+    return Ready(int(said["image_size"]), int(said["batch_size"]), tuple(said["classes"]), int(said["seed"]))
+
+
+def _read_header(connection: socket.socket, kind: int) -> Optional[Tuple[int, int, int]]:
+    """Return request id, rows and payload bytes of a frame of this kind; None when the other side hung up."""
+    header = bytearray(frames.HEADER.size)
+    if not _fill(connection, memoryview(header)):
+        return None
+    magic, version, came, request_id, rows, payload_bytes, reserved = frames.HEADER.unpack(header)
+    if (magic, version, came, reserved) != (frames.MAGIC, frames.VERSION, kind, 0):
+        raise ValueError(f"the contest sent a frame of type {came}, version {version}; expected type {kind}")
+    return request_id, rows, payload_bytes
+
+
+def _fill(connection: socket.socket, view: memoryview) -> bool:
+    """Read until `view` is full; False when the other side hung up first."""
+    while len(view):
+        try:
+            got = connection.recv_into(view)
+        except ConnectionResetError:
+            return False
+        if got == 0:
+            return False
+        view = view[got:]
+    return True
+
+
+def _send(connection: socket.socket, kind: int, request_id: int, rows: int, payload: bytes) -> None:
+    connection.sendall(frames.pack_header(kind, request_id, rows, len(payload)) + payload)
+
+
+def _send_error(connection: socket.socket, text: str) -> None:
+    """Send the end of a traceback, as much as a frame may hold."""
+    payload = text.encode("utf-8", "replace")[-frames.LONGEST_TEXT :]
+    payload = payload.decode("utf-8", "ignore").encode("utf-8")  # the cut may have gone through a letter
+    try:
+        _send(connection, frames.ERROR, 0, 0, payload)
+    except OSError:
+        sys.stderr.write("the contest had hung up already\n")
+
+
+def _checked(answer: Any, rows: int) -> Tuple[np.ndarray, np.ndarray]:
+    """Return int8 labels [N] and float32 scores [N, 2] for what `predict` returned; ValueError when it is not that."""
+    labels, scores = answer, None
+    if isinstance(answer, tuple) and len(answer) == 2 and np.ndim(answer[1]) == 2:
+        labels, scores = answer
+    numbers = _label_numbers(labels)
+    if len(numbers) != rows:
+        raise ValueError(f"predict returned {len(numbers)} answers for {rows} images")
+    table = np.zeros((rows, len(frames.CLASSES)), np.float32) if scores is None else np.asarray(scores)
+    if table.shape != (rows, len(frames.CLASSES)):
+        raise ValueError(f"predict returned scores of shape {table.shape} for {rows} images")
+    return np.array(numbers, np.int8), table.astype(np.float32)
+
+
+def _label_numbers(labels: Any) -> List[int]:
+    """Return the numbers of names or numbers; ValueError for anything else."""
+    numbers = [frames.LABELS.get(label, label) if isinstance(label, str) else label for label in labels]
+    for number in numbers:
+        if isinstance(number, (bool, str)) or number not in frames.LABELS.values():
+            raise ValueError(f'predict answered {number!r}; an answer is "bird", "bicycle" or "abstain"')
+    return [int(number) for number in numbers]

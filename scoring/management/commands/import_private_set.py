@@ -1,0 +1,154 @@
+"""`import_private_set PATH`: the pictures that defenses are tried on before their publication (R31)."""
+
+import csv
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from common.errors import DomainError, InvalidInput
+from labeling.enums import Label
+from labeling.images import MAX_BYTES
+from labeling.manifest import Provenance, folder_entries
+from labeling.selectors import policy_in_force
+from scoring.models import PrivateSet
+from scoring.trials import private_set as private
+
+EXIT_REFUSED, EXIT_USAGE = 1, 2
+LINE_EVERY = 100
+COLUMNS = ("file", "label")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file to take in; `problem` is set when the listing already shows that it cannot be."""
+
+    file: str
+    path: Path
+    label: str
+    problem: InvalidInput | None = None
+
+
+class Command(BaseCommand):
+    """Exit status 0: the set is complete and in force; 1: files were refused, and it is not; 2: nothing was tried."""
+
+    help = (
+        "Take in a private set from a folder with the folders bird and bicycle, or from a .csv with the columns file "
+        "and label. The set is in force when every picture is in. Run the same command again to go on after an "
+        "interruption."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("path", type=Path, help="the folder, or a manifest (.csv)")
+        parser.add_argument("--note", default="", help="where the pictures come from, for organizers")
+        parser.add_argument("--by", default="", metavar="USERNAME", help="the organizer who imports them")
+        parser.add_argument("--leave-out-refused", action="store_true", help="complete the set without refused files")
+        parser.add_argument("--start-over", action="store_true", help="drop what an interrupted import left first")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Take every file in, each in a transaction of its own, then put the set in force at once."""
+        try:
+            entries = _entries(options["path"])
+            private_set = self._begin(options)
+        except DomainError as error:
+            raise CommandError(error.message, returncode=EXIT_USAGE) from error
+        self._work(private_set, entries, options)
+
+    def _begin(self, options: dict[str, Any]) -> PrivateSet:
+        by = _user(options["by"]) if options["by"] else None
+        private_set, new = private.private_set_begin(note=options["note"], by=by, now=timezone.now())
+        self.stdout.write(f"{'New' if new else 'Going on with'} set {private_set.number}.")
+        if options["start_over"]:
+            dropped = private.private_set_empty(private_set)
+            self.stdout.write(f"{dropped} pictures of an earlier import dropped.")
+        return private_set
+
+    def _work(self, private_set: PrivateSet, entries: list[Entry], options: dict[str, Any]) -> None:
+        size = policy_in_force(timezone.now()).policy.image_size
+        taken: dict[str, bool] = {}
+        refused = 0
+        for number, entry in enumerate(entries, start=1):
+            try:
+                sha, new = _take_in(private_set, entry, size)
+                taken[sha] = taken.get(sha, False) or new
+            except DomainError as error:
+                refused += 1
+                self.stdout.write(f"refused {entry.file}: {error.message}")
+            if number % LINE_EVERY == 0:
+                self.stdout.write(f"{number} of {len(entries)}")
+        added = sum(taken.values())
+        self.stdout.write(f"{len(entries)} files: {added} added, {len(taken) - added} known, {refused} refused.")
+        if refused and not options["leave_out_refused"]:
+            message = "The set is not complete. Mend or remove the refused files, or use --leave-out-refused."
+            raise CommandError(message, returncode=EXIT_REFUSED)
+        self._complete(private_set, taken)
+
+    def _complete(self, private_set: PrivateSet, taken: dict[str, bool]) -> None:
+        try:
+            private.private_set_complete(private_set, meant=taken, now=timezone.now())
+        except DomainError as error:
+            raise CommandError(error.message, returncode=EXIT_REFUSED) from error
+        self.stdout.write(f"Set {private_set.number} is complete and in force with {len(taken)} pictures.")
+
+
+def _user(name: str) -> User:
+    user = User.objects.filter(username=name).first()
+    if user is None:
+        raise InvalidInput(f"There is no account {name}.", "no_user")
+    return user
+
+
+def _entries(path: Path) -> list[Entry]:
+    """Return what there is to take in; InvalidInput when there is nothing."""
+    if path.is_dir():
+        found = [entry for label in Label for entry in _of_folder(path, label)]
+    elif path.is_file() and path.suffix.lower() == ".csv":
+        found = list(_of_manifest(path))
+    else:
+        raise InvalidInput(f"{path} is neither a folder nor a manifest (.csv).", "no_path")
+    if not found:
+        raise InvalidInput(f"There are no pictures in {path}: put them into the folders bird and bicycle.", "empty")
+    return found
+
+
+def _of_folder(path: Path, label: Label) -> list[Entry]:
+    folder = path / label.value
+    if not folder.is_dir():
+        return []
+    listed, _ = folder_entries(folder, Provenance())
+    return [Entry(f"{label.value}/{each.file}", each.path, label.value, each.problem) for each in listed]
+
+
+def _of_manifest(path: Path) -> Iterator[Entry]:
+    with path.open(encoding="utf-8-sig", newline="", errors="replace") as file:
+        reader = csv.DictReader(file, restval="")
+        if reader.fieldnames is None or tuple(sorted(reader.fieldnames)) != COLUMNS:
+            raise InvalidInput(f"{path} has to have exactly the columns {' and '.join(COLUMNS)}.", "bad_manifest")
+        for row in reader:
+            yield Entry(row["file"], path.parent / row["file"], row["label"])
+
+
+def _take_in(private_set: PrivateSet, entry: Entry, size: int) -> tuple[str, bool]:
+    """Take one file in; return the hash of its pixels and whether it is new to the set."""
+    if entry.problem is not None:
+        raise entry.problem
+    if entry.label not in {label.value for label in Label}:
+        raise InvalidInput(f"The label is one of {', '.join(Label)}.", "bad_label")
+    row, new = private.private_picture_add(
+        private_set, _read(entry.path), label=Label(entry.label), source=entry.file, size=size
+    )
+    return row.pixels_sha256, new
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)  # one byte too many is enough to be refused
+    except OSError as error:
+        raise InvalidInput(f"The file cannot be read: {error.strerror}.", "unreadable") from error

@@ -1,0 +1,54 @@
+"""A prediction again, from its row alone: same defense, same plan, same batch (R29)."""
+
+from dataclasses import dataclass
+from itertools import islice
+
+from scoring import plan, selectors
+from scoring.arrays import load_arrays
+from scoring.models import Prediction
+from scoring.runner import Answers, check_answers
+from scoring.warm import FindRunner, Warm
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What the row says and what came now: an answer of -1, 0, 1 and the two scores [bicycle, bird]."""
+
+    recorded: tuple[int, float, float]
+    now: tuple[int, float, float]
+    device: str
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs, to the last bit."""
+        return self.recorded == self.now
+
+
+def replay(prediction: Prediction, *, find_runner: FindRunner, device: str) -> Replay:
+    """Ask the defense about the prediction's batch again, in the order and with the companions of its run.
+
+    `device` is cpu or cuda; on another one than the row's the scores may differ in their last digits. Raises
+    RunnerFault when the defense does not answer, WrongPicture or PictureMissing when a picture is not as it was.
+    """
+    run = prediction.item.run
+    items = selectors.run_items(run)
+    batch = next(islice(plan.batches(items, batch_size=prediction.batch_size), prediction.batch, None))
+    size = prediction.item.image.width
+    images = load_arrays([item.image.pixels_sha256 for item in batch.rows], size)
+    warm = Warm(find_runner, device)
+    try:
+        session = warm.session(run, size)
+        session.send(images)
+        answers = check_answers(session.receive(), len(batch.rows))
+        return Replay(_recorded(prediction), _answer(answers, prediction.row), session.device)
+    finally:
+        warm.close()
+
+
+def _recorded(prediction: Prediction) -> tuple[int, float, float]:
+    return prediction.answer, prediction.score_bicycle, prediction.score_bird
+
+
+def _answer(answers: Answers, row: int) -> tuple[int, float, float]:
+    bicycle, bird = (float(score) for score in answers.scores[row])
+    return int(answers.labels[row]), bicycle, bird

@@ -1,0 +1,143 @@
+"""The scorer of this process: a device of the machine to itself, and the ways to run defenses there."""
+
+import atexit
+import socket
+import time
+from functools import cache
+from pathlib import Path
+
+import structlog
+from django.conf import settings
+from django.utils import timezone
+
+from defense_kit.conversation import Deadlines
+from defense_kit.faults import Fault, RunnerFault
+from defense_kit.limits import Limits
+from labeling.policy import Policy
+from labeling.selectors import policy_in_force
+from scoring.engine import Scorer
+from scoring.inference import card_uuid, cards, choose_device, use_card
+from scoring.models import Defense
+from scoring.runner import ReferenceRunner, Runner
+from scoring.sealed import ContainerRunner
+from scoring.slots import Slot, take_slot
+
+SEEN_EVERY_SECONDS = 15.0
+
+log = structlog.get_logger(__name__)
+
+
+class LocalScorer:
+    """Takes a device when it is first asked to work, and scores there; idle while other processes have them all."""
+
+    def __init__(self, *, folder: Path, device: str, runtime: str) -> None:
+        self._folder, self._device, self._runtime = folder, device, runtime
+        self._scorer: Scorer | None = None
+        self._seen = float("-inf")
+
+    def work_one(self) -> bool:
+        """Do the next piece of work, if there is one and a device for it, and say whether there was."""
+        scorer = self._scorer or self._start()
+        if scorer is None:
+            return False
+        if time.monotonic() - self._seen >= SEEN_EVERY_SECONDS:
+            self._seen = time.monotonic()
+            scorer.seen("")
+        return scorer.work_one()
+
+    def close(self) -> None:
+        """End what is loaded."""
+        if self._scorer is not None:
+            self._scorer.close()
+
+    def _start(self) -> Scorer | None:
+        runners = take_device(self._folder, self._device, self._runtime)
+        if runners is not None:
+            self._scorer = Scorer(
+                name=runners.name,
+                clock=timezone.now,
+                device=runners.device,
+                runtime=self._runtime,
+                find_runner=runners,
+            )
+        return self._scorer
+
+
+def take_device(folder: Path, setting: str, runtime: str) -> "Runners | None":
+    """Take a free device of this machine for this process, swept clean; None when other processes have them all.
+
+    `setting` is auto, cpu or cuda; InvalidInput when there is no such device at all.
+    """
+    device = choose_device(setting)
+    slot = take_slot(folder, device, cards() if device == "cuda" else 1)
+    if slot is None:
+        return None
+    if device == "cuda":
+        use_card(slot.number)
+    runners = Runners(slot, runtime)
+    runners.start_clean()
+    return runners
+
+
+class Runners:
+    """Finds how a defense is run on a slot, with the limits and deadlines of the policy that is then in force."""
+
+    def __init__(self, slot: Slot, runtime: str) -> None:
+        self.name, self.device = f"{socket.gethostname()}:{slot.name}", slot.device
+        self._slot, self._runtime = slot, runtime
+
+    def __call__(self, defense: Defense) -> Runner:
+        """Return the runner; RunnerFault where this scorer has none for such a defense."""
+        if defense.reference:
+            return ReferenceRunner()
+        if self._runtime != "docker":
+            raise RunnerFault(Fault.PLATFORM, "this scorer runs no containers: its DEFENSE_RUNTIME is not docker")
+        return self._containers()
+
+    def start_clean(self) -> None:
+        """Remove what a killed scorer of this slot left behind."""
+        if self._runtime != "docker":
+            return
+        try:
+            removed = self._containers().start_clean()
+        except RunnerFault as fault:  # without an engine the shipped defenses still run
+            log.warning("no_container_engine", scorer=self.name, text=fault.text)
+            return
+        if removed:
+            log.warning("leftovers_removed", scorer=self.name, containers=removed)
+
+    def _containers(self) -> ContainerRunner:
+        policy = policy_in_force(timezone.now()).policy
+        return ContainerRunner(
+            scorer=self.name,
+            folder=self._slot.folder,
+            limits=limits_of(policy),
+            deadlines=deadlines_of(policy),
+            runtime="" if settings.CONTAINER_RUNTIME == "runc" else settings.CONTAINER_RUNTIME,
+            gpu=card_uuid(self._slot.number) if self._slot.device == "cuda" else "",
+        )
+
+
+def limits_of(policy: Policy) -> Limits:
+    """Return what a policy lets a defense use (R28)."""
+    return Limits(
+        memory_mib=policy.defense_memory_mib,
+        cpus=policy.defense_cpus,
+        processes=policy.defense_processes,
+        scratch_mib=policy.defense_scratch_mib,
+    )
+
+
+def deadlines_of(policy: Policy) -> Deadlines:
+    """Return how long a policy lets a defense take (R30, R31); a batch has its rows' share."""
+    return Deadlines(
+        start=policy.start_seconds, hello=policy.hello_seconds, batch=policy.batch_size * policy.seconds_per_picture
+    )
+
+
+@cache
+def this_scorer() -> LocalScorer:
+    """Return the scorer of this process, which keeps a defense loaded from one call to the next."""
+    scorer = LocalScorer(folder=settings.SCORER_DIR, device=settings.SCORING_DEVICE, runtime=settings.DEFENSE_RUNTIME)
+    atexit.register(scorer.close)
+    return scorer

@@ -1,0 +1,188 @@
+"""Runs everybody else's defenses, each in a sealed container of this machine's engine (R28).
+
+A scorer has a name and a folder of its own. Containers carry the name, so that what a killed scorer left behind is
+found and removed when one of the same name starts.
+"""
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from defense_kit import container
+from defense_kit.conversation import Deadlines
+from defense_kit.faults import Fault, RunnerFault
+from defense_kit.harness import Cancelled, Opened, never, open_defense
+from defense_kit.limits import Limits
+from defense_kit.protocol import Answers
+from labeling.store import PictureMissing, picture_store
+from scoring.machine import processor_name
+from scoring.models import Defense
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+LEAST_FREE_BYTES = 10 << 30
+_GATES, _ARCHIVES = "gate-*", "archive-*"
+
+
+def archive_key(sha256: str) -> str:
+    """Return the key of an image archive in the store."""
+    return f"defenses/{sha256}.tar"
+
+
+class ContainerRunner:
+    """Opens defenses in containers, one at a time on one device.
+
+    `scorer` is the same after a restart, `folder` belongs to it alone. `address` is the engine's (empty: DOCKER_HOST),
+    `runtime` another one than the engine's own, `gpu` the UUID of the card for the device `cuda`.
+    """
+
+    def __init__(
+        self,
+        *,
+        scorer: str,
+        folder: Path,
+        limits: Limits,
+        deadlines: Deadlines,
+        address: str = "",
+        runtime: str = "",
+        gpu: str = "",
+        least_free_bytes: int = LEAST_FREE_BYTES,
+    ) -> None:
+        self._scorer, self._folder = scorer, folder
+        self._limits, self._deadlines = limits, deadlines
+        self._address, self._runtime, self._gpu = address, runtime, gpu
+        self._least_free_bytes = least_free_bytes
+
+    @cached_property
+    def _client(self) -> "DockerClient":
+        return container.connect(self._address)
+
+    @cached_property
+    def _images(self) -> "ImageKeeper":
+        return ImageKeeper(self._client, self._address, self._folder, self._least_free_bytes)
+
+    def start_clean(self) -> int:
+        """Remove what a killed scorer of this name left, and return how many containers that were."""
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        removed = container.remove_leftovers(self._client, self._scorer)
+        for pattern in (_GATES, _ARCHIVES):
+            for left in self._folder.glob(pattern):
+                shutil.rmtree(left)
+        return removed
+
+    def open(
+        self,
+        defense: Defense,
+        *,
+        device: str,
+        image_size: int,
+        batch_size: int,
+        seed: int,
+        attempt: str = "",
+        cancelled: Cancelled = never,
+    ) -> "ContainerSession":
+        """Start `defense`; RunnerFault when its image cannot be had or it does not start."""
+        if device == "cuda" and not self._gpu:
+            raise RunnerFault(Fault.PLATFORM, "the scorer does not know which card a container may use")
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._images.ensure(defense)
+        gpu = self._gpu if device == "cuda" else ""
+        sealing = container.Sealing(defense.image, self._scorer, attempt, gpu, self._runtime)
+        opened = open_defense(
+            container.container_launch(self._client, sealing, self._limits),
+            image_size=image_size,
+            batch_size=batch_size,
+            seed=seed,
+            deadlines=self._deadlines,
+            folder=self._folder,
+            cancelled=cancelled,
+        )
+        return ContainerSession(opened, f"{device}, {gpu or processor_name()}, container")
+
+
+class ContainerSession:
+    """A defense that answers out of its container. `device` is what the predictions record, `name` its own words."""
+
+    def __init__(self, opened: Opened, device: str) -> None:
+        self._opened = opened
+        self.device = device
+        self.name = opened.name
+
+    def send(self, images: NDArray[np.uint8]) -> None:
+        """Hand over a batch; RunnerFault when it cannot be sent."""
+        self._opened.send(images)
+
+    def receive(self) -> Answers:
+        """Return the answers for the oldest batch not yet answered; RunnerFault when they do not come."""
+        return self._opened.receive()
+
+    def log(self) -> str:
+        """Return the end of what the defense printed: to be shown only where all pictures are public."""
+        return self._opened.log()
+
+    def close(self) -> None:
+        """Remove the container; safe to call after a fault."""
+        self._opened.close()
+
+
+class ImageKeeper:
+    """Gets the images of defenses to the engine, and the longest unused ones out of the way where room is short."""
+
+    def __init__(self, client: "DockerClient", address: str, folder: Path, least_free_bytes: int) -> None:
+        self._client, self._address = client, address
+        self._folder, self._least_free_bytes = folder, least_free_bytes
+
+    def ensure(self, defense: Defense) -> None:
+        """Return when the engine has the image; `image_pull` when it cannot be had, `platform` without room for it."""
+        if container.present(self._client, defense.image):
+            return
+        self._make_room(defense.image)
+        patient = container.connect(self._address, seconds=container.LOADING_SECONDS)
+        try:
+            self._fetch(patient, defense)
+        finally:
+            patient.close()
+
+    def _fetch(self, client: "DockerClient", defense: Defense) -> None:
+        if not defense.archive:
+            container.pull(client, defense.image)
+            return
+        with tempfile.TemporaryDirectory(prefix=_ARCHIVES.rstrip("*"), dir=self._folder) as folder:
+            path = Path(folder) / "image.tar"
+            self._download(defense.archive, path)
+            container.load_archive(client, path, defense.image)
+
+    def _download(self, sha256: str, path: Path) -> None:
+        try:
+            with open(path, "wb") as file:
+                picture_store().fetch(archive_key(sha256), file)
+        except PictureMissing as error:
+            raise RunnerFault(Fault.IMAGE_PULL, str(error)) from error
+        except Exception as error:  # a bucket has many ways to be out of reach, and none is the defense's doing
+            raise RunnerFault(Fault.PLATFORM, f"the image archive could not be read: {error}") from error
+        with open(path, "rb") as whole:
+            found = hashlib.file_digest(whole, "sha256").hexdigest()
+        if found != sha256:
+            raise RunnerFault(Fault.IMAGE_PULL, f"the image archive has the digest {found}, expected {sha256}")
+
+    def _make_room(self, image: str) -> None:
+        enough = self._enough()
+        if not enough():
+            container.prune(self._client, enough=enough, keep=image)
+        if not enough():
+            raise RunnerFault(Fault.PLATFORM, "the scorer's disk is too full for another image")
+
+    def _enough(self) -> Callable[[], bool]:
+        """Return what says whether there is room, in the scorer's folder and where the engine keeps its images."""
+        with container.engine_errors():
+            engine = Path(self._client.info()["DockerRootDir"])
+        places = [place for place in (self._folder, engine) if place.exists()]
+        return lambda: all(shutil.disk_usage(place).free >= self._least_free_bytes for place in places)

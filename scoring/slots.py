@@ -1,0 +1,44 @@
+"""Devices of this machine that a scorer has to itself: one defense at a time on one device.
+
+A slot is a locked file in the folder that the scorers of a machine share. The system lets go of the lock when a process
+ends, however it ends, so that no slot stays taken.
+"""
+
+import fcntl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """`device` is cpu or cuda, `number` which of them; `folder` is for what its scorer keeps for a while."""
+
+    device: str
+    number: int
+    folder: Path
+    lock: IO[str]
+
+    @property
+    def name(self) -> str:
+        """Return what tells it from the others of this machine, the same after a restart."""
+        return f"{self.device}-{self.number}"
+
+
+def take_slot(parent: Path, device: str, count: int) -> Slot | None:
+    """Return the first of the `count` devices of a kind that no process has; None when all are taken.
+
+    `parent` is the folder that the scorers of this machine share. The processor counts as one device.
+    """
+    parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for number in range(count):
+        lock = open(parent / f"{device}-{number}.lock", "w")  # noqa: SIM115 - held as long as the slot is
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            continue
+        folder = parent / f"{device}-{number}"
+        folder.mkdir(exist_ok=True, mode=0o700)
+        return Slot(device, number, folder, lock)
+    return None

@@ -1,0 +1,33 @@
+"""How a trial keeps its answers: one row of 20 bytes for each, in the order of the pictures' numbers."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.void]
+
+# `picture` is the number of a PrivatePicture in a trial over a private set, of an Image in all others; `label` an
+# Outcome. What a fault took the place of has no row.
+ROW = np.dtype(
+    [("picture", "<i8"), ("variant", "u1"), ("label", "i1"), ("zero", "<u2"), ("scores", "<f4", (2,))], align=False
+)
+
+
+def rows_of(answers: Iterable[tuple[int, int, int, float, float]]) -> Rows:
+    """Return (picture, variant, label, score for bicycle, score for bird) as rows in their order."""
+    listed = sorted(answers)
+    rows = np.zeros(len(listed), ROW)
+    for place, (picture, variant, label, bicycle, bird) in enumerate(listed):
+        rows[place] = (picture, variant, label, 0, (bicycle, bird))
+    return rows
+
+
+def pack(rows: Rows) -> bytes:
+    """Return what the table keeps."""
+    return rows.tobytes()
+
+
+def unpack(kept: bytes | memoryview) -> Rows:
+    """Return the rows that `pack` was given; ValueError for anything else."""
+    return np.frombuffer(bytes(kept), ROW)

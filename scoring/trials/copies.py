@@ -1,0 +1,115 @@
+"""Looks whether a newcomer is another defense with a trivial change: by its image, its weights and its answers.
+
+A flag is a hint with its figures, for people to judge; nothing follows from it by itself.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from scoring import selectors as scoring
+from scoring.enums import Likeness, RunState, TrialKind
+from scoring.models import CopyFlag, Defense, Trial
+from scoring.trials import answers, selectors, totals
+from scoring.trials.enums import Variant
+from scoring.trials.totals import Given
+
+# The layer of a step that changes no file: an empty tar.
+EMPTY_LAYER = f"sha256:{hashlib.sha256(bytes(1024)).hexdigest()}"
+_PICTURES, _PRIVATE = "image", "private"
+Key = tuple[str, int]
+
+
+def copies_flag(*, now: datetime) -> int:
+    """Compare each container before its publication with every defense that was ever published, broken ones included;
+    return the number of new flags. Idempotent."""
+    return sum(copies_flag_of(newcomer, now=now) for newcomer in selectors.defenses_before_publication())
+
+
+def copies_flag_of(newcomer: Defense, *, now: datetime) -> int:
+    """Flag what `newcomer` looks like; return the number of new flags."""
+    given = answers_of(newcomer)
+    others = Defense.objects.filter(published_at__isnull=False).exclude(pk=newcomer.pk).order_by("id")
+    return sum(_flag(newcomer, other, given, now) for other in others)
+
+
+def _flag(newcomer: Defense, other: Defense, given: dict[Key, Given], now: datetime) -> int:
+    found = {
+        Likeness.LAYERS: shared_layers(newcomer.layers, other.layers),
+        Likeness.WEIGHTS: _same_weights(newcomer, other),
+        Likeness.OUTPUTS: _same_answers(given, other),
+    }
+    return sum(_record(newcomer, other, by, figures, now) for by, figures in found.items() if figures is not None)
+
+
+def _record(newcomer: Defense, other: Defense, by: Likeness, figures: dict[str, Any], now: datetime) -> int:
+    told = {"figures": figures | {"same_name": newcomer.name == other.name}, "found_at": now}
+    _, new = CopyFlag.objects.get_or_create(defense=newcomer, original=other, likeness=by, defaults=told)
+    return int(new)
+
+
+def shared_layers(newer: Sequence[str], older: Sequence[str]) -> dict[str, Any] | None:
+    """Return how much of an image's layers another one has, where that is more than a common base; else None.
+
+    Both lists go from the lowest layer up. A base is what both begin with; a copy has the other's top layer, or layers
+    of it above the base. Layers without a file in them are left out.
+    """
+    ours = [layer for layer in newer if layer != EMPTY_LAYER]
+    theirs = [layer for layer in older if layer != EMPTY_LAYER]
+    base = next(
+        (at for at, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), min(len(ours), len(theirs))
+    )
+    above = len(set(ours[base:]) & set(theirs[base:]))
+    has_top = bool(theirs) and theirs[-1] in ours
+    if not above and not has_top:
+        return None
+    shared = len(set(ours) & set(theirs))
+    return {
+        "shared": shared,
+        "of_theirs": len(theirs),
+        "of_ours": len(ours),
+        "base": base,
+        "above_the_base": above,
+        "their_top_layer": has_top,
+        "percent_of_theirs": totals.points(shared, len(theirs)),
+    }
+
+
+def _same_weights(newcomer: Defense, other: Defense) -> dict[str, Any] | None:
+    if not newcomer.weights or newcomer.weights != other.weights:
+        return None
+    return {"weights": newcomer.weights}
+
+
+def _same_answers(given: dict[Key, Given], other: Defense) -> dict[str, Any] | None:
+    if len(given) < totals.ALIKE_PICTURES:
+        return None
+    images = [number for kind, number in given if kind == _PICTURES]
+    theirs = answers_of(other) | _official(other, images)
+    common = sorted(given.keys() & theirs.keys())
+    compared = totals.compared((given[key], theirs[key]) for key in common)
+    if not compared.is_alike:
+        return None
+    varying = len({given[key][1:] for key in common}) > 1
+    return compared.to_json() | {"scores_vary": varying}
+
+
+def answers_of(defense: Defense) -> dict[Key, Given]:
+    """Return what a defense answered in its trials, by the kind and number of the picture as it is."""
+    done = Trial.objects.filter(defense=defense, state=RunState.FINISHED).exclude(kind=TrialKind.SMOKE)
+    found: dict[Key, Given] = {}
+    for trial in done.only("kind", "answers").order_by("id"):
+        kind = _PRIVATE if trial.kind == TrialKind.PRIVATE else _PICTURES
+        for row in answers.unpack(trial.answers):
+            if row["variant"] == Variant.PLAIN:
+                bicycle, bird = row["scores"]
+                found[kind, int(row["picture"])] = (int(row["label"]), float(bicycle), float(bird))
+    return found
+
+
+def _official(defense: Defense, images: Sequence[int]) -> dict[Key, Given]:
+    """Return its official answers of the first round to these pictures."""
+    rows = scoring.predictions_in_force().filter(defense=defense, round=1, image__in=images)
+    values = rows.values_list("image_id", "answer", "score_bicycle", "score_bird")
+    return {(_PICTURES, image): given for image, *given in values}  # type: ignore[misc]

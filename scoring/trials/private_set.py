@@ -1,0 +1,113 @@
+"""The private eligibility set (R31): its pictures are not Images, so that nothing serves or releases them.
+
+They lie under a prefix of their own in the store. A set is filled picture by picture and complete in one moment; from
+then on it never changes, and the newest complete one is in force.
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.db.models import Max
+
+from common.errors import Conflict, InvalidInput
+from labeling.enums import Label
+from labeling.images import Picture, read_dataset
+from labeling.models import Image
+from labeling.png import encode_png
+from labeling.store import picture_store
+from scoring.models import PrivatePicture, PrivateSet
+
+LONGEST_SOURCE = 200
+
+
+def private_key(pixels_sha256: str) -> str:
+    """Return the key of a private picture in the store."""
+    return f"private/{pixels_sha256}.png"
+
+
+@transaction.atomic
+def private_set_begin(*, note: str, by: User | None, now: datetime) -> tuple[PrivateSet, bool]:
+    """Return the set that pictures come in to, and whether it is new: an unfinished one is gone on with.
+
+    Raises InvalidInput without a note for a new set, Conflict when another import began one at the same moment.
+    """
+    unfinished = PrivateSet.objects.filter(completed_at=None).order_by("number").first()
+    if unfinished is not None:
+        return unfinished, False
+    if not note.strip():
+        raise InvalidInput("Give a note that says where the pictures come from.", "no_note", field="note")
+    number = (PrivateSet.objects.aggregate(most=Max("number"))["most"] or 0) + 1
+    try:
+        with transaction.atomic():
+            return PrivateSet.objects.create(number=number, note=note.strip(), imported_by=by, imported_at=now), True
+    except IntegrityError:
+        message = "Another import began a set at this moment. Run the command again to go on with that one."
+        raise Conflict(message, "set_begun") from None
+
+
+def private_picture_add(
+    private_set: PrivateSet, data: bytes, *, label: Label, source: str, size: int
+) -> tuple[PrivatePicture, bool]:
+    """Take one photograph into an unfinished set; return its row and whether it is new to the set.
+
+    Raises PictureRefused for the file, Conflict for a picture that the contest knows or that is in the set under the
+    other class, and Conflict when the set is complete.
+    """
+    picture = read_dataset(data, size=size)
+    _refuse_known(picture.pixels_sha256)
+    picture_store().put(private_key(picture.pixels_sha256), encode_png(picture.width, picture.height, picture.pixels))
+    row, new = _record(private_set, picture, label, source)
+    if row.label != label.value:
+        raise Conflict(f"The same picture is in the set as a {row.label}. Decide what it shows.", "in_both_classes")
+    return row, new
+
+
+def _refuse_known(pixels_sha256: str) -> None:
+    if Image.objects.filter(pixels_sha256=pixels_sha256).exists():
+        raise Conflict("The contest has this picture already, so it is not private. Take another one.", "not_private")
+
+
+@transaction.atomic
+def _record(private_set: PrivateSet, picture: Picture, label: Label, source: str) -> tuple[PrivatePicture, bool]:
+    _hold_unfinished(private_set)
+    return PrivatePicture.objects.get_or_create(
+        private_set=private_set,
+        pixels_sha256=picture.pixels_sha256,
+        defaults={"label": label.value, "source": source[-LONGEST_SOURCE:]},
+    )
+
+
+def _hold_unfinished(private_set: PrivateSet) -> None:
+    """Lock the set for this transaction; Conflict when it is complete."""
+    held = PrivateSet.objects.select_for_update().get(pk=private_set.pk)
+    if held.completed_at is not None:
+        raise Conflict(f"{held} is complete and never changes. Import a new set.", "set_complete")
+
+
+@transaction.atomic
+def private_set_complete(private_set: PrivateSet, *, meant: Collection[str], now: datetime) -> None:
+    """Put the set in force, all of it at once. `meant` are the hashes of the pictures that belong to it.
+
+    Raises Conflict when it is complete already or holds other pictures, as after an import of another folder that was
+    interrupted, and InvalidInput unless there are pictures of both classes.
+    """
+    _hold_unfinished(private_set)
+    held = dict(PrivatePicture.objects.filter(private_set=private_set).values_list("pixels_sha256", "label"))
+    others = len(set(held) - set(meant))
+    if others:
+        message = f"The set holds {others} pictures of an earlier import that are not among these. Import those too"
+        raise Conflict(f"{message}, or drop what is in the set with --start-over.", "other_pictures")
+    if set(held.values()) != {label.value for label in Label}:
+        message = "A set needs pictures of both classes. Put some into the folders bird and bicycle."
+        raise InvalidInput(message, "one_class")
+    PrivateSet.objects.filter(pk=private_set.pk).update(completed_at=now)
+
+
+@transaction.atomic
+def private_set_empty(private_set: PrivateSet) -> int:
+    """Drop the pictures of an unfinished set and return how many; Conflict when it is complete."""
+    _hold_unfinished(private_set)
+    deleted, _ = PrivatePicture.objects.filter(private_set=private_set).delete()
+    return deleted

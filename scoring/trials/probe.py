@@ -1,0 +1,31 @@
+"""Alterations that nobody sees, for asking whether a defense has learned the published pictures by heart.
+
+A defense that looks pictures up finds none of these; one that looks at them answers as before.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scoring.trials.enums import Variant
+
+Pixels = NDArray[np.uint8]
+
+
+def altered(picture: Pixels, variant: Variant, pixels_sha256: str) -> Pixels:
+    """Return a variant of a picture uint8 [S, S, 3]; the same picture always gives the same one."""
+    if variant is Variant.NOISE:
+        return noised(picture, pixels_sha256)
+    return shifted(picture) if variant is Variant.SHIFT else picture
+
+
+def noised(picture: Pixels, pixels_sha256: str) -> Pixels:
+    """Return the picture with every value one more or one less, drawn by the picture's hash."""
+    steps = np.random.default_rng(int(pixels_sha256, 16)).integers(0, 2, picture.shape, dtype=np.int16) * 2 - 1
+    values = picture.astype(np.int16) + steps
+    # At the ends of the scale the step goes the other way: cut off, the value would stay as it was.
+    return np.where((values < 0) | (values > 255), values - 2 * steps, values).astype(np.uint8)
+
+
+def shifted(picture: Pixels) -> Pixels:
+    """Return the picture one pixel to the right, its first column repeated."""
+    return np.concatenate([picture[:, :1], picture[:, :-1]], axis=1)

@@ -1,0 +1,292 @@
+"""Questions about trials: what they are asked about, how they went, and what that says of a defense (R31).
+
+What leaves this module for a page is totals and verdicts. Pictures, hashes, classes and answers of a trial do not.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
+
+from adjudication.enums import Verdict
+from adjudication.models import Ruling
+from labeling.enums import Label, Origin
+from labeling.models import Image
+from labeling.policy import Policy
+from scoring import leases, selectors
+from scoring.enums import RunState, TrialKind
+from scoring.models import CopyFlag, Defense, FrameworkCheck, PrivatePicture, PrivateSet, Trial
+from scoring.trials import totals
+from scoring.trials.enums import Condition, Standing
+from scoring.trials.published import published_pictures
+
+SMOKE_PICTURES = 40
+PROBE_PICTURES = 100
+IN_ORDER = tuple(TrialKind)
+_UNDER_WAY = (RunState.QUEUED, RunState.RUNNING)
+_TOLD = ("id", "defense", "kind", "number", "state", "totals", "fault", "device", "created_at", "finished_at")
+
+
+# What a trial is about -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A picture with its class. `picture` is the number of a PrivatePicture or an Image, by the trial's kind."""
+
+    picture: int
+    pixels_sha256: str
+    label: Label
+    size: int
+
+
+def private_set_in_force() -> PrivateSet | None:
+    """Return the newest complete set; None when there is none."""
+    return PrivateSet.objects.filter(completed_at__isnull=False).order_by("-number").first()
+
+
+def private_questions(private_set: PrivateSet, size: int) -> list[Question]:
+    """Return the pictures of a set, each of which has `size` pixels along a side."""
+    rows = PrivatePicture.objects.filter(private_set=private_set).order_by("pk")
+    return [Question(row.pk, row.pixels_sha256, Label(row.label), size) for row in rows]
+
+
+def earlier_questions() -> list[Question]:
+    """Return every attack whose newest ruling is valid, the smallest pictures first."""
+    return _ruled(_valid_rulings().filter(image__origin=Origin.ATTACK))
+
+
+def probe_questions(size: int, seed: int) -> list[Question]:
+    """Return published pictures of one size that are ruled valid, at most PROBE_PICTURES, drawn by `seed`."""
+    published = published_pictures().filter(width=size).values("pk")
+    return _drawn(_ruled(_valid_rulings().filter(image__in=published)), PROBE_PICTURES, seed)
+
+
+def smoke_pictures(size: int, seed: int) -> list[str]:
+    """Return the hashes of published pictures of one size, at most SMOKE_PICTURES, drawn by `seed`."""
+    published = published_pictures().filter(width=size).order_by("pk")
+    return _drawn(list(published.values_list("pixels_sha256", flat=True)), SMOKE_PICTURES, seed)
+
+
+def _valid_rulings() -> QuerySet[Ruling]:
+    newer = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
+    return Ruling.objects.filter(~Exists(newer), verdict=Verdict.VALID)
+
+
+def _ruled(rulings: QuerySet[Ruling]) -> list[Question]:
+    rows = rulings.order_by("image__width", "image_id")
+    values = rows.values_list("image_id", "image__pixels_sha256", "label", "image__width")
+    return [Question(image, sha, Label(label), width) for image, sha, label, width in values]
+
+
+def _drawn(found: list[Any], most: int, seed: int) -> list[Any]:
+    return random.Random(seed).sample(found, most) if len(found) > most else found
+
+
+# The queue -----------------------------------------------------------------------------------------------------------
+
+
+def trials_waiting(*, now: datetime) -> QuerySet[Trial]:
+    """Return the queued trials that may start at `now`, in the order in which they came."""
+    return leases.waiting(Trial, now=now).order_by("id")
+
+
+def trial_waits_longest(*, now: datetime) -> bool:
+    """Say whether a trial waits, and longer than any run."""
+    trial = trials_waiting(now=now).aggregate(since=Min("created_at"))["since"]
+    if trial is None:
+        return False
+    run = selectors.runs_waiting(now=now).aggregate(since=Min("created_at"))["since"]
+    return run is None or trial <= run
+
+
+def dead_trials() -> QuerySet[Trial]:
+    """Return the newest trials of their kind that the platform's faults ended: somebody has to ask for them again."""
+    newer = Trial.objects.filter(defense=OuterRef("defense"), kind=OuterRef("kind"), number__gt=OuterRef("number"))
+    dead = Trial.objects.filter(~Exists(newer), state=RunState.DEAD)
+    return dead.select_related("defense").defer("answers", "log").order_by("finished_at", "id")
+
+
+# What came out -------------------------------------------------------------------------------------------------------
+
+
+def defenses_before_publication() -> QuerySet[Defense]:
+    """Return the containers that are not published yet."""
+    return Defense.objects.filter(~Q(image=""), published_at=None, retired_at=None).order_by("id")
+
+
+Newest = dict[TrialKind, Trial]
+
+
+def newest_trials(defenses: Iterable[int]) -> dict[int, Newest]:
+    """Return defense -> kind -> its newest trial, without answers and logs."""
+    rows = Trial.objects.filter(defense__in=list(defenses)).only(*_TOLD).order_by("number")
+    found: dict[int, Newest] = {}
+    for row in rows:
+        found.setdefault(row.defense_id, {})[TrialKind(row.kind)] = row
+    return found
+
+
+def has_passed(trial: Trial, policy: Policy) -> bool:
+    """Say whether a trial is finished and good enough for the next one to begin.
+
+    A probe has no verdict of its own: its figures are for the board.
+    """
+    return trial.state == RunState.FINISHED and _IS_GOOD[TrialKind(trial.kind)](trial.totals, policy)
+
+
+def _private_is_good(numbers: dict[str, Any], policy: Policy) -> bool:
+    return _is_right(numbers, policy) and _is_quick(numbers, policy)
+
+
+def _is_right(numbers: dict[str, Any], policy: Policy) -> bool:
+    percent, strict = policy.eligibility_percent, policy.eligibility_strict
+    return totals.passes_private(totals.read(numbers), percent=percent, strict=strict)
+
+
+def _is_quick(numbers: dict[str, Any], policy: Policy) -> bool:
+    rows, milliseconds = int(numbers.get("rows", 0)), int(numbers.get("milliseconds", 0))
+    return totals.is_quick_enough(rows, milliseconds, seconds_per_picture=policy.seconds_per_picture)
+
+
+_IS_GOOD: dict[TrialKind, Callable[[dict[str, Any], Policy], bool]] = {
+    TrialKind.SMOKE: lambda numbers, _: bool(numbers.get("accepted")),
+    TrialKind.PRIVATE: _private_is_good,
+    TrialKind.EARLIER: lambda numbers, _: totals.passes_earlier(totals.read(numbers)),
+    TrialKind.PROBE: lambda *_: True,
+}
+
+
+def next_kind(newest: Newest, policy: Policy) -> TrialKind | None:
+    """Return the trial that is to begin by itself: the first one missing, when all before it are passed."""
+    for kind in IN_ORDER:
+        if kind not in newest:
+            return kind
+        if not has_passed(newest[kind], policy):
+            return None
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """How a defense stands with one condition (R31): the figures that say so, and when they were found."""
+
+    condition: Condition
+    standing: Standing
+    figures: dict[str, Any]
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Eligibility:
+    """How a defense stands with every condition."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def eligible(self) -> bool:
+        """Whether all conditions are passed."""
+        return all(finding.standing is Standing.PASSED for finding in self.findings)
+
+
+def eligibility_of(defense: Defense, policy: Policy) -> Eligibility:
+    """Return how `defense` stands with the conditions of R31 under `policy`. Totals only."""
+    newest = newest_trials([defense.pk]).get(defense.pk, {})
+    smoke, private, earlier = (newest.get(kind) for kind in (TrialKind.SMOKE, TrialKind.PRIVATE, TrialKind.EARLIER))
+    return Eligibility(
+        (
+            _finding(Condition.CONTAINER, smoke, lambda numbers: bool(numbers.get("accepted"))),
+            _finding(Condition.PRIVATE, private, lambda numbers: _is_right(numbers, policy)),
+            _finding(Condition.EARLIER, earlier, lambda numbers: totals.passes_earlier(totals.read(numbers))),
+            _finding(Condition.SPEED, private, lambda numbers: _is_quick(numbers, policy)),
+            _framework(defense),
+        )
+    )
+
+
+_OF_SPEED = ("rows", "milliseconds", "pictures_per_minute", "device")
+
+
+IsGood = Callable[[dict[str, Any]], bool]
+
+
+def _finding(condition: Condition, trial: Trial | None, is_good: IsGood) -> Finding:
+    if trial is None:
+        return Finding(condition, Standing.NOT_YET, {}, None)
+    figures = dict(trial.totals)
+    if condition is Condition.SPEED:
+        figures = {name: figures[name] for name in _OF_SPEED if name in figures}
+    if trial.fault:
+        figures["fault"] = trial.fault
+    return Finding(condition, _standing(trial, is_good), figures, trial.finished_at)
+
+
+def _standing(trial: Trial, is_good: IsGood) -> Standing:
+    if trial.state in _UNDER_WAY:
+        return Standing.PENDING
+    if trial.state == RunState.DEAD:  # the platform's faults, never the defense's failure: it has to be asked again
+        return Standing.NOT_YET
+    return Standing.PASSED if is_good(trial.totals) else Standing.FAILED
+
+
+def _framework(defense: Defense) -> Finding:
+    check = FrameworkCheck.objects.filter(defense=defense).order_by("-pk").first()
+    if check is None:
+        return Finding(Condition.FRAMEWORK, Standing.NOT_YET, {}, None)
+    standing = Standing.PASSED if check.passed else Standing.FAILED
+    return Finding(Condition.FRAMEWORK, standing, {"reason": check.reason}, check.checked_at)
+
+
+def probe_of(defense: Defense) -> dict[str, Any]:
+    """Return the totals of the newest finished memorisation probe, for the board; empty when there is none."""
+    done = Trial.objects.filter(defense=defense, kind=TrialKind.PROBE, state=RunState.FINISHED)
+    return done.order_by("-number").values_list("totals", flat=True).first() or {}
+
+
+def smoke_log_of(defense: Defense) -> str:
+    """Return the report and log of the newest smoke test, which saw public pictures alone."""
+    done = Trial.objects.filter(defense=defense, kind=TrialKind.SMOKE).order_by("-number")
+    return done.values_list("log", flat=True).first() or ""
+
+
+def copy_flags_of(defense: Defense) -> list[CopyFlag]:
+    """Return what says that this defense looks like another one, oldest first."""
+    return list(CopyFlag.objects.filter(defense=defense).select_related("original").order_by("found_at", "id"))
+
+
+@dataclass(frozen=True, slots=True)
+class SetFacts:
+    """A private set as organizers see it: numbers alone. `known_now` pictures are no longer private."""
+
+    number: int
+    note: str
+    imported_at: datetime
+    completed_at: datetime | None
+    birds: int
+    bicycles: int
+    known_now: int
+
+
+def private_sets() -> list[SetFacts]:
+    """Return the private sets, newest first."""
+    known = Image.objects.filter(pixels_sha256=OuterRef("pixels_sha256"))
+    leaked = dict(
+        PrivatePicture.objects.filter(Exists(known)).values_list("private_set").annotate(pictures=Count("pk"))
+    )
+    rows = PrivateSet.objects.order_by("-number").annotate(
+        birds=Count("pictures", filter=Q(pictures__label=Label.BIRD)),
+        bicycles=Count("pictures", filter=Q(pictures__label=Label.BICYCLE)),
+    )
+    return [_facts(row, leaked.get(row.pk, 0)) for row in rows]
+
+
+def _facts(row: Any, known_now: int) -> SetFacts:
+    return SetFacts(row.number, row.note, row.imported_at, row.completed_at, row.birds, row.bicycles, known_now)
+
+
+def sizes_of(questions: Sequence[Question]) -> list[int]:
+    """Return the sizes of the pictures, each once, ascending."""
+    return sorted({question.size for question in questions})

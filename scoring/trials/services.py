@@ -1,0 +1,119 @@
+"""Everything that changes trials and what follows from them (R31)."""
+
+import random
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.db.models import Max
+
+from common.errors import Conflict, InvalidInput
+from labeling.policy import Policy
+from scoring import leases
+from scoring.enums import RunState, TrialKind
+from scoring.models import Defense, FrameworkCheck, PrivateSet, Trial
+from scoring.trials import selectors
+
+LONGEST_REASON = 4000
+
+
+def trial_ask(
+    defense: Defense, kind: TrialKind, *, by: User | None, policy: Policy, now: datetime, rng: random.Random
+) -> Trial:
+    """Queue a trial of `defense`. `by` is the organizer who asks, None when it follows from the one before.
+
+    Raises Conflict when one of its kind is under way, when a container has not passed those that come before, and
+    without a private set for the trial that needs one.
+    """
+    _refuse_too_early(defense, kind, policy)
+    before = Trial.objects.filter(defense=defense, kind=kind).aggregate(last=Max("number"))["last"] or 0
+    private_set = _set_for(kind)
+    try:
+        with transaction.atomic():
+            return Trial.objects.create(
+                defense=defense,
+                kind=kind,
+                number=before + 1,
+                private_set=private_set,
+                seed=rng.getrandbits(62),  # the smoke test's second round has the next one
+                batch_size=policy.batch_size,
+                asked_by=by,
+                created_at=now,
+            )
+    except IntegrityError:
+        raise Conflict("This trial is under way already. Wait until it is over.", "trial_under_way") from None
+
+
+def _refuse_too_early(defense: Defense, kind: TrialKind, policy: Policy) -> None:
+    if not defense.image or defense.published_at is not None:
+        return  # shipped with this project, or through with its trials
+    newest = selectors.newest_trials([defense.pk]).get(defense.pk, {})
+    for earlier in selectors.IN_ORDER[: selectors.IN_ORDER.index(kind)]:
+        if earlier not in newest or not selectors.has_passed(newest[earlier], policy):
+            message = f"The {kind} trial comes after the {earlier} trial, which has to be passed first."
+            raise Conflict(message, "trial_too_early")
+
+
+def _set_for(kind: TrialKind) -> PrivateSet | None:
+    if kind is not TrialKind.PRIVATE:
+        return None
+    found = selectors.private_set_in_force()
+    if found is None:
+        message = "There is no complete private set. Import one with manage.py import_private_set."
+        raise Conflict(message, "no_private_set")
+    return found
+
+
+def trials_plan(*, policy: Policy, now: datetime, rng: random.Random) -> int:
+    """Queue the next trial of each container before its publication; return how many. Idempotent.
+
+    One follows the other, each only when the one before was passed; without a private set they wait for one.
+    """
+    waiting = {defense.pk: defense for defense in selectors.defenses_before_publication()}
+    newest = selectors.newest_trials(waiting)
+    made = 0
+    for pk, defense in waiting.items():
+        kind = selectors.next_kind(newest.get(pk, {}), policy)
+        made += kind is not None and _asked(defense, kind, policy, now, rng)
+    return made
+
+
+def _asked(defense: Defense, kind: TrialKind, policy: Policy, now: datetime, rng: random.Random) -> bool:
+    try:
+        trial_ask(defense, kind, by=None, policy=policy, now=now, rng=rng)
+    except Conflict:  # another planner was quicker, or there is no private set yet
+        return False
+    return True
+
+
+def trial_claim(*, worker: str, now: datetime) -> Trial | None:
+    """Lease the trial that waits longest to `worker`; None when none waits or others were quicker."""
+    return leases.claim(selectors.trials_waiting(now=now), worker=worker, now=now)
+
+
+def trials_reclaim(*, now: datetime) -> int:
+    """Take back the trials whose scorer has fallen silent; return how many."""
+    return leases.reclaim(Trial, now=now)
+
+
+def trials_retry(*, now: datetime) -> int:
+    """Queue again, for one try each, the trials that the platform's faults ended; return how many."""
+    dead = Trial.objects.filter(pk__in=selectors.dead_trials().values("pk"), state=RunState.DEAD)
+    return dead.update(state=RunState.QUEUED, not_before=now, finished_at=None)
+
+
+def trial_finish(trial: Trial, *, now: datetime, **found: object) -> None:
+    """Keep what came out of a trial and end it; LeaseLost when the attempt is stale."""
+    leases.end(trial, RunState.FINISHED, finished_at=now, **found)
+
+
+def framework_check(defense: Defense, *, passed: bool, reason: str, by: User, now: datetime) -> FrameworkCheck:
+    """Record whether the source is readable TensorFlow, PyTorch, Caffe or NumPy (R31, 4); the newest answer holds.
+
+    Raises InvalidInput without a reason: who is refused may read it.
+    """
+    reason = reason.strip()
+    if not reason or len(reason) > LONGEST_REASON:
+        message = f"Say why, in at most {LONGEST_REASON} characters."
+        raise InvalidInput(message, "no_reason", field="reason")
+    return FrameworkCheck.objects.create(defense=defense, passed=passed, reason=reason, checked_by=by, checked_at=now)

@@ -1,0 +1,113 @@
+"""The smoke test (R31): a first try over pictures that anybody may see, with everything that was said kept."""
+
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from defense_kit.examine import FaultFound, Report
+from defense_kit.faults import RunnerFault
+from defense_kit.protocol import Answers
+from labeling.enums import KnownUse
+from labeling.images import read_dataset
+from labeling.learning import content
+from scoring.arrays import Pixels, load_arrays
+from scoring.enums import Fault
+from scoring.rules import PLATFORM_FAULTS
+from scoring.runner import Session, check_answers
+from scoring.trials import selectors, totals
+
+
+def public_pictures(size: int, seed: int) -> Pixels:
+    """Return uint8 pictures [N, size, size, 3] out of the released weeks, or those of the tutorial where none is."""
+    published = selectors.smoke_pictures(size, seed)
+    return load_arrays(published, size) if published else _tutorial_pictures(size)
+
+
+def _tutorial_pictures(size: int) -> Pixels:
+    files = [row["file"] for row in content.rows() if row["use"] == KnownUse.TUTORIAL]
+    pictures = [read_dataset((content.PICTURES / file).read_bytes(), size=size).pixels for file in files]
+    return np.frombuffer(b"".join(pictures), np.uint8).reshape(len(files), size, size, 3)
+
+
+@runtime_checkable
+class Talkative(Protocol):
+    """A session of a program that has a name of its own and prints things."""
+
+    name: str
+
+    def log(self) -> str:
+        """Return the end of what it printed."""
+
+
+class Examination:
+    """Opens the defense as often as the examination asks for it. `device` is where it ran."""
+
+    def __init__(self, open_session: Callable[[int], Session], name: str) -> None:
+        self._open_session, self._name = open_session, name
+        self.device = ""
+
+    def open(self, seed: int) -> "Examinable":
+        """Start it anew with a seed; RunnerFault when it does not start."""
+        session = self._open_session(seed)
+        self.device = session.device
+        return Examinable(session, self._name)
+
+
+class Examinable:
+    """A session as the examination knows it."""
+
+    def __init__(self, session: Session, name: str) -> None:
+        self._session = session
+        self._talkative = session if isinstance(session, Talkative) else None
+        self.name = self._talkative.name if self._talkative else name
+        self._rows = 0
+
+    def send(self, images: Pixels) -> None:
+        """Hand over a batch."""
+        self._rows = len(images)
+        self._session.send(images)
+
+    def receive(self) -> Answers:
+        """Return the checked answers to the oldest batch; the last fault brings the log along."""
+        answers = check_answers(self._session.receive(), self._rows)
+        return Answers(answers.labels, answers.scores)
+
+    def log(self) -> str:
+        """Return the end of what it printed."""
+        return self._talkative.log() if self._talkative else ""
+
+    def close(self) -> None:
+        """End it."""
+        self._session.close()
+
+
+def result(report: Report, device: str) -> dict[str, Any]:
+    """Return what is kept of an examination; RunnerFault when the platform is to blame, so that it is tried again."""
+    first = report.faults[0] if report.faults else None
+    _refuse_of_platform(first)
+    return {
+        "totals": _totals_of(report, device),
+        "log": report.to_text(),
+        "device": device[:120],
+        "fault": first.code if first else "",
+        "fault_text": first.text if first else "",
+    }
+
+
+def _refuse_of_platform(first: FaultFound | None) -> None:
+    if first is not None and Fault(first.code) in PLATFORM_FAULTS:
+        raise RunnerFault(Fault(first.code), first.text)
+
+
+def _totals_of(report: Report, device: str) -> dict[str, Any]:
+    seconds = sum(sum(one.batch_seconds) for one in report.rounds)
+    return {
+        "accepted": report.accepted,
+        "pictures": report.pictures,
+        "rounds": len(report.rounds),
+        "answers": report.counts,
+        "changed": report.changed,
+        "pictures_per_minute": totals.per_minute(report.pictures * len(report.rounds), round(seconds * 1000)),
+        "device": device,
+    }

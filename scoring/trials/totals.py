@@ -1,0 +1,173 @@
+"""What the answers of a trial add up to and when that is enough, pure (R30, R31).
+
+Integers decide everything but the odds of the memorisation probe and of copies, which are for people to judge.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+from labeling.enums import Label
+from scoring.enums import Outcome
+from scoring.rules import is_confident_mistake
+
+# A memorisation probe is shown to the board when chance explains it this badly, or the difference is this large.
+SHOWN_BELOW_P = 0.01
+SHOWN_ABOVE_POINTS = 10
+# How much two defenses have to answer alike before somebody looks at them.
+ALIKE_PICTURES, ALIKE_ANSWERED = 50, 10
+ALIKE_SCORES = 1e-4
+
+Answered = int | None
+"""An Outcome, or None where a fault took the answer's place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """How the answers to some pictures were; every picture is in exactly one of the four parts."""
+
+    pictures: int = 0
+    right: int = 0
+    wrong: int = 0
+    abstained: int = 0
+    faults: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse totals that do not add up."""
+        parts = (self.right, self.wrong, self.abstained, self.faults)
+        if min(parts) < 0 or sum(parts) != self.pictures:
+            raise ValueError(f"{parts} do not add up to {self.pictures} pictures")
+
+    @property
+    def mistakes(self) -> int:
+        """What counts as wrong: before publication a fault does, for it would hide an answer otherwise (R30)."""
+        return self.wrong + self.faults
+
+    def to_json(self) -> dict[str, int]:
+        """Return the numbers by name."""
+        return asdict(self)
+
+
+def count(answers: Iterable[tuple[Label, Answered]]) -> Totals:
+    """Add up pairs of a picture's class and its answer."""
+    parts = {"right": 0, "wrong": 0, "abstained": 0, "faults": 0}
+    for label, answer in answers:
+        parts[_part(label, answer)] += 1
+    return Totals(sum(parts.values()), **parts)
+
+
+def _part(label: Label, answer: Answered) -> str:
+    if answer is None:
+        return "faults"
+    if answer == Outcome.ABSTAIN:
+        return "abstained"
+    return "wrong" if is_confident_mistake(label, answer) else "right"
+
+
+def read(numbers: Mapping[str, Any]) -> Totals:
+    """Return the totals that `to_json` wrote, whatever else is beside them; none at all is no pictures."""
+    return Totals(**{name: int(numbers.get(name, 0)) for name in Totals.__dataclass_fields__})
+
+
+def passes_private(totals: Totals, *, percent: int, strict: bool) -> bool:
+    """Say whether the answers to the private set are enough (R31, 1); no pictures are never enough."""
+    enough = totals.pictures > 0 and 100 * totals.right >= percent * totals.pictures
+    return enough and (totals.mistakes == 0 or not strict)
+
+
+def passes_earlier(totals: Totals) -> bool:
+    """Say whether no earlier attack is answered with a confident mistake (R31, 2)."""
+    return totals.mistakes == 0
+
+
+def per_minute(rows: int, milliseconds: int) -> int:
+    """Return how many rows were answered in a minute, rounded down."""
+    return rows * 60_000 // max(milliseconds, 1)
+
+
+def is_quick_enough(rows: int, milliseconds: int, *, seconds_per_picture: int) -> bool:
+    """Say whether `rows`, padding included, were answered in the time that they may take (R31, 3)."""
+    return rows > 0 and milliseconds <= rows * seconds_per_picture * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a small alteration did to the answers for the same pictures.
+
+    `lost` were right as they are and not right altered, `gained` the other way round; `p` is how likely so uneven a
+    split is by chance (McNemar's exact test, two-sided).
+    """
+
+    pictures: int
+    lost: int
+    gained: int
+    p: float
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the board is shown it."""
+        large = 100 * abs(self.lost - self.gained) > SHOWN_ABOVE_POINTS * self.pictures
+        return large or self.p < SHOWN_BELOW_P
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the figures by name."""
+        return {**asdict(self), "points": points(self.lost - self.gained, self.pictures), "shown": self.is_shown}
+
+
+def points(share: int, whole: int) -> float:
+    """Return `share` of `whole` in points of a hundred, one decimal."""
+    return round(100 * share / whole, 1) if whole else 0.0
+
+
+def difference(labels: Sequence[Label], plain: Sequence[Answered], altered: Sequence[Answered]) -> Difference:
+    """Compare the answers to the same pictures as they are and altered."""
+    before = [_part(*pair) == "right" for pair in zip(labels, plain, strict=True)]
+    after = [_part(*pair) == "right" for pair in zip(labels, altered, strict=True)]
+    lost = sum(was and not now for was, now in zip(before, after, strict=True))
+    gained = sum(now and not was for was, now in zip(before, after, strict=True))
+    return Difference(len(labels), lost, gained, chance(lost, gained))
+
+
+def chance(lost: int, gained: int) -> float:
+    """Return the two-sided exact odds of a split at least as uneven, each change being as likely as its reverse."""
+    changes = lost + gained
+    tail = sum(math.comb(changes, number) for number in range(min(lost, gained) + 1))
+    return min(1.0, float(Fraction(2 * tail, 2**changes)))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How alike the answers of two defenses to the same pictures are."""
+
+    pictures: int
+    same: int
+    answered: int  # the same and no abstention
+    largest_score_difference: float
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether somebody should look at them."""
+        enough = self.pictures >= ALIKE_PICTURES and self.answered >= ALIKE_ANSWERED
+        return enough and self.same == self.pictures and self.largest_score_difference < ALIKE_SCORES
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the figures by name."""
+        return asdict(self)
+
+
+Given = tuple[int, float, float]
+"""An answer with its scores for bicycle and bird."""
+
+
+def compared(pairs: Iterable[tuple[Given, Given]]) -> Comparison:
+    """Compare two defenses' answers to the same pictures."""
+    pictures = same = answered = 0
+    largest = 0.0
+    for (one, *scores), (other, *others) in pairs:
+        pictures += 1
+        same += one == other
+        answered += one == other != Outcome.ABSTAIN
+        largest = max(largest, *(abs(a - b) for a, b in zip(scores, others, strict=True)))
+    return Comparison(pictures, same, answered, largest)

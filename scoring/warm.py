@@ -1,0 +1,58 @@
+"""The one defense that a scorer has loaded: opening one costs more than many batches."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from scoring.models import Defense, Run
+from scoring.runner import Runner, Session
+
+FindRunner = Callable[[Defense], Runner]
+
+
+class Loaded(NamedTuple):
+    """What a session was opened for; another run may use it only if all of this is the same."""
+
+    defense: int
+    digest: str
+    round: int
+    rerun: int | None
+    seed: int
+    batch_size: int
+    image_size: int
+
+
+class Warm:
+    """Keeps a session open from run to run, never two at a time: one defense has a device to itself."""
+
+    def __init__(self, find_runner: FindRunner, device: str) -> None:
+        self._find_runner, self._device = find_runner, device
+        self._loaded: Loaded | None = None
+        self._session: Session | None = None
+
+    @property
+    def loaded(self) -> tuple[int, int] | None:
+        """Return the defense and the round of the open session, None when there is none."""
+        return None if self._loaded is None else (self._loaded.defense, self._loaded.round)
+
+    def session(self, run: Run, image_size: int) -> Session:
+        """Return a session for `run`: the open one if it is for the same, else a new one; RunnerFault if none starts.
+
+        A fresh run always gets a new one (R29).
+        """
+        wanted = Loaded(
+            run.defense_id, run.defense.digest, run.round, run.rerun_id, run.seed, run.batch_size, image_size
+        )
+        if self._session is None or self._loaded != wanted or run.fresh:
+            self.close()
+            runner = self._find_runner(run.defense)
+            self._session = runner.open(
+                run.defense, device=self._device, image_size=image_size, batch_size=run.batch_size, seed=run.seed
+            )
+            self._loaded = wanted
+        return self._session
+
+    def close(self) -> None:
+        """End the open session, if there is one."""
+        session, self._session, self._loaded = self._session, None, None
+        if session is not None:
+            session.close()

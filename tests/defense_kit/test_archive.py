@@ -1,0 +1,134 @@
+"""An image archive is read before an engine sees it: what does not belong in one is refused, names are left out."""
+
+import io
+import json
+import tarfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from defense_kit.archive import read_archive, without_names
+from defense_kit.faults import Fault, RunnerFault
+from tests.images import Image, Layer, files_layer, write_archive
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture
+def layer(tmp_path: Path) -> Layer:
+    return files_layer(tmp_path, {"run": b"program"})
+
+
+def image(layer: Layer, **changes: Any) -> Image:
+    return Image(**{"layers": [layer], "command": ["/run"], **changes})
+
+
+def add(archive: tarfile.TarFile, name: str, data: bytes = b"[]", **changes: Any) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(data)
+    for key, value in changes.items():
+        setattr(member, key, value)
+    archive.addfile(member, io.BytesIO(data))
+
+
+def changed(path: Path, change: Callable[[tarfile.TarFile], None]) -> Path:
+    """Add something to the end of an archive."""
+    with tarfile.open(path, "a") as archive:
+        change(archive)
+    return path
+
+
+def test_the_id_and_the_layers_are_read(tmp_path: Path, layer: Layer) -> None:
+    wanted = image(layer)
+    facts = read_archive(write_archive(tmp_path / "image.tar", [wanted]))
+    assert (facts.id, facts.layers) == (wanted.id, (f"sha256:{layer.digest}",))
+
+
+def test_names_are_left_out_and_all_else_is_kept(tmp_path: Path, layer: Layer) -> None:
+    path = write_archive(tmp_path / "image.tar", [image(layer)], names=["python:3.11"])
+    index = {"manifests": [{"digest": "sha256:1", "annotations": {"io.containerd.image.name": "python:3.11"}}]}
+    changed(path, lambda archive: add(archive, "repositories", b'{"python": {}}'))
+    changed(path, lambda archive: add(archive, "index.json", json.dumps(index).encode()))
+    changed(path, lambda archive: add(archive, "blobs", b"", type=tarfile.DIRTYPE))
+    changed(path, lambda archive: add(archive, "blobs/link", b"", type=tarfile.SYMTYPE, linkname="../layer"))
+    clean = b"".join(without_names(path))
+    assert b"python" not in clean
+    with tarfile.open(fileobj=io.BytesIO(clean)) as archive, tarfile.open(path) as whole:
+        assert archive.getnames() == [name for name in whole.getnames() if name != "repositories"]
+        assert archive.extractfile(f"{layer.digest}.tar").read() == layer.path.read_bytes()  # type: ignore[union-attr]
+        assert archive.getmember("blobs/link").linkname == "../layer"
+    (tmp_path / "clean.tar").write_bytes(clean)
+    assert read_archive(tmp_path / "clean.tar") == read_archive(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"architecture": "arm64"}, "the image is for linux/arm64, expected linux/amd64"),
+        ({"more": {"Volumes": {"/data": {}}}}, "the image declares volumes"),
+        ({"command": []}, "does not say what to run"),
+    ],
+)
+def test_an_image_that_cannot_run_sealed_is_refused(
+    tmp_path: Path, layer: Layer, changes: Mapping[str, Any], words: str
+) -> None:
+    path = write_archive(tmp_path / "image.tar", [image(layer, **changes)])
+    assert words in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda archive: add(archive, "manifest.json"), "manifest.json twice"),
+        (lambda archive: add(archive, "./manifest.json"), "does not belong there: ./manifest.json"),
+        (lambda archive: add(archive, "/etc/passwd"), "does not belong there: /etc/passwd"),
+        (lambda archive: add(archive, "../up"), "does not belong there: ../up"),
+        (lambda archive: add(archive, "disk", b"", type=tarfile.BLKTYPE), "does not belong there: disk"),
+        (lambda archive: add(archive, "pipe", b"", type=tarfile.FIFOTYPE), "does not belong there: pipe"),
+    ],
+)
+def test_what_does_not_belong_in_an_archive_is_refused(
+    tmp_path: Path, layer: Layer, change: Callable[[tarfile.TarFile], None], words: str
+) -> None:
+    assert words in refusal(changed(write_archive(tmp_path / "image.tar", [image(layer)]), change))
+
+
+def test_a_file_behind_a_link_is_refused(tmp_path: Path, layer: Layer) -> None:
+    """The engine would write the second manifest over the first."""
+
+    def _change(archive: tarfile.TarFile) -> None:
+        add(archive, "here", b"", type=tarfile.SYMTYPE, linkname=".")
+        add(archive, "here/manifest.json")
+
+    assert "here/manifest.json twice" in refusal(changed(write_archive(tmp_path / "a.tar", [image(layer)]), _change))
+
+
+def test_several_images_are_refused(tmp_path: Path, layer: Layer) -> None:
+    images = [image(layer), image(layer, command=["/other"])]
+    assert "holds 2 images, expected one" in refusal(write_archive(tmp_path / "image.tar", images))
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [b"{}", b"[1]", b"[{}]", b"nonsense", b"[" * 100_000, b'[{"Config": "missing"}]', b'[{"Config": "manifest.json"}]'],
+)
+def test_a_manifest_that_is_none_is_refused(tmp_path: Path, manifest: bytes) -> None:
+    path = tmp_path / "image.tar"
+    with tarfile.open(path, "w") as archive:
+        add(archive, "manifest.json", manifest)
+    assert refusal(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x1f\x8b compressed", b"x" * 4096], ids=["empty", "compressed", "nonsense"])
+def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "image.tar").write_bytes(content)
+    assert "not an archive as docker save writes it" in refusal(tmp_path / "image.tar")
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(RunnerFault) as caught:
+        read_archive(path)
+    assert caught.value.fault is Fault.IMAGE_PULL
+    return caught.value.text

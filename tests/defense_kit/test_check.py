@@ -1,0 +1,229 @@
+"""`python -m defense_kit check`: the report, its two forms, and the exit status."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from defense_kit import check
+from defense_kit.examine import ROUNDS, Report, Round, examine, synthetic_pictures
+from defense_kit.faults import WORDS, Fault, RunnerFault
+from defense_kit.protocol import Answers
+from tests.defense_kit.programs import EXAMPLES, GOOD, write
+
+pytestmark = pytest.mark.once
+Pixels = np.ndarray
+PICTURES = synthetic_pictures(10, 16)
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> str:
+    path = tmp_path / "pictures.npy"
+    np.save(path, PICTURES)
+    return str(path)
+
+
+@pytest.mark.parametrize("example", ["numpy_defense", "torch_defense"])
+def test_the_examples_are_accepted(example: str) -> None:
+    """As a stranger runs it: the whole command, in a process of its own."""
+    command = [sys.executable, "-m", "defense_kit", "check", str(EXAMPLES / example), "--json"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=EXAMPLES.parents[1])
+    report = json.loads(ran.stdout)
+    assert ran.returncode == 0, report
+    assert (report["accepted"], report["randomised"], report["pictures"]) == (True, False, 40)
+    assert sum(report["answers"].values()) == 40
+    assert [len(seconds) for seconds in report["batch_seconds"]] == [3, 3]
+
+
+def test_the_text_says_what_the_json_says(tmp_path: Path, pictures: str, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write(tmp_path / "d", GOOD)
+    assert check.main(["check", str(folder / "defense.py"), "--pictures", pictures, "--batch-size", "4"]) == 0
+    said = capsys.readouterr().out
+    for words in (
+        "Defense: good",
+        "Pictures: 10 of 16 x 16, in batches of 4; whole rounds: 2",
+        "Answers: 10 bird, 0 bicycle, 0 abstain (0.0 %)",
+        "round 2:",
+        "fast enough",
+        "every answer and score stayed the same",
+        "Result: accepted",
+    ):
+        assert words in said
+
+
+FAULTY: list[tuple[str, str, Fault, str]] = [
+    ("an error", "from defense_kit import serve\nserve(lambda x: 1 / 0)", Fault.CRASHED, "ZeroDivisionError"),
+    ("an import that fails", "import weights_of_mine", Fault.CRASHED, "weights_of_mine"),
+    ("too slow", "import time\ntime.sleep(60)", Fault.START_TIMEOUT, ""),
+    (
+        "NaN",
+        "from defense_kit import serve\nserve(lambda x: ([1] * len(x), [[float('nan'), 0]] * len(x)))",
+        Fault.NONFINITE,
+        "",
+    ),
+]
+
+
+@pytest.mark.parametrize(("reason", "program", "fault", "log"), FAULTY, ids=[row[0] for row in FAULTY])
+def test_a_fault_is_told_with_its_words_and_the_logs_end(
+    reason: str, program: str, fault: Fault, log: str, tmp_path: Path, pictures: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write(tmp_path / "d", program)
+    asked = ["check", str(folder), "--pictures", pictures, "--start-seconds", "2" if "slow" in reason else "20"]
+    assert check.main(asked) == 1
+    said = capsys.readouterr().out
+    words = WORDS[fault]
+    for expected in (fault.value, words.meaning, words.advice, words.payer.value, log, "Result: not accepted"):
+        assert expected in said
+    assert check.main([*asked, "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [each["code"] for each in found["faults"]] == [fault.value]
+    assert found["faults"][0]["advice"] == words.advice
+    assert log in found["log"]
+
+
+def test_answers_drawn_at_random_are_told(tmp_path: Path, pictures: str, capsys: pytest.CaptureFixture[str]) -> None:
+    program = """
+    import numpy as np
+    from defense_kit import serve
+    serve(lambda x: np.random.default_rng().integers(-1, 2, len(x)))
+    """
+    assert check.main(["check", str(write(tmp_path / "d", program)), "--pictures", pictures, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["randomised"] is True
+    assert report["changed_between_rounds"] > 0
+
+
+def test_answers_that_depend_on_companions_are_told(
+    tmp_path: Path, pictures: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = """
+    from defense_kit import serve
+    serve(lambda x: [1 if int(p.astype("i8").sum()) > x.mean() * p.size else 0 for p in x])
+    """
+    asked = ["check", str(write(tmp_path / "d", program)), "--pictures", pictures, "--batch-size", "3"]
+    assert check.main(asked) == 0
+    assert "shows such a defense as randomised" in capsys.readouterr().out
+
+
+WRONG_USE: list[tuple[str, list[str], str]] = [
+    ("a folder without a program", ["{folder}/empty"], "there is no defense.py"),
+    ("a file of no known kind", ["{folder}/notes.txt"], "is no folder"),
+    ("nothing there", ["./nothing"], "there is no nothing"),
+    ("an archive that is not there", ["mine.tar"], "there is no mine.tar"),
+    ("no pictures file", ["{folder}/d", "--pictures", "none.npy"], "could not read"),
+    ("pictures that are text", ["{folder}/d", "--pictures", "{folder}/notes.txt"], "could not read"),
+    ("pictures of objects", ["{folder}/d", "--pictures", "{folder}/objects.npy"], "could not read"),
+    ("pictures of floats", ["{folder}/d", "--pictures", "{folder}/floats.npy"], "uint8 pictures [N, S, S, 3]"),
+    ("pictures that are not square", ["{folder}/d", "--pictures", "{folder}/flat.npy"], "uint8 pictures"),
+    ("no pictures at all", ["{folder}/d", "--pictures", "{folder}/none.npy"], "uint8 pictures"),
+]
+
+
+@pytest.mark.parametrize(("reason", "asked", "words"), WRONG_USE, ids=[row[0] for row in WRONG_USE])
+def test_wrong_use_ends_with_2_and_says_why(
+    reason: str, asked: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes.txt").write_text("notes")
+    np.save(tmp_path / "objects.npy", np.array([{}], object), allow_pickle=True)
+    np.save(tmp_path / "floats.npy", PICTURES.astype(np.float32))
+    np.save(tmp_path / "flat.npy", PICTURES[:, :8])
+    np.save(tmp_path / "none.npy", PICTURES[:0])
+    write(tmp_path / "d", GOOD)
+    assert check.main(["check", *(word.format(folder=tmp_path) for word in asked)]) == 2
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "asked", [[], ["check"], ["check", "x", "--batch-size", "0"], ["check", "x", "--start-seconds", "no"]]
+)
+def test_a_wrong_command_line_ends_with_2(asked: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        check.main(asked)
+    assert ended.value.code == 2
+
+
+# ------------------------------------------------------------------------------------------------------ the examination
+
+
+class Script:
+    """A defense inside the test: answers each picture by its own first byte, and notes what it was sent."""
+
+    name = "script"
+
+    def __init__(self, fails_at: int = 0) -> None:
+        self.sent: list[Pixels] = []
+        self.closed = False
+        self._fails_at = fails_at
+        self._waiting: list[Pixels] = []
+
+    def send(self, images: Pixels) -> None:
+        assert len(self._waiting) < 2
+        self.sent.append(images)
+        self._waiting.append(images)
+
+    def receive(self) -> Answers:
+        images = self._waiting.pop(0)
+        if len(self.sent) == self._fails_at:
+            raise RunnerFault(Fault.CRASHED, "here")
+        first = images[:, 0, 0, 0]
+        return Answers((first % 3).astype(np.int8) - 1, np.stack([first, first], 1).astype(np.float32))
+
+    def log(self) -> str:
+        return "all of it"
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_two_rounds_of_full_batches_with_other_companions_and_seeds() -> None:
+    opened: list[tuple[int, Script]] = []
+
+    def open_(seed: int) -> Script:
+        opened.append((seed, Script()))
+        return opened[-1][1]
+
+    numbered = np.zeros((10, 4, 4, 3), np.uint8) + np.arange(10, dtype=np.uint8)[:, None, None, None]
+    report = examine(open_, numbered, batch_size=4, seconds_per_picture=60)
+    assert [seed for seed, _ in opened] == [1, 2]
+    orders = [[int(row[0, 0, 0]) for batch in script.sent for row in batch] for _, script in opened]
+    assert orders[0] == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1]
+    assert sorted(orders[1][:10]) == list(range(10)) and orders[1][:10] != orders[0][:10]
+    assert orders[1][10:] == orders[1][:2]
+    assert all(script.closed for _, script in opened)
+    assert report.rounds[0].labels.tolist() == report.rounds[1].labels.tolist() == [n % 3 - 1 for n in range(10)]
+    assert (report.changed, report.accepted, report.log) == (0, True, "all of it")
+
+
+def test_a_fault_closes_what_was_opened_and_ends_the_examination() -> None:
+    opened: list[Script] = []
+
+    def open_(seed: int) -> Script:
+        opened.append(Script(fails_at=2))
+        return opened[-1]
+
+    report = examine(open_, PICTURES, batch_size=5, seconds_per_picture=60)
+    assert [script.closed for script in opened] == [True]
+    assert [(fault.code, fault.round, fault.text) for fault in report.faults] == [("crashed", 1, "here")]
+    assert not report.accepted
+
+
+def rounds(seconds: float) -> list[Round]:
+    return [Round(np.ones(60, np.int8), np.zeros((60, 2), np.float32), [seconds]) for _ in range(ROUNDS)]
+
+
+@pytest.mark.parametrize(("seconds", "accepted"), [(3600, True), (3601, False)])
+def test_one_picture_in_its_seconds_is_fast_enough_and_less_is_not(seconds: float, accepted: bool) -> None:
+    report = Report(60, 299, 16, 60, rounds=rounds(seconds))
+    assert report.accepted is accepted
+    assert ("fast enough" if accepted else "too slow") in report.to_text()
+
+
+def test_the_drawn_pictures_are_the_same_at_every_call_and_not_alike() -> None:
+    again = synthetic_pictures(10, 16)
+    assert np.array_equal(PICTURES, again)
+    assert len({picture.tobytes() for picture in again}) == 10

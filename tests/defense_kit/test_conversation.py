@@ -1,0 +1,504 @@
+"""The scorer's end against peers that break each rule of defense protocol v1, over a socketpair."""
+
+import os
+import socket
+import struct
+import threading
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from defense_kit import conversation as module
+from defense_kit import frames
+from defense_kit.conversation import Conversation, Deadlines, Gate
+from defense_kit.faults import Fault, RunnerFault
+from tests.defense_kit.peers import DEADLINES, HELLO, IMAGES, ROWS, SIZE, Act, Peer, answers, talking_to
+
+BIG = np.zeros((256, 200, 200, 3), np.uint8)  # more than a socket's buffers hold
+DEADLINE_SLACK = 1.0  # seconds; the machine may be busy
+STAY = 3.0  # seconds that a peer stays connected unless it is hung up on
+pytestmark = pytest.mark.once
+
+
+def stay(peer: Peer) -> None:
+    """Keep the connection until the other side hangs up."""
+    peer.connection.settimeout(STAY)
+    while peer.connection.recv(1 << 16):
+        continue
+
+
+def header(**changed: object) -> bytes:
+    """Return the header of a right ANSWER to request 1, with some fields changed."""
+    fields: dict[str, object] = {
+        "magic": frames.MAGIC,
+        "version": frames.VERSION,
+        "kind": frames.ANSWER,
+        "request_id": 1,
+        "rows": ROWS,
+        "size": 12 * ROWS,
+        "reserved": 0,
+    }
+    return frames.HEADER.pack(*(fields | changed).values())
+
+
+def drip(data: bytes, peer: Peer) -> None:
+    for number in data:
+        peer.raw(bytes([number]))
+        time.sleep(0.05)
+
+
+def hello(said: object) -> Act:
+    def act(peer: Peer) -> None:
+        peer.hello(said)
+        stay(peer)
+
+    return act
+
+
+def hello_frame(frame: bytes) -> Act:
+    def act(peer: Peer) -> None:
+        peer.raw(frame)
+        stay(peer)
+
+    return act
+
+
+def answered(frame: bytes) -> Act:
+    """Greet, read the batch, send `frame`."""
+
+    def act(peer: Peer) -> None:
+        peer.greet()
+        peer.read()
+        peer.raw(frame)
+        stay(peer)
+
+    return act
+
+
+def error(text: bytes) -> Act:
+    return answered(frames.pack_header(frames.ERROR, 0, 0, len(text)) + text)
+
+
+def never_reads(peer: Peer) -> None:
+    peer.greet()
+    time.sleep(DEADLINES.batch * 2)
+
+
+def slow_reader(peer: Peer) -> None:
+    peer.greet()
+    until = time.monotonic() + DEADLINES.batch * 2
+    while time.monotonic() < until and peer.connection.recv(1):
+        time.sleep(0.05)
+
+
+def slow_answer(peer: Peer) -> None:
+    peer.greet()
+    peer.read()
+    drip(header() + answers(), peer)
+
+
+def half_an_answer(peer: Peer) -> None:
+    peer.greet()
+    peer.read()
+    peer.raw(header() + answers()[:-1])
+
+
+def out_of_order(peer: Peer) -> None:
+    peer.greet()
+    peer.read()
+    peer.read()
+    peer.answer(2)
+    peer.answer(1)
+    stay(peer)
+
+
+def uncalled(peer: Peer) -> None:
+    peer.hello()
+    peer.answer(1)
+    stay(peer)
+
+
+def too_soon(peer: Peer) -> None:
+    peer.greet()
+    peer.connection.recv(frames.HEADER.size)
+    peer.answer(1, rows=len(BIG))
+    time.sleep(0.2)
+    stay(peer)
+
+
+def twice(peer: Peer) -> None:
+    peer.greet()
+    peer.read()
+    peer.answer(1)
+    peer.answer(1)
+    stay(peer)
+
+
+def greets_twice(peer: Peer) -> None:
+    peer.hello()
+    peer.hello()
+    stay(peer)
+
+
+def hangs_up_after_ready(peer: Peer) -> None:
+    peer.greet()
+
+
+def hangs_up_in_batch(peer: Peer) -> None:
+    peer.greet()
+    peer.read()
+
+
+def drip_hello(peer: Peer) -> None:
+    drip(frames.pack_header(frames.HELLO, 0, 0, 4000), peer)
+
+
+LONG_TEXT = b"x" * 4096
+
+HOSTILE: list[tuple[str, Act, Fault, str]] = [
+    # HELLO
+    ("sleeps before HELLO", lambda peer: time.sleep(1), Fault.HELLO_TIMEOUT, "HELLO did not come"),
+    ("hangs up before HELLO", lambda peer: None, Fault.CRASHED, "exit status"),
+    ("HELLO one byte at a time", drip_hello, Fault.HELLO_TIMEOUT, "HELLO did not come"),
+    ("half a header, then silence", hello_frame(b"DEF1\1\0"), Fault.HELLO_TIMEOUT, "HELLO did not come"),
+    ("half a header, then gone", lambda peer: peer.raw(b"DEF1\1\0"), Fault.CRASHED, "exit status"),
+    ("HELLO is a list", hello([1]), Fault.PROTOCOL, "not a JSON object"),
+    ("HELLO is not JSON", hello(b"{"), Fault.PROTOCOL, "not JSON"),
+    ("HELLO is not UTF-8", hello(b"\xff\xfe"), Fault.PROTOCOL, "not JSON"),
+    ("HELLO is nested deep", hello(b"[" * 4096), Fault.PROTOCOL, "not JSON"),
+    ("HELLO is empty", hello(b""), Fault.PROTOCOL, "not JSON"),
+    ("HELLO is over 4 KiB", hello(b" " * 4097), Fault.PROTOCOL, "at most 4096"),
+    ("HELLO says protocol 2", hello({**HELLO, "protocol": 2}), Fault.PROTOCOL, "protocol 1"),
+    ("HELLO says protocol true", hello({**HELLO, "protocol": True}), Fault.PROTOCOL, "protocol 1"),
+    ("HELLO says no protocol", hello({"name": "x"}), Fault.PROTOCOL, "protocol 1"),
+    ("HELLO states no name", hello({"protocol": 1}), Fault.PROTOCOL, "name"),
+    ("HELLO with rows", hello_frame(frames.pack_header(1, 0, 1, 0)), Fault.PROTOCOL, "have to be 0"),
+    ("HELLO with a request id", hello_frame(frames.pack_header(1, 7, 0, 0)), Fault.PROTOCOL, "have to be 0"),
+    ("an ANSWER first", hello_frame(header()), Fault.PROTOCOL, "expected 1"),
+    ("HELLO twice", greets_twice, Fault.PROTOCOL, "type 1"),
+    ("an answer before anything was asked", uncalled, Fault.PROTOCOL, "nothing was asked"),
+    # headers
+    ("wrong magic", answered(header(magic=b"DEF2")), Fault.PROTOCOL, "began with"),
+    ("wrong version", answered(header(version=2)), Fault.PROTOCOL, "version 2"),
+    ("reserved is not 0", answered(header(reserved=1)), Fault.PROTOCOL, "reserved"),
+    ("type of the scorer's", answered(header(kind=frames.BATCH)), Fault.PROTOCOL, "type 3"),
+    ("unknown type", answered(header(kind=77)), Fault.PROTOCOL, "type 77"),
+    ("HELLO in the place of an answer", answered(header(kind=1, size=0)), Fault.PROTOCOL, "expected 4"),
+    ("payload of 4 GiB", answered(header(size=2**32 - 1)), Fault.PROTOCOL, "expected 36"),
+    ("rows and payload of 4 GiB", answered(header(rows=2**32 // 12, size=2**32 - 4)), Fault.PROTOCOL, "rows"),
+    ("too few rows", answered(header(rows=ROWS - 1, size=24) + answers(ROWS - 1)), Fault.PROTOCOL, "2 rows"),
+    ("too many rows", answered(header(rows=ROWS + 1, size=48) + answers(ROWS + 1)), Fault.PROTOCOL, "4 rows"),
+    ("no rows", answered(header(rows=0, size=0)), Fault.PROTOCOL, "0 rows"),
+    ("payload one byte short", answered(header(size=35)), Fault.PROTOCOL, "35 bytes"),
+    ("another request's answer", answered(header(request_id=2)), Fault.PROTOCOL, "request 2"),
+    ("request id 0", answered(header(request_id=0)), Fault.PROTOCOL, "request 0"),
+    ("answers out of order", out_of_order, Fault.PROTOCOL, "in their order"),
+    ("an answer before the whole batch was sent", too_soon, Fault.PROTOCOL, "before all of it"),
+    ("an answer twice", twice, Fault.PROTOCOL, "request 1, expected 2"),
+    # payloads
+    ("label 7", answered(header() + answers(label=7)), Fault.PROTOCOL, "a label is 7"),
+    ("label -2", answered(header() + answers(label=-2)), Fault.PROTOCOL, "a label is -2"),
+    ("bytes after the label", answered(header() + b"\1\0\0\1" + answers()[4:]), Fault.PROTOCOL, "three bytes"),
+    ("NaN", answered(header() + answers(scores=(float("nan"), 0))), Fault.NONFINITE, "NaN"),
+    ("infinity", answered(header() + answers(scores=(0, float("inf")))), Fault.NONFINITE, "NaN"),
+    ("minus infinity", answered(header() + answers(scores=(float("-inf"), 0))), Fault.NONFINITE, "NaN"),
+    # time
+    ("never reads", never_reads, Fault.BATCH_TIMEOUT, "batch 1"),
+    ("reads one byte at a time", slow_reader, Fault.BATCH_TIMEOUT, "batch 1"),
+    ("never answers", answered(b""), Fault.BATCH_TIMEOUT, "batch 1"),
+    ("answers one byte at a time", slow_answer, Fault.BATCH_TIMEOUT, "batch 1"),
+    # endings
+    ("hangs up after READY", hangs_up_after_ready, Fault.CRASHED, "exit status"),
+    ("hangs up in a batch", hangs_up_in_batch, Fault.CRASHED, "exit status"),
+    ("hangs up in an answer", half_an_answer, Fault.CRASHED, "exit status"),
+    ("an ERROR", error(b"ValueError: my fault"), Fault.CRASHED, "my fault"),
+    ("an ERROR with control characters", error(b"\x1b[2Jred\x00\n\xff"), Fault.CRASHED, "[2Jred"),
+    ("an ERROR without a text", error(b""), Fault.CRASHED, "without a text"),
+    ("an ERROR of 4 KiB", error(LONG_TEXT), Fault.CRASHED, "xxx"),
+    ("an ERROR over 4 KiB", error(LONG_TEXT + b"x"), Fault.PROTOCOL, "at most 4096"),
+    ("out of memory, in its own words", error(b"MemoryError: no"), Fault.OUT_OF_MEMORY, "MemoryError"),
+    ("the card's memory", error(b"torch.OutOfMemoryError: CUDA out of memory"), Fault.GPU_OUT_OF_MEMORY, "CUDA"),
+    ("disk full, in its own words", error(b"OSError: No space left on device"), Fault.DISK, "No space"),
+]
+
+
+def converse(conversation: Conversation) -> None:
+    """Do what a scorer does, with two batches under way, until a fault ends it."""
+    conversation.hello()
+    conversation.ready(SIZE, ROWS, 5)
+    conversation.send(1, IMAGES)
+    conversation.send(2, IMAGES)
+    conversation.receive()
+    conversation.receive()
+
+
+def converse_big(conversation: Conversation) -> None:
+    """Send a batch that does not fit into the socket."""
+    conversation.hello()
+    conversation.ready(200, len(BIG), 5)
+    conversation.send(1, BIG)
+    conversation.receive()
+
+
+NEEDS_BIG = {"never reads", "reads one byte at a time", "an answer before the whole batch was sent"}
+
+
+@pytest.mark.parametrize(("reason", "act", "fault", "words"), HOSTILE, ids=[row[0] for row in HOSTILE])
+def test_each_way_to_break_the_protocol_has_its_fault_in_time(reason: str, act: Act, fault: Fault, words: str) -> None:
+    began = time.monotonic()
+    with talking_to(act) as conversation, pytest.raises(RunnerFault) as caught:
+        (converse_big if reason in NEEDS_BIG else converse)(conversation)
+    assert (caught.value.fault, words in caught.value.text) == (fault, True), caught.value
+    assert time.monotonic() - began < DEADLINES.hello + 2 * DEADLINES.batch + DEADLINE_SLACK
+    assert not any(letter < " " and letter != "\n" for letter in caught.value.text)
+
+
+def test_a_length_of_4_gib_is_refused_without_making_room_for_it() -> None:
+    with talking_to(answered(header(size=2**32 - 1))) as conversation:
+        tracemalloc.start()
+        with pytest.raises(RunnerFault, match="expected 36"):
+            converse(conversation)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < 1 << 20
+
+
+def honest(peer: Peer) -> None:
+    """Answer every batch; the label of a row is its first byte's remainder."""
+    peer.greet()
+    while True:
+        _, request_id, rows, pixels = peer.read()
+        table = np.frombuffer(pixels, np.uint8).reshape(rows, -1)
+        labels = (table[:, 0] % 3).astype(np.int8) - 1
+        peer.answer(request_id, frames.pack_answers(labels, np.zeros((rows, 2), np.float32)), rows)
+
+
+def test_answers_come_back_in_order_with_two_batches_under_way() -> None:
+    batches = [np.full_like(IMAGES, number) for number in range(20)]
+    with talking_to(honest) as conversation:
+        assert conversation.hello() == "peer"
+        conversation.ready(SIZE, ROWS, 5)
+        conversation.send(1, batches[0])
+        for number, batch in enumerate(batches[1:], 2):
+            conversation.send(number, batch)
+            assert conversation.receive().labels.tolist() == [(number - 2) % 3 - 1] * ROWS
+        assert conversation.receive().labels.tolist() == [19 % 3 - 1] * ROWS
+        assert conversation.outstanding == 0
+
+
+def test_a_peer_that_reads_the_next_batch_only_after_its_answer_is_no_slower_than_its_answers() -> None:
+    """Sending the second batch has to wait for the answer to the first, and counts against neither."""
+
+    def plain_loop(peer: Peer) -> None:
+        peer.greet()
+        for _ in range(3):
+            _, request_id, rows, _ = peer.read()
+            time.sleep(0.9)
+            peer.answer(request_id, rows=rows)
+        stay(peer)
+
+    with talking_to(plain_loop, Deadlines(start=5, hello=5, batch=1.5)) as conversation:
+        conversation.hello()
+        conversation.ready(200, len(BIG), 5)
+        conversation.send(1, BIG)
+        conversation.send(2, BIG)
+        assert len(conversation.receive().labels) == len(BIG)
+        conversation.send(3, BIG)
+        assert len(conversation.receive().labels) == len(BIG)
+        assert len(conversation.receive().labels) == len(BIG)
+
+
+def test_an_answer_that_waited_for_a_busy_scorer_is_not_late() -> None:
+    with talking_to(honest) as conversation:
+        conversation.hello()
+        conversation.ready(SIZE, ROWS, 5)
+        conversation.send(1, IMAGES)
+        time.sleep(DEADLINES.batch * 1.5)
+        assert len(conversation.receive().labels) == ROWS
+
+
+def test_what_was_said_before_the_end_is_heard_though_writing_failed() -> None:
+    def dies_with_words(peer: Peer) -> None:
+        peer.greet()
+        peer.connection.recv(1)
+        peer.send(frames.ERROR, b"ValueError: bad weights")
+
+    with talking_to(dies_with_words) as conversation, pytest.raises(RunnerFault, match="bad weights"):
+        converse_big(conversation)
+
+
+def test_a_third_batch_and_an_answer_to_nothing_are_the_callers_mistakes() -> None:
+    with talking_to(answered(b"")) as conversation:
+        conversation.hello()
+        conversation.ready(SIZE, ROWS, 5)
+        with pytest.raises(ValueError, match="no batch"):
+            conversation.receive()
+        conversation.send(1, IMAGES)
+        conversation.send(2, IMAGES)
+        with pytest.raises(ValueError, match="receive one first"):
+            conversation.send(3, IMAGES)
+
+
+def test_ready_states_size_rows_classes_and_seed() -> None:
+    heard: list[dict[str, object]] = []
+    with talking_to(lambda peer: heard.append(peer.greet())) as conversation:
+        conversation.hello()
+        conversation.ready(299, 16, 2**63 - 1)
+    assert heard == [{"image_size": 299, "batch_size": 16, "classes": ["bicycle", "bird"], "seed": 2**63 - 1}]
+
+
+def test_a_name_is_cut_and_cleaned() -> None:
+    with talking_to(hello({"name": "a\x1b[31m\nb" + "c" * 500, "protocol": 1})) as conversation:
+        name = conversation.hello()
+    assert name.startswith("a[31m b") and len(name) == 100
+
+
+def over_the_program(reason: tuple[Fault, str] | None) -> RunnerFault:
+    """Return the fault of a peer that hung up while `ended` says `reason`."""
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    conversation = Conversation(ours, DEADLINES, lambda: reason)
+    with pytest.raises(RunnerFault) as caught:
+        conversation.hello()
+    conversation.close()
+    return caught.value
+
+
+@pytest.mark.parametrize("fault", [Fault.OUT_OF_MEMORY, Fault.DISK, Fault.CRASHED, Fault.CANCELLED])
+def test_a_hang_up_has_the_reason_that_the_launcher_knows(fault: Fault) -> None:
+    assert over_the_program((fault, "why")).fault is fault
+
+
+def test_a_hang_up_of_a_running_program_is_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GRACE_SECONDS", 0.1)
+    found = over_the_program(None)
+    assert (found.fault, "went on running" in found.text) == (Fault.CRASHED, True)
+
+
+def test_a_program_that_ended_while_a_child_holds_the_socket_is_noticed_before_the_deadline() -> None:
+    ours, theirs = socket.socketpair()
+    conversation = Conversation(ours, Deadlines(60, 60, 60), lambda: (Fault.OUT_OF_MEMORY, "killed"))
+    began = time.monotonic()
+    with pytest.raises(RunnerFault, match="killed"):
+        conversation.hello()
+    assert time.monotonic() - began < 5
+    conversation.close()
+    theirs.close()
+
+
+# ------------------------------------------------------------------------------------------------- any bytes at all
+
+QUICK = Deadlines(start=0.05, hello=0.05, batch=0.05)
+GOOD_HELLO = frames.pack_header(frames.HELLO, 0, 0, 30) + b'{"name":"peer", "protocol": 1}'
+FIELDS = st.builds(
+    lambda magic, version, kind, number, rows, size, reserved: struct.pack(
+        "<4sHHIIII", magic, version, kind, number, rows, size, reserved
+    ),
+    st.sampled_from([frames.MAGIC, b"DEF2"]),
+    st.sampled_from([1, 1, 1, 0, 65535]),
+    st.integers(0, 6),
+    st.integers(0, 3),
+    st.sampled_from([0, 1, ROWS, ROWS + 1, 2**32 - 1]),
+    st.sampled_from([0, 12 * ROWS, 4096, 4097, 2**32 - 1]),
+    st.sampled_from([0, 0, 0, 1]),
+)
+SENT = st.lists(
+    st.one_of(st.binary(max_size=64), FIELDS, st.just(GOOD_HELLO), st.just(header() + answers()), st.just(answers())),
+    max_size=6,
+).map(b"".join)
+
+
+@settings(max_examples=150, deadline=None)
+@given(SENT, st.booleans())
+def test_no_bytes_raise_anything_but_a_fault_or_block_past_the_deadline(sent: bytes, hang_up: bool) -> None:
+    ours, theirs = socket.socketpair()
+    theirs.sendall(sent)
+    if hang_up:
+        theirs.shutdown(socket.SHUT_WR)
+    conversation = Conversation(ours, QUICK, lambda: (Fault.CRASHED, "gone") if hang_up else None)
+    began = time.monotonic()
+    with ours, theirs:
+        try:
+            converse(conversation)
+        except RunnerFault as fault:
+            assert fault.fault in Fault
+    assert time.monotonic() - began < QUICK.hello + 2 * QUICK.batch + DEADLINE_SLACK
+
+
+# --------------------------------------------------------------------------------------------------------- the gate
+
+
+def connect(path: Path) -> socket.socket:
+    peer = socket.socket(socket.AF_UNIX)
+    peer.connect(str(path))
+    return peer
+
+
+def running() -> None:
+    """Say that the program runs."""
+
+
+def test_the_gate_lets_one_peer_in_and_nobody_after_it(tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    folder = gate.path.parent
+    assert folder.stat().st_mode & 0o777 == 0o700
+    first, second = connect(gate.path), connect(gate.path)
+    with gate.accept(time.monotonic() + 1, running) as connection, first, second:
+        first.sendall(b"first")
+        assert connection.recv(5) == b"first"
+        assert not folder.exists()
+        with pytest.raises(OSError):
+            connect(gate.path)
+        second.settimeout(1)
+        with pytest.raises(ConnectionResetError):
+            second.recv(1)
+
+
+def test_a_peer_of_another_user_is_sent_away_and_the_right_one_still_let_in(tmp_path: Path) -> None:
+    with Gate(tmp_path) as gate, connect(gate.path) as stranger, pytest.raises(RunnerFault) as caught:
+        stranger.settimeout(1)
+        gate.accept(time.monotonic() + 0.3, running, uid=os.getuid() + 1)
+    assert caught.value.fault is Fault.START_TIMEOUT
+    with Gate(tmp_path) as gate, connect(gate.path):
+        gate.accept(time.monotonic() + 1, running, uid=os.getuid()).close()
+
+
+def test_nobody_comes_in_time(tmp_path: Path) -> None:
+    began = time.monotonic()
+    with pytest.raises(RunnerFault) as caught:
+        Gate(tmp_path).accept(began + 0.2, running)
+    assert caught.value.fault is Fault.START_TIMEOUT
+    assert 0.2 <= time.monotonic() - began < 1 + DEADLINE_SLACK
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_program_that_ended_before_it_connected_is_told_at_once(tmp_path: Path) -> None:
+    began = time.monotonic()
+    with pytest.raises(RunnerFault) as caught:
+        Gate(tmp_path).accept(began + 60, lambda: (Fault.CRASHED, "it ended with exit status 3"))
+    assert caught.value.text == "it ended with exit status 3"
+    assert time.monotonic() - began < 5
+
+
+def test_a_path_that_no_socket_can_have_is_the_platforms_fault(tmp_path: Path) -> None:
+    deep = tmp_path / ("x" * 120)
+    deep.mkdir()
+    with pytest.raises(RunnerFault) as caught:
+        Gate(deep)
+    assert caught.value.fault is Fault.PLATFORM
+    assert list(deep.iterdir()) == []
+
+
+def test_a_late_peer_is_waited_for(tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    path, opened = gate.path, []
+    late = threading.Timer(0.2, lambda: opened.append(connect(path)))
+    late.start()
+    gate.accept(time.monotonic() + 5, running).close()
+    late.join()
+    opened[0].close()

@@ -1,0 +1,2 @@
+# expect: crashed
+"""Ends well before it has done anything."""

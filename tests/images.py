@@ -1,0 +1,216 @@
+"""Container images for the tests, made from this machine's own Python: nothing is pulled, no engine is needed.
+
+An image is what `docker save` writes: layers, a configuration whose SHA-256 is the image's id, and a manifest.
+The layers lie in var/test-images under a name that says what they hold, so that a second run builds nothing.
+"""
+
+import hashlib
+import io
+import json
+import os
+import platform
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+CACHE = Path(__file__).resolve().parent.parent / "var" / "test-images"
+PYTHON = "/usr/local/bin/python3"
+_LIBRARY = f"usr/local/lib/python{sys.version_info.major}.{sys.version_info.minor}"
+# What a small program never imports, and what needs libraries that are not taken along.
+_NOT_TAKEN = {
+    *("test", "idlelib", "lib2to3", "tkinter", "turtledemo", "ensurepip", "distutils", "unittest", "pydoc_data"),
+    *("site-packages", "dist-packages", "curses", "sqlite3", "dbm", "venv", "wsgiref", "xmlrpc", "tests", "include"),
+}
+_MODULES_NOT_TAKEN = (
+    "_tkinter",
+    "_sqlite3",
+    "_ssl",
+    "_hashlib",
+    "_curses",
+    "readline",
+    "_gdbm",
+    "_dbm",
+    "nis",
+    "_test",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A layer's tar and its digest, which is also its `diff_id`."""
+
+    path: Path
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image: layers from the lowest up, and its configuration. `more` goes into the configuration as it is."""
+
+    layers: Sequence[Layer]
+    command: Sequence[str]
+    architecture: str = "amd64"
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def configuration(self) -> bytes:
+        """The bytes whose digest is the image's id."""
+        layers = [f"sha256:{layer.digest}" for layer in self.layers]
+        return json.dumps(
+            {
+                "architecture": self.architecture,
+                "os": "linux",
+                "config": {"Cmd": list(self.command), "Env": ["PATH=/usr/local/bin:/usr/bin:/bin"], **self.more},
+                "rootfs": {"type": "layers", "diff_ids": layers},
+                "history": [{"created_by": "tests"} for _ in layers],
+            },
+            sort_keys=True,
+        ).encode()
+
+    @property
+    def id(self) -> str:
+        """What an engine calls it."""
+        return f"sha256:{hashlib.sha256(self.configuration).hexdigest()}"
+
+
+def write_archive(path: Path, images: Iterable[Image], *, names: Sequence[str] = ()) -> Path:
+    """Write one archive with all `images`; layers that several share are in it once. Returns `path`."""
+    manifest, written = [], set()
+    with tarfile.open(path, "w") as archive:
+        for image in images:
+            configuration = image.id.removeprefix("sha256:") + ".json"
+            _add_bytes(archive, configuration, image.configuration)
+            files = [f"{layer.digest}.tar" for layer in image.layers]
+            manifest.append({"Config": configuration, "RepoTags": list(names) or None, "Layers": files})
+            for layer, name in zip(image.layers, files, strict=True):
+                if name not in written:
+                    archive.add(layer.path, name)
+                    written.add(name)
+        _add_bytes(archive, "manifest.json", json.dumps(manifest).encode())
+    return path
+
+
+def files_layer(folder: Path, files: Mapping[str, bytes]) -> Layer:
+    """Make a layer of a few files, keyed by their path in the image."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name in sorted(files):
+            _add_bytes(archive, name.lstrip("/"), files[name])
+    digest = hashlib.sha256(buffer.getvalue()).hexdigest()
+    path = folder / f"{digest}.tar"
+    path.write_bytes(buffer.getvalue())
+    return Layer(path, digest)
+
+
+def python_layer() -> Layer:
+    """The interpreter, the C library and the part of the standard library that small programs use."""
+    return _cached("python", f"{sys.version} {platform.libc_ver()}", _add_python)
+
+
+def numpy_layer() -> Layer:
+    """NumPy, to lie above `python_layer`."""
+    import numpy
+
+    return _cached("numpy", f"{sys.version} {numpy.__version__}", _add_numpy)
+
+
+def _cached(name: str, content: str, fill: Callable[[tarfile.TarFile], None]) -> Layer:
+    key = hashlib.sha256(f"{content} {Path(__file__).read_text()}".encode()).hexdigest()[:16]
+    path = CACHE / f"{name}-{key}.tar"
+    if not path.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=CACHE, delete=False) as file, tarfile.open(fileobj=file, mode="w") as tar:
+            fill(tar)
+        for older in CACHE.glob(f"{name}-*.tar"):
+            older.unlink(missing_ok=True)
+        os.replace(file.name, path)  # whole or not at all: another worker may be looking for it
+    with open(path, "rb") as whole:
+        return Layer(path, hashlib.file_digest(whole, "sha256").hexdigest())
+
+
+def _add_python(archive: tarfile.TarFile) -> None:
+    executable = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
+    paths = {name: Path(path) for name, path in sysconfig.get_paths(vars={"base": sys.base_prefix}).items()}
+    libraries = _libraries(executable)
+    for folder in sorted({paths["stdlib"], paths["platstdlib"]}):
+        _add_tree(archive, folder, _LIBRARY, libraries)
+    _add_file(archive, executable, PYTHON.lstrip("/"))
+    for name, path in sorted(libraries.items()):
+        _add_file(archive, path, name)
+    _add_bytes(archive, "etc/passwd", b"root:x:0:0::/:/bin/false\nnobody:x:65534:65534::/:/bin/false\n")
+    _add_bytes(archive, "etc/group", b"root:x:0:\nnogroup:x:65534:\n")
+    for name, mode in (("tmp", 0o1777), ("proc", 0o755), ("sys", 0o755), ("dev", 0o755), ("run", 0o755)):
+        _add_folder(archive, name, mode)
+
+
+def _add_numpy(archive: tarfile.TarFile) -> None:
+    import numpy
+
+    package = Path(numpy.__file__).parent
+    libraries: dict[str, Path] = {}
+    _add_tree(archive, package, f"{_LIBRARY}/site-packages/numpy", libraries)
+    bundled = package.parent / "numpy.libs"
+    if bundled.is_dir():
+        _add_tree(archive, bundled, f"{_LIBRARY}/site-packages/numpy.libs", libraries)
+    own = {name: path for name, path in libraries.items() if bundled not in path.parents}
+    for name, path in sorted(own.items()):
+        _add_file(archive, path, name)
+
+
+def _add_tree(archive: tarfile.TarFile, folder: Path, name: str, libraries: dict[str, Path]) -> None:
+    """Add the modules under `folder`, compiled as well, and note the libraries that they need."""
+    for where, folders, files in os.walk(folder):
+        folders[:] = sorted(each for each in folders if each not in _NOT_TAKEN and not each.startswith("config-"))
+        for file in sorted(files):
+            path = Path(where) / file
+            if _is_taken(path):
+                _add_file(archive, path, f"{name}/{path.relative_to(folder)}")
+                if ".so" in path.suffixes:
+                    libraries.update(_libraries(path))
+
+
+def _is_taken(path: Path) -> bool:
+    if path.name.startswith(_MODULES_NOT_TAKEN):
+        return False
+    optimized = path.name.endswith((".opt-1.pyc", ".opt-2.pyc"))
+    return not optimized and bool({".py", ".pyc", ".so"} & set(path.suffixes))
+
+
+def _libraries(path: Path) -> dict[str, Path]:
+    """Return the shared libraries that `path` is linked with, by the place where they are looked for."""
+    done = subprocess.run(["ldd", str(path)], capture_output=True, text=True)
+    found = {}
+    for line in done.stdout.splitlines():
+        name, _, place = line.strip().partition(" => ")
+        target = (place or name).split(" (")[0].strip()
+        if target.startswith("/"):
+            where = target if name.startswith("/") else f"/usr/lib/{Path(target).name}"
+            found[where.lstrip("/")] = Path(target)
+    return found
+
+
+def _add_file(archive: tarfile.TarFile, path: Path, name: str) -> None:
+    real = path.resolve()
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mtime = real.stat().st_size, int(real.stat().st_mtime)  # compiled modules know their source's
+    entry.mode = 0o755 if os.access(real, os.X_OK) else 0o644
+    with open(real, "rb") as file:
+        archive.addfile(entry, file)
+
+
+def _add_bytes(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = len(data), 0o644
+    archive.addfile(entry, io.BytesIO(data))
+
+
+def _add_folder(archive: tarfile.TarFile, name: str, mode: int) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.mode = tarfile.DIRTYPE, mode
+    archive.addfile(entry)

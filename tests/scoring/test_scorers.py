@@ -1,0 +1,107 @@
+"""Who scores on this machine: a device for one process, and how a defense is run there."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from defense_kit.faults import Fault, RunnerFault
+from labeling.policy import Policy
+from scoring.models import Defense, Prediction, Scorer
+from scoring.runner import ReferenceRunner
+from scoring.scorers import LocalScorer, Runners, deadlines_of, limits_of
+from scoring.sealed import ContainerRunner
+from scoring.slots import Slot, take_slot
+from tests import factories
+from tests.scoring import cast
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from scoring.slots import take_slot
+slot = take_slot(Path(sys.argv[1]), "cuda", 2)
+print(slot and slot.name, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Any:
+    """Start processes that take a slot each; they end with the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def hold() -> tuple[str, subprocess.Popen[str]]:
+        command = [sys.executable, "-c", HOLDER, str(tmp_path)]
+        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        assert started[-1].stdout is not None
+        return started[-1].stdout.readline().strip(), started[-1]
+
+    yield hold
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_each_process_has_a_device_of_its_own_and_a_killed_one_gives_it_back(holder: Callable[[], Any]) -> None:
+    (first, killed), (second, _), (third, _) = holder(), holder(), holder()
+    assert (first, second, third) == ("cuda-0", "cuda-1", "None")
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    assert holder()[0] == "cuda-0"
+
+
+def slot_in(folder: Path) -> Slot:
+    slot = take_slot(folder, "cpu", 1)
+    assert slot is not None
+    return slot
+
+
+def test_the_processor_is_one_device(tmp_path: Path) -> None:
+    slot = slot_in(tmp_path)
+    assert slot.folder.is_dir() and take_slot(tmp_path, "cpu", 1) is None
+
+
+@pytest.mark.django_db
+def test_how_a_defense_is_run(tmp_path: Path, now: datetime) -> None:
+    factories.policy_version()
+    theirs = Defense(name="theirs", image=f"sha256:{'0' * 64}", digest="sha256:1", created_at=now)
+    ours = Defense(name="ours", reference="always-abstain", digest="sha256:1", created_at=now)
+    slot = slot_in(tmp_path)
+    assert isinstance(Runners(slot, "docker")(theirs), ContainerRunner)
+    assert isinstance(Runners(slot, "docker")(ours), ReferenceRunner)
+    assert isinstance(Runners(slot, "process")(ours), ReferenceRunner)
+    with pytest.raises(RunnerFault, match="runs no containers") as caught:
+        Runners(slot, "process")(theirs)
+    assert caught.value.fault == Fault.PLATFORM
+
+
+def test_limits_and_deadlines_are_the_policys() -> None:
+    policy = Policy(
+        batch_size=8, seconds_per_picture=5, start_seconds=7, hello_seconds=3, defense_memory_mib=512, defense_cpus=3
+    )
+    limits, deadlines = limits_of(policy), deadlines_of(policy)
+    assert (limits.memory_mib, limits.cpus, limits.processes, limits.scratch_mib) == (512, 3, 256, 1024)
+    assert (deadlines.start, deadlines.hello, deadlines.batch) == (7, 3, 40)
+
+
+@pytest.mark.django_db
+def test_a_second_scorer_of_a_device_waits_for_the_first(tmp_path: Path) -> None:
+    now = timezone.now() - timedelta(minutes=1)
+    factories.policy_version()
+    cast.publish(now, "always-abstain")
+    cast.valid_pictures(2)
+    cast.plan(now)
+    first, second = (LocalScorer(folder=tmp_path, device="cpu", runtime="process") for _ in range(2))
+    assert first.work_one() is True
+    assert second.work_one() is False
+    while first.work_one():
+        pass
+    assert Prediction.objects.count() == 2 * 3
+    (seen,) = Scorer.objects.all()
+    assert seen.name.endswith(":cpu-0") and seen.device.startswith("cpu, ") and seen.runtime == "process"

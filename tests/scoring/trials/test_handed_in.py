@@ -1,0 +1,216 @@
+"""Handing in a container: what is kept, what is refused, and what a stranger's zip may do (nothing)."""
+
+import hashlib
+import io
+import zipfile
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from common.errors import DomainError, InvalidInput, NotFound
+from labeling.store import picture_store
+from scoring.models import Defense
+from scoring.sealed import archive_key
+from scoring.trials import handed_in
+from tests import images
+from tests.scoring.trials import cast
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    return an_archive(tmp_path)
+
+
+def an_archive(folder: Path, *, count: int = 1, **values: Any) -> Path:
+    layers = [images.files_layer(folder, {"app/defense.py": b"print('x')"})]
+    image = images.Image(layers, ["python3", "/app/defense.py"], **values)
+    return images.write_archive(folder / "image.tar", [image] * count)
+
+
+def a_zip(path: Path, files: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w") as packed:
+        for name, data in files.items():
+            packed.writestr(name, data)
+    return path
+
+
+SOURCE = {"src/model.py": b"import torch\n" * 40, "Dockerfile": b"FROM scratch\n", "weights/net.pt": b"w" * 900}
+
+
+def test_everything_is_kept_under_its_hash(archive: Path, tmp_path: Path, now: datetime) -> None:
+    source = a_zip(tmp_path / "source.zip", SOURCE)
+    weights = tmp_path / "net.pt"
+    weights.write_bytes(b"w" * 900)
+    defense, new = handed_in.defense_hand_in(
+        archive, name=" steadfast ", source=source, weights=[weights], description="d", now=now
+    )
+    assert new and (defense.name, defense.description, defense.reference) == ("steadfast", "d", "")
+    assert defense.digest == defense.image and defense.digest.startswith("sha256:")
+    assert defense.archive == hashlib.sha256(archive.read_bytes()).hexdigest()
+    assert defense.source == hashlib.sha256(source.read_bytes()).hexdigest()
+    assert defense.weights == hashlib.sha256(b"w" * 900).hexdigest()
+    assert len(defense.layers) == 1 and defense.layers[0].startswith("sha256:")
+    assert picture_store().get(archive_key(defense.archive)) == archive.read_bytes()
+    assert picture_store().get(handed_in.source_key(defense.source)) == source.read_bytes()
+    assert (defense.published_at, defense.demo) == (None, False)
+
+
+def test_the_same_image_under_the_same_name_is_known(archive: Path, now: datetime) -> None:
+    first, _ = handed_in.defense_hand_in(archive, name="a", source=None, weights=[], now=now)
+    again, new = handed_in.defense_hand_in(archive, name="a", source=None, weights=[], now=now)
+    other, other_new = handed_in.defense_hand_in(archive, name="b", source=None, weights=[], now=now)
+    assert (new, again, other_new) == (False, first, True) and other.pk != first.pk
+
+
+def test_several_files_of_weights_have_one_hash_in_any_order(tmp_path: Path) -> None:
+    one, two = tmp_path / "1", tmp_path / "2"
+    one.write_bytes(b"1")
+    two.write_bytes(b"2")
+    both = handed_in.weights_sha256([one, two])
+    assert both == handed_in.weights_sha256([two, one]) and len(both) == 64
+    assert both != handed_in.weights_sha256([one]) == hashlib.sha256(b"1").hexdigest()
+    assert handed_in.weights_sha256([]) == ""
+
+
+REFUSED: list[tuple[Any, dict[str, Any], str, str]] = [
+    (lambda p: p / "nothing.tar", {}, "no_file", "no archive"),
+    (lambda p: p, {}, "no_file", "a folder"),
+    (lambda p: a_zip(p / "image.tar", {"a": b""}), {}, "image_pull", "another kind of file"),
+    (lambda p: an_archive(p, architecture="arm64"), {}, "image_pull", "another kind of machine"),
+    (lambda p: an_archive(p, count=2), {}, "image_pull", "two images"),
+    (lambda p: an_archive(p, more={"Volumes": {"/data": {}}}), {}, "image_pull", "it wants a volume"),
+    (an_archive, {"name": " "}, "bad_name", "no name"),
+    (an_archive, {"name": "a\nb"}, "bad_name", "a name of two lines"),
+    (an_archive, {"name": "x" * 81}, "bad_name", "a long name"),
+    (an_archive, {"source": "image.tar"}, "bad_source", "a source that is no zip"),
+    (an_archive, {"source": "nothing.zip"}, "no_file", "a source that is not there"),
+    (an_archive, {"weights": ["nothing.pt"]}, "no_file", "weights that are not there"),
+]
+
+
+@pytest.mark.parametrize(("make", "values", "code", "why"), REFUSED)
+def test_what_is_refused_leaves_nothing(
+    make: Any, values: dict[str, Any], code: str, why: str, tmp_path: Path, now: datetime
+) -> None:
+    path = make(tmp_path)
+    source = tmp_path / values["source"] if "source" in values else None
+    weights = [tmp_path / each for each in values.get("weights", [])]
+    with pytest.raises(InvalidInput) as refused:
+        handed_in.defense_hand_in(path, name=values.get("name", "a"), source=source, weights=weights, now=now)
+    assert refused.value.code == code, why
+    assert not Defense.objects.exists()
+    assert not (tmp_path / "pictures").exists()
+
+
+def test_a_file_too_large_is_refused_without_being_read(archive: Path, now: datetime) -> None:
+    huge = archive.with_name("huge.tar")
+    with huge.open("wb") as file:
+        file.truncate(handed_in.MOST_ARCHIVE_BYTES + 1)
+    with pytest.raises(InvalidInput) as refused:
+        handed_in.defense_hand_in(huge, name="a", source=None, weights=[], now=now)
+    assert refused.value.code == "too_large"
+
+
+# The source listing
+
+
+def handed(tmp_path: Path, files: dict[str, bytes], now: datetime) -> Defense:
+    source = a_zip(tmp_path / "source.zip", files)
+    return handed_in.defense_hand_in(an_archive(tmp_path), name="a", source=source, weights=[], now=now)[0]
+
+
+def test_the_listing_names_files_sizes_and_languages(tmp_path: Path, now: datetime) -> None:
+    listing = handed_in.source_listing(handed(tmp_path, SOURCE, now))
+    assert [(each.path, each.bytes, each.language) for each in listing.files] == [
+        ("Dockerfile", 13, "Dockerfile"),
+        ("src/model.py", 520, "Python"),
+        ("weights/net.pt", 900, "Weights"),
+    ]
+    assert listing.languages == (("Weights", 1, 900), ("Python", 1, 520), ("Dockerfile", 1, 13))
+
+
+@pytest.mark.parametrize(
+    ("path", "language"),
+    [
+        ("a.PY", "Python"),
+        ("b.prototxt", "Caffe model"),
+        ("lib.so", "Compiled"),
+        ("README", "Other"),
+        ("x.bin", "Other"),
+    ],
+)
+def test_languages_go_by_the_name(path: str, language: str, tmp_path: Path, now: datetime) -> None:
+    assert handed_in.source_listing(handed(tmp_path, {path: b""}, now)).files[0].language == language
+
+
+def test_a_hostile_zip_is_only_listed(tmp_path: Path, now: datetime) -> None:
+    names = ["../../etc/passwd", "/root/.ssh/id", "a\x1b[31mred\nline.py", "x" * 5000]
+    listing = handed_in.source_listing(handed(tmp_path, dict.fromkeys(names, b"x"), now))
+    assert len(listing.files) == 4
+    assert all(each.path.isprintable() and len(each.path) <= 200 for each in listing.files)
+    assert not list(tmp_path.parent.rglob("passwd"))
+
+
+def test_a_zip_of_too_many_files_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handed_in, "MOST_FILES", 20)
+    monkeypatch.setattr(handed_in, "MIB", 97)  # the entries' marks lie across pieces
+    for count, refused in ((20, False), (21, True)):
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            for number in range(count):
+                archive.writestr(str(number), b"")
+        packed.seek(0)
+        if not refused:
+            assert len(handed_in.list_source(packed).files) == 20
+            continue
+        monkeypatch.setattr(zipfile, "ZipFile", None)  # nothing may open it
+        with pytest.raises(InvalidInput, match="at most 20"):
+            handed_in.list_source(packed)
+
+
+def test_a_bomb_states_its_size_and_is_not_unpacked(tmp_path: Path, now: datetime) -> None:
+    source = tmp_path / "source.zip"
+    with zipfile.ZipFile(source, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("bomb.py", bytes(200 << 20))
+    assert source.stat().st_size < 1 << 20
+    (file,) = handed_in.source_listing(
+        handed_in.defense_hand_in(an_archive(tmp_path), name="a", source=source, weights=[], now=now)[0]
+    ).files
+    assert file.bytes == 200 << 20
+
+
+def test_without_a_source_there_is_nothing_to_list() -> None:
+    with pytest.raises(NotFound) as missing:
+        handed_in.source_listing(cast.container())
+    assert missing.value.code == "no_source"
+    with pytest.raises(NotFound):
+        handed_in.source_listing(cast.container("b", source="0" * 64))
+
+
+# The command
+
+
+def test_the_command_says_under_which_id(archive: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("import_defense", archive, "--name", "a")
+    defense = Defense.objects.get()
+    assert capsys.readouterr().out == f"{defense.public_id} a {defense.digest[:19]}: taken in\n"
+    call_command("import_defense", archive, "--name", "a")
+    assert "known already" in capsys.readouterr().out
+
+
+def test_the_command_says_why_not(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="no image archive") as refused:
+        call_command("import_defense", tmp_path / "x.tar", "--name", "a")
+    assert refused.value.returncode == 1
+
+
+def test_refusals_are_errors_of_the_domain(tmp_path: Path, now: datetime) -> None:
+    with pytest.raises(DomainError, match="linux/amd64"):
+        path = an_archive(tmp_path, architecture="arm64")
+        handed_in.defense_hand_in(path, name="a", source=None, weights=[], now=now)

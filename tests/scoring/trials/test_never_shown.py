@@ -1,0 +1,102 @@
+"""No address of the site and no release gives away a private picture, its hash or its class (R31)."""
+
+import base64
+import re
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from contest.releases import release_week
+from contest.rules import week_named
+from labeling.models import Image
+from labeling.pictures import picture_url
+from labeling.store import picture_store
+from scoring.arrays import load_picture
+from scoring.enums import Outcome, TrialKind
+from scoring.models import PrivatePicture, Trial
+from scoring.trials.private_set import private_key
+from tests import factories
+from tests.contest import release_fixtures as week
+from tests.scoring.cast import SIZE
+from tests.scoring.trials import cast
+from tests.test_pages import ROLES, addresses, person
+
+pytestmark = pytest.mark.django_db
+_SHORT = 12  # characters of a hash that nobody writes by chance
+
+
+@pytest.fixture
+def tried(now: datetime) -> Trial:
+    """A private set, and a defense that answered it."""
+    cast.policy_in_force()
+    cast.private(6)
+    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
+    cast.work(now, cast.Opening(lambda images: cast.answers([Outcome.BIRD] * len(images))))
+    return Trial.objects.get(pk=trial.pk)
+
+
+def secrets(trial: Trial) -> list[bytes]:
+    """Whatever would tell of a private picture: hashes, keys, files, pixels, answers, however they are written."""
+    found = [bytes(trial.answers), base64.b64encode(bytes(trial.answers)), b"private/"]
+    for picture in PrivatePicture.objects.all():
+        sha = picture.pixels_sha256
+        file = picture_store().get(private_key(sha))
+        pixels = load_picture(sha, SIZE, private_key).tobytes()
+        found += [sha[:_SHORT].encode(), bytes.fromhex(sha)[:_SHORT], base64.b64encode(bytes.fromhex(sha))[:_SHORT]]
+        found += [file[40:80], base64.b64encode(file)[60:100], pixels[:64]]
+    return found
+
+
+def given_away(content: bytes, trial: Trial) -> list[bytes]:
+    return [each for each in secrets(trial) if each in content]
+
+
+def client_of(role: str, signed_in: Any) -> Client:
+    factories.policy_version()
+    factories.panel()
+    return Client(raise_request_exception=False) if role == "stranger" else signed_in(person(role))
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_no_address_gives_a_private_picture_away(role: str, tried: Trial, signed_in: Any) -> None:
+    client = client_of(role, signed_in)
+    codes = set()
+    for address in addresses():
+        for found in (re.sub(r"[TD]-00000", tried.defense.public_id, address), address):
+            answer = client.get(found)
+            content = answer.getvalue() if answer.streaming else answer.content
+            codes.add(answer.status_code)
+            assert not given_away(content, tried), found
+            assert not given_away(str(dict(answer.items())).encode(), tried), found
+    assert 200 in codes
+
+
+def test_an_address_made_for_a_private_picture_leads_nowhere(
+    tried: Trial, signed_in: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from django.utils import timezone
+
+    client = client_of("organizer", signed_in)
+    for picture in PrivatePicture.objects.all():
+        address = picture_url(Image(pixels_sha256=picture.pixels_sha256), now=timezone.now())
+        assert client.get(address).status_code == 404
+
+
+def test_a_release_holds_no_private_picture(tried: Trial, tmp_path: Path) -> None:
+    week.a_week()
+    released = release_week(week_named("2026-W47", "UTC"), out=tmp_path / "out", now=week.AFTER, incomplete=True)
+    files = [path for path in released.folder.rglob("*") if path.is_file()]
+    assert len(files) > 10
+    for path in [*files, released.archive]:
+        assert not given_away(path.read_bytes(), tried), path.name
+        assert not any(sha in path.name for sha in PrivatePicture.objects.values_list("pixels_sha256", flat=True))
+
+
+def test_the_secrets_would_be_found_if_they_were_there(tried: Trial) -> None:
+    sha = PrivatePicture.objects.order_by("pk")[0].pixels_sha256
+    assert given_away(f"<p>{sha}</p>".encode(), tried)
+    assert given_away(picture_store().get(private_key(sha)), tried)
+    assert given_away(b"nothing of the kind", tried) == []

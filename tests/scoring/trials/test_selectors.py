@@ -1,0 +1,139 @@
+"""How a defense stands with each condition of R31, and what pages are told."""
+
+import json
+from datetime import datetime
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from labeling.policy import Policy
+from scoring.enums import Fault, RunState, TrialKind
+from scoring.models import Defense, PrivatePicture
+from scoring.trials import selectors, services
+from scoring.trials.enums import Condition, Standing
+from tests import factories
+from tests.scoring.trials import cast
+
+pytestmark = pytest.mark.django_db
+POLICY = Policy()
+SMOKE, PRIVATE, EARLIER, PROBE = TrialKind
+PASSED, FAILED, PENDING, NOT_YET = Standing
+
+
+def standing(defense: Defense, policy: Policy = POLICY) -> dict[Condition, Standing]:
+    return {each.condition: each.standing for each in selectors.eligibility_of(defense, policy).findings}
+
+
+def test_before_anything_nothing_is_passed() -> None:
+    found = selectors.eligibility_of(cast.container(), POLICY)
+    assert [each.condition for each in found.findings] == list(Condition)
+    assert {each.standing for each in found.findings} == {NOT_YET}
+    assert {each.at for each in found.findings} == {None} and found.eligible is False
+
+
+@pytest.fixture
+def complete(olga: User, now: datetime) -> Defense:
+    newcomer = cast.container()
+    for kind in TrialKind:
+        cast.passed(newcomer, kind)
+    services.framework_check(newcomer, passed=True, reason="PyTorch", by=olga, now=now)
+    return newcomer
+
+
+def test_with_everything_passed_a_defense_is_eligible(complete: Defense, now: datetime) -> None:
+    found = selectors.eligibility_of(complete, POLICY)
+    assert {each.standing for each in found.findings} == {PASSED} and found.eligible is True
+    assert {each.at for each in found.findings} == {now}
+    by_name = {each.condition: each.figures for each in found.findings}
+    assert by_name[Condition.SPEED] == {"rows": 16, "milliseconds": 900}
+    assert by_name[Condition.PRIVATE]["right"] == 9
+    assert by_name[Condition.FRAMEWORK] == {"reason": "PyTorch"}
+
+
+G = cast.GOOD
+# kind of the newest trial, its values, the condition, how it stands
+CASES: list[tuple[TrialKind, dict[str, Any], Condition, Standing, str]] = [
+    (SMOKE, {"totals": {"accepted": False}}, Condition.CONTAINER, FAILED, "not accepted"),
+    (SMOKE, {"state": RunState.QUEUED, "totals": {}}, Condition.CONTAINER, PENDING, "waits"),
+    (PRIVATE, {"totals": G[PRIVATE] | {"right": 7, "abstained": 3}}, Condition.PRIVATE, FAILED, "70 %"),
+    (PRIVATE, {"totals": G[PRIVATE] | {"abstained": 0, "wrong": 1}}, Condition.PRIVATE, FAILED, "a wrong answer"),
+    (PRIVATE, {"totals": G[PRIVATE] | {"abstained": 0, "faults": 1}}, Condition.PRIVATE, FAILED, "a fault"),
+    (PRIVATE, {"totals": G[PRIVATE] | {"milliseconds": 10**7}}, Condition.SPEED, FAILED, "too slow"),
+    (PRIVATE, {"totals": G[PRIVATE] | {"milliseconds": 10**7}}, Condition.PRIVATE, PASSED, "slow and right"),
+    (PRIVATE, {"state": RunState.DEAD, "totals": {}}, Condition.PRIVATE, NOT_YET, "the platform failed"),
+    (EARLIER, {"totals": {"pictures": 2, "right": 1, "wrong": 1}}, Condition.EARLIER, FAILED, "a mistake"),
+    (EARLIER, {"state": RunState.DEAD, "totals": {}, "fault": Fault.PLATFORM}, Condition.EARLIER, NOT_YET, "platform"),
+]
+
+
+@pytest.mark.parametrize(("kind", "values", "condition", "expected", "why"), CASES)
+def test_how_a_condition_stands(
+    kind: TrialKind, values: dict[str, Any], condition: Condition, expected: Standing, why: str, complete: Defense
+) -> None:
+    cast.passed(complete, kind, **values)
+    assert standing(complete)[condition] is expected, why
+    eligible = selectors.eligibility_of(complete, POLICY).eligible
+    assert eligible is (set(standing(complete).values()) == {PASSED}) is False
+
+
+def test_a_trial_under_way_is_pending(complete: Defense, now: datetime) -> None:
+    cast.ask(complete, EARLIER, now)
+    assert services.trial_claim(worker="w", now=now) is not None
+    assert standing(complete)[Condition.EARLIER] is PENDING
+
+
+def test_a_refused_framework_fails(complete: Defense, olga: User, now: datetime) -> None:
+    services.framework_check(complete, passed=False, reason="compiled", by=olga, now=now)
+    assert standing(complete)[Condition.FRAMEWORK] is FAILED
+
+
+def test_the_lenient_reading_is_the_policy_s(complete: Defense) -> None:
+    cast.passed(complete, PRIVATE, totals=G[PRIVATE] | {"abstained": 0, "wrong": 1})
+    assert standing(complete, Policy(eligibility_strict=False))[Condition.PRIVATE] is PASSED
+    assert standing(complete, Policy(eligibility_strict=True))[Condition.PRIVATE] is FAILED
+    assert standing(complete, Policy(eligibility_strict=False, eligibility_percent=91))[Condition.PRIVATE] is FAILED
+
+
+def test_what_is_told_of_a_trial_names_no_picture(complete: Defense) -> None:
+    private_set = cast.private(4, seed=300)
+    cast.passed(complete, PRIVATE, answers=b"\x01" * 20, log="SECRET", totals=G[PRIVATE])
+    told = repr(selectors.eligibility_of(complete, POLICY)) + repr(selectors.private_sets())
+    told += json.dumps(selectors.probe_of(complete)) + selectors.smoke_log_of(complete)
+    pictures = PrivatePicture.objects.filter(private_set=private_set)
+    assert not any(each.pixels_sha256 in told or each.source in told for each in pictures)
+    assert "SECRET" not in told and "x01" not in told
+
+
+def test_logs_come_from_the_smoke_test_alone(complete: Defense) -> None:
+    cast.passed(complete, SMOKE, log="all of it")
+    assert selectors.smoke_log_of(complete) == "all of it"
+    assert selectors.smoke_log_of(cast.container("other")) == ""
+
+
+def test_the_newest_probe_is_for_the_board(complete: Defense) -> None:
+    cast.passed(complete, PROBE, totals={"shown": True})
+    assert selectors.probe_of(complete) == {"shown": True}
+    assert selectors.probe_of(cast.container("other")) == {}
+
+
+def test_organizers_see_the_sets_in_numbers(now: datetime) -> None:
+    cast.private(5)
+    sha = PrivatePicture.objects.order_by("pk")[0].pixels_sha256
+    factories.image(pixels_sha256=sha)
+    (facts,) = selectors.private_sets()
+    assert (facts.number, facts.birds, facts.bicycles, facts.known_now) == (1, 3, 2, 1)
+    assert (facts.note, facts.completed_at) == ("our own garden", now)
+
+
+def test_the_pictures_of_a_probe_are_drawn_by_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.scoring import cast as scoring_cast
+
+    images = scoring_cast.valid_pictures(12)
+    cast.published(monkeypatch, images)
+    monkeypatch.setattr(selectors, "PROBE_PICTURES", 5)
+    drawn = [[each.picture for each in selectors.probe_questions(75, seed)] for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2] and len(set(drawn[0])) == 5
+    assert selectors.probe_questions(299, 1) == []
+    monkeypatch.setattr(selectors, "SMOKE_PICTURES", 3)
+    assert len(set(selectors.smoke_pictures(75, 1))) == 3

@@ -1,0 +1,247 @@
+"""Asking for trials, planning them one after the other, and the check of the framework (R31)."""
+
+import random
+from datetime import datetime, timedelta
+from threading import Barrier, Thread
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.db import IntegrityError, connection, transaction
+
+from common.errors import Conflict, InvalidInput
+from labeling.policy import Policy
+from scoring import tasks
+from scoring.enums import Fault, RunState, TrialKind
+from scoring.models import FrameworkCheck, Trial
+from scoring.trials import selectors, services
+from tests import factories
+from tests.scoring import cast as scoring_cast
+from tests.scoring.cast import POLICY
+from tests.scoring.trials import cast
+
+pytestmark = pytest.mark.django_db
+SMOKE, PRIVATE, EARLIER, PROBE = TrialKind
+
+
+def plan(now: datetime, policy: Policy = POLICY) -> int:
+    return services.trials_plan(policy=policy, now=now, rng=random.Random(5))
+
+
+def finish(trial: Trial, now: datetime, totals: dict[str, Any], **values: Any) -> None:
+    claimed = services.trial_claim(worker="one", now=now)
+    assert claimed == trial
+    services.trial_finish(claimed, totals=totals, now=now, **values)
+
+
+def test_trials_follow_each_other_and_end(now: datetime) -> None:
+    cast.private(2)
+    newcomer = cast.container()
+    for kind in TrialKind:
+        assert plan(now) == 1
+        assert plan(now) == 0  # one at a time
+        trial = Trial.objects.get(defense=newcomer, kind=kind)
+        assert (trial.state, trial.number, trial.asked_by, trial.batch_size) == (RunState.QUEUED, 1, None, 4)
+        assert 0 <= trial.seed < 2**62
+        finish(trial, now, cast.GOOD[kind])
+    assert plan(now) == 0
+    assert Trial.objects.get(kind=PRIVATE).private_set == selectors.private_set_in_force()
+    assert set(Trial.objects.exclude(kind=PRIVATE).values_list("private_set", flat=True)) == {None}
+
+
+BAD = [
+    (SMOKE, {"accepted": False}, "the smoke test was not accepted"),
+    (PRIVATE, cast.GOOD[PRIVATE] | {"right": 7, "abstained": 3}, "too few right"),
+    (PRIVATE, cast.GOOD[PRIVATE] | {"milliseconds": 10**9}, "too slow"),
+    (EARLIER, {"pictures": 1, "wrong": 1}, "a mistake on an earlier attack"),
+]
+
+
+@pytest.mark.parametrize(("kind", "totals", "why"), BAD)
+def test_nothing_follows_a_trial_that_is_not_passed(
+    kind: TrialKind, totals: dict[str, Any], why: str, now: datetime
+) -> None:
+    newcomer = cast.container()
+    for earlier in selectors.IN_ORDER[: selectors.IN_ORDER.index(kind)]:
+        cast.passed(newcomer, earlier)
+    cast.passed(newcomer, kind, totals=totals)
+    assert plan(now) == 0, why
+
+
+def test_the_policy_says_what_is_passed(now: datetime) -> None:
+    newcomer = cast.container()
+    cast.passed(newcomer, SMOKE)
+    cast.passed(newcomer, PRIVATE, totals=cast.GOOD[PRIVATE] | {"right": 8, "abstained": 1, "wrong": 1})
+    assert plan(now, POLICY) == 0
+    assert plan(now, Policy(eligibility_strict=False)) == 1
+
+
+def test_without_a_complete_private_set_trials_wait(now: datetime) -> None:
+    newcomer = cast.container()
+    Trial.objects.create(
+        defense=newcomer, kind=SMOKE, number=1, seed=1, batch_size=4, state=RunState.FINISHED, created_at=now,
+        totals={"accepted": True},
+    )  # fmt: skip
+    assert plan(now) == 0
+    cast.private(2)
+    assert plan(now) == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({"image": "", "reference": "always-abstain"}, "shipped with this project"),
+        ({"published_at": factories.NOW}, "published already"),
+        ({"retired_at": factories.NOW}, "a newer version took its place"),
+    ],
+)
+def test_only_containers_before_publication_are_tried_by_themselves(
+    values: dict[str, Any], why: str, now: datetime
+) -> None:
+    cast.container(**values)
+    assert plan(now) == 0, why
+
+
+def test_the_same_trial_is_not_asked_for_twice_at_a_time(now: datetime) -> None:
+    newcomer = cast.container()
+    cast.ask(newcomer, SMOKE, now)
+    with pytest.raises(Conflict) as refused:
+        cast.ask(newcomer, SMOKE, now)
+    assert refused.value.code == "trial_under_way"
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Trial.objects.create(defense=newcomer, kind=SMOKE, number=9, seed=1, batch_size=4, created_at=now)
+
+
+@pytest.mark.parametrize("kind", [PRIVATE, EARLIER, PROBE])
+def test_a_container_earns_its_next_trial(kind: TrialKind, olga: User, now: datetime) -> None:
+    cast.private(2)
+    newcomer = cast.container()
+    with pytest.raises(Conflict) as refused:
+        services.trial_ask(newcomer, kind, by=olga, policy=POLICY, now=now, rng=random.Random(1))
+    assert (refused.value.code, "smoke" in refused.value.message) == ("trial_too_early", True)
+
+
+def test_a_published_defense_may_be_tried_again_with_anything(olga: User, now: datetime) -> None:
+    cast.private(2)
+    published = cast.container(published_at=now)
+    trial = services.trial_ask(published, PRIVATE, by=olga, policy=POLICY, now=now, rng=random.Random(1))
+    assert trial.asked_by == olga
+
+
+def test_without_a_set_the_private_trial_says_what_to_do(now: datetime) -> None:
+    (shipped,) = scoring_cast.publish(now, "always-abstain")
+    with pytest.raises(Conflict, match="import_private_set") as refused:
+        cast.ask(shipped, PRIVATE, now)
+    assert refused.value.code == "no_private_set"
+
+
+def test_trials_are_claimed_in_their_order_and_not_before_their_rest(now: datetime) -> None:
+    first, second = (cast.ask(cast.container(name), SMOKE, now) for name in ("one", "two"))
+    Trial.objects.filter(pk=first.pk).update(not_before=now + timedelta(minutes=1))
+    assert services.trial_claim(worker="w", now=now) == second
+    assert services.trial_claim(worker="w", now=now) is None
+    assert services.trial_claim(worker="w", now=now + timedelta(minutes=1)) == first
+
+
+def test_the_third_silence_of_scorers_is_the_last(now: datetime) -> None:
+    trial = cast.ask(cast.container(), SMOKE, now)
+    for turn in range(3):
+        at = now + timedelta(hours=turn)
+        assert services.trial_claim(worker="w", now=at) == trial
+        assert services.trials_reclaim(now=at + timedelta(minutes=2)) == 1
+    found = Trial.objects.get(pk=trial.pk)
+    assert (found.state, found.fault, found.tries) == (RunState.DEAD, Fault.PLATFORM, 3)
+
+
+def test_the_tasks_do_what_the_services_do(now: datetime) -> None:
+    factories.policy_version()
+    cast.container()
+    tasks.plan_trials()
+    trial = Trial.objects.get()
+    Trial.objects.update(state=RunState.RUNNING, attempt=1, lease_until=now)
+    tasks.reclaim_trials()
+    trial.refresh_from_db()
+    assert trial.state == RunState.QUEUED
+    tasks.look_for_copied_defenses()
+
+
+def test_dead_trials_are_queued_again_by_the_command(now: datetime, capsys: pytest.CaptureFixture[str]) -> None:
+    dead = cast.passed(cast.container("one"), SMOKE, state=RunState.DEAD, fault=Fault.PLATFORM)
+    replaced = cast.container("two")
+    cast.passed(replaced, SMOKE, state=RunState.DEAD, fault=Fault.PLATFORM)
+    cast.passed(replaced, SMOKE)
+    call_command("retry_dead_runs")
+    assert capsys.readouterr().out == "0 runs queued again, 1 trials\n"
+    dead.refresh_from_db()
+    assert (dead.state, dead.finished_at) == (RunState.QUEUED, None)
+    assert Trial.objects.filter(state=RunState.DEAD).count() == 1
+
+
+# The framework
+
+
+def test_the_newest_check_of_the_framework_holds(olga: User, now: datetime) -> None:
+    newcomer = cast.container()
+    services.framework_check(newcomer, passed=False, reason=" one binary blob ", by=olga, now=now)
+    services.framework_check(newcomer, passed=True, reason="PyTorch, readable", by=olga, now=now)
+    assert list(FrameworkCheck.objects.order_by("pk").values_list("passed", "reason", "checked_by")) == [
+        (False, "one binary blob", olga.pk),
+        (True, "PyTorch, readable", olga.pk),
+    ]
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "x" * 4001])
+def test_a_check_has_a_reason(reason: str, olga: User, now: datetime) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        services.framework_check(cast.container(), passed=True, reason=reason, by=olga, now=now)
+    assert refused.value.code == "no_reason"
+
+
+# Races
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_of_many_planners_one_queues_the_trial(now: datetime) -> None:
+    newcomers = [cast.container(f"d{number}") for number in range(5)]
+    together, made = Barrier(8), []
+
+    def race() -> None:
+        try:
+            together.wait()
+            made.append(plan(now))
+        finally:
+            connection.close()
+
+    threads = [Thread(target=race) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(made) == 5 and len(made) == 8
+    assert sorted(Trial.objects.values_list("defense", "kind", "number")) == [
+        (each.pk, SMOKE.value, 1) for each in newcomers
+    ]
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_of_many_scorers_one_has_the_trial(now: datetime) -> None:
+    trial = cast.ask(cast.container(), SMOKE, now)
+    together, claimed = Barrier(8), []
+
+    def race(number: int) -> None:
+        try:
+            together.wait()
+            claimed.append(services.trial_claim(worker=f"w{number}", now=now))
+        finally:
+            connection.close()
+
+    threads = [Thread(target=race, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [each for each in claimed if each is not None] == [trial] and len(claimed) == 8
+    assert Trial.objects.get().attempt == 1

@@ -1,0 +1,189 @@
+"""What answers add up to and when that is enough: tables with a reason per row, and properties (R30, R31)."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labeling.enums import Label
+from scoring.enums import Outcome
+from scoring.trials import totals
+from scoring.trials.totals import Totals
+
+pytestmark = pytest.mark.once
+
+BIRD, BICYCLE = Label.BIRD, Label.BICYCLE
+PARTS = [
+    (BIRD, Outcome.BIRD, "right", "the class"),
+    (BICYCLE, Outcome.BICYCLE, "right", "the class"),
+    (BIRD, Outcome.BICYCLE, "wrong", "the other class"),
+    (BICYCLE, Outcome.BIRD, "wrong", "the other class"),
+    (BIRD, Outcome.ABSTAIN, "abstained", "an abstention is no mistake"),
+    (BICYCLE, None, "faults", "no answer came"),
+]
+
+
+@pytest.mark.parametrize(("label", "answer", "part", "why"), PARTS)
+def test_an_answer_is_in_one_part(label: Label, answer: int | None, part: str, why: str) -> None:
+    assert totals.count([(label, answer)]) == Totals(1, **{part: 1}), why
+
+
+ANSWERS = st.lists(st.tuples(st.sampled_from(Label), st.sampled_from([*Outcome, None])), max_size=60)
+
+
+@given(ANSWERS)
+def test_totals_add_up_and_survive_being_written(pairs: list[tuple[Label, int | None]]) -> None:
+    found = totals.count(pairs)
+    assert found.pictures == len(pairs) == found.right + found.wrong + found.abstained + found.faults
+    assert totals.read(found.to_json()) == found
+    assert found.mistakes == found.wrong + found.faults
+
+
+@given(ANSWERS, ANSWERS)
+def test_totals_of_two_halves_are_the_sums(one: Any, other: Any) -> None:
+    whole = totals.count(one + other).to_json()
+    halves = totals.count(one).to_json(), totals.count(other).to_json()
+    assert whole == {name: halves[0][name] + halves[1][name] for name in whole}
+
+
+@given(ANSWERS, st.randoms())
+def test_the_order_of_the_pictures_does_not_matter(pairs: Any, rng: Any) -> None:
+    mixed = list(pairs)
+    rng.shuffle(mixed)
+    assert totals.count(mixed) == totals.count(pairs)
+
+
+def test_totals_that_do_not_add_up_are_refused() -> None:
+    with pytest.raises(ValueError, match="do not add up"):
+        Totals(pictures=3, right=1)
+    with pytest.raises(ValueError, match="do not add up"):
+        Totals(pictures=0, right=1, wrong=-1)
+
+
+# right, wrong, abstained, faults, percent, strict -> enough
+ENOUGH = [
+    ((8, 0, 2, 0), 80, True, True, "exactly four fifths, the rest abstained"),
+    ((7, 0, 3, 0), 80, True, False, "less than four fifths"),
+    ((799, 0, 201, 0), 80, True, False, "79.9 % is not rounded up"),
+    ((9, 1, 0, 0), 80, True, False, "one wrong answer, strictly read"),
+    ((9, 1, 0, 0), 80, False, True, "one wrong answer, leniently read"),
+    ((9, 0, 0, 1), 80, True, False, "a fault counts as a wrong answer"),
+    ((9, 0, 0, 1), 80, False, True, "a fault is one wrong answer and no more"),
+    ((7, 0, 0, 3), 80, False, False, "faults are not taken out of the pictures"),
+    ((0, 0, 0, 0), 80, True, False, "no pictures prove nothing"),
+    ((1, 0, 99, 0), 1, True, True, "the percentage is the policy's"),
+    ((10, 0, 0, 0), 100, True, True, "all right"),
+]
+
+
+@pytest.mark.parametrize(("parts", "percent", "strict", "enough", "why"), ENOUGH)
+def test_when_the_private_set_is_passed(
+    parts: tuple[int, ...], percent: int, strict: bool, enough: bool, why: str
+) -> None:
+    found = Totals(sum(parts), *parts)
+    assert totals.passes_private(found, percent=percent, strict=strict) is enough, why
+
+
+@given(ANSWERS, st.integers(1, 100))
+def test_the_strict_reading_is_never_easier(pairs: Any, percent: int) -> None:
+    found = totals.count(pairs)
+    strict = totals.passes_private(found, percent=percent, strict=True)
+    assert not strict or totals.passes_private(found, percent=percent, strict=False)
+
+
+@given(st.integers(1, 10**6), st.data())
+def test_four_fifths_is_the_rule_book_s_inequality(pictures: int, data: st.DataObject) -> None:
+    right = data.draw(st.integers(0, pictures))
+    found = Totals(pictures, right=right, abstained=pictures - right)
+    assert totals.passes_private(found, percent=80, strict=True) == (5 * right >= 4 * pictures)
+
+
+@pytest.mark.parametrize(
+    ("parts", "passes", "why"),
+    [
+        ((0, 0, 0, 0), True, "there were no attacks yet"),
+        ((1, 0, 5, 0), True, "abstaining is no mistake"),
+        ((6, 1, 0, 0), False, "one confident mistake"),
+        ((6, 0, 0, 1), False, "a fault counts as a wrong answer"),
+    ],
+)
+def test_when_the_earlier_attacks_are_passed(parts: tuple[int, ...], passes: bool, why: str) -> None:
+    assert totals.passes_earlier(Totals(sum(parts), *parts)) is passes, why
+
+
+@pytest.mark.parametrize(
+    ("rows", "milliseconds", "quick", "a_minute", "why"),
+    [
+        (16, 16 * 60_000, True, 1, "exactly one a minute"),
+        (16, 16 * 60_000 + 1, False, 0, "a millisecond more"),
+        (0, 0, False, 0, "nothing was answered"),
+        (16, 0, True, 960_000, "quicker than the clock can tell"),
+    ],
+)
+def test_when_it_is_quick_enough(rows: int, milliseconds: int, quick: bool, a_minute: int, why: str) -> None:
+    assert totals.is_quick_enough(rows, milliseconds, seconds_per_picture=60) is quick, why
+    assert totals.per_minute(rows, milliseconds) == a_minute, why
+
+
+# The odds of throwing so uneven a split with a fair coin, both sides counted, by hand.
+CHANCES = [(0, 0, 1.0), (1, 0, 1.0), (2, 0, 0.5), (5, 0, 0.0625), (8, 0, 2 / 256), (1, 9, 22 / 1024), (4, 4, 1.0)]
+
+
+@pytest.mark.parametrize(("lost", "gained", "p"), CHANCES)
+def test_the_odds_of_a_split(lost: int, gained: int, p: float) -> None:
+    assert totals.chance(lost, gained) == pytest.approx(p)
+
+
+@given(st.integers(0, 200), st.integers(0, 200))
+def test_the_odds_are_odds_and_the_same_either_way(lost: int, gained: int) -> None:
+    assert 0 < totals.chance(lost, gained) <= 1
+    assert totals.chance(lost, gained) == totals.chance(gained, lost)
+
+
+SHOWN = [
+    (100, 0, 0, False, "nothing changed"),
+    (100, 7, 0, False, "seven of a hundred, and p is 0.016"),
+    (100, 8, 0, True, "p is 0.008"),
+    (100, 11, 1, True, "p is 0.006"),
+    (10, 1, 0, False, "ten points are not more than ten"),
+    (10, 2, 0, True, "twenty points"),
+    (1000, 30, 25, False, "many changes, both ways"),
+    (0, 0, 0, False, "no published pictures"),
+]
+
+
+@pytest.mark.parametrize(("pictures", "lost", "gained", "shown", "why"), SHOWN)
+def test_when_the_board_is_shown_a_difference(pictures: int, lost: int, gained: int, shown: bool, why: str) -> None:
+    found = totals.Difference(pictures, lost, gained, totals.chance(lost, gained))
+    assert found.is_shown is shown, why
+
+
+def test_a_difference_counts_what_was_right_and_is_not_any_more() -> None:
+    labels = [BIRD, BIRD, BICYCLE, BICYCLE]
+    plain = [Outcome.BIRD, Outcome.BIRD, Outcome.ABSTAIN, Outcome.BICYCLE]
+    altered = [Outcome.ABSTAIN, Outcome.BICYCLE, Outcome.BICYCLE, None]
+    found = totals.difference(labels, plain, altered)
+    assert (found.pictures, found.lost, found.gained) == (4, 3, 1)
+    assert found.to_json()["points"] == 50.0
+
+
+def alike(pictures: int = 50, answered: int = 10, *, other: int = 0, off: float = 0.0) -> totals.Comparison:
+    one = [(1 if at < answered else -1, 0.2, 0.8) for at in range(pictures)]
+    two = [(label if at >= other else 0, bicycle, bird + off) for at, (label, bicycle, bird) in enumerate(one)]
+    return totals.compared(zip(one, two, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("values", "flagged", "why"),
+    [
+        ({}, True, "fifty pictures, ten answered, all alike"),
+        ({"pictures": 49}, False, "too few pictures"),
+        ({"answered": 9}, False, "too few answers: everybody abstains alike"),
+        ({"answered": 50, "other": 1}, False, "one answer differs"),
+        ({"off": 0.00005}, True, "scores to four places"),
+        ({"off": 0.0002}, False, "other scores"),
+    ],
+)
+def test_when_answers_are_alike(values: Any, flagged: bool, why: str) -> None:
+    assert alike(**values).is_alike is flagged, why

@@ -1,0 +1,401 @@
+"""Trials under a lease, from the claim to the totals: every kind, every way to go wrong (R30, R31)."""
+
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from labeling.models import Image
+from labeling.store import picture_key, picture_store
+from scoring import leases
+from scoring import services as scoring
+from scoring.arrays import load_picture
+from scoring.enums import Fault, Outcome, RunState, TrialKind
+from scoring.models import Defense, PrivatePicture, Run, Trial
+from scoring.runner import Answers, RunnerFault
+from scoring.trials import answers as kept
+from scoring.trials import probe, selectors, services
+from scoring.trials.enums import Variant
+from scoring.trials.private_set import private_key
+from tests.scoring import cast as scoring_cast
+from tests.scoring.trials import cast
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def small_pictures(db: None) -> None:
+    cast.policy_in_force()
+
+
+def done(trial: Trial) -> Trial:
+    return Trial.objects.get(pk=trial.pk)
+
+
+def private_truth() -> dict[bytes, int]:
+    in_force = selectors.private_set_in_force()
+    assert in_force is not None
+    return cast.truth_of(selectors.private_questions(in_force, scoring_cast.SIZE), private_key)
+
+
+# Private
+
+
+def test_the_private_set_is_asked_in_full_batches_and_counted(now: datetime) -> None:
+    cast.private(10)
+    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
+    shapes: list[Any] = []
+    knows = cast.knowing(private_truth())
+    opening = cast.Opening(lambda images: (shapes.append(images.shape), knows(images))[1])
+    assert cast.work(now, opening) == 1
+    found = done(trial)
+    assert (found.state, found.device, found.fault, found.log) == (RunState.FINISHED, "cpu, test", "", "")
+    assert {name: found.totals[name] for name in ("pictures", "right", "wrong", "abstained", "faults", "rows")} == {
+        "pictures": 10, "right": 10, "wrong": 0, "abstained": 0, "faults": 0, "rows": 12,
+    }  # fmt: skip
+    assert found.totals["pictures_per_minute"] > 1 and found.totals["device"] == "cpu, test"
+    assert shapes == [(4, 75, 75, 3)] * 3
+    assert opening.opened == [{"device": "cpu", "image_size": 75, "batch_size": 4, "seed": trial.seed}]
+    assert all(session.closed for session in opening.sessions)
+    assert selectors.has_passed(found, scoring_cast.POLICY)
+
+
+def test_the_answers_are_kept_by_picture_and_nowhere_else(now: datetime) -> None:
+    private_set = cast.private(6)
+    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
+    truth = private_truth()
+    first = next(iter(truth))
+    cast.work(now, cast.Opening(cast.knowing(truth | {first: Outcome.ABSTAIN})))
+    rows = kept.unpack(done(trial).answers)
+    pictures = PrivatePicture.objects.filter(private_set=private_set).order_by("pk")
+    assert [int(row["picture"]) for row in rows] == [each.pk for each in pictures]
+    expected = [
+        Outcome.ABSTAIN if number == 0 else cast.NAMED[selectors.Label(each.label)]
+        for number, each in enumerate(pictures)
+    ]
+    assert [int(row["label"]) for row in rows] == expected
+    assert set(rows["scores"][:, 1].tolist()) == {0.75}
+
+
+def failing_at(batch: int, error: Exception, truth: dict[bytes, int]) -> Any:
+    asked: list[int] = []
+
+    def answer(images: Any) -> Any:
+        asked.append(1)
+        if len(asked) == batch:
+            raise error
+        return cast.knowing(truth)(images)
+
+    return answer
+
+
+SECRET = "the third picture shows a heron"
+OF_DEFENSE = [fault for fault in Fault if fault in (Fault.CRASHED, Fault.BATCH_TIMEOUT, Fault.OUT_OF_MEMORY)]
+
+
+@pytest.mark.parametrize("fault", OF_DEFENSE)
+@pytest.mark.parametrize(("batch", "right"), [(1, 0), (2, 4), (3, 8)])
+def test_a_fault_of_the_defense_counts_as_wrong_from_its_batch_on(
+    fault: Fault, batch: int, right: int, now: datetime
+) -> None:
+    cast.private(10)
+    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
+    cast.work(now, cast.Opening(failing_at(batch, RunnerFault(fault, SECRET), private_truth())))
+    found = done(trial)
+    assert (found.state, found.fault, found.attempt) == (RunState.FINISHED, fault, 1)
+    assert (found.totals["right"], found.totals["faults"], found.totals["pictures"]) == (right, 10 - right, 10)
+    assert not selectors.has_passed(found, scoring_cast.POLICY)
+    assert SECRET not in json.dumps(found.totals) + found.fault_text + found.log
+
+
+@pytest.mark.parametrize(
+    ("answer", "fault", "why"),
+    [
+        (lambda images: Answers(np.full(4, 7, np.int8), np.zeros((4, 2), np.float32)), Fault.PROTOCOL, "no such label"),
+        (lambda images: cast.answers([1] * 3), Fault.PROTOCOL, "an answer is missing"),
+        (lambda images: Answers(np.ones(4, np.int8), np.full((4, 2), np.nan, np.float32)), Fault.NONFINITE, "NaN"),
+    ],
+)
+def test_an_illegal_answer_is_a_fault(answer: Any, fault: Fault, why: str, now: datetime) -> None:
+    cast.private(4)
+    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
+    cast.work(now, cast.Opening(answer))
+    assert (done(trial).fault, done(trial).totals["faults"]) == (fault, 4), why
+
+
+class NotStarting:
+    """A defense that does not open."""
+
+    def __init__(self, fault: Fault) -> None:
+        self.fault = fault
+
+    def __call__(self, defense: Defense) -> "NotStarting":
+        return self
+
+    def open(self, defense: Defense, **values: Any) -> Any:
+        raise RunnerFault(self.fault, SECRET)
+
+
+def test_a_defense_that_does_not_start_has_answered_everything_wrongly(now: datetime) -> None:
+    cast.private(4)
+    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
+    cast.work(now, NotStarting(Fault.START_TIMEOUT))
+    found = done(trial)
+    assert (found.state, found.fault, found.totals["faults"]) == (RunState.FINISHED, Fault.START_TIMEOUT, 4)
+    assert found.totals["pictures_per_minute"] == 0
+
+
+def test_a_fault_of_the_platform_is_tried_again_and_dies_after_the_third(now: datetime) -> None:
+    cast.private(4)
+    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
+    for hours in range(3):
+        assert cast.work(now + timedelta(hours=hours), NotStarting(Fault.IMAGE_PULL)) == 1
+        assert done(trial).state == (RunState.DEAD if hours == 2 else RunState.QUEUED)
+    assert list(selectors.dead_trials()) == [trial]
+    assert services.trials_plan(policy=scoring_cast.POLICY, now=now, rng=cast.random.Random(1)) == 0
+    again = cast.ask(trial.defense, TrialKind.PRIVATE, now)
+    assert (again.number, list(selectors.dead_trials())) == (2, [])
+
+
+def test_a_missing_private_picture_is_nobody_s_to_know(now: datetime, caplog: pytest.LogCaptureFixture) -> None:
+    cast.private(4)
+    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
+    sha = PrivatePicture.objects.order_by("pk").values_list("pixels_sha256", flat=True)[1]
+    picture_store()._path(private_key(sha)).unlink()  # type: ignore[attr-defined]
+    cast.work(now, cast.Opening(cast.knowing({})))
+    found = done(trial)
+    assert (found.state, found.fault) == (RunState.QUEUED, Fault.PLATFORM)
+    assert "private set" in found.fault_text and sha not in found.fault_text + caplog.text
+
+
+def test_an_error_of_the_platform_in_a_private_trial_is_named_by_its_kind(now: datetime) -> None:
+    cast.private(4)
+    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
+    cast.work(now, cast.Opening(failing_at(1, OSError(SECRET), {})))
+    assert (done(trial).fault, done(trial).fault_text) == (Fault.PLATFORM, "OSError")
+
+
+# Earlier attacks
+
+
+def attacked(count: int, **values: Any) -> list[Image]:
+    images = scoring_cast.valid_pictures(count, **values)
+    Image.objects.filter(pk__in=[image.pk for image in images]).update(origin="attack")
+    return images
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "passes", "why"),
+    [
+        (Outcome.ABSTAIN, True, "it abstains on all of them"),
+        (Outcome.BIRD, False, "it calls bicycles birds"),
+    ],
+)
+def test_earlier_attacks_are_answered_without_a_mistake(otherwise: int, passes: bool, why: str, now: datetime) -> None:
+    attacked(5)
+    scoring_cast.valid_pictures(3, seed=8)  # no attacks
+    rejected = scoring_cast.stored(cast.draw(cast.Label.BIRD, np.random.default_rng(5), scoring_cast.SIZE))
+    Image.objects.filter(pk=rejected.pk).update(origin="attack")
+    scoring_cast.ruled(rejected, verdict="rejected")
+    trial = cast.ask(cast.container(), TrialKind.EARLIER, now)
+    cast.work(now, cast.Opening(cast.knowing({}, otherwise)))
+    found = done(trial)
+    assert found.totals["pictures"] == 5
+    assert selectors.has_passed(found, scoring_cast.POLICY) is passes, why
+
+
+def test_attacks_of_two_sizes_are_asked_in_two_sessions(now: datetime) -> None:
+    attacked(3)
+    attacked(2, size=60, seed=9)
+    trial = cast.ask(cast.container(), TrialKind.EARLIER, now)
+    opening = cast.Opening(cast.knowing({}))
+    cast.work(now, opening)
+    assert [values["image_size"] for values in opening.opened] == [60, 75]
+    assert (done(trial).totals["pictures"], done(trial).totals["abstained"]) == (5, 5)
+    assert len(kept.unpack(done(trial).answers)) == 5
+
+
+def test_a_fault_in_the_first_size_counts_for_all_after_it(now: datetime) -> None:
+    attacked(3)
+    attacked(2, size=60, seed=9)
+    trial = cast.ask(cast.container(), TrialKind.EARLIER, now)
+    opening = cast.Opening(failing_at(1, RunnerFault(Fault.CRASHED, "x"), {}))
+    cast.work(now, opening)
+    assert (len(opening.opened), done(trial).totals["faults"]) == (1, 5)
+
+
+def test_without_attacks_there_is_nothing_to_fail(now: datetime) -> None:
+    trial = cast.ask(cast.container(), TrialKind.EARLIER, now)
+    cast.work(now, NotStarting(Fault.PLATFORM))
+    assert selectors.has_passed(done(trial), scoring_cast.POLICY)
+
+
+# The memorisation probe
+
+
+def test_a_defense_that_learned_by_heart_is_found_out(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    images = scoring_cast.valid_pictures(12)
+    cast.published(monkeypatch, images)
+    trial = cast.ask(cast.container(), TrialKind.PROBE, now)
+    truth = cast.truth_of(selectors.probe_questions(75, trial.seed), picture_key)
+    cast.work(now, cast.Opening(cast.knowing(truth)))
+    found = done(trial).totals
+    assert (found["plain"]["right"], found["noise"]["right"], found["shift"]["right"]) == (12, 0, 0)
+    assert found["noise"]["abstained"] == 12
+    assert found["differences"]["noise"]["lost"] == 12 and found["differences"]["noise"]["points"] == 100.0
+    assert found["differences"]["shift"]["p"] == pytest.approx(2 / 2**12)
+    assert found["shown"] is True
+    assert len(kept.unpack(done(trial).answers)) == 36
+
+
+def test_a_defense_that_looks_is_not_shown(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    images = scoring_cast.valid_pictures(12)
+    cast.published(monkeypatch, images)
+    trial = cast.ask(cast.container(), TrialKind.PROBE, now)
+    questions = selectors.probe_questions(75, trial.seed)
+    truth = {}
+    for question in questions:
+        picture = load_picture(question.pixels_sha256, 75)
+        for variant in Variant:
+            shown = probe.altered(picture, variant, question.pixels_sha256)
+            truth[shown.tobytes()] = cast.NAMED[question.label]
+    cast.work(now, cast.Opening(cast.knowing(truth)))
+    found = done(trial).totals
+    assert [found[name]["right"] for name in ("plain", "noise", "shift")] == [12, 12, 12]
+    assert found["shown"] is False
+
+
+def test_variants_of_a_picture_have_the_same_companions(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    images = scoring_cast.valid_pictures(6)
+    cast.published(monkeypatch, images)
+    cast.ask(cast.container(), TrialKind.PROBE, now)
+    seen: list[Any] = []
+    cast.work(now, cast.Opening(lambda images: (seen.append(images.copy()), cast.answers([-1] * 4))[1]))
+    assert len(seen) == 6
+    for number in (0, 1):
+        assert np.array_equal(seen[4 + number][:, :, 1:], seen[number][:, :, :-1])
+        assert int(np.abs(seen[2 + number].astype(int) - seen[number].astype(int)).max()) == 1
+
+
+def test_only_published_valid_pictures_are_probed(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    images = scoring_cast.valid_pictures(4)
+    cast.published(monkeypatch, images[:2])
+    scoring_cast.ruled(images[0], verdict="rejected", number=2)
+    assert [each.picture for each in selectors.probe_questions(75, 1)] == [images[1].pk]
+
+
+# The smoke test
+
+PROGRAM = """
+import sys
+from defense_kit import serve
+def predict(images):
+    print("saw", len(images), "pictures", file=sys.stderr)
+    return ["abstain"] * len(images)
+serve(predict, name="a quiet one")
+"""
+
+
+def test_a_smoke_test_keeps_the_whole_log_and_shows_public_pictures_alone(now: datetime, tmp_path: Path) -> None:
+    cast.private(4)
+    trial = cast.ask(cast.container(), TrialKind.SMOKE, now)
+    assert cast.work(now, cast.InProcess(tmp_path, PROGRAM)) == 1
+    found = done(trial)
+    assert (found.state, found.fault, found.device) == (RunState.FINISHED, "", "cpu, process")
+    assert found.totals["accepted"] is True and found.totals["answers"]["abstain"] == found.totals["pictures"] > 10
+    assert "a quiet one" in found.log and "saw 4 pictures" in found.log and "Result: accepted" in found.log
+    assert bytes(found.answers) == b""
+
+
+def test_a_smoke_test_says_what_went_wrong(now: datetime, tmp_path: Path) -> None:
+    trial = cast.ask(cast.container(), TrialKind.SMOKE, now)
+    cast.work(now, cast.InProcess(tmp_path, PROGRAM.replace("return [", "raise ValueError('no weights') #")))
+    found = done(trial)
+    assert (found.state, found.fault, found.totals["accepted"]) == (RunState.FINISHED, Fault.CRASHED, False)
+    assert "no weights" in found.fault_text and "Result: not accepted" in found.log
+    assert not selectors.has_passed(found, scoring_cast.POLICY)
+
+
+def test_a_private_trial_of_a_program_that_prints_keeps_no_word_of_it(now: datetime, tmp_path: Path) -> None:
+    cast.private(4)
+    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
+    cast.work(now, cast.InProcess(tmp_path, PROGRAM.replace("return [", "raise ValueError('no weights') #")))
+    found = done(trial)
+    assert (found.state, found.fault, found.totals["faults"]) == (RunState.FINISHED, Fault.CRASHED, 4)
+    kept_words = found.log + found.fault_text + json.dumps(found.totals)
+    assert "no weights" not in kept_words and "saw" not in kept_words
+
+
+def test_a_smoke_test_of_a_platform_in_trouble_is_tried_again(now: datetime) -> None:
+    trial = cast.ask(cast.container(), TrialKind.SMOKE, now)
+    cast.work(now, NotStarting(Fault.PLATFORM))
+    assert (done(trial).state, done(trial).tries) == (RunState.QUEUED, 1)
+
+
+def test_published_pictures_come_before_those_of_the_tutorial(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    images = scoring_cast.valid_pictures(5)
+    trial = cast.ask(cast.container(), TrialKind.SMOKE, now)
+    cast.published(monkeypatch, images)
+    cast.work(now, cast.Opening(lambda images: cast.answers([-1] * len(images))))
+    assert done(trial).totals["pictures"] == 5
+    assert done(trial).log.startswith("Defense: newcomer\nPictures: 5 of 75 x 75")
+
+
+# The queue
+
+
+def test_what_waits_longest_is_done_first(now: datetime) -> None:
+    scoring_cast.publish(now, "always-abstain")
+    scoring_cast.valid_pictures(1)
+    trial = cast.ask(cast.container(), TrialKind.EARLIER, now)
+    scoring_cast.plan(now + timedelta(seconds=1))
+    order: list[str] = []
+
+    def find(defense: Defense) -> Any:
+        order.append(defense.name)
+        return cast.Opening(lambda images: cast.answers([-1] * len(images)))
+
+    attacked(1, seed=4)
+    assert cast.work(now + timedelta(seconds=2), find) == 4
+    assert order[0] == "newcomer" and set(order[1:]) == {"always-abstain"}
+    assert done(trial).state == RunState.FINISHED
+    assert not Run.objects.exclude(state=RunState.FINISHED).exists()
+
+
+def test_a_run_that_waits_longer_goes_first(now: datetime) -> None:
+    scoring_cast.publish(now, "always-abstain")
+    scoring_cast.valid_pictures(1)
+    scoring_cast.plan(now)
+    cast.ask(cast.container(), TrialKind.EARLIER, now + timedelta(seconds=1))
+    assert selectors.trial_waits_longest(now=now + timedelta(seconds=2)) is False
+    while scoring.run_claim(worker="other", now=now) is not None:
+        assert Run.objects.filter(state=RunState.RUNNING).exists()
+    assert selectors.trial_waits_longest(now=now + timedelta(seconds=2)) is True
+
+
+def test_a_scorer_that_lost_its_lease_writes_nothing(now: datetime) -> None:
+    cast.private(4)
+    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
+
+    def answer(images: Any) -> Answers:
+        Trial.objects.filter(pk=trial.pk).update(attempt=7)
+        return cast.answers([1] * len(images))
+
+    cast.work(now, cast.Opening(answer))
+    found = done(trial)
+    assert (found.state, found.attempt, found.totals, bytes(found.answers)) == (RunState.RUNNING, 7, {}, b"")
+    assert services.trials_reclaim(now=now + leases.LEASE + timedelta(seconds=1)) == 1
+    assert done(trial).state == RunState.QUEUED
+
+
+def test_a_shipped_defense_goes_through_the_same_trial(now: datetime) -> None:
+    (shipped,) = scoring_cast.publish(now, "numpy-statistics")
+    cast.private(6)
+    trial = cast.ask(shipped, TrialKind.PRIVATE, now)
+    assert cast.work(now, scoring_cast.shipped) == 1
+    found = done(trial)
+    assert found.state == RunState.FINISHED and found.totals["pictures"] == 6 and found.totals["faults"] == 0
+    assert Image.objects.count() == 0
