@@ -151,7 +151,7 @@ def _bare_and_runner(name: str, device: str, batch_size: int, folder: Path) -> t
     class Runner:
         """Opens the network as the shipped defense opens its own."""
 
-        def open(self, defense: Any, *, device: str, image_size: int, batch_size: int, seed: int) -> Any:
+        def open(self, defense: Any, *, device: str, image_size: int, batch_size: int, **_: Any) -> Any:
             forward = TorchForward(build, weights, device=device, rows=batch_size, image_size=image_size)
             return ReferenceSession(DemoCnn(forward, describe_device(device)))
 

@@ -46,6 +46,7 @@ LAST_WORDS = 2000  # characters of the log that may tell why a program ended
 _REMOVALS = 5
 # A program that could not be found or not be executed, as a shell says it.
 _NOT_EXECUTABLE = (126, 127)
+_OTHER_STORE = "an engine whose images lie in containerd's store must have the feature containerd-snapshotter off"
 _NO_ROOM = "no space left on device"
 _FILE_TOO_LARGE = 128 + 25  # SIGXFSZ
 
@@ -87,7 +88,7 @@ def missing_seals(info: Mapping[str, Any]) -> list[str]:
         "PidsLimit": "no limit of processes",
         "CpuCfsQuota": "no limit of processor time",
     }
-    missing = [words for key, words in limits.items() if not info.get(key, info.get(key.replace("Cpu", "CPU")))]
+    missing = [words for key, words in limits.items() if not info.get(key)]
     options = info.get("SecurityOptions") or []
     profiles = [option for option in options if option.startswith("name=seccomp")]
     if not profiles or "unconfined" in profiles[0]:
@@ -398,7 +399,7 @@ def load_archive(client: "DockerClient", path: Path, image: str) -> ImageFacts:
                 raise
             raise RunnerFault(Fault.IMAGE_PULL, f"the engine refused the archive: {error}") from None
     if not present(client, image):
-        raise RunnerFault(Fault.IMAGE_PULL, f"the engine did not find {image} in the archive")
+        raise RunnerFault(Fault.PLATFORM, f"the engine does not know what it loaded as {image}: {_OTHER_STORE}")
     return facts
 
 

@@ -67,8 +67,8 @@ class Scorer:
         return self._work_run()
 
     def _work_trial(self) -> bool:
-        self.close()  # one defense has a device to itself
         device = choose_device(self._device_setting)
+        self.close()  # one defense has a device to itself
         trial = trial_claim(worker=self.name, now=self.clock())
         if trial is None:  # somebody else was quicker
             return False
@@ -80,7 +80,7 @@ class Scorer:
 
     def _work_run(self) -> bool:
         if not selectors.runs_waiting(now=self.clock()).exists():
-            self.close()
+            self.rest()
             return False
         warm = self._warm = self._warm or Warm(self._find_runner, choose_device(self._device_setting))
         run = services.run_claim(worker=self.name, now=self.clock(), warm=warm.loaded)
@@ -90,7 +90,7 @@ class Scorer:
             RunWork(run, warm, self).work()
         except LeaseLost as lost:
             log.warning("run_lost", run=run.pk, attempt=run.attempt, reason=lost.message)
-            warm.close()
+            warm.drop()
         return True
 
     def seen(self, held: str) -> None:
@@ -98,8 +98,13 @@ class Scorer:
         device = name_device(choose_device(self._device_setting))
         services.scorer_seen(self.name, device=device, runtime=self.runtime, held=held, now=self.clock())
 
+    def rest(self) -> None:
+        """End what is loaded, or try."""
+        if self._warm is not None:
+            self._warm.drop()
+
     def close(self) -> None:
-        """End what is loaded."""
+        """End what is loaded; RunnerFault when it does not go away."""
         if self._warm is not None:
             self._warm.close()
 
@@ -147,12 +152,12 @@ class RunWork:
     def _finish(self, predictions: Sequence[Prediction], device: str) -> None:
         services.run_finish(self._run, predictions, device=device, now=self._clock())
         if self._run.fresh:
-            self._warm.close()
+            self._warm.drop()
         name = self._run.defense.name
         log.info("run_finished", run=self._run.pk, defense=name, pictures=len(predictions), device=device)
 
     def _record(self, fault: RunnerFault, items: Sequence[RunItem]) -> None:
-        self._warm.close()
+        self._warm.drop()
         run, now = self._run, self._clock()
         told = {"run": run.pk, "attempt": run.attempt, "fault": fault.fault.value, "text": fault.text}
         if items and services.run_part(run, items, fault.fault, fault.text, now=now):
@@ -163,7 +168,7 @@ class RunWork:
 
     def _ask(self, heartbeat: Heartbeat) -> tuple[list[Prediction], str]:
         """Return the run's predictions, not yet saved, and the device that made them."""
-        session = self._warm.session(self._run, self._size)
+        session = self._warm.session(self._run, self._size, cancelled=heartbeat.is_lost)
         predictions: list[Prediction] = []
         outstanding: deque[tuple[Batch, int]] = deque()
         free_since = 0

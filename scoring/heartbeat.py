@@ -47,6 +47,10 @@ class Heartbeat(AbstractContextManager["Heartbeat"]):
         self._stopped.set()
         self._thread.join()
 
+    def is_lost(self) -> bool:
+        """Say whether a beat found that the work is somebody else's now."""
+        return self._lost is not None
+
     def check(self) -> None:
         """Raise LeaseLost when a beat found that the work is somebody else's now."""
         if self._lost is not None:

@@ -45,8 +45,22 @@ class Session(Protocol):
 class Runner(Protocol):
     """A way to run defenses: in the worker for reference ones, sealed away for everybody else's."""
 
-    def open(self, defense: Defense, *, device: str, image_size: int, batch_size: int, seed: int) -> Session:
-        """Start `defense` and return its session; RunnerFault when it does not start."""
+    def open(
+        self,
+        defense: Defense,
+        *,
+        device: str,
+        image_size: int,
+        batch_size: int,
+        seed: int,
+        attempt: str,
+        cancelled: Callable[[], bool],
+    ) -> Session:
+        """Start `defense` and return its session; RunnerFault when it does not start.
+
+        `attempt` says in words what it is first started for. `cancelled` is asked now and then while the session waits
+        for answers: True ends it with the fault of that name.
+        """
         ...
 
 
@@ -118,7 +132,7 @@ class ReferenceSession:
 class ReferenceRunner:
     """Runs the defenses shipped with this project. None of them draws at random, so the seed is not used."""
 
-    def open(self, defense: Defense, *, device: str, image_size: int, batch_size: int, seed: int) -> ReferenceSession:
+    def open(self, defense: Defense, *, device: str, image_size: int, batch_size: int, **_: object) -> ReferenceSession:
         """Load the reference defense that `defense` names.
 
         A row whose digest is not what this installation ships is a platform fault: the answers would be recorded

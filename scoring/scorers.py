@@ -85,6 +85,8 @@ class Runners:
     def __init__(self, slot: Slot, runtime: str) -> None:
         self.name, self.device = f"{socket.gethostname()}:{slot.name}", slot.device
         self._slot, self._runtime = slot, runtime
+        self._bounds: tuple[Limits, Deadlines] | None = None
+        self._sealed: ContainerRunner | None = None  # keeps its connection to the engine
 
     def __call__(self, defense: Defense) -> Runner:
         """Return the runner; RunnerFault where this scorer has none for such a defense."""
@@ -108,11 +110,17 @@ class Runners:
 
     def _containers(self) -> ContainerRunner:
         policy = policy_in_force(timezone.now()).policy
+        bounds = (limits_of(policy), deadlines_of(policy))
+        if self._bounds != bounds or self._sealed is None:
+            self._bounds, self._sealed = bounds, self._sealed_by(*bounds)
+        return self._sealed
+
+    def _sealed_by(self, limits: Limits, deadlines: Deadlines) -> ContainerRunner:
         return ContainerRunner(
             scorer=self.name,
             folder=self._slot.folder,
-            limits=limits_of(policy),
-            deadlines=deadlines_of(policy),
+            limits=limits,
+            deadlines=deadlines,
             runtime="" if settings.CONTAINER_RUNTIME == "runc" else settings.CONTAINER_RUNTIME,
             gpu=card_uuid(self._slot.number) if self._slot.device == "cuda" else "",
         )

@@ -3,9 +3,13 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from scoring.models import Defense, Run
-from scoring.runner import Runner, Session
+import structlog
 
+from defense_kit.harness import never
+from scoring.models import Defense, Run
+from scoring.runner import Runner, RunnerFault, Session
+
+log = structlog.get_logger(__name__)
 FindRunner = Callable[[Defense], Runner]
 
 
@@ -28,17 +32,19 @@ class Warm:
         self._find_runner, self._device = find_runner, device
         self._loaded: Loaded | None = None
         self._session: Session | None = None
+        self._cancelled: Callable[[], bool] = never
 
     @property
     def loaded(self) -> tuple[int, int] | None:
         """Return the defense and the round of the open session, None when there is none."""
         return None if self._loaded is None else (self._loaded.defense, self._loaded.round)
 
-    def session(self, run: Run, image_size: int) -> Session:
+    def session(self, run: Run, image_size: int, cancelled: Callable[[], bool] = never) -> Session:
         """Return a session for `run`: the open one if it is for the same, else a new one; RunnerFault if none starts.
 
-        A fresh run always gets a new one (R29).
+        A fresh run always gets a new one (R29). From now on `cancelled` says whether waiting for answers is in vain.
         """
+        self._cancelled = cancelled
         wanted = Loaded(
             run.defense_id, run.defense.digest, run.round, run.rerun_id, run.seed, run.batch_size, image_size
         )
@@ -46,13 +52,29 @@ class Warm:
             self.close()
             runner = self._find_runner(run.defense)
             self._session = runner.open(
-                run.defense, device=self._device, image_size=image_size, batch_size=run.batch_size, seed=run.seed
+                run.defense,
+                device=self._device,
+                image_size=image_size,
+                batch_size=run.batch_size,
+                seed=run.seed,
+                attempt=f"run {run.pk}, attempt {run.attempt}",
+                cancelled=lambda: self._cancelled(),
             )
             self._loaded = wanted
         return self._session
 
     def close(self) -> None:
-        """End the open session, if there is one."""
-        session, self._session, self._loaded = self._session, None, None
-        if session is not None:
-            session.close()
+        """End the open session, if there is one; RunnerFault when it does not go away, and then it is still held.
+
+        Nothing else is opened before it is gone.
+        """
+        if self._session is not None:
+            self._session.close()
+        self._session = self._loaded = None
+
+    def drop(self) -> None:
+        """End the open session; what does not go away is tried again before the next is opened."""
+        try:
+            self.close()
+        except RunnerFault as fault:
+            log.error("session_not_closed", loaded=self._loaded, text=fault.text)

@@ -11,8 +11,8 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,8 +56,10 @@ def _keeper() -> Iterator[tuple["subprocess.Popen[bytes]", Path]]:
         program("dockerd", "/usr/sbin")
     except FileNotFoundError as error:
         raise EngineUnavailable(str(error)) from error
-    # A short path: the addresses of sockets have at most 107 characters.
-    folder = Path(tempfile.mkdtemp(prefix="unanimous-engine-", dir="/var/tmp"))
+    # A short path: the addresses of sockets have at most 107 characters. Letters and digits alone: the engine's parts
+    # name themselves after it.
+    folder = Path("/var/tmp") / f"unanimous-engine-{uuid.uuid4().hex[:8]}"
+    folder.mkdir(mode=0o700)
     command = [sys.executable, "-m", "tests.engine", str(folder)]
     keeper = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
     try:

@@ -109,18 +109,14 @@ class SealedScorer:
     def left(self) -> list[str]:
         """Name containers, their processes and files, and what the engine keeps on the disk beyond its images."""
         containers = [each.id for each in self.client.containers.list(all=True)]
-        processes = [pid for pid in _pids() if b"docker/" in _proc(pid, "cgroup") and self._is_ours(pid)]
+        # A container of this scorer's has a socket out of this folder among its mounts.
+        processes = [pid for pid in _pids() if os.fsencode(self.folder) in _proc(pid, "mountinfo")]
         return [
             *(f"container {each}" for each in containers),
             *(f"process {pid}" for pid in processes),
             *(f"file {each}" for each in sorted(self.folder.iterdir())),
             *(f"on disk {each}" for each in sorted(self._on_disk() - self._before)),
         ]
-
-    def _is_ours(self, pid: int) -> bool:
-        return bytes(SCORER, "ascii") in _proc(pid, "environ") or b"DEFENSE_SOCKET=/run/defense" in _proc(
-            pid, "environ"
-        )
 
     def _on_disk(self) -> set[str]:
         root = Path(self.client.info()["DockerRootDir"])

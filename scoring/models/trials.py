@@ -47,7 +47,8 @@ class Trial(Leased):
     """One pass of a defense over the pictures of its kind, whose result is totals (R31).
 
     `totals` is what may be shown; `log` is kept for a smoke test alone; `answers` holds a row for each answer
-    (`scoring.trials.answers`), for the board's disputes and never shown. `private_set` is set for the kind that needs it.
+    (`scoring.trials.answers`), for the board's disputes and never shown. `private_set` is set for the kind that needs
+    it.
     """
 
     defense = models.ForeignKey(Defense, on_delete=models.PROTECT, related_name="trials")

@@ -18,6 +18,7 @@ from scoring.trials.totals import Given
 # The layer of a step that changes no file: an empty tar.
 EMPTY_LAYER = f"sha256:{hashlib.sha256(bytes(1024)).hexdigest()}"
 _PICTURES, _PRIVATE = "image", "private"
+_AT_ONCE = 1000  # pictures asked about in one statement
 Key = tuple[str, int]
 
 
@@ -110,6 +111,10 @@ def answers_of(defense: Defense) -> dict[Key, Given]:
 
 def _official(defense: Defense, images: Sequence[int]) -> dict[Key, Given]:
     """Return its official answers of the first round to these pictures."""
-    rows = scoring.predictions_in_force().filter(defense=defense, round=1, image__in=images)
+    rows = scoring.predictions_in_force().filter(defense=defense, round=1)
     values = rows.values_list("image_id", "answer", "score_bicycle", "score_bird")
-    return {(_PICTURES, image): given for image, *given in values}  # type: ignore[misc]
+    found: dict[Key, Given] = {}
+    for start in range(0, len(images), _AT_ONCE):
+        for image, answer, bicycle, bird in values.filter(image__in=images[start : start + _AT_ONCE]):
+            found[_PICTURES, image] = (answer, bicycle, bird)
+    return found

@@ -78,6 +78,7 @@ class TrialWork:
         self._find_runner, self._device = find_runner, device
         self._kind = TrialKind(trial.kind)
         self._policy = policy_in_force(scorer.clock()).policy
+        self._beat: Heartbeat | None = None
 
     def work(self) -> None:
         """Finish the trial or record what went wrong around it; LeaseLost when another scorer has it now."""
@@ -111,12 +112,21 @@ class TrialWork:
         policy = self._policy
         each = self._trial.batch_size * policy.seconds_per_picture
         longest = opened * (policy.start_seconds + policy.hello_seconds) + batches * each
-        return Heartbeat(self._trial, self._scorer, until=self._clock() + timedelta(seconds=longest))
+        self._beat = Heartbeat(self._trial, self._scorer, until=self._clock() + timedelta(seconds=longest))
+        return self._beat
 
     def _open(self, size: int, seed: int) -> Session:
         trial = self._trial
         runner = self._find_runner(trial.defense)
-        return runner.open(trial.defense, device=self._device, image_size=size, batch_size=trial.batch_size, seed=seed)
+        return runner.open(
+            trial.defense,
+            device=self._device,
+            image_size=size,
+            batch_size=trial.batch_size,
+            seed=seed,
+            attempt=f"trial {trial.pk}, attempt {trial.attempt}",
+            cancelled=lambda: self._beat is not None and self._beat.is_lost(),
+        )
 
     # The smoke test: the same examination that participants have, over pictures that anybody may see.
 

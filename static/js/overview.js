@@ -3,6 +3,7 @@
 
 const place = document.querySelector("[data-source][data-seconds]");
 const seconds = Number(place.dataset.seconds);
+const fresh = `Refreshed every ${seconds} s.`;
 let failedSince = null;
 
 function note(words) {
@@ -28,6 +29,7 @@ function exchange(html) {
   const open = [...place.querySelectorAll("details[open]")].map((each) => each.id);
   const focus = focused();
   place.innerHTML = html;
+  note(fresh); // at once: a line that comes after the focus would move the page
   for (const id of open) document.getElementById(id)?.setAttribute("open", "");
   if (focus) place.querySelector(focus)?.focus({ preventScroll: true });
 }
@@ -41,7 +43,6 @@ async function refresh() {
     if (selecting()) return;
     exchange(html);
     failedSince = null;
-    note(`Refreshed every ${seconds} s.`);
   } catch {
     failedSince ??= new Date();
     const time = failedSince.toLocaleTimeString("en-GB");
@@ -49,6 +50,6 @@ async function refresh() {
   }
 }
 
-note(`Refreshed every ${seconds} s.`);
+note(fresh);
 setInterval(refresh, seconds * 1000);
 document.addEventListener("visibilitychange", refresh);

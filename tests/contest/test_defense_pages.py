@@ -324,8 +324,8 @@ def test_organizers_read_what_came_before_publication(signed_in: Any, now: Any) 
     assert "Smoke 1 finished accepted yes, pictures 40" in page
     assert "loading <weights>" in page
     assert "By its weights: The original" in page
-    assert "Container passed accepted yes" in page
-    assert "Framework not yet" in page
+    assert "speaks the protocol passed accepted yes" in page
+    assert "Caffe or NumPy not yet" in page
 
 
 def test_organizers_read_which_runs_are_in_trouble(signed_in: Any, now: Any) -> None:

@@ -23,7 +23,8 @@ peer.connect(os.environ["DEFENSE_SOCKET"])
 HELLO = """
 said = json.dumps({"name": "raw", "protocol": 1}).encode()
 peer.sendall(struct.pack("<4sHHIIII", b"DEF1", 1, 1, 0, 0, len(said), 0) + said)
-peer.recv(4096)
+head = struct.unpack("<4sHHIIII", peer.recv(24, socket.MSG_WAITALL))
+peer.recv(head[5], socket.MSG_WAITALL)
 """
 GOOD = """
 from defense_kit import serve

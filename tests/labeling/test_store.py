@@ -56,6 +56,19 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> PictureStore:
     return S3Store(bucket.name, "some/prefix", endpoint=request.getfixturevalue("endpoint"))
 
 
+def test_a_file_is_put_in_pieces_and_stays_as_it_was_first(store: PictureStore, tmp_path: Path) -> None:
+    key, path = f"defenses/{SHA}.tar", tmp_path / "image.tar"
+    path.write_bytes(b"layer" * 700_000)
+    store.put_file(key, path)
+    assert store.get(key) == path.read_bytes()
+    whole = path.read_bytes()
+    path.write_bytes(b"other")
+    store.put_file(key, path)
+    assert store.get(key) == whole
+    with pytest.raises(ValueError):
+        store.put_file("../x", path)
+
+
 def test_what_was_put_is_got(store: PictureStore) -> None:
     assert not store.exists(KEY)
     store.put(KEY, b"\x89PNG picture")

@@ -101,6 +101,15 @@ def test_a_hostile_defense_ends_with_its_code_and_leaves_nothing(
     assert scorer.left() == []
 
 
+def test_what_is_left_would_be_noticed(scorer: HostileScorer) -> None:
+    running = scorer.open("honest", PATIENT)
+    try:
+        found = {each.partition(" ")[0] for each in scorer.left()}
+    finally:
+        running.close()
+    assert found == ({"container", "process", "on"} if isinstance(scorer, SealedScorer) else {"process"})
+
+
 def test_every_fault_that_a_program_can_cause_is_caused() -> None:
     cannot = {Fault.IMAGE_PULL, Fault.CANCELLED, Fault.PLATFORM, Fault.GPU_OUT_OF_MEMORY}
     assert {expected(name) for name in NAMES} - {NO_FAULT} == set(Fault) - cannot

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from defense_kit.faults import WORDS
 from labeling.models import Image
 from labeling.store import picture_key, picture_store
 from scoring import leases
@@ -108,7 +109,8 @@ def test_a_fault_of_the_defense_counts_as_wrong_from_its_batch_on(
     assert (found.state, found.fault, found.attempt) == (RunState.FINISHED, fault, 1)
     assert (found.totals["right"], found.totals["faults"], found.totals["pictures"]) == (right, 10 - right, 10)
     assert not selectors.has_passed(found, scoring_cast.POLICY)
-    assert SECRET not in json.dumps(found.totals) + found.fault_text + found.log
+    assert found.fault_text == WORDS[fault].meaning
+    assert SECRET not in json.dumps(found.totals) + found.log
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,159 @@
+"""The pages of defenses, of the scoring queue and of re-runs in a real browser: accessible, on every screen, still."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from contest.breaks import breaks_record
+from contest.models import Release
+from scoring.enums import Fault, RunState
+from scoring.models import Defense, Rerun, Run, RunItem, Scorer
+from tests.browser.test_pages import (
+    SCREENS,
+    nothing_remembered,
+    olga,
+    orm_beside_playwright,
+    too_wide,
+    violations,
+    visit,
+)
+from tests.contest import release_fixtures as cast
+from tests.scoring import cast as scoring_cast
+
+__all__ = ["nothing_remembered", "olga", "orm_beside_playwright", "visit"]
+
+pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def full(olga: User) -> Defense:
+    """A randomised defense with answers, faults, breaks, parted and dead runs, a re-run, and scorers."""
+    now = timezone.now()
+    defense = cast.defense(1, name="A small net with a rather long name", description="Colours of a picture, weighed.")
+    for number in range(1, 6):
+        image = cast.picture(number)
+        scoring_cast.ruled(image, label=("bird", "bicycle")[number % 2])
+        cast.scored(defense, image, [1, number % 2, -1], state=RunState.FINISHED)
+    breaks_record(now=now)
+    parted = cast.faulted(defense, cast.picture(7), 1, Fault.CRASHED)
+    Run.objects.filter(pk=parted.pk).update(splits=1)
+    dead = cast.faulted(defense, cast.picture(8), 1, Fault.PLATFORM)
+    Run.objects.filter(pk=dead.pk).update(fault_text="no_room_on_the_disk_" * 20)
+    held = cast.faulted(defense, cast.picture(9), 1, Fault.PLATFORM)
+    Run.objects.filter(pk=held.pk).update(
+        state=RunState.RUNNING, worker="host:cpu-0", started_at=now, finished_at=None, lease_until=now + timedelta(1)
+    )
+    Scorer.objects.create(
+        name="host:cpu-0", device="cpu, 2 cores", runtime="docker", held=str(held), started_at=now, seen_at=now
+    )
+    Scorer.objects.create(
+        name="other:cuda-0", device="NVIDIA", runtime="docker", started_at=now, seen_at=now - timedelta(days=1)
+    )
+    _rerun(defense, olga)
+    Release.objects.create(week="2026-W47", manifest_sha256="ab" * 32, counts={}, bytes=1, released_at=cast.AFTER)
+    return defense
+
+
+def _rerun(defense: Defense, by: User) -> Rerun:
+    rerun = Rerun.objects.create(defense=defense, reason="All answers. A card.", asked_by=by, asked_at=timezone.now())
+    for image in [each.image for each in RunItem.objects.filter(round=1)][:2]:
+        run = Run.objects.create(
+            defense=defense, rerun=rerun, round=1, seed=1, batch_size=16, state="queued", created_at=timezone.now()
+        )
+        RunItem.objects.create(run=run, rerun=rerun, defense=defense, round=1, image=image, position=0)
+    return rerun
+
+
+def addresses(defense: Defense) -> dict[str, str]:
+    rerun = Rerun.objects.get()
+    return {
+        "list": "/defenses/",
+        "defense": f"/defenses/{defense.public_id}/",
+        "queue": "/organizer/scoring/",
+        "retry": "/organizer/scoring/retry/",
+        "choose": f"/organizer/reruns/new/{defense.public_id}/?which=all",
+        "rerun": f"/organizer/reruns/{rerun.pk}/",
+        "apply": f"/organizer/reruns/{rerun.pk}/apply/",
+    }
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("screen", SCREENS)
+def test_the_pages_are_accessible_and_fit(screen: str, scheme: str, full: Defense, visit: Callable[..., Page]) -> None:
+    found = {}
+    page = visit("/organizer/", screen=screen, scheme=scheme)
+    origin = page.url.removesuffix("/organizer/")
+    for name, address in addresses(full).items():
+        page.goto(origin + address)
+        for details in page.locator("details").all():
+            details.locator("summary").click()
+        found[name] = violations(page) + too_wide(page)
+    assert found == dict.fromkeys(found, [])
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_what_a_stranger_sees_is_accessible_and_fits(screen: str, full: Defense, visit: Callable[..., Page]) -> None:
+    page = visit(f"/defenses/{full.public_id}/", screen=screen, who="")
+    expect(page.locator("svg path.curve")).to_have_count(1)
+    expect(page.locator(".pictures img")).to_have_count(5)
+    assert violations(page) == []
+    assert too_wide(page) == []
+    # Every picture really comes: its address is good for anybody who may see the page.
+    page.locator(".pictures img").last.scroll_into_view_if_needed()
+    expect(page.locator(".pictures img").last).to_have_js_property("naturalWidth", cast.SIDE)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("address", ["/defenses/", "/organizer/scoring/", "/organizer/scoring/retry/"])
+def test_the_empty_pages_are_accessible(address: str, scheme: str, olga: User, visit: Callable[..., Page]) -> None:
+    page = visit(address, screen="phone", scheme=scheme)
+    assert violations(page) == []
+    assert too_wide(page) == []
+
+
+def test_the_queue_refreshes_itself_and_nothing_jumps(full: Defense, visit: Callable[..., Page]) -> None:
+    page = visit("/organizer/scoring/", screen="phone")
+    again = page.get_by_role("link", name="Try again", exact=True)
+    again.focus()
+    before = again.bounding_box()
+    line = page.locator("#waiting ~ p").first
+    expect(line).to_contain_text("2 runs with 2 pictures")
+    extra = Run.objects.create(defense=full, round=3, seed=1, batch_size=16, state="queued", created_at=timezone.now())
+    RunItem.objects.create(run=extra, defense=full, round=3, image=cast.picture(30), position=0)
+    cache.clear()
+    expect(line).to_contain_text("3 runs with 3 pictures", timeout=20_000)
+    expect(again).to_be_focused()
+    assert again.bounding_box() == before
+
+
+def test_an_organizer_starts_a_rerun_with_the_keyboard_alone(full: Defense, visit: Callable[..., Page]) -> None:
+    Rerun.objects.update(state="cancelled", ended_at=timezone.now())
+    page = visit(f"/organizer/reruns/new/{full.public_id}/")
+    page.locator("#which-all").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#preview")).to_be_visible()
+    page.locator("#reason").focus()
+    page.keyboard.type("A faulty card.")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_contain_text("Re-run ")
+    assert Rerun.objects.filter(state="running").count() == 1
+
+
+def test_on_paper_the_curve_and_its_figures_stay(full: Defense, visit: Callable[..., Page]) -> None:
+    page = visit(f"/defenses/{full.public_id}/", java_script_enabled=False, who="")
+    page.emulate_media(media="print")
+    expect(page.locator("svg path.curve")).to_be_visible()
+    expect(page.get_by_role("heading", name="Risk and coverage")).to_be_visible()
+
+
+def test_every_colour_of_the_queue_has_a_word(full: Defense, visit: Callable[..., Page]) -> None:
+    page = visit("/organizer/scoring/")
+    texts: list[Any] = page.locator(".state").all_inner_texts()
+    assert {text.strip() for text in texts} == {"alive", "silent"}
