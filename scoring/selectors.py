@@ -94,6 +94,17 @@ def predictions_in_force() -> QuerySet[Prediction]:
     return Prediction.objects.filter(_APPLIED, ~Exists(replaced))
 
 
+def places_in_force() -> QuerySet[RunItem]:
+    """Return the places in plans whose answer counts, or will when it comes: one for each question to a defense.
+
+    Where an answer in force stands in another place, that one is meant and not this: of an answer that was replaced,
+    and of a fault that a re-run got over.
+    """
+    same = {name: OuterRef(name) for name in ("defense", "image", "round")}
+    elsewhere = predictions_in_force().filter(**same).exclude(item=OuterRef("pk"))
+    return RunItem.objects.filter(_APPLIED, ~Exists(elsewhere))
+
+
 def runs_of_interest() -> Runs:
     """Return the runs that anybody waits for or has answers of: all but those of re-runs that came to nothing."""
     return Run.objects.exclude(rerun__state=RerunState.CANCELLED)

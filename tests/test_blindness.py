@@ -165,7 +165,7 @@ class TestTheWalk:
                 answer = getattr(client, method)(address, **_body(method))
                 asked += 1
                 assert answer.status_code < 500, f"{method} {address}"
-                leaks = leaked(answer, world)
+                leaks = [leak for leak in leaked(answer, world) if state != "signed out" or leak not in PUBLIC]
                 assert not leaks, f"{method.upper()} {address} tells {leaks}"
         assert asked > 200
         assert _of_cookies(client, world) == []
@@ -177,6 +177,8 @@ class TestTheWalk:
         assert len(found) > 3
 
 
+# Which defenses are published is public; who is signed in to label is refused even that.
+PUBLIC = {"defense", "defense id", "digest"}
 # Posting there signs out or deletes the account that walks.
 ENDS_THE_WALK = ("/sign-out/", "/account/delete/", "/account/sessions/")
 
@@ -213,7 +215,8 @@ def _values(kind: str, world: World) -> list[str]:
         return ["1", str(world.images["attack"].pk)]
     url = picture_url(world.images["attack"], now=timezone.now())
     token = url.removeprefix("/pictures/").removesuffix(".png")
-    return [token, "release-2026-W46", world.others[0].public_id, world.images["attack"].public_id]
+    names = [world.others[0].public_id, world.images["attack"].public_id, world.secrets["defense id"]]
+    return [token, "release-2026-W46", *names]
 
 
 def _body(method: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 _ID = "3f1c9a52-7d0e-4f5b-9a37-0c6f3f1d2b84"
 OPEN_TO_ALL = {"/sign-in/", "/password/", "/healthz", "/readyz", "/api/schema/", "/api/docs/", "/pictures/forged.png"}
 KEYS = "/.well-known/unanimous-signing-keys.json"
-OPEN_TO_ALL |= {KEYS}
+OPEN_TO_ALL |= {KEYS, "/defenses/"}
 # What a stranger is answered elsewhere: sent to sign in, or refused outright, or answered on this machine alone.
 SIGN_IN_FIRST = {"/", "/organizer/", "/organizer/now/", "/organizer/releases/release-2026-W40.zip", "/label/"}
 SIGN_IN_FIRST |= {"/label/instructions/", "/label/instructions/news/"}
@@ -29,7 +29,9 @@ OF_TASKERS |= {"/qualification/tries/0/"}
 ORGANIZERS_ONLY = {"/organizer/questions/", "/organizer/reports/", "/organizer/learning/", "/organizer/taskers/"}
 ORGANIZERS_ONLY |= {"/organizer/watching/", "/organizer/gold/", "/organizer/gold/candidates/", "/organizer/taskers.csv"}
 OF_ORGANIZERS = {"/organizer/taskers/T-00000/", "/organizer/taskers/T-00000/pause/", "/organizer/links/0/"}
-OF_ORGANIZERS |= {"/organizer/gold/new/P-00000000/"}
+OF_ORGANIZERS |= {"/organizer/gold/new/P-00000000/", "/organizer/reruns/new/T-00000/", "/organizer/reruns/0/"}
+OF_ORGANIZERS |= {"/organizer/reruns/0/pause/"}
+ORGANIZERS_ONLY |= {"/organizer/scoring/", "/organizer/scoring/now/", "/organizer/scoring/retry/"}
 SETTLED, CHANGED = "/organizer/taskers/T-00000/settled/", f"/organizer/gold/{_ID}/"
 SIGN_IN_FIRST |= TASKERS_ONLY | OF_TASKERS | {"/qualification/", "/qualification/picture/"}
 SIGN_IN_FIRST |= ORGANIZERS_ONLY | OF_ORGANIZERS | {SETTLED, CHANGED}
@@ -38,6 +40,7 @@ SIGN_IN_FIRST |= {*OWN_ACCOUNT, "/account/email/forged/", "/organizer/people/", 
 REFUSED = {"/metrics": 403, "/sign-out/": 405, "/api/v1/token/": 405, "/api/v1/me/": 401}
 REFUSED |= dict.fromkeys(["/account/settings/", "/account/sessions/end/", "/account/tokens/revoke/", "/language/"], 405)
 REFUSED |= {"/join/forged/": 404, "/password/forged/forged/": 404}
+REFUSED |= {"/defenses/T-00000/": 404, "/defenses/T-00000/risk-coverage.csv": 404}
 REFUSED |= {"/api/v1/preferences/": 401, "/api/v1/notices/": 401}
 NO_PAGES = {"/healthz", "/readyz", "/api/schema/", "/pictures/forged.png"}
 NO_PAGES |= {
@@ -96,7 +99,7 @@ def policy_of(answer: Any) -> dict[str, str]:
 
 
 # Each page as a person it is for; whoever is refused sees another page.
-SHOWN_TO = dict.fromkeys(["/sign-in/", "/password/", "/api/docs/", "/nothing"], "stranger")
+SHOWN_TO = dict.fromkeys(["/sign-in/", "/password/", "/api/docs/", "/defenses/", "/nothing"], "stranger")
 SHOWN_TO |= {"/label/": "tasker", "/label/instructions/": "tasker", "/": "board member"}
 SHOWN_TO |= dict.fromkeys(sorted(OWN_ACCOUNT), "tasker")
 SHOWN_TO |= dict.fromkeys(sorted(TASKERS_ONLY - {"/my-work/download/"}), "tasker") | {"/qualification/": "newcomer"}

@@ -21,7 +21,7 @@ from contest.models import Member, Release, Team
 from contest.publishing import published_images
 from labeling.models import Image, Tasker
 from scoring.enums import Fault, Outcome
-from scoring.models import CopyFlag, Defense, Prediction, Run, Trial
+from scoring.models import CopyFlag, Defense, Prediction, Rerun, Run, RunItem, Superseded, Trial
 from tests import factories
 from tests.contest import release_fixtures as cast
 from tests.scoring import cast as scoring_cast
@@ -386,3 +386,35 @@ def test_names_are_text(client: Client) -> None:
 def test_users_are_not_named_to_the_public(two_weeks: tuple[Defense, Image, Image], client: Client) -> None:
     User.objects.create_user("olga.secret")
     assert "olga.secret" not in words(client, f"/defenses/{two_weeks[0].public_id}/")
+
+
+def test_a_rerun_is_nobody_s_to_see_before_it_is_applied(client: Client, signed_in: Any) -> None:
+    """And afterwards each question is counted once, with the answer in force."""
+    defense = cast.defense(1)
+    image = answered(defense, "bird", [BICYCLE, BIRD], number=1)
+    release()
+    by = factories.user("otto.organizes")
+    rerun = Rerun.objects.create(defense=defense, reason="a card", asked_by=by, asked_at=cast.MONDAY)
+    for old, (state, fault) in zip(
+        Prediction.objects.order_by("round"), [("finished", ""), ("dead", "cancelled")], strict=True
+    ):
+        again = Run.objects.create(
+            defense=defense, rerun=rerun, round=old.round, seed=9, batch_size=16, state=state, fault=fault,
+            created_at=cast.MONDAY,
+        )  # fmt: skip
+        item = RunItem.objects.create(run=again, rerun=rerun, defense=defense, round=old.round, image=image, position=0)
+        if state == "finished":
+            old.pk, old._state.adding, old.item, old.rerun, old.answer = None, True, item, rerun, ABSTAIN
+            old.save()
+    address = f"/defenses/{defense.public_id}/"
+    page = words(client, address)
+    assert "Answered 2 " in page and "Faults" not in page and "cancelled" not in page
+    assert f"{image.public_id} bird bicycle" in page and "abstain bird" not in page
+    RunItem.objects.filter(run__state="dead").delete()
+    Rerun.objects.update(state="applied")
+    old, new = Prediction.objects.get(rerun=None, round=1), Prediction.objects.get(rerun=rerun)
+    Superseded.objects.create(prediction=old, by=new, rerun=rerun)
+    cache.clear()
+    page = words(client, address)
+    assert "Answered 2 " in page
+    assert f"{image.public_id} bird abstain" in page and "otto.organizes" not in page

@@ -5,11 +5,11 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from tempfile import gettempdir, mkdtemp
 from typing import NoReturn
 
 import numpy as np
@@ -29,8 +29,16 @@ PATIENT = Deadlines(60, 60, 60)
 pytestmark = pytest.mark.once
 
 
+@pytest.fixture(autouse=True)
+def own_temporary_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """So that what is left there is this test's. A short path: the addresses of sockets have at most 107 characters."""
+    with tempfile.TemporaryDirectory(prefix="t-") as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield
+
+
 def leftovers() -> set[str]:
-    return {name for name in os.listdir(gettempdir()) if name.startswith(("defense-", "gate-"))}
+    return set(os.listdir(tempfile.gettempdir()))
 
 
 def alive(pid: int) -> bool:
@@ -188,7 +196,7 @@ def test_links_and_devices_left_in_scratch_are_removed_and_not_followed(tmp_path
 
 def test_a_folder_too_deep_for_a_path_is_removed_and_counts_as_endless() -> None:
     script = "import os, sys\nos.chdir(sys.argv[1])\nfor _ in range(2500):\n    os.mkdir('dd')\n    os.chdir('dd')"
-    root = Path(mkdtemp())  # what cleans up after tests would fail over it
+    root = Path(tempfile.mkdtemp())  # what cleans up after tests would fail over it
     subprocess.run([sys.executable, "-c", script, str(root)], check=True)
     try:
         assert keeper.scratch_bytes(str(root)) == float("inf")

@@ -131,7 +131,7 @@ class Opening:
         return self
 
     def open(self, defense: Defense, **values: Any) -> Scripted:
-        self.opened.append(values)
+        self.opened.append({name: values[name] for name in ("device", "image_size", "batch_size", "seed")})
         self.sessions.append(Scripted(self._answer))
         return self.sessions[-1]
 
@@ -166,7 +166,9 @@ class InProcess:
     def __call__(self, defense: Defense) -> "InProcess":
         return self
 
-    def open(self, defense: Defense, *, device: str, image_size: int, batch_size: int, seed: int) -> ContainerSession:
+    def open(
+        self, defense: Defense, *, device: str, image_size: int, batch_size: int, seed: int, **_: Any
+    ) -> ContainerSession:
         opened = open_defense(
             lambda path: start_process([sys.executable, "defense.py"], self._folder, path, Limits()),
             image_size=image_size,
