@@ -29,6 +29,9 @@ APPEND_ONLY = (
     "labeling_voidedresponse",
     "adjudication_ruling",
     "scoring_prediction",
+    "scoring_copyflag",
+    "scoring_frameworkcheck",
+    "scoring_superseded",
     "contest_break",
 )
 
