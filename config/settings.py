@@ -98,7 +98,7 @@ SCORING_DEVICE = env.choice("SCORING_DEVICE", "auto", ("auto", "cpu", "cuda"))
 DEFENSE_RUNTIME = env.choice("DEFENSE_RUNTIME", "docker", ("docker", "process"))
 # What carries the containers: the engine's own runtime, or gVisor's.
 CONTAINER_RUNTIME = env.choice("CONTAINER_RUNTIME", "runc", ("runc", "runsc"))
-SCORER_DIR = DATA_DIR / "scorer"
+SCORER_DIR = Path(env.read.str("SCORER_DIR", default=str(DATA_DIR / "scorer"))).resolve()
 METRICS_TOKEN = env.read.str("METRICS_TOKEN", default="")
 
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "common.sessions.UserBackend"]

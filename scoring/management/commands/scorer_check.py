@@ -1,0 +1,36 @@
+"""Say whether this machine can score: its device, its container engine, and what that leaves open."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from common.errors import DomainError
+from defense_kit import container
+from defense_kit.faults import RunnerFault
+from scoring.inference import choose_device, name_device
+
+
+class Command(BaseCommand):
+    """Ends with status 1 where a defense could not be run, or not be sealed."""
+
+    help = __doc__
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Look at everything and print it."""
+        try:
+            self.stdout.write(f"Device: {name_device(choose_device(settings.SCORING_DEVICE))}")
+            if settings.DEFENSE_RUNTIME == "docker":
+                self._engine()
+        except (DomainError, RunnerFault) as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write("Ready.")
+
+    def _engine(self) -> None:
+        client = container.connect()  # refuses an engine that cannot seal
+        try:
+            self.stdout.write(f"Container engine: {client.version()['Version']}, runtime {settings.CONTAINER_RUNTIME}")
+            for weakness in container.weaknesses(client):
+                self.stdout.write(self.style.WARNING(f"Open: {weakness}"))
+        finally:
+            client.close()
