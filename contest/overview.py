@@ -24,8 +24,8 @@ from labeling.models import Assignment, Image, KnownPicture, Response, Tasker, T
 from labeling.policy import Policy
 from labeling.selectors import policy_in_force
 from scoring.enums import Outcome, RunState
-from scoring.models import Defense, Prediction, Run
-from scoring.selectors import is_randomised
+from scoring.models import Defense, Run
+from scoring.selectors import dead_runs, is_randomised, predictions_in_force
 
 FRESH_SECONDS = 5
 AT_WORK = timedelta(minutes=15)
@@ -151,7 +151,7 @@ def read_overview(*, now: datetime) -> Overview:
     groups, standing = stages.run_groups(), stages.rulings()
     figures = _defenses(groups, policy)
     days = pace.days(now=now, zone=policy.time_zone)
-    dead = Run.objects.filter(state=RunState.DEAD)
+    dead = dead_runs()
     return Overview(
         now=now,
         zone=policy.time_zone,
@@ -211,7 +211,8 @@ def _steps_before_rulings(now: datetime, undealt: Stage, panels: dict[int, Stage
 
 def _steps_of_scoring(valid: int, groups: Sequence[RunGroup], figures: Sequence[DefenseFigures]) -> list[Step]:
     scored = min((figure.scored for figure in figures), default=0)
-    oldest = min((group.oldest for group in groups if group.state in _UNDER_WAY), default=None)
+    first = (group.oldest for group in groups if group.state in _UNDER_WAY and not group.again)
+    oldest = min(first, default=None)
     return [
         Step("Valid, waiting for scoring", max(valid - scored, 0), oldest, "open"),
         Step("Scored by every published defense", scored, state="unbroken"),
@@ -246,7 +247,7 @@ def _scored(defense: Defense, groups: Sequence[RunGroup], rounds: int) -> int:
     """Return how many pictures the defense has answered in each of its rounds (R29)."""
     done: Counter[int] = Counter()
     for group in groups:
-        if group.defense_id == defense.pk and group.state in _DONE:
+        if group.defense_id == defense.pk and group.state in _DONE and not group.again:
             done[group.round] += group.pictures
     return min(done[number] for number in range(1, rounds + 1))
 
@@ -260,7 +261,7 @@ def _largest_round(groups: Iterable[RunGroup]) -> int:
 
 
 def _abstained(defense: Defense) -> int | None:
-    latest = Prediction.objects.filter(defense=defense).order_by("-pk").values_list("answer", flat=True)
+    latest = predictions_in_force().filter(defense=defense).order_by("-pk").values_list("answer", flat=True)
     answers = list(latest[:LATEST_ANSWERS])
     return round(100 * answers.count(Outcome.ABSTAIN) / len(answers)) if answers else None
 

@@ -1,15 +1,18 @@
-"""The weekly publication as a sweep: ended weeks, in order, as soon as nothing of them is open (R39)."""
+"""The weekly publication as a sweep: ended weeks, in order, as soon as nothing of them is open (R39), and what is
+public through it (R24)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
+from functools import reduce
+from operator import or_
 
 from django.conf import settings
-from django.db.models import Min
+from django.db.models import Min, Q, QuerySet
 
-from contest.exports.tables import images_of
+from contest.exports.tables import RELEASED_ORIGINS, images_of
 from contest.models import Release
 from contest.releases import release_week, waiting
-from contest.rules import Week, week_of
+from contest.rules import Week, week_named, week_of
 from labeling.models import Image
 from labeling.selectors import policy_in_force
 
@@ -39,3 +42,34 @@ def unreleased_weeks(now: datetime) -> Iterator[Week]:
         if week.name not in released and images_of(week).exists():
             yield week
         week = week_of(week.end, zone)
+
+
+# What is public -------------------------------------------------------------------------------------------------------
+
+
+def released(image: str = "") -> Q:
+    """The pictures of the released weeks (R24, R39): the one condition that decides what is public.
+
+    `image` leads to the picture, for example `image__`. A week is read in the zone that held when it was released.
+    """
+    rows = Release.objects.filter(part=0).order_by("pk").values_list("week", "released_at")
+    spans = _joined(week_named(name, policy_in_force(at).policy.time_zone) for name, at in rows)
+    received = [Q(**{f"{image}received_at__gte": start, f"{image}received_at__lt": end}) for start, end in spans]
+    public = Q(**{f"{image}origin__in": RELEASED_ORIGINS, f"{image}label_from__isnull": False})
+    return public & reduce(or_, received) if received else Q(**{f"{image}pk__in": []})
+
+
+def _joined(weeks: Iterable[Week]) -> list[tuple[datetime, datetime]]:
+    """Return the spans of weeks, those that follow each other as one: the condition stays short over the years."""
+    spans: list[tuple[datetime, datetime]] = []
+    for week in sorted(weeks, key=lambda each: each.start):
+        if spans and spans[-1][1] == week.start:
+            spans[-1] = (spans[-1][0], week.end)
+        else:
+            spans.append((week.start, week.end))
+    return spans
+
+
+def published_images() -> QuerySet[Image]:
+    """Return the pictures of the released weeks (R24)."""
+    return Image.objects.filter(released())

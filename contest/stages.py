@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Exists, Min, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Subquery, Sum
 
 from adjudication.enums import Reason, Verdict
 from adjudication.models import Ruling
 from labeling.enums import AssignmentState, PanelState
 from labeling.models import Assignment, Image, Panel
 from scoring.enums import RunState
-from scoring.models import Run, RunItem
+from scoring.models import RunItem
+from scoring.selectors import runs_of_interest
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +43,15 @@ class Rulings:
 
 @dataclass(frozen=True, slots=True)
 class RunGroup:
-    """The runs of one defense, round and state. `pictures` is how many their plans hold, `oldest` when made."""
+    """The runs of one defense, round and state. `pictures` is how many their plans hold, `oldest` when made.
+
+    `again` says that they belong to a re-run: their pictures were answered in that round before.
+    """
 
     defense_id: int
     round: int
     state: RunState
+    again: bool
     runs: int
     pictures: int
     oldest: datetime
@@ -123,15 +128,28 @@ def _summed(kinds: Iterable[tuple[_Kind, int]]) -> Rulings:
 
 
 def run_groups() -> list[RunGroup]:
-    """Return all runs by defense, round and state. A plan's positions begin at 0, so the last tells its size."""
+    """Return all runs by defense, round and state, without those of re-runs that came to nothing or are stopped.
+
+    A plan's positions begin at 0, so the last tells its size.
+    """
     last = RunItem.objects.filter(run=OuterRef("pk")).order_by("-position").values("position")[:1]
+    keys = ("defense", "round", "state", "again")
     rows = (
-        Run.objects.annotate(planned=Subquery(last) + 1)
-        .values("defense", "round", "state")
+        runs_of_interest()
+        .annotate(planned=Subquery(last) + 1, again=Q(rerun__isnull=False))
+        .values(*keys)
         .annotate(runs=Count("pk"), pictures=Sum("planned"), oldest=Min("created_at"))
-        .order_by("defense", "round", "state")
+        .order_by(*keys)
     )
     return [
-        RunGroup(row["defense"], row["round"], RunState(row["state"]), row["runs"], row["pictures"] or 0, row["oldest"])
+        RunGroup(
+            row["defense"],
+            row["round"],
+            RunState(row["state"]),
+            row["again"],
+            row["runs"],
+            row["pictures"] or 0,
+            row["oldest"],
+        )
         for row in rows
     ]

@@ -106,13 +106,15 @@ def places_in_force() -> QuerySet[RunItem]:
 
 
 def runs_of_interest() -> Runs:
-    """Return the runs that anybody waits for or has answers of: all but those of re-runs that came to nothing."""
-    return Run.objects.exclude(rerun__state=RerunState.CANCELLED)
+    """Return the runs that anybody waits for or has answers of: without those of re-runs that came to nothing, and
+    those that a re-run was stopped with."""
+    stopped = {"rerun__isnull": False, "state": RunState.DEAD, "fault": Fault.CANCELLED}
+    return Run.objects.exclude(rerun__state=RerunState.CANCELLED).exclude(**stopped)
 
 
 def dead_runs() -> Runs:
-    """Return the runs that gave up by themselves. Those of a re-run that was stopped did not."""
-    return runs_of_interest().filter(state=RunState.DEAD).exclude(rerun__isnull=False, fault=Fault.CANCELLED)
+    """Return the runs that gave up by themselves."""
+    return runs_of_interest().filter(state=RunState.DEAD)
 
 
 def has_answered(defense_id: int) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Collate
+from django.db.models.functions import Coalesce, Collate
 
 from adjudication import release_format as form
 from adjudication.derived import (
@@ -37,6 +37,7 @@ from labeling.models import Image, Report, Response
 from scoring.enums import Outcome, RunState
 from scoring.models import Defense, Prediction, RunItem
 from scoring.rules import DEFENSE_FAULTS
+from scoring.selectors import places_in_force, predictions_in_force
 
 if TYPE_CHECKING:
     from contest.exports.parquet import ResponsesFile
@@ -99,8 +100,8 @@ def newest_ruling() -> QuerySet[Ruling]:
 
 
 def official_predictions() -> QuerySet[Prediction]:
-    """Return predictions of published defenses, once their run was looked at for breaks."""
-    return Prediction.objects.filter(item__run__state=RunState.ASSESSED, defense__published_at__isnull=False)
+    """Return the answers in force of published defenses, once their run was looked at for breaks."""
+    return predictions_in_force().filter(item__run__state=RunState.ASSESSED, defense__published_at__isnull=False)
 
 
 # A defense's own fault is final: there is no answer and none will come (R30).
@@ -109,8 +110,9 @@ _FAULT = Q(run__state=RunState.DEAD, run__fault__in=DEFENSE_FAULTS)
 
 def settled_items() -> QuerySet[RunItem]:
     """Return what runs need not be waited for any more: answered and looked at for breaks, or ended by a fault of the
-    defense itself. Faults of the platform still wait for another try."""
-    return RunItem.objects.filter(Q(run__state=RunState.ASSESSED) | _FAULT)
+    defense itself. Faults of the platform still wait for another try, and the answers of a re-run for it to be
+    applied."""
+    return places_in_force().filter(Q(run__state=RunState.ASSESSED) | _FAULT)
 
 
 def _listed_defenses(week: Week) -> QuerySet[Defense]:
@@ -290,19 +292,25 @@ def _answer(value: int) -> str:
 
 def _fault_rows(week: Week) -> Iterator[Sequence[str]]:
     columns = ("defense__public_id", "image__public_id", "round", "run__fault", "run__attempt", "run__finished_at")
-    rows = RunItem.objects.filter(_FAULT, _of(week, "image__"), defense__in=_listed_defenses(week))
+    rows = places_in_force().filter(_FAULT, _of(week, "image__"), defense__in=_listed_defenses(week))
     ordered = rows.order_by(_by_bytes("defense__public_id"), _by_bytes("image__public_id"), "round")
     for defense, image, turn, fault, attempt, ended in _stream(ordered.values_list(*columns)):
         yield defense, image, str(turn), fault, str(attempt), form.time(ended)
 
 
 def _break_rows(week: Week) -> Iterator[Sequence[str]]:
+    """A break is proved by an answer of this release. Where a re-run took the place of the one it was found by, the
+    first that says the same stands in; where none does, the tables of this release do not prove the break."""
+    official = official_predictions()
+    found_by = official.filter(pk=OuterRef("prediction")).values("round")
+    alike = official.filter(defense=OuterRef("defense"), image=OuterRef("image"), answer=OuterRef("prediction__answer"))
+    proof = Coalesce(Subquery(found_by[:1]), Subquery(alike.order_by("round").values("round")[:1]))
     columns = (
-        "pk", "defense__public_id", "image__public_id", "ruling__number", "prediction__round", "prediction__answer",
-        "found_at",
+        "pk", "defense__public_id", "image__public_id", "ruling__number", "proof", "prediction__answer", "found_at",
     )  # fmt: skip
-    rows = Break.objects.filter(_of(week, "image__"), defense__published_at__isnull=False).order_by("pk")
-    for pk, defense, image, ruling, turn, answer, found in _stream(rows.values_list(*columns)):
+    rows = Break.objects.filter(_of(week, "image__"), defense__published_at__isnull=False).annotate(proof=proof)
+    ordered = rows.filter(proof__isnull=False).order_by("pk").values_list(*columns)
+    for pk, defense, image, ruling, turn, answer, found in _stream(ordered):
         yield str(pk), defense, image, str(ruling), str(turn), _answer(answer), form.time(found)
 
 

@@ -97,18 +97,26 @@ def rerun_page(request: HttpRequest, number: int) -> HttpResponse:
 
 
 def _page(rerun: Rerun, now: datetime) -> dict[str, Any]:
-    changed = reruns.changed_answers(rerun)
+    changed, found = reruns.changed_answers(rerun), reruns.progress(rerun, now=now)
     return {
         "rerun": rerun,
         "prepared": rerun.state != RerunState.CANCELLED or rerun.ended_at is not None,
-        "progress": reruns.progress(rerun, now=now),
+        "progress": found,
         "changes": reruns.changes(rerun),
         "changed_count": changed.count(),
         "changed": [(each, picture_url(each.image, now=now)) for each in changed[:PICTURES_SHOWN]],
-        "actions": [each for each in ACTIONS.values() if rerun.state == RerunState.RUNNING],
+        "actions": [ACTIONS[name] for name in _offered(rerun, found)],
         "now": now,
         "zone": _zone(now),
     } | _breaks(_breaks_of(rerun))
+
+
+def _offered(rerun: Rerun, found: reruns.Progress) -> list[str]:
+    """Return the names of the actions that make sense now, the likeliest first."""
+    if rerun.state != RerunState.RUNNING:
+        return []
+    possible = {"apply": found.done == found.answers, "go-on": found.stopped, "stop": found.waiting, "cancel": True}
+    return [name for name, makes_sense in possible.items() if makes_sense]
 
 
 def _breaks_of(rerun: Rerun) -> QuerySet[Break]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from html import unescape
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -18,17 +19,20 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django.utils.html import strip_tags
 
+from adjudication.verify import verify
 from contest.breaks import breaks_record
 from contest.exports import tables
 from contest.models import Break, Member, Team
+from contest.releases import release_week
 from contest.rules import week_named
 from contest.scoring_queue.figures import Queue, read_queue
 from contest.scoring_queue.rerun_forms import choice_of, scope_of
 from labeling.models import Image, Tasker
-from scoring import reruns
+from scoring import reruns, services
 from scoring.enums import Fault, Outcome, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, RunItem, Scorer, Superseded, Trial
 from scoring.runner import Answers
+from scoring.selectors import run_items
 from tests import factories
 from tests.contest import release_fixtures as cast
 from tests.scoring import cast as scoring_cast
@@ -479,6 +483,43 @@ def test_a_fault_that_a_rerun_got_over_leaves_the_release(olga: User, now: datet
     reruns.rerun_apply(rerun_id=rerun.pk, by=olga, now=now)
     breaks_record(now=now)
     assert (list(tables._fault_rows(week)), len(list(tables._prediction_rows(week)))) == ([], 1)
+
+
+def answer_by_hand(answer: Outcome, now: datetime) -> None:
+    """Claim and finish every run that waits with one answer, as a scorer would."""
+    while (held := services.run_claim(worker="one", now=now)) is not None:
+        given = [
+            Prediction(
+                item=item, image=item.image, defense=held.defense, rerun=held.rerun, round=held.round, answer=answer,
+                score_bicycle=0.5, score_bird=0.5, pixels_sha256=item.image.pixels_sha256,
+                defense_digest=held.defense.digest, device="cpu", batch_size=16, batch=0, row=row, seed=held.seed,
+                attempt=held.attempt, latency_us=1, predicted_at=now,
+            )
+            for row, item in enumerate(run_items(held))
+        ]  # fmt: skip
+        services.run_finish(held, given, device="cpu", now=now)
+
+
+@pytest.mark.parametrize("answer", [ABSTAIN, BICYCLE, BIRD])
+def test_a_release_after_a_rerun_is_proved_by_its_own_tables(
+    answer: Outcome, olga: User, now: datetime, tmp_path: Path
+) -> None:
+    """A bird that was taken for a bicycle, answered again in each way: nothing differs when it is verified."""
+    contest = cast.a_week()
+    rerun = reruns.rerun_start(
+        defense=contest.defenses[1], scope=reruns.Scope("All."), reason="why", by=olga, now=now, rng=Random(1)
+    )
+    answer_by_hand(answer, now)
+    week = week_named("2026-W47", "UTC")
+    before = release_week(week, out=tmp_path / "out", now=cast.AFTER).folder
+    assert verify(before).differences == []
+    reruns.rerun_apply(rerun_id=rerun.pk, by=olga, now=now)
+    breaks_record(now=now)
+    after = release_week(week, out=tmp_path / "out", now=cast.AFTER).folder
+    assert after.name == "release-2026-W47-errata-1"
+    assert verify(after).differences == []
+    expected = {ABSTAIN: 0, BICYCLE: 1, BIRD: 1}[answer]  # a bird is called a bicycle, or a bicycle a bird
+    assert len((after / "breaks.csv").read_text().splitlines()) == 1 + expected
 
 
 # Who may open --------------------------------------------------------------------------------------------------------

@@ -219,6 +219,7 @@ def test_it_is_stopped_and_goes_on_later(answered: Defense, now: datetime) -> No
         reruns.rerun_stop(rerun_id=rerun.pk, now=now)
     assert services.runs_retry(now=now) == 0, "trying dead runs again does not start what was stopped"
     assert not selectors.dead_runs().exists()
+    assert [group.runs for group in run_groups() if group.again] == [1], "nor does it look like trouble"
     assert reruns.rerun_go_on(rerun_id=rerun.pk) == 2
     with pytest.raises(Conflict, match="goes on by itself"):
         reruns.rerun_go_on(rerun_id=rerun.pk)

@@ -1,0 +1,59 @@
+"""How often a defense errs if it answers only where it is most confident, pure.
+
+Confidence is the larger of an answer's two scores. Answers of equal confidence are covered together, so that their
+order decides nothing; where that makes more of them covered than asked for, the coverage reached is told.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Tie(NamedTuple):
+    """The answers of one confidence: how many name a class, and how many of those the wrong one."""
+
+    confidence: float
+    named: int
+    wrong: int
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What is covered from one confidence upwards: `covered` of `answers`, `wrong` of them mistakes."""
+
+    threshold: float
+    covered: int
+    wrong: int
+    answers: int
+
+    @property
+    def coverage(self) -> float:
+        """Return the covered share of all answers; abstentions are never covered."""
+        return self.covered / self.answers
+
+    @property
+    def risk(self) -> float:
+        """Return the share of mistakes among what is covered."""
+        return self.wrong / self.covered
+
+
+def risk_coverage(ties: Iterable[Tie], answers: int) -> list[Point]:
+    """Return a point for each confidence that names a class, the largest first. `answers` counts abstentions too."""
+    points: list[Point] = []
+    covered = wrong = 0
+    for tie in sorted(ties, key=lambda each: -each.confidence):
+        if tie.named:
+            covered, wrong = covered + tie.named, wrong + tie.wrong
+            points.append(Point(tie.confidence, covered, wrong, answers))
+    return points
+
+
+def at_least(points: Sequence[Point], percent: int) -> Point | None:
+    """Return the first point that covers `percent` of a hundred; None where the defense abstains from more."""
+    return next((point for point in points if 100 * point.covered >= percent * point.answers), None)
+
+
+def marks(points: Sequence[Point]) -> list[Point]:
+    """Return the points for a table: at each tenth of coverage, and the last one; each once."""
+    wanted = [at_least(points, percent) for percent in range(10, 101, 10)] + list(points[-1:])
+    return list(dict.fromkeys(point for point in wanted if point))

@@ -1,0 +1,119 @@
+"""The pages of defenses: public what is published, everything to organizers, nothing to taskers (R8)."""
+
+import csv
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from common.errors import NotAllowed, NotFound
+from contest.access import roles_of
+from contest.defenses import figures
+from contest.defenses.drawing import curve
+from contest.defenses.risk import at_least, marks
+from labeling.selectors import policy_in_force
+from scoring.models import Defense
+from scoring.trials import selectors as trials
+
+COVERAGE = 80
+CSV_COLUMNS = ("confidence_at_least", "covered", "wrong", "answers", "coverage", "risk")
+
+
+@never_cache
+@require_safe
+def defense_list(request: HttpRequest) -> HttpResponse:
+    """List the published defenses; to organizers also those that are not published yet."""
+    public, now = _is_public(request), timezone.now()
+    context = {"rows": figures.rows(public=public), "public": public, "now": now}
+    return render(request, "defenses/defenses.html", context | _zone(now))
+
+
+@never_cache
+@require_safe
+def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Show one defense: its state, what it was asked and answered, its faults, its risk-coverage curve, pictures."""
+    public, now = _is_public(request), timezone.now()
+    defense, kind = _defense_named(public_id, public), _kind(request)
+    found = figures.figures(defense, public=public)
+    shown, before = figures.pictures(defense, public=public, kind=kind, before=_before(request), now=now)
+    context = {
+        "defense": defense,
+        "public": public,
+        "figures": found,
+        "curve": curve(found.risk) if found.risk else None,
+        "marks": marks(found.risk),
+        "at_coverage": at_least(found.risk, COVERAGE),
+        "coverage": COVERAGE,
+        "kind": kind,
+        "kinds": figures.KINDS,
+        "shown": shown,
+        "before": before,
+        "now": now,
+    }
+    more = {} if public else _for_organizers(defense)
+    return render(request, "defenses/defense.html", context | _zone(now) | more)
+
+
+@never_cache
+@require_safe
+def risk_coverage_csv(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Answer every point of the risk-coverage curve as a CSV file."""
+    public = _is_public(request)
+    defense = _defense_named(public_id, public)
+    answer = HttpResponse(content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="risk-coverage-{defense.public_id}.csv"'
+    rows = (
+        (repr(point.threshold), point.covered, point.wrong, point.answers, repr(point.coverage), repr(point.risk))
+        for point in figures.figures(defense, public=public).risk
+    )
+    csv.writer(answer).writerows([CSV_COLUMNS, *rows])
+    return answer
+
+
+def _is_public(request: HttpRequest) -> bool:
+    """Say whether only what is public may be told; NotAllowed for taskers, who must not know what programs say."""
+    roles = roles_of(request.user)
+    if roles.tasker:
+        raise NotAllowed(
+            "Who labels pictures does not see what programs say of them. The start page leads to your work.",
+            "not_for_taskers",
+        )
+    return not roles.organizer
+
+
+def _defense_named(public_id: str, public: bool) -> Defense:
+    shown = Defense.objects.filter(published_at__isnull=False) if public else Defense.objects.all()
+    defense = shown.filter(public_id=public_id).first()
+    if defense is None:
+        raise NotFound("There is no published defense with this ID.", "not_found")
+    return defense
+
+
+def _kind(request: HttpRequest) -> str:
+    asked = request.GET.get("show", "")
+    return asked if asked in figures.KINDS else ""
+
+
+def _before(request: HttpRequest) -> int | None:
+    asked = request.GET.get("before", "")
+    return int(asked) if asked.isascii() and asked.isdecimal() and len(asked) <= 18 else None
+
+
+def _zone(now: Any) -> dict[str, str]:
+    return {"zone": policy_in_force(now).policy.time_zone}
+
+
+def _for_organizers(defense: Defense) -> dict[str, Any]:
+    policy = policy_in_force(timezone.now()).policy
+    return {
+        "parted": figures.parted_runs(defense),
+        "dead": figures.dead_runs_of(defense),
+        "reruns": figures.reruns_of(defense),
+        "trials": list(defense.trials.defer("answers", "log").order_by("created_at", "pk")),
+        "smoke_log": trials.smoke_log_of(defense),
+        "eligibility": trials.eligibility_of(defense, policy),
+        "copy_flags": trials.copy_flags_of(defense),
+    }
