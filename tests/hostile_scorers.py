@@ -28,6 +28,8 @@ PATIENT = Deadlines(start=60, hello=30, batch=30)
 IMAGE_SIZE, ROWS = 299, 16
 SCORER = "hostile-tests"
 _EXPECTED = re.compile(r"# expect: (.+)\n")
+# What reaches for the machine itself. As a plain process, and as root, such a program would find it.
+_ONLY_SEALED = "\n# only sealed\n"
 
 
 class Running(Protocol):
@@ -55,6 +57,11 @@ def expected(name: str) -> str:
     return declared[1]
 
 
+def is_only_sealed(name: str) -> bool:
+    """Say whether a program may run in a container alone."""
+    return _ONLY_SEALED in (HOSTILE / f"{name}.py").read_text()
+
+
 def picture_batch(seed: int) -> NDArray[np.uint8]:
     """Return a batch of noise."""
     rng = np.random.default_rng(seed)
@@ -68,7 +75,9 @@ class ProcessScorer:
         self.folder = folder
 
     def open(self, name: str, deadlines: Deadlines) -> Running:
-        """Start a program; RunnerFault when it does not get as far as READY."""
+        """Start a program; RunnerFault when it does not get as far as READY. ValueError for one that needs a seal."""
+        if is_only_sealed(name):
+            raise ValueError(f"{name} must not run outside a container")
         command = [sys.executable, str(HOSTILE / f"{name}.py")]
         return open_defense(
             lambda socket: start_process(command, HOSTILE, socket, LIMITS),

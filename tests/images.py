@@ -14,6 +14,7 @@ import sys
 import sysconfig
 import tarfile
 import tempfile
+import unittest
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -120,6 +121,13 @@ def numpy_layer() -> Layer:
     return _cached("numpy", f"{sys.version} {numpy.__version__}", _add_numpy)
 
 
+def torch_layer() -> Layer:
+    """torch, to lie above `numpy_layer`."""
+    import torch
+
+    return _cached("torch", f"{sys.version} {torch.__version__}", _add_torch)
+
+
 def _cached(name: str, content: str, fill: Callable[[tarfile.TarFile], None]) -> Layer:
     key = hashlib.sha256(f"{content} {Path(__file__).read_text()}".encode()).hexdigest()[:16]
     path = CACHE / f"{name}-{key}.tar"
@@ -159,6 +167,24 @@ def _add_numpy(archive: tarfile.TarFile) -> None:
     if bundled.is_dir():
         _add_tree(archive, bundled, f"{_LIBRARY}/site-packages/numpy.libs", libraries)
     own = {name: path for name, path in libraries.items() if bundled not in path.parents}
+    for name, path in sorted(own.items()):
+        _add_file(archive, path, name)
+
+
+def _add_torch(archive: tarfile.TarFile) -> None:
+    """torch with what `import torch` asks for; of the standard library, that is more than `python_layer` has."""
+    import torch
+    import typing_extensions
+
+    package, packages = Path(torch.__file__).parent, f"{_LIBRARY}/site-packages"
+    libraries: dict[str, Path] = {}
+    for name in ("torch", "torchgen", "functorch"):
+        _add_tree(archive, package.parent / name, f"{packages}/{name}", libraries)
+    _add_tree(archive, Path(unittest.__file__).parent, f"{_LIBRARY}/unittest", libraries)
+    _add_file(archive, Path(typing_extensions.__file__), f"{packages}/typing_extensions.py")
+    manager = "bin/torch_shm_manager"  # has to be there, and nobody starts it
+    _add_file(archive, package / manager, f"{packages}/torch/{manager}")
+    own = {name: path for name, path in libraries.items() if package not in path.resolve().parents}
     for name, path in sorted(own.items()):
         _add_file(archive, path, name)
 

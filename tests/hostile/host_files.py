@@ -1,4 +1,5 @@
 # expect: no fault
+# only sealed
 """Reads whatever a machine gives away: files, mounts, processes, devices, and writes where it must not."""
 
 import json
@@ -17,9 +18,11 @@ def readable(path):
 
 
 def writable(path):
+    """Opens it for writing and writes nothing: where the seal fails, the machine must not be the worse for the test."""
+    if not os.path.exists(path):
+        return os.access(os.path.dirname(path), os.W_OK)
     try:
-        with open(path, "w") as file:
-            file.write("0")
+        os.close(os.open(path, os.O_WRONLY))
     except OSError:
         return False
     return True

@@ -1,4 +1,5 @@
 # expect: no fault
+# only sealed
 """Looks for a way out: interfaces, addresses, sockets of every family, abstract sockets of other programs."""
 
 import errno

@@ -1,4 +1,5 @@
 # expect: no fault
+# only sealed
 """Tries the calls into the kernel by which programs have broken out of containers (numbers of x86-64)."""
 
 import ctypes

@@ -25,9 +25,11 @@ from tests.hostile_scorers import (
     PATIENT,
     ROWS,
     HostileScorer,
+    ProcessScorer,
     Running,
     SealedScorer,
     expected,
+    is_only_sealed,
     picture_batch,
     process_scorer,
     sealed_scorer,
@@ -89,6 +91,8 @@ def outcome(scorer: HostileScorer, name: str, deadlines: Deadlines) -> tuple[str
 def test_a_hostile_defense_ends_with_its_code_and_leaves_nothing(
     scorer: HostileScorer, name: str, engine_or_reason: tuple[str, str], record_property: Any
 ) -> None:
+    if engine_or_reason[1] and is_only_sealed(name):
+        pytest.skip(f"{NO_ENGINE}: {engine_or_reason[1]}")
     if engine_or_reason[1]:
         record_property(NO_ENGINE, f"{NO_ENGINE}: {engine_or_reason[1]}")
     wanted = expected(name)
@@ -99,6 +103,12 @@ def test_a_hostile_defense_ends_with_its_code_and_leaves_nothing(
     assert scorer.left() == []
     assert outcome(scorer, "honest", PATIENT)[0] == NO_FAULT
     assert scorer.left() == []
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if is_only_sealed(name)])
+def test_what_reaches_for_the_machine_never_runs_unsealed(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="must not run outside a container"):
+        ProcessScorer(tmp_path).open(name, PATIENT)
 
 
 def test_what_is_left_would_be_noticed(scorer: HostileScorer) -> None:
