@@ -15,7 +15,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import label_page, labeling_loop, machine, release, rules, verify
+from bench import label_page, labeling_loop, machine, release, rules, scoring, verify
 from bench.outcome import Section, Table, verdict
 from bench.servers import Cluster, cluster
 
@@ -34,10 +34,12 @@ def benchmarks(*, large: bool, quick: bool) -> list[Callable[[Cluster], Section]
             partial(release.run, pictures=200, rounds=1),
             partial(verify.run, pictures=200, full_size=5, rounds=1),
             partial(label_page.run, plan=label_page.QUICK),
+            *(partial(each, plan=scoring.QUICK) for each in scoring.BENCHMARKS),
         ]
     usual = labeling_loop.Plan()
     loop = replace(usual, sizes=(*usual.sizes, LARGE)) if large else usual
-    return [lambda _: rules.run(), partial(labeling_loop.run, plan=loop), release.run, verify.run, label_page.run]
+    others = [release.run, verify.run, label_page.run, *scoring.BENCHMARKS]
+    return [lambda _: rules.run(), partial(labeling_loop.run, plan=loop), *others]
 
 
 def facts(servers: Cluster) -> dict[str, str]:

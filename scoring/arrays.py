@@ -10,13 +10,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import structlog
 from django.conf import settings
 from numpy.typing import NDArray
 
-from labeling.png import decode_png, pixels_sha256
+from labeling.png import PictureDamaged, decode_png, pixels_sha256
 from labeling.store import picture_key, picture_store
 
 Pixels = NDArray[np.uint8]
+MOST_COMPARED = 100_000
+_compared: set[Path] = set()
+
+log = structlog.get_logger(__name__)
 
 
 class WrongPicture(Exception):
@@ -38,20 +43,43 @@ def _path(sha: str) -> Path:
     return Path(settings.ARRAY_CACHE_DIR) / sha[:2] / f"{sha}.rgb"
 
 
-def load_picture(sha: str, size: int, key: Callable[[str], str] = picture_key) -> Pixels:
-    """Return one picture as uint8 [size, size, 3]; errors as of `load_arrays`. `key` names its place in the store."""
-    try:
-        flat = np.fromfile(_path(sha), dtype=np.uint8)
-    except FileNotFoundError:
-        flat = np.empty(0, dtype=np.uint8)
-    if flat.size != size * size * 3:  # not there yet, or cut short by a full disk
+def load_picture(sha: str, size: int, key: Callable[[str], str] = picture_key, *, cached: bool = True) -> Pixels:
+    """Return one picture as uint8 [size, size, 3]; errors as of `load_arrays`. `key` names its place in the store.
+
+    What is not to be `cached` leaves no trace in the shared cache.
+    """
+    flat = _cached(sha, size) if cached else None
+    if flat is None:
         flat = _decoded(sha, size, key)
-        cache_picture(sha, flat)
+        if cached:
+            cache_picture(sha, flat)
     return flat.reshape(size, size, 3)
 
 
+def _cached(sha: str, size: int) -> Pixels | None:
+    """Return what the cache has, None for nothing or for what it should not have."""
+    path = _path(sha)
+    try:
+        flat = np.fromfile(path, dtype=np.uint8)
+    except OSError:  # not there yet, or no cache at all
+        return None
+    if flat.size != size * size * 3:
+        return None
+    if path not in _compared:  # once for each file in a process: hashing costs more than reading
+        if pixels_sha256(size, size, flat.tobytes()) != sha:
+            log.warning("cached_picture_damaged", pixels_sha256=sha)
+            return None
+        if len(_compared) >= MOST_COMPARED:
+            _compared.clear()
+        _compared.add(path)
+    return flat
+
+
 def _decoded(sha: str, size: int, key: Callable[[str], str]) -> Pixels:
-    width, height, pixels = decode_png(picture_store().get(key(sha)))
+    try:
+        width, height, pixels = decode_png(picture_store().get(key(sha)))
+    except PictureDamaged as error:
+        raise WrongPicture(f"the store's picture {sha} is damaged: restore it from a backup") from error
     if (width, height) != (size, size):
         raise WrongPicture(f"picture {sha} is {width} x {height} in the store, not {size} x {size}")
     if pixels_sha256(width, height, pixels) != sha:
@@ -60,14 +88,22 @@ def _decoded(sha: str, size: int, key: Callable[[str], str]) -> Pixels:
 
 
 def cache_picture(sha: str, flat: Pixels) -> None:
-    """Keep a picture's pixels, uint8 [S * S * 3], so that nobody has to decode it."""
+    """Keep a picture's pixels, uint8 [S * S * 3], so that nobody has to decode it; where there is no room, do not."""
+    try:
+        _write(_path(sha), flat)
+    except OSError:  # the pixels are at hand all the same
+        log.warning("picture_not_cached", exc_info=True)
+
+
+def _write(path: Path, flat: Pixels) -> None:
     # Under another name first: a reader beside us sees the whole file or none.
-    path = _path(sha)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(flat.tobytes())
+            file.flush()
+            os.fsync(file.fileno())  # or a power cut may leave a file of the right length and no pixels
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)

@@ -24,6 +24,8 @@ from scoring.heartbeat import Heartbeat
 from scoring.inference import choose_device, name_device
 from scoring.leases import LeaseLost
 from scoring.models import Prediction, Run, RunItem
+from scoring.persistence import until_kept
+from scoring.rules import PLATFORM_FAULTS
 from scoring.runner import Answers, RunnerFault, Session, check_answers
 from scoring.trials.selectors import trial_waits_longest
 from scoring.trials.services import trial_claim
@@ -150,7 +152,7 @@ class RunWork:
         return self._clock() + timedelta(seconds=policy.start_seconds + policy.hello_seconds + batches * each)
 
     def _finish(self, predictions: Sequence[Prediction], device: str) -> None:
-        services.run_finish(self._run, predictions, device=device, now=self._clock())
+        until_kept(lambda: services.run_finish(self._run, predictions, device=device, now=self._clock()))
         if self._run.fresh:
             self._warm.drop()
         name = self._run.defense.name
@@ -158,7 +160,10 @@ class RunWork:
 
     def _record(self, fault: RunnerFault, items: Sequence[RunItem]) -> None:
         self._warm.drop()
-        run, now = self._run, self._clock()
+        until_kept(lambda: self._keep(fault, items, self._clock()))
+
+    def _keep(self, fault: RunnerFault, items: Sequence[RunItem], now: datetime) -> None:
+        run = self._run
         told = {"run": run.pk, "attempt": run.attempt, "fault": fault.fault.value, "text": fault.text}
         if items and services.run_part(run, items, fault.fault, fault.text, now=now):
             log.warning("run_parted", pictures=len(items), **told)
@@ -174,7 +179,8 @@ class RunWork:
         free_since = 0
         for batch, images in self._loaded():
             heartbeat.check()
-            with self._naming(batch):
+            # A fault of the batch before may show only now, while this one is being sent.
+            with self._naming(*(begun for begun, _ in outstanding), batch):
                 session.send(images)
             outstanding.append((batch, time.perf_counter_ns()))
             if len(outstanding) == MOST_OUTSTANDING:
@@ -225,12 +231,14 @@ class RunWork:
         return came
 
     @contextmanager
-    def _naming(self, batch: Batch) -> Iterator[None]:
-        """Let a fault in a step of the conversation name the batch that it happened in."""
+    def _naming(self, *batches: Batch) -> Iterator[None]:
+        """Let a fault in a step of the conversation name the batches that it may come from, if it is the defense's."""
         try:
             yield
         except RunnerFault as fault:
-            raise Failed(fault, batch.rows[: batch.real]) from fault
+            if fault.fault in PLATFORM_FAULTS:
+                raise
+            raise Failed(fault, [item for batch in batches for item in batch.rows[: batch.real]]) from fault
 
     def _predictions(self, batch: Batch, answers: Answers, device: str, latency_us: int) -> list[Prediction]:
         """Turn the rows that count into facts; the padding's answers are dropped."""

@@ -1,8 +1,9 @@
 """The fixed batch plan of a run, pure (R29).
 
 A batch always has `batch_size` rows, the last one padded, because the same picture may get other numbers in a batch
-of another size. The order is drawn from the run's seed, so that each round gives a picture other companions. The
-drawn order is recorded as the items' positions: a plan can be repeated without drawing it again.
+of another size. The order is drawn for each run, so that each round gives a picture other companions, and never from
+the seed that a defense is told, or it could tell its place in it. The drawn order is recorded as the items' positions:
+a plan can be repeated without drawing it again.
 """
 
 import random

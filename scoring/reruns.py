@@ -216,11 +216,13 @@ def _plan_kind(rerun: Rerun, kind: _Kind, items: QuerySet[RunItem], now: datetim
     for first in range(0, len(image_ids), PICTURES_PER_RUN):
         # Runs of a round share a loaded defense, and so its seed; a fresh one has its own (R29).
         of_run = rng.getrandbits(63) if kind.fresh else seed
-        _plan_run(rerun, kind, image_ids[first : first + PICTURES_PER_RUN], of_run, now)
+        _plan_run(rerun, kind, image_ids[first : first + PICTURES_PER_RUN], of_run, now, rng)
 
 
 @transaction.atomic
-def _plan_run(rerun: Rerun, kind: _Kind, image_ids: Sequence[int], seed: int, now: datetime) -> None:
+def _plan_run(
+    rerun: Rerun, kind: _Kind, image_ids: Sequence[int], seed: int, now: datetime, rng: random.Random
+) -> None:
     run = Run.objects.create(
         defense_id=rerun.defense_id,
         rerun=rerun,
@@ -237,7 +239,7 @@ def _plan_run(rerun: Rerun, kind: _Kind, image_ids: Sequence[int], seed: int, no
         RunItem(
             run=run, rerun=rerun, defense_id=rerun.defense_id, round=kind.round, image_id=image_id, position=position
         )
-        for position, image_id in enumerate(plan.permuted(image_ids, seed=seed))
+        for position, image_id in enumerate(plan.permuted(image_ids, seed=rng.getrandbits(63)))
     )
 
 

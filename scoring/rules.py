@@ -9,8 +9,8 @@ from scoring.enums import Fault, Outcome
 
 _NAMED: dict[int, Label] = {Outcome.BICYCLE: Label.BICYCLE, Outcome.BIRD: Label.BIRD}
 MOST_TRIES = 3
-# Parting pictures to find the one that a defense fails on ends here: a defense that fails on everything fails once.
-MOST_PARTS = 32
+# After so many runs in a row that met a fault of its own, parted ones among them, a defense fails whatever it is shown.
+FAILS_ALWAYS = 24
 # What goes wrong around a defense and not in it: worth another try on the same or another machine.
 PLATFORM_FAULTS = frozenset(fault for fault in Fault if WORDS[fault].payer is Payer.PLATFORM)
 # The others are the defense's own and final: no answer is to be expected any more.
@@ -32,10 +32,10 @@ def wait_before_retry(tries: int) -> timedelta:
     return timedelta(seconds=min(30 * 4 ** (tries - 1), 3600))
 
 
-def is_parted(pictures: int, *, worked: bool, parts: int) -> bool:
+def is_parted(pictures: int, fault: Fault, *, worked: bool, failures: int) -> bool:
     """Say whether the pictures of a failed batch get a run apart, so that one of them cannot take the others along.
 
-    `pictures` is how many the run has; `worked`, whether the defense ever answered anything; `parts`, how many parted
-    runs it has already.
+    `pictures` is how many the run has; `worked`, whether the defense ever answered anything; `failures`, how many runs
+    in a row met a fault of its own. What the platform is to blame for is the pictures' matter, whatever the defense.
     """
-    return pictures > 1 and worked and parts < MOST_PARTS
+    return pictures > 1 and (fault in PLATFORM_FAULTS or (worked and failures < FAILS_ALWAYS))

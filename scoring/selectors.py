@@ -11,6 +11,7 @@ from adjudication.models import Ruling
 from scoring import leases
 from scoring.enums import Fault, RerunState, RunState
 from scoring.models import Defense, Prediction, Run, RunItem, Superseded, Trial
+from scoring.rules import DEFENSE_FAULTS
 
 Runs = QuerySet[Run]
 # What belongs to a re-run counts once it is applied, all of it at once.
@@ -117,11 +118,22 @@ def dead_runs() -> Runs:
     return runs_of_interest().filter(state=RunState.DEAD)
 
 
+def failures_in_a_row(defense_id: int) -> int:
+    """Count the runs that met the defense's own fault since it last finished one: dead ones, parted ones that wait."""
+    runs = Run.objects.filter(defense=defense_id)
+    finished = runs.filter(state__in=(RunState.FINISHED, RunState.ASSESSED)).aggregate(at=Max("finished_at"))["at"]
+    met = runs.filter(fault__in=DEFENSE_FAULTS)
+    dead = met.filter(state=RunState.DEAD, finished_at__gt=finished) if finished else met.filter(state=RunState.DEAD)
+    return dead.count() + met.filter(state=RunState.QUEUED).count()
+
+
 def has_answered(defense_id: int) -> bool:
     """Say whether a defense ever answered anything, in an official run or before it was published."""
     if Prediction.objects.filter(defense=defense_id).exists():
         return True
-    return Trial.objects.filter(defense=defense_id, state=RunState.FINISHED).exists()
+    # A trial says how many rows or, the smoke test, whole rounds were answered; one that faulted at once has none.
+    answered = Q(totals__rows__gt=0) | Q(totals__rounds__gt=0)
+    return Trial.objects.filter(answered, defense=defense_id, state=RunState.FINISHED).exists()
 
 
 def spread(answers: QuerySet[Prediction]) -> Spread:

@@ -16,6 +16,7 @@ from scoring.models import Defense, PlanMark, Prediction, Run, RunItem, Scorer
 from scoring.reference import Reference
 
 PICTURES_PER_RUN = 256
+SEED_LIVES = timedelta(days=1)
 # Longer than any transaction that writes rulings is open: a ruling whose number was given out this long ago is
 # either to be seen by now or will never be.
 SETTLED_AFTER = timedelta(minutes=10)
@@ -96,20 +97,25 @@ def _make_run(
     run = Run.objects.create(
         defense_id=defense_id,
         round=number,
-        seed=rng.getrandbits(63) if fresh else _seed_of_round(defense_id, number, rng),
+        seed=rng.getrandbits(63) if fresh else _seed_of_round(defense_id, number, now, rng),
         batch_size=policy.batch_size,
         fresh=fresh,
         created_at=now,
     )
     RunItem.objects.bulk_create(
         RunItem(run=run, defense_id=defense_id, round=number, image_id=image_id, position=position)
-        for position, image_id in enumerate(plan.permuted(image_ids, seed=run.seed))
+        for position, image_id in enumerate(plan.permuted(image_ids, seed=rng.getrandbits(63)))
     )
 
 
-def _seed_of_round(defense_id: int, number: int, rng: random.Random) -> int:
-    """One seed for a round, so that its runs can follow each other in one loaded defense; each round has another."""
-    before = Run.objects.filter(defense=defense_id, round=number, rerun__isnull=True, fresh=False)
+def _seed_of_round(defense_id: int, number: int, now: datetime, rng: random.Random) -> int:
+    """One seed for a round's runs of a day, so that they can follow each other in one loaded defense.
+
+    Seeds are published with the week: who knows them must not be able to foresee what a defense will draw.
+    """
+    before = Run.objects.filter(
+        defense=defense_id, round=number, rerun__isnull=True, fresh=False, created_at__gte=now - SEED_LIVES
+    )
     seed = before.values_list("seed", flat=True).first()
     return rng.getrandbits(63) if seed is None else seed
 
@@ -165,9 +171,8 @@ def run_part(run: Run, items: Sequence[RunItem], fault: Fault, text: str, *, now
     """
     all_items = selectors.run_items(run)
     apart = list(items) if len(items) < len(all_items) else list(items)[: len(items) // 2]
-    parts = Run.objects.filter(defense=run.defense_id, splits__gt=0).count()
-    worked = fault in rules.PLATFORM_FAULTS or selectors.has_answered(run.defense_id)
-    if not rules.is_parted(len(all_items), worked=worked, parts=parts):
+    worked, failures = selectors.has_answered(run.defense_id), selectors.failures_in_a_row(run.defense_id)
+    if not rules.is_parted(len(all_items), fault, worked=worked, failures=failures):
         return False
     leases.end(run, RunState.QUEUED, fault=fault, fault_text=text, not_before=now, splits=run.splits + 1)
     other = Run.objects.create(

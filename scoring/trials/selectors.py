@@ -3,10 +3,12 @@
 What leaves this module for a page is totals and verdicts. Pictures, hashes, classes and answers of a trial do not.
 """
 
+import hashlib
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
@@ -21,13 +23,18 @@ from scoring.enums import RunState, TrialKind
 from scoring.models import CopyFlag, Defense, FrameworkCheck, PrivatePicture, PrivateSet, Trial
 from scoring.trials import totals
 from scoring.trials.enums import Condition, Standing
+from scoring.trials.order import Order
 from scoring.trials.published import published_pictures
 
 SMOKE_PICTURES = 40
 PROBE_PICTURES = 100
 IN_ORDER = tuple(TrialKind)
+ASKED = "asked"  # where the totals of a trial on attacks keep the fingerprint of its pictures
 _UNDER_WAY = (RunState.QUEUED, RunState.RUNNING)
-_TOLD = ("id", "defense", "kind", "number", "state", "totals", "fault", "device", "created_at", "finished_at")
+_TOLD = (
+    *("id", "defense", "kind", "number", "private_set", "state", "totals", "fault", "device"),
+    *("created_at", "finished_at"),
+)
 
 
 # What a trial is about -----------------------------------------------------------------------------------------------
@@ -50,7 +57,8 @@ def private_set_in_force() -> PrivateSet | None:
 
 def private_questions(private_set: PrivateSet, size: int) -> list[Question]:
     """Return the pictures of a set, each of which has `size` pixels along a side."""
-    rows = PrivatePicture.objects.filter(private_set=private_set).order_by("pk")
+    # By their hashes: an import goes folder by folder, so that the numbers follow the classes.
+    rows = PrivatePicture.objects.filter(private_set=private_set).order_by("pixels_sha256")
     return [Question(row.pk, row.pixels_sha256, Label(row.label), size) for row in rows]
 
 
@@ -59,16 +67,24 @@ def earlier_questions() -> list[Question]:
     return _ruled(_valid_rulings().filter(image__origin=Origin.ATTACK))
 
 
-def probe_questions(size: int, seed: int) -> list[Question]:
-    """Return published pictures of one size that are ruled valid, at most PROBE_PICTURES, drawn by `seed`."""
+def fingerprint(questions: Iterable[Question]) -> str:
+    """Return what tells these pictures with these classes from any others, in whichever order they come."""
+    told = sorted(f"{question.picture} {question.label}" for question in questions)
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()
+
+
+def probe_questions(size: int, order: Order) -> list[Question]:
+    """Return published pictures of one size that are ruled valid, at most PROBE_PICTURES, the first in `order`."""
     published = published_pictures().filter(width=size).values("pk")
-    return _drawn(_ruled(_valid_rulings().filter(image__in=published)), PROBE_PICTURES, seed)
+    found = _ruled(_valid_rulings().filter(image__in=published))
+    return order.of(found, lambda question: question.pixels_sha256)[:PROBE_PICTURES]
 
 
 def smoke_pictures(size: int, seed: int) -> list[str]:
     """Return the hashes of published pictures of one size, at most SMOKE_PICTURES, drawn by `seed`."""
     published = published_pictures().filter(width=size).order_by("pk")
-    return _drawn(list(published.values_list("pixels_sha256", flat=True)), SMOKE_PICTURES, seed)
+    found = list(published.values_list("pixels_sha256", flat=True))
+    return random.Random(seed).sample(found, SMOKE_PICTURES) if len(found) > SMOKE_PICTURES else found
 
 
 def _valid_rulings() -> QuerySet[Ruling]:
@@ -80,10 +96,6 @@ def _ruled(rulings: QuerySet[Ruling]) -> list[Question]:
     rows = rulings.order_by("image__width", "image_id")
     values = rows.values_list("image_id", "image__pixels_sha256", "label", "image__width")
     return [Question(image, sha, Label(label), width) for image, sha, label, width in values]
-
-
-def _drawn(found: list[Any], most: int, seed: int) -> list[Any]:
-    return random.Random(seed).sample(found, most) if len(found) > most else found
 
 
 # The queue -----------------------------------------------------------------------------------------------------------
@@ -160,10 +172,40 @@ _IS_GOOD: dict[TrialKind, Callable[[dict[str, Any], Policy], bool]] = {
 }
 
 
-def next_kind(newest: Newest, policy: Policy) -> TrialKind | None:
-    """Return the trial that is to begin by itself: the first one missing, when all before it are passed."""
+class Present:
+    """What trials ask about at present; each is read once, and only when somebody wants to know."""
+
+    @cached_property
+    def private_set(self) -> int | None:
+        """The number of the row of the set in force."""
+        in_force = private_set_in_force()
+        return None if in_force is None else in_force.pk
+
+    @cached_property
+    def attacks(self) -> str:
+        """The fingerprint of the valid attacks."""
+        return fingerprint(earlier_questions())
+
+
+def is_outdated(trial: Trial, present: Present) -> bool:
+    """Say whether a finished trial has to be done again because it asked about something else than is asked now.
+
+    The attacks themselves are compared, not when they were ruled on: a ruling may be seen later than it was made. Who
+    failed on the attacks of then is through with it: more of them change nothing.
+    """
+    if trial.state != RunState.FINISHED:
+        return False
+    if trial.kind == TrialKind.PRIVATE:
+        return trial.private_set_id != present.private_set
+    if trial.kind == TrialKind.EARLIER and totals.passes_earlier(totals.read(trial.totals)):
+        return bool(trial.totals.get(ASKED) != {"sha256": present.attacks})
+    return False
+
+
+def next_kind(newest: Newest, policy: Policy, present: Present) -> TrialKind | None:
+    """Return the trial that is to begin by itself: the first one missing or outdated, when all before it are passed."""
     for kind in IN_ORDER:
-        if kind not in newest:
+        if kind not in newest or is_outdated(newest[kind], present):
             return kind
         if not has_passed(newest[kind], policy):
             return None
@@ -193,15 +235,19 @@ class Eligibility:
 
 
 def eligibility_of(defense: Defense, policy: Policy) -> Eligibility:
-    """Return how `defense` stands with the conditions of R31 under `policy`. Totals only."""
+    """Return how `defense` stands with the conditions of R31 under `policy`. Totals only.
+
+    After its publication it stands as it did then: what came later reaches it in official runs.
+    """
     newest = newest_trials([defense.pk]).get(defense.pk, {})
     smoke, private, earlier = (newest.get(kind) for kind in (TrialKind.SMOKE, TrialKind.PRIVATE, TrialKind.EARLIER))
+    present = Present() if defense.published_at is None else None
     return Eligibility(
         (
-            _finding(Condition.CONTAINER, smoke, lambda numbers: bool(numbers.get("accepted"))),
-            _finding(Condition.PRIVATE, private, lambda numbers: _is_right(numbers, policy)),
-            _finding(Condition.EARLIER, earlier, lambda numbers: totals.passes_earlier(totals.read(numbers))),
-            _finding(Condition.SPEED, private, lambda numbers: _is_quick(numbers, policy)),
+            _finding(Condition.CONTAINER, smoke, present, lambda numbers: bool(numbers.get("accepted"))),
+            _finding(Condition.PRIVATE, private, present, lambda numbers: _is_right(numbers, policy)),
+            _finding(Condition.EARLIER, earlier, present, lambda numbers: totals.passes_earlier(totals.read(numbers))),
+            _finding(Condition.SPEED, private, present, lambda numbers: _is_quick(numbers, policy)),
             _framework(defense),
         )
     )
@@ -213,7 +259,7 @@ _OF_SPEED = ("rows", "milliseconds", "pictures_per_minute", "device")
 IsGood = Callable[[dict[str, Any]], bool]
 
 
-def _finding(condition: Condition, trial: Trial | None, is_good: IsGood) -> Finding:
+def _finding(condition: Condition, trial: Trial | None, present: Present | None, is_good: IsGood) -> Finding:
     if trial is None:
         return Finding(condition, Standing.NOT_YET, {}, None)
     figures = dict(trial.totals)
@@ -221,7 +267,9 @@ def _finding(condition: Condition, trial: Trial | None, is_good: IsGood) -> Find
         figures = {name: figures[name] for name in _OF_SPEED if name in figures}
     if trial.fault:
         figures["fault"] = trial.fault
-    return Finding(condition, _standing(trial, is_good), figures, trial.finished_at)
+    outdated = present is not None and is_outdated(trial, present)
+    standing = Standing.NOT_YET if outdated else _standing(trial, is_good)
+    return Finding(condition, standing, figures, trial.finished_at)
 
 
 def _standing(trial: Trial, is_good: IsGood) -> Standing:

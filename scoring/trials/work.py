@@ -7,29 +7,33 @@ pictures of its batch and all after it (R30); a fault of the platform is tried a
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
 import structlog
+from django.conf import settings
 
 from defense_kit.examine import ROUNDS, examine
 from defense_kit.faults import WORDS, RunnerFault
 from labeling.selectors import policy_in_force
-from labeling.store import PictureMissing, picture_key
+from labeling.store import PictureMissing
 from scoring import leases, plan
 from scoring.arrays import Pixels, WrongPicture, load_picture
 from scoring.enums import Fault, TrialKind
 from scoring.heartbeat import Alive, Heartbeat
 from scoring.leases import LeaseLost
 from scoring.models import Trial
+from scoring.persistence import until_kept
 from scoring.rules import PLATFORM_FAULTS
 from scoring.runner import Session, check_answers
 from scoring.trials import answers as kept
 from scoring.trials import selectors, services, smoke, totals
 from scoring.trials.enums import Variant
+from scoring.trials.order import Order
 from scoring.trials.private_set import private_key
 from scoring.trials.probe import altered
 from scoring.trials.selectors import Question
@@ -38,7 +42,6 @@ from scoring.warm import FindRunner
 Asked = tuple[Question, Variant]
 Batch = plan.Batch[Asked]
 MOST_OUTSTANDING = 2
-_PLAIN = (Variant.PLAIN,)
 
 log = structlog.get_logger(__name__)
 
@@ -70,13 +73,55 @@ class Found:
         return kept.pack(kept.rows_of(rows))
 
 
+class Asking:
+    """A session with the batches that it has not answered yet, at most two, each with the time of its sending."""
+
+    def __init__(self, session: Session, found: Found) -> None:
+        self._session, self._found = session, found
+        self._outstanding: deque[tuple[Batch, int]] = deque()
+        self._free_since = 0  # when the defense had answered everything before, in nanoseconds
+
+    @property
+    def waits(self) -> bool:
+        """Whether an answer is still to come."""
+        return bool(self._outstanding)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether an answer has to come before the next batch goes out."""
+        return len(self._outstanding) == MOST_OUTSTANDING
+
+    def send(self, batch: Batch, images: Pixels) -> None:
+        """Hand a batch over. Its time begins before: who reads slowly answers slowly."""
+        began = time.perf_counter_ns()
+        self._session.send(images)
+        self._outstanding.append((batch, began))
+
+    def take(self) -> None:
+        """Take the answers to the oldest batch."""
+        batch, began = self._outstanding.popleft()
+        answers = check_answers(self._session.receive(), len(batch.rows))
+        came = time.perf_counter_ns()
+        self._found.nanoseconds += came - max(began, self._free_since)
+        self._found.rows += len(batch.rows)
+        self._free_since = came
+        for row, (question, variant) in enumerate(batch.rows[: batch.real]):
+            bicycle, bird = answers.scores[row]
+            self._found.answers[question.picture, variant] = (int(answers.labels[row]), float(bicycle), float(bird))
+
+
+def order_of(trial: Trial) -> Order:
+    """Return the order in which a trial of this installation asks."""
+    return Order(settings.SECRET_KEY, trial.kind, trial.defense_id, trial.number)
+
+
 class TrialWork:
     """One trial in the hands of a scorer, which has nothing else open meanwhile."""
 
     def __init__(self, trial: Trial, scorer: Alive, find_runner: FindRunner, device: str) -> None:
         self._trial, self._scorer, self._clock = trial, scorer, scorer.clock
         self._find_runner, self._device = find_runner, device
-        self._kind = TrialKind(trial.kind)
+        self._kind, self._order = TrialKind(trial.kind), order_of(trial)
         self._policy = policy_in_force(scorer.clock()).policy
         self._beat: Heartbeat | None = None
 
@@ -91,7 +136,7 @@ class TrialWork:
         except Exception as error:  # a full disk, an engine that is away: not the defense's doing
             self._record(self._around_it(error))
         else:
-            services.trial_finish(self._trial, now=self._clock(), **result)
+            until_kept(lambda: services.trial_finish(self._trial, now=self._clock(), **result))
             log.info("trial_finished", trial=self._trial.pk, kind=self._kind.value)
 
     def _around_it(self, error: Exception) -> RunnerFault:
@@ -104,7 +149,7 @@ class TrialWork:
         return RunnerFault(Fault.PLATFORM, f"{kind}: {error}")
 
     def _record(self, fault: RunnerFault) -> None:
-        state = leases.fault(self._trial, fault.fault, fault.text, now=self._clock())
+        state = until_kept(lambda: leases.fault(self._trial, fault.fault, fault.text, now=self._clock()))
         log.warning("trial_fault", trial=self._trial.pk, fault=fault.fault.value, text=fault.text, state=state.value)
 
     def _heartbeat(self, batches: int, opened: int) -> Heartbeat:
@@ -134,7 +179,7 @@ class TrialWork:
         trial = self._trial
         pictures = smoke.public_pictures(self._policy.image_size, trial.seed)
         with self._heartbeat(ROUNDS * -(-len(pictures) // trial.batch_size), opened=ROUNDS):
-            examination = smoke.Examination(lambda seed: self._open(pictures.shape[1], seed), trial.defense.name)
+            examination = smoke.Examination(self._open_round(pictures.shape[1]), trial.defense.name)
             report = examine(
                 examination.open,
                 pictures,
@@ -144,15 +189,21 @@ class TrialWork:
             )
         return smoke.result(report, examination.device)
 
+    def _open_round(self, size: int) -> Callable[[int], Session]:
+        """Let each round have the next seed; after the highest comes 0."""
+        return lambda seed: self._open(size, seed % (1 << services.SEED_BITS))
+
     # All others: pictures with a class that nobody is told.
 
     def _questions(self) -> dict[str, Any]:
-        questions = self._asked_about()
-        variants = tuple(Variant) if self._kind is TrialKind.PROBE else _PLAIN
-        found = Found()
-        plans = {size: self._batches(questions, size, variants) for size in selectors.sizes_of(questions)}
-        with self._heartbeat(sum(map(len, plans.values())), opened=len(plans)) as heartbeat:
-            for size, batches in plans.items():
+        questions, found = self._asked_about(), Found()
+        sessions = [
+            (size, self._batches(questions, size, variant))
+            for size in selectors.sizes_of(questions)
+            for variant in self._variants()
+        ]
+        with self._heartbeat(sum(len(batches) for _, batches in sessions), opened=len(sessions)) as heartbeat:
+            for size, batches in sessions:
                 if found.fault is None:
                     self._ask(size, batches, found, heartbeat)
         return self._result(questions, found)
@@ -160,27 +211,32 @@ class TrialWork:
     def _asked_about(self) -> list[Question]:
         size, trial = self._policy.image_size, self._trial
         if self._kind is TrialKind.PROBE:
-            return selectors.probe_questions(size, trial.seed)
+            return selectors.probe_questions(size, self._order)
         if trial.private_set is None:
             return selectors.earlier_questions()
         return selectors.private_questions(trial.private_set, size)
 
-    def _batches(self, questions: Sequence[Question], size: int, variants: Sequence[Variant]) -> list[Batch]:
+    def _variants(self) -> Sequence[Variant]:
+        """Return what each picture is shown as, each in a session of its own.
+
+        Together or in an order known beforehand, a defense could answer as it did for the picture most like it.
+        """
+        if self._kind is not TrialKind.PROBE:
+            return (Variant.PLAIN,)
+        return self._order.of(Variant, lambda variant: variant.name)
+
+    def _batches(self, questions: Sequence[Question], size: int, variant: Variant) -> list[Batch]:
         """Return the fixed batches: each variant of a picture has the same companions, so that only it differs."""
-        order = plan.permuted([each for each in questions if each.size == size], seed=self._trial.seed)
-        rows = self._trial.batch_size
-        return [
-            batch
-            for variant in variants
-            for batch in plan.batches([(question, variant) for question in order], batch_size=rows)
-        ]
+        own = [(question, variant) for question in questions if question.size == size]
+        ordered = self._order.of(own, lambda asked: asked[0].pixels_sha256)
+        return list(plan.batches(ordered, batch_size=self._trial.batch_size))
 
     def _ask(self, size: int, batches: Sequence[Batch], found: Found, heartbeat: Heartbeat) -> None:
         session: Session | None = None
         try:
             session = self._open(size, self._trial.seed)
             found.device = session.device
-            self._converse(session, batches, found, heartbeat)
+            self._converse(Asking(session, found), batches, heartbeat)
         except RunnerFault as fault:
             if fault.fault in PLATFORM_FAULTS:
                 raise
@@ -189,31 +245,35 @@ class TrialWork:
             if session is not None:
                 session.close()
 
-    def _converse(self, session: Session, batches: Sequence[Batch], found: Found, heartbeat: Heartbeat) -> None:
-        outstanding: deque[Batch] = deque()
-        since = 0
-        for batch in batches:
-            images = self._load(batch)
-            heartbeat.check()
-            since = since or time.perf_counter_ns()
-            session.send(images)
-            outstanding.append(batch)
-            if len(outstanding) == MOST_OUTSTANDING:
-                since = _take(session, outstanding.popleft(), found, since)
-        while outstanding:
-            heartbeat.check()
-            since = _take(session, outstanding.popleft(), found, since)
+    def _converse(self, asking: Asking, batches: Sequence[Batch], heartbeat: Heartbeat) -> None:
+        with ThreadPoolExecutor(1, thread_name_prefix="pictures") as reader:
+            ahead = deque([reader.submit(self._load, batches[0])])
+            for batch, following in zip(batches, [*batches[1:], None], strict=True):
+                heartbeat.check()
+                # Reading a picture may take longer than answering it: answers do not wait for that, nor their time.
+                while asking.waits and (asking.is_full or not ahead[0].done()):
+                    asking.take()
+                images = ahead.popleft().result()
+                if following is not None:
+                    ahead.append(reader.submit(self._load, following))
+                asking.send(batch, images)
+            while asking.waits:
+                heartbeat.check()
+                asking.take()
 
     def _load(self, batch: Batch) -> Pixels:
-        key = private_key if self._kind is TrialKind.PRIVATE else picture_key
         try:
             pictures = [
-                altered(load_picture(each.pixels_sha256, each.size, key), variant, each.pixels_sha256)
-                for each, variant in batch.rows
+                altered(self._picture(question), variant, question.pixels_sha256) for question, variant in batch.rows
             ]
         except (PictureMissing, WrongPicture) as error:
             raise RunnerFault(Fault.PLATFORM, self._missing(error)) from None
         return np.stack(pictures)
+
+    def _picture(self, question: Question) -> Pixels:
+        if self._kind is TrialKind.PRIVATE:  # the cache is for everybody on this machine
+            return load_picture(question.pixels_sha256, question.size, private_key, cached=False)
+        return load_picture(question.pixels_sha256, question.size)
 
     def _missing(self, error: Exception) -> str:
         if self._kind is not TrialKind.PRIVATE:
@@ -227,6 +287,8 @@ class TrialWork:
 
     def _result(self, questions: Sequence[Question], found: Found) -> dict[str, Any]:
         result = _probe_totals(questions, found) if self._kind is TrialKind.PROBE else _totals(questions, found)
+        if self._kind is TrialKind.EARLIER:
+            result[selectors.ASKED] = {"sha256": selectors.fingerprint(questions)}
         return {
             "totals": {**result, **found.speed()},
             "answers": found.packed(),
@@ -235,18 +297,6 @@ class TrialWork:
             # The list's words, not the defense's: what it says of these pictures stays unread.
             "fault_text": WORDS[found.fault].meaning if found.fault else "",
         }
-
-
-def _take(session: Session, batch: Batch, found: Found, since: int) -> int:
-    """Take a batch's answers, which were waited for from `since` on; return when they came, in nanoseconds."""
-    answers = check_answers(session.receive(), len(batch.rows))
-    came = time.perf_counter_ns()
-    found.nanoseconds += came - since
-    found.rows += len(batch.rows)
-    for row, (question, variant) in enumerate(batch.rows[: batch.real]):
-        bicycle, bird = answers.scores[row]
-        found.answers[question.picture, variant] = (int(answers.labels[row]), float(bicycle), float(bird))
-    return came
 
 
 def _totals(questions: Sequence[Question], found: Found, variant: Variant = Variant.PLAIN) -> dict[str, Any]:

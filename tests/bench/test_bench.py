@@ -59,7 +59,11 @@ def test_all_of_them_run_at_tiny_size_and_the_audits_find_nothing(tmp_path: Path
     run.main(["--quick", "--out", str(tmp_path)])
     results = json.loads((tmp_path / "results.json").read_text())
     titles = [section["title"] for section in results["sections"]]
-    assert titles == ["The rules", "The labeling loop", "The weekly release", "The verifier", "The labeling page"]
+    assert titles == [
+        *("The rules", "The labeling loop", "The weekly release", "The verifier", "The labeling page"),
+        *("Scoring", "The wire alone", "Cost per picture", "Killed scorers"),
+    ]
+    assert results["sections"][-1]["requirements"][0]["kept"], "the same answers, killed or not"
     audits = results["sections"][1]["audits"]
     assert {"one tab", "two tabs", "sent twice", "two tabs, sent twice"} <= set(audits)
     assert all(found == 0 for audit in audits.values() for found in audit.values()), audits

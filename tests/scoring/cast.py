@@ -101,38 +101,54 @@ class Misbehaving:
 
 
 class Seeing(ReferenceRunner):
-    """A runner whose sessions hand the real answers and the pictures to `change` on their way out."""
+    """A runner whose sessions hand the real answers and the pictures to `change` on their way out.
 
-    def __init__(self, change: Any) -> None:
-        self.change = change
+    Sending ends in a crash while a batch for which `fails_late` is true is not answered yet.
+    """
+
+    def __init__(self, change: Any, fails_late: Any = None) -> None:
+        self.change, self.fails_late = change, fails_late
 
     def open(self, defense: Defense, **values: Any) -> Any:
-        return SeeingSession(super().open(defense, **values), self.change)
+        return SeeingSession(super().open(defense, **values), self.change, self.fails_late)
 
 
 class SeeingSession(Misbehaving):
     """Keeps the pictures until their answers go out."""
 
-    def __init__(self, session: ReferenceSession, change: Any) -> None:
+    def __init__(self, session: ReferenceSession, change: Any, fails_late: Any) -> None:
         self.begun: list[NDArray[np.uint8]] = []
+        self.fails_late = fails_late
         super().__init__(session, lambda answers: change(answers, self.begun.pop(0)))
 
     def send(self, images: NDArray[np.uint8]) -> None:
+        if self.fails_late is not None and any(map(self.fails_late, self.begun)):
+            raise RunnerFault(Fault.CRASHED, "hung up while it was sent a batch")
         self.begun.append(images)
         super().send(images)
 
 
-def allergic_to(poison: Image) -> Any:
-    """How to find runners whose defenses crash on a batch with `poison` in it."""
-    pixels = decode_png(picture_store().get(picture_key(poison.pixels_sha256)))[2]
-    bad = np.frombuffer(pixels, dtype=np.uint8).reshape(poison.height, poison.width, 3)
+def allergic_to(*poison: Image, late: bool = False) -> Any:
+    """How to find runners whose defenses crash on a batch with one of `poison` in it.
+
+    `late`: the crash shows while the next batch is being sent, if there is one.
+    """
+    bad = [_pixels(image) for image in poison]
+
+    def is_bad(images: NDArray[np.uint8]) -> bool:
+        return any(np.array_equal(image, each) for image in images for each in bad)
 
     def crash(answers: Answers, images: NDArray[np.uint8]) -> Answers:
-        if any(np.array_equal(image, bad) for image in images):
+        if is_bad(images):
             raise RunnerFault(Fault.CRASHED, "ended with status 1")
         return answers
 
-    return lambda _: Seeing(crash)
+    return lambda _: Seeing(crash, is_bad if late else None)
+
+
+def _pixels(image: Image) -> NDArray[np.uint8]:
+    flat = decode_png(picture_store().get(picture_key(image.pixels_sha256)))[2]
+    return np.frombuffer(flat, dtype=np.uint8).reshape(image.height, image.width, 3)
 
 
 def shipped(defense: Defense) -> ReferenceRunner:

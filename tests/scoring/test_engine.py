@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.db import OperationalError
 
 from common.errors import InvalidInput
-from scoring import engine, inference, leases, rules, selectors, services
+from scoring import engine, inference, leases, persistence, rules, selectors, services
 from scoring.enums import Fault, Outcome, RunState
-from scoring.models import Prediction, Run, Trial
-from scoring.runner import Answers
+from scoring.models import Defense, Prediction, Run, Trial
+from scoring.runner import Answers, RunnerFault
 from tests import factories
 from tests.scoring import cast
 
@@ -152,17 +153,83 @@ def test_a_defense_that_fails_on_everything_fails_once_a_run(now: datetime) -> N
     assert cast.work_all(now, find_runner=lambda _: cast.Answering(["always-abstain"], raising(ValueError()))) == 3
 
 
-def test_parting_has_an_end(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rules, "MOST_PARTS", 2)
+def test_who_fails_on_everything_is_not_asked_for_every_picture(now: datetime) -> None:
     (defense,) = cast.publish(now, "always-abstain")
-    Trial.objects.create(
-        defense=defense, kind="smoke", number=1, state="finished", seed=1, batch_size=4, created_at=now
-    )
-    images = cast.valid_pictures(13)
+    _tried(defense, now)
+    cast.valid_pictures(120)
     cast.plan(now)
-    cast.work_all(now, find_runner=cast.allergic_to(images[1]))
-    assert 0 < Run.objects.filter(splits__gt=0).count() <= 4
-    assert not Run.objects.filter(state__in=[RunState.QUEUED, RunState.RUNNING]).exists()
+    crash = raising(RunnerFault(Fault.CRASHED, "ended with status 1"))
+    asked = cast.work_all(now, find_runner=lambda _: cast.Answering(["always-abstain"], crash))
+    dead = Run.objects.filter(state=RunState.DEAD)
+    assert 3 <= dead.count() < asked < 3 * rules.FAILS_ALWAYS
+    assert not Run.objects.exclude(state=RunState.DEAD).exists() and not Prediction.objects.exists()
+
+
+def _tried(defense: Defense, now: datetime) -> None:
+    """It answered before it was published."""
+    totals = {"rounds": 1}
+    Trial.objects.create(
+        defense=defense,
+        kind="smoke",
+        number=1,
+        state="finished",
+        seed=1,
+        batch_size=4,
+        totals=totals,
+        created_at=now,
+    )
+
+
+def test_several_pictures_that_a_defense_cannot_bear_are_all_found(now: datetime) -> None:
+    (defense,) = cast.publish(now, "always-abstain")
+    _tried(defense, now)
+    images = cast.valid_pictures(40)
+    cast.plan(now)
+    bad = [images[number] for number in (0, 1, 7, 20, 39)]
+    cast.work_all(now, find_runner=cast.allergic_to(*bad))
+    answered = set(Prediction.objects.values_list("image", "round"))
+    assert answered == {(image.pk, number) for image in images if image not in bad for number in (1, 2, 3)}
+
+
+def test_a_fault_that_shows_while_the_next_batch_is_sent_finds_its_picture(now: datetime) -> None:
+    """A defense without a reader of its own fails on a batch while the one after it is on its way."""
+    (defense,) = cast.publish(now, "always-abstain")
+    _tried(defense, now)
+    images = cast.valid_pictures(20)
+    cast.plan(now)
+    cast.work_all(now, find_runner=cast.allergic_to(images[5], late=True))
+    answered = set(Prediction.objects.values_list("image", "round"))
+    assert answered == {(image.pk, number) for image in images if image != images[5] for number in (1, 2, 3)}
+
+
+def test_an_engine_that_is_away_in_the_middle_parts_no_pictures(now: datetime) -> None:
+    cast.publish(now, "always-abstain")
+    cast.valid_pictures(9)
+    cast.plan(now)
+    away = RunnerFault(Fault.PLATFORM, "the container engine: connection refused")
+    cast.work_all(now, find_runner=lambda _: cast.Answering(["always-abstain"], raising(away)))
+    assert set(Run.objects.values_list("state", "fault", "tries", "splits")) == {
+        (RunState.QUEUED, Fault.PLATFORM, 1, 0)
+    }
+    assert Run.objects.count() == 3 and not Run.objects.filter(not_before__lte=now).exists()
+
+
+def test_answers_outlast_a_database_that_is_away_for_a_moment(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    cast.publish(now, "always-abstain")
+    cast.valid_pictures(2)
+    cast.plan(now)
+    finish, failed = services.run_finish, []
+
+    def away_once(*args: Any, **values: Any) -> None:
+        if not failed:
+            failed.append(1)
+            raise OperationalError("server closed the connection unexpectedly")
+        finish(*args, **values)
+
+    monkeypatch.setattr(services, "run_finish", away_once)
+    monkeypatch.setattr(persistence.connection, "close", lambda: None)  # the test's own transaction
+    cast.work_all(now)
+    assert Prediction.objects.count() == 2 * 3 and not Run.objects.filter(attempt__gt=1).exists()
 
 
 def test_a_picture_that_is_missing_is_the_platforms_fault_and_stops_no_other(now: datetime) -> None:

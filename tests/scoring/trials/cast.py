@@ -46,12 +46,17 @@ def photograph(label: str = Label.BIRD, seed: int = 1) -> bytes:
     return encode_png(SIZE, SIZE, pixels.tobytes())
 
 
-def private(pictures: int = 10, *, seed: int = 90, now: datetime = factories.NOW) -> PrivateSet:
-    """A complete private set, birds and bicycles in turn."""
+IN_TURN = (Label.BIRD, Label.BICYCLE)
+
+
+def private(
+    pictures: int = 10, *, seed: int = 90, now: datetime = factories.NOW, labels: Sequence[Label] = IN_TURN
+) -> PrivateSet:
+    """A complete private set, its classes being `labels` again and again."""
     found, _ = private_set.private_set_begin(note="our own garden", by=None, now=now)
     shas = []
     for number in range(pictures):
-        label = (Label.BIRD, Label.BICYCLE)[number % 2]
+        label = labels[number % len(labels)]
         data = photograph(label, seed + number)
         row, _ = private_set.private_picture_add(found, data, label=label, source=f"{number}.png", size=SIZE)
         shas.append(row.pixels_sha256)
@@ -86,13 +91,16 @@ def passed(defense: Defense, kind: TrialKind, **values: Any) -> Trial:
     """A finished trial with good totals."""
     number = Trial.objects.filter(defense=defense, kind=kind).count() + 1
     in_force = selectors.private_set_in_force() or private(2, seed=990)
+    good = GOOD[kind]
+    if kind is TrialKind.EARLIER:
+        good = good | {selectors.ASKED: {"sha256": selectors.fingerprint(selectors.earlier_questions())}}
     defaults = {
         "state": RunState.FINISHED,
         "number": number,
         "private_set": in_force if kind is TrialKind.PRIVATE else None,
         "seed": 1,
         "batch_size": 4,
-        "totals": GOOD[kind],
+        "totals": good,
         "created_at": factories.NOW,
         "finished_at": factories.NOW,
     }
@@ -148,7 +156,7 @@ def knowing(labels: dict[bytes, int], otherwise: int = Outcome.ABSTAIN) -> Calla
 
 def truth_of(found: Sequence[selectors.Question], key: Callable[[str], str]) -> dict[bytes, int]:
     """The right answers by pixels."""
-    return {load_picture(q.pixels_sha256, q.size, key).tobytes(): NAMED[q.label] for q in found}
+    return {load_picture(q.pixels_sha256, q.size, key, cached=False).tobytes(): NAMED[q.label] for q in found}
 
 
 def work(now: datetime, find_runner: Any) -> int:

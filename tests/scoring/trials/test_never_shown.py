@@ -44,7 +44,7 @@ def secrets(trial: Trial) -> list[bytes]:
     for picture in PrivatePicture.objects.all():
         sha = picture.pixels_sha256
         file = picture_store().get(private_key(sha))
-        pixels = load_picture(sha, SIZE, private_key).tobytes()
+        pixels = load_picture(sha, SIZE, private_key, cached=False).tobytes()
         found += [sha[:_SHORT].encode(), bytes.fromhex(sha)[:_SHORT], base64.b64encode(bytes.fromhex(sha))[:_SHORT]]
         found += [file[40:80], base64.b64encode(file)[60:100], pixels[:64]]
     return found
@@ -93,6 +93,12 @@ def test_a_release_holds_no_private_picture(tried: Trial, tmp_path: Path) -> Non
     for path in [*files, released.archive]:
         assert not given_away(path.read_bytes(), tried), path.name
         assert not any(sha in path.name for sha in PrivatePicture.objects.values_list("pixels_sha256", flat=True))
+
+
+def test_what_scorers_share_on_a_disk_holds_no_private_picture(tried: Trial, settings: Any) -> None:
+    cached = [path for path in Path(settings.ARRAY_CACHE_DIR).rglob("*") if path.is_file()]
+    shas = set(PrivatePicture.objects.values_list("pixels_sha256", flat=True))
+    assert not [path for path in cached if path.stem in shas or given_away(path.read_bytes(), tried)]
 
 
 def test_the_secrets_would_be_found_if_they_were_there(tried: Trial) -> None:

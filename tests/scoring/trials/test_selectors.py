@@ -1,18 +1,22 @@
 """How a defense stands with each condition of R31, and what pages are told."""
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 
+from adjudication.models import Ruling
+from labeling.models import Image
 from labeling.policy import Policy
 from scoring.enums import Fault, RunState, TrialKind
 from scoring.models import Defense, PrivatePicture
 from scoring.trials import selectors, services
 from scoring.trials.enums import Condition, Standing
+from scoring.trials.order import Order
 from tests import factories
+from tests.scoring import cast as scoring_cast
 from tests.scoring.trials import cast
 
 pytestmark = pytest.mark.django_db
@@ -83,6 +87,75 @@ def test_a_trial_under_way_is_pending(complete: Defense, now: datetime) -> None:
     assert standing(complete)[Condition.EARLIER] is PENDING
 
 
+def attack(label: str = "bird") -> Image:
+    image = factories.image(origin="attack")
+    scoring_cast.ruled(image, label=label)
+    return image
+
+
+def test_an_attack_that_became_valid_later_has_to_be_answered_too(complete: Defense) -> None:
+    attack()
+    assert standing(complete)[Condition.EARLIER] is NOT_YET
+    assert selectors.eligibility_of(complete, POLICY).eligible is False
+    cast.passed(complete, EARLIER)
+    assert selectors.eligibility_of(complete, POLICY).eligible is True
+
+
+def test_an_attack_whose_ruling_is_older_and_was_seen_later_is_not_missed(complete: Defense) -> None:
+    early, late = factories.image(origin="attack"), factories.image(origin="attack")
+    ruling = scoring_cast.ruled(late)
+    cast.passed(complete, EARLIER)
+    assert standing(complete)[Condition.EARLIER] is PASSED
+    before = {"pk": -ruling.pk, "decided_at": factories.NOW - timedelta(hours=1)}  # its number was given out earlier
+    told = {"number": 1, "verdict": "valid", "label": "bird", "policy": ruling.policy, "decided_by": "rules"}
+    Ruling.objects.create(image=early, panel=factories.panel(early), response_ids=[], **before, **told)
+    assert standing(complete)[Condition.EARLIER] is NOT_YET
+
+
+@pytest.mark.parametrize(
+    ("verdict", "label", "expected", "why"),
+    [
+        ("valid", "bird", PASSED, "ruled on again, the same attack"),
+        ("valid", "bicycle", NOT_YET, "another class than it was asked for"),
+        ("rejected", "", NOT_YET, "no attack any more"),
+    ],
+)
+def test_another_ruling_on_an_attack(verdict: str, label: str, expected: Standing, why: str, complete: Defense) -> None:
+    image = attack()
+    cast.passed(complete, EARLIER)
+    scoring_cast.ruled(image, verdict=verdict, label=label, number=2)
+    assert standing(complete)[Condition.EARLIER] is expected, why
+
+
+def test_what_is_no_valid_attack_asks_for_nothing(complete: Defense) -> None:
+    scoring_cast.ruled(factories.image(origin="attack"), verdict="rejected")
+    scoring_cast.ruled(factories.image())
+    assert selectors.eligibility_of(complete, POLICY).eligible is True
+
+
+def test_who_failed_on_earlier_attacks_has_failed_whatever_came_later(complete: Defense) -> None:
+    cast.passed(complete, EARLIER, totals={"pictures": 2, "right": 1, "wrong": 1})
+    attack()
+    assert standing(complete)[Condition.EARLIER] is FAILED
+
+
+@pytest.mark.parametrize("right", [9, 1])
+def test_a_new_private_set_has_to_be_answered_by_everybody(right: int, complete: Defense) -> None:
+    cast.passed(complete, PRIVATE, totals=G[PRIVATE] | {"right": right, "abstained": 10 - right})
+    cast.private(4, seed=300)
+    found = standing(complete)
+    assert (found[Condition.PRIVATE], found[Condition.SPEED]) == (NOT_YET, NOT_YET)
+    cast.passed(complete, PRIVATE)
+    assert selectors.eligibility_of(complete, POLICY).eligible is True
+
+
+def test_what_came_after_the_publication_is_for_official_runs(complete: Defense, now: datetime) -> None:
+    Defense.objects.filter(pk=complete.pk).update(published_at=now)
+    attack()
+    cast.private(4, seed=300)
+    assert selectors.eligibility_of(Defense.objects.get(pk=complete.pk), POLICY).eligible is True
+
+
 def test_a_refused_framework_fails(complete: Defense, olga: User, now: datetime) -> None:
     services.framework_check(complete, passed=False, reason="compiled", by=olga, now=now)
     assert standing(complete)[Condition.FRAMEWORK] is FAILED
@@ -126,14 +199,13 @@ def test_organizers_see_the_sets_in_numbers(now: datetime) -> None:
     assert (facts.note, facts.completed_at) == ("our own garden", now)
 
 
-def test_the_pictures_of_a_probe_are_drawn_by_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.scoring import cast as scoring_cast
-
+def test_the_pictures_of_a_probe_are_drawn_for_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     images = scoring_cast.valid_pictures(12)
     cast.published(monkeypatch, images)
     monkeypatch.setattr(selectors, "PROBE_PICTURES", 5)
-    drawn = [[each.picture for each in selectors.probe_questions(75, seed)] for seed in (1, 1, 2)]
+    orders = [Order("a secret", PROBE, 1, number) for number in (1, 1, 2)]
+    drawn = [[each.picture for each in selectors.probe_questions(75, order)] for order in orders]
     assert drawn[0] == drawn[1] != drawn[2] and len(set(drawn[0])) == 5
-    assert selectors.probe_questions(299, 1) == []
+    assert selectors.probe_questions(299, orders[0]) == []
     monkeypatch.setattr(selectors, "SMOKE_PICTURES", 3)
     assert len(set(selectors.smoke_pictures(75, 1))) == 3

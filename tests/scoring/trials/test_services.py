@@ -12,6 +12,7 @@ from django.db import IntegrityError, connection, transaction
 
 from common.errors import Conflict, InvalidInput
 from labeling.policy import Policy
+from scoring import selectors as scoring
 from scoring import tasks
 from scoring.enums import Fault, RunState, TrialKind
 from scoring.models import FrameworkCheck, Trial
@@ -43,11 +44,66 @@ def test_trials_follow_each_other_and_end(now: datetime) -> None:
         assert plan(now) == 0  # one at a time
         trial = Trial.objects.get(defense=newcomer, kind=kind)
         assert (trial.state, trial.number, trial.asked_by, trial.batch_size) == (RunState.QUEUED, 1, None, 4)
-        assert 0 <= trial.seed < 2**62
-        finish(trial, now, cast.GOOD[kind])
+        asked = {selectors.ASKED: {"sha256": selectors.fingerprint([])}} if kind is EARLIER else {}
+        finish(trial, now, cast.GOOD[kind] | asked)
     assert plan(now) == 0
     assert Trial.objects.get(kind=PRIVATE).private_set == selectors.private_set_in_force()
     assert set(Trial.objects.exclude(kind=PRIVATE).values_list("private_set", flat=True)) == {None}
+
+
+def test_seeds_are_as_long_as_those_of_official_runs(now: datetime) -> None:
+    seeds = [cast.ask(cast.container(f"d{seed}"), SMOKE, now, seed=seed).seed for seed in range(40)]
+    assert all(0 <= seed < 2**63 for seed in seeds)
+    assert 8 < sum(seed >= 2**62 for seed in seeds) < 32
+
+
+def test_attacks_that_came_later_are_asked_about_with_all_others(now: datetime) -> None:
+    newcomer = cast.container()
+    for kind in TrialKind:
+        cast.passed(newcomer, kind)
+    assert plan(now) == 0
+    image = factories.image(origin="attack")
+    scoring_cast.ruled(image)
+    assert (plan(now), plan(now)) == (1, 0)
+    again = Trial.objects.get(state=RunState.QUEUED)
+    assert (again.kind, again.number) == (EARLIER, 2)
+    asked = {"sha256": selectors.fingerprint(selectors.earlier_questions())}
+    finish(again, now, cast.GOOD[EARLIER] | {selectors.ASKED: asked})
+    assert plan(now) == 0
+
+
+@pytest.mark.parametrize("right", [9, 1])
+def test_a_new_private_set_is_asked_about(right: int, now: datetime) -> None:
+    newcomer = cast.container()
+    cast.passed(newcomer, SMOKE)
+    cast.passed(newcomer, PRIVATE, totals=cast.GOOD[PRIVATE] | {"right": right, "abstained": 10 - right})
+    cast.passed(newcomer, EARLIER)
+    cast.passed(newcomer, PROBE)
+    newest = cast.private(4, seed=300)
+    assert (plan(now), plan(now)) == (1, 0)
+    again = Trial.objects.get(state=RunState.QUEUED)
+    assert (again.kind, again.number, again.private_set) == (PRIVATE, 2, newest)
+    finish(again, now, cast.GOOD[PRIVATE])
+    assert plan(now) == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "totals", "answered", "why"),
+    [
+        (PRIVATE, {"pictures": 4, "faults": 4, "rows": 0}, False, "it faulted at once"),
+        (PRIVATE, {"pictures": 4, "right": 4, "rows": 4}, True, "a batch"),
+        (SMOKE, {"accepted": False, "pictures": 40, "rounds": 0}, False, "no round"),
+        (SMOKE, {"accepted": False, "pictures": 40, "rounds": 1}, True, "a round"),
+        (EARLIER, {"pictures": 0, "rows": 0}, False, "there was nothing to answer"),
+        (SMOKE, {}, False, "nothing is known"),
+    ],
+)
+def test_a_trial_with_an_answer_is_an_answer(kind: TrialKind, totals: dict[str, Any], answered: bool, why: str) -> None:
+    newcomer = cast.container()
+    cast.passed(newcomer, kind, totals=totals)
+    assert scoring.has_answered(newcomer.pk) is answered, why
+    Trial.objects.update(state=RunState.DEAD)
+    assert scoring.has_answered(newcomer.pk) is False
 
 
 BAD = [

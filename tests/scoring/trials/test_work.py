@@ -1,12 +1,16 @@
 """Trials under a lease, from the claim to the totals: every kind, every way to go wrong (R30, R31)."""
 
 import json
+import random
+import time
+from collections import Counter
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from django.db import InterfaceError, OperationalError
 
 from defense_kit.faults import WORDS
 from labeling.models import Image
@@ -20,7 +24,9 @@ from scoring.runner import Answers, RunnerFault
 from scoring.trials import answers as kept
 from scoring.trials import probe, selectors, services
 from scoring.trials.enums import Variant
+from scoring.trials.order import Order
 from scoring.trials.private_set import private_key
+from scoring.trials.work import order_of
 from tests.scoring import cast as scoring_cast
 from tests.scoring.trials import cast
 
@@ -68,10 +74,10 @@ def test_the_answers_are_kept_by_picture_and_nowhere_else(now: datetime) -> None
     private_set = cast.private(6)
     trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
     truth = private_truth()
-    first = next(iter(truth))
+    pictures = PrivatePicture.objects.filter(private_set=private_set).order_by("pk")
+    first = load_picture(pictures[0].pixels_sha256, scoring_cast.SIZE, private_key, cached=False).tobytes()
     cast.work(now, cast.Opening(cast.knowing(truth | {first: Outcome.ABSTAIN})))
     rows = kept.unpack(done(trial).answers)
-    pictures = PrivatePicture.objects.filter(private_set=private_set).order_by("pk")
     assert [int(row["picture"]) for row in rows] == [each.pk for each in pictures]
     expected = [
         Outcome.ABSTAIN if number == 0 else cast.NAMED[selectors.Label(each.label)]
@@ -79,6 +85,80 @@ def test_the_answers_are_kept_by_picture_and_nowhere_else(now: datetime) -> None
     ]
     assert [int(row["label"]) for row in rows] == expected
     assert set(rows["scores"][:, 1].tolist()) == {0.75}
+
+
+FOLDERS = [*[cast.Label.BICYCLE] * 30, *[cast.Label.BIRD] * 30]  # as an import of two folders leaves them
+
+
+def asked_labels(kind: TrialKind, truth: dict[bytes, int], now: datetime) -> tuple[Trial, list[int]]:
+    """A trial that is done, and the classes of its pictures in the order in which they were shown, padding left out."""
+    trial = cast.ask(cast.container(), kind, now)
+    seen: list[int] = []
+    knows = cast.knowing(truth)
+    found = cast.Opening(lambda images: (seen.extend(knows(images).labels.tolist()), knows(images))[1])
+    cast.work(now, found)
+    return done(trial), [label for label in seen if label != Outcome.ABSTAIN][: len(FOLDERS)]
+
+
+def guessed(numbered: list[int], shown: list[int], seed: int) -> int:
+    """How many classes somebody gets right who shuffles what is numbered by class with the seed that a defense gets."""
+    guess = list(numbered)
+    random.Random(seed).shuffle(guess)
+    return sum(one == other for one, other in zip(guess, shown, strict=True))
+
+
+@pytest.mark.parametrize("kind", [TrialKind.PRIVATE, TrialKind.EARLIER, TrialKind.PROBE])
+def test_the_order_tells_no_class_to_who_knows_the_seed(
+    kind: TrialKind, now: datetime, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.SECRET_KEY = "always the same for this test"
+    if kind is TrialKind.PRIVATE:
+        cast.private(len(FOLDERS), labels=FOLDERS)
+        truth = private_truth()
+    else:
+        rng = np.random.default_rng(7)
+        images = [scoring_cast.stored(cast.draw(label, rng, scoring_cast.SIZE)) for label in FOLDERS]
+        for image, label in zip(images, FOLDERS, strict=True):
+            scoring_cast.ruled(image, label=label)
+        Image.objects.filter(pk__in=[image.pk for image in images]).update(origin="attack")
+        cast.published(monkeypatch, images)
+        truth = cast.truth_of(selectors.earlier_questions(), picture_key)
+    trial, shown = asked_labels(kind, truth, now)
+    numbered = [cast.NAMED[label] for label in FOLDERS]
+    assert Counter(shown) == Counter(numbered)
+    assert abs(guessed(numbered, shown, trial.seed) - 30) < 22  # 30 by chance, give or take 4
+    more = np.cumsum([1 if label == Outcome.BIRD else -1 for label in shown])
+    assert np.abs(more).max() <= 24
+
+
+def test_the_seconds_that_the_scorer_reads_are_not_the_defense_s(
+    now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cast.private(12)
+    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
+    truth = private_truth()
+
+    def slowly(*asked: Any, **values: Any) -> Any:
+        time.sleep(0.05)
+        return load_picture(*asked, **values)
+
+    monkeypatch.setattr("scoring.trials.work.load_picture", slowly)
+    cast.work(now, cast.Opening(cast.knowing(truth)))
+    found = done(trial).totals
+    assert (found["right"], found["rows"]) == (12, 12)
+    assert found["milliseconds"] < 100  # reading took 600
+
+
+def test_the_seconds_that_a_defense_answers_are_its_own(now: datetime) -> None:
+    cast.private(12)
+    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
+
+    def slowly(images: Any) -> Answers:
+        time.sleep(0.1)
+        return cast.answers([-1] * len(images))
+
+    cast.work(now, cast.Opening(slowly))
+    assert done(trial).totals["milliseconds"] >= 300
 
 
 def failing_at(batch: int, error: Exception, truth: dict[bytes, int]) -> Any:
@@ -180,6 +260,55 @@ def test_an_error_of_the_platform_in_a_private_trial_is_named_by_its_kind(now: d
     assert (done(trial).fault, done(trial).fault_text) == (Fault.PLATFORM, "OSError")
 
 
+class Restarting:
+    """A database that is away when a trial's result comes, as often as it is told to be."""
+
+    def __init__(self, errors: list[Exception], *, kept_first: bool = False) -> None:
+        self._errors, self._kept_first, self._finish = errors, kept_first, services.trial_finish
+
+    def __call__(self, trial: Trial, **values: Any) -> None:
+        if self._kept_first:
+            self._finish(trial, **values)
+        if self._errors:
+            raise self._errors.pop()
+        self._finish(trial, **values)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("kept_first", [False, True])
+def test_a_database_that_restarts_does_not_cost_a_trial(
+    kept_first: bool, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cast.private(4)
+    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
+    truth = private_truth()
+    errors: list[Exception] = [OperationalError("the server is going away")]
+    if not kept_first:
+        errors.append(InterfaceError("the connection is closed"))
+    monkeypatch.setattr(services, "trial_finish", Restarting(errors, kept_first=kept_first))
+    monkeypatch.setattr("scoring.persistence.time.sleep", lambda _: None)
+    assert cast.work(now, cast.Opening(cast.knowing(truth))) == 1
+    found = done(trial)
+    assert (found.state, found.attempt, found.tries, found.totals["right"]) == (RunState.FINISHED, 1, 0, 4)
+    assert errors == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_fault_is_kept_too_when_the_database_is_back(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = cast.ask(cast.container(), TrialKind.SMOKE, now)
+    errors, fault = [OperationalError("the server is going away")], leases.fault
+
+    def away_once(*asked: Any, **values: Any) -> Any:
+        if errors:
+            raise errors.pop()
+        return fault(*asked, **values)
+
+    monkeypatch.setattr(leases, "fault", away_once)
+    monkeypatch.setattr("scoring.persistence.time.sleep", lambda _: None)
+    cast.work(now, NotStarting(Fault.PLATFORM))
+    assert (done(trial).state, done(trial).tries) == (RunState.QUEUED, 1)
+
+
 # Earlier attacks
 
 
@@ -207,6 +336,9 @@ def test_earlier_attacks_are_answered_without_a_mistake(otherwise: int, passes: 
     found = done(trial)
     assert found.totals["pictures"] == 5
     assert selectors.has_passed(found, scoring_cast.POLICY) is passes, why
+    assert not selectors.is_outdated(found, selectors.Present())
+    attacked(1, seed=12)
+    assert selectors.is_outdated(found, selectors.Present()) is passes
 
 
 def test_attacks_of_two_sizes_are_asked_in_two_sessions(now: datetime) -> None:
@@ -242,7 +374,7 @@ def test_a_defense_that_learned_by_heart_is_found_out(now: datetime, monkeypatch
     images = scoring_cast.valid_pictures(12)
     cast.published(monkeypatch, images)
     trial = cast.ask(cast.container(), TrialKind.PROBE, now)
-    truth = cast.truth_of(selectors.probe_questions(75, trial.seed), picture_key)
+    truth = cast.truth_of(selectors.probe_questions(75, order_of(trial)), picture_key)
     cast.work(now, cast.Opening(cast.knowing(truth)))
     found = done(trial).totals
     assert (found["plain"]["right"], found["noise"]["right"], found["shift"]["right"]) == (12, 0, 0)
@@ -257,7 +389,7 @@ def test_a_defense_that_looks_is_not_shown(now: datetime, monkeypatch: pytest.Mo
     images = scoring_cast.valid_pictures(12)
     cast.published(monkeypatch, images)
     trial = cast.ask(cast.container(), TrialKind.PROBE, now)
-    questions = selectors.probe_questions(75, trial.seed)
+    questions = selectors.probe_questions(75, order_of(trial))
     truth = {}
     for question in questions:
         picture = load_picture(question.pixels_sha256, 75)
@@ -270,23 +402,46 @@ def test_a_defense_that_looks_is_not_shown(now: datetime, monkeypatch: pytest.Mo
     assert found["shown"] is False
 
 
-def test_variants_of_a_picture_have_the_same_companions(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variants_of_a_picture_have_the_same_companions(
+    now: datetime, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     images = scoring_cast.valid_pictures(6)
     cast.published(monkeypatch, images)
-    cast.ask(cast.container(), TrialKind.PROBE, now)
+    trial = cast.ask(cast.container(), TrialKind.PROBE, now)
+    settings.SECRET_KEY = next(
+        secret
+        for secret in map(str, range(1000))
+        if Order(secret, trial.kind, trial.defense_id, 1).of(Variant, variant_name)[0] is not Variant.PLAIN
+    )
     seen: list[Any] = []
-    cast.work(now, cast.Opening(lambda images: (seen.append(images.copy()), cast.answers([-1] * 4))[1]))
+    opening = cast.Opening(lambda images: (seen.append(images.copy()), cast.answers([-1] * 4))[1])
+    cast.work(now, opening)
     assert len(seen) == 6
-    for number in (0, 1):
-        assert np.array_equal(seen[4 + number][:, :, 1:], seen[number][:, :, :-1])
-        assert int(np.abs(seen[2 + number].astype(int) - seen[number].astype(int)).max()) == 1
+    by_variant = dict(zip(order_of(trial).of(Variant, variant_name), (seen[:2], seen[2:4], seen[4:]), strict=True))
+    for plain, noise, shift in zip(*(by_variant[variant] for variant in Variant), strict=True):
+        assert np.array_equal(shift[:, :, 1:], plain[:, :, :-1])
+        assert int(np.abs(noise.astype(int) - plain.astype(int)).max()) == 1
+    # Each in a session of its own, under the same seed: only the pictures differ.
+    assert len(opening.opened) == 3 and all(session.closed for session in opening.sessions)
+    assert [values["seed"] for values in opening.opened] == [trial.seed] * 3
+
+
+def variant_name(variant: Variant) -> str:
+    return variant.name
+
+
+def test_nobody_knows_which_variant_comes_first() -> None:
+    orders = [Order("a secret", TrialKind.PROBE, defense, 1) for defense in range(60)]
+    first = Counter(order.of(Variant, variant_name)[0] for order in orders)
+    assert set(first) == set(Variant) and min(first.values()) > 8
 
 
 def test_only_published_valid_pictures_are_probed(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
     images = scoring_cast.valid_pictures(4)
     cast.published(monkeypatch, images[:2])
     scoring_cast.ruled(images[0], verdict="rejected", number=2)
-    assert [each.picture for each in selectors.probe_questions(75, 1)] == [images[1].pk]
+    order = Order("a secret", TrialKind.PROBE, 1, 1)
+    assert [each.picture for each in selectors.probe_questions(75, order)] == [images[1].pk]
 
 
 # The smoke test
@@ -310,6 +465,14 @@ def test_a_smoke_test_keeps_the_whole_log_and_shows_public_pictures_alone(now: d
     assert found.totals["accepted"] is True and found.totals["answers"]["abstain"] == found.totals["pictures"] > 10
     assert "a quiet one" in found.log and "saw 4 pictures" in found.log and "Result: accepted" in found.log
     assert bytes(found.answers) == b""
+
+
+def test_after_the_highest_seed_comes_the_lowest(now: datetime) -> None:
+    trial = cast.ask(cast.container(), TrialKind.SMOKE, now)
+    Trial.objects.filter(pk=trial.pk).update(seed=2**63 - 1)
+    opening = cast.Opening(lambda images: cast.answers([-1] * len(images)))
+    cast.work(now, opening)
+    assert [values["seed"] for values in opening.opened] == [2**63 - 1, 0]
 
 
 def test_a_smoke_test_says_what_went_wrong(now: datetime, tmp_path: Path) -> None:

@@ -1,0 +1,148 @@
+"""The ways of running a network, timed side by side; imported where Django is set up (`bench.scored`).
+
+Each way is timed in two parts: batches that lie in memory until their answers are there, which is what the wire and
+the harness cost, and the whole of the contest's work, from the claim of a run to the rows of its answers.
+"""
+
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+from django.utils import timezone
+
+from bench.networks import NETWORKS, SIDE, Bare, build, weights
+from bench.scored import defense, pictures, policy_of
+from defense_kit.conversation import Deadlines
+from defense_kit.limits import Limits
+from labeling.models import Image
+from scoring import selectors, services
+from scoring.arrays import load_picture
+from scoring.engine import Scorer
+from scoring.inference import TorchForward, choose_device, describe_device
+from scoring.models import Prediction, Run
+from scoring.reference.demo_cnn import DemoCnn
+from scoring.runner import ReferenceSession
+from scoring.sealed import ContainerRunner
+
+
+def throughput(device: str, batch_size: int, rounds: int, plans: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Time networks alone and in each way of running them, one after the other, `rounds` times.
+
+    `plans` says for a network of NETWORKS how many `batches` a time, and under `image` what the engine calls its
+    container; without one, it is not sealed. All times are pictures a second.
+    """
+    chosen = choose_device(device)
+    found: dict[str, Any] = {"device": describe_device(chosen), "networks": {}}
+    policy = policy_of(batch_size, SIDE, 2, timezone.now())
+    with tempfile.TemporaryDirectory(prefix="unanimous-bench-", dir="/var/tmp") as folder:
+        for name in (name for name in NETWORKS if name in plans):
+            file, plan = weights(name, Path(folder)), plans[name]
+            with ExitStack() as stack:
+                arms = [_Arm(name, "", _InWorker(name, file), chosen, policy)]
+                if plan["image"]:
+                    arms.append(_Arm(name, plan["image"], _sealed(Path(folder)), chosen, policy))
+                for arm in arms:
+                    stack.callback(arm.close)
+                bare = stack.enter_context(Bare(name, file, chosen, batch_size))
+                found["networks"][name] = _turns(bare, arms, rounds, plan["batches"], batch_size)
+    return found
+
+
+def _turns(bare: Bare, arms: Sequence["_Arm"], rounds: int, batches: int, batch_size: int) -> dict[str, list[float]]:
+    """Measure everything once in each turn, so that a busy neighbour is in all of it; the first turn does not count."""
+    ways = ["bare", *(f"{arm.way}, {part}" for arm in arms for part in ("answers", "rows"))]
+    times: dict[str, list[float]] = {way: [] for way in ways}
+    for turn in range(rounds + 1):
+        pictures(Image.objects.count() + 1, batch_size * batches, SIDE, timezone.now())
+        _compare(batch_size * batches)
+        measured = [bare(batches), *(speed for arm in arms for speed in (arm.answers(batches), arm.rows()))]
+        for way, speed in zip(ways, measured, strict=True):
+            times[way] += [speed] if turn else []
+    return times
+
+
+def _compare(newest: int) -> None:
+    """Read the newest pictures: the first time that a scorer meets one, it compares it with its hash."""
+    shas = Image.objects.order_by("-pk").values_list("pixels_sha256", flat=True)[:newest]
+    for sha in shas:
+        load_picture(sha, SIDE)
+
+
+class _InWorker:
+    """Opens a network as the shipped defense opens its own."""
+
+    def __init__(self, name: str, file: Path) -> None:
+        self._name, self._file = name, file
+
+    def open(self, defense: Any, *, device: str, image_size: int, batch_size: int, **_: Any) -> Any:
+        make = partial(build, self._name)
+        forward = TorchForward(make, self._file, device=device, rows=batch_size, image_size=image_size)
+        return ReferenceSession(DemoCnn(forward, describe_device(device)))
+
+
+def _sealed(folder: Path) -> Any:
+    """Return what opens a network in a container, with the limits of a contest that changed nothing."""
+    deadlines = Deadlines(start=300, hello=60, batch=120)
+    return ContainerRunner(
+        scorer="bench", folder=folder / "scorer", limits=Limits(), deadlines=deadlines, least_free_bytes=1 << 30
+    )
+
+
+class _Arm:
+    """One way of running a network: a session to itself, and a scorer that works the contest's queue with it."""
+
+    def __init__(self, name: str, image: str, runner: Any, device: str, policy: Any) -> None:
+        self.way = "container" if image else "worker"
+        self._policy, self._made = policy, defense(f"{name}, {self.way}", image, timezone.now())
+        self._made.retired_at = timezone.now()
+        self._session = runner.open(
+            self._made, device=device, image_size=policy.image_size, batch_size=policy.batch_size, seed=1
+        )
+        self._scorer = Scorer(name="bench", clock=timezone.now, device=device, find_runner=lambda _: runner)
+
+    def answers(self, batches: int) -> float:
+        """Have so many batches of noise answered, two on their way at a time as the scorer keeps them."""
+        rng = np.random.default_rng(1)
+        shape = (self._policy.batch_size, SIDE, SIDE, 3)
+        noise = [rng.integers(0, 256, shape, dtype=np.uint8) for _ in range(2)]
+        started = time.perf_counter()
+        self._session.send(noise[0])
+        for number in range(1, batches):
+            self._session.send(noise[number % 2])
+            self._session.receive()
+        self._session.receive()
+        return batches * self._policy.batch_size / (time.perf_counter() - started)
+
+    def rows(self) -> float:
+        """Have all new pictures scored, from the claim of a run to the rows of its answers."""
+        waiting = self._planned()
+        before = Prediction.objects.count()
+        started = time.perf_counter()
+        for _ in range(waiting):
+            self._scorer.work_one()
+        seconds = time.perf_counter() - started
+        assert not selectors.runs_waiting(now=timezone.now()).exists()
+        return (Prediction.objects.count() - before) / seconds
+
+    def _planned(self) -> int:
+        """Plan the runs of this defense alone; return how many there are to do."""
+        self._made.retired_at = None
+        self._made.save()
+        services.runs_plan(policy=self._policy, now=timezone.now(), rng=Random(1))
+        # Those of the last round are opened anew, each of them: what that costs is not what is measured here.
+        Run.objects.filter(fresh=True).update(not_before=timezone.now() + timedelta(days=1))
+        self._made.retired_at = timezone.now()
+        self._made.save()
+        return selectors.runs_waiting(now=timezone.now()).count()
+
+    def close(self) -> None:
+        """End what is loaded."""
+        self._session.close()
+        self._scorer.close()

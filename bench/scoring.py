@@ -1,0 +1,267 @@
+"""How fast the contest scores, against the bare forward pass of the same network; and what a picture costs at all.
+
+As a program it measures this alone, and puts its sections into `bench/results.md` and `bench/results.json`.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import time
+from argparse import ArgumentParser
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from bench import chaos, images
+from bench.machine import commit
+from bench.networks import CNN, NETWORKS, RESNET50, SIDE
+from bench.outcome import Requirement, Section, Table, median_ratio, put_section
+from bench.servers import Cluster, cluster, environment, python
+from defense_kit import container
+from defense_kit.conversation import Deadlines
+from defense_kit.harness import Opened, open_defense
+from defense_kit.limits import Limits
+from tests.engine import EngineUnavailable
+from tests.engine import engine as own_engine
+from tests.images import Image, write_archive
+
+BATCH = 16
+IN_WORKER, SEALED = 0.95, 0.90
+LEAST_WIRE = 8_000
+MOST_GROWTH = 1.2
+DEADLINES = Deadlines(start=120, hello=60, batch=60)
+_DISK = "/var/tmp"  # images have gigabytes, and /tmp may be memory
+_WIRE = "The wire alone"
+_WAYS = {"worker": IN_WORKER, "container": SEALED}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much of everything: batches of each network a time, which of them also in containers, pictures."""
+
+    rounds: int = 5
+    batches: Mapping[str, int] = field(default_factory=lambda: {RESNET50: 2, CNN: 64})
+    sealed: bool = True
+    wire_pictures: int = 32_000
+    wire_batches: tuple[int, ...] = (64, 16)
+    sizes: tuple[int, ...] = (1_000, 10_000, 100_000)
+    killed: chaos.Plan = chaos.Plan()
+
+
+QUICK = Plan(
+    rounds=1,
+    batches={CNN: 4},
+    sealed=False,
+    wire_pictures=640,
+    wire_batches=(16,),
+    sizes=(32, 64),
+    killed=chaos.Plan(pictures=20, kills=1, after=0.5),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A container engine, or why there is none."""
+
+    address: str
+    without: str = ""
+
+
+@contextmanager
+def engine() -> Iterator[Engine]:
+    """Yield the engine of DOCKER_HOST, else one of the benchmark's own."""
+    if given := os.environ.get("DOCKER_HOST"):
+        yield Engine(given)
+        return
+    with ExitStack() as stack:
+        try:
+            place = Engine(stack.enter_context(own_engine()))
+        except EngineUnavailable as reason:
+            place = Engine("", str(reason))
+        yield place
+
+
+@contextmanager
+def loaded(address: str, made: Sequence[Image], folder: Path) -> Iterator[Any]:
+    """Yield a client of an engine that has these images, and take them away afterwards."""
+    from docker.errors import APIError
+
+    client = container.connect(address, seconds=container.LOADING_SECONDS)
+    try:
+        with open(write_archive(folder / "images.tar", made), "rb") as archive:
+            client.images.load(archive)
+        (folder / "images.tar").unlink()
+        yield client
+    finally:
+        for image in made:
+            with suppress(APIError):
+                client.images.remove(image.id, force=True)
+        client.close()
+
+
+# Keeping an answer costs about a quarter of a millisecond. The small CNN takes not much longer for a picture, so that
+# its rows tell that cost and not whether the device stands idle.
+_ROWS_REQUIRED = (RESNET50,)
+
+
+# Throughput ----------------------------------------------------------------------------------------------------------
+
+
+def throughput(servers: Cluster, plan: Plan | None = None) -> Section:
+    """Time the networks alone, in the worker, and in containers where an engine can run them."""
+    plan = plan or Plan()
+    with engine() as place, tempfile.TemporaryDirectory(prefix="unanimous-bench-", dir=_DISK) as folder:
+        names = [name for name in NETWORKS if name in plan.batches]
+        sealed = place.address and plan.sealed
+        made = {name: images.network_image(name, Path(folder)) for name in names} if sealed else {}
+        plans = {name: {"batches": plan.batches[name], "image": ""} for name in names}
+        with loaded(place.address, list(made.values()), Path(folder)) if made else nullcontext():
+            for name, image in made.items():
+                plans[name]["image"] = image.id
+            site = _site(servers, "scoring-throughput", Path(folder), place)
+            step = ["-m", "bench.scored", "throughput", "cpu", str(BATCH), str(plan.rounds), json.dumps(plans)]
+            found = json.loads(python(step, site).splitlines()[-1])
+    return judged(found, place, plan)
+
+
+def _site(servers: Cluster, name: str, folder: Path, place: Engine | None = None) -> dict[str, str]:
+    """Return the environment of an installation of its own; torch has as many threads there as a container has."""
+    (folder / "static").mkdir()
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(Limits().cpus))
+    host = {"DOCKER_HOST": place.address} if place and place.address else {}
+    site = environment("config.settings", servers.create(name)) | threads | host | {"DATA_DIR": str(folder)}
+    python(["-m", "django", "migrate", "-v0"], site)
+    return site
+
+
+def judged(found: Mapping[str, Any], place: Engine, plan: Plan) -> Section:
+    """Return the section for what `bench.scored throughput` found."""
+    how = (
+        f"Pictures a second at {SIDE} x {SIDE} in batches of {BATCH} on {found['device']}, {Limits().cpus} threads. "
+        "`bare` is the network alone in a process of its own, one batch again and again. `answers` is from batches "
+        "that lie in memory to their answers, as a scorer sends them, two on their way. `rows` is the whole of the "
+        f"contest's work: claim, read the pictures, ask, keep the answers in PostgreSQL. Medians of {plan.rounds} "
+        "turns in which everything ran once; ratios are medians of ratios within a turn. Containers have all the "
+        f"contest's flags. Measured at {commit()}."
+    )
+    if not place.address:
+        how += f" Nothing was measured in containers: {place.without}."
+    rows, promises = [], []
+    for name, times in found["networks"].items():
+        for way, speeds in times.items():
+            ratio = median_ratio(speeds, times["bare"])
+            rows.append([name, way, median(speeds), ratio])
+            where, _, part = way.partition(", ")
+            if part == "answers" or (part and name in _ROWS_REQUIRED):
+                promises.append(Requirement.at_least(f"{name}, {way}, over bare", ratio, _WAYS[where]))
+    table = Table("Throughput", ["network", "way", "pictures/s", "over bare"], rows)
+    return Section("Scoring", how, [table], promises, {"found": dict(found)})
+
+
+# The wire ------------------------------------------------------------------------------------------------------------
+
+
+def wire(_: Cluster, plan: Plan | None = None) -> Section:
+    """Send pictures into a container whose program reads them and abstains."""
+    plan = plan or Plan()
+    with engine() as place:
+        if not place.address:
+            return Section(_WIRE, f"Not measured: {place.without}.", [], [])
+        speeds = _wire_speeds(place, plan)
+    how = (
+        f"Pictures of {SIDE} x {SIDE} a second into a container with all the flags of the contest, whose program reads "
+        f"each batch and abstains; the contest's harness on this side, the kit's `serve` on the other. "
+        f"{plan.wire_pictures:,} pictures each, measured at {commit()}."
+    )
+    table = Table("The wire", ["pictures a batch", "pictures/s"], [[rows, speed] for rows, speed in speeds.items()])
+    promises = [
+        Requirement.at_least(f"pictures/s in batches of {rows}", speed, LEAST_WIRE) for rows, speed in speeds.items()
+    ]
+    return Section(_WIRE, how, [table], promises, {"pictures_per_second": speeds})
+
+
+def _wire_speeds(place: Engine, plan: Plan) -> dict[int, float]:
+    with tempfile.TemporaryDirectory(prefix="unanimous-bench-", dir=_DISK) as folder:
+        image = images.wire_image(Path(folder))
+        with loaded(place.address, [image], Path(folder)) as client:
+            return {rows: _wire_speed(client, image.id, rows, plan.wire_pictures) for rows in plan.wire_batches}
+
+
+def _wire_speed(client: Any, image: str, rows: int, pictures: int) -> float:
+    launch = container.container_launch(client, container.Sealing(image, "bench"), Limits())
+    with open_defense(launch, image_size=SIDE, batch_size=rows, seed=1, deadlines=DEADLINES) as opened:
+        _stream(opened, rows, 10)
+        return _stream(opened, rows, max(pictures // rows, 2))
+
+
+def _stream(opened: Opened, rows: int, batches: int) -> float:
+    """Have so many batches answered, two on their way at a time; return pictures a second."""
+    noise = np.random.default_rng(1).integers(0, 256, (2, rows, SIDE, SIDE, 3), dtype=np.uint8)
+    started = time.perf_counter()
+    opened.send(noise[0])
+    for number in range(1, batches):
+        opened.send(noise[number % 2])
+        opened.receive()
+    opened.receive()
+    return batches * rows / (time.perf_counter() - started)
+
+
+# Cost ----------------------------------------------------------------------------------------------------------------
+
+
+def cost(servers: Cluster, plan: Plan | None = None) -> Section:
+    """Score more and more tiny pictures with a defense that costs nothing."""
+    plan = plan or Plan()
+    with tempfile.TemporaryDirectory(prefix="unanimous-bench-", dir=_DISK) as folder:
+        site = _site(servers, "scoring-flat", Path(folder))
+        step = ["-m", "bench.scored", "flat", *map(str, plan.sizes)]
+        found = json.loads(python(step, site).splitlines()[-1])["seconds_per_picture"]
+    rows = [[size, found[str(size)] * 1000] for size in plan.sizes]
+    smallest, largest = found[str(plan.sizes[0])], found[str(plan.sizes[-1])]
+    how = (
+        "Milliseconds a picture from the planning of the runs to the rows of the answers in PostgreSQL, with a defense "
+        "that abstains from tiny pictures: what the contest adds to a defense's own time. Each number of pictures is "
+        f"new on top of those before it, so the tables grow as well. Measured at {commit()}."
+    )
+    promise = f"a picture of {plan.sizes[-1]:,} over one of {plan.sizes[0]:,}"
+    return Section(
+        "Cost per picture",
+        how,
+        [Table("Cost", ["new pictures", "ms a picture"], rows)],
+        [Requirement.at_most(promise, largest / smallest, MOST_GROWTH)],
+        {"seconds_per_picture": found},
+    )
+
+
+def killed(servers: Cluster, plan: Plan | None = None) -> Section:
+    """Kill scorers at random moments."""
+    return chaos.run(servers.create, (plan or Plan()).killed)
+
+
+BENCHMARKS = (throughput, wire, cost, killed)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure this alone and put its sections where the others are; 1 when a requirement is missed."""
+    parser = ArgumentParser(prog="python -m bench.scoring", description=str(__doc__).partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: shows that it runs, measures nothing")
+    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent, help="the folder of the results")
+    options = parser.parse_args(arguments)
+    kept = True
+    with cluster() as servers:
+        for benchmark in BENCHMARKS:
+            section = benchmark(servers, QUICK if options.quick else None)
+            put_section(options.out, section)
+            print(section.markdown(), flush=True)
+            kept = kept and all(each.kept for each in section.requirements)
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+"""The order in which a trial asks, pure: nobody can tell it without the installation's secret (R31).
+
+A defense is told a seed, and whoever knows how a set was imported knows how its numbers follow each other. Neither may
+say which picture comes when: a place would tell the class.
+"""
+
+import hmac
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The order of one trial, the `number`-th of its kind and defense: the same one whenever it is repeated."""
+
+    secret: str = field(repr=False)
+    kind: str
+    defense: int
+    number: int
+
+    def of(self, things: Iterable[T], name: Callable[[T], str]) -> list[T]:
+        """Return `things`, of which `name` tells one from the other, in this trial's order."""
+        return sorted(things, key=lambda thing: self._place(name(thing)))
+
+    def _place(self, name: str) -> bytes:
+        told = f"order of trials/{self.kind}/{self.defense}/{self.number}/{name}"
+        return hmac.digest(self.secret.encode(), told.encode(), "sha256")
