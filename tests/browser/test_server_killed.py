@@ -9,7 +9,7 @@ from tests.browser.label_desk import DESK, Desk
 from tests.cut_wire import wire_to
 from tests.processes import deployment, kill, wait_for
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.postgres]
 FILL = """
 from django.utils import timezone
 from labeling.models import Tasker
