@@ -179,10 +179,11 @@ class RunWork:
         free_since = 0
         for batch, images in self._loaded():
             heartbeat.check()
+            sent = time.perf_counter_ns()  # before: who does not read the socket is not the quicker for it
             # A fault of the batch before may show only now, while this one is being sent.
             with self._naming(*(begun for begun, _ in outstanding), batch):
                 session.send(images)
-            outstanding.append((batch, time.perf_counter_ns()))
+            outstanding.append((batch, sent))
             if len(outstanding) == MOST_OUTSTANDING:
                 free_since = self._collect(session, *outstanding.popleft(), free_since, predictions)
         while outstanding:
