@@ -19,7 +19,6 @@ from django.utils import timezone
 
 from bench.networks import NETWORKS, SIDE, Bare, build, weights
 from bench.scored import defense, pictures, policy_of
-from defense_kit.conversation import Deadlines
 from defense_kit.limits import Limits
 from labeling.models import Image
 from scoring import selectors, services
@@ -29,7 +28,7 @@ from scoring.inference import TorchForward, choose_device, describe_device
 from scoring.models import Prediction, Run
 from scoring.reference.demo_cnn import DemoCnn
 from scoring.runner import ReferenceSession
-from scoring.sealed import ContainerRunner
+from scoring.sealed import ContainerRunner, Patience
 
 
 def throughput(device: str, batch_size: int, rounds: int, plans: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -89,9 +88,9 @@ class _InWorker:
 
 def _sealed(folder: Path) -> Any:
     """Return what opens a network in a container, with the limits of a contest that changed nothing."""
-    deadlines = Deadlines(start=300, hello=60, batch=120)
+    patience = Patience(start=300, hello=60, per_picture=8)
     return ContainerRunner(
-        scorer="bench", folder=folder / "scorer", limits=Limits(), deadlines=deadlines, least_free_bytes=1 << 30
+        scorer="bench", folder=folder / "scorer", limits=Limits(), patience=patience, least_free_bytes=1 << 30
     )
 
 

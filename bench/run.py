@@ -33,7 +33,6 @@ def benchmarks(*, large: bool, quick: bool) -> list[Callable[[Cluster], Section]
             partial(labeling_loop.run, plan=_QUICK_LOOP),
             partial(release.run, pictures=200, rounds=1),
             partial(verify.run, pictures=200, full_size=5, rounds=1),
-            partial(label_page.run, plan=label_page.QUICK),
             *(partial(each, plan=scoring.QUICK) for each in scoring.BENCHMARKS),
         ]
     usual = labeling_loop.Plan()

@@ -8,20 +8,28 @@ import hashlib
 import io
 import json
 import tarfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import IO, Any, Self
 
 from defense_kit.faults import Fault, RunnerFault
 
 PLATFORM = ("linux", "amd64")
 _MANIFEST, _INDEX, _NAMES = "manifest.json", "index.json", "repositories"
+_INDEX_KIND = "application/vnd.oci.image.index.v1+json"
+_KEPT_OF_AN_ENTRY = ("mediaType", "digest", "size", "platform")
 _LONGEST_JSON = 4 << 20
+_MOST_MEMBERS = 10_000  # an image has at most 127 layers, with a few files each
+_LONGEST_HEADER = 1 << 16  # of a member's names and attributes, which are read into memory at once
 _CHUNK_BYTES = 1 << 20
 # What a file that is no such archive, or says things of another form, is met with on the way.
 _NOT_READABLE = (OSError, tarfile.TarError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 _PLAIN = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE)
+_HEADERS = (
+    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
+    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +43,10 @@ class ImageFacts:
 def read_archive(path: Path) -> ImageFacts:
     """Return the facts of the one image in the archive; `image_pull` with what to do when it is not such an archive."""
     try:
-        with tarfile.open(path, "r:") as archive:
+        with _opened(path) as archive:
             _check_members(archive)
+            for name in _NAMELESS.keys() & set(archive.getnames()):
+                _nameless(archive, name)
             return _facts(_member(archive, _configuration_name(archive)))
     except _NOT_READABLE as error:
         raise _refused(f"this is not an archive as docker save writes it, uncompressed: {error}") from None
@@ -54,23 +64,45 @@ def check_configuration(settings: Mapping[str, Any]) -> None:
 
 
 def without_names(path: Path) -> Iterator[bytes]:
-    """Yield the bytes of an archive that `read_archive` has passed, with no name for the image in them."""
-    with tarfile.open(path, "r:") as archive:
+    """Yield the bytes of an archive that `read_archive` has passed, with no name for the image in them.
+
+    All headers are written anew from what was checked, so that an engine that reads them otherwise, names in another
+    case or attributes that were overruled, finds nothing else in them.
+    """
+    with _opened(path) as archive:
         for member in archive:
-            if member.name == _NAMES:
-                continue
-            yield from _copy(archive, member, _NAMELESS.get(member.name))
+            if member.name != _NAMES:
+                yield from _copy(archive, member)
     yield bytes(2 * tarfile.BLOCKSIZE)
+
+
+class _Header(tarfile.TarInfo):
+    """A header that is refused before what belongs to it is read into memory."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        header = super().frombuf(buf, encoding, errors)
+        if header.type in _HEADERS and header.size > _LONGEST_HEADER:
+            raise _refused(f"the archive holds a header of {header.size} bytes, expected at most {_LONGEST_HEADER}")
+        if header.type == tarfile.GNUTYPE_SPARSE:
+            raise _not_here(header)
+        return header
+
+
+def _opened(path: Path) -> tarfile.TarFile:
+    return tarfile.open(path, "r:", tarinfo=_Header)
 
 
 def _check_members(archive: tarfile.TarFile) -> None:
     """Refuse what could make the engine read another manifest than the one that is checked here."""
     seen: set[PurePosixPath] = set()
     links: set[PurePosixPath] = set()
-    for member in archive:
+    for number, member in enumerate(archive, start=1):
+        if number > _MOST_MEMBERS:
+            raise _refused(f"the archive holds more than {_MOST_MEMBERS} members")
         path = PurePosixPath(member.name)
-        if member.type not in _PLAIN or path.is_absolute() or ".." in path.parts or str(path) != member.name:
-            raise _refused(f"the archive holds something that does not belong there: {member.name[:100]}")
+        if not _belongs(member, path):
+            raise _not_here(member)
         if path in seen or links.intersection(path.parents):
             raise _refused(f"the archive holds {member.name[:100]} twice")
         seen.add(path)
@@ -78,26 +110,47 @@ def _check_members(archive: tarfile.TarFile) -> None:
             links.add(path)
 
 
-def _copy(archive: tarfile.TarFile, member: tarfile.TarInfo, change: Callable[[Any], Any] | None) -> Iterator[bytes]:
-    content = archive.extractfile(member) if member.isreg() else None
-    if content is not None and change is not None:
-        changed = json.dumps(change(json.loads(_member(archive, member.name)))).encode()
-        content, member.size = io.BytesIO(changed), len(changed)
-    yield member.tobuf()
-    if content is None:
-        return
+def _belongs(member: tarfile.TarInfo, path: PurePosixPath) -> bool:
+    """Say whether an engine finds the same under this name: a NUL ends it, a link or holes lead to other content."""
+    if member.type not in _PLAIN or member.issparse() or "\0" in member.name + member.linkname:
+        return False
+    if member.name in _NAMELESS and not member.isreg():
+        return False
+    return not path.is_absolute() and ".." not in path.parts and str(path) == member.name
+
+
+def _copy(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
+    if member.name in _NAMELESS:
+        changed = _nameless(archive, member.name)
+        yield from _written(member, io.BytesIO(changed), len(changed))
+    elif content := archive.extractfile(member) if member.isreg() else None:
+        yield from _written(member, content, member.size)
+    else:
+        yield from _written(member, io.BytesIO(), 0)
+
+
+def _written(member: tarfile.TarInfo, content: IO[bytes], size: int) -> Iterator[bytes]:
+    """Yield a header that takes over nothing but name, kind and where a link leads, and the content."""
+    header = tarfile.TarInfo(member.name)
+    header.type, header.linkname, header.size, header.mode = member.type, member.linkname, size, 0o755
+    yield header.tobuf()
     while chunk := content.read(_CHUNK_BYTES):
         yield chunk
-    yield bytes(-member.size % tarfile.BLOCKSIZE)
+    yield bytes(-size % tarfile.BLOCKSIZE)
+
+
+def _nameless(archive: tarfile.TarFile, name: str) -> bytes:
+    return json.dumps(_NAMELESS[name](json.loads(_member(archive, name)))).encode()
 
 
 def _nameless_manifest(manifest: Any) -> Any:
-    return [{**image, "RepoTags": None} for image in manifest]
+    """Take over what is known: an engine reads `repotags` as `RepoTags`, so that a name cannot be looked for."""
+    return [{"Config": image["Config"], "RepoTags": None, "Layers": image["Layers"]} for image in manifest]
 
 
 def _nameless_index(index: Any) -> Any:
-    manifests = [{key: entry[key] for key in entry if key != "annotations"} for entry in index["manifests"]]
-    return {**index, "manifests": manifests}
+    entries = [{key: entry[key] for key in _KEPT_OF_AN_ENTRY if key in entry} for entry in index["manifests"]]
+    return {"schemaVersion": 2, "mediaType": _INDEX_KIND, "manifests": entries}
 
 
 _NAMELESS = {_MANIFEST: _nameless_manifest, _INDEX: _nameless_index}
@@ -127,6 +180,10 @@ def _member(archive: tarfile.TarFile, name: str) -> bytes:
     if file is None or member.size > _LONGEST_JSON:
         raise _refused(f"{name[:100]} is not a file of at most {_LONGEST_JSON} bytes")
     return file.read(_LONGEST_JSON)
+
+
+def _not_here(member: tarfile.TarInfo) -> RunnerFault:
+    return _refused(f"the archive holds something that does not belong there: {member.name[:100]}")
 
 
 def _refused(text: str) -> RunnerFault:

@@ -49,6 +49,9 @@ _NOT_EXECUTABLE = (126, 127)
 _OTHER_STORE = "an engine whose images lie in containerd's store must have the feature containerd-snapshotter off"
 _NO_ROOM = "no space left on device"
 _FILE_TOO_LARGE = 128 + 25  # SIGXFSZ
+# SIGKILL and SIGTERM: what a container gets from an engine that stops or restarts, or from somebody on the machine. A
+# program that does it to itself cannot be told from that: it is tried three times before it has failed.
+_KILLED = (128 + 9, 128 + 15)
 
 # What a container may take over from its image. LD_* and NVIDIA_* are read by the container runtime's own programs,
 # outside; everything else a participant sets under the name DEFENSE_*.
@@ -134,7 +137,7 @@ def container_options(sealing: Sealing, limits: Limits, image: Mapping[str, Any]
         "hostname": "defense",
         "user": f"{UID}:{UID}",
         "environment": _environment(image, limits),
-        "labels": {SCORER_LABEL: sealing.scorer, ATTEMPT_LABEL: sealing.attempt, DIGEST_LABEL: sealing.image},
+        "labels": _labels(sealing, image),
         "healthcheck": {"test": ["NONE"]},
         "init": True,
         "restart_policy": {"Name": "no"},
@@ -143,6 +146,15 @@ def container_options(sealing: Sealing, limits: Limits, image: Mapping[str, Any]
         **({"runtime": sealing.runtime} if sealing.runtime else {}),
         **({"device_requests": [_card(sealing.gpu)]} if sealing.gpu else {}),
     }
+
+
+def _labels(sealing: Sealing, image: Mapping[str, Any]) -> dict[str, str]:
+    """Return our labels, and the image's without their values: other programs on the machine act upon labels.
+
+    The engine gives a container all labels of its image; a label can be emptied and not taken away.
+    """
+    ours = {SCORER_LABEL: sealing.scorer, ATTEMPT_LABEL: sealing.attempt, DIGEST_LABEL: sealing.image}
+    return {**dict.fromkeys(image.get("Labels") or {}, ""), **ours}
 
 
 def _walls(socket: Path) -> dict[str, Any]:
@@ -219,9 +231,9 @@ def start_container(client: "DockerClient", sealing: Sealing, limits: Limits, so
     """Start a container in which the defense finds `socket` under DEFENSE_SOCKET."""
     configuration = _image(client, sealing.image).attrs["Config"] or {}
     options = container_options(sealing, limits, configuration, socket)
+    uid = None if sealing.runtime else _user_outside(client)  # another runtime may connect as somebody else
     with engine_errors():
         container = client.containers.create(**options)
-    uid = None if sealing.runtime else _user_outside(client)  # another runtime may connect as somebody else
     launched = _Container(container, limits, uid)
     try:
         launched.start()
@@ -317,6 +329,8 @@ class _Container:
             return Fault.OUT_OF_MEMORY, f"{words}: it used more memory than it may"
         if status == _FILE_TOO_LARGE:
             return Fault.DISK, f"{words}: it wrote more than it may"
+        if status in _KILLED:
+            return Fault.PLATFORM, f"{words}: it was killed, and not for its memory"
         return (cause(self.log()[-LAST_WORDS:]) if status else Fault.CRASHED), words
 
     def log(self) -> str:

@@ -17,6 +17,7 @@ from defense_kit.protocol import Answers
 
 Pixels = NDArray[np.uint8]
 Cancelled = Callable[[], bool]
+LAST_WORDS_SECONDS = 1.0
 
 
 def never() -> bool:
@@ -70,6 +71,11 @@ class Opened:
         self._launched.stop()
 
     def _with_log(self, fault: RunnerFault) -> RunnerFault:
+        """Give the fault what the program printed, its last words too: one that crashed is about to say them."""
+        until = time.monotonic() + LAST_WORDS_SECONDS
+        while fault.fault is Fault.CRASHED and not self._launched.ended() and time.monotonic() < until:
+            time.sleep(0.02)
+        self._launched.stop()
         fault.log = self._launched.log()
         return fault
 

@@ -10,7 +10,6 @@ import structlog
 from django.conf import settings
 from django.utils import timezone
 
-from defense_kit.conversation import Deadlines
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.limits import Limits
 from labeling.policy import Policy
@@ -19,7 +18,7 @@ from scoring.engine import Scorer
 from scoring.inference import card_uuid, cards, choose_device, use_card
 from scoring.models import Defense
 from scoring.runner import ReferenceRunner, Runner
-from scoring.sealed import ContainerRunner
+from scoring.sealed import ContainerRunner, Patience
 from scoring.slots import Slot, take_slot
 
 SEEN_EVERY_SECONDS = 15.0
@@ -80,12 +79,12 @@ def take_device(folder: Path, setting: str, runtime: str) -> "Runners | None":
 
 
 class Runners:
-    """Finds how a defense is run on a slot, with the limits and deadlines of the policy that is then in force."""
+    """Finds how a defense is run on a slot, with the limits and the patience of the policy that is then in force."""
 
     def __init__(self, slot: Slot, runtime: str) -> None:
         self.name, self.device = f"{socket.gethostname()}:{slot.name}", slot.device
         self._slot, self._runtime = slot, runtime
-        self._bounds: tuple[Limits, Deadlines] | None = None
+        self._bounds: tuple[Limits, Patience] | None = None
         self._sealed: ContainerRunner | None = None  # keeps its connection to the engine
 
     def __call__(self, defense: Defense) -> Runner:
@@ -110,17 +109,17 @@ class Runners:
 
     def _containers(self) -> ContainerRunner:
         policy = policy_in_force(timezone.now()).policy
-        bounds = (limits_of(policy), deadlines_of(policy))
+        bounds = (limits_of(policy), patience_of(policy))
         if self._bounds != bounds or self._sealed is None:
             self._bounds, self._sealed = bounds, self._sealed_by(*bounds)
         return self._sealed
 
-    def _sealed_by(self, limits: Limits, deadlines: Deadlines) -> ContainerRunner:
+    def _sealed_by(self, limits: Limits, patience: Patience) -> ContainerRunner:
         return ContainerRunner(
             scorer=self.name,
             folder=self._slot.folder,
             limits=limits,
-            deadlines=deadlines,
+            patience=patience,
             runtime="" if settings.CONTAINER_RUNTIME == "runc" else settings.CONTAINER_RUNTIME,
             gpu=card_uuid(self._slot.number) if self._slot.device == "cuda" else "",
         )
@@ -136,11 +135,9 @@ def limits_of(policy: Policy) -> Limits:
     )
 
 
-def deadlines_of(policy: Policy) -> Deadlines:
-    """Return how long a policy lets a defense take (R30, R31); a batch has its rows' share."""
-    return Deadlines(
-        start=policy.start_seconds, hello=policy.hello_seconds, batch=policy.batch_size * policy.seconds_per_picture
-    )
+def patience_of(policy: Policy) -> Patience:
+    """Return how long a policy lets a defense take (R30, R31)."""
+    return Patience(start=policy.start_seconds, hello=policy.hello_seconds, per_picture=policy.seconds_per_picture)
 
 
 @cache

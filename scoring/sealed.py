@@ -1,13 +1,14 @@
 """Runs everybody else's defenses, each in a sealed container of this machine's engine (R28).
 
-A scorer has a name and a folder of its own. Containers carry the name, so that what a killed scorer left behind is
-found and removed when one of the same name starts.
+A scorer has a name and a folder of its own. Containers carry the name, so that what a killed scorer or a failed stop
+left behind is found and removed, when one of the same name starts and before it opens the next defense.
 """
 
 import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,8 +38,21 @@ def archive_key(sha256: str) -> str:
     return f"defenses/{sha256}.tar"
 
 
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds until a defense connects, until its HELLO from there, and for each picture of a batch (R30, R31)."""
+
+    start: float
+    hello: float
+    per_picture: float
+
+    def for_rows(self, rows: int) -> Deadlines:
+        """Return the deadlines of a defense that is given batches of at most so many pictures."""
+        return Deadlines(start=self.start, hello=self.hello, batch=rows * self.per_picture)
+
+
 class ContainerRunner:
-    """Opens defenses in containers, one at a time on one device.
+    """Opens defenses in containers, one at a time on one device: whatever is still there when one opens is removed.
 
     `scorer` is the same after a restart, `folder` belongs to it alone. `address` is the engine's (empty: DOCKER_HOST),
     `runtime` another one than the engine's own, `gpu` the UUID of the card for the device `cuda`.
@@ -50,14 +64,14 @@ class ContainerRunner:
         scorer: str,
         folder: Path,
         limits: Limits,
-        deadlines: Deadlines,
+        patience: Patience,
         address: str = "",
         runtime: str = "",
         gpu: str = "",
         least_free_bytes: int = LEAST_FREE_BYTES,
     ) -> None:
         self._scorer, self._folder = scorer, folder
-        self._limits, self._deadlines = limits, deadlines
+        self._limits, self._patience = limits, patience
         self._address, self._runtime, self._gpu = address, runtime, gpu
         self._least_free_bytes = least_free_bytes
 
@@ -89,10 +103,14 @@ class ContainerRunner:
         attempt: str = "",
         cancelled: Cancelled = never,
     ) -> "ContainerSession":
-        """Start `defense`; RunnerFault when its image cannot be had or it does not start."""
+        """Start `defense`; RunnerFault when its image cannot be had or it does not start.
+
+        A container of this scorer's that could not be removed when it was closed goes first, or nothing is started.
+        """
         if device == "cuda" and not self._gpu:
             raise RunnerFault(Fault.PLATFORM, "the scorer does not know which card a container may use")
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        container.remove_leftovers(self._client, self._scorer)
         self._images.ensure(defense)
         gpu = self._gpu if device == "cuda" else ""
         sealing = container.Sealing(defense.image, self._scorer, attempt, gpu, self._runtime)
@@ -101,7 +119,7 @@ class ContainerRunner:
             image_size=image_size,
             batch_size=batch_size,
             seed=seed,
-            deadlines=self._deadlines,
+            deadlines=self._patience.for_rows(batch_size),
             folder=self._folder,
             cancelled=cancelled,
         )

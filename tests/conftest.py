@@ -42,9 +42,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "postgres" in item.keywords and not postgres:
             item.add_marker(pytest.mark.skip(reason="needs PostgreSQL: run with DATABASE_URL=postgres://..."))
+        if not _needs_a_database(item):
+            item.add_marker(pytest.mark.once)
         if "browser" in item.keywords:
             # One browser per module, and each worker has its modules.
             item.add_marker(pytest.mark.xdist_group(f"browser {item.path.stem}"))
+
+
+def _needs_a_database(item: pytest.Item) -> bool:
+    fixtures = {"db", "transactional_db", "live_server"} & set(getattr(item, "fixturenames", ()))
+    # Browsers, brokers and killed processes have databases of their own, of the kind that the suite runs on.
+    return bool(fixtures or {"django_db", "browser", "redis", "postgres"} & set(item.keywords))
 
 
 @pytest.fixture(autouse=True)

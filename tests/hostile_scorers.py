@@ -18,7 +18,7 @@ from defense_kit.limits import Limits
 from defense_kit.process import start_process
 from defense_kit.protocol import Answers
 from scoring.models import Defense
-from scoring.sealed import ContainerRunner
+from scoring.sealed import ContainerRunner, Patience
 from tests.images import PYTHON, Image, files_layer, numpy_layer, python_layer, write_archive
 
 HOSTILE = Path(__file__).resolve().parent / "hostile"
@@ -108,7 +108,7 @@ class SealedScorer:
             scorer=SCORER,
             folder=self.folder,
             limits=LIMITS,
-            deadlines=deadlines,
+            patience=Patience(deadlines.start, deadlines.hello, deadlines.batch / ROWS),
             address=self.address,
             least_free_bytes=1 << 20,
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg2
+import pytest
 
 from tests.processes import Deployment, deployment, kill, wait_for
 
@@ -36,6 +37,7 @@ result = {
 """
 
 
+@pytest.mark.postgres
 def test_adjudication_survives_killed_workers(tmp_path: Path) -> None:
     with deployment(tmp_path) as site:
         site.run(FILL)

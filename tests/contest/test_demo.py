@@ -22,6 +22,7 @@ from labeling.people import tasker_register
 DATASET_ONLY = {Reason.KNOWN_BAD, Reason.AMBIGUOUS}
 
 
+@pytest.mark.once
 @pytest.mark.django_db
 def test_a_first_look_shows_everything(settings: object) -> None:
     call_command("publish_reference_defenses", stdout=io.StringIO())
@@ -48,6 +49,7 @@ MOMENTS = [
 ]
 
 
+@pytest.mark.once
 @pytest.mark.django_db
 @pytest.mark.parametrize(("now", "why"), MOMENTS, ids=[row[1] for row in MOMENTS])
 def test_last_week_is_settled_whenever_the_demo_is_seeded(now: datetime, why: str) -> None:

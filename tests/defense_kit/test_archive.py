@@ -63,6 +63,79 @@ def test_names_are_left_out_and_all_else_is_kept(tmp_path: Path, layer: Layer) -
     assert read_archive(tmp_path / "clean.tar") == read_archive(path)
 
 
+def test_names_in_another_case_are_left_out(tmp_path: Path, layer: Layer) -> None:
+    """The engine's JSON does not mind the case of a key."""
+    wanted = image(layer)
+    entry = {"digest": "sha256:1", "size": 1, "Annotations": {"a": "python:3.11"}, "ANNOTATIONS": "python:3.11"}
+    index = {"manifests": [entry], "Manifests": [{"annotations": "python:3.11"}], "annotations": "python:3.11"}
+    manifest = {
+        "Config": f"{wanted.id.removeprefix('sha256:')}.json",
+        "Layers": [f"{layer.digest}.tar"],
+        **dict.fromkeys(("RepoTags", "repotags", "REPOTAGS"), ["python:3.11"]),
+    }
+    with tarfile.open(tmp_path / "image.tar", "w") as archive:
+        add(archive, "manifest.json", json.dumps([manifest]).encode())
+        add(archive, "index.json", json.dumps(index).encode())
+        add(archive, str(manifest["Config"]), wanted.configuration)
+        archive.add(layer.path, f"{layer.digest}.tar")
+    assert read_archive(tmp_path / "image.tar").id == wanted.id
+    clean = b"".join(without_names(tmp_path / "image.tar"))
+    assert b"python" not in clean
+    with tarfile.open(fileobj=io.BytesIO(clean)) as archive:
+        kept = [json.load(archive.extractfile(name)) for name in ("manifest.json", "index.json")]  # type: ignore[arg-type]
+    assert kept[0] == [{"Config": manifest["Config"], "Layers": manifest["Layers"], "RepoTags": None}]
+    assert kept[1]["manifests"] == [{"digest": "sha256:1", "size": 1}]
+
+
+def test_no_attribute_of_the_archives_own_reaches_the_engine(tmp_path: Path, layer: Layer) -> None:
+    """A size among them would make the engine find other members than those that were checked."""
+    path = write_archive(tmp_path / "image.tar", [image(layer)])
+    with tarfile.open(path) as archive:
+        manifest = archive.extractfile("manifest.json").read()  # type: ignore[union-attr]
+    with tarfile.open(tmp_path / "own.tar", "w", pax_headers={"comment": "for all"}) as own:
+        with tarfile.open(path) as archive:
+            for member in archive.getmembers()[:-1]:
+                own.addfile(member, archive.extractfile(member))
+        headers = {"size": str(len(manifest)), "comment": "for one", "SCHILY.xattr.user.x": "x"}
+        add(own, "manifest.json", manifest, pax_headers=headers)
+        add(own, "folder", b"", type=tarfile.DIRTYPE, mode=0o7777, uid=7, uname="somebody")
+    assert read_archive(tmp_path / "own.tar") == read_archive(path)
+    clean = b"".join(without_names(tmp_path / "own.tar"))
+    assert b"manifest.json" in clean
+    for word in (b"comment", b"xattr", b"size=", b"somebody"):
+        assert word not in clean
+    (tmp_path / "clean.tar").write_bytes(clean)
+    assert read_archive(tmp_path / "clean.tar") == read_archive(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"pax_headers": {"GNU.sparse.size": str(1 << 40), "GNU.sparse.map": "0,0"}}, "does not belong there: x"),
+        ({"type": tarfile.GNUTYPE_SPARSE}, "does not belong there: x"),
+        ({"pax_headers": {"path": "index.json\0x"}}, "does not belong there: index.json"),
+        ({"name": "index.json", "type": tarfile.SYMTYPE, "linkname": "x"}, "does not belong there: index.json"),
+        ({"pax_headers": {"comment": "x" * (1 << 17)}}, "a header of 1310"),
+        ({"name": "index.json"}, "not an archive as docker save writes it"),
+    ],
+    ids=["holes", "holes of GNU", "a name with an end in it", "a link", "a long header", "an index that is none"],
+)
+def test_what_an_engine_would_read_otherwise_is_refused(
+    tmp_path: Path, layer: Layer, changes: Mapping[str, Any], words: str
+) -> None:
+    path = write_archive(tmp_path / "image.tar", [image(layer)])
+    assert words in refusal(changed(path, lambda archive: add(archive, **{"name": "x", "data": b"", **changes})))
+
+
+def test_too_many_members_are_refused(tmp_path: Path, layer: Layer) -> None:
+    def _change(archive: tarfile.TarFile) -> None:
+        for number in range(10_000):
+            add(archive, f"f{number}", b"")
+
+    path = write_archive(tmp_path / "image.tar", [image(layer)])
+    assert "holds more than 10000 members" in refusal(changed(path, _change))
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

@@ -192,17 +192,45 @@ with open("/dev/shm/file", "wb") as file:
     [
         ("import sys; sys.exit(7)", Fault.CRASHED, "status 7"),
         ("pass", Fault.CRASHED, "status 0"),
-        ("import os; os.kill(os.getpid(), 9)", Fault.CRASHED, "status 137"),
+        # It cannot be told from a kill from outside: it is tried three times, which is what it costs.
+        ("import os; os.kill(os.getpid(), 9)", Fault.PLATFORM, "status 137: it was killed"),
+        ("import os; os.kill(os.getpid(), 15)", Fault.PLATFORM, "status 143: it was killed"),
         ("x = bytearray(b'x') * (256 << 20)", Fault.OUT_OF_MEMORY, "more memory than it may"),
         (FILLING, Fault.DISK, "status 1"),
         (TOO_LARGE, Fault.DISK, "wrote more than it may"),
         ("raise RuntimeError('CUDA out of memory. Tried to allocate')", Fault.GPU_OUT_OF_MEMORY, "status 1"),
     ],
-    ids=["status", "by itself", "killed by itself", "memory", "disk", "file", "card"],
+    ids=["status", "by itself", "killed by itself", "ended by itself", "memory", "disk", "file", "card"],
 )
 def test_the_reason_for_an_end_is_told(start: Callable[..., Any], code: str, fault: Fault, words: str) -> None:
     ended, text = over(start(code))
     assert ended is fault and words in text
+
+
+def test_a_kill_from_outside_is_the_platforms_fault(start: Callable[..., Any]) -> None:
+    launched = start("import time; time.sleep(600)")
+    launched.container.kill()
+    fault, text = over(launched)
+    assert fault is Fault.PLATFORM and "killed" in text
+
+
+def test_no_container_is_left_where_the_engine_does_not_tell_who_its_users_are(
+    containers: Any, start: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def _fail() -> None:
+        raise OSError("the engine went away")
+
+    monkeypatch.setattr(containers, "info", _fail)
+    with pytest.raises(RunnerFault, match="went away"):
+        start("pass")
+    assert containers.containers.list(all=True) == []
+
+
+def test_the_images_labels_are_emptied(start: Callable[..., Any]) -> None:
+    brought = {"com.docker.compose.project": "theirs", container.ATTEMPT_LABEL: "999"}
+    labels = start("pass", Labels=brought).container.labels
+    assert labels["com.docker.compose.project"] == ""
+    assert labels[container.ATTEMPT_LABEL] == "41"
 
 
 def test_a_program_that_is_not_there_is_the_defenses_fault(start: Callable[..., Any]) -> None:

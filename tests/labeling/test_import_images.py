@@ -245,6 +245,7 @@ def test_killed_in_the_middle_of_a_picture_it_goes_on_with_the_rest(
     assert Image.objects.count() == 6
 
 
+@pytest.mark.once
 def test_ctrl_c_stops_after_the_present_file_and_the_same_command_goes_on(tmp_path: Path) -> None:
     """A real process on a database of its own, so that a real signal arrives while it works."""
     total = 180

@@ -61,7 +61,7 @@ def _migrated(site: Site) -> Site:
     return site
 
 
-@pytest.mark.once  # on PostgreSQL, test_chaos kills more
+@pytest.mark.once  # on PostgreSQL, the tiny run of the benchmarks kills scorers
 @pytest.mark.parametrize("kill", ["claimed", "batch", "writing"])
 def test_a_killed_worker_loses_and_doubles_nothing(kill: str, site: Site, now: datetime) -> None:
     site.step("prepare", now.isoformat())

@@ -15,7 +15,7 @@ from defense_kit.faults import Fault, RunnerFault
 from labeling.policy import Policy
 from scoring.models import Defense, Prediction, Scorer
 from scoring.runner import ReferenceRunner
-from scoring.scorers import LocalScorer, Runners, deadlines_of, limits_of
+from scoring.scorers import LocalScorer, Runners, limits_of, patience_of
 from scoring.sealed import ContainerRunner
 from scoring.slots import Slot, take_slot
 from tests import factories
@@ -81,13 +81,13 @@ def test_how_a_defense_is_run(tmp_path: Path, now: datetime) -> None:
     assert caught.value.fault == Fault.PLATFORM
 
 
-def test_limits_and_deadlines_are_the_policys() -> None:
+def test_limits_and_patience_are_the_policys() -> None:
     policy = Policy(
         batch_size=8, seconds_per_picture=5, start_seconds=7, hello_seconds=3, defense_memory_mib=512, defense_cpus=3
     )
-    limits, deadlines = limits_of(policy), deadlines_of(policy)
+    limits, patience = limits_of(policy), patience_of(policy)
     assert (limits.memory_mib, limits.cpus, limits.processes, limits.scratch_mib) == (512, 3, 256, 1024)
-    assert (deadlines.start, deadlines.hello, deadlines.batch) == (7, 3, 40)
+    assert (patience.start, patience.hello, patience.per_picture) == (7, 3, 5)
 
 
 @pytest.mark.django_db

@@ -1,6 +1,7 @@
 """The contest's container runner: where images come from, and what a scorer finds when it starts again."""
 
 import hashlib
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,11 @@ import numpy as np
 import pytest
 
 from defense_kit import container
-from defense_kit.conversation import Deadlines
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.limits import Limits
 from labeling.store import picture_store
 from scoring.models import Defense
-from scoring.sealed import ContainerRunner, archive_key
+from scoring.sealed import ContainerRunner, Patience, archive_key
 from tests.images import PYTHON, Image, files_layer, numpy_layer, python_layer, write_archive
 
 pytestmark = pytest.mark.once
@@ -26,13 +26,13 @@ from defense_kit.serve import serve
 serve(lambda images: ["bird" if image.mean() > 127 else "bicycle" for image in images], name="by brightness")
 """
 LIMITS = Limits(memory_mib=256, cpus=1, processes=32, scratch_mib=8)
-DEADLINES = Deadlines(start=60, hello=30, batch=30)
+PATIENCE = Patience(start=60, hello=30, per_picture=15)
 
 
 @pytest.fixture
 def runner(engine_address: str, tmp_path: Path) -> Callable[..., ContainerRunner]:
     def _runner(**changes: Any) -> ContainerRunner:
-        usual = {"scorer": "test-sealed", "folder": tmp_path / "scorer", "limits": LIMITS, "deadlines": DEADLINES}
+        usual = {"scorer": "test-sealed", "folder": tmp_path / "scorer", "limits": LIMITS, "patience": PATIENCE}
         return ContainerRunner(**{**usual, "address": engine_address, "least_free_bytes": 1 << 20, **changes})
 
     return _runner
@@ -98,6 +98,41 @@ def test_what_a_killed_scorer_left_is_removed(
     assert containers.containers.list(all=True) == []
     assert list((tmp_path / "scorer").iterdir()) == []
     assert (tmp_path / "image.tar").exists(), "links are not followed"
+
+
+def test_a_container_that_a_failed_stop_left_is_gone_before_the_next_opens(
+    runner: Callable[..., ContainerRunner], containers: Any, image: Image, tmp_path: Path
+) -> None:
+    defense, one = handed_in(image, tmp_path), runner()
+    other = opened(runner(scorer="test-sealed-2"), defense)
+    opened(one, defense)  # and never closed
+    following = opened(one, defense)
+    try:
+        found = sorted(each.labels[container.SCORER_LABEL] for each in containers.containers.list(all=True))
+    finally:
+        following.close()
+        other.close()
+    assert found == ["test-sealed", "test-sealed-2"]
+
+
+def test_a_batch_has_the_seconds_of_the_pictures_that_were_asked_for(
+    runner: Callable[..., ContainerRunner], containers: Any, tmp_path: Path
+) -> None:
+    slow = PROGRAM.replace(b"lambda images: [", b"lambda images: __import__('time').sleep(600) or [")
+    files = {f"opt/defense_kit/{path.name}": path.read_bytes() for path in KIT.glob("*.py")}
+    layers = [python_layer(), numpy_layer(), files_layer(tmp_path, files | {"opt/run.py": slow})]
+    defense = handed_in(Image(layers, [PYTHON, "/opt/run.py"]), tmp_path)
+    patience = Patience(start=60, hello=30, per_picture=0.5)
+    session = opened(runner(patience=patience), defense, batch_size=4)
+    try:
+        session.send(np.zeros((1, 32, 32, 3), np.uint8))
+        started = time.monotonic()
+        with pytest.raises(RunnerFault) as caught:
+            session.receive()
+    finally:
+        session.close()
+    assert caught.value.fault is Fault.BATCH_TIMEOUT
+    assert 1.5 < time.monotonic() - started < 10
 
 
 def test_a_store_without_the_archive_says_so(
