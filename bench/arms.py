@@ -6,7 +6,7 @@ the harness cost, and the whole of the contest's work, from the claim of a run t
 
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
 from functools import partial
@@ -44,9 +44,9 @@ def throughput(device: str, batch_size: int, rounds: int, plans: Mapping[str, Ma
         for name in (name for name in NETWORKS if name in plans):
             file, plan = weights(name, Path(folder)), plans[name]
             with ExitStack() as stack:
-                arms = [_Arm(name, "", _InWorker(name, file), chosen, policy)]
+                arms = [_Arm(name, "", partial(_InWorker, name, file), chosen, policy)]
                 if plan["image"]:
-                    arms.append(_Arm(name, plan["image"], _sealed(Path(folder)), chosen, policy))
+                    arms.append(_Arm(name, plan["image"], partial(_sealed, Path(folder)), chosen, policy))
                 for arm in arms:
                     stack.callback(arm.close)
                 bare = stack.enter_context(Bare(name, file, chosen, batch_size))
@@ -77,7 +77,7 @@ def _compare(newest: int) -> None:
 class _InWorker:
     """Opens a network as the shipped defense opens its own."""
 
-    def __init__(self, name: str, file: Path) -> None:
+    def __init__(self, name: str, file: Path, _part: str) -> None:
         self._name, self._file = name, file
 
     def open(self, defense: Any, *, device: str, image_size: int, batch_size: int, **_: Any) -> Any:
@@ -86,25 +86,29 @@ class _InWorker:
         return ReferenceSession(DemoCnn(forward, describe_device(device)))
 
 
-def _sealed(folder: Path) -> Any:
-    """Return what opens a network in a container, with the limits of a contest that changed nothing."""
+def _sealed(folder: Path, part: str) -> Any:
+    """Return what opens a network in a container, with the limits of a contest that changed nothing.
+
+    A scorer has one container at a time, so each part is a scorer of its own.
+    """
     patience = Patience(start=300, hello=60, per_picture=8)
     return ContainerRunner(
-        scorer="bench", folder=folder / "scorer", limits=Limits(), patience=patience, least_free_bytes=1 << 30
+        scorer=f"bench-{part}", folder=folder / part, limits=Limits(), patience=patience, least_free_bytes=1 << 30
     )
 
 
 class _Arm:
     """One way of running a network: a session to itself, and a scorer that works the contest's queue with it."""
 
-    def __init__(self, name: str, image: str, runner: Any, device: str, policy: Any) -> None:
+    def __init__(self, name: str, image: str, runner: Callable[[str], Any], device: str, policy: Any) -> None:
         self.way = "container" if image else "worker"
         self._policy, self._made = policy, defense(f"{name}, {self.way}", image, timezone.now())
         self._made.retired_at = timezone.now()
-        self._session = runner.open(
+        self._session = runner("answers").open(
             self._made, device=device, image_size=policy.image_size, batch_size=policy.batch_size, seed=1
         )
-        self._scorer = Scorer(name="bench", clock=timezone.now, device=device, find_runner=lambda _: runner)
+        rows = runner("rows")
+        self._scorer = Scorer(name="bench", clock=timezone.now, device=device, find_runner=lambda _: rows)
 
     def answers(self, batches: int) -> float:
         """Have so many batches of noise answered, two on their way at a time as the scorer keeps them."""
