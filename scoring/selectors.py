@@ -1,5 +1,6 @@
 """Questions to the tables of scoring."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,6 +15,7 @@ from scoring.models import Defense, Prediction, Run, RunItem, Superseded, Trial
 from scoring.rules import DEFENSE_FAULTS
 
 Runs = QuerySet[Run]
+RULINGS_AT_ONCE = 500
 # What belongs to a re-run counts once it is applied, all of it at once.
 _APPLIED = Q(rerun__isnull=True) | Q(rerun__state=RerunState.APPLIED)
 
@@ -55,11 +57,31 @@ def defenses_in_force() -> list[Defense]:
 def pictures_without_run(defense_id: int, number: int, after: int, most: int) -> list[Waiting]:
     """Return at most `most` pictures whose newest ruling is valid, was given after ruling `after`, and whose round
     `number` with this defense is in no run; in the order of their rulings."""
-    newer = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
-    planned = RunItem.objects.filter(defense=defense_id, round=number, image=OuterRef("image"))
-    waiting = Ruling.objects.filter(~Exists(newer), ~Exists(planned), verdict=Verdict.VALID, pk__gt=after)
-    rows = waiting.order_by("pk").values_list("pk", "image_id", "image__width")[:most]
-    return [Waiting(*row) for row in rows]
+    found: list[Waiting] = []
+    while len(found) < most:
+        # A chunk by its key, then what is known of just these: one question about all of them at once was measured to
+        # be planned as a walk over everything while the database's statistics are behind.
+        valid = Ruling.objects.filter(verdict=Verdict.VALID, pk__gt=after).order_by("pk")
+        chunk = list(valid.values_list("pk", "image_id", "image__width", "number")[:RULINGS_AT_ONCE])
+        if not chunk:
+            break
+        images = [image_id for _, image_id, _, _ in chunk]
+        done = _planned(defense_id, number, images) | _ruled_again(chunk)
+        found += [Waiting(pk, image_id, width) for pk, image_id, width, _ in chunk if image_id not in done]
+        after = chunk[-1][0]
+    return found[:most]
+
+
+def _planned(defense_id: int, number: int, images: Sequence[int]) -> set[int]:
+    items = RunItem.objects.filter(defense=defense_id, round=number, rerun__isnull=True, image__in=images)
+    return set(items.values_list("image", flat=True))
+
+
+def _ruled_again(chunk: Sequence[tuple[int, int, int, int]]) -> set[int]:
+    """Return the pictures that have a newer ruling than the one in `chunk`."""
+    newest = Ruling.objects.filter(image__in=[image_id for _, image_id, _, _ in chunk])
+    numbers = dict(newest.order_by().values_list("image").annotate(newest=Max("number")))
+    return {image_id for _, image_id, _, number in chunk if numbers[image_id] > number}
 
 
 def runs_waiting(*, now: datetime) -> Runs:

@@ -107,6 +107,19 @@ def test_each_valid_picture_meets_each_defense_in_each_round_once(now: datetime)
     assert len(set(Run.objects.values_list("seed", flat=True))) == 9
 
 
+def test_rulings_are_read_in_chunks_and_none_is_passed_over(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selectors, "RULINGS_AT_ONCE", 2)
+    (defense,) = cast.publish(now, "always-abstain")
+    early = rulings(3)
+    cast.plan(now)
+    images = rulings(6)
+    cast.ruled(Image.objects.get(pk=images[2]), verdict="rejected", number=2)
+    cast.ruled(Image.objects.get(pk=images[3]), label="bicycle", number=2)
+    cast.plan(now + timedelta(seconds=1), seed=2)
+    asked = set(early) | (set(images) - {images[2]})
+    assert planned() == Counter((defense.pk, image, number) for image in asked for number in (1, 2, 3))
+
+
 def test_a_second_sweep_plans_nothing(now: datetime) -> None:
     cast.publish(now)
     rulings(3)
