@@ -4,6 +4,7 @@ A declaration names the code and the weights that decide the answers; their dige
 """
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ class Model(Protocol):
         ...
 
 
-class AtOnce:
+class AtOnce(ABC):
     """A defense on the processor: a batch is answered when its answers are asked for."""
 
     def __init__(self) -> None:
@@ -53,9 +54,9 @@ class AtOnce:
         """Answer the oldest batch begun."""
         return self.predict(self._begun.popleft())
 
+    @abstractmethod
     def predict(self, images: "Pixels") -> "Answered":
         """Return labels int8 [N] and scores float32 [N, 2] = [bicycle, bird] for images uint8 [N, S, S, 3]."""
-        raise NotImplementedError
 
 
 def answered(model: Model, images: "Pixels") -> "Answered":
