@@ -39,9 +39,11 @@ def responses_void(*, tasker: Tasker, since: datetime | None, reason: str, by: U
         raise InvalidInput(
             "Give the reason: it is published beside each voided answer.", "reason_missing", field="reason"
         )
+    ids = unsettled_responses(tasker, since).order_by("panel_id").values_list("panel_id", flat=True)
+    panels = list(_locked(list(ids)))
+    # After the panels: this row holds the tasker's, and a submit takes the panel first and then its tasker.
     voiding = Voiding.objects.create(tasker=tasker, since=since, reason=reason.strip(), voided_at=now, voided_by=by)
-    panels = unsettled_responses(tasker, since).order_by("panel_id").values_list("panel_id", flat=True)
-    for panel in _locked(list(panels)):
+    for panel in panels:
         response = unsettled_responses(tasker, since).filter(panel=panel).first()
         if response is not None:
             _void(response, panel, voiding, now)
