@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max, Q, QuerySet
 
+from common.deadlocks import again_after_deadlock
 from common.errors import InvalidInput
 from labeling.enums import PanelState, ReportDecision
 from labeling.models import Panel, Place, Report, Response, Tasker, VoidedResponse, Voiding
@@ -29,6 +30,7 @@ def _counted(tasker: Tasker, since: datetime | None) -> QuerySet[Response]:
     return Response.objects.filter(when, tasker=tasker, place__isnull=False, voided__isnull=True)
 
 
+@again_after_deadlock
 @transaction.atomic
 def responses_void(*, tasker: Tasker, since: datetime | None, reason: str, by: User | None, now: datetime) -> Voiding:
     """Void every unsettled response of the tasker and open its place again (R6); the reason is published.

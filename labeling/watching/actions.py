@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext, gettext_noop, override
 
+from common.deadlocks import again_after_deadlock
 from common.errors import Conflict, InvalidInput
 from labeling import services, voiding
 from labeling.enums import TaskerState, WatchAction
@@ -79,6 +80,7 @@ def state_before_pause(tasker: Tasker) -> TaskerState:
     return TaskerState(before) if before else TaskerState.QUALIFIED
 
 
+@again_after_deadlock
 @transaction.atomic
 def answers_void(*, tasker: Tasker, since: datetime | None, reason: str, by: User, now: datetime) -> Voiding:
     """Take the tasker's unsettled answers out of the count, from `since` on, and tell the tasker (R6).

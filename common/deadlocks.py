@@ -1,0 +1,28 @@
+"""Transactions that lock many rows may meet others that lock them the other way round; one of them gives way."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from django.db import OperationalError, connection
+
+MOST_TRIES = 5
+_DEADLOCK = "40P01"  # PostgreSQL's code; SQLite has one writer at a time
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def again_after_deadlock(change: Callable[P, R]) -> Callable[P, R]:
+    """Do a whole transaction again when it was the one to give way. Inside another transaction, that one decides."""
+
+    @wraps(change)
+    def changed(*args: P.args, **kwargs: P.kwargs) -> R:
+        for _ in range(MOST_TRIES - 1):
+            try:
+                return change(*args, **kwargs)
+            except OperationalError as error:
+                if connection.in_atomic_block or getattr(error.__cause__, "pgcode", None) != _DEADLOCK:
+                    raise
+        return change(*args, **kwargs)
+
+    return changed
