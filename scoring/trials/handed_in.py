@@ -157,6 +157,7 @@ def list_source(file: IO[bytes]) -> Listing:
     try:
         with zipfile.ZipFile(file) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+    # NotImplementedError is how the library names a zip of a later version of the format than it knows.
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, ValueError, OSError) as error:
         raise InvalidInput(f"The source is not a zip that can be read: {error}.", "bad_source") from None
     if not entries:
