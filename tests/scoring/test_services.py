@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from adjudication.models import Ruling
 from labeling.models import Image
 from labeling.policy import Policy
-from scoring import leases, selectors, services
+from scoring import leases, plan, selectors, services
 from scoring.enums import Fault, RunState
 from scoring.models import Defense, PlanMark, Prediction, Run, RunItem
 from scoring.reference import REFERENCES
@@ -118,6 +118,24 @@ def test_rulings_are_read_in_chunks_and_none_is_passed_over(now: datetime, monke
     cast.plan(now + timedelta(seconds=1), seed=2)
     asked = set(early) | (set(images) - {images[2]})
     assert planned() == Counter((defense.pk, image, number) for image in asked for number in (1, 2, 3))
+
+
+def test_a_seed_serves_a_round_for_a_day_and_tells_nothing_of_the_order(now: datetime) -> None:
+    cast.publish(now, "always-abstain")
+    for hours, seed in ((0, 1), (20, 2), (50, 3)):
+        rulings(12)
+        cast.plan(now + timedelta(hours=hours), seed=seed)
+    seeds = {
+        number: list(Run.objects.filter(round=number).order_by("id").values_list("seed", flat=True))
+        for number in (1, 2, 3)
+    }
+    for number in (1, 2):
+        first, within_a_day, later = seeds[number]
+        assert first == within_a_day != later
+    assert len(set(seeds[3])) == 3 and not set(seeds[1]) & set(seeds[2])
+    for run in Run.objects.all():
+        order = [item.image_id for item in selectors.run_items(run)]
+        assert order != plan.permuted(sorted(order), seed=run.seed)
 
 
 def test_a_second_sweep_plans_nothing(now: datetime) -> None:
