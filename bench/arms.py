@@ -49,19 +49,27 @@ def throughput(device: str, batch_size: int, rounds: int, plans: Mapping[str, Ma
                     arms.append(_Arm(name, plan["image"], partial(_sealed, Path(folder)), chosen, policy))
                 for arm in arms:
                     stack.callback(arm.close)
-                bare = stack.enter_context(Bare(name, file, chosen, batch_size))
-                found["networks"][name] = _turns(bare, arms, rounds, plan["batches"], batch_size)
+                alone = {
+                    way: stack.enter_context(Bare(name, file, chosen, batch_size, tuned=tuned))
+                    for way, tuned in (("bare", False), ("bare, memory kept", True))
+                }
+                found["networks"][name] = _turns(alone, arms, rounds, plan["batches"], batch_size)
     return found
 
 
-def _turns(bare: Bare, arms: Sequence["_Arm"], rounds: int, batches: int, batch_size: int) -> dict[str, list[float]]:
+def _turns(
+    alone: Mapping[str, Bare], arms: Sequence["_Arm"], rounds: int, batches: int, batch_size: int
+) -> dict[str, list[float]]:
     """Measure everything once in each turn, so that a busy neighbour is in all of it; the first turn does not count."""
-    ways = ["bare", *(f"{arm.way}, {part}" for arm in arms for part in ("answers", "rows"))]
+    ways = [*alone, *(f"{arm.way}, {part}" for arm in arms for part in ("answers", "rows"))]
     times: dict[str, list[float]] = {way: [] for way in ways}
     for turn in range(rounds + 1):
         pictures(Image.objects.count() + 1, batch_size * batches, SIDE, timezone.now())
         _compare(batch_size * batches)
-        measured = [bare(batches), *(speed for arm in arms for speed in (arm.answers(batches), arm.rows()))]
+        measured = [
+            *(bare(batches) for bare in alone.values()),
+            *(speed for arm in arms for speed in (arm.answers(batches), arm.rows())),
+        ]
         for way, speed in zip(ways, measured, strict=True):
             times[way] += [speed] if turn else []
     return times

@@ -5,6 +5,7 @@ batches, and prints for each how many pictures a second went through the network
 """
 
 import inspect
+import os
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bench import resnet50
+from defense_kit.container import ALLOCATOR
 
 SIDE = 299
 CNN, RESNET50 = "demo-cnn", "resnet50"
@@ -52,11 +54,14 @@ def weights(name: str, folder: Path) -> Path:
 
 
 class Bare:
-    """The network alone in a process of its own."""
+    """The network alone in a process of its own; `tuned`: with the allocator as the contest's ways have it."""
 
-    def __init__(self, name: str, file: Path, device: str, rows: int) -> None:
+    def __init__(self, name: str, file: Path, device: str, rows: int, *, tuned: bool) -> None:
         command = [sys.executable, "-m", "bench.networks", name, str(file), device, str(rows)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        settings = os.environ | (ALLOCATOR if tuned else {})
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=settings
+        )
 
     def __call__(self, batches: int) -> float:
         """Return how many pictures a second go through."""
@@ -80,12 +85,12 @@ def main(name: str, file: str, device: str, rows: str) -> None:
     network = build(name, torch)
     network.load_state_dict(load_file(file))
     network = network.eval().to(device)
-    images = torch.randint(0, 256, (int(rows), SIDE, SIDE, 3), dtype=torch.uint8, device=device)
+    batches = torch.randint(0, 256, (2, int(rows), SIDE, SIDE, 3), dtype=torch.uint8, device=device)
     for line in sys.stdin:
         with torch.inference_mode():
             started = time.perf_counter()
-            for _ in range(int(line)):
-                numbers = network(images)
+            for number in range(int(line)):
+                numbers = network(batches[number % 2])
             numbers.cpu()  # waits for the card
         print(int(line) * int(rows) / (time.perf_counter() - started), flush=True)
 

@@ -92,7 +92,10 @@ def policy_of(batch_size: int, side: int, rounds: int, now: datetime) -> Any:
 
 
 def flat(sizes: list[int], side: int = 16) -> dict[str, Any]:
-    """Plan and score so many tiny pictures with a defense that abstains; seconds per picture for each, by part."""
+    """Plan and score so many tiny pictures with a defense that abstains, one size after the other.
+
+    Returns the number of new pictures, then seconds a picture for planning and for scoring, for each size.
+    """
     from django.utils import timezone
 
     from scoring import services
@@ -105,7 +108,7 @@ def flat(sizes: list[int], side: int = 16) -> dict[str, Any]:
     policy = policy_of(16, side, 1, now)
     declared = next(each for each in REFERENCES if each.key == "always-abstain")
     services.reference_publish(declared, now=now)
-    costs: dict[str, Any] = {}
+    costs: list[tuple[int, float, float]] = []
     done = 0
     for size in sizes:
         pictures(done + 1, size, side, now)
@@ -115,7 +118,7 @@ def flat(sizes: list[int], side: int = 16) -> dict[str, Any]:
         with Scorer(name="bench", clock=timezone.now, device="cpu", find_runner=lambda _: ReferenceRunner()) as scorer:
             while scorer.work_one():
                 pass
-        costs[str(size)] = [(planned - started) / size, (time.perf_counter() - planned) / size]
+        costs.append((size, (planned - started) / size, (time.perf_counter() - planned) / size))
         done += size
         assert Prediction.objects.count() == done
     return {"seconds_per_picture": costs}

@@ -21,6 +21,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from adjudication.enums import Verdict
+from common import clock
 from contest import stages
 from labeling.enums import PanelState
 from labeling.models import Image, Panel
@@ -38,7 +39,13 @@ _NO_PICTURE = "0" * 64
 @never_cache
 def readyz(request: HttpRequest) -> HttpResponse:
     """Answer 200 when everything this process needs can be reached, else 503; JSON with each check by name."""
-    checks = {"database": _database, "migrations": _migrations, "picture_store": _picture_store, "broker": _broker}
+    checks = {
+        "database": _database,
+        "clock": _clock,
+        "migrations": _migrations,
+        "picture_store": _picture_store,
+        "broker": _broker,
+    }
     results = {name: _result(name, check) for name, check in checks.items()}
     ready = all(result in ("ok", "not used") for result in results.values())
     body = {"status": "ready" if ready else "not ready", "checks": results}
@@ -58,6 +65,12 @@ def _database() -> str:
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
     return "ok"
+
+
+def _clock() -> str:
+    """Weeks and leases hang on the clock of whoever notes a time, so that all machines need the same one."""
+    apart = clock.apart()
+    return clock.words(apart) if clock.is_apart(apart) else "ok"
 
 
 def _migrations() -> str:

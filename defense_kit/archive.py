@@ -8,12 +8,14 @@ import hashlib
 import io
 import json
 import tarfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Self
 
-from defense_kit.faults import Fault, RunnerFault
+from defense_kit.faults import RunnerFault
+from defense_kit.layers import Budget, Header, refused
 
 PLATFORM = ("linux", "amd64")
 _MANIFEST, _INDEX, _NAMES = "manifest.json", "index.json", "repositories"
@@ -21,15 +23,13 @@ _INDEX_KIND = "application/vnd.oci.image.index.v1+json"
 _KEPT_OF_AN_ENTRY = ("mediaType", "digest", "size", "platform")
 _LONGEST_JSON = 4 << 20
 _MOST_MEMBERS = 10_000  # an image has at most 127 layers, with a few files each
-_LONGEST_HEADER = 1 << 16  # of a member's names and attributes, which are read into memory at once
 _CHUNK_BYTES = 1 << 20
 # What a file that is no such archive, or says things of another form, is met with on the way.
-_NOT_READABLE = (OSError, tarfile.TarError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
-_PLAIN = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE)
-_HEADERS = (
-    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
-    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
+_NOT_READABLE = (
+    *(OSError, EOFError, zlib.error, tarfile.TarError, ValueError, LookupError),
+    *(TypeError, AttributeError, RecursionError),
 )
+_PLAIN = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,11 @@ def read_archive(path: Path) -> ImageFacts:
             _check_members(archive)
             for name in _NAMELESS.keys() & set(archive.getnames()):
                 _nameless(archive, name)
-            return _facts(_member(archive, _configuration_name(archive)))
+            facts = _facts(_member(archive, _configuration_name(archive)))
+            _check_layers(archive)
+            return facts
     except _NOT_READABLE as error:
-        raise _refused(f"this is not an archive as docker save writes it, uncompressed: {error}") from None
+        raise refused(f"this is not an archive as docker save writes it, uncompressed: {error}") from None
 
 
 def check_configuration(settings: Mapping[str, Any]) -> None:
@@ -58,9 +60,9 @@ def check_configuration(settings: Mapping[str, Any]) -> None:
     A volume would be a part of the machine's disk without a limit, outside the read-only file system.
     """
     if settings.get("Volumes"):
-        raise _refused("the image declares volumes; leave VOLUME out: /tmp is the only place that can be written")
+        raise refused("the image declares volumes; leave VOLUME out: /tmp is the only place that can be written")
     if not settings.get("Cmd") and not settings.get("Entrypoint"):
-        raise _refused("the image does not say what to run; give it a CMD or an ENTRYPOINT")
+        raise refused("the image does not say what to run; give it a CMD or an ENTRYPOINT")
 
 
 def without_names(path: Path) -> Iterator[bytes]:
@@ -76,14 +78,12 @@ def without_names(path: Path) -> Iterator[bytes]:
     yield bytes(2 * tarfile.BLOCKSIZE)
 
 
-class _Header(tarfile.TarInfo):
-    """A header that is refused before what belongs to it is read into memory."""
+class _Header(Header):
+    """Of the archive itself, whose members are files as they are."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         header = super().frombuf(buf, encoding, errors)
-        if header.type in _HEADERS and header.size > _LONGEST_HEADER:
-            raise _refused(f"the archive holds a header of {header.size} bytes, expected at most {_LONGEST_HEADER}")
         if header.type == tarfile.GNUTYPE_SPARSE:
             raise _not_here(header)
         return header
@@ -99,12 +99,12 @@ def _check_members(archive: tarfile.TarFile) -> None:
     links: set[PurePosixPath] = set()
     for number, member in enumerate(archive, start=1):
         if number > _MOST_MEMBERS:
-            raise _refused(f"the archive holds more than {_MOST_MEMBERS} members")
+            raise refused(f"the archive holds more than {_MOST_MEMBERS} members")
         path = PurePosixPath(member.name)
         if not _belongs(member, path):
             raise _not_here(member)
         if path in seen or links.intersection(path.parents):
-            raise _refused(f"the archive holds {member.name[:100]} twice")
+            raise refused(f"the archive holds {member.name[:100]} twice")
         seen.add(path)
         if member.issym():
             links.add(path)
@@ -159,8 +159,18 @@ _NAMELESS = {_MANIFEST: _nameless_manifest, _INDEX: _nameless_index}
 def _configuration_name(archive: tarfile.TarFile) -> str:
     manifest = json.loads(_member(archive, _MANIFEST))
     if len(manifest) != 1:
-        raise _refused(f"the archive holds {len(manifest)} images, expected one")
+        raise refused(f"the archive holds {len(manifest)} images, expected one")
     return str(manifest[0]["Config"])
+
+
+def _check_layers(archive: tarfile.TarFile) -> None:
+    budget = Budget()
+    for name in json.loads(_member(archive, _MANIFEST))[0]["Layers"]:
+        layer = archive.extractfile(str(name))
+        if layer is None:
+            raise refused(f"the layer {str(name)[:100]} is not a file")
+        with layer:
+            budget.spend(layer)
 
 
 def _facts(configuration: bytes) -> ImageFacts:
@@ -168,7 +178,7 @@ def _facts(configuration: bytes) -> ImageFacts:
     check_configuration(settings.get("config") or {})
     platform = (settings["os"], settings["architecture"])
     if platform != PLATFORM:
-        raise _refused(f"the image is for {'/'.join(map(str, platform))[:100]}, expected {'/'.join(PLATFORM)}")
+        raise refused(f"the image is for {'/'.join(map(str, platform))[:100]}, expected {'/'.join(PLATFORM)}")
     layers = tuple(str(layer) for layer in settings["rootfs"]["diff_ids"])
     return ImageFacts(f"sha256:{hashlib.sha256(configuration).hexdigest()}", layers)
 
@@ -178,13 +188,9 @@ def _member(archive: tarfile.TarFile, name: str) -> bytes:
     member = archive.getmember(name)
     file = archive.extractfile(member) if member.isreg() else None
     if file is None or member.size > _LONGEST_JSON:
-        raise _refused(f"{name[:100]} is not a file of at most {_LONGEST_JSON} bytes")
+        raise refused(f"{name[:100]} is not a file of at most {_LONGEST_JSON} bytes")
     return file.read(_LONGEST_JSON)
 
 
 def _not_here(member: tarfile.TarInfo) -> RunnerFault:
-    return _refused(f"the archive holds something that does not belong there: {member.name[:100]}")
-
-
-def _refused(text: str) -> RunnerFault:
-    return RunnerFault(Fault.IMAGE_PULL, text)
+    return refused(f"the archive holds something that does not belong there: {member.name[:100]}")

@@ -55,6 +55,9 @@ _KILLED = (128 + 9, 128 + 15)
 
 # What a container may take over from its image. LD_* and NVIDIA_* are read by the container runtime's own programs,
 # outside; everything else a participant sets under the name DEFENSE_*.
+# A program whose C library is GNU's gives memory of the size of a batch back at once, and every batch pays for each
+# page anew: measured, a small network took more than twice as long.
+ALLOCATOR = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(1 << 30))
 _FROM_IMAGE = re.compile(r"PATH|LANG|LC_[A-Z]+|PYTHONPATH|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|DEFENSE_\w+")
 
 
@@ -206,6 +209,7 @@ def _environment(image: Mapping[str, Any], limits: Limits) -> dict[str, str | No
         "TORCHINDUCTOR_CACHE_DIR": f"{SCRATCH}/inductor",
         # A library that counts the machine's processors would start more threads than it has processor time for.
         **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), threads),
+        **ALLOCATOR,
         "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # the same sums in the same order
         "PYTHONHASHSEED": "0",  # the same order of sets in each run
         "DEFENSE_SOCKET": SOCKET,

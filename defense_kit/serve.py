@@ -158,7 +158,8 @@ def _fill(connection: socket.socket, view: memoryview) -> bool:
     """Read until `view` is full; False when the other side hung up first."""
     while len(view):
         try:
-            got = connection.recv_into(view)
+            # In one call where the system can: each wake-up in between would take the predicting thread's time.
+            got = connection.recv_into(view, 0, socket.MSG_WAITALL)
         except ConnectionResetError:
             return False
         if got == 0:

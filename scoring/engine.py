@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from types import TracebackType
 
 import structlog
@@ -20,7 +20,7 @@ from labeling.store import PictureMissing
 from scoring import leases, plan, selectors, services
 from scoring.arrays import Pixels, WrongPicture, load_arrays, load_picture
 from scoring.enums import Fault
-from scoring.heartbeat import Heartbeat
+from scoring.heartbeat import Heartbeat, longest
 from scoring.inference import choose_device, name_device
 from scoring.leases import LeaseLost
 from scoring.models import Prediction, Run, RunItem
@@ -85,7 +85,7 @@ class Scorer:
             self.rest()
             return False
         warm = self._warm = self._warm or Warm(self._find_runner, choose_device(self._device_setting))
-        run = services.run_claim(worker=self.name, now=self.clock(), warm=warm.loaded)
+        run = services.run_claim(worker=self.name, now=self.clock(), preferred=warm.preferred)
         if run is None:  # somebody else was quicker
             return False
         try:
@@ -145,11 +145,8 @@ class RunWork:
             self._finish(predictions, device)
 
     def _deadline(self) -> datetime:
-        """The longest that a run may take with every deadline used up; nobody keeps a lease beyond it (R30)."""
-        policy = policy_in_force(self._clock()).policy
-        batches = -(-len(self._items) // self._run.batch_size)
-        each = self._run.batch_size * policy.seconds_per_picture
-        return self._clock() + timedelta(seconds=policy.start_seconds + policy.hello_seconds + batches * each)
+        size, now = self._run.batch_size, self._clock()
+        return now + longest(policy_in_force(now).policy, batch_size=size, batches=-(-len(self._items) // size))
 
     def _finish(self, predictions: Sequence[Prediction], device: str) -> None:
         until_kept(lambda: services.run_finish(self._run, predictions, device=device, now=self._clock()))

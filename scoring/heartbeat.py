@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from datetime import datetime
+from datetime import datetime, timedelta
 from threading import Event, Thread
 from types import TracebackType
 from typing import Protocol
@@ -10,6 +10,8 @@ from typing import Protocol
 import structlog
 from django.db import connection
 
+from defense_kit.container import LOADING_SECONDS
+from labeling.policy import Policy
 from scoring import leases
 from scoring.leases import LeaseLost
 from scoring.models import Leased
@@ -17,6 +19,15 @@ from scoring.models import Leased
 HEARTBEAT_SECONDS = 15.0
 
 log = structlog.get_logger(__name__)
+
+
+def longest(policy: Policy, *, batch_size: int, batches: int, opened: int = 1) -> timedelta:
+    """Return the longest that work may take with every deadline used up: nobody keeps a lease beyond it (R30).
+
+    A defense that is `opened` for it may first have to be fetched.
+    """
+    opening = LOADING_SECONDS + policy.start_seconds + policy.hello_seconds
+    return timedelta(seconds=opened * opening + batches * batch_size * policy.seconds_per_picture)
 
 
 class Alive(Protocol):

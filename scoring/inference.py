@@ -4,6 +4,7 @@ Same weights, same batch size, same machine: the same numbers, bit for bit. So n
 kernels by timing, and an error where an operation has no deterministic form.
 """
 
+import ctypes
 import gc
 import os
 import sys
@@ -23,12 +24,15 @@ from scoring.machine import processor_name
 Pixels = NDArray[np.uint8]
 Numbers = NDArray[np.float32]
 MOST_BEGUN = 2
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
+_KEPT_BYTES = 1 << 30
 
 
 @cache
 def load_torch() -> ModuleType:
     """Import torch, set to be deterministic, and return it."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when CUDA starts, so before the import
+    _keep_memory()
     import torch
 
     torch.use_deterministic_algorithms(True)
@@ -36,6 +40,14 @@ def load_torch() -> ModuleType:
     torch.backends.cudnn.allow_tf32 = False
     torch.set_float32_matmul_precision("highest")
     return torch
+
+
+def _keep_memory() -> None:
+    """Let GNU's C library keep what a batch needed for the next one, as a container's environment does."""
+    library = ctypes.CDLL(None)
+    if hasattr(library, "mallopt"):
+        library.mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES)
+        library.mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
 
 
 @cache
@@ -136,7 +148,7 @@ class TorchForward:
         self._begun: deque[Place] = deque()
 
     def send(self, images: Pixels) -> None:
-        """Begin with uint8 images [N, S, S, 3], N and S as declared; they are copied before this returns."""
+        """Begin with uint8 images [N, S, S, 3], N and S as declared; they stay as they are until they are received."""
         place = self._places.popleft()
         place.begin(images)
         self._begun.append(place)
@@ -163,11 +175,11 @@ class OnProcessor:
 
     def __init__(self, torch: Any, network: Any, shape: tuple[int, ...]) -> None:
         self._torch, self._network = torch, network
-        self._images = torch.empty(shape, dtype=torch.uint8)
+        self._images: Any = None
 
     def begin(self, images: Pixels) -> None:
-        """Keep a copy of the batch."""
-        self._images.copy_(self._torch.from_numpy(images))
+        """Remember where the batch lies."""
+        self._images = self._torch.from_numpy(images)
 
     def finish(self) -> Numbers:
         """Return the network's numbers."""

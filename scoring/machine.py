@@ -1,8 +1,16 @@
-"""What this machine is called, for the record."""
+"""What this machine is called, for the record, and what is free of it."""
 
 import platform
 from functools import cache
 from pathlib import Path
+
+
+def free_memory_mib() -> int | None:
+    """Return how much memory programs can still have without swapping; None where the system does not tell."""
+    meminfo = Path("/proc/meminfo")
+    lines = meminfo.read_text().splitlines() if meminfo.exists() else []
+    told = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
+    return int(told[0]) >> 10 if told else None
 
 
 @cache

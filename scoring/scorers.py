@@ -3,6 +3,7 @@
 import atexit
 import socket
 import time
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import structlog
 from django.conf import settings
 from django.utils import timezone
 
+from common import clock
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.limits import Limits
 from labeling.policy import Policy
@@ -32,16 +34,22 @@ class LocalScorer:
     def __init__(self, *, folder: Path, device: str, runtime: str) -> None:
         self._folder, self._device, self._runtime = folder, device, runtime
         self._scorer: Scorer | None = None
-        self._seen = float("-inf")
+        self._seen, self._apart = float("-inf"), timedelta(0)
 
     def work_one(self) -> bool:
-        """Do the next piece of work, if there is one and a device for it, and say whether there was."""
+        """Do the next piece of work, if there is one and a device for it, and say whether there was.
+
+        None is begun while this machine's clock is not the database's: leases would end early or late for others.
+        """
         scorer = self._scorer or self._start()
         if scorer is None:
             return False
         if time.monotonic() - self._seen >= SEEN_EVERY_SECONDS:
-            self._seen = time.monotonic()
-            scorer.seen("")
+            self._seen, self._apart = time.monotonic(), clock.apart()
+            scorer.seen(f"nothing: {clock.words(self._apart)}" if clock.is_apart(self._apart) else "")
+        if clock.is_apart(self._apart):
+            log.error("clock_apart", scorer=scorer.name, seconds=self._apart.total_seconds())
+            return False
         return scorer.work_one()
 
     def close(self) -> None:
@@ -116,7 +124,7 @@ class Runners:
 
     def _sealed_by(self, limits: Limits, patience: Patience) -> ContainerRunner:
         return ContainerRunner(
-            scorer=self.name,
+            scorer=self._slot.identity,
             folder=self._slot.folder,
             limits=limits,
             patience=patience,

@@ -23,7 +23,7 @@ from defense_kit.harness import Cancelled, Opened, never, open_defense
 from defense_kit.limits import Limits
 from defense_kit.protocol import Answers
 from labeling.store import PictureMissing, picture_store
-from scoring.machine import processor_name
+from scoring.machine import free_memory_mib, processor_name
 from scoring.models import Defense
 
 if TYPE_CHECKING:
@@ -111,6 +111,7 @@ class ContainerRunner:
             raise RunnerFault(Fault.PLATFORM, "the scorer does not know which card a container may use")
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         container.remove_leftovers(self._client, self._scorer)
+        self._refuse_without_memory()
         self._images.ensure(defense)
         gpu = self._gpu if device == "cuda" else ""
         sealing = container.Sealing(defense.image, self._scorer, attempt, gpu, self._runtime)
@@ -124,6 +125,13 @@ class ContainerRunner:
             cancelled=cancelled,
         )
         return ContainerSession(opened, f"{device}, {gpu or processor_name()}, container")
+
+    def _refuse_without_memory(self) -> None:
+        """Start nothing that the machine could run out of memory with: the defense would be charged for it."""
+        free, needed = free_memory_mib(), self._limits.memory_mib
+        if free is not None and free < needed:
+            text = f"the scorer's machine has {free:,} MiB of memory free, and a defense may use {needed:,} MiB"
+            raise RunnerFault(Fault.PLATFORM, f"{text}: end other programs, or lower defense_memory_mib in the policy")
 
 
 class ContainerSession:

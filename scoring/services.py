@@ -4,6 +4,7 @@ import random
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
+from typing import NamedTuple
 
 from django.db import transaction
 from django.db.models import Max
@@ -12,7 +13,7 @@ from adjudication.models import Ruling
 from labeling.policy import Policy
 from scoring import leases, plan, rules, selectors
 from scoring.enums import Fault, RunState
-from scoring.models import Defense, PlanMark, Prediction, Run, RunItem, Scorer
+from scoring.models import Defense, PlanMark, Prediction, Rerun, Run, RunItem, Scorer
 from scoring.reference import Reference
 
 PICTURES_PER_RUN = 256
@@ -137,19 +138,27 @@ def _advance(mark: PlanMark, newest: int, rounds: int, now: datetime) -> None:
 # Runs ----------------------------------------------------------------------------------------------------------------
 
 
-def run_claim(*, worker: str, now: datetime, warm: tuple[int, int] | None = None) -> Run | None:
+class Preferred(NamedTuple):
+    """Runs that a scorer can go on with at once: those of one round of a defense, of one re-run or of none."""
+
+    defense: int
+    round: int
+    rerun: int | None
+
+
+def run_claim(*, worker: str, now: datetime, preferred: Preferred | None = None) -> Run | None:
     """Lease a queued run to `worker`; None when none waits.
 
-    First another one of `warm`, the defense and round that the scorer has loaded; else the one that waits longest.
-    Runs are planned one defense after the other, so that a scorer meets them in that order.
+    First another one of those `preferred` by what the scorer has loaded; else the one that waits longest, answers that
+    are given again behind all that were never given. Runs are planned one defense after the other, so that a scorer
+    meets them in that order.
     """
-    queue = selectors.runs_waiting(now=now).order_by("id")
-    if warm is not None:
-        defense, number = warm
-        run = leases.claim(queue.filter(defense=defense, round=number, fresh=False), worker=worker, now=now)
-        if run is not None:
+    queue = selectors.runs_waiting(now=now)
+    alike = [queue.filter(**preferred._asdict(), fresh=False)] if preferred else []
+    for runs in (*alike, queue.filter(rerun=None), queue):
+        if (run := leases.claim(runs.order_by("id"), worker=worker, now=now)) is not None:
             return run
-    return leases.claim(queue, worker=worker, now=now)
+    return None
 
 
 @transaction.atomic
@@ -169,6 +178,9 @@ def run_part(run: Run, items: Sequence[RunItem], fault: Fault, text: str, *, now
     Half of them when they are all the run has. What is left of the run waits at once, with its plan closed up. Returns
     False, changing nothing, where parting has an end (`rules.is_parted`). LeaseLost when the attempt is stale.
     """
+    # In the order of locks that cancelling a re-run keeps, which would miss a run that is being made beside it.
+    if run.rerun_id is not None:
+        Rerun.objects.select_for_update().get(pk=run.rerun_id)
     all_items = selectors.run_items(run)
     apart = list(items) if len(items) < len(all_items) else list(items)[: len(items) // 2]
     worked, failures = selectors.has_answered(run.defense_id), selectors.failures_in_a_row(run.defense_id)

@@ -5,6 +5,7 @@ ends, however it ends, so that no slot stays taken.
 """
 
 import fcntl
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -12,11 +13,15 @@ from typing import IO
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """`device` is cpu or cuda, `number` which of them; `folder` is for what its scorer keeps for a while."""
+    """`device` is cpu or cuda, `number` which of them; `folder` is for what its scorer keeps for a while.
+
+    `identity` is the same as long as the folder is kept, whatever the machine is called by then.
+    """
 
     device: str
     number: int
     folder: Path
+    identity: str
     lock: IO[str]
 
     @property
@@ -40,5 +45,15 @@ def take_slot(parent: Path, device: str, count: int) -> Slot | None:
             continue
         folder = parent / f"{device}-{number}"
         folder.mkdir(exist_ok=True, mode=0o700)
-        return Slot(device, number, folder, lock)
+        return Slot(device, number, folder, _identity(folder), lock)
     return None
+
+
+def _identity(folder: Path) -> str:
+    """Return what is written down in a slot's folder, or write it down: who comes here holds the lock."""
+    path = folder / "identity"
+    known = path.read_text() if path.exists() else ""
+    if not known:
+        known = secrets.token_hex(8)
+        path.write_text(known)
+    return known

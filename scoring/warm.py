@@ -8,6 +8,10 @@ import structlog
 from defense_kit.harness import never
 from scoring.models import Defense, Run
 from scoring.runner import Runner, RunnerFault, Session
+from scoring.services import Preferred
+
+# Then whatever waits longest has its turn: new runs for what is loaded must not keep others waiting for ever.
+MOST_IN_A_ROW = 32
 
 log = structlog.get_logger(__name__)
 FindRunner = Callable[[Defense], Runner]
@@ -33,11 +37,15 @@ class Warm:
         self._loaded: Loaded | None = None
         self._session: Session | None = None
         self._cancelled: Callable[[], bool] = never
+        self._runs = 0
 
     @property
-    def loaded(self) -> tuple[int, int] | None:
-        """Return the defense and the round of the open session, None when there is none."""
-        return None if self._loaded is None else (self._loaded.defense, self._loaded.round)
+    def preferred(self) -> Preferred | None:
+        """Return which runs the open session is good for; None without one, and after each MOST_IN_A_ROW of them."""
+        loaded = self._loaded
+        if loaded is None or self._runs % MOST_IN_A_ROW == 0:
+            return None
+        return Preferred(loaded.defense, loaded.round, loaded.rerun)
 
     def session(self, run: Run, image_size: int, cancelled: Callable[[], bool] = never) -> Session:
         """Return a session for `run`: the open one if it is for the same, else a new one; RunnerFault if none starts.
@@ -61,6 +69,7 @@ class Warm:
                 cancelled=lambda: self._cancelled(),
             )
             self._loaded = wanted
+        self._runs += 1
         return self._session
 
     def close(self) -> None:
@@ -71,6 +80,7 @@ class Warm:
         if self._session is not None:
             self._session.close()
         self._session = self._loaded = None
+        self._runs = 0
 
     def drop(self) -> None:
         """End the open session; what does not go away is tried again before the next is opened."""

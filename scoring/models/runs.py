@@ -73,6 +73,7 @@ class Run(Leased):
         constraints = [lease_while_running("run_lease_while_running")]
         indexes = [
             models.Index(fields=["defense", "id"], name="run_queue", condition=Q(state=RunState.QUEUED)),
+            models.Index(fields=["id"], name="run_turn", condition=Q(state=RunState.QUEUED)),
             models.Index(fields=["lease_until"], name="run_lease", condition=Q(state=RunState.RUNNING)),
             models.Index(fields=["finished_at"], name="run_finished", condition=Q(state=RunState.FINISHED)),
         ]

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from labeling.store import PictureMissing
 from scoring import leases, plan
 from scoring.arrays import Pixels, WrongPicture, load_picture
 from scoring.enums import Fault, TrialKind
-from scoring.heartbeat import Alive, Heartbeat
+from scoring.heartbeat import Alive, Heartbeat, longest
 from scoring.leases import LeaseLost
 from scoring.models import Trial
 from scoring.persistence import until_kept
@@ -154,10 +153,8 @@ class TrialWork:
 
     def _heartbeat(self, batches: int, opened: int) -> Heartbeat:
         """Keep the lease for as long as all of this may take with every deadline used up (R30)."""
-        policy = self._policy
-        each = self._trial.batch_size * policy.seconds_per_picture
-        longest = opened * (policy.start_seconds + policy.hello_seconds) + batches * each
-        self._beat = Heartbeat(self._trial, self._scorer, until=self._clock() + timedelta(seconds=longest))
+        most = longest(self._policy, batch_size=self._trial.batch_size, batches=batches, opened=opened)
+        self._beat = Heartbeat(self._trial, self._scorer, until=self._clock() + most)
         return self._beat
 
     def _open(self, size: int, seed: int) -> Session:

@@ -4,13 +4,16 @@ import io
 import json
 import tarfile
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from defense_kit import archive
 from defense_kit.archive import read_archive, without_names
 from defense_kit.faults import Fault, RunnerFault
+from defense_kit.layers import Budget
 from tests.images import Image, Layer, files_layer, write_archive
 
 pytestmark = pytest.mark.once
@@ -125,6 +128,16 @@ def test_what_an_engine_would_read_otherwise_is_refused(
 ) -> None:
     path = write_archive(tmp_path / "image.tar", [image(layer)])
     assert words in refusal(changed(path, lambda archive: add(archive, **{"name": "x", "data": b"", **changes})))
+
+
+def test_layers_that_unpack_to_too_much_are_refused(
+    tmp_path: Path, layer: Layer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_archive(tmp_path / "image.tar", [image(layer)])
+    read_archive(path)
+    monkeypatch.setattr(archive, "Budget", partial(Budget, most_bytes=1 << 10))
+    with pytest.raises(RunnerFault, match="unpacks to more than"):
+        read_archive(path)
 
 
 def test_too_many_members_are_refused(tmp_path: Path, layer: Layer) -> None:

@@ -10,7 +10,7 @@ import pytest
 from django.db import OperationalError
 
 from common.errors import InvalidInput
-from scoring import engine, inference, leases, persistence, rules, selectors, services
+from scoring import engine, inference, leases, persistence, rules, selectors, services, warm
 from scoring.enums import Fault, Outcome, RunState
 from scoring.models import Defense, Prediction, Run, Trial
 from scoring.runner import Answers, RunnerFault
@@ -82,6 +82,31 @@ def test_answers_that_differ_between_rounds_mark_a_defense_as_randomised(now: da
 
 def test_nothing_waiting_is_no_work_and_loads_nothing(now: datetime) -> None:
     assert cast.work_all(now) == 0
+
+
+@pytest.mark.parametrize(
+    ("most", "rounds", "why"),
+    [
+        (2, [1, 1, 2, 2, 3], "new runs for what is loaded keep nobody waiting for long"),
+        (9, [1, 1, 1, 1, 2], "it is loaded once for all of them"),
+    ],
+)
+def test_what_is_loaded_goes_on_for_a_while(
+    most: int, rounds: list[int], why: str, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "PICTURES_PER_RUN", 1)
+    monkeypatch.setattr(warm, "MOST_IN_A_ROW", most)
+    cast.publish(now, "always-abstain")
+    cast.valid_pictures(1)
+    cast.plan(now)
+    cast.valid_pictures(3, seed=8)
+    cast.plan(now, seed=2)
+    finished: list[Run] = []
+    with cast.scorer_at(now) as scorer:
+        for _ in rounds:
+            scorer.work_one()
+            finished += Run.objects.filter(state=RunState.FINISHED).exclude(pk__in=[run.pk for run in finished])
+    assert [run.round for run in finished] == rounds, why
 
 
 def raising(error: BaseException) -> Callable[[Answers], Answers]:

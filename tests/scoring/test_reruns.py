@@ -2,9 +2,9 @@
 
 import random
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import datetime, timedelta
-from threading import Barrier
+from threading import Barrier, Event
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from labeling.models import Image
 from labeling.policy import Policy
 from scoring import reruns, selectors, services
 from scoring.enums import Fault, Outcome, RerunState, RunState
+from scoring.leases import LeaseLost
 from scoring.models import Defense, Prediction, Rerun, Run, RunItem, Superseded
 from scoring.reruns import Scope
 from scoring.runner import Answers, RunnerFault
@@ -395,6 +396,37 @@ def test_of_two_who_end_it_at_once_one_does(work: Any, now: datetime) -> None:
     applied = rerun.state == RerunState.APPLIED
     assert Superseded.objects.count() == (12 if applied else 0)
     assert sum(in_force().values()) == 12
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_a_run_that_is_parted_while_its_re_run_is_cancelled_leaves_nothing_to_work_on(now: datetime) -> None:
+    (defense,) = cast.publish(now, NAME)
+    cast.valid_pictures(4)
+    cast.plan(now)
+    cast.work_all(now)
+    rerun = start(defense, now)
+    run = services.run_claim(worker="one", now=now)
+    assert run is not None
+    by, begun = User.objects.get(), Event()
+
+    def part() -> str:
+        begun.set()
+        try:
+            return str(services.run_part(run, selectors.run_items(run)[:2], Fault.CRASHED, "ended", now=now))
+        except LeaseLost as lost:
+            return lost.code
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            reruns.rerun_cancel(rerun_id=rerun.pk, by=by, now=now)
+            parting = pool.submit(part)
+            begun.wait()
+            assert not wait([parting], timeout=1).done, "it waits for who cancels"
+        assert parting.result() == "lease_lost"
+    assert not Run.objects.filter(state=RunState.QUEUED).exists()
 
 
 @pytest.mark.postgres

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from common import clock
 from defense_kit.faults import Fault, RunnerFault
 from labeling.policy import Policy
-from scoring.models import Defense, Prediction, Scorer
+from scoring.models import Defense, Prediction, Run, Scorer
 from scoring.runner import ReferenceRunner
 from scoring.scorers import LocalScorer, Runners, limits_of, patience_of
 from scoring.sealed import ContainerRunner
@@ -65,6 +66,30 @@ def slot_in(folder: Path) -> Slot:
 def test_the_processor_is_one_device(tmp_path: Path) -> None:
     slot = slot_in(tmp_path)
     assert slot.folder.is_dir() and take_slot(tmp_path, "cpu", 1) is None
+
+
+def test_a_slot_knows_itself_again_whatever_the_machine_is_called(tmp_path: Path) -> None:
+    first = slot_in(tmp_path / "one")
+    first.lock.close()
+    again, another = slot_in(tmp_path / "one"), slot_in(tmp_path / "two")
+    assert again.identity == first.identity != another.identity
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("seconds", "works"), [(4, True), (-4, True), (6, False), (-3600, False)])
+def test_nothing_is_begun_with_a_clock_of_its_own(
+    seconds: int, works: bool, tmp_path: Path, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    factories.policy_version()
+    cast.publish(now, "always-abstain")
+    cast.valid_pictures(2)
+    cast.plan(now)
+    monkeypatch.setattr(clock, "apart", lambda: timedelta(seconds=seconds))
+    scorer = LocalScorer(folder=tmp_path, device="cpu", runtime="process")
+    assert scorer.work_one() is works
+    (seen,) = Scorer.objects.all()
+    assert ("clock" in seen.held) is not works, "the cockpit says why"
+    assert Run.objects.filter(attempt=0).count() == (2 if works else 3)
 
 
 @pytest.mark.django_db

@@ -185,3 +185,12 @@ def test_a_run_that_somebody_stops_is_cancelled(
     fault = fault_of(runner(), handed_in(idle, tmp_path), cancelled=lambda: True)
     assert fault.fault is Fault.CANCELLED
     assert containers.containers.list(all=True) == []
+
+
+def test_nothing_is_started_that_the_machine_could_run_out_of_memory_with(
+    runner: Callable[..., ContainerRunner], image: Image, tmp_path: Path
+) -> None:
+    greedy = runner(limits=Limits(memory_mib=1 << 30, cpus=1, processes=32, scratch_mib=8))
+    with pytest.raises(RunnerFault, match="MiB of memory free") as caught:
+        opened(greedy, handed_in(image, tmp_path))
+    assert caught.value.fault is Fault.PLATFORM

@@ -16,7 +16,7 @@ from labeling.models import Image
 from labeling.policy import Policy
 from scoring import leases, plan, selectors, services
 from scoring.enums import Fault, RunState
-from scoring.models import Defense, PlanMark, Prediction, Run, RunItem
+from scoring.models import Defense, PlanMark, Prediction, Rerun, Run, RunItem
 from scoring.reference import REFERENCES
 from tests import factories
 from tests.scoring import cast
@@ -346,6 +346,30 @@ def test_runs_of_one_defense_are_done_before_the_next(now: datetime) -> None:
     while (run := services.run_claim(worker="one", now=now)) is not None:
         order.append(run.defense.name)
     assert order == [each.name for each in REFERENCES for _ in range(3)]
+
+
+def test_runs_for_what_is_loaded_come_first(now: datetime) -> None:
+    first, second = cast.publish(now, "always-abstain", "numpy-statistics")
+    rulings(1)
+    cast.plan(now)
+    run = services.run_claim(worker="one", now=now, preferred=services.Preferred(second.pk, 2, None))
+    assert run is not None and (run.defense, run.round) == (second, 2)
+    run = services.run_claim(worker="one", now=now, preferred=services.Preferred(second.pk, 3, None))
+    assert run is not None and (run.defense, run.round) == (first, 1), "the last round is opened anew all the same"
+
+
+def test_answers_given_again_wait_behind_those_never_given(now: datetime) -> None:
+    (defense,) = cast.publish(now, "always-abstain")
+    rulings(2)
+    cast.plan(now)
+    rerun = Rerun.objects.create(defense=defense, reason="a new driver", asked_at=now)
+    again = Run.objects.order_by("id").first()
+    assert again is not None
+    Run.objects.filter(pk=again.pk).update(rerun=rerun)
+    order = []
+    while (run := services.run_claim(worker="one", now=now)) is not None:
+        order.append(run.pk)
+    assert order == [*sorted(Run.objects.exclude(pk=again.pk).values_list("pk", flat=True)), again.pk]
 
 
 def test_a_heartbeat_keeps_the_lease(now: datetime) -> None:

@@ -1,0 +1,35 @@
+"""Whether this machine's clock is the database's: receipts, weeks and leases of several machines meet there."""
+
+from datetime import datetime, timedelta
+
+from django.db import connection
+from django.utils import timezone
+
+MOST_APART = timedelta(seconds=5)
+
+
+def apart() -> timedelta:
+    """Return how far this machine's clock is ahead of the database's; negative when it is behind.
+
+    Half of what asking took is not this clock's doing. SQLite has no clock of its own.
+    """
+    if connection.vendor != "postgresql":
+        return timedelta(0)
+    asked = timezone.now()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        theirs: datetime = cursor.fetchone()[0]
+    answered = timezone.now()
+    return asked + (answered - asked) / 2 - theirs
+
+
+def is_apart(by: timedelta) -> bool:
+    """Say whether clocks that far apart are a fault of the installation."""
+    return abs(by) > MOST_APART
+
+
+def words(by: timedelta) -> str:
+    """Return what to do about clocks that are `by` apart."""
+    side = "ahead of" if by > timedelta(0) else "behind"
+    seconds = abs(by).total_seconds()
+    return f"this machine's clock is {seconds:.0f} seconds {side} the database's: set both by one time service"
