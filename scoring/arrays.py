@@ -1,12 +1,13 @@
 """Pictures as arrays, decoded once: a PNG costs some hundred times what reading its pixels costs.
 
 The cache holds one raw file of S*S*3 bytes per picture, named by the hash of its pixels. It may be deleted at any
-time: the picture store is the truth.
+time: the picture store is the truth. It takes what the disk has, and gives way where room is short.
 """
 
 import os
+import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,8 @@ from labeling.store import picture_key, picture_store
 
 Pixels = NDArray[np.uint8]
 MOST_COMPARED = 100_000
+LEAST_FREE_BYTES = 10 << 30
+_LEAST_FREE_SHARE = 20  # of a small disk, one part in so many
 _compared: set[Path] = set()
 
 log = structlog.get_logger(__name__)
@@ -93,6 +96,39 @@ def cache_picture(sha: str, flat: Pixels) -> None:
         _write(_path(sha), flat)
     except OSError:  # the pixels are at hand all the same
         log.warning("picture_not_cached", exc_info=True)
+
+
+def make_room(least_free: int = LEAST_FREE_BYTES) -> int:
+    """Where the cache's disk has less than `least_free` bytes free, delete files until it has twice that.
+
+    Those that were written longest ago go first. Return how many went.
+    """
+    folder = Path(settings.ARRAY_CACHE_DIR)
+    if not folder.is_dir():
+        return 0
+    disk = shutil.disk_usage(folder)
+    least = min(least_free, disk.total // _LEAST_FREE_SHARE)
+    return _delete_oldest(folder, 2 * least - disk.free) if disk.free < least else 0
+
+
+def _delete_oldest(folder: Path, missing: int) -> int:
+    files = sorted((found.st_mtime_ns, found.st_size, path) for path, found in _files(folder))
+    deleted = 0
+    for _, size, path in files:
+        if missing <= 0:
+            break
+        path.unlink(missing_ok=True)  # another scorer of this machine may be at it too
+        missing, deleted = missing - size, deleted + 1
+    log.warning("picture_cache_shortened", files=deleted, left=len(files) - deleted)
+    return deleted
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    for path in folder.glob("*/*"):
+        try:
+            yield path, path.stat()
+        except FileNotFoundError:  # deleted or renamed just now
+            continue
 
 
 def _write(path: Path, flat: Pixels) -> None:

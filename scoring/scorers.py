@@ -16,6 +16,7 @@ from defense_kit.faults import Fault, RunnerFault
 from defense_kit.limits import Limits
 from labeling.policy import Policy
 from labeling.selectors import policy_in_force
+from scoring.arrays import make_room
 from scoring.engine import Scorer
 from scoring.inference import card_uuid, cards, choose_device, use_card
 from scoring.models import Defense
@@ -46,6 +47,7 @@ class LocalScorer:
             return False
         if time.monotonic() - self._seen >= SEEN_EVERY_SECONDS:
             self._seen, self._apart = time.monotonic(), clock.apart()
+            make_room()
             scorer.seen(f"nothing: {clock.words(self._apart)}" if clock.is_apart(self._apart) else "")
         if clock.is_apart(self._apart):
             log.error("clock_apart", scorer=scorer.name, seconds=self._apart.total_seconds())

@@ -1,7 +1,8 @@
 """Pictures as arrays, decoded once."""
 
+import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -12,6 +13,12 @@ from scoring import arrays
 from tests.scoring import cast
 
 pytestmark = pytest.mark.django_db
+
+
+class Disk(NamedTuple):
+    total: int
+    used: int
+    free: int
 
 
 def pictures(count: int) -> Any:
@@ -96,3 +103,43 @@ def test_a_full_disk_costs_only_time_and_leaves_no_half_file(settings: Any, monk
     monkeypatch.setattr("os.replace", full)
     assert (arrays.load_arrays([sha], 20)[0] == drawn).all()
     assert files(settings.ARRAY_CACHE_DIR) == []
+
+
+@pytest.mark.parametrize(
+    ("free", "left", "why"),
+    [
+        (10_000, [1, 2, 3], "there is room"),
+        (9_999, [], "all of it is less than what is missing"),
+        (8_000, [], "as long as there is anything"),
+    ],
+)
+def test_the_cache_gives_way_where_the_disk_is_short(
+    free: int, left: list[int], why: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cached_in_order(settings)
+    monkeypatch.setattr(arrays.shutil, "disk_usage", lambda _: Disk(10**9, 10**9 - free, free))
+    assert arrays.make_room(10_000) == 3 - len(left)
+    assert len(files(settings.ARRAY_CACHE_DIR)) == len(left), why
+
+
+def test_what_was_cached_longest_ago_goes_first(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    oldest, *others = cached_in_order(settings)
+    monkeypatch.setattr(arrays.shutil, "disk_usage", lambda _: Disk(10**9, 0, 599))
+    assert arrays.make_room(600) == 1
+    assert sorted(files(settings.ARRAY_CACHE_DIR)) == sorted(others) and oldest not in others
+
+
+def test_there_is_always_room_without_a_cache(settings: Any, tmp_path: Path) -> None:
+    settings.ARRAY_CACHE_DIR = tmp_path / "never-made"
+    assert arrays.make_room(1 << 60) == 0
+
+
+def cached_in_order(settings: Any) -> list[Path]:
+    """Three cached pictures of 1,200 bytes, the oldest first."""
+    cached = []
+    for age, picture in zip((300, 200, 100), pictures(3), strict=True):
+        arrays.load_arrays([cast.stored(picture).pixels_sha256], 20)
+        (new,) = set(files(settings.ARRAY_CACHE_DIR)) - set(cached)
+        os.utime(new, (1_000_000 - age, 1_000_000 - age))
+        cached.append(new)
+    return cached
