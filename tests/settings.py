@@ -1,11 +1,23 @@
 """The real settings with what a test run needs: a throw-away data folder and fast password hashing."""
 
+import atexit
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
 os.environ.setdefault("SECRET_KEY", "only-for-tests-" + "x" * 50)
-os.environ.setdefault("DATA_DIR", tempfile.mkdtemp(prefix="unanimous-tests-"))
+
+
+def _throw_away(prefix: str) -> str:
+    """Make a folder that goes with the process which made it."""
+    folder, made_by = tempfile.mkdtemp(prefix=prefix), os.getpid()
+    atexit.register(lambda: os.getpid() == made_by and shutil.rmtree(folder, ignore_errors=True))
+    return folder
+
+
+if "DATA_DIR" not in os.environ:
+    os.environ["DATA_DIR"] = _throw_away("unanimous-tests-")
 os.environ.setdefault("LOG_FORMAT", "console")
 
 from config.settings import *  # noqa: E402, F403
@@ -21,4 +33,4 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405
     DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}  # noqa: F405
 MIDDLEWARE = ["tests.in_flight.InFlight", *MIDDLEWARE]  # noqa: F405
 # The processes of a parallel run share the folder above, and one device is for one of them.
-SCORER_DIR = Path(tempfile.mkdtemp(prefix="unanimous-scorer-"))  # noqa: F405
+SCORER_DIR = Path(_throw_away("unanimous-scorer-"))  # noqa: F405
