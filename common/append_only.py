@@ -25,6 +25,16 @@ FORGETTING: dict[str, tuple[str, tuple[str, ...]]] = {
         ("id", "tasker_id", "before", "after", "code", "reason", "event_id", "changed_at"),
     ),
     "scoring_frameworkcheck": ("checked_by_id", ("id", "defense_id", "passed", "reason", "checked_at")),
+    "contest_boarddecision": (
+        "decided_by_id",
+        ("id", "kind", "subject", "details", "reason", "policy_id", "decided_at"),
+    ),
+    "contest_ledgerentry": (
+        "made_by_id",
+        ("id", "source_id", "target_id", "cents", "rule", "why", "causes", "corrects_id", "decision_id", "made_at"),
+    ),
+    "contest_pastmember": ("user_id", ("id", "team_id", "joined_at", "left_at")),
+    "contest_teammerge": ("merged_by_id", ("id", "team_id", "into_id", "reason", "merged_at")),
     "labeling_voiding": ("voided_by_id", ("id", "tasker_id", "reason", "since", "voided_at")),
 }
 

@@ -51,6 +51,12 @@ class Policy:
     eligibility_percent: int = 80  # R31, right answers on the private set
     eligibility_strict: bool = True  # R31, no wrong answer at all, the rest abstained
     time_zone: str = "UTC"  # R23, IANA name
+    attacks_per_day: int = 10  # R25, pictures of one team on one calendar day of the contest's zone
+    near_duplicate_bits: int = 6  # R26, of 64, by which two perceptual hashes may differ
+    appeal_days: int = 7  # R18, from the ruling on
+    stake_hours: int = 90 * 24  # R36, unbroken after staking
+    attacker_prize_cents: int = 100_000  # R32, R35, for each staked defense
+    currency: str = "USD"  # R34, ISO 4217, of every amount in cents
 
     def __post_init__(self) -> None:
         """Refuse a policy that cannot be followed, naming the number."""
@@ -80,6 +86,12 @@ class Policy:
             "defense_processes": 8 <= self.defense_processes <= 4096,
             "defense_scratch_mib": 1 <= self.defense_scratch_mib <= 1 << 17,
             "eligibility_percent": 1 <= self.eligibility_percent <= 100,
+            "attacks_per_day": 1 <= self.attacks_per_day <= 10_000,
+            "near_duplicate_bits": 0 <= self.near_duplicate_bits <= 32,
+            "appeal_days": 0 <= self.appeal_days <= 365,
+            "stake_hours": 1 <= self.stake_hours <= 24 * 3660,
+            "attacker_prize_cents": 1 <= self.attacker_prize_cents <= 10**12,
+            "currency": len(self.currency) == 3 and self.currency.isascii() and self.currency.isupper(),
         }
         wrong = [name for name, right in checks.items() if not right]
         if wrong:

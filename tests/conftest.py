@@ -33,6 +33,11 @@ APPEND_ONLY = (
     "scoring_frameworkcheck",
     "scoring_superseded",
     "contest_break",
+    "contest_boarddecision",
+    "contest_ledgerentry",
+    "contest_award",
+    "contest_pastmember",
+    "contest_teammerge",
 )
 
 

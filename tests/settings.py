@@ -12,7 +12,12 @@ os.environ.setdefault("SECRET_KEY", "only-for-tests-" + "x" * 50)
 def _throw_away(prefix: str) -> str:
     """Make a folder that goes with the process which made it."""
     folder, made_by = tempfile.mkdtemp(prefix=prefix), os.getpid()
-    atexit.register(lambda: os.getpid() == made_by and shutil.rmtree(folder, ignore_errors=True))
+
+    def remove() -> None:
+        if os.getpid() == made_by:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
     return folder
 
 

@@ -1,0 +1,46 @@
+"""Decisions of the board beside pictures: staking, grants, withholding, awards.
+
+One recorded action of a board member with a reason. Who calls `decide` acts on what it returns, so that votes, quorum
+and recusal can come between without a change elsewhere.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from common.errors import InvalidInput, NotAllowed
+from contest.enums import DecisionKind
+from contest.models import BoardDecision
+from labeling.people import REVIEW_BOARD
+from labeling.selectors import policy_in_force
+
+MOST_REASON_CHARACTERS = 4_000
+Subject = Mapping[str, Sequence[int]]
+
+
+def decide(
+    kind: DecisionKind, *, subject: Subject, reason: str, by: User, now: datetime, **details: Any
+) -> BoardDecision:
+    """Record what the board decided; `subject` names rows by table (`{"defense": [3]}`), `details` what about them.
+
+    Raises NotAllowed for somebody who is not on the board, InvalidInput without a reason: it is public.
+    """
+    if not by.groups.filter(name=REVIEW_BOARD).exists():
+        raise NotAllowed("Only members of the review board decide this.", "not_on_board")
+    said = reason.replace("\x00", "").strip()
+    if not said:
+        raise InvalidInput("Give the reason: it is published with the decision.", "invalid", field="reason")
+    if len(said) > MOST_REASON_CHARACTERS:
+        words = f"Give the reason in at most {MOST_REASON_CHARACTERS:,} characters."
+        raise InvalidInput(words, "invalid", field="reason")
+    return BoardDecision.objects.create(
+        kind=kind,
+        subject={table: sorted(rows) for table, rows in subject.items()},
+        details=details,
+        reason=said,
+        policy_id=policy_in_force(now).id,
+        decided_by=by,
+        decided_at=now,
+    )

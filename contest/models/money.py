@@ -1,0 +1,101 @@
+"""The ledger, in integer cents (R34)."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+
+from common.choices import choices
+from contest.enums import AccountKind
+from contest.models.decisions import BoardDecision
+from contest.models.stakes import Stake
+from contest.models.teams import Team
+
+
+class Account(models.Model):
+    """A place where money is. `balance_cents` is the sum of its entries, which the database moves with each of them
+    and never lets below zero, save for `outside`."""
+
+    kind = models.CharField(max_length=9, choices=choices(AccountKind))
+    team = models.ForeignKey(Team, on_delete=models.PROTECT, null=True, related_name="accounts")
+    stake = models.OneToOneField(Stake, on_delete=models.PROTECT, null=True, related_name="account")
+    balance_cents = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["kind"], condition=Q(team=None, stake=None), name="account_of_kind_once"),
+            models.UniqueConstraint(fields=["team"], condition=Q(team__isnull=False), name="account_of_team_once"),
+            models.CheckConstraint(
+                condition=Q(kind=AccountKind.TEAM.value, team__isnull=False, stake__isnull=True)
+                | Q(kind=AccountKind.STAKE.value, team__isnull=True, stake__isnull=False)
+                | (~Q(kind__in=[AccountKind.TEAM.value, AccountKind.STAKE.value]) & Q(team=None, stake=None)),
+                name="account_of_whom",
+            ),
+            models.CheckConstraint(
+                condition=Q(balance_cents__gte=0) | Q(kind=AccountKind.OUTSIDE.value), name="account_not_overdrawn"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.team_id or self.stake_id or ''}".strip()
+
+
+class LedgerEntry(models.Model):
+    """Money that went from `source` to `target`: what one loses the other gains, so that the sum of all accounts is
+    zero by construction. Append-only.
+
+    `rule` is the rule's number, `causes` names the rows that it follows from (`{"break": [7], "attack": [3]}`),
+    `corrects` the entry that this one takes back, wholly or in part.
+    """
+
+    source = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="entries_out")
+    target = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="entries_in")
+    cents = models.PositiveBigIntegerField()
+    rule = models.CharField(max_length=8)
+    why = models.TextField()
+    causes = models.JSONField()
+    corrects = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="corrections")
+    decision = models.ForeignKey(BoardDecision, on_delete=models.PROTECT, null=True, related_name="entries")
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    made_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(cents__gt=0), name="ledger_entry_moves_something"),
+            models.CheckConstraint(condition=~Q(source=F("target")), name="ledger_entry_between_two"),
+            models.CheckConstraint(condition=~Q(rule="") & ~Q(why=""), name="ledger_entry_says_why"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cents} cents by {self.rule}"
+
+
+class Payment(models.Model):
+    """Money that leaves to a team: asked for by one organizer, marked as paid by another (R34, R38).
+
+    `entry` moves it out of the team's account when it is marked. `reference` is the bank's.
+    """
+
+    team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="payments")
+    cents = models.PositiveBigIntegerField()
+    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    asked_at = models.DateTimeField()
+    paid_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    paid_at = models.DateTimeField(null=True)
+    reference = models.CharField(max_length=200, blank=True)
+    entry = models.OneToOneField(LedgerEntry, on_delete=models.PROTECT, null=True, related_name="payment")
+    cancelled_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(cents__gt=0), name="payment_of_something"),
+            models.CheckConstraint(
+                condition=Q(paid_by__isnull=True) | Q(asked_by__isnull=True) | ~Q(paid_by=F("asked_by")),
+                name="payment_by_two",
+            ),
+            models.UniqueConstraint(
+                fields=["team"], condition=Q(paid_at__isnull=True, cancelled_at__isnull=True), name="payment_one_open"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cents} cents to {self.team_id}"

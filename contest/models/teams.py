@@ -1,0 +1,153 @@
+"""Teams: who is in them, why they may attack, and whether they are paid (R25, R27)."""
+
+from functools import partial
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from common.choices import choices
+from common.ids import random_id
+from contest.enums import EntitlementKind, EntitlementState, SamePersonBy
+from contest.models.decisions import BoardDecision
+
+
+class Team(models.Model):
+    """A team that attacks or defends. One that was merged stays in the record and points to the other."""
+
+    public_id = models.CharField(max_length=16, unique=True, default=partial(random_id, "G", 5))
+    name = models.CharField(max_length=80, unique=True)
+    created_at = models.DateTimeField()
+    merged_into = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="merged")
+    merged_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Member(models.Model):
+    """A person in a team, in one at a time; one of them is its captain."""
+
+    team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="members")
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="membership")
+    captain = models.BooleanField(default=False)
+    joined_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["team"], condition=Q(captain=True), name="member_one_captain")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} in {self.team_id}"
+
+
+class PastMember(models.Model):
+    """A person who was in a team. Append-only but for forgetting the account."""
+
+    team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="past_members")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    joined_at = models.DateTimeField(null=True)
+    left_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.user_id} was in {self.team_id}"
+
+
+class TeamInvitation(models.Model):
+    """A link by which one person may join a team once. The link itself is kept nowhere, only its hash."""
+
+    team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="invitations")
+    email = models.EmailField()
+    token_sha256 = models.CharField(max_length=64, unique=True)
+    invited_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    invited_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    accepted_at = models.DateTimeField(null=True)
+    withdrawn_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"invitation {self.pk} to {self.team_id}"
+
+
+class Association(models.Model):
+    """A time in which a team is associated with the contest: it may compete and is never paid (R27)."""
+
+    team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="associations")
+    reason = models.TextField()
+    since = models.DateTimeField()
+    until = models.DateTimeField(null=True)
+    declared_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    declared_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(until__isnull=True) | Q(until__gt=models.F("since")), name="association_ends_after"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.team_id} since {self.since}"
+
+
+class Entitlement(models.Model):
+    """Why a team may attack: a paper of a member's, checked by an organizer, or a grant of the board (R25)."""
+
+    team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="entitlements")
+    kind = models.CharField(max_length=5, choices=choices(EntitlementKind))
+    state = models.CharField(max_length=9, choices=choices(EntitlementState), default=EntitlementState.ASKED.value)
+    arxiv_id = models.CharField(max_length=40, blank=True)
+    email = models.EmailField(blank=True)
+    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    asked_at = models.DateTimeField()
+    question = models.TextField(blank=True)
+    answer = models.TextField(blank=True)
+    reason = models.TextField(blank=True)
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    decided_at = models.DateTimeField(null=True)
+    decision = models.ForeignKey(BoardDecision, on_delete=models.PROTECT, null=True, related_name="+")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=~Q(kind=EntitlementKind.PAPER.value) | (~Q(arxiv_id="") & ~Q(email="")),
+                name="entitlement_names_paper",
+            ),
+            models.CheckConstraint(
+                condition=~Q(kind=EntitlementKind.GRANT.value) | Q(decision__isnull=False), name="entitlement_granted"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} for {self.team_id}: {self.state}"
+
+
+class SamePerson(models.Model):
+    """What says that two accounts are one person: a hint for organizers, nothing follows by itself. Append-only."""
+
+    first = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    second = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    by = models.CharField(max_length=8, choices=choices(SamePersonBy))
+    figures = models.JSONField(default=dict)
+    found_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["first", "second", "by"], name="same_person_once"),
+            models.CheckConstraint(condition=Q(first__lt=models.F("second")), name="same_person_in_order"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.first_id} and {self.second_id} by {self.by}"
+
+
+class TeamMerge(models.Model):
+    """One team became part of another, which their quota and their prizes count for since. Append-only."""
+
+    team = models.OneToOneField(Team, on_delete=models.PROTECT, related_name="merge")
+    into = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="merges")
+    reason = models.TextField()
+    merged_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    merged_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.team_id} into {self.into_id}"

@@ -1,0 +1,57 @@
+"""One recorded action of a board member, with a reason that is public."""
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import DatabaseError, transaction
+
+from common.errors import InvalidInput, NotAllowed
+from contest.decisions import MOST_REASON_CHARACTERS, decide
+from contest.enums import DecisionKind
+from contest.models import BoardDecision
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def decided(by: User, now: datetime, reason: str = "Reproducible and easy to run.", **details: Any) -> BoardDecision:
+    factories.policy_version()
+    return decide(DecisionKind.STAKE, subject={"defense": [4, 3]}, reason=reason, by=by, now=now, **details)
+
+
+def test_who_decided_what_and_why_is_on_record(rita: User, now: datetime) -> None:
+    made = decided(rita, now, cents=500)
+    made.refresh_from_db()
+    assert (made.kind, made.subject, made.details) == ("stake", {"defense": [3, 4]}, {"cents": 500})
+    assert (made.reason, made.decided_by, made.decided_at) == ("Reproducible and easy to run.", rita, now)
+    assert made.policy.version == 1
+
+
+def test_only_the_board_decides(olga: User, stan: User, now: datetime) -> None:
+    for who in (olga, stan):
+        with pytest.raises(NotAllowed, match="review board"):
+            decided(who, now)
+    assert not BoardDecision.objects.exists()
+
+
+@pytest.mark.parametrize("reason", ["", " \n", "\x00", "x" * (MOST_REASON_CHARACTERS + 1)])
+def test_a_reason_is_needed_and_bounded(reason: str, rita: User, now: datetime) -> None:
+    with pytest.raises(InvalidInput, match="Give the reason"):
+        decided(rita, now, reason=reason)
+
+
+def test_a_decision_is_never_changed(rita: User, now: datetime) -> None:
+    made = decided(rita, now)
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        BoardDecision.objects.filter(pk=made.pk).update(reason="another")
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        BoardDecision.objects.filter(pk=made.pk).delete()
+
+
+def test_who_decided_can_be_forgotten_and_the_decision_stays(rita: User, now: datetime) -> None:
+    made = decided(rita, now)
+    rita.delete()
+    made.refresh_from_db()
+    assert made.decided_by is None and made.reason
