@@ -1,31 +1,40 @@
 """`python -m defense_kit check`: the contest's own harness on a participant's machine.
 
-Exit status 0: accepted; 1: a fault, or too slow; 2: it could not be asked as wanted.
+Exit status 0: accepted; 1: a fault, or too slow; 2: it could not be asked as wanted; 130: Ctrl-C.
 """
 
 import argparse
 import json
 import sys
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from defense_kit.conversation import Deadlines
-from defense_kit.examine import Examined, Pixels, Report, examine, synthetic_pictures
+from defense_kit.examine import ROUNDS, Examined, Pixels, Report, examine, synthetic_pictures
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.harness import open_defense
 from defense_kit.launch import Launch, Launched
 from defense_kit.limits import Limits
 from defense_kit.process import start_process
 
+if TYPE_CHECKING:
+    from docker import DockerClient
+
 PROGRAM = "defense.py"
 ARCHIVE = ".tar"
 SCORER = "check"  # whose containers these are
-ACCEPTED, NOT_ACCEPTED, WRONG_USE = 0, 1, 2
+ACCEPTED, NOT_ACCEPTED, WRONG_USE, STOPPED = 0, 1, 2, 130
+HELLO_SECONDS = 30.0
+LOG_LINES = 60  # a screen or two; --json has all that was kept
+PLATFORM_ADVICE = "Here the platform is your own machine: mend what was seen, such as its engine, and check again."
+ENGINE_ADVICE = "start a container engine, or say in DOCKER_HOST where it is"
+NOT_SEALED = "It ran as a plain process. The contest runs images: check the image too before you hand it in."
 
 
 class WrongUse(Exception):
@@ -66,44 +75,73 @@ def _seconds(text: str) -> float:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
     asked = parser().parse_args(arguments)
+    deadlines = Deadlines(asked.start_seconds, HELLO_SECONDS, asked.batch_size * asked.seconds_per_picture)
     try:
-        launch = launch_of(asked.defense, Limits())
         pictures = load_pictures(asked.pictures) if asked.pictures else synthetic_pictures()
+        with launching(asked.defense, Limits()) as launch:
+            report = check(launch, pictures, asked.batch_size, asked.seconds_per_picture, deadlines)
     except WrongUse as error:
         print(f"python -m defense_kit check: {error}", file=sys.stderr)
         return WRONG_USE
-    deadlines = Deadlines(asked.start_seconds, 30.0, asked.batch_size * asked.seconds_per_picture)
-    report = check(launch, pictures, asked.batch_size, asked.seconds_per_picture, deadlines)
-    print(json.dumps(report.to_json(), indent=2) if asked.json else report.to_text())
+    except KeyboardInterrupt:
+        print("stopped; nothing of the defense is left running", file=sys.stderr)
+        return STOPPED
+    report.image = launch.image if isinstance(launch, Sealed) else ""
+    print(json.dumps(report.to_json(), indent=2) if asked.json else _text(report, launch))
     return ACCEPTED if report.accepted else NOT_ACCEPTED
+
+
+def _text(report: Report, launch: Launch) -> str:
+    text = report.to_text(log_lines=LOG_LINES)
+    return text if isinstance(launch, Sealed) or not report.accepted else f"{text}\n{NOT_SEALED}"
 
 
 def check(
     launch: Launch, pictures: Pixels, batch_size: int, seconds_per_picture: float, deadlines: Deadlines
 ) -> Report:
-    """Examine what `launch` starts."""
+    """Examine what `launch` starts, and tell on standard error what is being waited for."""
+    batches = -(-len(pictures) // batch_size)
 
     def open_(seed: int) -> Examined:
+        start = f"starting, at most {deadlines.start:g} s"
+        told = f"Round {seed} of {ROUNDS}: {start}; then {batches} batches, at most {deadlines.batch:g} s each"
+        print(told, file=sys.stderr, flush=True)
         size = pictures.shape[1]
         return open_defense(launch, image_size=size, batch_size=batch_size, seed=seed, deadlines=deadlines)
 
-    return examine(open_, pictures, batch_size=batch_size, seconds_per_picture=seconds_per_picture)
+    report = examine(open_, pictures, batch_size=batch_size, seconds_per_picture=seconds_per_picture)
+    ours = [replace(each, advice=PLATFORM_ADVICE) if each.code == Fault.PLATFORM else each for each in report.faults]
+    return replace(report, faults=ours)
 
 
-def launch_of(defense: str, limits: Limits) -> Launch:
-    """Return how to start what a person named; WrongUse when it is nothing that can be started."""
+@contextmanager
+def launching(defense: str, limits: Limits) -> Iterator[Launch]:
+    """Give how to start what a person named, for as long as it is needed; WrongUse when nothing can be started."""
+    program = _program(defense)
+    if program:
+        yield _process_launch(program, limits)
+        return
+    sealed = _sealed(defense, limits)
+    try:
+        yield sealed
+    finally:
+        sealed.close()
+
+
+def _program(defense: str) -> Path | None:
+    """Return the program of a plain process, None when an image or an archive was named."""
     path = Path(defense)
     if path.is_dir():
         if not (path / PROGRAM).is_file():
             raise WrongUse(f"there is no {PROGRAM} in {path}; name the file itself if it has another name")
-        return _process_launch(path / PROGRAM, limits)
+        return path / PROGRAM
     if path.is_file() and path.suffix == ".py":
-        return _process_launch(path, limits)
+        return path
     if path.is_file() and path.suffix != ARCHIVE:
-        raise WrongUse(f"{path} is no folder, .py file or {ARCHIVE} that `docker save` wrote")
+        raise WrongUse(f"{path} is no folder, .py file or uncompressed {ARCHIVE} that `docker save` wrote")
     if not path.exists() and (defense.startswith((".", "/")) or defense.endswith((".py", ARCHIVE))):
         raise WrongUse(f"there is no {path}")
-    return _container_launch(defense, limits)
+    return None
 
 
 def _process_launch(program: Path, limits: Limits) -> Launch:
@@ -113,34 +151,90 @@ def _process_launch(program: Path, limits: Limits) -> Launch:
     return start
 
 
-def _container_launch(defense: str, limits: Limits) -> Launch:
-    """Return how to run an archive or an image that the engine has, sealed as in the contest."""
+class Sealed:
+    """Starts an image, or what an archive holds, sealed as in the contest. Close it: the engine keeps nothing of it.
+
+    An archive goes to the engine at the first start, so that what is wrong with it stands in the report.
+    """
+
+    def __init__(self, client: "DockerClient", limits: Limits, image: str, archive: Path | None) -> None:
+        self.image = image
+        self._client = client
+        self._limits = limits
+        self._archive = archive
+        self._names: set[str] | None = None  # what the engine called it before; None until it was looked for
+
+    def __call__(self, socket: Path) -> Launched:
+        """Start it; `image_pull` when it cannot be had, or is for another kind of machine."""
+        from defense_kit import container
+
+        if self._names is None:
+            self._bring()
+        return container.start_container(self._client, container.Sealing(self.image, SCORER), self._limits, socket)
+
+    def _bring(self) -> None:
+        from defense_kit import container
+        from defense_kit.archive import read_archive
+
+        if self._archive:
+            self.image = read_archive(self._archive).id
+        self._names = self._named()
+        if self._archive:
+            container.load_archive(self._client, self._archive, self.image)
+        elif not container.present(self._client, self.image):
+            raise RunnerFault(Fault.IMAGE_PULL, f"the engine does not have {self.image} any more")
+
+    def _named(self) -> set[str]:
+        from docker.errors import ImageNotFound
+
+        from defense_kit import container
+
+        with container.engine_errors():
+            try:
+                return set(self._client.images.get(self.image).tags)
+            except ImageNotFound:
+                return set()
+
+    def close(self) -> None:
+        """Take the names away that this gave, and with the last one the image."""
+        from defense_kit import container
+
+        if self._names is not None:
+            # Another check may be using it, or the engine be gone: the report counts more.
+            with suppress(RunnerFault), container.engine_errors():
+                for name in self._named() - self._names:
+                    if name.startswith(f"{container.IMAGE_NAME}:"):  # another name is somebody else's
+                        self._client.images.remove(name)
+        self._client.close()
+
+
+def _sealed(defense: str, limits: Limits) -> Sealed:
+    """Return an image or an archive ready to start; WrongUse without an engine, or when it has no such image."""
     if find_spec("docker") is None:
-        raise WrongUse("an image needs the docker package: pip install docker")
+        raise WrongUse(f"{defense} would be an image or an archive of one; for those: pip install docker")
     from defense_kit import container
 
-    @cache
-    def prepared() -> Launch:
+    try:
         client = container.connect()
-        return container.container_launch(client, container.Sealing(_image_id(client, defense), SCORER), limits)
-
-    return lambda socket: prepared()(socket)
-
-
-def _image_id(client: Any, defense: str) -> str:
-    """Return the digest of an image; an archive is given to the engine first."""
-    from docker.errors import ImageNotFound
-
-    from defense_kit import container
-    from defense_kit.archive import read_archive
-
+    except RunnerFault as fault:
+        raise WrongUse(f"{defense} would be an image or an archive of one, and {fault.text}; {ENGINE_ADVICE}") from None
     if Path(defense).is_file():
-        return container.load_archive(client, Path(defense), read_archive(Path(defense)).id).id
-    with container.engine_errors():
-        try:
-            return str(client.images.get(defense).id)
-        except ImageNotFound:
-            raise RunnerFault(Fault.IMAGE_PULL, f"the engine has no image {defense}; build or load it first") from None
+        return Sealed(client, limits, "", Path(defense))
+    try:
+        return Sealed(client, limits, _image_id(client, defense), None)
+    except WrongUse:
+        client.close()
+        raise
+
+
+def _image_id(client: "DockerClient", name: str) -> str:
+    """Return the digest of an image that the engine has."""
+    from docker.errors import DockerException
+
+    try:
+        return str(client.images.get(name).id)
+    except DockerException:
+        raise WrongUse(f"there is no folder or file {name}, and the engine has no image of that name") from None
 
 
 def load_pictures(path: Path) -> Pixels:

@@ -79,6 +79,7 @@ class Report:
     batch_size: int
     seconds_per_picture: float
     name: str = ""
+    image: str = ""  # the digest, where a container image was examined
     log: str = ""
     rounds: list[Round] = field(default_factory=list)
     faults: list[FaultFound] = field(default_factory=list)
@@ -119,6 +120,7 @@ class Report:
         return {
             "accepted": self.accepted,
             "name": self.name,
+            "image": self.image or None,
             "pictures": self.pictures,
             "image_size": self.image_size,
             "batch_size": self.batch_size,
@@ -135,17 +137,24 @@ class Report:
             "log": self.log,
         }
 
-    def to_text(self) -> str:
-        """Return the report for people."""
-        lines = [f"Defense: {self.name or '(it stated no name)'}", self._setting()]
+    def to_text(self, *, log_lines: int | None = None) -> str:
+        """Return the report for people, with the last `log_lines` lines of the log or all that was kept."""
+        log = self.log.splitlines()
+        shown = log[-log_lines:] if log_lines else log
+        lines = [f"Defense: {self.name or '(it stated no name)'}", *self._setting()]
         lines += self._measured() if self.rounds else []
-        lines += [line for fault in self.faults for line in _fault_lines(fault)]
-        lines += ["The end of its log:", *(f"  {line}" for line in self.log.splitlines())] if self.log else []
+        lines += [line for fault in self.faults for line in _fault_lines(fault, "\n".join(shown))]
+        left_out = f" (its last {len(shown)} lines; --json has more)" if len(shown) < len(log) else ""
+        lines += [f"The end of its log{left_out}:", *(f"  {line}" for line in shown)] if log else []
         return "\n".join([*lines, self._result()])
 
-    def _setting(self) -> str:
+    def _setting(self) -> list[str]:
         size = f"{self.image_size} x {self.image_size}"
-        return f"Pictures: {self.pictures} of {size}, in batches of {self.batch_size}; whole rounds: {len(self.rounds)}"
+        return [
+            *([f"Image: {self.image}"] if self.image else []),
+            f"Pictures: {self.pictures} of {size}, in batches of {self.batch_size}; whole rounds: {len(self.rounds)}",
+            f"Time for a batch: at most {self.batch_size * self.seconds_per_picture:g} s",
+        ]
 
     def _measured(self) -> list[str]:
         counts = self.counts
@@ -179,10 +188,15 @@ def _seconds_line(number: int, one: Round) -> str:
     return f"Seconds for each batch, round {number}: " + " ".join(f"{seconds:.3f}" for seconds in one.batch_seconds)
 
 
-def _fault_lines(fault: FaultFound) -> list[str]:
+def _fault_lines(fault: FaultFound, log: str) -> list[str]:
+    """Return the fault's lines; of a traceback that stands in `log` as well, the error alone."""
+    seen = fault.text.strip().splitlines() or [""]
+    if fault.text.strip() in log:
+        seen = seen[-1:]
     return [
         f"Fault in round {fault.round}: {fault.code} (answered for by: {fault.payer})",
-        f"  What was seen: {fault.text}",
+        f"  What was seen: {seen[0]}",
+        *(f"    {line}" for line in seen[1:]),
         f"  What it means: {fault.meaning}",
         f"  What to do: {fault.advice}",
     ]

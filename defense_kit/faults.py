@@ -62,7 +62,7 @@ WORDS: dict[Fault, Words] = {
     ),
     Fault.CRASHED: Words(
         "The program ended or hung up before it had answered.",
-        "Catch nothing and look at the last lines of the log: the program has to run until the socket is closed.",
+        "Look for the error at the end of the log; if there is none, call `serve` and run until the socket is closed.",
         Payer.DEFENSE,
     ),
     Fault.OUT_OF_MEMORY: Words(

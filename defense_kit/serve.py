@@ -7,7 +7,7 @@ import socket
 import sys
 import threading
 import traceback
-from typing import Any, Callable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -79,6 +79,7 @@ def _answer_all(connection: socket.socket, ready: Ready, predict: Predict, on_re
         return  # the contest hung up: it has what it wanted, or has said why not
     except Exception:
         text = traceback.format_exc()
+        sys.stdout.flush()  # what was printed before comes before it in the log
         sys.stderr.write(text)
         sys.stderr.flush()
         _send_error(connection, text)
@@ -185,21 +186,25 @@ def _send_error(connection: socket.socket, text: str) -> None:
 def _checked(answer: Any, rows: int) -> Tuple[np.ndarray, np.ndarray]:
     """Return int8 labels [N] and float32 scores [N, 2] for what `predict` returned; ValueError when it is not that."""
     labels, scores = answer, None
-    if isinstance(answer, tuple) and len(answer) == 2 and np.ndim(answer[1]) == 2:
+    if isinstance(answer, tuple) and len(answer) == 2 and np.ndim(answer[1]) > 0:
         labels, scores = answer
     numbers = _label_numbers(labels)
     if len(numbers) != rows:
         raise ValueError(f"predict returned {len(numbers)} answers for {rows} images")
     table = np.zeros((rows, len(frames.CLASSES)), np.float32) if scores is None else np.asarray(scores)
     if table.shape != (rows, len(frames.CLASSES)):
-        raise ValueError(f"predict returned scores of shape {table.shape} for {rows} images")
+        raise ValueError(f"predict returned scores of shape {table.shape}, expected ({rows}, {len(frames.CLASSES)})")
     return np.array(numbers, np.int8), table.astype(np.float32)
 
 
 def _label_numbers(labels: Any) -> List[int]:
     """Return the numbers of names or numbers; ValueError for anything else."""
+    if not isinstance(labels, Iterable):
+        raise ValueError(f"predict returned {type(labels).__name__}; return one answer for each image")
     numbers = [frames.LABELS.get(label, label) if isinstance(label, str) else label for label in labels]
     for number in numbers:
+        if np.ndim(number) > 0:
+            raise ValueError("predict answered an image with several values; return N answers, or (answers, scores)")
         if isinstance(number, (bool, str)) or number not in frames.LABELS.values():
             raise ValueError(f'predict answered {number!r}; an answer is "bird", "bicycle" or "abstain"')
     return [int(number) for number in numbers]

@@ -45,7 +45,8 @@ def from_warmup(classify: Classify, threshold: float, size: int = WARMUP_SIZE) -
 
     `classify` takes float32 [N, 224, 224, 3] in 0..1 and returns float [N, 2] = [bicycle, bird]. The larger of the two
     is the answer where it is at least `threshold`, and the answer is an abstention where it is not, where both are
-    equal, or where one is not a number. The pictures are resized as `resize` says.
+    equal, or where one is not a number; the contest takes the latter for the fault `nonfinite`. The pictures are
+    resized as `resize` says.
     """
 
     def predict(images: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:

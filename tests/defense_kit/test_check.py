@@ -1,18 +1,24 @@
 """`python -m defense_kit check`: the report, its two forms, and the exit status."""
 
 import json
+import runpy
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from defense_kit import check
+from defense_kit import check, container
 from defense_kit.examine import ROUNDS, Report, Round, examine, synthetic_pictures
 from defense_kit.faults import WORDS, Fault, RunnerFault
 from defense_kit.protocol import Answers
 from tests.defense_kit.programs import EXAMPLES, GOOD, write
+from tests.images import PYTHON, Image, files_layer, numpy_layer, python_layer, write_archive
 
 pytestmark = pytest.mark.once
 Pixels = np.ndarray
@@ -145,6 +151,202 @@ def test_a_wrong_command_line_ends_with_2(asked: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         check.main(asked)
     assert ended.value.code == 2
+
+
+def test_a_traceback_that_the_log_has_is_told_once_and_a_long_log_is_cut(
+    tmp_path: Path, pictures: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = """
+    from defense_kit import serve
+    def predict(images):
+        for n in range(1000):
+            print(f"line {n}")
+        raise ValueError("of mine")
+    serve(predict)
+    """
+    asked = ["check", str(write(tmp_path / "d", program)), "--pictures", pictures]
+    assert check.main(asked) == 1
+    said = capsys.readouterr().out
+    assert said.count("Traceback") == 1
+    assert "What was seen: ValueError: of mine" in said
+    assert f"its last {check.LOG_LINES} lines" in said
+    assert "line 999" in said and "line 900\n" not in said
+    assert said.index("line 999") < said.index("Traceback")  # what was printed first comes first
+    check.main([*asked, "--json"])
+    assert "line 900\n" in json.loads(capsys.readouterr().out)["log"]
+
+
+def test_a_text_that_the_log_does_not_have_is_told_whole() -> None:
+    def open_(seed: int) -> Script:
+        raise RunnerFault(Fault.CRASHED, "first\nsecond")
+
+    text = examine(open_, PICTURES, batch_size=5, seconds_per_picture=60).to_text()
+    assert "  What was seen: first\n    second\n" in text
+
+
+def test_it_tells_what_it_waits_for(tmp_path: Path, pictures: str, capsys: pytest.CaptureFixture[str]) -> None:
+    check.main(["check", str(write(tmp_path / "d", GOOD)), "--pictures", pictures, "--batch-size", "4", "--json"])
+    told = capsys.readouterr()
+    assert "Round 2 of 2: starting, at most 300 s; then 3 batches, at most 240 s each" in told.err
+    assert json.loads(told.out)["image"] is None
+
+
+def test_a_person_may_stop_it_and_nothing_runs_on(tmp_path: Path, pictures: str) -> None:
+    program = f"import os, time\nopen({str(tmp_path / 'pid')!r}, 'w').write(f'{{os.getpid()}} ')\ntime.sleep(600)"
+    command = [sys.executable, "-m", "defense_kit", "check", str(write(tmp_path / "d", program))]
+    with subprocess.Popen([*command, "--pictures", pictures], stderr=subprocess.PIPE, text=True) as running:
+        until = time.monotonic() + 30
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().endswith(" "):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=30)
+    assert (running.returncode, "Traceback" in said) == (check.STOPPED, False), said
+    assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
+
+
+def test_an_older_python_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 10, 0))
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("defense_kit", run_name="__main__")
+    assert ended.value.code == 2
+    assert "Python 3.11" in capsys.readouterr().err
+
+
+# -------------------------------------------------------------------------------------------------- images and archives
+
+CRASHING = """
+from defense_kit import serve
+def predict(images):
+    raise ValueError("of mine")
+serve(predict, name="crashing")
+"""
+
+
+@pytest.fixture
+def made(tmp_path: Path, engine_address: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Image, Path]]:
+    """Makes an image as the examples' Dockerfiles do, and its archive; `check` finds the tests' engine."""
+    monkeypatch.setenv("DOCKER_HOST", engine_address)
+    kit = Path(check.__file__).parent
+
+    def _made(program: str, *, name: str = "", **changes: Any) -> tuple[Image, Path]:
+        files = {f"defense/defense_kit/{path.name}": path.read_bytes() for path in kit.glob("*.py")}
+        files["defense/defense.py"] = program.encode()
+        layers = [python_layer(), numpy_layer(), files_layer(tmp_path, files)]
+        image = Image(layers, [PYTHON, "defense.py"], **{"more": {"WorkingDir": "/defense"}, **changes})
+        return image, write_archive(tmp_path / "mine.tar", [image], names=[name] if name else ())
+
+    return _made
+
+
+@pytest.fixture
+def loaded(made: Callable[..., tuple[Image, Path]], containers: Any) -> Any:
+    """Makes an image and gives it to the engine under a name; it goes when the test ends."""
+    known = []
+
+    def _loaded(program: str, name: str, **changes: Any) -> Image:
+        image, archive = made(program, name=name, **changes)
+        containers.images.load(archive.read_bytes())
+        known.append(name)
+        return image
+
+    yield _loaded
+    for name in known:
+        containers.images.remove(name)
+
+
+def names_of(containers: Any, image: Image) -> list[str]:
+    """What the engine calls an image."""
+    return [name for each in containers.images.list() if each.id == image.id for name in each.tags]
+
+
+def test_an_archive_is_accepted_and_nothing_of_it_stays(
+    made: Callable[..., tuple[Image, Path]], containers: Any, pictures: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    image, archive = made(GOOD)
+    assert check.main(["check", str(archive), "--pictures", pictures]) == 0
+    said = capsys.readouterr().out
+    for words in ("Defense: good", f"Image: {image.id}", "whole rounds: 2", "Result: accepted"):
+        assert words in said
+    assert check.NOT_SEALED not in said
+    assert image.id not in {each.id for each in containers.images.list()}
+    assert containers.containers.list(all=True, filters={"label": f"{container.SCORER_LABEL}={check.SCORER}"}) == []
+
+
+def test_an_image_is_accepted_and_keeps_its_own_name_only(
+    loaded: Callable[..., Image], containers: Any, pictures: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    image = loaded(GOOD, "check-good:latest")
+    assert check.main(["check", "check-good", "--pictures", pictures, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["image"], report["accepted"], report["rounds"]) == (image.id, True, 2)
+    assert names_of(containers, image) == ["check-good:latest"]
+
+
+def test_what_a_scorer_of_this_engine_keeps_is_left_alone(
+    loaded: Callable[..., Image], containers: Any, pictures: str
+) -> None:
+    image = loaded(GOOD, "check-kept:latest")
+    assert container.present(containers, image.id)  # as a scorer does, which gives it the kit's own name
+    before = sorted(names_of(containers, image))
+    assert check.main(["check", "check-kept", "--pictures", pictures]) == 0
+    assert len(before) == 2 and sorted(names_of(containers, image)) == before
+    containers.images.remove(next(name for name in before if name.startswith(container.IMAGE_NAME)))
+
+
+@pytest.mark.parametrize("kind", ["archive", "image"])
+def test_a_fault_in_a_container_is_told_with_its_log(
+    kind: str, loaded: Callable[..., Image], tmp_path: Path, pictures: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    image = loaded(CRASHING, "check-crashing:latest")
+    named = {"archive": str(tmp_path / "mine.tar"), "image": "check-crashing:latest"}[kind]
+    assert check.main(["check", named, "--pictures", pictures, "--json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert (report["image"], report["name"]) == (image.id, "crashing")
+    assert [fault["code"] for fault in report["faults"]] == ["crashed"]
+    assert "ValueError: of mine" in report["log"]
+
+
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("another machine", {"architecture": "arm64"}, "expected linux/amd64"),
+    ("volumes", {"more": {"Volumes": {"/data": {}}}}, "leave VOLUME out"),
+]
+
+
+@pytest.mark.parametrize("kind", ["archive", "image"])
+@pytest.mark.parametrize(("reason", "changes", "words"), REFUSED, ids=[row[0] for row in REFUSED])
+def test_what_the_contest_would_refuse_is_refused(
+    reason: str,
+    changes: dict[str, Any],
+    words: str,
+    kind: str,
+    loaded: Callable[..., Image],
+    tmp_path: Path,
+    pictures: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    loaded(GOOD, "check-refused:latest", **changes)
+    named = {"archive": str(tmp_path / "mine.tar"), "image": "check-refused"}[kind]
+    assert check.main(["check", named, "--pictures", pictures]) == 1
+    said = capsys.readouterr().out
+    assert "Fault: image_pull" in said and words in said
+
+
+@pytest.mark.parametrize("name", ["never-built:latest", "Not A Name"])
+def test_an_image_that_the_engine_does_not_have_is_wrong_use(
+    name: str, engine_address: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", engine_address)
+    assert check.main(["check", name]) == 2
+    assert f"no folder or file {name}" in capsys.readouterr().err
+
+
+def test_no_engine_is_wrong_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    assert check.main(["check", "my-defense"]) == 2
+    assert check.ENGINE_ADVICE in capsys.readouterr().err
 
 
 # ------------------------------------------------------------------------------------------------------ the examination

@@ -59,8 +59,9 @@ def test_the_table_of_frames_has_the_types_and_the_row_of_an_answer() -> None:
     assert frames.HEADER.size == 24
 
 
-def test_the_example_on_the_page_is_accepted(tmp_path: Path) -> None:
-    program = PAGE.split("```python\n")[1].split("```")[0]
+@pytest.mark.parametrize("number", [1, 2], ids=["of one's own", "of the warm-up contest"])
+def test_the_examples_on_the_page_are_accepted(number: int, tmp_path: Path) -> None:
+    program = PAGE.split("```python\n")[number].split("```")[0]
     pictures = tmp_path / "pictures.npy"
     np.save(pictures, np.random.default_rng(1).integers(0, 256, (5, 16, 16, 3), dtype=np.uint8))
     assert check.main(["check", str(write(tmp_path / "d", program)), "--pictures", str(pictures)]) == 0
