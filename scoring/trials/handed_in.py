@@ -4,15 +4,19 @@ Everything is a stranger's. It is read and measured here; nothing is unpacked an
 """
 
 import hashlib
+import re
 import zipfile
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
-from typing import IO
+from typing import IO, Any, BinaryIO
 
+import structlog
+from django.conf import settings
 from django.db import transaction
 
 from common.errors import InvalidInput, NotFound
@@ -50,11 +54,24 @@ LANGUAGES = {
 BY_NAME = {"dockerfile": "Dockerfile", "makefile": "Makefile", "licence": "Text", "license": "Text"}
 OTHER = "Other"
 _ENTRY = b"PK\x01\x02"  # what each entry of a zip's directory begins with
+LONGEST_IMAGE = 200
+_IN_REGISTRY = re.compile(
+    r"(?:(?P<host>[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::\d{1,5})?|localhost(?::\d{1,5})?)/)?"
+    r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*@(?P<digest>sha256:[0-9a-f]{64})"
+)
+_NO_HOST = "docker.io"  # where a container engine looks for an image whose name begins with no host
+
+log = structlog.get_logger(__name__)
 
 
 def source_key(sha256: str) -> str:
-    """Return the key of a source zip in the store."""
+    """Return the key of a zip of source, or of training code, in the store."""
     return f"defenses/{sha256}.zip"
+
+
+def weights_key(sha256: str) -> str:
+    """Return the key of a file of weights in the store."""
+    return f"defenses/{sha256}.weights"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,29 +92,90 @@ class Listing:
 
 
 def defense_hand_in(
-    archive: Path, *, name: str, source: Path | None, weights: Sequence[Path], description: str = "", now: datetime
+    archive: Path | None,
+    *,
+    name: str,
+    source: Path | None,
+    weights: Sequence[Path],
+    image: str = "",
+    description: str = "",
+    now: datetime,
 ) -> tuple[Defense, bool]:
-    """Take a container in; return its row and whether it is new. The same image under the same name is one row.
+    """Take a container in, as `files_keep` does, and return its row and whether it is new.
 
-    The files lie in the store before the row names them. Raises InvalidInput with what to change.
+    The same image under the same name is one row. The files lie in the store before the row names them. Raises
+    InvalidInput with what to change.
     """
-    name = _checked_name(name)
-    _check_size(archive, MOST_ARCHIVE_BYTES, "image archive")
-    facts = _facts(archive)
-    hashes = {"archive": _sha256(archive), "weights": weights_sha256(weights), "source": _source_sha256(source)}
-    store = picture_store()
-    store.put_file(archive_key(hashes["archive"]), archive)
-    if source is not None:
-        store.put_file(source_key(hashes["source"]), source)
-    told = {"image": facts.id, "layers": list(facts.layers), "description": description, "created_at": now, **hashes}
+    name = checked_name(name)
+    kept = files_keep(archive, image=image, source=source, weights=weights)
+    told = kept | {"description": description, "created_at": now}
     with transaction.atomic():
-        return Defense.objects.get_or_create(name=name, digest=facts.id, defaults=told)
+        return Defense.objects.get_or_create(name=name, digest=told.pop("digest"), defaults=told)
 
 
-def _checked_name(name: str) -> str:
+def files_keep(
+    archive: Path | None, *, image: str = "", source: Path | None, weights: Sequence[Path]
+) -> dict[str, Any]:
+    """Keep what was handed in, and return what a row says of it.
+
+    It is the archive of an image or, without one, `image`, its name and digest in a registry. Raises InvalidInput with
+    what to change; then nothing was kept.
+    """
+    what = _in_registry(image) if archive is None else _archived(archive)
+    hashes = {"weights": weights_sha256(weights), "source": _source_sha256(source)}
+    _keep(archive, what["archive"], source, hashes["source"], weights, hashes["weights"])
+    return what | hashes
+
+
+def _archived(archive: Path) -> dict[str, Any]:
+    _check_size(archive, MOST_ARCHIVE_BYTES, "image archive", "archive")
+    facts = _facts(archive)
+    return {"image": facts.id, "digest": facts.id, "layers": list(facts.layers), "archive": _sha256(archive)}
+
+
+def _in_registry(image: str) -> dict[str, Any]:
+    """Return what is known of an image that the scorers fetch from its registry: its layers are not."""
+    named = _IN_REGISTRY.fullmatch(image.strip()) if len(image) <= LONGEST_IMAGE else None
+    if named is None:
+        words = "Name the image with its digest, for example ghcr.io/team/defense@sha256: and 64 hexadecimal digits."
+        raise InvalidInput(words, "bad_image", field="image")
+    host = named["host"] or _NO_HOST
+    if host not in settings.DEFENSE_REGISTRIES:
+        known = ", ".join(settings.DEFENSE_REGISTRIES) or "none"
+        words = f"Images are not fetched from {host}. Registries in use: {known}. Or hand in the image as an archive."
+        raise InvalidInput(words, "registry_unknown", field="image")
+    return {"image": image.strip(), "digest": named["digest"], "layers": [], "archive": ""}
+
+
+def _keep(
+    archive: Path | None, archive_sha: str, source: Path | None, source_sha: str, weights: Sequence[Path], sha256: str
+) -> None:
+    store = picture_store()
+    if archive is not None:
+        store.put_file(archive_key(archive_sha), archive)
+    if source is not None:
+        store.put_file(source_key(source_sha), source)
+    if len(weights) == 1:  # several have one hash, which names none of them
+        store.put_file(weights_key(sha256), weights[0])
+
+
+def zip_keep(path: Path, what: str, field: str) -> str:
+    """Keep a zip of source or of training code, `what` in words, and return its SHA-256.
+
+    Raises InvalidInput for one that is too large, that cannot be read, or that lists more files than anybody reads.
+    """
+    sha256 = _zip_sha256(path, what, field)
+    picture_store().put_file(source_key(sha256), path)
+    return sha256
+
+
+def checked_name(name: str) -> str:
+    """Return the name of a defense without blanks around it; InvalidInput for none, a long one or several lines."""
     name = name.strip()
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise InvalidInput(f"Give the defense a name, one line of at most {LONGEST_NAME} characters.", "bad_name")
+        raise InvalidInput(
+            f"Give the defense a name, one line of at most {LONGEST_NAME} characters.", "bad_name", field="name"
+        )
     return name
 
 
@@ -105,35 +183,42 @@ def _facts(archive: Path) -> ImageFacts:
     try:
         return read_archive(archive)
     except RunnerFault as fault:
-        raise InvalidInput(f"{archive.name}: {fault.text}", fault.fault.value, field="archive") from None
+        raise InvalidInput(f"The image archive: {fault.text}.", fault.fault.value, field="archive") from None
 
 
-def _check_size(path: Path, most: int, what: str) -> None:
+def _check_size(path: Path, most: int, what: str, field: str) -> None:
     try:
         size = path.stat().st_size if path.is_file() else -1
     except OSError:
         size = -1
     if size < 0:
-        raise InvalidInput(f"There is no {what} at {path}.", "no_file")
+        raise InvalidInput(f"There is no {what} at {path}.", "no_file", field=field)
     if size > most:
-        raise InvalidInput(f"The {what} {path.name} has more than {most // MIB:,} MiB. Make it smaller.", "too_large")
+        raise too_large(what, most, field)
+
+
+def too_large(what: str, most: int, field: str) -> InvalidInput:
+    """Return the refusal of a file of more than `most` bytes."""
+    return InvalidInput(f"The {what} has more than {most // MIB:,} MiB. Make it smaller.", "too_large", field=field)
 
 
 def weights_sha256(files: Sequence[Path]) -> str:
     """Return the SHA-256 of one file, or of the sorted SHA-256s of several; empty for none."""
     for file in files:
-        _check_size(file, MOST_WEIGHTS_BYTES, "file of weights")
+        _check_size(file, MOST_WEIGHTS_BYTES, "file of weights", "weights")
     each = sorted(_sha256(file) for file in files)
     return each[0] if len(each) == 1 else hashlib.sha256("\n".join(each).encode()).hexdigest() if each else ""
 
 
 def _source_sha256(source: Path | None) -> str:
-    if source is None:
-        return ""
-    _check_size(source, MOST_SOURCE_BYTES, "source zip")
-    with open(source, "rb") as file:
-        list_source(file)
-    return _sha256(source)
+    return "" if source is None else _zip_sha256(source, "source", "source")
+
+
+def _zip_sha256(path: Path, what: str, field: str) -> str:
+    _check_size(path, MOST_SOURCE_BYTES, f"{what} zip", field)
+    with open(path, "rb") as file:
+        list_source(file, what, field)
+    return _sha256(path)
 
 
 def _sha256(path: Path) -> str:
@@ -142,31 +227,55 @@ def _sha256(path: Path) -> str:
 
 
 def source_listing(defense: Defense) -> Listing:
-    """Return what is in the source that was handed in; NotFound when none was, or when the store lost it."""
-    if not defense.source:
-        raise NotFound("No source was handed in with this defense.", "no_source")
-    with TemporaryFile() as file:
-        picture_store().fetch(source_key(defense.source), file)
-        file.seek(0)
+    """Return what is in the source that was handed in; NotFound as `open_source`, InvalidInput as `list_source`."""
+    with open_source(defense) as file:
         return list_source(file)
 
 
-def list_source(file: IO[bytes]) -> Listing:
+def open_source(defense: Defense) -> BinaryIO:
+    """Return the zip that was handed in as a file that is gone when it is closed.
+
+    Raises NotFound when none was handed in, when the store lost it, and when the store cannot be read.
+    """
+    if not defense.source:
+        raise NotFound("No source was handed in with this defense.", "no_source")
+    with ExitStack() as on_failure:
+        file = on_failure.enter_context(TemporaryFile())
+        _fetch(source_key(defense.source), file)
+        file.seek(0)
+        on_failure.pop_all()
+    return file
+
+
+def _fetch(key: str, file: BinaryIO) -> None:
+    try:
+        picture_store().fetch(key, file)
+    except NotFound:
+        raise
+    except Exception as error:  # a disk or a bucket that does not answer: each kind of store has errors of its own
+        log.exception("source_unreadable", key=key)
+        message = (
+            f"The source could not be read from the store now ({type(error).__name__}). The server's log says why."
+        )
+        raise NotFound(message, "source_unreadable") from error
+
+
+def list_source(file: IO[bytes], what: str = "source", field: str = "source") -> Listing:
     """List a zip by its directory alone; InvalidInput when it is none, or lists more files than anybody reads."""
-    _refuse_many(file)
+    _refuse_many(file, what, field)
     try:
         with zipfile.ZipFile(file) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
     # NotImplementedError is how the library names a zip of a later version of the format than it knows.
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, ValueError, OSError) as error:
-        raise InvalidInput(f"The source is not a zip that can be read: {error}.", "bad_source") from None
+        raise InvalidInput(f"The {what} is not a zip that can be read: {error}.", "bad_source", field=field) from None
     if not entries:
-        raise InvalidInput("The source is a zip without a file in it.", "bad_source")
+        raise InvalidInput(f"The {what} is a zip without a file in it.", "bad_source", field=field)
     files = tuple(SourceFile(_shown(entry), entry.file_size, _language(entry.filename)) for entry in entries)
     return Listing(tuple(sorted(files, key=lambda each: each.path)), _languages(files))
 
 
-def _refuse_many(file: IO[bytes]) -> None:
+def _refuse_many(file: IO[bytes], what: str, field: str) -> None:
     """Count the entries before they are read: a directory of millions would fill the memory."""
     count, tail = 0, b""
     while piece := file.read(MIB):
@@ -175,7 +284,7 @@ def _refuse_many(file: IO[bytes]) -> None:
         tail = whole[1 - len(_ENTRY) :]
     file.seek(0)
     if count > MOST_FILES:
-        raise InvalidInput(f"The source has to be a zip of at most {MOST_FILES:,} files.", "bad_source")
+        raise InvalidInput(f"The {what} has to be a zip of at most {MOST_FILES:,} files.", "bad_source", field=field)
 
 
 def _shown(entry: zipfile.ZipInfo) -> str:

@@ -21,6 +21,7 @@ from labeling.policy import Policy
 from scoring import leases, selectors
 from scoring.enums import RunState, TrialKind
 from scoring.models import CopyFlag, Defense, FrameworkCheck, PrivatePicture, PrivateSet, Trial
+from scoring.rules import PLATFORM_FAULTS
 from scoring.trials import totals
 from scoring.trials.enums import Condition, Standing
 from scoring.trials.order import Order
@@ -30,7 +31,7 @@ SMOKE_PICTURES = 40
 PROBE_PICTURES = 100
 IN_ORDER = tuple(TrialKind)
 ASKED = "asked"  # where the totals of a trial on attacks keep the fingerprint of its pictures
-_UNDER_WAY = (RunState.QUEUED, RunState.RUNNING)
+UNDER_WAY = (RunState.QUEUED, RunState.RUNNING)
 _TOLD = (
     *("id", "defense", "kind", "number", "private_set", "state", "totals", "fault", "device"),
     *("created_at", "finished_at"),
@@ -116,10 +117,15 @@ def trial_waits_longest(*, now: datetime) -> bool:
 
 
 def dead_trials() -> QuerySet[Trial]:
-    """Return the newest trials of their kind that the platform's faults ended: somebody has to ask for them again."""
+    """Return the trials that gave up and are the newest of their kind: somebody has to ask for them again."""
     newer = Trial.objects.filter(defense=OuterRef("defense"), kind=OuterRef("kind"), number__gt=OuterRef("number"))
     dead = Trial.objects.filter(~Exists(newer), state=RunState.DEAD)
     return dead.select_related("defense").defer("answers", "log").order_by("finished_at", "id")
+
+
+def trials_to_retry() -> QuerySet[Trial]:
+    """Return the dead trials that the platform is to blame for, of defenses whose place no newer version took."""
+    return dead_trials().filter(fault__in=PLATFORM_FAULTS, defense__retired_at__isnull=True)
 
 
 # What came out -------------------------------------------------------------------------------------------------------
@@ -273,7 +279,7 @@ def _finding(condition: Condition, trial: Trial | None, present: Present | None,
 
 
 def _standing(trial: Trial, is_good: IsGood) -> Standing:
-    if trial.state in _UNDER_WAY:
+    if trial.state in UNDER_WAY:
         return Standing.PENDING
     if trial.state == RunState.DEAD:  # the platform's faults, never the defense's failure: it has to be asked again
         return Standing.NOT_YET
@@ -286,6 +292,11 @@ def _framework(defense: Defense) -> Finding:
         return Finding(Condition.FRAMEWORK, Standing.NOT_YET, {}, None)
     standing = Standing.PASSED if check.passed else Standing.FAILED
     return Finding(Condition.FRAMEWORK, standing, {"reason": check.reason}, check.checked_at)
+
+
+def framework_checks_of(defense: Defense) -> list[FrameworkCheck]:
+    """Return what people said of a defense's framework, newest first; the first holds."""
+    return list(FrameworkCheck.objects.filter(defense=defense).select_related("checked_by").order_by("-pk"))
 
 
 def probe_of(defense: Defense) -> dict[str, Any]:

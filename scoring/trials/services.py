@@ -23,12 +23,10 @@ def trial_ask(
 ) -> Trial:
     """Queue a trial of `defense`. `by` is the organizer who asks, None when it follows from the one before.
 
-    Raises Conflict when one of its kind is under way, when a container has not passed those that come before, and
-    without a private set for the trial that needs one.
+    Raises Conflict as `trial_possible` does.
     """
-    _refuse_too_early(defense, kind, policy)
+    private_set = trial_possible(defense, kind, policy=policy)
     before = Trial.objects.filter(defense=defense, kind=kind).aggregate(last=Max("number"))["last"] or 0
-    private_set = _set_for(kind)
     try:
         with transaction.atomic():
             return Trial.objects.create(
@@ -41,8 +39,26 @@ def trial_ask(
                 asked_by=by,
                 created_at=now,
             )
-    except IntegrityError:
-        raise Conflict("This trial is under way already. Wait until it is over.", "trial_under_way") from None
+    except IntegrityError:  # somebody asked for it at the same moment
+        raise _under_way() from None
+
+
+def trial_possible(defense: Defense, kind: TrialKind, *, policy: Policy) -> PrivateSet | None:
+    """Return the private set that a trial would ask about, None for the kinds that need none.
+
+    Raises Conflict for a defense whose place a newer version took, when a trial of this kind is under way, when a
+    container has not passed those that come before, and without a private set for the trial that needs one.
+    """
+    if defense.retired_at is not None:
+        raise Conflict("A newer version took the place of this defense. Ask for a trial of that one.", "retired")
+    if Trial.objects.filter(defense=defense, kind=kind, state__in=selectors.UNDER_WAY).exists():
+        raise _under_way()
+    _refuse_too_early(defense, kind, policy)
+    return _set_for(kind)
+
+
+def _under_way() -> Conflict:
+    return Conflict("This trial is under way already. Wait until it is over.", "trial_under_way")
 
 
 def _refuse_too_early(defense: Defense, kind: TrialKind, policy: Policy) -> None:
@@ -99,10 +115,19 @@ def trials_reclaim(*, now: datetime) -> int:
     return leases.reclaim(Trial, now=now)
 
 
-def trials_retry(*, now: datetime) -> int:
-    """Queue again, for one try each, the trials that the platform's faults ended; return how many."""
-    dead = Trial.objects.filter(pk__in=selectors.dead_trials().values("pk"), state=RunState.DEAD)
-    return dead.update(state=RunState.QUEUED, not_before=now, finished_at=None)
+def trials_retry(*, now: datetime, trial: int | None = None) -> int:
+    """Queue again, for one try each, the trials that the platform's faults ended, or the one `trial`; return how many.
+
+    Raises Conflict, and queues none, when somebody asks for a new trial of the same kind at the same moment.
+    """
+    chosen = selectors.trials_to_retry()
+    chosen = chosen if trial is None else chosen.filter(pk=trial)
+    dead = Trial.objects.filter(pk__in=chosen.values("pk"), state=RunState.DEAD)
+    try:
+        with transaction.atomic():
+            return dead.update(state=RunState.QUEUED, not_before=now, finished_at=None)
+    except IntegrityError:
+        raise _under_way() from None
 
 
 def trial_finish(trial: Trial, *, now: datetime, **found: object) -> None:
