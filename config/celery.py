@@ -44,6 +44,7 @@ app.conf.beat_schedule = {
     "rulings": _every(1.0, "adjudication.tasks.settle_panels"),
     "runs": _every(5.0, "scoring.tasks.plan_runs"),
     "lost runs": _every(15.0, "scoring.tasks.reclaim_runs"),
+    "re-runs": _every(5.0, "scoring.tasks.prepare_reruns"),
     "trials": _every(5.0, "scoring.tasks.plan_trials"),
     "lost trials": _every(15.0, "scoring.tasks.reclaim_trials"),
     "copied defenses": _every(600.0, "scoring.tasks.look_for_copied_defenses"),

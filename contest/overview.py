@@ -7,16 +7,17 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.core.cache import cache
-from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.db.models import Count
 
 from adjudication.enums import Verdict
-from adjudication.models import Ruling
 from common import charts
 from common.charts import Chart, Value
 from contest import pace, stages
-from contest.models import Break, Release
+from contest.breaks import standing_breaks
+from contest.models import Release
 from contest.publishing import unreleased_weeks
 from contest.releases import WAITING_WORDS, waiting
+from contest.scoring_queue.figures import Again, reruns_not_over
 from contest.stages import RunGroup, Stage
 from labeling.asking.selectors import open_question_count, pictures_waiting
 from labeling.enums import AssignmentState, KnownUse, LinkKind, TaskerState
@@ -119,6 +120,7 @@ class Overview:
     at_work: tuple[AtWork, ...]
     attention: tuple[Attention, ...]
     defenses: tuple[DefenseFigures, ...]
+    reruns: tuple[Again, ...]
     dead_runs: tuple[Run, ...]
     dead_count: int
     releases: tuple[ReleaseRow, ...]
@@ -172,6 +174,7 @@ def read_overview(*, now: datetime) -> Overview:
         at_work=_at_work(now, policy),
         attention=tuple(_attention()),
         defenses=figures,
+        reruns=reruns_not_over(),
         dead_runs=tuple(dead.select_related("defense").order_by("-finished_at", "-pk")[:MOST_LISTED]),
         dead_count=dead.count(),
         releases=_releases(),
@@ -216,19 +219,13 @@ def _steps_of_scoring(valid: int, groups: Sequence[RunGroup], figures: Sequence[
     return [
         Step("Valid, waiting for scoring", max(valid - scored, 0), oldest, "open"),
         Step("Scored by every published defense", scored, state="unbroken"),
-        Step("Broke a defense", _standing_breaks().values("image").distinct().count(), state="broken"),
+        Step("Broke a defense", standing_breaks().values("image").distinct().count(), state="broken"),
     ]
-
-
-def _standing_breaks() -> QuerySet[Break]:
-    """Return the breaks whose ruling still holds (R22)."""
-    newer = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("ruling__number"))
-    return Break.objects.filter(~Exists(newer))
 
 
 def _defenses(groups: Sequence[RunGroup], policy: Policy) -> tuple[DefenseFigures, ...]:
     published = Defense.objects.filter(published_at__isnull=False, retired_at__isnull=True)
-    rows = _standing_breaks().values("defense").annotate(images=Count("image", distinct=True))
+    rows = standing_breaks().values("defense").annotate(images=Count("image", distinct=True))
     breaks = {row["defense"]: row["images"] for row in rows}
     return tuple(
         DefenseFigures(

@@ -17,6 +17,7 @@ from labeling.selectors import policy_in_force
 from labeling.watching.links import copies_look_now_and_then
 from labeling.watching.watch import watch_now_and_then
 from scoring import services as scoring
+from scoring.rerun_preparation import reruns_prepare
 from scoring.scorers import this_scorer
 from scoring.trials import services as trials
 from scoring.trials.copies import copies_flag
@@ -49,6 +50,11 @@ def plan_runs() -> int:
     """Plan the official runs of valid pictures (R29)."""
     now = timezone.now()
     return scoring.runs_plan(policy=policy_in_force(now).policy, now=now, rng=SystemRandom())
+
+
+def prepare_reruns() -> int:
+    """Plan the runs of re-runs that were asked for."""
+    return reruns_prepare(now=timezone.now(), rng=SystemRandom())
 
 
 def reclaim_trials() -> int:
@@ -105,6 +111,7 @@ QUEUES: dict[str, dict[str, Sweep]] = {
         "rulings": settle_panels,
         "runs reclaimed": reclaim_runs,
         "runs planned": plan_runs,
+        "re-runs prepared": prepare_reruns,
         "trials reclaimed": reclaim_trials,
         "trials planned": plan_trials,
         "runs assessed": record_breaks,

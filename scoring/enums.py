@@ -4,7 +4,7 @@ from enum import IntEnum, StrEnum
 
 from defense_kit.faults import Fault
 
-__all__ = ["NEXT_RUN_STATE", "Fault", "Likeness", "Outcome", "RerunState", "RunState", "TrialKind"]
+__all__ = ["NEXT_RERUN_STATE", "NEXT_RUN_STATE", "Fault", "Likeness", "Outcome", "RerunState", "RunState", "TrialKind"]
 
 
 class RunState(StrEnum):
@@ -35,11 +35,20 @@ class Outcome(IntEnum):
 
 
 class RerunState(StrEnum):
-    """RUNNING collects answers; APPLIED replaced the older ones; CANCELLED left them as they were."""
+    """PREPARING is being planned; RUNNING collects answers; APPLIED replaced the older ones; CANCELLED left them."""
 
+    PREPARING = "preparing"
     RUNNING = "running"
     APPLIED = "applied"
     CANCELLED = "cancelled"
+
+
+NEXT_RERUN_STATE: dict[RerunState, frozenset[RerunState]] = {
+    RerunState.PREPARING: frozenset({RerunState.RUNNING, RerunState.CANCELLED}),
+    RerunState.RUNNING: frozenset({RerunState.APPLIED, RerunState.CANCELLED}),
+    RerunState.APPLIED: frozenset(),
+    RerunState.CANCELLED: frozenset(),
+}
 
 
 class TrialKind(StrEnum):

@@ -1,48 +1,30 @@
-"""Answers given again as a set: planned, worked off like every run, and put in the place of the older ones at once.
+"""Answers given again as a set: asked for, worked off like every run, and put in the place of the older ones at once.
 
-Until a re-run is applied its answers count for nothing. A re-run that is being prepared, or whose preparation was cut
-short, looks like one that came to nothing: its runs are dead and nothing of it counts, so that half a plan can be
-neither worked on nor applied.
+Until a re-run is applied its answers count for nothing. Its runs are planned by a sweep (`scoring.rerun_preparation`).
 """
 
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery
 
 from common.errors import Conflict, InvalidInput
-from scoring import plan, rules
 from scoring.enums import Fault, Outcome, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, RunItem, Superseded
+from scoring.rerun_preparation import rerun_move, runs_queue
+from scoring.rerun_scope import Scope, held_still, items_in_scope, kinds
 from scoring.selectors import predictions_in_force
 from scoring.services import PICTURES_PER_RUN
 from scoring.throughput import throughput
 
 MOST_REASON_CHARACTERS = 1_000
 _ROWS_AT_ONCE = 1_000
-_PREPARED = "The re-run was not begun."
 _STOPPED = "The re-run was stopped by an organizer."
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Which answers are given again, and the same in `words`: those in force, narrowed by everything that is set.
-
-    `received` and `answered` are half-open spans of time: when the picture was received, when the answer came. `run`
-    means everything that one run was asked, answered or not.
-    """
-
-    words: str
-    received: tuple[datetime, datetime] | None = None
-    answered: tuple[datetime, datetime] | None = None
-    device: str = ""
-    run: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,48 +64,15 @@ class Progress:
     finish: datetime | None
 
 
-class _Kind(NamedTuple):
-    """Answers that may stand in one run: of one round, with one batch size, and of one size of pictures."""
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """How far the plan of a re-run is: `planned` of `wanted` answers."""
 
-    round: int
-    batch_size: int
-    fresh: bool
-    width: int
-
-
-_KIND = ("round", "run__batch_size", "run__fresh", "image__width")
+    planned: int
+    wanted: int
 
 
 # Choosing ------------------------------------------------------------------------------------------------------------
-
-
-def items_in_scope(defense: Defense, scope: Scope) -> QuerySet[RunItem]:
-    """Return the places in plans whose answers `scope` means; Conflict for a run that cannot be done again yet."""
-    if scope.run is not None:
-        return RunItem.objects.filter(run=_run_to_repeat(defense, scope.run))
-    answers = predictions_in_force().filter(defense=defense)
-    if scope.received:
-        answers = answers.filter(image__received_at__gte=scope.received[0], image__received_at__lt=scope.received[1])
-    if scope.answered:
-        answers = answers.filter(predicted_at__gte=scope.answered[0], predicted_at__lt=scope.answered[1])
-    if scope.device:
-        answers = answers.filter(device=scope.device)
-    return RunItem.objects.filter(prediction__in=answers)
-
-
-def _run_to_repeat(defense: Defense, number: int) -> Run:
-    run = Run.objects.select_related("rerun").filter(pk=number, defense=defense).first()
-    if run is None:
-        raise InvalidInput("This defense has no run with this number.", "invalid", field="run")
-    if run.rerun is not None and run.rerun.state != RerunState.APPLIED:
-        raise Conflict("This run belongs to a re-run that was not applied: its answers do not count.", "not_in_force")
-    answered = run.state in (RunState.FINISHED, RunState.ASSESSED)
-    final = run.state == RunState.DEAD and run.fault in rules.DEFENSE_FAULTS
-    if not answered and not final:
-        raise Conflict(
-            "This run has no answers yet. Wait for it, or try it again from the page of the scoring queue.", "run_open"
-        )
-    return run
 
 
 def devices_of(defense: Defense) -> list[str]:
@@ -135,9 +84,9 @@ def devices_of(defense: Defense) -> list[str]:
 def rerun_preview(defense: Defense, scope: Scope) -> Preview:
     """Return what a re-run of `scope` would take; errors as of `items_in_scope`."""
     items = items_in_scope(defense, scope)
-    kinds = _kinds(items)
-    runs = [size for count in kinds.values() for size in _run_sizes(count)]
-    batches = sum(-(-size // kind.batch_size) for kind, count in kinds.items() for size in _run_sizes(count))
+    found = kinds(items)
+    runs = [size for count in found.values() for size in _run_sizes(count)]
+    batches = sum(-(-size // kind.batch_size) for kind, count in found.items() for size in _run_sizes(count))
     measured = throughput(Prediction.objects.filter(defense=defense))
     answers = Prediction.objects.filter(item__in=items)
     labels = answers.order_by("answer").values_list("answer").annotate(count=Count("pk"))
@@ -155,11 +104,6 @@ def rerun_preview(defense: Defense, scope: Scope) -> Preview:
     )
 
 
-def _kinds(items: QuerySet[RunItem]) -> dict[_Kind, int]:
-    rows = items.order_by(*_KIND).values_list(*_KIND).annotate(count=Count("pk"))
-    return {_Kind(*kind): count for *kind, count in rows}
-
-
 def _run_sizes(answers: int) -> list[int]:
     whole, rest = divmod(answers, PICTURES_PER_RUN)
     return [PICTURES_PER_RUN] * whole + ([rest] if rest else [])
@@ -168,25 +112,35 @@ def _run_sizes(answers: int) -> list[int]:
 # Starting ------------------------------------------------------------------------------------------------------------
 
 
-def rerun_start(*, defense: Defense, scope: Scope, reason: str, by: User, now: datetime, rng: random.Random) -> Rerun:
-    """Plan the answers of `scope` again, with fresh seeds and batches of the same size, and put the runs in the queue.
+def rerun_start(*, defense: Defense, scope: Scope, reason: str, by: User, now: datetime) -> Rerun:
+    """Ask for the answers of `scope` again, those that are in force now; a sweep plans them.
 
-    Each run is planned in a transaction of its own, and all of them wait until the last one is there. InvalidInput
-    without a reason; Conflict where there is nothing to do again, where another re-run of the defense is under way,
-    and for a defense that is not in force.
+    InvalidInput without a reason; Conflict where there is nothing to do again, where another re-run of the defense is
+    under way, and for a defense that is not in force.
     """
     said = f"{scope.words} {_checked(reason)}"
     _refuse_out_of_force(defense)
-    items = items_in_scope(defense, scope)
-    kinds = _kinds(items)
-    if not kinds:
+    try:
+        with transaction.atomic():
+            # First of all: as long as this row is there, no other re-run changes which answers are in force.
+            rerun = Rerun.objects.create(
+                defense=defense, reason=said, state=RerunState.PREPARING, asked_by=by, asked_at=now
+            )
+            _note_what_is_meant(rerun, scope)
+    except IntegrityError:
+        raise Conflict(
+            "Another re-run of this defense is under way. Apply or cancel it first.", "rerun_under_way"
+        ) from None
+    return rerun
+
+
+def _note_what_is_meant(rerun: Rerun, scope: Scope) -> None:
+    still = held_still(rerun.defense, scope)
+    found = kinds(items_in_scope(rerun.defense, still))
+    if not found:
         raise Conflict("No answer of this defense is meant by that. Choose others.", "nothing_to_rerun")
-    if Rerun.objects.filter(defense=defense, state=RerunState.RUNNING).exists():
-        raise _under_way()
-    rerun = Rerun.objects.create(defense=defense, reason=said, state=RerunState.CANCELLED, asked_by=by, asked_at=now)
-    for kind in kinds:
-        _plan_kind(rerun, kind, items, now, rng)
-    return _begin(rerun, by, now)
+    rerun.scope, rerun.kinds = still.to_record(), [[*kind, answers] for kind, answers in found.items()]
+    rerun.save(update_fields=["scope", "kinds"])
 
 
 def _checked(reason: str) -> str:
@@ -205,62 +159,6 @@ def _refuse_out_of_force(defense: Defense) -> None:
         raise Conflict("Only a published defense whose version is in force is run again.", "not_in_force")
 
 
-def _under_way() -> Conflict:
-    return Conflict("Another re-run of this defense is under way. Apply or cancel it first.", "rerun_under_way")
-
-
-def _plan_kind(rerun: Rerun, kind: _Kind, items: QuerySet[RunItem], now: datetime, rng: random.Random) -> None:
-    alike = items.filter(**dict(zip(_KIND, kind, strict=True)))
-    image_ids = list(alike.order_by("image").values_list("image", flat=True))
-    seed = rng.getrandbits(63)
-    for first in range(0, len(image_ids), PICTURES_PER_RUN):
-        # Runs of a round share a loaded defense, and so its seed; a fresh one has its own (R29).
-        of_run = rng.getrandbits(63) if kind.fresh else seed
-        _plan_run(rerun, kind, image_ids[first : first + PICTURES_PER_RUN], of_run, now, rng)
-
-
-@transaction.atomic
-def _plan_run(
-    rerun: Rerun, kind: _Kind, image_ids: Sequence[int], seed: int, now: datetime, rng: random.Random
-) -> None:
-    run = Run.objects.create(
-        defense_id=rerun.defense_id,
-        rerun=rerun,
-        round=kind.round,
-        seed=seed,
-        batch_size=kind.batch_size,
-        fresh=kind.fresh,
-        state=RunState.DEAD,
-        fault=Fault.CANCELLED,
-        fault_text=_PREPARED,
-        created_at=now,
-    )
-    RunItem.objects.bulk_create(
-        RunItem(
-            run=run, rerun=rerun, defense_id=rerun.defense_id, round=kind.round, image_id=image_id, position=position
-        )
-        for position, image_id in enumerate(plan.permuted(image_ids, seed=rng.getrandbits(63)))
-    )
-
-
-def _begin(rerun: Rerun, by: User, now: datetime) -> Rerun:
-    """Let a wholly planned re-run be worked on; Conflict when another one of the defense was quicker."""
-    try:
-        with transaction.atomic():
-            Rerun.objects.filter(pk=rerun.pk).update(state=RerunState.RUNNING)
-            _queue(rerun)
-    except IntegrityError:
-        Rerun.objects.filter(pk=rerun.pk).update(ended_by=by, ended_at=now)
-        raise _under_way() from None
-    rerun.refresh_from_db()
-    return rerun
-
-
-def _queue(rerun: Rerun) -> int:
-    stopped = Run.objects.filter(rerun=rerun, state=RunState.DEAD, fault=Fault.CANCELLED)
-    return stopped.update(state=RunState.QUEUED, fault="", fault_text="", not_before=None, finished_at=None)
-
-
 # While it is under way -----------------------------------------------------------------------------------------------
 
 
@@ -268,9 +166,9 @@ def _queue(rerun: Rerun) -> int:
 def rerun_stop(*, rerun_id: int, now: datetime) -> int:
     """Take what waits out of the queue until `rerun_go_on`; return how many runs. What runs now is let to its end.
 
-    Conflict when the re-run is over or nothing of it waits.
+    Conflict when the re-run is being prepared, is over, or nothing of it waits.
     """
-    rerun = _under_lock(rerun_id)
+    rerun = _begun_under_lock(rerun_id)
     waiting = Run.objects.filter(rerun=rerun, state=RunState.QUEUED)
     stopped = waiting.update(state=RunState.DEAD, fault=Fault.CANCELLED, fault_text=_STOPPED, finished_at=now)
     if not stopped:
@@ -280,8 +178,11 @@ def rerun_stop(*, rerun_id: int, now: datetime) -> int:
 
 @transaction.atomic
 def rerun_go_on(*, rerun_id: int) -> int:
-    """Queue again what was stopped; return how many runs. Conflict when the re-run is over or was not stopped."""
-    queued = _queue(_under_lock(rerun_id))
+    """Queue again what was stopped; return how many runs.
+
+    Conflict when the re-run is being prepared, is over, or was not stopped.
+    """
+    queued = runs_queue(_begun_under_lock(rerun_id))
     if not queued:
         raise Conflict("No run of it is stopped: it goes on by itself.", "nothing_stopped")
     return queued
@@ -291,7 +192,8 @@ def rerun_go_on(*, rerun_id: int) -> int:
 def rerun_cancel(*, rerun_id: int, by: User, now: datetime) -> None:
     """End a re-run without a change: the older answers stay in force, the new ones stay on record and never count.
 
-    A scorer in the middle of a run finds its lease gone. Conflict when the re-run is over.
+    A scorer in the middle of a run finds its lease gone, and a sweep in the middle of the plan that nobody wants it.
+    Conflict when the re-run is over.
     """
     rerun = _under_lock(rerun_id)
     still_open = Run.objects.filter(rerun=rerun, state__in=(RunState.QUEUED, RunState.RUNNING))
@@ -304,9 +206,10 @@ def rerun_cancel(*, rerun_id: int, by: User, now: datetime) -> None:
 def rerun_apply(*, rerun_id: int, by: User, now: datetime) -> int:
     """Put the answers of a re-run in the place of those in force, all or none; return how many took another's place.
 
-    Conflict while runs of it are open, stopped or dead, and when it is over: of two who apply, one does.
+    Conflict while it is being prepared, while runs of it are open, stopped or dead, and when it is over: of two who
+    apply, one does.
     """
-    rerun = _under_lock(rerun_id)
+    rerun = _begun_under_lock(rerun_id)
     _refuse_unfinished(progress(rerun, now=now))
     before = _in_force_beside().values("pk")[:1]
     answers = Prediction.objects.filter(rerun=rerun).annotate(old=Subquery(before)).exclude(old=None)
@@ -322,8 +225,18 @@ def _under_lock(rerun_id: int) -> Rerun:
     rerun = Rerun.objects.select_for_update().get(pk=rerun_id)
     if rerun.state == RerunState.APPLIED:
         raise Conflict("This re-run is applied already. Nothing was changed.", "rerun_over")
-    if rerun.state != RerunState.RUNNING:
+    if rerun.state == RerunState.CANCELLED:
         raise Conflict("This re-run was cancelled. Nothing was changed.", "rerun_over")
+    return rerun
+
+
+def _begun_under_lock(rerun_id: int) -> Rerun:
+    rerun = _under_lock(rerun_id)
+    if rerun.state == RerunState.PREPARING:
+        raise Conflict(
+            "Nothing was changed: this re-run is being prepared. Wait until its runs are in the queue, or cancel it.",
+            "rerun_preparing",
+        )
     return rerun
 
 
@@ -343,10 +256,21 @@ def _chunks(rows: Iterator[Superseded]) -> Iterator[list[Superseded]]:
 
 
 def _end(rerun: Rerun, state: RerunState, by: User, now: datetime) -> None:
-    Rerun.objects.filter(pk=rerun.pk).update(state=state, ended_by=by, ended_at=now)
+    rerun_move(rerun, state, ended_by=by, ended_at=now)
 
 
 # Looking -------------------------------------------------------------------------------------------------------------
+
+
+def preparations(reruns: Iterable[Rerun]) -> dict[int, Preparation]:
+    """Return how far the plans of those of `reruns` are that are being prepared, by the number of the re-run."""
+    preparing = [rerun for rerun in reruns if rerun.state == RerunState.PREPARING]
+    items = RunItem.objects.filter(rerun__in=preparing).order_by()
+    planned = dict(items.values_list("rerun").annotate(count=Count("pk"))) if preparing else {}
+    return {
+        rerun.pk: Preparation(planned.get(rerun.pk, 0), sum(answers for *_, answers in rerun.kinds))
+        for rerun in preparing
+    }
 
 
 def progress(rerun: Rerun, *, now: datetime) -> Progress:

@@ -8,6 +8,7 @@ from django.utils import timezone
 from common.queues import gpu_task, hint, quick_task, slow_task
 from labeling.selectors import policy_in_force
 from scoring import services
+from scoring.rerun_preparation import reruns_prepare
 from scoring.scorers import this_scorer
 from scoring.trials import services as trials
 from scoring.trials.copies import copies_flag
@@ -28,6 +29,14 @@ def plan_runs() -> None:
 def reclaim_runs() -> None:
     """Take back the runs of silent workers."""
     services.runs_reclaim(now=timezone.now())
+
+
+@quick_task
+def prepare_reruns() -> None:
+    """Plan the runs of re-runs that were asked for, some seconds' worth at a time."""
+    if reruns_prepare(now=timezone.now(), rng=random.SystemRandom()):
+        hint(prepare_reruns)
+        hint(work_runs)
 
 
 @quick_task

@@ -2,10 +2,13 @@
 
 from django.urls import URLPattern, path
 
-from contest.defenses import views
+from contest.defenses import framework_views, trial_views, views
 
 urlpatterns: list[URLPattern] = [
     path("defenses/", views.defense_list, name="defenses"),
     path("defenses/<str:public_id>/", views.defense_page, name="defense"),
     path("defenses/<str:public_id>/risk-coverage.csv", views.risk_coverage_csv, name="risk-coverage-csv"),
+    path("organizer/defenses/<str:public_id>/trial/", trial_views.trial_new, name="trial-new"),
+    path("organizer/defenses/<str:public_id>/framework/", framework_views.framework, name="framework"),
+    path("organizer/defenses/<str:public_id>/source.zip", framework_views.framework_source, name="framework-source"),
 ]

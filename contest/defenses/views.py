@@ -17,6 +17,7 @@ from contest.defenses.risk import at_least, marks
 from labeling.selectors import policy_in_force
 from scoring.models import Defense
 from scoring.trials import selectors as trials
+from scoring.trials.enums import Standing
 
 COVERAGE = 80
 CSV_COLUMNS = ("confidence_at_least", "covered", "wrong", "answers", "coverage", "risk")
@@ -108,12 +109,15 @@ def _zone(now: Any) -> dict[str, str]:
 
 def _for_organizers(defense: Defense) -> dict[str, Any]:
     policy = policy_in_force(timezone.now()).policy
+    eligibility = trials.eligibility_of(defense, policy)
     return {
         "parted": figures.parted_runs(defense),
         "dead": figures.dead_runs_of(defense),
         "reruns": figures.reruns_of(defense),
         "trials": list(defense.trials.defer("answers", "log").order_by("created_at", "pk")),
+        "may_retry": set(trials.trials_to_retry().filter(defense=defense).values_list("pk", flat=True)),
         "smoke_log": trials.smoke_log_of(defense),
-        "eligibility": trials.eligibility_of(defense, policy),
+        "eligibility": eligibility,
+        "tried": any(finding.standing is not Standing.NOT_YET or finding.at for finding in eligibility.findings),
         "copy_flags": trials.copy_flags_of(defense),
     }

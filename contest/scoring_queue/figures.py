@@ -11,11 +11,12 @@ from django.db.models.functions import Coalesce
 
 from defense_kit.faults import WORDS, Words
 from labeling.selectors import policy_in_force
-from scoring.enums import Fault, RerunState, RunState
+from scoring import reruns
+from scoring.enums import NEXT_RERUN_STATE, Fault, RunState
 from scoring.models import Rerun, Run, RunItem, Scorer, Trial
 from scoring.rules import PLATFORM_FAULTS
 from scoring.selectors import dead_runs
-from scoring.trials.selectors import dead_trials
+from scoring.trials.selectors import dead_trials, trials_to_retry
 
 FRESH_SECONDS = 5
 MOST_LISTED = 50
@@ -61,6 +62,23 @@ class Dead:
 
 
 @dataclass(frozen=True, slots=True)
+class DeadTrial:
+    """A trial that gave up, its fault in words, and whether another try may be asked for."""
+
+    trial: Trial
+    words: Words
+    may_retry: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A re-run that is not over; `preparation` is None once its runs are in the queue."""
+
+    rerun: Rerun
+    preparation: reruns.Preparation | None
+
+
+@dataclass(frozen=True, slots=True)
 class Busy:
     """How a scorer spent its time: shares in percent of the last hour and day, and pictures a second while busy."""
 
@@ -88,8 +106,9 @@ class Queue:
     retry_count: int
     scorers: tuple[Busy, ...]
     trials: tuple[Trial, ...]
-    dead_trials: tuple[Trial, ...]
-    reruns: tuple[Rerun, ...]
+    dead_trials: tuple[DeadTrial, ...]
+    retry_trials_count: int
+    reruns: tuple[Again, ...]
 
 
 class _Spell(NamedTuple):
@@ -131,9 +150,18 @@ def read_queue(*, now: datetime) -> Queue:
         retry_count=dead.filter(_MAY_RETRY).count(),
         scorers=tuple(_scorers(spells, now)),
         trials=tuple(open_trials.select_related("defense").defer("answers", "log").order_by("id")[:MOST_LISTED]),
-        dead_trials=tuple(dead_trials()[:MOST_LISTED]),
-        reruns=tuple(Rerun.objects.filter(state=RerunState.RUNNING).select_related("defense").order_by("pk")),
+        dead_trials=tuple(_dead_trials()),
+        retry_trials_count=trials_to_retry().count(),
+        reruns=reruns_not_over(),
     )
+
+
+def reruns_not_over() -> tuple[Again, ...]:
+    """Return the re-runs that are being prepared or under way, oldest first."""
+    found = Rerun.objects.filter(state__in=[state for state, after in NEXT_RERUN_STATE.items() if after])
+    rows = list(found.select_related("defense").order_by("pk"))
+    preparations = reruns.preparations(rows)
+    return tuple(Again(rerun, preparations.get(rerun.pk)) for rerun in rows)
 
 
 _MAY_RETRY = Q(fault__in=PLATFORM_FAULTS, defense__retired_at__isnull=True)
@@ -170,6 +198,12 @@ def _dead(dead: QuerySet[Run]) -> Iterator[Dead]:
         fault = Fault(run.fault)
         may_retry = fault in PLATFORM_FAULTS and run.defense.retired_at is None
         yield Dead(run, _planned(run), WORDS[fault], may_retry)
+
+
+def _dead_trials() -> Iterator[DeadTrial]:
+    rows = list(dead_trials()[:MOST_LISTED])
+    may_retry = set(trials_to_retry().filter(pk__in=[trial.pk for trial in rows]).values_list("pk", flat=True))
+    return (DeadTrial(trial, WORDS[Fault(trial.fault)], trial.pk in may_retry) for trial in rows)
 
 
 # Scorers -------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from common.errors import InvalidInput
 from contest.rules import week_named
-from scoring.reruns import Scope
+from scoring.rerun_scope import Scope
 
 WHICH = {
     "all": "All answers",

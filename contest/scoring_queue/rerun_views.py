@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from random import SystemRandom
 from typing import Any
 
 from django.contrib import messages
@@ -19,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from common.errors import Conflict, InvalidInput, NotFound
 from common.queues import hint
+from contest.defenses.access import defense_of
 from contest.models import Break
 from contest.scoring_queue.rerun_forms import WHICH, Choice, choice_of, scope_of
 from labeling.access import organizer_of
@@ -26,9 +26,10 @@ from labeling.pictures import picture_url
 from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
 from scoring import reruns
-from scoring.enums import RerunState
+from scoring.enums import NEXT_RERUN_STATE, RerunState
 from scoring.models import Defense, Rerun
-from scoring.tasks import work_runs
+from scoring.rerun_scope import items_in_scope
+from scoring.tasks import prepare_reruns, work_runs
 
 PICTURES_SHOWN = 24
 BREAKS_SHOWN = 100
@@ -40,22 +41,18 @@ BREAKS_SHOWN = 100
 def rerun_new(request: HttpRequest, public_id: str) -> HttpResponse:
     """Let an organizer choose which answers are given again, look at what it takes, and start it with a reason."""
     organizer, now = organizer_of(request.user), timezone.now()
-    defense = Defense.objects.filter(public_id=public_id).first()
-    if defense is None:
-        raise NotFound("There is no defense with this ID.", "not_found")
+    defense = defense_of(public_id)
     choice = choice_of((request.POST if request.method == "POST" else request.GET).dict())
     if request.method != "POST" or not choice.which:
         return _choose(request, defense, choice, now)
     reason = request.POST.get("reason", "")
     try:
         scope = scope_of(choice, _zone(now))
-        rerun = reruns.rerun_start(
-            defense=defense, scope=scope, reason=reason, by=organizer, now=now, rng=SystemRandom()
-        )
+        rerun = reruns.rerun_start(defense=defense, scope=scope, reason=reason, by=organizer, now=now)
     except (InvalidInput, Conflict) as error:
         return _choose(request, defense, choice, now, refused=error.message, reason=reason)
-    hint(work_runs)
-    messages.success(request, "The re-run waits in the queue. Nothing changes until it is applied.")
+    hint(prepare_reruns)
+    messages.success(request, "The re-run is being prepared. Nothing changes until it is applied.")
     return SeeOther(reverse("rerun", args=[rerun.pk]))
 
 
@@ -77,7 +74,7 @@ def _choose(
 def _preview(defense: Defense, choice: Choice, zone: str) -> dict[str, Any]:
     scope = scope_of(choice, zone)
     preview = reruns.rerun_preview(defense, scope)
-    resting = Break.objects.filter(prediction__item__in=reruns.items_in_scope(defense, scope))
+    resting = Break.objects.filter(prediction__item__in=items_in_scope(defense, scope))
     return {"scope": scope, "preview": preview, "chosen": asdict(choice)} | _breaks(resting)
 
 
@@ -92,27 +89,46 @@ def _breaks(resting: QuerySet[Break]) -> dict[str, Any]:
 def rerun_page(request: HttpRequest, number: int) -> HttpResponse:
     """Show how far a re-run is, and what differs so far."""
     organizer_of(request.user)
-    now = timezone.now()
-    return render(request, "scoring_queue/rerun.html", _page(_rerun(number), now))
+    now, rerun = timezone.now(), _rerun(number)
+    context = _standing(rerun, now) | _differences(rerun, now) | _breaks(_breaks_of(rerun))
+    return render(request, "scoring_queue/rerun.html", context)
 
 
-def _page(rerun: Rerun, now: datetime) -> dict[str, Any]:
-    changed, found = reruns.changed_answers(rerun), reruns.progress(rerun, now=now)
+@login_required
+@never_cache
+@require_safe
+def rerun_now(request: HttpRequest, number: int) -> HttpResponse:
+    """Answer how far a re-run is, for the page that refreshes itself."""
+    organizer_of(request.user)
+    return render(request, "scoring_queue/_rerun.html", _standing(_rerun(number), timezone.now()))
+
+
+def _standing(rerun: Rerun, now: datetime) -> dict[str, Any]:
+    found = reruns.progress(rerun, now=now)
     return {
         "rerun": rerun,
-        "prepared": rerun.state != RerunState.CANCELLED or rerun.ended_at is not None,
+        "is_open": bool(NEXT_RERUN_STATE[RerunState(rerun.state)]),
+        "preparation": reruns.preparations([rerun]).get(rerun.pk),
         "progress": found,
-        "changes": reruns.changes(rerun),
-        "changed_count": changed.count(),
-        "changed": [(each, picture_url(each.image, now=now)) for each in changed[:PICTURES_SHOWN]],
         "actions": [ACTIONS[name] for name in _offered(rerun, found)],
         "now": now,
         "zone": _zone(now),
-    } | _breaks(_breaks_of(rerun))
+    }
+
+
+def _differences(rerun: Rerun, now: datetime) -> dict[str, Any]:
+    changed = reruns.changed_answers(rerun)
+    return {
+        "changes": reruns.changes(rerun),
+        "changed_count": changed.count(),
+        "changed": [(each, picture_url(each.image, now=now)) for each in changed[:PICTURES_SHOWN]],
+    }
 
 
 def _offered(rerun: Rerun, found: reruns.Progress) -> list[str]:
     """Return the names of the actions that make sense now, the likeliest first."""
+    if rerun.state == RerunState.PREPARING:
+        return ["cancel"]
     if rerun.state != RerunState.RUNNING:
         return []
     possible = {"apply": found.done == found.answers, "go-on": found.stopped, "stop": found.waiting, "cancel": True}
@@ -123,7 +139,7 @@ def _breaks_of(rerun: Rerun) -> QuerySet[Break]:
     """Return the breaks that rest on what it replaced, or would replace."""
     if rerun.state == RerunState.APPLIED:
         return Break.objects.filter(prediction__superseded__rerun=rerun)
-    if rerun.state == RerunState.CANCELLED:
+    if rerun.state != RerunState.RUNNING:
         return Break.objects.none()
     return Break.objects.filter(prediction__in=reruns.answers_to_replace(rerun))
 
@@ -210,7 +226,7 @@ def rerun_action(request: HttpRequest, number: int, name: str) -> HttpResponse:
 
 
 def _confirm(request: HttpRequest, rerun: Rerun, action: Action, now: datetime, refused: str = "") -> HttpResponse:
-    context = {"action": action, "refused": refused} | _page(rerun, now)
+    context = {"action": action, "refused": refused} | _standing(rerun, now) | _breaks(_breaks_of(rerun))
     return render(request, "scoring_queue/rerun_action.html", context, status=409 if refused else 200)
 
 

@@ -1,4 +1,4 @@
-"""The organizers' page of the scoring queue, and the button that tries runs again."""
+"""The organizers' page of the scoring queue, and the buttons that try runs and trials again."""
 
 from typing import Any
 
@@ -12,6 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from common.errors import Conflict
+from common.queues import hint
 from contest.scoring_queue.figures import queue
 from defense_kit.faults import WORDS, Fault
 from labeling.access import organizer_of
@@ -19,6 +20,9 @@ from labeling.views import SeeOther
 from scoring.rules import PLATFORM_FAULTS
 from scoring.selectors import dead_runs
 from scoring.services import runs_retry
+from scoring.tasks import work_runs
+from scoring.trials.selectors import trials_to_retry
+from scoring.trials.services import trials_retry
 
 
 @login_required
@@ -56,8 +60,46 @@ def runs_try_again(request: HttpRequest) -> HttpResponse:
     return SeeOther(reverse("scoring-queue"))
 
 
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def trials_try_again(request: HttpRequest) -> HttpResponse:
+    """Say which trials would be tried again, all or the one in the address, and queue them when that is confirmed."""
+    organizer_of(request.user)
+    form = request.POST if request.method == "POST" else request.GET
+    trial = _number(form.get("trial", ""))
+    if request.method != "POST":
+        return render(request, "scoring_queue/retry_trials.html", _trials_that_would_be_tried(trial))
+    try:
+        count = _retry_trials(trial)
+    except Conflict as error:
+        context = _trials_that_would_be_tried(trial) | {"refused": error.message}
+        return render(request, "scoring_queue/retry_trials.html", context, status=409)
+    hint(work_runs)
+    messages.success(request, f"{count:,} trial{'s wait' if count > 1 else ' waits'} again, for one try each.")
+    return SeeOther(reverse("scoring-queue"))
+
+
+def _retry_trials(trial: int | None) -> int:
+    count = trials_retry(now=timezone.now(), trial=trial)
+    if not count:
+        raise Conflict("Nothing is left to try again: somebody did it already, or the fault is final.", "nothing_dead")
+    return count
+
+
+def _trials_that_would_be_tried(trial: int | None) -> dict[str, Any]:
+    dead = trials_to_retry()
+    chosen = dead if trial is None else dead.filter(pk=trial)
+    first = chosen.first()
+    words = WORDS[Fault(first.fault)] if first else None
+    return {"trial": trial, "count": chosen.count(), "first": first, "words": words}
+
+
 def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else None
+    """Return None where no number was given, and for what cannot be one 0, which no row has: it must not mean all."""
+    if not text:
+        return None
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else 0
 
 
 def _what_would_be_tried(run: int | None) -> dict[str, Any]:

@@ -33,10 +33,14 @@ class Rerun(models.Model):
     """A set of runs done again, which replaces the answers before it all at once or not at all.
 
     Until it is applied its answers count for nothing; afterwards the older ones stay in the record as superseded.
+    `scope` says which answers are meant (`scoring.rerun_scope.Scope`), and `kinds` how many there are of each kind that
+    is planned apart: `[round, batch size, fresh, width of the pictures, answers]`.
     """
 
     defense = models.ForeignKey(Defense, on_delete=models.PROTECT, related_name="reruns")
     reason = models.TextField()
+    scope = models.JSONField(default=dict)
+    kinds = models.JSONField(default=list)
     state = models.CharField(max_length=9, choices=choices(RerunState), default=RerunState.RUNNING.value)
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
     asked_at = models.DateTimeField()
@@ -46,7 +50,9 @@ class Rerun(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["defense"], condition=Q(state=RerunState.RUNNING.value), name="rerun_one_at_a_time"
+                fields=["defense"],
+                condition=Q(state__in=[RerunState.PREPARING.value, RerunState.RUNNING.value]),
+                name="rerun_one_at_a_time",
             )
         ]
 

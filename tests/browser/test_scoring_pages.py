@@ -1,5 +1,9 @@
 """The pages of defenses, of the scoring queue and of re-runs in a real browser: accessible, on every screen, still."""
 
+import hashlib
+import io
+import re
+import zipfile
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -12,8 +16,11 @@ from playwright.sync_api import Page, expect
 
 from contest.breaks import breaks_record
 from contest.models import Release
-from scoring.enums import Fault, RunState
+from labeling.store import picture_store
+from scoring.enums import Fault, RunState, TrialKind
 from scoring.models import Defense, Rerun, Run, RunItem, Scorer
+from scoring.trials.handed_in import source_key
+from scoring.trials.services import framework_check
 from tests.browser.test_pages import (
     SCREENS,
     nothing_remembered,
@@ -25,6 +32,7 @@ from tests.browser.test_pages import (
 )
 from tests.contest import release_fixtures as cast
 from tests.scoring import cast as scoring_cast
+from tests.scoring.trials import cast as trials_cast
 
 __all__ = ["nothing_remembered", "olga", "orm_beside_playwright", "visit"]
 
@@ -109,8 +117,72 @@ def test_what_a_stranger_sees_is_accessible_and_fits(screen: str, full: Defense,
     expect(page.locator(".pictures img").last).to_have_js_property("naturalWidth", cast.SIDE)
 
 
+@pytest.fixture
+def tried(full: Defense, olga: User) -> Defense:
+    """A container with a passed, a waiting and a dead trial, its source, and two checks of its framework."""
+    packed, now = io.BytesIO(), timezone.now()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name in ("Dockerfile", "weights/net.pt", f"{'a_rather_long_folder/' * 8}model.py"):
+            archive.writestr(name, b"words\n" * 40)
+    sha256 = hashlib.sha256(packed.getvalue()).hexdigest()
+    picture_store().put(source_key(sha256), packed.getvalue())
+    defense = trials_cast.container("A container with a rather long name", source=sha256)
+    trials_cast.passed(defense, TrialKind.SMOKE, log="loading weights")
+    told = {"state": RunState.DEAD, "fault": Fault.PLATFORM, "fault_text": "no_room_on_the_disk_" * 20}
+    trials_cast.passed(defense, TrialKind.PRIVATE, **told)
+    trials_cast.passed(full, TrialKind.SMOKE, state=RunState.QUEUED)
+    for passed in (False, True):
+        framework_check(defense, passed=passed, reason="A long_reason_" * 40, by=olga, now=now)
+    return defense
+
+
+TRIAL_PAGES = {
+    "choose": "/organizer/defenses/{}/trial/",
+    "replace": "/organizer/defenses/{}/trial/?kind=smoke",
+    "refused": "/organizer/defenses/{}/trial/?kind=probe",
+    "framework": "/organizer/defenses/{}/framework/",
+    "defense": "/defenses/{}/",
+    "queue": "/organizer/scoring/",
+    "retry": "/organizer/scoring/retry-trials/",
+}
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("address", ["/defenses/", "/organizer/scoring/", "/organizer/scoring/retry/"])
+@pytest.mark.parametrize("screen", SCREENS)
+def test_the_pages_of_trials_are_accessible_and_fit(
+    screen: str, scheme: str, tried: Defense, visit: Callable[..., Page]
+) -> None:
+    found = {}
+    page = visit("/organizer/", screen=screen, scheme=scheme)
+    origin = page.url.removesuffix("/organizer/")
+    for name, address in TRIAL_PAGES.items():
+        page.goto(origin + address.format(tried.public_id))
+        expect(page.locator("h1")).to_have_count(1)
+        found[name] = violations(page) + too_wide(page)
+    assert found == dict.fromkeys(found, [])
+
+
+def test_a_check_of_the_framework_keeps_what_was_typed(tried: Defense, visit: Callable[..., Page]) -> None:
+    page = visit(f"/organizer/defenses/{tried.public_id}/framework/")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download the zip").click()
+    assert download.value.suggested_filename == f"source-{tried.public_id}.zip"
+    page.get_by_label("Not passed").check()
+    page.get_by_label("Reason").fill("   ")
+    page.get_by_role("button", name="Record the check").click()
+    expect(page.get_by_role("alert")).to_contain_text("Nothing was recorded. Say why")
+    expect(page.get_by_label("Not passed")).to_be_checked()
+    assert violations(page) == []
+    page.get_by_label("Reason").fill("One compiled library.")
+    page.get_by_role("button", name="Record the check").click()
+    expect(page.locator("#trials ~ table").first).to_contain_text("One compiled library.")
+
+
+EMPTY = ["/defenses/", "/organizer/scoring/", "/organizer/scoring/retry/", "/organizer/scoring/retry-trials/"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("address", EMPTY)
 def test_the_empty_pages_are_accessible(address: str, scheme: str, olga: User, visit: Callable[..., Page]) -> None:
     page = visit(address, screen="phone", scheme=scheme)
     assert violations(page) == []
@@ -132,6 +204,23 @@ def test_the_queue_refreshes_itself_and_nothing_jumps(full: Defense, visit: Call
     assert again.bounding_box() == before
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("screen", SCREENS)
+def test_a_rerun_that_is_prepared_tells_how_far_until_it_begins(
+    screen: str, scheme: str, full: Defense, visit: Callable[..., Page]
+) -> None:
+    Rerun.objects.update(state="preparing", kinds=[[1, 16, False, cast.SIDE, 5]])
+    page = visit(f"/organizer/reruns/{Rerun.objects.get().pk}/", screen=screen, scheme=scheme)
+    expect(page.locator("dl.facts")).to_have_text(re.compile("Prepared\\s*2 of 5 answers planned"))
+    assert violations(page) + too_wide(page) == []
+    cancel = page.get_by_role("button", name="Cancel")
+    cancel.focus()
+    Rerun.objects.update(state="running")
+    expect(page.locator("dl.facts")).to_contain_text("0 of 2 answers in 2 runs", timeout=20_000)
+    expect(page.locator("main .state").first).to_have_text("under way")
+    expect(cancel).to_be_focused()
+
+
 def test_an_organizer_starts_a_rerun_with_the_keyboard_alone(full: Defense, visit: Callable[..., Page]) -> None:
     Rerun.objects.update(state="cancelled", ended_at=timezone.now())
     page = visit(f"/organizer/reruns/new/{full.public_id}/")
@@ -143,7 +232,7 @@ def test_an_organizer_starts_a_rerun_with_the_keyboard_alone(full: Defense, visi
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_contain_text("Re-run ")
-    assert Rerun.objects.filter(state="running").count() == 1
+    assert Rerun.objects.filter(state="preparing").count() == 1
 
 
 def test_on_paper_the_curve_and_its_figures_stay(full: Defense, visit: Callable[..., Page]) -> None:

@@ -28,9 +28,10 @@ from contest.rules import week_named
 from contest.scoring_queue.figures import Queue, read_queue
 from contest.scoring_queue.rerun_forms import choice_of, scope_of
 from labeling.models import Image, Tasker
-from scoring import reruns, services
+from scoring import rerun_preparation, reruns, services
 from scoring.enums import Fault, Outcome, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, RunItem, Scorer, Superseded, Trial
+from scoring.rerun_scope import Scope
 from scoring.runner import Answers
 from scoring.selectors import run_items
 from tests import factories
@@ -239,6 +240,13 @@ class TestTryingAgain:
         assert "There is nothing to try again" in words(organizer, f"/organizer/scoring/retry/?run={run}")
         assert organizer.post("/organizer/scoring/retry/", {"run": run}).status_code == 409
 
+    @pytest.mark.parametrize("number", ["0", "x", "-1", "9" * 30])
+    def test_a_number_that_cannot_be_read_never_means_all(
+        self, number: str, dead: tuple[Run, Run], organizer: Client
+    ) -> None:
+        assert organizer.post("/organizer/scoring/retry/", {"run": number}).status_code == 409
+        assert Run.objects.filter(state=RunState.DEAD).count() == 2
+
     def test_a_retired_defense_is_not_tried_again(self, dead: tuple[Run, Run], organizer: Client) -> None:
         Defense.objects.update(retired_at=factories.NOW)
         page = words(organizer, "/organizer/scoring/")
@@ -255,7 +263,8 @@ def test_a_trial_that_waits_or_gave_up_is_there(organizer: Client, now: datetime
     Trial.objects.create(kind="smoke", state="dead", fault="platform", fault_text="engine away", **common)
     Trial.objects.create(kind="earlier", state="queued", **common)
     page = words(organizer, "/organizer/scoring/")
-    assert "Coming , smoke 1 gave up" in page and "engine away" in page
+    assert "Gave up" in page and "Coming , smoke 1 Something around the program failed" in page
+    assert "engine away" in page
     assert "Coming , earlier 1 queued none yet" in page
 
 
@@ -350,6 +359,7 @@ class TestARerun:
         started = organizer.post(address(defense), form)
         rerun = Rerun.objects.get()
         assert (started.status_code, started["Location"]) == (303, f"/organizer/reruns/{rerun.pk}/")
+        scoring_cast.prepare(now)
         page = words(organizer, f"/organizer/reruns/{rerun.pk}/")
         assert "under way" in page and "All answers. A faulty card." in page and "olga" in page
         assert "Stop Cancel What differs" in page, "there is nothing to apply yet"
@@ -373,10 +383,9 @@ class TestARerun:
         assert f"Re-run {rerun.pk} applied" in words(organizer, f"/defenses/{defense.public_id}/")
 
     def test_it_is_stopped_goes_on_and_is_cancelled(
-        self, scored: tuple[Defense, Image, Image], organizer: Client
+        self, scored: tuple[Defense, Image, Image], organizer: Client, olga: User, now: datetime
     ) -> None:
-        organizer.post(address(scored[0]), {"which": "all", "reason": "why"})
-        rerun = Rerun.objects.get()
+        rerun = scoring_cast.begun(scored[0], olga, now, scope=Scope("All answers."))
         own = f"/organizer/reruns/{rerun.pk}/"
         assert f"Re-run {rerun.pk} of {rerun.defense.name}" in words(organizer, "/organizer/scoring/")
         for name, said in (("stop", "stopped"), ("go-on", "under way"), ("cancel", "cancelled")):
@@ -388,13 +397,76 @@ class TestARerun:
         assert (Rerun.objects.get().state, Superseded.objects.count()) == (RerunState.CANCELLED, 0)
         assert "No re-run is under way." in words(organizer, "/organizer/scoring/")
 
-    def test_a_plan_cut_short_says_so(
-        self, scored: tuple[Defense, Image, Image], organizer: Client, olga: User
+    def test_while_it_is_prepared_the_pages_tell_how_far(
+        self, scored: tuple[Defense, Image, Image], organizer: Client, now: datetime, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        rerun = Rerun.objects.create(
-            defense=scored[0], reason="why", state=RerunState.CANCELLED, asked_by=olga, asked_at=factories.NOW
-        )
-        assert "not begun Its preparation did not come to an end" in words(organizer, f"/organizer/reruns/{rerun.pk}/")
+        started = organizer.post(address(scored[0]), {"which": "all", "reason": "why"})
+        own, rerun = started["Location"], Rerun.objects.get()
+        assert "The re-run is being prepared. Nothing changes until it is applied." in words(organizer, own)
+        monkeypatch.setattr(rerun_preparation, "RUNS_A_SWEEP", 1)
+        for planned in (0, 2, 4):
+            cache.clear()
+            for page in (words(organizer, own), words(organizer, f"{own}now/")):
+                assert "being prepared" in page and f"Prepared {planned} of 6 answers planned Cancel" in page
+                assert "stopped" not in page.lower() and "Done 0" not in page
+            listed = f"Re-run {rerun.pk} of {rerun.defense.name} , asked for"
+            told = f": being prepared, {planned} of 6 answers planned"
+            for page in (words(organizer, each) for each in ("/organizer/", "/organizer/scoring/")):
+                assert listed in page and told in page
+            rerun_preparation.reruns_prepare(now=now, rng=Random(planned))
+        scoring_cast.prepare(now)
+        cache.clear()
+        assert "under way" in words(organizer, f"{own}now/")
+        assert "Done 0 of 6 answers in 3 runs Waiting 6 Stop Cancel" in words(organizer, f"{own}now/")
+        for page in (words(organizer, each) for each in ("/organizer/", "/organizer/scoring/")):
+            assert listed in page and "being prepared" not in page
+
+    @pytest.mark.parametrize(
+        ("name", "status", "said"),
+        [
+            ("apply", 409, "Nothing was changed: this re-run is being prepared. Wait until its runs are in the queue"),
+            ("stop", 409, "Nothing was changed: this re-run is being prepared."),
+            ("go-on", 409, "Nothing was changed: this re-run is being prepared."),
+            ("cancel", 303, ""),
+        ],
+    )
+    def test_while_it_is_prepared_it_can_only_be_cancelled(
+        self, name: str, status: int, said: str, scored: tuple[Defense, Image, Image], organizer: Client, now: datetime
+    ) -> None:
+        own = organizer.post(address(scored[0]), {"which": "all", "reason": "why"})["Location"]
+        looked = words(organizer, f"{own}{name}/")
+        assert "0 of 6 answers planned" in looked
+        assert ("This is not possible while the re-run is being prepared." in looked) == (status == 409)
+        answer = organizer.post(f"{own}{name}/")
+        assert answer.status_code == status and said in plain(answer.content.decode())
+        scoring_cast.prepare(now)
+        state = words(organizer, own)
+        assert ("cancelled" in state, "under way" in state) == (status == 303, status == 409)
+
+    def test_what_is_over_refreshes_no_more(
+        self, scored: tuple[Defense, Image, Image], organizer: Client, olga: User, now: datetime
+    ) -> None:
+        rerun = scoring_cast.begun(scored[0], olga, now, scope=Scope("All answers."))
+        own = f"/organizer/reruns/{rerun.pk}/"
+        assert f'data-source="{own}now/"' in organizer.get(own).content.decode()
+        reruns.rerun_cancel(rerun_id=rerun.pk, by=olga, now=now)
+        page = organizer.get(own).content.decode()
+        assert "data-source" not in page and "overview.js" not in page
+
+    def test_starting_costs_the_same_however_many_pictures_there_are(
+        self, scored: tuple[Defense, Image, Image], organizer: Client, olga: User, now: datetime
+    ) -> None:
+        def queries() -> int:
+            with CaptureQueriesContext(connection) as seen:
+                organizer.post(address(scored[0]), {"which": "all", "reason": "why"})
+            reruns.rerun_cancel(rerun_id=Rerun.objects.get(ended_at=None).pk, by=olga, now=now)
+            return len(seen)
+
+        queries()  # what a site asks once and remembers
+        few = queries()
+        for image in scoring_cast.valid_pictures(20, seed=8):
+            cast.scored(scored[0], image, [BIRD] * 3, state=RunState.FINISHED)
+        assert queries() == few
 
     def test_another_one_is_refused_meanwhile(self, scored: tuple[Defense, Image, Image], organizer: Client) -> None:
         organizer.post(address(scored[0]), {"which": "all", "reason": "why"})
@@ -455,9 +527,7 @@ def test_a_break_without_proof_in_force_is_not_claimed_by_a_release(
 
     assert listed() == [(broke.public_id, "1")]
     for answer, expected in ((BICYCLE, [(broke.public_id, "1")]), (ABSTAIN, [])):
-        rerun = reruns.rerun_start(
-            defense=defense, scope=reruns.Scope("All."), reason="why", by=olga, now=now, rng=Random(1)
-        )
+        rerun = scoring_cast.begun(defense, olga, now, scope=Scope("All."))
         answer_again(rerun, answer, now)
         reruns.rerun_apply(rerun_id=rerun.pk, by=olga, now=now)
         breaks_record(now=now)
@@ -474,10 +544,7 @@ def test_a_fault_that_a_rerun_got_over_leaves_the_release(olga: User, now: datet
     dead = cast.faulted(defense, image, 1, Fault.CRASHED)
     week = week_named("2026-W47", "UTC")
     assert len(list(tables._fault_rows(week))) == 1
-    rerun = reruns.rerun_start(
-        defense=defense, scope=reruns.Scope("One run.", run=dead.pk), reason="why", by=olga, now=now,
-        rng=Random(1),
-    )  # fmt: skip
+    rerun = scoring_cast.begun(defense, olga, now, scope=Scope("One run.", run=dead.pk))
     answer_again(rerun, BIRD, now)
     assert len(list(tables._fault_rows(week))) == 1
     reruns.rerun_apply(rerun_id=rerun.pk, by=olga, now=now)
@@ -506,9 +573,7 @@ def test_a_release_after_a_rerun_is_proved_by_its_own_tables(
 ) -> None:
     """A bird that was taken for a bicycle, answered again in each way: nothing differs when it is verified."""
     contest = cast.a_week()
-    rerun = reruns.rerun_start(
-        defense=contest.defenses[1], scope=reruns.Scope("All."), reason="why", by=olga, now=now, rng=Random(1)
-    )
+    rerun = scoring_cast.begun(contest.defenses[1], olga, now, scope=Scope("All."))
     answer_by_hand(answer, now)
     week = week_named("2026-W47", "UTC")
     before = release_week(week, out=tmp_path / "out", now=cast.AFTER).folder
@@ -526,7 +591,14 @@ def test_a_release_after_a_rerun_is_proved_by_its_own_tables(
 
 CHANGING = ["/organizer/scoring/retry/", "/organizer/reruns/new/{}/", "/organizer/reruns/{}/apply/"]
 ASKED = [
-    ("get", each) for each in ["/organizer/scoring/", "/organizer/scoring/now/", "/organizer/reruns/{}/", *CHANGING]
+    ("get", each)
+    for each in [
+        "/organizer/scoring/",
+        "/organizer/scoring/now/",
+        "/organizer/reruns/{}/",
+        "/organizer/reruns/{}/now/",
+        *CHANGING,
+    ]
 ]
 ASKED += [("post", each) for each in CHANGING]
 
@@ -556,7 +628,15 @@ def test_only_organizers_enter(
     assert (rerun.state, Rerun.objects.count()) == (RerunState.RUNNING, 1)
 
 
-@pytest.mark.parametrize("path", ["/organizer/reruns/0/", "/organizer/reruns/0/apply/", "/organizer/reruns/new/D-0/"])
+NOWHERE = [
+    "/organizer/reruns/0/",
+    "/organizer/reruns/0/now/",
+    "/organizer/reruns/0/apply/",
+    "/organizer/reruns/new/D-0/",
+]
+
+
+@pytest.mark.parametrize("path", NOWHERE)
 def test_no_such_page(path: str, organizer: Client) -> None:
     assert organizer.get(path).status_code == 404
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+from django.contrib.auth.models import User
 from numpy.typing import NDArray
 
 from adjudication.models import Ruling
@@ -14,12 +15,14 @@ from labeling.models import Image
 from labeling.png import decode_png, encode_png, pixels_sha256
 from labeling.policy import Policy
 from labeling.store import picture_key, picture_store
-from scoring import services
+from scoring import reruns, services
 from scoring.engine import Scorer
 from scoring.enums import Fault
-from scoring.models import Defense
+from scoring.models import Defense, Rerun
 from scoring.reference import REFERENCES
 from scoring.reference.drawing import draw
+from scoring.rerun_preparation import reruns_prepare
+from scoring.rerun_scope import Scope
 from scoring.runner import Answers, ReferenceRunner, ReferenceSession, RunnerFault
 from tests import factories
 
@@ -70,6 +73,22 @@ def publish(now: datetime, *keys: str) -> list[Defense]:
 def plan(now: datetime, *, seed: int = 1, policy: Policy = POLICY) -> int:
     """One planning sweep."""
     return services.runs_plan(policy=policy, now=now, rng=random.Random(seed))
+
+
+def prepare(now: datetime, *, seed: int = 5) -> int:
+    """Sweep until no re-run is being prepared; return how many steps it took."""
+    steps, rng = 0, random.Random(seed)
+    while done := reruns_prepare(now=now, rng=rng):
+        steps += done
+    return steps
+
+
+def begun(defense: Defense, by: User, now: datetime, *, scope: Scope, reason: str = "why") -> Rerun:
+    """A re-run that was asked for and is prepared: its runs wait in the queue."""
+    rerun = reruns.rerun_start(defense=defense, scope=scope, reason=reason, by=by, now=now)
+    prepare(now)
+    rerun.refresh_from_db()
+    return rerun
 
 
 class Answering(ReferenceRunner):

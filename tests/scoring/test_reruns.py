@@ -1,6 +1,5 @@
 """Answers given again as a set: chosen, planned, stopped, and put in the place of the older ones all at once or not."""
 
-import random
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import datetime, timedelta
@@ -19,11 +18,11 @@ from contest.models import Break
 from contest.stages import run_groups
 from labeling.models import Image
 from labeling.policy import Policy
-from scoring import reruns, selectors, services
+from scoring import rerun_preparation, reruns, selectors, services
 from scoring.enums import Fault, Outcome, RerunState, RunState
 from scoring.leases import LeaseLost
 from scoring.models import Defense, Prediction, Rerun, Run, RunItem, Superseded
-from scoring.reruns import Scope
+from scoring.rerun_scope import Scope
 from scoring.runner import Answers, RunnerFault
 from tests import factories
 from tests.scoring import cast
@@ -49,7 +48,7 @@ def failing(fault: Fault) -> Any:
 
 def start(defense: Defense, now: datetime, *, scope: Scope = ALL, reason: str = "A faulty card.") -> Rerun:
     by = User.objects.filter(username="olga").first() or factories.user("olga", "organizers")
-    return reruns.rerun_start(defense=defense, scope=scope, reason=reason, by=by, now=now, rng=random.Random(5))
+    return cast.begun(defense, by, now, scope=scope, reason=reason)
 
 
 def apply(rerun: Rerun, now: datetime) -> int:
@@ -113,7 +112,7 @@ def test_it_is_planned_like_the_first_runs_with_fresh_seeds(answered: Defense, n
 def test_runs_are_small_and_of_one_round_share_a_seed(
     answered: Defense, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reruns, "PICTURES_PER_RUN", 2)
+    monkeypatch.setattr(rerun_preparation, "PICTURES_PER_RUN", 2)
     rerun = start(answered, now)
     runs = Run.objects.filter(rerun=rerun)
     assert Counter(runs.values_list("round", flat=True)) == {1: 3, 2: 3, 3: 3}
@@ -349,17 +348,6 @@ def test_a_crash_in_the_middle_of_applying_leaves_nothing(
     assert apply(rerun, now) == 15
 
 
-def test_a_plan_cut_short_is_never_worked_on_nor_applied(answered: Defense, now: datetime) -> None:
-    with connection.execute_wrapper(_fail_at('INSERT INTO "scoring_runitem"', 3)), pytest.raises(DatabaseError):
-        start(answered, now)
-    rerun = Rerun.objects.get()
-    assert (rerun.state, rerun.ended_at, Run.objects.filter(rerun=rerun).count()) == (RerunState.CANCELLED, None, 2)
-    assert (cast.work_all(now), services.runs_retry(now=now), selectors.dead_runs().count()) == (0, 0, 0)
-    with pytest.raises(Conflict):
-        apply(rerun, now)
-    assert start(answered, now).state == RerunState.RUNNING
-
-
 def test_the_database_keeps_what_was_replaced(answered: Defense, now: datetime) -> None:
     rerun = start(answered, now)
     cast.work_all(now, find_runner=saying(Outcome.ABSTAIN))
@@ -438,10 +426,10 @@ def test_of_two_who_start_one_at_once_one_does(now: datetime) -> None:
     cast.work_all(now)
     by, together = factories.user("olga", "organizers"), Barrier(2)
 
-    def begin(seed: int) -> str:
+    def begin(_: int) -> str:
         together.wait()
         try:
-            reruns.rerun_start(defense=defense, scope=ALL, reason="why", by=by, now=now, rng=random.Random(seed))
+            reruns.rerun_start(defense=defense, scope=ALL, reason="why", by=by, now=now)
             return "done"
         except Conflict as refused:
             return refused.code
@@ -450,5 +438,4 @@ def test_of_two_who_start_one_at_once_one_does(now: datetime) -> None:
 
     with ThreadPoolExecutor(2) as pool:
         assert sorted(pool.map(begin, [1, 2])) == ["done", "rerun_under_way"]
-    assert Rerun.objects.filter(state=RerunState.RUNNING).count() == 1
-    assert Run.objects.filter(rerun__isnull=False, state=RunState.QUEUED).count() == 3
+    assert [(each.state, len(each.kinds)) for each in Rerun.objects.all()] == [(RerunState.PREPARING, 3)]

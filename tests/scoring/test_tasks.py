@@ -3,12 +3,14 @@
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.utils import timezone
 
-from scoring import tasks
-from scoring.enums import Fault, RunState
+from scoring import reruns, tasks
+from scoring.enums import Fault, RerunState, RunState
 from scoring.models import Prediction, Run
+from scoring.rerun_scope import Scope
 from tests import factories
 from tests.scoring import cast
 
@@ -28,6 +30,19 @@ def test_a_valid_picture_is_scored_by_the_tasks_alone() -> None:
     assert Prediction.objects.count() == 2 * 3 * 3
     lost.refresh_from_db()
     assert (lost.state, lost.attempt) == (RunState.FINISHED, 2)
+
+
+@pytest.mark.django_db
+def test_a_rerun_is_prepared_by_the_task(olga: User) -> None:
+    now = timezone.now()
+    (defense,) = cast.publish(now, "always-abstain")
+    cast.valid_pictures(2)
+    cast.plan(now)
+    cast.work_all(now)
+    rerun = reruns.rerun_start(defense=defense, scope=Scope("All answers."), reason="why", by=olga, now=now)
+    tasks.prepare_reruns()
+    rerun.refresh_from_db()
+    assert (rerun.state, Run.objects.filter(rerun=rerun, state=RunState.QUEUED).count()) == (RerunState.RUNNING, 3)
 
 
 @pytest.mark.django_db

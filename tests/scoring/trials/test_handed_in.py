@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from common.errors import DomainError, InvalidInput, NotFound
-from labeling.store import picture_store
+from labeling.store import FolderStore, picture_store
 from scoring.models import Defense
 from scoring.sealed import archive_key
 from scoring.trials import handed_in
@@ -191,6 +191,17 @@ def test_without_a_source_there_is_nothing_to_list() -> None:
     assert missing.value.code == "no_source"
     with pytest.raises(NotFound):
         handed_in.source_listing(cast.container("b", source="0" * 64))
+
+
+@pytest.mark.parametrize("error", [OSError("disk"), RuntimeError("a bucket that does not answer")])
+def test_a_store_that_cannot_be_read_is_a_refusal_in_words(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(FolderStore, "fetch", fail)
+    with pytest.raises(NotFound, match=type(error).__name__) as refused:
+        handed_in.source_listing(cast.container(source="0" * 64))
+    assert refused.value.code == "source_unreadable"
 
 
 # The command

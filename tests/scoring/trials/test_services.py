@@ -234,6 +234,37 @@ def test_dead_trials_are_queued_again_by_the_command(now: datetime, capsys: pyte
     assert Trial.objects.filter(state=RunState.DEAD).count() == 1
 
 
+def test_only_what_the_platform_is_to_blame_for_is_tried_again(now: datetime) -> None:
+    dead = {"state": RunState.DEAD}
+    again = cast.passed(cast.container("one"), SMOKE, fault=Fault.PLATFORM, **dead)
+    other = cast.passed(cast.container("two"), SMOKE, fault=Fault.IMAGE_PULL, **dead)
+    cast.passed(cast.container("three"), SMOKE, fault=Fault.CRASHED, **dead)
+    cast.passed(cast.container("four", retired_at=now), SMOKE, fault=Fault.PLATFORM, **dead)
+    assert services.trials_retry(now=now, trial=again.pk) == 1
+    assert services.trials_retry(now=now, trial=again.pk) == 0
+    assert services.trials_retry(now=now) == 1
+    assert set(Trial.objects.filter(state=RunState.QUEUED)) == {again, other}
+
+
+def test_a_trial_asked_for_at_the_same_moment_is_not_doubled(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    newcomer = cast.container()
+    dead = cast.passed(newcomer, SMOKE, state=RunState.DEAD, fault=Fault.PLATFORM)
+    cast.ask(newcomer, SMOKE, now)
+    # As a statement sees it that began before the new trial was there.
+    monkeypatch.setattr(selectors, "trials_to_retry", lambda: Trial.objects.filter(pk=dead.pk))
+    with pytest.raises(Conflict) as refused:
+        services.trials_retry(now=now)
+    assert refused.value.code == "trial_under_way"
+    dead.refresh_from_db()
+    assert dead.state == RunState.DEAD
+
+
+def test_a_retired_defense_gets_no_more_trials(now: datetime) -> None:
+    with pytest.raises(Conflict) as refused:
+        cast.ask(cast.container(retired_at=now), SMOKE, now)
+    assert refused.value.code == "retired"
+
+
 # The framework
 
 
