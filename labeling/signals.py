@@ -1,6 +1,11 @@
-"""Hints to whoever stands above: something may be ready sooner than the next sweep. Nobody may rely on them."""
+"""What is told to whoever stands above."""
 
 from django.dispatch import Signal
 
-# Sent inside the transaction that filled the panel, with `panel_id`.
+# A hint that nobody may rely on: something may be ready sooner than the next sweep. Sent inside the transaction that
+# filled the panel, with `panel_id`.
 panel_full = Signal()
+
+# Sent inside the transaction that deletes an account, before it goes, with `user` and `now`. Whoever keeps something of
+# the person forgets it there.
+account_leaving = Signal()

@@ -5,10 +5,11 @@ from functools import partial
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Lower
 
 from common.choices import choices
 from common.ids import random_id
-from contest.enums import EntitlementKind, EntitlementState, SamePersonBy
+from contest.enums import EntitlementKind, EntitlementState, EntitlementStepKind, SamePersonBy
 from contest.models.decisions import BoardDecision
 
 
@@ -20,6 +21,9 @@ class Team(models.Model):
     created_at = models.DateTimeField()
     merged_into = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="merged")
     merged_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(Lower("name"), name="team_name_once")]
 
     def __str__(self) -> str:
         return self.name
@@ -64,6 +68,15 @@ class TeamInvitation(models.Model):
     accepted_at = models.DateTimeField(null=True)
     withdrawn_at = models.DateTimeField(null=True)
 
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "email"],
+                condition=Q(accepted_at__isnull=True, withdrawn_at__isnull=True),
+                name="team_invitation_once_per_address",
+            )
+        ]
+
     def __str__(self) -> str:
         return f"invitation {self.pk} to {self.team_id}"
 
@@ -90,18 +103,20 @@ class Association(models.Model):
 
 
 class Entitlement(models.Model):
-    """Why a team may attack: a paper of a member's, checked by an organizer, or a grant of the board (R25)."""
+    """Why a team may attack: a paper of a member's, checked by an organizer, or a grant of the board (R25).
+
+    `author` is the member whose confirmed address `email` was, and stands on the paper. Both are forgotten with the
+    account. What was asked, answered and decided is in the steps.
+    """
 
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="entitlements")
     kind = models.CharField(max_length=5, choices=choices(EntitlementKind))
     state = models.CharField(max_length=9, choices=choices(EntitlementState), default=EntitlementState.ASKED.value)
     arxiv_id = models.CharField(max_length=40, blank=True)
     email = models.EmailField(blank=True)
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
     asked_at = models.DateTimeField()
-    question = models.TextField(blank=True)
-    answer = models.TextField(blank=True)
-    reason = models.TextField(blank=True)
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
     decided_at = models.DateTimeField(null=True)
     decision = models.ForeignKey(BoardDecision, on_delete=models.PROTECT, null=True, related_name="+")
@@ -109,16 +124,40 @@ class Entitlement(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=~Q(kind=EntitlementKind.PAPER.value) | (~Q(arxiv_id="") & ~Q(email="")),
+                condition=~Q(kind=EntitlementKind.PAPER.value)
+                | (~Q(arxiv_id="") & (~Q(email="") | Q(author__isnull=True))),
                 name="entitlement_names_paper",
             ),
             models.CheckConstraint(
                 condition=~Q(kind=EntitlementKind.GRANT.value) | Q(decision__isnull=False), name="entitlement_granted"
             ),
+            models.UniqueConstraint(
+                fields=["team"],
+                condition=Q(state__in=[EntitlementState.ASKED.value, EntitlementState.QUESTION.value]),
+                name="entitlement_one_open",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.kind} for {self.team_id}: {self.state}"
+
+
+class EntitlementStep(models.Model):
+    """One step of a request: what was asked, answered or decided, and by whom."""
+
+    entitlement = models.ForeignKey(Entitlement, on_delete=models.PROTECT, related_name="steps")
+    kind = models.CharField(max_length=9, choices=choices(EntitlementStepKind))
+    words = models.TextField(blank=True)
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    made_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.kind} on {self.entitlement_id}"
+
+    @property
+    def by_team(self) -> bool:
+        """Say whether the team took this step, not an organizer."""
+        return self.kind in {EntitlementStepKind.ASKED, EntitlementStepKind.ANSWER, EntitlementStepKind.WITHDRAWN}
 
 
 class SamePerson(models.Model):

@@ -1,11 +1,13 @@
 """What the account's pages share: what was typed, what is wrong with it, and where to go afterwards."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
 
 from common.errors import DomainError, WrongFields
 
@@ -29,6 +31,18 @@ def text(request: HttpRequest, name: str, most: int = 254) -> str:
 def secret(request: HttpRequest, name: str) -> str:
     """Return a password as it was typed."""
     return request.POST.get(name, "")[:1000]
+
+
+def account_typed(request: HttpRequest, make: Callable[[str, str], User]) -> User:
+    """Return what `make` makes of the typed user name and password; WrongFields under the names of the form."""
+    password = secret(request, "new_password")
+    if password != secret(request, "new_password_again"):
+        raise WrongFields({"new_password_again": _("The two are not the same: type both again.")})
+    try:
+        return make(text(request, "username", 150), password)
+    except WrongFields as error:
+        names = {"password": "new_password"}
+        raise WrongFields({names.get(name, name): words for name, words in error.fields.items()}) from None
 
 
 def errors_of(error: DomainError) -> Mapping[str, str]:

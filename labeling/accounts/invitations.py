@@ -144,14 +144,7 @@ def invitation_accept(*, secret: str, username: str, password: str, now: datetim
     WrongFields for a user name or a password that will not do, NotFound for a link that is over.
     """
     invitation = invitation_of(secret, now=now, lock=True)
-    _check(username, password, invitation.email)
-    try:
-        with transaction.atomic():
-            user = User.objects.create_user(username, email=invitation.email, password=password)
-    except IntegrityError:
-        raise Conflict(
-            _("There is an account with this user name or this e-mail address already."), "has_account"
-        ) from None
+    user = account_make(username=username, password=password, email=invitation.email)
     _give_role(user, invitation, now, rng)
     invitation.accepted_at, invitation.user = now, user
     invitation.save(update_fields=["accepted_at", "user"])
@@ -164,6 +157,21 @@ def _give_role(user: User, invitation: Invitation, now: datetime, rng: Random) -
         return
     tasker = tasker_register(user=user, state=TaskerState.LEARNING, now=now, rng=rng)
     Tasker.objects.filter(pk=tasker.pk).update(language=invitation.language)
+
+
+def account_make(*, username: str, password: str, email: str) -> User:
+    """Make an account without a role; the caller knows that `email`, in its kept form, is the person's.
+
+    WrongFields for a user name or a password that will not do, Conflict (`has_account`) for a name or address in use.
+    """
+    _check(username, password, email)
+    try:
+        with transaction.atomic():
+            return User.objects.create_user(username, email=email, password=password)
+    except IntegrityError:
+        raise Conflict(
+            _("There is an account with this user name or this e-mail address already."), "has_account"
+        ) from None
 
 
 def _check(username: str, password: str, email: str) -> None:

@@ -8,6 +8,7 @@ from django.db import transaction
 from common.credentials import access_forget, credentials_end
 from labeling.models import Invitation, Tasker
 from labeling.services import leases_end
+from labeling.signals import account_leaving
 
 
 @transaction.atomic
@@ -24,6 +25,7 @@ def account_delete(*, user: User, now: datetime) -> str:
     credentials_end(user)
     _forget_invitations(user, now)
     access_forget(user.get_username())
+    account_leaving.send(sender=User, user=user, now=now)
     user.delete()
     return tasker.public_id if tasker is not None else ""
 

@@ -19,11 +19,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from common import mail
-from common.errors import Conflict, DomainError, InvalidInput, NotFound, WrongFields
+from common.errors import Conflict, DomainError, InvalidInput, NotFound
 from common.guessing import links_open, password_fits, wrong_link
 from labeling.access import organizer_of
 from labeling.accounts import invitations
-from labeling.accounts.forms import errors_of, go_to, secret, text
+from labeling.accounts.forms import account_typed, errors_of, go_to, secret, text
 from labeling.accounts.invitations import InvitationState, Invited, invitation_of, state_of
 from labeling.accounts.leaving import account_delete
 from labeling.accounts.letters import invitation_letter
@@ -62,16 +62,12 @@ def _join(request: HttpRequest, invitation: Invitation, token: str) -> HttpRespo
 
 
 def _accept(request: HttpRequest, token: str) -> HttpResponse:
-    username, password = text(request, "username", 150), secret(request, "new_password")
-    if password != secret(request, "new_password_again"):
-        raise WrongFields({"new_password_again": _("The two are not the same: type both again.")})
-    try:
-        user = invitations.invitation_accept(
+    def make(username: str, password: str) -> User:
+        return invitations.invitation_accept(
             secret=token, username=username, password=password, now=timezone.now(), rng=_random
         )
-    except WrongFields as error:
-        names = {"password": "new_password"}
-        raise WrongFields({names.get(name, name): words for name, words in error.fields.items()}) from None
+
+    user = account_typed(request, make)
     login(request, user, backend="common.sessions.UserBackend")
     messages.success(request, _("Welcome. Your account is ready."))
     return go_to("home")

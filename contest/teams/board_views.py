@@ -1,0 +1,56 @@
+"""The board's page of grants: a team that has no paper may attack all the same (R25)."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from common.errors import Conflict, DomainError, InvalidInput
+from contest.access import board_member_of
+from contest.decisions import MOST_REASON_CHARACTERS
+from contest.enums import EntitlementKind
+from contest.models import Entitlement, Team
+from contest.teams.entitlements import entitlement_grant
+from labeling.accounts.forms import errors_of, go_to, text
+from labeling.selectors import policy_in_force
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def grants(request: HttpRequest) -> HttpResponse:
+    """Show what the board has granted, and grant."""
+    member = board_member_of(request.user)
+    if request.method != "POST":
+        return _page(request, None)
+    try:
+        team = Team.objects.filter(public_id=text(request, "team")).first()
+        if team is None:
+            raise InvalidInput("Choose a team of the list.", "invalid", field="team")
+        reason = text(request, "reason", MOST_REASON_CHARACTERS + 1)
+        entitlement_grant(team=team, reason=reason, by=member, now=timezone.now())
+    except DomainError as error:
+        return _page(request, error)
+    messages.success(request, f"Team {team.name} may attack now; it was told.")
+    return go_to("board-grants")
+
+
+def _page(request: HttpRequest, error: DomainError | None) -> HttpResponse:
+    now = timezone.now()
+    granted = Entitlement.objects.filter(kind=EntitlementKind.GRANT).select_related("team", "decision__decided_by")
+    context: dict[str, Any] = {
+        "teams": list(Team.objects.filter(merged_into=None).exclude(entitlements__in=granted).order_by("name")),
+        "granted": list(granted.order_by("-decided_at", "-pk")),
+        "longest": MOST_REASON_CHARACTERS,
+        "errors": errors_of(error) if error else {},
+        "typed": request.POST if error else {},
+        "now": now,
+        "zone": policy_in_force(now).policy.time_zone,
+    }
+    status = 200 if error is None else 409 if isinstance(error, Conflict) else 400
+    return render(request, "teams/grants.html", context, status=status)

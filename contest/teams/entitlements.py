@@ -1,0 +1,190 @@
+"""Why a team may attack (R25): a member's paper, which an organizer checks, or a grant of the board."""
+
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from contest.decisions import decide
+from contest.enums import DecisionKind, EntitlementKind, EntitlementState, EntitlementStepKind
+from contest.models import Entitlement, EntitlementStep, Team
+from contest.teams.arxiv import paper_id
+from contest.teams.letters import step_tell
+from contest.teams.selectors import (
+    WAITING,
+    entitlement_in_force,
+    entitlements_of,
+    final_team,
+    is_entitled,
+    team_of,
+    teams_counted_together,
+)
+from contest.teams.services import captain_held, team_held
+from labeling.people import is_organizer
+
+MOST_CHARACTERS = 2_000
+
+
+@transaction.atomic
+def entitlement_ask(*, by: User, arxiv_id: str, paper_email: str, now: datetime) -> Entitlement:
+    """Ask that the captain's team be entitled by a paper, whose author is a member with this confirmed address.
+
+    InvalidInput (`arxiv_id`, `paper_email`); Conflict while another request waits, or when the team
+    is entitled already.
+    """
+    team = captain_held(by)
+    _check_may_ask(team, now)
+    paper = _paper(arxiv_id, now)
+    author = _author(team, paper_email)
+    asked = Entitlement.objects.create(
+        team=team,
+        kind=EntitlementKind.PAPER,
+        arxiv_id=paper,
+        email=author.email,
+        author=author,
+        asked_by=by,
+        asked_at=now,
+    )
+    _step(asked, EntitlementStepKind.ASKED, "", by, now)
+    return asked
+
+
+def _check_may_ask(team: Team, now: datetime) -> None:
+    if is_entitled(team, now):
+        raise Conflict("Your team is entitled already.", "entitled_already")
+    if entitlements_of(team).filter(state__in=WAITING).exists():
+        words = "A request of your team is being looked at: wait for its answer, or withdraw it."
+        raise Conflict(words, "asked_already")
+
+
+def _paper(typed: str, now: datetime) -> str:
+    found = paper_id(typed, today=now.date())
+    if found is None:
+        words = "Write the paper's arXiv identifier, for example 1809.08352 or hep-th/9901001."
+        raise InvalidInput(words, "invalid", field="arxiv_id")
+    return found
+
+
+def _author(team: Team, typed: str) -> User:
+    author = User.objects.filter(membership__team=team, email__iexact=typed.strip()).exclude(email="").first()
+    if author is None:
+        words = (
+            "This has to be the address of a member of your team. Its owner enters it on their account page and "
+            "confirms it by the link we send; then ask again."
+        )
+        raise InvalidInput(words, "not_a_member", field="paper_email")
+    return author
+
+
+@transaction.atomic
+def entitlement_answer(*, by: User, words: str, now: datetime) -> Entitlement:
+    """Answer the organizers' question; the request waits for them again."""
+    asked = _of_team(by, (EntitlementState.QUESTION,))
+    said = _words(words, "words", "Write your answer.")
+    return _move(asked, EntitlementState.ASKED, EntitlementStepKind.ANSWER, said, by, now)
+
+
+@transaction.atomic
+def entitlement_withdraw(*, by: User, now: datetime) -> Entitlement:
+    """Take the team's request back."""
+    asked = _of_team(by, WAITING)
+    return _move(asked, EntitlementState.WITHDRAWN, EntitlementStepKind.WITHDRAWN, "", by, now)
+
+
+@transaction.atomic
+def entitlement_accept(*, number: int, by: User, now: datetime) -> Entitlement:
+    """Accept a request. Conflict (`author_left`) when the paper's author is no member of the team any more."""
+    asked = _for_organizer(number, by)
+    author = asked.author
+    if author is None or team_of(author) != final_team(asked.team):
+        words = "The member whose paper this is has left the team: refuse the request, or ask the team."
+        raise Conflict(words, "author_left")
+    return _move(asked, EntitlementState.ACCEPTED, EntitlementStepKind.ACCEPTED, "", by, now)
+
+
+@transaction.atomic
+def entitlement_question(*, number: int, words: str, by: User, now: datetime) -> Entitlement:
+    """Ask the team something before the request is decided."""
+    asked = _for_organizer(number, by)
+    said = _words(words, "words", "Write the question.")
+    return _move(asked, EntitlementState.QUESTION, EntitlementStepKind.QUESTION, said, by, now)
+
+
+@transaction.atomic
+def entitlement_refuse(*, number: int, words: str, by: User, now: datetime) -> Entitlement:
+    """Refuse a request with a reason, which the team reads; it may ask again."""
+    asked = _for_organizer(number, by)
+    said = _words(words, "words", "Write the reason: the team reads it.")
+    return _move(asked, EntitlementState.REFUSED, EntitlementStepKind.REFUSED, said, by, now)
+
+
+@transaction.atomic
+def entitlement_grant(*, team: Team, reason: str, by: User, now: datetime) -> Entitlement:
+    """Let the board entitle a team without a paper. Conflict when it was merged or is entitled already.
+
+    NotAllowed for who is not on the board, InvalidInput (`reason`) without a reason.
+    """
+    held = team_held(team.pk)
+    if held.merged_into is not None:
+        raise Conflict("This team is part of another one: choose that one.", "merged", field="team")
+    granted = entitlement_in_force(held, now)
+    if granted is not None and granted.kind == EntitlementKind.GRANT:
+        raise Conflict("The board has granted this already.", "entitled_already", field="team")
+    decision = decide(DecisionKind.GRANT, subject={"team": [held.pk]}, reason=reason, by=by, now=now)
+    row = Entitlement.objects.create(
+        team=held,
+        kind=EntitlementKind.GRANT,
+        state=EntitlementState.ACCEPTED,
+        asked_by=by,
+        asked_at=now,
+        decided_by=by,
+        decided_at=now,
+        decision=decision,
+    )
+    _step(row, EntitlementStepKind.ACCEPTED, decision.reason, by, now)
+    return row
+
+
+def _of_team(by: User, states: tuple[EntitlementState, ...]) -> Entitlement:
+    family = teams_counted_together(captain_held(by))
+    rows = Entitlement.objects.select_for_update(of=("self",)).filter(team__in=family, state__in=states)
+    found = rows.order_by("asked_at", "pk").first()
+    if found is None:
+        raise Conflict("Your team has no request that waits for this now. Look at the page again.", "nothing_waits")
+    return found
+
+
+def _for_organizer(number: int, by: User) -> Entitlement:
+    if not is_organizer(by):
+        raise NotAllowed("Only organizers decide about requests.", "not_an_organizer")
+    found = Entitlement.objects.select_for_update(of=("self",)).filter(pk=number).first()
+    if found is None:
+        raise NotFound("There is no such request.", "not_found")
+    if found.state not in WAITING:
+        raise Conflict(f"This request is {found.state} already: nothing was changed.", "decided_already")
+    return found
+
+
+def _words(typed: str, field: str, missing: str) -> str:
+    said = typed.replace("\x00", "").strip()
+    if not said:
+        raise InvalidInput(missing, "invalid", field=field)
+    if len(said) > MOST_CHARACTERS:
+        raise InvalidInput(f"Write at most {MOST_CHARACTERS:,} characters.", "invalid", field=field)
+    return said
+
+
+def _move(
+    asked: Entitlement, state: EntitlementState, kind: EntitlementStepKind, words: str, by: User, now: datetime
+) -> Entitlement:
+    asked.state = state
+    if state not in WAITING:
+        asked.decided_by, asked.decided_at = by, now
+    asked.save(update_fields=["state", "decided_by", "decided_at"])
+    _step(asked, kind, words, by, now)
+    return asked
+
+
+def _step(of: Entitlement, kind: EntitlementStepKind, words: str, by: User, now: datetime) -> None:
+    step_tell(EntitlementStep.objects.create(entitlement=of, kind=kind, words=words, made_by=by, made_at=now))

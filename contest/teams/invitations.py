@@ -1,0 +1,132 @@
+"""Who may join a team: a captain invites by e-mail, the link is good for 14 days and once."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import QuerySet
+
+from common.errors import Conflict, InvalidInput, NotFound
+from common.mail import send_behind
+from contest.models import Member, Team, TeamInvitation
+from contest.teams.letters import team_invitation_letter, team_tell
+from contest.teams.registration import researcher_make
+from contest.teams.services import captain_held, member_add, team_held
+from labeling.accounts.invitations import InvitationState, clean_address, digest_of
+
+VALID_FOR = timedelta(days=14)
+MOST_OPEN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Invited:
+    """An invitation with its secret, which goes into the letter and is kept nowhere."""
+
+    invitation: TeamInvitation
+    secret: str
+
+
+def state_of(invitation: TeamInvitation, *, now: datetime) -> InvitationState:
+    """Return what has become of an invitation."""
+    if invitation.accepted_at is not None:
+        return InvitationState.ACCEPTED
+    if invitation.withdrawn_at is not None:
+        return InvitationState.REVOKED
+    return InvitationState.OPEN if now < invitation.ends_at else InvitationState.EXPIRED
+
+
+def _unfinished(team: Team) -> QuerySet[TeamInvitation]:
+    return team.invitations.filter(accepted_at__isnull=True, withdrawn_at__isnull=True)
+
+
+@transaction.atomic
+def team_invite(*, by: User, email: str, now: datetime) -> Invited:
+    """Invite an address to the captain's team, and write to it; whether it has an account is told to nobody.
+
+    InvalidInput (`email`) when it is no address; Conflict when it is a member's (`is_member`), has an open invitation
+    (`invited_already`), or too many are open (`too_many`).
+    """
+    team, address = captain_held(by), clean_address(email)
+    _unfinished(team).filter(ends_at__lte=now).update(withdrawn_at=now)
+    _check(team, address)
+    secret = secrets.token_urlsafe(32)
+    invitation = TeamInvitation.objects.create(
+        team=team,
+        email=address,
+        token_sha256=digest_of(secret),
+        invited_by=by,
+        invited_at=now,
+        ends_at=now + VALID_FOR,
+    )
+    send_behind(team_invitation_letter(invitation, secret))
+    return Invited(invitation, secret)
+
+
+def _check(team: Team, address: str) -> None:
+    if team.members.filter(user__email=address).exists():
+        raise Conflict("This is the address of a member of your team.", "is_member", field="email")
+    if _unfinished(team).filter(email=address).exists():
+        words = "This address is invited already: withdraw that invitation to send another one."
+        raise Conflict(words, "invited_already", field="email")
+    if _unfinished(team).count() >= MOST_OPEN:
+        words = f"A team has {MOST_OPEN} open invitations at most: withdraw one first."
+        raise Conflict(words, "too_many", field="email")
+
+
+@transaction.atomic
+def team_invitation_withdraw(*, by: User, invitation_id: int, now: datetime) -> TeamInvitation:
+    """End an invitation of the captain's team; its link opens nothing any more."""
+    found = _unfinished(captain_held(by)).filter(pk=invitation_id).first()
+    if found is None:
+        raise Conflict("This invitation is over: it was accepted or withdrawn meanwhile.", "invitation_over")
+    found.withdrawn_at = now
+    found.save(update_fields=["withdrawn_at"])
+    return found
+
+
+def team_invitation_of(secret: str, *, now: datetime) -> TeamInvitation:
+    """Return the open invitation of a link; NotFound (`link_over`) for every other link, whatever is wrong with it."""
+    found = TeamInvitation.objects.select_related("team").filter(token_sha256=digest_of(secret)).first()
+    if found is None or state_of(found, now=now) is not InvitationState.OPEN:
+        words = (
+            f"This link does not open anything any more. It works once, for {VALID_FOR.days} days: ask the captain of "
+            "the team for a new one. If you have joined already, sign in."
+        )
+        raise NotFound(words, "link_over")
+    return found
+
+
+@transaction.atomic
+def team_invitation_accept(*, secret: str, user: User, now: datetime) -> Member:
+    """Let `user` join the team of a link, which is used up by it.
+
+    NotFound for a link that is over; Conflict for somebody with another role (R8) or another team.
+    """
+    team = team_held(team_invitation_of(secret, now=now).team_id)
+    # Looked at again with the team held: of two who open the same link, one joins.
+    invitation = team_invitation_of(secret, now=now)
+    member = member_add(team=team, user=user, now=now)
+    # The address is not needed any more: who joined is a member, perhaps by another address of theirs.
+    invitation.accepted_at, invitation.email = now, ""
+    invitation.save(update_fields=["accepted_at", "email"])
+    team_tell(team, "joined", who=user.username)
+    return member
+
+
+@transaction.atomic
+def team_invitation_register(*, secret: str, username: str, password: str, now: datetime) -> User:
+    """Make an account and join with it; its address counts as confirmed, because the link came by it."""
+    invitation = team_invitation_of(secret, now=now)
+    if has_account(invitation):
+        words = "There is an account with the address this letter went to: sign in with it, then open the link again."
+        raise InvalidInput(words, "has_account")
+    user = researcher_make(username=username, password=password, email=invitation.email)
+    team_invitation_accept(secret=secret, user=user, now=now)
+    return user
+
+
+def has_account(invitation: TeamInvitation) -> bool:
+    """Say whether the invited address has an account; only who opened the link of that letter may learn it."""
+    return User.objects.filter(email=invitation.email).exists()

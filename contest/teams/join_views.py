@@ -1,0 +1,120 @@
+"""Getting an account as a researcher, and joining a team by a link."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth import login
+from django.contrib.auth.models import User
+from django.contrib.auth.password_validation import password_validators_help_texts
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from common.errors import Conflict, DomainError, InvalidInput, NotFound
+from common.guessing import links_open, wrong_link
+from contest.access import researcher_of
+from contest.models import TeamInvitation
+from contest.teams import invitations, registration, selectors
+from labeling.accounts.forms import account_typed, errors_of, go_to, text
+from labeling.accounts.passwords import CONFIRM_WITHIN
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def register(request: HttpRequest) -> HttpResponse:
+    """Ask for a link that makes an account. The answer is the same whether the address has one or not."""
+    context: dict[str, Any] = {"days": CONFIRM_WITHIN.days, "errors": {}}
+    if request.method != "POST":
+        return render(request, "teams/register.html", context)
+    if not links_open(request):
+        return HttpResponse(status=429)
+    address = text(request, "email")
+    try:
+        registration.register_ask(email=address)
+    except InvalidInput as error:
+        context |= {"errors": errors_of(error), "typed": address}
+        return render(request, "teams/register.html", context, status=400)
+    # Each asking counts like a wrong link: nobody is flooded with letters.
+    wrong_link(request)
+    return render(request, "teams/register_sent.html", context | {"address": address})
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def register_confirm(request: HttpRequest, token: str) -> HttpResponse:
+    """Choose a user name and a password, and begin."""
+    if not links_open(request):
+        return HttpResponse(status=429)
+    try:
+        address = registration.address_of_link(token)
+    except NotFound as error:
+        wrong_link(request)
+        return render(request, "accounts/link_over.html", {"error": error, "again": "register"}, status=404)
+    context: dict[str, Any] = {"address": address, "errors": {}, "typed": text(request, "username")}
+    if request.method == "POST":
+        try:
+            return _registered(request, token)
+        except DomainError as error:
+            context["errors"] = errors_of(error)
+    context["requirements"] = password_validators_help_texts()
+    return render(request, "teams/register_confirm.html", context, status=400 if context["errors"] else 200)
+
+
+def _registered(request: HttpRequest, token: str) -> HttpResponse:
+    def make(username: str, password: str) -> User:
+        return registration.register(token=token, username=username, password=password)
+
+    _sign_in(request, account_typed(request, make))
+    messages.success(request, "Welcome. Your account is ready, and your address is confirmed.")
+    return go_to("team")
+
+
+def _sign_in(request: HttpRequest, user: User) -> None:
+    login(request, user, backend="common.sessions.UserBackend")
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def team_join(request: HttpRequest, token: str) -> HttpResponse:
+    """Join a team by its link: with the account that is signed in, or with a new one."""
+    if not links_open(request):
+        return HttpResponse(status=429)
+    try:
+        invitation = invitations.team_invitation_of(token, now=timezone.now())
+    except NotFound as error:
+        wrong_link(request)
+        return render(request, "accounts/link_over.html", {"error": error, "again": ""}, status=404)
+    return _join(request, invitation, token)
+
+
+def _join(request: HttpRequest, invitation: TeamInvitation, token: str) -> HttpResponse:
+    user = researcher_of(request.user) if request.user.is_authenticated else None
+    context: dict[str, Any] = {"invitation": invitation, "errors": {}, "typed": text(request, "username")}
+    status = 200
+    if request.method == "POST":
+        try:
+            return _joined(request, invitation, token, user)
+        except DomainError as error:
+            context["errors"], status = errors_of(error), 409 if isinstance(error, Conflict) else 400
+    context |= {
+        "team_now": selectors.team_of(user) if user else None,
+        "has_account": invitations.has_account(invitation),
+        "requirements": password_validators_help_texts(),
+    }
+    return render(request, "teams/join.html", context, status=status)
+
+
+def _joined(request: HttpRequest, invitation: TeamInvitation, token: str, user: User | None) -> HttpResponse:
+    def make(username: str, password: str) -> User:
+        return invitations.team_invitation_register(
+            secret=token, username=username, password=password, now=timezone.now()
+        )
+
+    if user is None:
+        _sign_in(request, account_typed(request, make))
+    else:
+        invitations.team_invitation_accept(secret=token, user=user, now=timezone.now())
+    messages.success(request, f"You are in team {invitation.team.name} now.")
+    return go_to("team")

@@ -1,0 +1,30 @@
+"""What becomes of a team when an account is deleted: somebody leads it, and nothing of the person stays."""
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Q
+
+from contest.models import Entitlement, Member, TeamInvitation
+from contest.teams.letters import team_tell
+from contest.teams.services import member_end, member_held
+
+
+def account_forget(sender: Any, *, user: User, now: datetime, **_: Any) -> None:
+    """End the membership, pass the captaincy on, and forget the person's addresses. Answers `account_leaving`."""
+    if Member.objects.filter(user=user).exists():
+        member = member_held(user)
+        member_end(member, now=now, forgotten=True)
+        team_tell(member.team, "left", who="A member, whose account was deleted,")
+    _forget_addresses(user, now)
+
+
+def _forget_addresses(user: User, now: datetime) -> None:
+    papers = Q(author=user)
+    if user.email:
+        invitations = TeamInvitation.objects.filter(email__iexact=user.email)
+        invitations.filter(accepted_at__isnull=True, withdrawn_at__isnull=True).update(withdrawn_at=now)
+        invitations.update(email="")
+        papers |= Q(email__iexact=user.email)
+    Entitlement.objects.filter(papers).update(author=None, email="")

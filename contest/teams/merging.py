@@ -1,0 +1,57 @@
+"""Two teams that are one: their members, their quota and their entitlement are counted together since (R25)."""
+
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from common.errors import Conflict, InvalidInput, NotAllowed
+from contest.models import Member, PastMember, Team, TeamMerge
+from contest.teams.letters import team_tell
+from contest.teams.services import team_held
+from labeling.people import is_organizer
+
+MOST_CHARACTERS = 1_000
+
+
+@transaction.atomic
+def teams_merge(*, team: Team, into: Team, reason: str, by: User, now: datetime) -> TeamMerge:
+    """Make `team` part of `into`; it stays in the record, with all that it sent. There is no way back.
+
+    Conflict when they are one team already (`same_team`, `merged`); InvalidInput (`reason`) without a reason.
+    """
+    if not is_organizer(by):
+        raise NotAllowed("Only organizers merge teams.", "not_an_organizer")
+    said = reason.replace("\x00", "").strip()
+    if not 0 < len(said) <= MOST_CHARACTERS:
+        words = f"Give the reason, in at most {MOST_CHARACTERS:,} characters: both teams read it."
+        raise InvalidInput(words, "invalid", field="reason")
+    gone, stays = _both_held(team, into)
+    team_tell(gone, "merged", into=stays, reason=said)
+    team_tell(stays, "merged", into=stays, gone=gone, reason=said)
+    _move_members(gone, stays, now)
+    gone.invitations.filter(accepted_at__isnull=True, withdrawn_at__isnull=True).update(withdrawn_at=now)
+    Team.objects.filter(pk=gone.pk).update(merged_into=stays, merged_at=now)
+    return TeamMerge.objects.create(team=gone, into=stays, reason=said, merged_by=by, merged_at=now)
+
+
+def _both_held(team: Team, into: Team) -> tuple[Team, Team]:
+    if team.pk == into.pk:
+        raise Conflict("A team is not merged with itself: choose another one.", "same_team", field="into")
+    # In the order of their numbers, so that two mergings at once wait for each other and never both.
+    held = {number: team_held(number) for number in sorted((team.pk, into.pk))}
+    for each in held.values():
+        if each.merged_into_id is not None:
+            raise Conflict(f"Team {each.name} is part of another one already: choose that one.", "merged", field="into")
+    return held[team.pk], held[into.pk]
+
+
+def _move_members(gone: Team, stays: Team, now: datetime) -> None:
+    moving = list(gone.members.all())
+    PastMember.objects.bulk_create(
+        PastMember(team=gone, user_id=each.user_id, joined_at=each.joined_at, left_at=now) for each in moving
+    )
+    # A team that everybody had left is led by who leads the one that joins it.
+    led = stays.members.exists()
+    for each in moving:
+        Member.objects.filter(pk=each.pk).update(team=stays, captain=each.captain and not led, joined_at=now)

@@ -1,0 +1,26 @@
+"""What a team may be called, pure: plain letters alone, so that no name passes for another team's."""
+
+import re
+
+SHORTEST, LONGEST = 2, 40
+# What the pages and the ledger call themselves.
+TAKEN = frozenset({"unanimous", "contest", "the contest", "organizer", "organizers", "board", "review board", "pool"})
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._&+'-]*")
+
+
+def tidy(typed: str) -> str:
+    """Return the name with single blanks, none at its ends."""
+    return " ".join(typed.split())
+
+
+def problem(name: str) -> str:
+    """Return in words why no team is called this, empty when one may be."""
+    if not SHORTEST <= len(name) <= LONGEST:
+        return f"A team's name has {SHORTEST} to {LONGEST} characters."
+    if not _PLAIN.fullmatch(name):
+        return (
+            "A team's name has the letters A to Z, digits, blanks and . _ & + ' -, and begins with a letter or digit."
+        )
+    if name.lower() in TAKEN:
+        return "This name would pass for the contest's own: choose another one."
+    return ""

@@ -1,0 +1,58 @@
+"""How a researcher gets an account: an address is written to, and only its link makes one (R8, R25)."""
+
+from django.contrib.auth.models import User
+from django.core import signing
+from django.db import transaction
+
+from common.errors import NotFound
+from common.mail import send_behind
+from contest.teams.letters import known_letter, register_letter
+from labeling.accounts.invitations import account_make, clean_address
+from labeling.accounts.passwords import CONFIRM_WITHIN
+from labeling.people import TEAMS, role_give
+
+_SALT = "address to register"
+
+
+def register_ask(*, email: str) -> None:
+    """Write to the address: how to make an account, or that it has one. InvalidInput (`email`) when it is none.
+
+    The caller learns nothing of which of the two it was.
+    """
+    address = clean_address(email)
+    user = User.objects.filter(email=address).first()
+    token = signing.dumps(address, salt=_SALT)
+    send_behind(known_letter(user) if user is not None else register_letter(address, token, CONFIRM_WITHIN.days))
+
+
+def address_of_link(token: str) -> str:
+    """Return the address that a link confirms; NotFound (`link_over`) once it has an account, or after three days."""
+    try:
+        address = str(signing.loads(token, salt=_SALT, max_age=CONFIRM_WITHIN))
+    except signing.BadSignature:
+        address = ""
+    if not address or User.objects.filter(email=address).exists():
+        words = (
+            f"This link does not open anything any more. It makes one account, within {CONFIRM_WITHIN.days} days: ask "
+            "for a new one, or sign in if you have an account already."
+        )
+        raise NotFound(words, "link_over")
+    return address
+
+
+@transaction.atomic
+def register(*, token: str, username: str, password: str) -> User:
+    """Make a researcher's account; its address counts as confirmed, because the link came by it.
+
+    NotFound for a link that is over, WrongFields for a user name or a password that will not do, Conflict
+    (`has_account`) when the same link was faster.
+    """
+    return researcher_make(username=username, password=password, email=address_of_link(token))
+
+
+@transaction.atomic
+def researcher_make(*, username: str, password: str, email: str) -> User:
+    """Make an account that competes, and so never labels, organizes or judges (R8)."""
+    user = account_make(username=username, password=password, email=email)
+    role_give(user=user, role=TEAMS)
+    return user

@@ -1,0 +1,119 @@
+"""What says that two accounts are one person. It is shown to organizers; nothing follows by itself (R25).
+
+Only what is kept anyway is looked at, and the figures hold no address: what is forgotten elsewhere is not kept here.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from itertools import combinations
+from typing import Any
+
+from axes.models import AccessLog
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.db.models import QuerySet
+
+from contest.enums import EntitlementKind, SamePersonBy
+from contest.models import Entitlement, SamePerson
+from contest.teams.inboxes import inbox
+from contest.teams.selectors import final_team
+from labeling.enums import Role
+from labeling.models import AccountRole
+
+# More accounts than this behind one client address are an institute or a proxy, and say nothing about two of them.
+MOST_SHARING = 4
+LOOK_EVERY = timedelta(hours=1)
+_LAST_LOOK = "same-persons-last-look"
+Pair = tuple[int, int]
+Key = tuple[int, int, str]
+
+
+def same_persons_find(*, now: datetime) -> int:
+    """Record the pairs of accounts, one of which competes, that look like one person. Returns how many are new."""
+    competing = set(AccountRole.objects.filter(role=Role.TEAM).values_list("user_id", flat=True))
+    known: set[Key] = set(SamePerson.objects.values_list("first_id", "second_id", "by"))
+    found = {
+        (*pair, by.value): figures
+        for by, pairs in _LOOKS
+        for pair, figures in pairs()
+        if not competing.isdisjoint(pair)
+    }
+    new = [_row(key, figures, now) for key, figures in found.items() if key not in known]
+    SamePerson.objects.bulk_create(new, ignore_conflicts=True)
+    return len(new)
+
+
+def same_persons_find_now_and_then(*, now: datetime) -> int:
+    """Look when nobody has for LOOK_EVERY: for sweeps that come oftener. Forgetting when that was costs a look."""
+    return same_persons_find(now=now) if cache.add(_LAST_LOOK, now, LOOK_EVERY.total_seconds()) else 0
+
+
+def same_persons() -> QuerySet[SamePerson]:
+    """Return what was found, newest first, with both accounts and what they are."""
+    roles = [f"{side}__{row}" for side in ("first", "second") for row in ("account_role", "membership__team", "tasker")]
+    return SamePerson.objects.select_related(*roles).order_by("-found_at", "-pk")
+
+
+def _row(key: Key, figures: Mapping[str, Any], now: datetime) -> SamePerson:
+    first, second, by = key
+    return SamePerson(first_id=first, second_id=second, by=by, figures=figures, found_at=now)
+
+
+def _pairs(accounts: Iterable[int]) -> Iterator[Pair]:
+    return combinations(sorted(set(accounts)), 2)
+
+
+def _by_email() -> Iterator[tuple[Pair, dict[str, Any]]]:
+    """Yield the accounts whose addresses lead to one inbox, spelled with other dots or another word after the +."""
+    together: dict[str, list[int]] = defaultdict(list)
+    for number, email in User.objects.exclude(email="").values_list("pk", "email"):
+        together[inbox(email)].append(number)
+    for address, accounts in together.items():
+        for pair in _pairs(accounts):
+            yield pair, {"provider": address.rpartition("@")[2], "accounts": len(accounts)}
+
+
+def _by_paper() -> Iterator[tuple[Pair, dict[str, Any]]]:
+    """Yield the accounts that named one author's address in two teams."""
+    together: dict[str, list[Entitlement]] = defaultdict(list)
+    papers = Entitlement.objects.filter(kind=EntitlementKind.PAPER).exclude(email="")
+    for row in papers.select_related("team").order_by("pk"):
+        together[inbox(row.email)].append(row)
+    for rows in together.values():
+        for one, other in combinations(rows, 2):
+            yield from _of_two_teams(one, other)
+
+
+def _of_two_teams(one: Entitlement, other: Entitlement) -> Iterator[tuple[Pair, dict[str, Any]]]:
+    teams = {final_team(each.team).public_id for each in (one, other)}
+    accounts = {one.author_id, other.author_id}
+    if accounts == {one.author_id}:
+        # The author went from one team to the other: it is who asked for each that may be one person.
+        accounts = {one.asked_by_id, other.asked_by_id}
+    if len(teams) == 2 and None not in accounts and len(accounts) == 2:
+        named = {"papers": sorted({one.arxiv_id, other.arxiv_id}), "teams": sorted(teams)}
+        yield from ((pair, named) for pair in _pairs(each for each in accounts if each is not None))
+
+
+def _by_address() -> Iterator[tuple[Pair, dict[str, Any]]]:
+    """Yield the accounts that signed in from one client address, in the time for which sign-ins are kept."""
+    names = dict(User.objects.values_list("username", "pk"))
+    signed_in: dict[str, dict[int, datetime]] = defaultdict(dict)
+    rows = AccessLog.objects.exclude(ip_address=None).order_by("attempt_time")
+    for address, username, at in rows.values_list("ip_address", "username", "attempt_time"):
+        if username in names:
+            signed_in[str(address)][names[username]] = at
+    yield from _shared(accounts for accounts in signed_in.values() if 2 <= len(accounts) <= MOST_SHARING)
+
+
+def _shared(by_address: Iterable[dict[int, datetime]]) -> Iterator[tuple[Pair, dict[str, Any]]]:
+    shared: dict[Pair, list[str]] = defaultdict(list)
+    for accounts in by_address:
+        for pair in _pairs(accounts):
+            shared[pair].append(min(accounts[pair[0]], accounts[pair[1]]).date().isoformat())
+    for pair, days in shared.items():
+        yield pair, {"addresses": len(days), "last": max(days)}
+
+
+_LOOKS = ((SamePersonBy.EMAIL, _by_email), (SamePersonBy.PAPER, _by_paper), (SamePersonBy.ADDRESS, _by_address))

@@ -1,0 +1,98 @@
+"""What is read of teams: whose they are, what they are part of, why they may attack, whether they are paid."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from contest.enums import EntitlementKind, EntitlementState
+from contest.models import Association, Entitlement, Member, Team
+
+WAITING = (EntitlementState.ASKED, EntitlementState.QUESTION)
+
+
+def team_of(user: User) -> Team | None:
+    """Return the team that `user` is in, None outside of any."""
+    return Team.objects.filter(members__user=user).first()
+
+
+def final_team(team: Team) -> Team:
+    """Return the team that `team` is part of now: itself unless it was merged."""
+    while team.merged_into is not None:
+        team = team.merged_into
+    return team
+
+
+def teams_counted_together(team: Team) -> list[Team]:
+    """Return the teams whose quota is one (R25): what `team` is part of now, and all that was merged into that."""
+    found = [final_team(team)]
+    for each in found:
+        found.extend(each.merged.order_by("pk"))
+    return found
+
+
+def captain_of(team: Team) -> User | None:
+    """Return the captain, None for a team that everybody has left."""
+    return User.objects.filter(membership__team=team, membership__captain=True).first()
+
+
+def members_of(team: Team) -> QuerySet[Member]:
+    """Return the members, the captain first, then in the order in which they came."""
+    return team.members.select_related("user").order_by("-captain", "joined_at", "pk")
+
+
+def entitlements_of(team: Team) -> QuerySet[Entitlement]:
+    """Return every request and grant of the team and of those merged into it, newest first."""
+    rows = Entitlement.objects.filter(team__in=teams_counted_together(team)).select_related("decision", "author")
+    return rows.order_by("-asked_at", "-pk")
+
+
+def entitlement_in_force(team: Team, now: datetime) -> Entitlement | None:
+    """Return why the team may attack (R25): a grant, or an accepted paper whose author is a member now; or None.
+
+    A paper speaks for one team at a time: the one its author is in.
+    """
+    here = Exists(Member.objects.filter(user=OuterRef("author"), team=final_team(team)))
+    counts = Q(kind=EntitlementKind.GRANT) | Q(here)
+    accepted = entitlements_of(team).filter(counts, state=EntitlementState.ACCEPTED, decided_at__lte=now)
+    return accepted.order_by("decided_at", "pk").first()
+
+
+def is_entitled(team: Team, now: datetime) -> bool:
+    """Say whether the team may attack (R25)."""
+    return entitlement_in_force(team, now) is not None
+
+
+def is_paid(team: Team, at: datetime) -> bool:
+    """Say whether the team could be paid for what it did at `at`: no association covers that moment (R27).
+
+    Teams that were one by then count together: nobody becomes paid by joining another team.
+    """
+    covers = Q(since__lte=at) & (Q(until__isnull=True) | Q(until__gt=at))
+    return not Association.objects.filter(covers, team__in=_together_at(team, at)).exists()
+
+
+def _together_at(team: Team, at: datetime) -> Collection[Team]:
+    while team.merged_into is not None and team.merged_at is not None and team.merged_at <= at:
+        team = team.merged_into
+    found = [team]
+    for each in found:
+        found.extend(each.merged.filter(merged_at__lte=at))
+    return found
+
+
+def associations_of(team: Team) -> QuerySet[Association]:
+    """Return the times in which the team, or one merged into it, is associated with the contest, newest first."""
+    return Association.objects.filter(team__in=teams_counted_together(team)).order_by("-since", "-pk")
+
+
+def requests_waiting() -> QuerySet[Entitlement]:
+    """Return the requests that wait for an organizer or for the team's answer, the oldest first."""
+    rows = Entitlement.objects.filter(state__in=WAITING).select_related("team", "author")
+    return rows.order_by("asked_at", "pk")
+
+
+def requests_asked() -> int:
+    """Return how many requests wait for an organizer."""
+    return Entitlement.objects.filter(state=EntitlementState.ASKED).count()

@@ -1,0 +1,192 @@
+"""A team's own page: who is in it, who is invited, why it may attack. And the page that everybody may see."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound
+from common.guessing import links_open, wrong_link
+from contest.access import researcher_of
+from contest.enums import EntitlementState
+from contest.models import Member, Team
+from contest.teams import entitlements, invitations, names, selectors, services
+from labeling.accounts.forms import errors_of, go_to, text
+from labeling.selectors import policy_in_force
+
+Action = Callable[[HttpRequest, User], str]
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def team_page(request: HttpRequest) -> HttpResponse:
+    """Show the signed-in researcher's team, or let them make one; do what its forms ask for."""
+    user = researcher_of(request.user)
+    if request.method != "POST":
+        return _page(request, user)
+    wanted = text(request, "action", 40)
+    if wanted == "invite" and not links_open(request):
+        return HttpResponse(status=429)
+    try:
+        _confirmed(user)
+        messages.success(request, _action(wanted)(request, user))
+    except DomainError as error:
+        return _page(request, user, wanted, error)
+    return go_to("team")
+
+
+def _action(wanted: str) -> Action:
+    if wanted not in _ACTIONS:
+        raise InvalidInput("Use one of the forms of this page.", "invalid")
+    return _ACTIONS[wanted]
+
+
+def _confirmed(user: User) -> None:
+    if not user.email:
+        words = "Your account has no confirmed e-mail address: enter one on your account page, then open the link."
+        raise Conflict(words, "no_address")
+
+
+def _page(request: HttpRequest, user: User, wanted: str = "", error: DomainError | None = None) -> HttpResponse:
+    member = Member.objects.select_related("team").filter(user=user).first()
+    context: dict[str, Any] = {
+        "member": member,
+        "wanted": wanted,
+        "errors": errors_of(error) if error else {},
+        "typed": request.POST if error else {},
+        "now": timezone.now(),
+        "zone": policy_in_force(timezone.now()).policy.time_zone,
+    }
+    status = _STATUS.get(type(error), 400) if error else 200
+    if member is None:
+        context |= {"longest": names.LONGEST}
+        return render(request, "teams/no_team.html", context, status=status)
+    return render(request, "teams/team.html", context | _of_team(member), status=status)
+
+
+_STATUS = {Conflict: 409, NotFound: 404, NotAllowed: 403}
+
+
+def _of_team(member: Member) -> dict[str, Any]:
+    team, now = member.team, timezone.now()
+    requests = list(selectors.entitlements_of(team).prefetch_related("steps__made_by"))
+    return {
+        "team": team,
+        "members": list(selectors.members_of(team)),
+        "invitations": _open_invitations(team) if member.captain else [],
+        "entitled": selectors.entitlement_in_force(team, now),
+        "requests": requests,
+        "waiting": next((each for each in requests if each.state in selectors.WAITING), None),
+        "question": EntitlementState.QUESTION.value,
+        "associations": list(selectors.associations_of(team)),
+        "paid": selectors.is_paid(team, now),
+        "merged": list(team.merges.select_related("team")),
+        "days": invitations.VALID_FOR.days,
+    }
+
+
+def _open_invitations(team: Team) -> list[tuple[Any, str]]:
+    now = timezone.now()
+    rows = team.invitations.filter(accepted_at__isnull=True, withdrawn_at__isnull=True).order_by("-invited_at")
+    return [(each, invitations.state_of(each, now=now).value) for each in rows]
+
+
+def _number(request: HttpRequest, name: str) -> int:
+    typed = text(request, name)
+    return int(typed) if typed.isascii() and typed.isdecimal() and len(typed) < 19 else 0
+
+
+def _make(request: HttpRequest, user: User) -> str:
+    team = services.team_create(name=text(request, "name"), captain=user, now=timezone.now())
+    return f"Team {team.name} is made, and you lead it."
+
+
+def _invite(request: HttpRequest, user: User) -> str:
+    # Each invitation counts like a wrong link: nobody is flooded with letters.
+    wrong_link(request)
+    invited = invitations.team_invite(by=user, email=text(request, "email"), now=timezone.now())
+    return f"The invitation is on its way to {invited.invitation.email}. Its link works once."
+
+
+def _withdraw_invitation(request: HttpRequest, user: User) -> str:
+    number = _number(request, "invitation")
+    found = invitations.team_invitation_withdraw(by=user, invitation_id=number, now=timezone.now())
+    return f"The invitation of {found.email} is withdrawn; its link opens nothing any more."
+
+
+def _remove(request: HttpRequest, user: User) -> str:
+    removed = services.member_remove(by=user, member_id=_number(request, "member"), now=timezone.now())
+    return f"{removed.user.username} is not in the team any more."
+
+
+def _hand_over(request: HttpRequest, user: User) -> str:
+    leads = services.captain_hand_over(by=user, member_id=_number(request, "member"))
+    return f"{leads.user.username} is the captain now."
+
+
+def _leave(request: HttpRequest, user: User) -> str:
+    return f"You have left team {services.member_leave(user=user, now=timezone.now()).name}."
+
+
+def _ask(request: HttpRequest, user: User) -> str:
+    entitlements.entitlement_ask(
+        by=user, arxiv_id=text(request, "arxiv_id"), paper_email=text(request, "paper_email"), now=timezone.now()
+    )
+    return "Your request is on the organizers' list. You get a letter when it is answered."
+
+
+def _answer(request: HttpRequest, user: User) -> str:
+    words = text(request, "words", entitlements.MOST_CHARACTERS + 1)
+    entitlements.entitlement_answer(by=user, words=words, now=timezone.now())
+    return "Your answer is with the organizers."
+
+
+def _withdraw(request: HttpRequest, user: User) -> str:
+    entitlements.entitlement_withdraw(by=user, now=timezone.now())
+    return "Your request is withdrawn."
+
+
+_ACTIONS: dict[str, Action] = {
+    "make": _make,
+    "invite": _invite,
+    "withdraw-invitation": _withdraw_invitation,
+    "remove": _remove,
+    "hand-over": _hand_over,
+    "leave": _leave,
+    "ask": _ask,
+    "answer": _answer,
+    "withdraw": _withdraw,
+}
+
+
+def team_named(public_id: str) -> Team:
+    """Return the team with this ID; NotFound when there is none."""
+    team = Team.objects.select_related("merged_into").filter(public_id=public_id).first()
+    if team is None:
+        raise NotFound("There is no team with this ID.", "not_found")
+    return team
+
+
+@never_cache
+@require_safe
+def team_public(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Show what everybody may know of a team: never who is in it, nor an address."""
+    team, now = team_named(public_id), timezone.now()
+    context = {
+        "team": team,
+        "entitled": selectors.is_entitled(team, now),
+        "associations": list(selectors.associations_of(team)),
+        "paid": selectors.is_paid(team, now),
+        "merged": list(team.merges.select_related("team")),
+        "now": now,
+        "zone": policy_in_force(now).policy.time_zone,
+    }
+    return render(request, "teams/public.html", context)

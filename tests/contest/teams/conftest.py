@@ -1,0 +1,87 @@
+"""Researchers and their teams. Carl leads red, in which Rosa is too; Bea leads blue; Fay is in no team."""
+
+import re
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core import mail
+from django.core.mail import EmailMessage
+
+from common.mail import wait_until_sent
+from contest.models import Team
+from contest.teams.services import member_add, team_create
+from labeling.people import TEAMS
+from tests import factories
+
+PAPER = "1809.08352"
+
+
+def researcher(name: str, email: str = "") -> User:
+    """An account that competes, with a confirmed address."""
+    user = factories.user(name, TEAMS)
+    user.email = email or f"{name}@example.org"
+    user.save(update_fields=["email"])
+    return user
+
+
+@pytest.fixture(autouse=True)
+def policy(request: pytest.FixtureRequest) -> None:
+    if "db" in request.fixturenames or "transactional_db" in request.fixturenames:
+        request.getfixturevalue("db" if "db" in request.fixturenames else "transactional_db")
+        factories.policy_version()
+
+
+@pytest.fixture
+def carl(db: None) -> User:
+    return researcher("carl")
+
+
+@pytest.fixture
+def rosa(db: None) -> User:
+    return researcher("rosa")
+
+
+@pytest.fixture
+def bea(db: None) -> User:
+    return researcher("bea")
+
+
+@pytest.fixture
+def fay(db: None) -> User:
+    return researcher("fay")
+
+
+@pytest.fixture
+def red(carl: User, rosa: User, now: datetime) -> Team:
+    team = team_create(name="red", captain=carl, now=now)
+    member_add(team=team, user=rosa, now=now)
+    return team
+
+
+@pytest.fixture
+def blue(bea: User, now: datetime) -> Team:
+    return team_create(name="blue", captain=bea, now=now)
+
+
+@pytest.fixture
+def sent(django_capture_on_commit_callbacks: Any) -> Callable[[Callable[[], Any]], list[EmailMessage]]:
+    """Return a function that does something and returns the letters it sent."""
+
+    def letters(do: Callable[[], Any]) -> list[EmailMessage]:
+        mail.outbox.clear()
+        with django_capture_on_commit_callbacks(execute=True):
+            do()
+        wait_until_sent()
+        return list(mail.outbox)
+
+    return letters
+
+
+def link_in(letter: EmailMessage) -> str:
+    """Return the first address of this site in a letter, without its host."""
+    found = re.search(r"http://127\.0\.0\.1:8000(/\S+)", str(letter.body))
+    assert found is not None
+    return found[1]

@@ -1,0 +1,267 @@
+"""Why a team may attack: a paper that an organizer checked, or a grant of the board (R25)."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+
+from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from contest.models import BoardDecision, Entitlement, Team
+from contest.teams.entitlements import (
+    MOST_CHARACTERS,
+    entitlement_accept,
+    entitlement_answer,
+    entitlement_ask,
+    entitlement_grant,
+    entitlement_question,
+    entitlement_refuse,
+    entitlement_withdraw,
+)
+from contest.teams.selectors import entitlement_in_force, is_entitled
+from contest.teams.services import member_add, member_leave
+from labeling.accounts.leaving import account_delete
+from tests.contest.teams.conftest import PAPER, researcher
+
+pytestmark = pytest.mark.django_db
+
+
+def asked(by: User, now: datetime, email: str = "rosa@example.org", paper: str = f"{PAPER}v2") -> Entitlement:
+    return entitlement_ask(by=by, arxiv_id=paper, paper_email=email, now=now)
+
+
+def accepted(by: User, olga: User, now: datetime, **what: str) -> Entitlement:
+    return entitlement_accept(number=asked(by, now, **what).pk, by=olga, now=now)
+
+
+def steps(row: Entitlement) -> list[tuple[str, str]]:
+    return list(row.steps.order_by("pk").values_list("kind", "words"))
+
+
+def test_a_paper_of_a_member_entitles(red: Team, carl: User, rosa: User, olga: User, now: datetime) -> None:
+    row = asked(carl, now)
+    assert (row.arxiv_id, row.email, row.author) == (PAPER, "rosa@example.org", rosa)
+    assert not is_entitled(red, now)
+    entitlement_accept(number=row.pk, by=olga, now=now)
+    assert is_entitled(red, now)
+    assert not is_entitled(red, now - timedelta(microseconds=1)), "from the moment of the decision"
+
+
+def test_every_step_is_kept_and_told(red: Team, carl: User, olga: User, now: datetime, sent: Any) -> None:
+    olga.email = "olga@example.org"
+    olga.save()
+    acts: list[Callable[[], Any]] = [
+        lambda: asked(carl, now),
+        lambda: entitlement_question(number=Entitlement.objects.get().pk, words="Which author?", by=olga, now=now),
+        lambda: entitlement_answer(by=carl, words="The second.", now=now),
+        lambda: entitlement_refuse(number=Entitlement.objects.get().pk, words="Not on it.", by=olga, now=now),
+    ]
+    told = [{(each.to[0], each.subject) for each in sent(act)} for act in acts]
+    to_team = [
+        "Team red asks to attack",
+        "The organizers ask team red something",
+        "Team red answered",
+        "The request of team red is refused",
+    ]
+    to_olga = ["Team red asks to attack", None, "Team red answered your question", None]
+    for letters, team, organizer in zip(told, to_team, to_olga, strict=True):
+        people = {(f"{name}@example.org", team) for name in ("carl", "rosa")}
+        assert letters == people | ({("olga@example.org", organizer)} if organizer else set())
+    row = Entitlement.objects.get()
+    assert steps(row) == [
+        ("asked", ""),
+        ("question", "Which author?"),
+        ("answer", "The second."),
+        ("refused", "Not on it."),
+    ]
+    assert (row.state, row.decided_by, row.decided_at) == ("refused", olga, now)
+
+
+def test_after_a_refusal_the_team_may_ask_again(red: Team, carl: User, olga: User, now: datetime) -> None:
+    entitlement_refuse(number=asked(carl, now).pk, words="Not on it.", by=olga, now=now)
+    accepted(carl, olga, now, paper="hep-th/9901001")
+    assert is_entitled(red, now)
+
+
+@pytest.mark.parametrize(
+    ("what", "field", "why"),
+    [
+        ({"paper": "1809.1"}, "arxiv_id", "no identifier"),
+        ({"paper": "2612.00001"}, "arxiv_id", "next month's"),
+        ({"email": "bea@example.org"}, "paper_email", "of another team's member"),
+        ({"email": "nobody@example.org"}, "paper_email", "nobody's"),
+        ({"email": ""}, "paper_email", "none"),
+    ],
+)
+def test_what_will_not_do(what: Any, field: str, why: str, red: Team, blue: Team, carl: User, now: datetime) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        asked(carl, now, **what)
+    assert (refused.value.field, Entitlement.objects.exists()) == (field, False), why
+
+
+def test_a_member_without_a_confirmed_address_is_no_author(red: Team, carl: User, now: datetime) -> None:
+    member_add(team=red, user=researcher("zoe"), now=now)
+    User.objects.filter(username="zoe").update(email="")
+    with pytest.raises(InvalidInput):
+        asked(carl, now, email="")
+
+
+def test_case_does_not_matter_in_an_address(red: Team, carl: User, now: datetime) -> None:
+    assert asked(carl, now, email=" Rosa@Example.ORG ").email == "rosa@example.org"
+
+
+def test_only_the_captain_asks_answers_and_withdraws(red: Team, carl: User, rosa: User, now: datetime) -> None:
+    with pytest.raises(NotAllowed):
+        asked(rosa, now)
+    asked(carl, now)
+    with pytest.raises(NotAllowed):
+        entitlement_answer(by=rosa, words="x", now=now)
+    with pytest.raises(NotAllowed):
+        entitlement_withdraw(by=rosa, now=now)
+
+
+def test_one_request_at_a_time(red: Team, carl: User, olga: User, now: datetime) -> None:
+    row = asked(carl, now)
+    for _ in range(2):
+        with pytest.raises(Conflict) as refused:
+            asked(carl, now)
+        assert refused.value.code == "asked_already"
+        Entitlement.objects.update(state="question")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Entitlement.objects.create(team=red, kind="paper", arxiv_id="x", email="x@example.org", asked_at=now)
+    entitlement_withdraw(by=carl, now=now)
+    row.refresh_from_db()
+    assert row.state == "withdrawn"
+    accepted(carl, olga, now)
+    with pytest.raises(Conflict) as refused:
+        asked(carl, now)
+    assert refused.value.code == "entitled_already"
+
+
+@pytest.mark.parametrize("who", ["carl", "rita", "stan"])
+def test_only_organizers_decide(who: str, red: Team, carl: User, rita: User, stan: User, now: datetime) -> None:
+    number, by = asked(carl, now).pk, User.objects.get(username=who)
+    for act in (
+        lambda: entitlement_accept(number=number, by=by, now=now),
+        lambda: entitlement_question(number=number, words="x", by=by, now=now),
+        lambda: entitlement_refuse(number=number, words="x", by=by, now=now),
+    ):
+        with pytest.raises(NotAllowed):
+            act()
+    assert not is_entitled(red, now)
+
+
+@pytest.mark.parametrize("words", ["", " \x00 ", "x" * (MOST_CHARACTERS + 1)])
+def test_a_question_an_answer_and_a_refusal_need_words(
+    words: str, red: Team, carl: User, olga: User, now: datetime
+) -> None:
+    number = asked(carl, now).pk
+    with pytest.raises(InvalidInput):
+        entitlement_question(number=number, words=words, by=olga, now=now)
+    with pytest.raises(InvalidInput):
+        entitlement_refuse(number=number, words=words, by=olga, now=now)
+    entitlement_question(number=number, words="Who?", by=olga, now=now)
+    with pytest.raises(InvalidInput):
+        entitlement_answer(by=carl, words=words, now=now)
+
+
+def test_what_is_decided_is_decided_once(red: Team, carl: User, olga: User, now: datetime) -> None:
+    number = accepted(carl, olga, now).pk
+    with pytest.raises(Conflict, match="accepted already"):
+        entitlement_refuse(number=number, words="late", by=olga, now=now)
+    with pytest.raises(Conflict):
+        entitlement_withdraw(by=carl, now=now)
+    with pytest.raises(NotFound):
+        entitlement_accept(number=0, by=olga, now=now)
+    assert is_entitled(red, now)
+
+
+def test_a_question_waits_for_the_team_alone(red: Team, carl: User, olga: User, now: datetime) -> None:
+    number = asked(carl, now).pk
+    with pytest.raises(Conflict):
+        entitlement_answer(by=carl, words="Nobody asked.", now=now)
+    entitlement_question(number=number, words="Who?", by=olga, now=now)
+    entitlement_accept(number=number, by=olga, now=now)
+    assert is_entitled(red, now), "an organizer who found the answer need not wait"
+
+
+# A paper speaks for the team its author is in.
+
+
+def test_a_paper_goes_with_its_author(red: Team, blue: Team, carl: User, rosa: User, olga: User, now: datetime) -> None:
+    accepted(carl, olga, now)
+    member_leave(user=rosa, now=now)
+    assert not is_entitled(red, now)
+    member_add(team=blue, user=rosa, now=now)
+    assert not is_entitled(blue, now), "another team asks for itself"
+    member_leave(user=rosa, now=now)
+    member_add(team=red, user=rosa, now=now)
+    assert is_entitled(red, now)
+
+
+def test_a_new_address_of_the_author_changes_nothing(
+    red: Team, carl: User, rosa: User, olga: User, now: datetime
+) -> None:
+    accepted(carl, olga, now)
+    User.objects.filter(pk=rosa.pk).update(email="rosa@elsewhere.example")
+    assert is_entitled(red, now)
+
+
+def test_an_author_who_left_meanwhile_is_noticed(red: Team, carl: User, rosa: User, olga: User, now: datetime) -> None:
+    row = asked(carl, now)
+    member_leave(user=rosa, now=now)
+    with pytest.raises(Conflict) as refused:
+        entitlement_accept(number=row.pk, by=olga, now=now)
+    assert refused.value.code == "author_left"
+
+
+def test_with_the_author_s_account_the_address_goes(
+    red: Team, carl: User, rosa: User, olga: User, now: datetime
+) -> None:
+    accepted(carl, olga, now)
+    account_delete(user=rosa, now=now)
+    row = Entitlement.objects.get()
+    assert (row.email, row.author, row.arxiv_id) == ("", None, PAPER)
+    assert not is_entitled(red, now)
+
+
+# Grants of the board.
+
+
+def test_the_board_grants_with_a_recorded_reason(red: Team, rita: User, now: datetime, sent: Any) -> None:
+    letters = sent(lambda: entitlement_grant(team=red, reason="A lab without papers.", by=rita, now=now))
+    made = BoardDecision.objects.get()
+    assert (made.kind, made.subject, made.reason) == ("grant", {"team": [red.pk]}, "A lab without papers.")
+    row = entitlement_in_force(red, now)
+    assert row is not None and (row.kind, row.decision) == ("grant", made)
+    assert {each.subject for each in letters} == {"Team red may attack"}
+    assert "A lab without papers." in letters[0].body
+
+
+def test_a_grant_stays_whoever_leaves(red: Team, carl: User, rosa: User, rita: User, now: datetime) -> None:
+    entitlement_grant(team=red, reason="A lab.", by=rita, now=now)
+    member_leave(user=rosa, now=now)
+    member_leave(user=carl, now=now)
+    assert is_entitled(red, now)
+
+
+def test_only_the_board_grants_and_once(red: Team, olga: User, carl: User, rita: User, now: datetime) -> None:
+    for by in (olga, carl):
+        with pytest.raises(NotAllowed):
+            entitlement_grant(team=red, reason="x", by=by, now=now)
+    with pytest.raises(InvalidInput):
+        entitlement_grant(team=red, reason=" ", by=rita, now=now)
+    assert not Entitlement.objects.exists()
+    entitlement_grant(team=red, reason="x", by=rita, now=now)
+    with pytest.raises(Conflict):
+        entitlement_grant(team=red, reason="again", by=rita, now=now)
+    assert BoardDecision.objects.count() == 1
+
+
+def test_a_grant_needs_its_decision_and_a_paper_its_name(red: Team, now: datetime, carl: User) -> None:
+    for wrong in ({"kind": "grant"}, {"kind": "paper", "email": "x@example.org"}, {"kind": "paper", "arxiv_id": "x"}):
+        author = carl if wrong["kind"] == "paper" else None
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Entitlement.objects.create(team=red, asked_at=now, state="refused", author=author, **wrong)

@@ -1,0 +1,121 @@
+"""A researcher's account: an address is written to, and only its link makes one (R8)."""
+
+import re
+import time
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from common.errors import Conflict
+from labeling.accounts.passwords import CONFIRM_WITHIN
+from labeling.enums import TaskerState
+from labeling.models import AccountRole
+from labeling.people import tasker_register
+from tests.contest.teams.conftest import link_in
+
+pytestmark = pytest.mark.django_db
+NEW = "correct horse battery"
+
+
+def form(name: str = "nora", **fields: str) -> dict[str, str]:
+    return {"username": name, "new_password": NEW, "new_password_again": NEW} | fields
+
+
+@pytest.fixture
+def link(sent: Any) -> str:
+    [letter] = sent(lambda: Client().post("/register/", {"email": "Nora@Example.org"}))
+    assert letter.to == ["nora@example.org"]
+    return link_in(letter)
+
+
+def test_nothing_is_there_before_the_link_was_opened(link: str) -> None:
+    assert not User.objects.exists()
+    page = Client().get(link)
+    assert (page.status_code, User.objects.exists()) == (200, False), "mail programs open links by themselves"
+    assert "nora@example.org" in page.content.decode()
+
+
+def test_the_link_makes_an_account_that_competes(link: str, now: datetime) -> None:
+    client = Client()
+    answer = client.post(link, form())
+    assert (answer.status_code, answer["Location"]) == (303, "/team/")
+    nora = User.objects.get()
+    assert (nora.email, AccountRole.objects.get(user=nora).role) == ("nora@example.org", "team")
+    assert "You are in no team" in client.get("/team/").content.decode()
+    with pytest.raises(Conflict):
+        tasker_register(user=nora, state=TaskerState.LEARNING, now=now, rng=Random(1))
+
+
+def test_who_registered_signs_in_like_everybody(link: str) -> None:
+    Client().post(link, form())
+    client = Client()
+    assert client.post("/sign-in/", {"username": "nora", "password": NEW}).status_code == 302
+    assert client.get("/team/").status_code == 200
+
+
+def test_the_link_works_once(link: str) -> None:
+    Client().post(link, form())
+    for answer in (Client().get(link), Client().post(link, form("other"))):
+        assert (answer.status_code, "This link is over" in answer.content.decode()) == (404, True)
+    assert User.objects.count() == 1
+
+
+@pytest.mark.parametrize(("late", "status"), [(timedelta(seconds=-5), 200), (timedelta(seconds=5), 404)])
+def test_the_link_ends(link: str, late: timedelta, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    then = time.time() + (CONFIRM_WITHIN + late).total_seconds()
+    monkeypatch.setattr("django.core.signing.time.time", lambda: then)
+    assert Client().get(link).status_code == status
+
+
+def test_a_forged_link_opens_nothing(link: str) -> None:
+    forged = link.replace("/register/", "/register/x")
+    assert Client().get(forged).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"new_password_again": "other"}, "not the same"),
+        ({"new_password": "short", "new_password_again": "short"}, "at least 12 characters"),
+        ({"username": "no blanks"}, "letters, digits"),
+        ({"username": "CARL"}, "Somebody has this user name"),
+    ],
+)
+def test_what_will_not_do_is_said_and_makes_nothing(link: str, carl: User, fields: Any, words: str) -> None:
+    answer = Client().post(link, form(**fields))
+    assert (answer.status_code, words in answer.content.decode()) == (400, True)
+    assert User.objects.get() == carl
+
+
+def _page(address: str) -> str:
+    page = Client(REMOTE_ADDR=f"192.0.2.{len(address)}").post("/register/", {"email": address}).content.decode()
+    return re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", page).replace(address, "ADDRESS")
+
+
+def test_the_answer_tells_nobody_who_has_an_account(carl: User, tara: Any, sent: Any) -> None:
+    tara.user.email = "tara@example.org"
+    tara.user.save()
+    pages: list[str] = []
+    addresses = ["carl@example.org", "CARL@example.org ", "tara@example.org", "nobody@example.org"]
+    letters = sent(lambda: pages.extend(_page(address.strip()) for address in addresses))
+    assert len(set(pages)) == 1
+    subjects = [letter.subject for letter in letters]
+    assert subjects == ["You have an account at Unanimous already"] * 3 + ["Make your account at Unanimous"]
+    assert "/register/" not in letters[0].body
+
+
+def test_no_address_is_said(sent: Any) -> None:
+    answers: list[Any] = []
+    assert sent(lambda: answers.append(Client().post("/register/", {"email": "nora"}))) == []
+    assert (answers[0].status_code, "e-mail address such as" in answers[0].content.decode()) == (400, True)
+
+
+def test_nobody_is_flooded_with_letters() -> None:
+    client = Client()
+    statuses = [client.post("/register/", {"email": f"n{number}@example.org"}).status_code for number in range(12)]
+    assert statuses == [200] * 9 + [429] * 3, "as for forgotten passwords"
+    assert Client(REMOTE_ADDR="192.0.2.9").post("/register/", {"email": "n@example.org"}).status_code == 200

@@ -1,0 +1,208 @@
+"""Association with the contest (R27), and two teams that are one (R25)."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import DatabaseError, transaction
+
+from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from contest.models import Association, Member, PastMember, Team, TeamInvitation, TeamMerge
+from contest.teams.associations import association_declare, association_end
+from contest.teams.entitlements import entitlement_accept, entitlement_answer, entitlement_ask, entitlement_grant
+from contest.teams.entitlements import entitlement_question as question
+from contest.teams.invitations import team_invite
+from contest.teams.merging import teams_merge
+from contest.teams.selectors import captain_of, final_team, is_entitled, is_paid, team_of, teams_counted_together
+from contest.teams.services import member_leave, team_create
+from tests.contest.teams.conftest import PAPER, researcher
+
+pytestmark = pytest.mark.django_db
+DAY = timedelta(days=1)
+TICK = timedelta(microseconds=1)
+
+
+def associated(team: Team, olga: User, since: datetime, until: datetime | None, now: datetime) -> Association:
+    return association_declare(team=team, since=since, until=until, reason="An organizer's lab.", by=olga, now=now)
+
+
+def merged(team: Team, into: Team, olga: User, now: datetime) -> TeamMerge:
+    return teams_merge(team=team, into=into, reason="One lab.", by=olga, now=now)
+
+
+@pytest.mark.parametrize(
+    ("at", "paid", "why"),
+    [
+        (-TICK, True, "just before"),
+        (timedelta(0), False, "from its first moment"),
+        (DAY - TICK, False, "to its last"),
+        (DAY, True, "and not after"),
+    ],
+)
+def test_an_association_covers_its_time(
+    at: timedelta, paid: bool, why: str, red: Team, blue: Team, olga: User, now: datetime
+) -> None:
+    associated(red, olga, now, now + DAY, now + 5 * DAY)
+    assert is_paid(red, now + at) is paid, why
+    assert is_paid(blue, now + at), "another team is another team"
+
+
+def test_an_association_without_an_end_goes_on_until_one_is_recorded(red: Team, olga: User, now: datetime) -> None:
+    row = associated(red, olga, now, None, now)
+    assert not is_paid(red, now + 1000 * DAY)
+    association_end(association_id=row.pk, until=now + 2 * DAY, by=olga, now=now + DAY)
+    assert [is_paid(red, now + days * DAY) for days in (0, 1, 2)] == [False, False, True]
+
+
+def test_an_end_is_never_put_into_the_past(red: Team, olga: User, now: datetime) -> None:
+    row = associated(red, olga, now, None, now)
+    with pytest.raises(InvalidInput):
+        association_end(association_id=row.pk, until=now + DAY, by=olga, now=now + DAY)
+    association_end(association_id=row.pk, until=now + DAY, by=olga, now=now)
+    with pytest.raises(Conflict):
+        association_end(association_id=row.pk, until=now + 9 * DAY, by=olga, now=now + 2 * DAY)
+    with pytest.raises(NotFound):
+        association_end(association_id=0, until=now + DAY, by=olga, now=now)
+
+
+def test_the_team_is_told_of_an_association(red: Team, olga: User, now: datetime, sent: Any) -> None:
+    letters = sent(lambda: associated(red, olga, now, None, now))
+    assert {each.to[0] for each in letters} == {"carl@example.org", "rosa@example.org"}
+    assert "never paid" in letters[0].body and "An organizer's lab." in letters[0].body
+
+
+@pytest.mark.parametrize(
+    ("days", "reason", "field"), [(0, "x", "until"), (-1, "x", "until"), (1, " ", "reason"), (1, "x" * 1001, "reason")]
+)
+def test_what_is_no_association(days: int, reason: str, field: str, red: Team, olga: User, now: datetime) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        association_declare(team=red, since=now, until=now + days * DAY, reason=reason, by=olga, now=now)
+    assert refused.value.field == field
+
+
+def test_only_organizers_declare_end_and_merge(
+    red: Team, blue: Team, carl: User, rita: User, olga: User, now: datetime
+) -> None:
+    row = associated(red, olga, now, None, now)
+    for by in (carl, rita):
+        with pytest.raises(NotAllowed):
+            associated(red, by, now, None, now)
+        with pytest.raises(NotAllowed):
+            association_end(association_id=row.pk, until=now + DAY, by=by, now=now)
+        with pytest.raises(NotAllowed):
+            merged(red, blue, by, now)
+
+
+# Merging.
+
+
+def test_the_members_move_and_one_captain_stays(red: Team, blue: Team, carl: User, olga: User, now: datetime) -> None:
+    team_invite(by=carl, email="fay@example.org", now=now)
+    row = merged(red, blue, olga, now)
+    assert set(blue.members.values_list("user__username", "captain")) == {
+        ("bea", True),
+        ("carl", False),
+        ("rosa", False),
+    }
+    assert not red.members.exists()
+    assert set(PastMember.objects.values_list("team__name", "user__username")) == {("red", "carl"), ("red", "rosa")}
+    assert TeamInvitation.objects.get().withdrawn_at == now
+    red.refresh_from_db()
+    assert (red.merged_into, red.merged_at, row.reason) == (blue, now, "One lab.")
+    assert (team_of(carl), final_team(red)) == (blue, blue)
+
+
+def test_the_captain_comes_along_into_a_team_without_members(
+    red: Team, blue: Team, bea: User, carl: User, olga: User, now: datetime
+) -> None:
+    member_leave(user=bea, now=now)
+    merged(red, blue, olga, now)
+    assert captain_of(blue) == carl
+
+
+def test_both_teams_are_told(red: Team, blue: Team, olga: User, now: datetime, sent: Any) -> None:
+    letters = sent(lambda: merged(red, blue, olga, now))
+    subjects = {each.to[0]: each.subject for each in letters}
+    assert subjects == {
+        "carl@example.org": "Team blue is your team now",
+        "rosa@example.org": "Team blue is your team now",
+        "bea@example.org": "Team blue takes in team red",
+    }
+    assert all("One lab." in each.body for each in letters)
+
+
+def test_what_is_counted_together(red: Team, blue: Team, olga: User, now: datetime) -> None:
+    green = team_create(name="green", captain=researcher("gus"), now=now)
+    other = team_create(name="other", captain=researcher("otto2"), now=now)
+    assert teams_counted_together(red) == [red]
+    merged(red, blue, olga, now)
+    merged(blue, green, olga, now)
+    for team in (Team.objects.get(pk=each.pk) for each in (red, blue, green)):
+        assert teams_counted_together(team) == [green, blue, red]
+        assert final_team(team) == green
+    assert teams_counted_together(other) == [other]
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["of the one that goes", "of the one that stays"])
+def test_the_entitlement_of_either_holds(
+    turned: bool, red: Team, blue: Team, carl: User, rita: User, olga: User, now: datetime
+) -> None:
+    row = entitlement_ask(by=carl, arxiv_id=PAPER, paper_email="rosa@example.org", now=now)
+    entitlement_accept(number=row.pk, by=olga, now=now)
+    gone, stays = (blue, red) if turned else (red, blue)
+    merged(gone, stays, olga, now)
+    assert is_entitled(Team.objects.get(pk=stays.pk), now)
+    assert is_entitled(Team.objects.get(pk=gone.pk), now)
+
+
+def test_a_grant_holds_through_a_merging(red: Team, blue: Team, rita: User, olga: User, now: datetime) -> None:
+    entitlement_grant(team=red, reason="A lab.", by=rita, now=now)
+    merged(red, blue, olga, now)
+    assert is_entitled(blue, now)
+    with pytest.raises(Conflict, match="part of another one"):
+        entitlement_grant(team=red, reason="Again.", by=rita, now=now)
+
+
+def test_a_request_that_waits_goes_on(red: Team, blue: Team, bea: User, carl: User, olga: User, now: datetime) -> None:
+    row = entitlement_ask(by=carl, arxiv_id=PAPER, paper_email="rosa@example.org", now=now)
+    merged(red, blue, olga, now)
+    question(number=row.pk, words="Who?", by=olga, now=now)
+    entitlement_answer(by=bea, words="Rosa, who is with us now.", now=now)
+    entitlement_accept(number=row.pk, by=olga, now=now)
+    assert is_entitled(blue, now)
+
+
+def test_nobody_becomes_paid_by_a_merging(red: Team, blue: Team, olga: User, now: datetime) -> None:
+    associated(red, olga, now - 10 * DAY, None, now)
+    merged(red, blue, olga, now)
+    assert not is_paid(blue, now), "from the merging on"
+    assert is_paid(blue, now - DAY), "what blue won alone stays paid"
+    assert not is_paid(red, now - DAY)
+
+
+def test_a_team_that_joins_an_unpaid_one_is_unpaid_since(red: Team, blue: Team, olga: User, now: datetime) -> None:
+    associated(blue, olga, now - 10 * DAY, None, now)
+    merged(red, blue, olga, now)
+    red.refresh_from_db()
+    assert [is_paid(red, now - TICK), is_paid(red, now)] == [True, False]
+
+
+def test_what_is_not_merged(red: Team, blue: Team, olga: User, now: datetime) -> None:
+    with pytest.raises(Conflict) as refused:
+        merged(red, red, olga, now)
+    assert refused.value.code == "same_team"
+    with pytest.raises(InvalidInput):
+        teams_merge(team=red, into=blue, reason=" ", by=olga, now=now)
+    merged(red, blue, olga, now)
+    for pair in ((red, blue), (blue, red)):
+        with pytest.raises(Conflict) as refused:
+            merged(*pair, olga, now)
+        assert refused.value.code == "merged"
+    assert Member.objects.filter(team=blue).count() == 3
+
+
+def test_a_merging_is_never_changed(red: Team, blue: Team, olga: User, now: datetime) -> None:
+    merged(red, blue, olga, now)
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        TeamMerge.objects.update(reason="another")
