@@ -15,7 +15,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import label_page, labeling_loop, machine, release, rules, scoring, verify
+from bench import label_page, labeling_loop, last_minute, machine, release, rules, scoring, verify
 from bench.outcome import Section, Table, verdict
 from bench.servers import Cluster, cluster
 
@@ -33,11 +33,12 @@ def benchmarks(*, large: bool, quick: bool) -> list[Callable[[Cluster], Section]
             partial(labeling_loop.run, plan=_QUICK_LOOP),
             partial(release.run, pictures=200, rounds=1),
             partial(verify.run, pictures=200, full_size=5, rounds=1),
+            partial(last_minute.run, plan=last_minute.QUICK),
             *(partial(each, plan=scoring.QUICK) for each in scoring.BENCHMARKS),
         ]
     usual = labeling_loop.Plan()
     loop = replace(usual, sizes=(*usual.sizes, LARGE)) if large else usual
-    others = [release.run, verify.run, label_page.run, *scoring.BENCHMARKS]
+    others = [release.run, verify.run, label_page.run, last_minute.run, *scoring.BENCHMARKS]
     return [lambda _: rules.run(), partial(labeling_loop.run, plan=loop), *others]
 
 

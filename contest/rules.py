@@ -1,6 +1,12 @@
-"""The contest's calendar, pure (R23)."""
+"""The contest's calendar, pure (R23, R25).
+
+A zone is an IANA name, or the zones that held one after the other (`Zones`) where the policy changed it. A week keeps
+the zone it began in; the next one begins when it ends, so weeks neither overlap nor leave a gap, and the first week
+after a change is shorter or longer by the difference.
+"""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -22,13 +28,27 @@ class Week:
     end: datetime
 
 
-def week_of(moment: datetime, zone: str) -> Week:
-    """Return the week that contains `moment` (aware), in the IANA zone `zone`."""
-    local = moment.astimezone(ZoneInfo(zone)).date()
-    return _week_starting(local - timedelta(days=(local.weekday() - _SATURDAY) % 7), zone)
+Zones = Sequence[tuple[datetime, str]]
+"""From when on which zone held, oldest first; the first one held before its time too."""
+
+# No zone is farther from UTC: a local midnight lies within this of the same midnight in UTC.
+_FARTHEST = timedelta(hours=15)
+_WEEK = timedelta(days=7)
 
 
-def week_named(name: str, zone: str) -> Week:
+def week_of(moment: datetime, zone: str | Zones) -> Week:
+    """Return the week that contains `moment` (aware)."""
+    day = moment.astimezone(UTC).date()
+    saturday = day - timedelta(days=(day.weekday() - _SATURDAY) % 7)
+    # By the clock of UTC it is this week; by another zone's it may be the one before or after.
+    if moment < _start(saturday, zone):
+        saturday -= _WEEK
+    elif moment >= _start(saturday + _WEEK, zone):
+        saturday += _WEEK
+    return _week_starting(saturday, zone)
+
+
+def week_named(name: str, zone: str | Zones) -> Week:
     """Return the week called `name` (`2026-W47`); ValueError when there is no such week."""
     try:
         year, number = _NAME.fullmatch(name).groups()  # type: ignore[union-attr]
@@ -38,10 +58,41 @@ def week_named(name: str, zone: str) -> Week:
     return _week_starting(friday - timedelta(days=6), zone)
 
 
-def _week_starting(saturday: date, zone: str) -> Week:
+def day_of(moment: datetime, zone: str) -> date:
+    """Return the calendar day of `moment` in the zone: what a quota is counted by (R25)."""
+    return moment.astimezone(ZoneInfo(zone)).date()
+
+
+def day_span(day: date, zone: str) -> tuple[datetime, datetime]:
+    """Return when a calendar day begins and ends, in UTC; 23 or 25 hours apart on the day of a clock change."""
+    return _midnight(day, zone), _midnight(day + timedelta(days=1), zone)
+
+
+def _week_starting(saturday: date, zone: str | Zones) -> Week:
     friday = saturday + timedelta(days=6)
     year, number, _ = friday.isocalendar()
-    return Week(f"{year}-W{number:02d}", _midnight(saturday, zone), _midnight(saturday + timedelta(days=7), zone))
+    return Week(f"{year}-W{number:02d}", _start(saturday, zone), _start(saturday + _WEEK, zone))
+
+
+def _start(saturday: date, zone: str | Zones) -> datetime:
+    """Return when the week that begins on this day begins: when the one before it ends, in the zone that one had."""
+    if isinstance(zone, str):
+        return _midnight(saturday, zone)
+    return _midnight(saturday, _zone_of_week(saturday - _WEEK, zone))
+
+
+def _zone_of_week(saturday: date, zones: Zones) -> str:
+    """Return the zone that held when the week that begins on this day began."""
+    about = _midnight(saturday, "UTC")
+    if not any(about - _FARTHEST < since <= about + _FARTHEST for since, _ in zones):
+        return zone_at(about, zones)
+    return zone_at(_start(saturday, zones), zones)
+
+
+def zone_at(moment: datetime, zones: Zones) -> str:
+    """Return the zone that held at `moment`."""
+    held = [zone for since, zone in zones if since <= moment]
+    return held[-1] if held else zones[0][1]
 
 
 def _midnight(day: date, zone: str) -> datetime:

@@ -9,7 +9,7 @@ import re
 import struct
 from dataclasses import dataclass
 
-from common.errors import InvalidInput
+from labeling.refusals import refused
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _JPEG = b"\xff\xd8\xff"
@@ -22,13 +22,6 @@ _MARKER_IN_SCAN = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
 _SRGB_GAMMA = range(45000, 46001)  # in 1/100,000; sRGB is written as 45455
 _SRGB_CHROMATICITY = (31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000)
 _SRGB_CODE_POINTS = bytes((1, 13, 0, 1))
-
-
-class PictureRefused(InvalidInput):
-    """A picture that cannot be taken; the message says what to change. `field` is always `image`."""
-
-    def __init__(self, message: str, code: str) -> None:
-        super().__init__(message, code, field="image")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +42,7 @@ class Container:
 def inspect(data: bytes) -> Container:
     """Read the headers of a PNG, JPEG or WebP file; raises PictureRefused for anything else."""
     if not data:
-        raise PictureRefused("The file is empty. Send the picture again.", "empty")
+        raise refused("empty")
     try:
         if data.startswith(_PNG):
             return _png(data)
@@ -58,23 +51,13 @@ def inspect(data: bytes) -> Container:
         if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
             return _webp(data)
     except (struct.error, IndexError) as error:
-        raise _truncated() from error
-    raise PictureRefused(
-        "This is not a PNG, JPEG or WebP picture, whatever its name says. Save it as PNG.", "not_a_picture"
-    )
-
-
-def _truncated() -> PictureRefused:
-    return PictureRefused("The file ends in the middle of the picture. Send the whole file again.", "truncated")
-
-
-def _damaged() -> PictureRefused:
-    return PictureRefused("The file is damaged: its header makes no sense. Save the picture again.", "damaged")
+        raise refused("truncated") from error
+    raise refused("not_a_picture")
 
 
 def _png(data: bytes) -> Container:
     if struct.unpack_from(">I4s", data, 8) != (13, b"IHDR"):
-        raise _damaged()
+        raise refused("header")
     width, height, bits = struct.unpack_from(">IIB", data, 16)
     chunks: dict[bytes, bytes] = {}
     at, kind = len(_PNG), b""
@@ -84,7 +67,7 @@ def _png(data: bytes) -> Container:
         chunks.setdefault(kind, data[at + 8 : at + 8 + min(length, 32)])
         at += 12 + length
         if at > len(data):
-            raise _truncated()
+            raise refused("truncated")
     return Container(
         format="PNG",
         width=width,
@@ -119,7 +102,7 @@ def _jpeg(data: bytes) -> Container:
     at = 2
     while True:
         if data[at] != 0xFF:
-            raise _damaged()
+            raise refused("header")
         marker = data[at + 1]
         if marker == 0xFF:  # fill byte
             at += 1
@@ -131,14 +114,14 @@ def _jpeg(data: bytes) -> Container:
             continue
         (length,) = struct.unpack_from(">H", data, at)
         if length < 2:
-            raise _damaged()
+            raise refused("header")
         if marker in _FRAME_MARKERS and frame is None:
             frame = struct.unpack_from(">BHH", data, at + 2)
         at += length
         if marker == _START_OF_SCAN:
             at = _end_of_scan(data, at)
     if frame is None:
-        raise _damaged()
+        raise refused("header")
     bits, height, width = frame
     return Container(format="JPEG", width=width, height=height, end=at, bits=bits, lossy=True)
 
@@ -146,7 +129,7 @@ def _jpeg(data: bytes) -> Container:
 def _end_of_scan(data: bytes, at: int) -> int:
     found = _MARKER_IN_SCAN.search(data, at)
     if found is None:
-        raise _truncated()
+        raise refused("truncated")
     return found.start()
 
 
@@ -154,7 +137,7 @@ def _webp(data: bytes) -> Container:
     (length,) = struct.unpack_from("<I", data, 4)
     end = 8 + length + length % 2
     if end > len(data):
-        raise _truncated()
+        raise refused("truncated")
     kind = data[12:16]
     if kind == b"VP8X":
         width, height = (1 + int.from_bytes(data[at : at + 3], "little") for at in (24, 27))
@@ -166,4 +149,4 @@ def _webp(data: bytes) -> Container:
     if kind == b"VP8 " and data[23:26] == b"\x9d\x01\x2a":
         width, height = struct.unpack_from("<HH", data, 26)
         return Container("WEBP", width & 0x3FFF, height & 0x3FFF, end, lossy=True)
-    raise _damaged()
+    raise refused("header")

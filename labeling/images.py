@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from PIL import Image as Pillow
 from PIL import ImageCms
 
-from labeling.containers import Container, PictureRefused, inspect
+from labeling.containers import Container, inspect
 from labeling.png import pixels_sha256
+from labeling.refusals import BLACK_AND_WHITE, CMYK, GREYSCALE, LOSSY, PALETTE, PictureRefused, refused
 
 __all__ = ["MAX_BYTES", "MAX_PIXELS", "Picture", "PictureRefused", "read_attack", "read_dataset"]
 
@@ -32,18 +33,17 @@ _UPRIGHT = {
     7: Pillow.Transpose.TRANSVERSE,
     8: Pillow.Transpose.ROTATE_90,
 }
-_LOSSY = "The file is compressed with losses: what counts is how it decodes here. Send a PNG to be sure of every pixel."
 # A profile is sRGB when it moves no colour by more than rounding; real sRGB profiles differ by 1.
 _SAME_COLOUR = 2
 _LEVELS = range(0, 256, 17)
 _COLOUR_GRID = bytes(level for red in _LEVELS for green in _LEVELS for blue in _LEVELS for level in (red, green, blue))
 _REFUSED_MODES = {
-    "1": "black and white",
-    "L": "greyscale",
-    "LA": "greyscale",
-    "P": "a palette picture",
-    "PA": "a palette picture",
-    "CMYK": "CMYK",
+    "1": BLACK_AND_WHITE,
+    "L": GREYSCALE,
+    "LA": GREYSCALE,
+    "P": PALETTE,
+    "PA": PALETTE,
+    "CMYK": CMYK,
 }
 
 
@@ -72,7 +72,7 @@ def read_attack(data: bytes, *, size: int) -> Picture:
         image = _open(data, container)
         _refuse_conversions(image)
         pixels = _opaque_rgb(image).tobytes()
-    warnings = (_LOSSY,) if container.lossy else ()
+    warnings = (LOSSY,) if container.lossy else ()
     return _picture(data, container, size, pixels, warnings)
 
 
@@ -83,11 +83,7 @@ def read_dataset(data: bytes, *, size: int) -> Picture:
     """
     container = _checked_outside(data)
     if min(container.width, container.height) < size:
-        raise PictureRefused(
-            f"The picture is {container.width} x {container.height}; its shorter side must have at least {size} "
-            "pixels, because enlarging would invent them. Use a larger copy.",
-            "too_small",
-        )
+        raise refused("too_small", width=container.width, height=container.height, size=size)
     warnings = _dataset_warnings(container, len(data))
     with _refusing_damage():
         # Only the picture itself is decoded; whatever a camera or a joker put behind it is not.
@@ -100,62 +96,40 @@ def read_dataset(data: bytes, *, size: int) -> Picture:
 def _checked_outside(data: bytes) -> Container:
     """Check all that needs no decoding: bytes, format, claimed size, frames."""
     if len(data) > MAX_BYTES:
-        raise PictureRefused(
-            f"The file has more than {MAX_BYTES // 1024**2} MiB. Send a smaller one.", "too_many_bytes"
-        )
+        raise refused("too_many_bytes", most=MAX_BYTES // 1024**2)
     container = inspect(data)
     if container.width < 1 or container.height < 1:
-        raise PictureRefused("The file says that the picture has no pixels. Save it again.", "damaged")
+        raise refused("no_pixels")
     if container.width * container.height > MAX_PIXELS:
-        raise PictureRefused(
-            f"The file says that the picture is {container.width} x {container.height}; at most "
-            f"{MAX_PIXELS // 10**6} megapixels are taken. Make it smaller.",
-            "too_many_pixels",
-        )
+        most = MAX_PIXELS // 10**6
+        raise refused("too_many_pixels", width=container.width, height=container.height, most=most)
     if container.animated:
-        raise PictureRefused("The picture is animated. Save a single frame.", "animated")
+        raise refused("animated")
     return container
 
 
 def _refuse_other_than_exact(container: Container, length: int, size: int) -> None:
     """Refuse what the headers of an attack already give away."""
     if length > container.end:
-        raise PictureRefused(
-            f"{length - container.end} bytes follow the end of the picture. Save it again so that the file holds "
-            "the picture alone.",
-            "trailing_bytes",
-        )
+        raise refused("trailing_bytes", count=length - container.end)
     if (container.width, container.height) != (size, size):
-        raise PictureRefused(
-            f"The picture is {container.width} x {container.height}. Make it exactly {size} x {size} pixels "
-            "yourself; it is not resized here.",
-            "wrong_size",
-        )
+        raise refused("wrong_size", width=container.width, height=container.height, size=size)
     if container.bits > 8:
-        raise PictureRefused(f"The picture has {container.bits} bits per channel. Save it with 8 bits.", "wrong_depth")
+        raise refused("wrong_depth", bits=container.bits)
     if container.other_colours:
-        raise _other_colours()
-
-
-def _other_colours() -> PictureRefused:
-    return PictureRefused(
-        "The picture carries colours other than sRGB. Convert it to sRGB and save it without a profile.",
-        "colour_profile",
-    )
+        raise refused("colour_profile")
 
 
 def _refuse_conversions(image: Pillow.Image) -> None:
     """Refuse what would have to be converted, and so would not be bit-exact."""
     if image.mode not in ("RGB", "RGBA"):
         kind = _REFUSED_MODES.get(image.mode, f"of the kind {image.mode}")
-        raise PictureRefused(f"The picture is {kind}. Save it as RGB with 8 bits.", "not_rgb")
+        raise refused("not_rgb", kind=kind)
     if image.getexif().get(_ORIENTATION) in _UPRIGHT:
-        raise PictureRefused(
-            "An EXIF entry says to turn the picture. Turn it yourself and save it without EXIF.", "exif_rotation"
-        )
+        raise refused("exif_rotation")
     profile = image.info.get("icc_profile")
     if profile and _transform_to_srgb(profile, "RGB") is not None:
-        raise _other_colours()
+        raise refused("colour_profile")
 
 
 def _opaque_rgb(image: Pillow.Image) -> Pillow.Image:
@@ -164,9 +138,7 @@ def _opaque_rgb(image: Pillow.Image) -> Pillow.Image:
         return image
     image = image.convert("RGBA")
     if image.getchannel("A").getextrema() != (255, 255):
-        raise PictureRefused(
-            "The picture is partly transparent. Flatten it onto a background and save it as RGB.", "transparent"
-        )
+        raise refused("transparent")
     return image.convert("RGB")
 
 
@@ -182,16 +154,14 @@ def _refusing_damage() -> Iterator[None]:
     except PictureRefused:
         raise
     except Exception as error:
-        raise PictureRefused(
-            "The file is damaged: the picture in it cannot be decoded. Save the picture again.", "damaged"
-        ) from error
+        raise refused("damaged") from error
 
 
 def _open(data: bytes, container: Container, *, at_least: int | None = None) -> Pillow.Image:
     """Decode the pixels. `at_least` lets a large JPEG be decoded smaller, both sides staying above it."""
     image: Pillow.Image = Pillow.open(io.BytesIO(data), formats=[container.format])
     if image.size != (container.width, container.height):
-        raise PictureRefused("The file states two different sizes. Save the picture again.", "damaged")
+        raise refused("two_sizes")
     if at_least is not None:
         image.draft(None, (at_least, at_least))  # None keeps the mode
     image.load()
@@ -260,10 +230,7 @@ def _transform_to_srgb(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform 
             flags=ImageCms.Flags.BLACKPOINTCOMPENSATION,
         )
     except (ImageCms.PyCMSError, OSError, ValueError, TypeError) as error:
-        raise PictureRefused(
-            "The embedded colour profile cannot be read. Save the picture as sRGB without a profile.",
-            "colour_profile",
-        ) from error
+        raise refused("unreadable_profile") from error
     return None if mode == "RGB" and _changes_nothing(transform) else transform
 
 

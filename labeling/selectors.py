@@ -57,9 +57,13 @@ class _Versions(Generic[Version]):
 
     def at(self, moment: datetime) -> Version:
         """Return the newest version that was in force at `moment`."""
+        return next(version for since, version in self.all() if since <= moment)
+
+    def all(self) -> list[tuple[datetime, Version]]:
+        """Return every version with the moment it came into force, newest first."""
         if self._remembered is None or time.monotonic() - self._remembered[0] > _MEMORY_SECONDS:
             self._remembered = (time.monotonic(), self._read())
-        return next(version for since, version in self._remembered[1] if since <= moment)
+        return self._remembered[1]
 
     def forget(self) -> None:
         """Read the versions afresh next time."""
@@ -87,6 +91,15 @@ _instructions = _Versions(_read_instructions)
 def policy_in_force(now: datetime) -> PolicyInForce:
     """Return the newest policy in force at `now`."""
     return _policies.at(now)
+
+
+def time_zones() -> list[tuple[datetime, str]]:
+    """Return from when on which time zone holds, oldest first (R23); versions that keep the zone are left out."""
+    found: list[tuple[datetime, str]] = []
+    for since, version in reversed(_policies.all()):
+        if not found or found[-1][1] != version.policy.time_zone:
+            found.append((since, version.policy.time_zone))
+    return found
 
 
 def instructions_in_force(now: datetime) -> InstructionsInForce:

@@ -70,7 +70,9 @@ def panels_deal(*, policy: Policy, now: datetime) -> int:
 @transaction.atomic
 def _deal(due: list[Image], size: int, now: datetime) -> int:
     ids = [image.pk for image in due]
-    fresh = Image.objects.select_for_update(skip_locked=True).filter(pk__in=ids, dealt_at__isnull=True)
+    # Asked again under the lock: a picture may have been withdrawn since it was found due (R24).
+    still_due = Image.objects.filter(pk__in=ids, dealt_at__isnull=True, label_from__lte=now)
+    fresh = still_due.select_for_update(skip_locked=True)
     images = sorted(fresh, key=lambda image: ids.index(image.pk))
     panels = Panel.objects.bulk_create(
         Panel(image=image, size=size, missing=size, dealt_at=now, waiting_since=now) for image in images

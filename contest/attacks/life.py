@@ -1,0 +1,210 @@
+"""What became of an attack, from its receipt to the end of its appeals: a state for lists, a story for its page."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from django.db.models import Count
+
+from adjudication.enums import DecidedBy, Verdict
+from adjudication.models import Ruling
+from adjudication.selectors import newest_rulings
+from contest.breaks import standing_breaks
+from contest.exports.tables import settled_items
+from contest.models import Attack, Break
+from contest.weeks import week_at, week_called
+from labeling.enums import PanelState
+from labeling.models import Panel
+from labeling.selectors import policy_in_force
+from scoring.models import Defense
+from scoring.selectors import defenses_in_force
+
+
+class AttackState(StrEnum):
+    """Where an attack stands."""
+
+    WITHDRAWN = "withdrawn"
+    EMBARGO = "under embargo"
+    LABELING = "being labeled"
+    KEPT_OUT = "kept out"
+    REJECTED = "rejected"
+    SCORING = "being scored"
+    UNBROKEN = "broke nothing"
+    BROKE = "broke"
+
+
+# The states of the site's colours, for the words above.
+LOOKS = {
+    AttackState.WITHDRAWN: "withdrawn",
+    AttackState.EMBARGO: "embargo",
+    AttackState.LABELING: "open",
+    AttackState.KEPT_OUT: "rejected",
+    AttackState.REJECTED: "rejected",
+    AttackState.SCORING: "open",
+    AttackState.UNBROKEN: "unbroken",
+    AttackState.BROKE: "broken",
+}
+REASON_WORDS = {
+    "uncertain": "a tasker was not sure",
+    "both_classes": "a tasker excluded neither class",
+    "neither_class": "a tasker excluded both classes",
+    "taskers_disagree": "taskers were sure of different classes",
+    "no_outline": "an outline is missing",
+    "too_small": "the object is too small",
+    "depiction": "it is a depiction",
+    "occluded": "the object is partly hidden",
+    "truncated": "the object is cut off",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where one attack stands, and how many defenses it broke."""
+
+    state: AttackState
+    breaks: int = 0
+
+    @property
+    def look(self) -> str:
+        """Return the name of the state's colour and shape."""
+        return LOOKS[self.state]
+
+    @property
+    def words(self) -> str:
+        """Return the state for a reader, for example `broke 2 defenses`."""
+        if self.state is AttackState.BROKE:
+            return f"broke {self.breaks} {'defense' if self.breaks == 1 else 'defenses'}"
+        return str(self.state)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One sentence of the story: what happened and when, or what is awaited. `defenses` are those it tells of."""
+
+    at: datetime | None
+    words: str
+    look: str = ""
+    defenses: tuple[Defense, ...] = ()
+
+
+def standings(attacks: Sequence[Attack], *, now: datetime) -> dict[int, Standing]:
+    """Return attack id -> where it stands, with as many questions for a page of them as for one."""
+    images = [attack.image_id for attack in attacks]
+    rulings, broken, scored = newest_rulings(images), _breaks_of(images), _scored_images(images, now)
+    kept_out = set(Panel.objects.filter(image__in=images, state=PanelState.HELD).values_list("image", flat=True))
+    began = week_at(now).start
+
+    def standing(attack: Attack) -> Standing:
+        ruling = rulings.get(attack.image_id)
+        if attack.withdrawn_at is not None:
+            return Standing(AttackState.WITHDRAWN)
+        if attack.received_at >= began:
+            return Standing(AttackState.EMBARGO)
+        if ruling is None:
+            return Standing(AttackState.KEPT_OUT if attack.image_id in kept_out else AttackState.LABELING)
+        if ruling.verdict != Verdict.VALID:
+            return Standing(AttackState.REJECTED)
+        if found := broken.get(attack.image_id):
+            return Standing(AttackState.BROKE, found)
+        return Standing(AttackState.UNBROKEN if attack.image_id in scored else AttackState.SCORING)
+
+    return {attack.pk: standing(attack) for attack in attacks}
+
+
+def _breaks_of(images: Iterable[int]) -> dict[int, int]:
+    pairs = set(standing_breaks().filter(image__in=images).values_list("image", "defense"))
+    found: dict[int, int] = {}
+    for image, _ in pairs:
+        found[image] = found.get(image, 0) + 1
+    return found
+
+
+def _scored_images(images: Iterable[int], now: datetime) -> set[int]:
+    """Return those that every defense in force has answered in every round, or never will (R29, R30)."""
+    done, asked = _rounds_done(images), _rounds_asked(now)
+    return {image for image, rounds in done.items() if rounds >= asked} if asked else set()
+
+
+def _rounds_asked(now: datetime) -> int:
+    return len(defenses_in_force()) * policy_in_force(now).policy.evaluation_runs
+
+
+def _rounds_done(images: Iterable[int]) -> dict[int, int]:
+    rounds = settled_items().filter(image__in=images, defense__in=defenses_in_force())
+    return dict(rounds.order_by().values_list("image").annotate(rounds=Count("pk")))
+
+
+def story(attack: Attack, *, now: datetime) -> list[Entry]:
+    """Tell everything that happened to the attack so far, and what is awaited, for who may know all of it."""
+    week = week_called(attack.week)
+    told = [Entry(attack.received_at, f"Received whole, in week {attack.week}.")]
+    if attack.withdrawn_at is not None:
+        words = "Withdrawn. It is never labeled nor published; it counts for the quota of its day."
+        return [*told, Entry(attack.withdrawn_at, words, LOOKS[AttackState.WITHDRAWN])]
+    if now < week.end:
+        words = "Under embargo until the week ends. Only your team and the organizers know of it."
+        return [*told, Entry(None, words, LOOKS[AttackState.EMBARGO])]
+    told.append(Entry(week.end, "The week ended: public with all attacks of the week."))
+    return [*told, *_labeling(attack), *_after_rulings(attack, now)]
+
+
+def _labeling(attack: Attack) -> list[Entry]:
+    told = []
+    for panel in attack.image.panels.order_by("number"):
+        words = f"Given to a panel of {panel.size} taskers." if panel.number == 1 else "Given to another panel."
+        told.append(Entry(panel.dealt_at, words))
+        if panel.state == PanelState.HELD:
+            told.append(Entry(None, "A report on the picture is looked at by an organizer.", "open"))
+    return told
+
+
+def _after_rulings(attack: Attack, now: datetime) -> list[Entry]:
+    rulings = list(Ruling.objects.filter(image=attack.image_id).order_by("number"))
+    if not rulings:
+        held = attack.image.panels.filter(state=PanelState.HELD).exists()
+        return [] if held else [Entry(None, "It is being labeled.", LOOKS[AttackState.LABELING])]
+    told = [_ruled(ruling) for ruling in rulings]
+    if rulings[-1].verdict == Verdict.VALID:
+        told += _scoring(attack, now)
+    return [*told, _appeals(rulings[-1], now)]
+
+
+def _ruled(ruling: Ruling) -> Entry:
+    by = "The review board" if ruling.decided_by == DecidedBy.BOARD else "The rules"
+    if ruling.verdict == Verdict.VALID:
+        return Entry(ruling.decided_at, f"{by} found it valid: {ruling.label}.", "valid")
+    reasons = "; ".join(REASON_WORDS.get(each, each) for each in ruling.reasons)
+    return Entry(ruling.decided_at, f"{by} rejected it: {reasons}.", "rejected")
+
+
+def _scoring(attack: Attack, now: datetime) -> list[Entry]:
+    told = [_broke(each) for each in _first_breaks(attack)]
+    done, asked = _rounds_done([attack.image_id]).get(attack.image_id, 0), _rounds_asked(now)
+    if done < asked:
+        words = f"Being scored: {done} of {asked} answers of the published defenses are in."
+        return [*told, Entry(None, words, LOOKS[AttackState.SCORING])]
+    if not told:
+        words = "Every published defense was asked, and none was confidently wrong." if asked else "No defense yet."
+        told.append(Entry(None, words, LOOKS[AttackState.UNBROKEN]))
+    return told
+
+
+def _first_breaks(attack: Attack) -> list[Break]:
+    """Return the breaks that hold, each defense once, in the order in which they were found."""
+    rows = standing_breaks().filter(image=attack.image_id).select_related("defense").order_by("found_at", "pk")
+    found: dict[int, Break] = {}
+    for each in rows:
+        found.setdefault(each.defense_id, each)
+    return list(found.values())
+
+
+def _broke(found: Break) -> Entry:
+    return Entry(found.found_at, "It broke", LOOKS[AttackState.BROKE], (found.defense,))
+
+
+def _appeals(ruling: Ruling, now: datetime) -> Entry:
+    ends = ruling.decided_at + timedelta(days=policy_in_force(ruling.decided_at).policy.appeal_days)
+    if now < ends:
+        return Entry(ends, "The window for appeals ends.")
+    return Entry(ends, "The window for appeals ended.")

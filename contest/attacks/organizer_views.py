@@ -1,0 +1,84 @@
+"""The organizers' pages of attacks: all of them, and the pictures that look alike (R26)."""
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from contest.attacks.life import standings
+from contest.attacks.near import pair_see, pairs_to_see
+from contest.attacks.views import ON_A_PAGE
+from contest.countdown import countdown
+from contest.models import Attack, NearDuplicate
+from contest.weeks import week_at
+from labeling.access import organizer_of
+from labeling.pictures import picture_url
+from labeling.selectors import policy_in_force
+from labeling.views import SeeOther
+
+PAIRS_ON_A_PAGE = 20
+
+
+@login_required
+@never_cache
+@require_safe
+def all_attacks(request: HttpRequest) -> HttpResponse:
+    """List what every team sent, newest first, of one week or of all."""
+    organizer_of(request.user)
+    now = timezone.now()
+    asked = request.GET.get("week", "")
+    weeks = list(Attack.objects.order_by("-week").values_list("week", flat=True).distinct()[:60])
+    rows = Attack.objects.select_related("image", "team", "copy_of", "sent_by").order_by("-received_at", "-pk")
+    page = Paginator(rows.filter(week=asked) if asked in weeks else rows, ON_A_PAGE).get_page(request.GET.get("page"))
+    shown = list(page.object_list)
+    found = standings(shown, now=now)
+    context = {
+        "rows": [{"attack": each, "standing": found[each.pk]} for each in shown],
+        "page": page,
+        "weeks": weeks,
+        "asked": asked if asked in weeks else "",
+        "this_week": week_at(now).name,
+        "unseen": NearDuplicate.objects.filter(seen_at__isnull=True).count(),
+        "countdown": countdown(now=now),
+        "zone": policy_in_force(now).policy.time_zone,
+        "now": now,
+    }
+    return render(request, "attacks/organizer_attacks.html", context)
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def near_duplicates(request: HttpRequest) -> HttpResponse:
+    """Show the pairs that look alike side by side, with their distance and who sent them; one is marked as seen."""
+    organizer, now = organizer_of(request.user), timezone.now()
+    seen = request.GET.get("show") == "seen"
+    if request.method == "POST":
+        asked = request.POST.get("pair", "")
+        pair_see(pair_id=int(asked) if asked.isascii() and asked.isdecimal() else 0, by=organizer, now=now)
+        return SeeOther(reverse("near-duplicates"))
+    page = Paginator(pairs_to_see(seen=seen), PAIRS_ON_A_PAGE).get_page(request.GET.get("page"))
+    policy = policy_in_force(now).policy
+    context = {
+        "pairs": [_pair(each, now) for each in page.object_list],
+        "page": page,
+        "seen": seen,
+        "within": policy.near_duplicate_bits,
+        "zone": policy.time_zone,
+        "now": now,
+    }
+    return render(request, "attacks/near_duplicates.html", context)
+
+
+def _pair(pair: NearDuplicate, now: Any) -> dict[str, Any]:
+    sides = [
+        {"image": image, "url": picture_url(image, now=now), "attacks": list(image.attacks.all())}
+        for image in (pair.like, pair.image)
+    ]
+    return {"pair": pair, "sides": sides}

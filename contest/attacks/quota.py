@@ -1,0 +1,69 @@
+"""How many pictures a team may send on a day (R25): a calendar day in the contest's zone, whatever that day's length.
+
+Teams that were merged count together. Every change holds the row of the team they became part of, so that two uploads
+at nine of ten cannot both be the tenth.
+"""
+
+from datetime import date, datetime
+
+from django.db.models import Sum
+
+from common.errors import TooMany
+from common.times import to_the_second
+from contest.models import QuotaDay, Team
+from contest.rules import day_of, day_span
+from contest.teams.selectors import final_team, teams_counted_together
+from labeling.policy import Policy
+
+
+def used(team: Team, day: date) -> int:
+    """Return how many pictures the team and those counted with it sent on `day`; withdrawn ones count."""
+    rows = QuotaDay.objects.filter(team__in=teams_counted_together(team), day=day)
+    total: int | None = rows.aggregate(total=Sum("used"))["total"]
+    return total or 0
+
+
+def left(team: Team, *, policy: Policy, now: datetime) -> int:
+    """Return how many pictures the team may still send on the day of `now`."""
+    return max(policy.attacks_per_day - used(team, day_of(now, policy.time_zone)), 0)
+
+
+def check(team: Team, *, policy: Policy, now: datetime) -> None:
+    """Raise TooMany (`quota_used`) when nothing is left: before a picture is stored, and without a lock."""
+    if not left(team, policy=policy, now=now):
+        raise _used_up(policy, now)
+
+
+def take(team: Team, *, policy: Policy, now: datetime) -> int:
+    """Count one picture more, inside the transaction that records it; return the how many-th of the day it is.
+
+    Raises TooMany (`quota_used`).
+    """
+    whole, day = _held(team), day_of(now, policy.time_zone)
+    number = used(whole, day) + 1
+    if number > policy.attacks_per_day:
+        raise _used_up(policy, now)
+    row, _ = QuotaDay.objects.get_or_create(team=whole, day=day)
+    row.used += 1
+    row.save(update_fields=["used"])
+    return number
+
+
+def _held(team: Team) -> Team:
+    """Lock and return what the team is part of now; asked again, because it may be merged while the lock is awaited."""
+    while True:
+        whole = final_team(team)
+        held = Team.objects.select_for_update(no_key=True).get(pk=whole.pk)
+        if held.merged_into_id is None:
+            return held
+        team = held
+
+
+def _used_up(policy: Policy, now: datetime) -> TooMany:
+    most, zone = policy.attacks_per_day, policy.time_zone
+    _, ends = day_span(day_of(now, zone), zone)
+    words = (
+        f"Your team has sent its {most} pictures of today. The next day begins on {to_the_second(ends, zone)}; "
+        "nothing of this one was kept."
+    )
+    return TooMany(words, "quota_used")

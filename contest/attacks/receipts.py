@@ -1,0 +1,132 @@
+"""A receipt as programs read it, and the words that the page of sending needs (R26)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+
+from common.errors import DomainError
+from contest.attacks import quota
+from contest.attacks.life import Standing
+from contest.attacks.selectors import known_pixels
+from contest.attacks.sending import Outcome
+from contest.attacks.uploads import MOST_BYTES
+from contest.embargo import attacks_public
+from contest.models import Attack, Team
+from contest.weeks import week_called, zone_of
+from labeling.images import MAX_BYTES, MAX_PIXELS
+from labeling.notices import iso
+from labeling.policy import Policy
+from labeling.refusals import BLACK_AND_WHITE, CMYK, GREYSCALE, LOSSY, PALETTE, REFUSALS
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a receipt says besides the attack itself: week, zone, and what was sent first."""
+
+    attack: Attack
+    ends_at: datetime
+    zone: str
+    targets: tuple[str, ...]
+    first: Attack | None
+
+
+def receipt_of(attack: Attack, *, all_told: bool, now: datetime) -> Receipt:
+    """Return the receipt; of which other attack it is a copy is told once that one is public, or where `all_told`.
+
+    Until then it would tell a team what another one has sent (R24).
+    """
+    week = week_called(attack.week)
+    first = attack.copy_of
+    if first is not None and not all_told and not Attack.objects.filter(attacks_public(now=now), pk=first.pk).exists():
+        first = None
+    targets = tuple(attack.targets.order_by("public_id").values_list("public_id", flat=True))
+    return Receipt(attack, week.end, zone_of(week), targets, first)
+
+
+def receipt_json(receipt: Receipt, *, state: Standing | None = None) -> dict[str, Any]:
+    """Return a receipt as the API writes it."""
+    attack = receipt.attack
+    return {
+        "id": attack.public_id,
+        "received_at": iso(attack.received_at),
+        "week": attack.week,
+        "week_ends_at": iso(receipt.ends_at),
+        "time_zone": receipt.zone,
+        "sha256_pixels": attack.image.pixels_sha256,
+        "file_name": attack.file_name,
+        "of_quota": attack.of_quota,
+        "defenses": list(receipt.targets),
+        "warnings": attack.warnings,
+        "copy_of": receipt.first.public_id if receipt.first else None,
+        "withdrawn_at": iso(attack.withdrawn_at) if attack.withdrawn_at else None,
+        **({"state": str(state.state)} if state else {}),
+    }
+
+
+def refusal_json(error: DomainError, earlier: Attack | None) -> dict[str, Any]:
+    """Return a refusal with its stable code, and the earlier receipt of a picture that was sent before."""
+    told: dict[str, Any] = {"code": error.code, "detail": error.message}
+    return told | ({"receipt": earlier.public_id} if earlier else {})
+
+
+def outcomes_json(outcomes: Sequence[Outcome], *, team: Team, policy: Policy, now: datetime) -> dict[str, Any]:
+    """Return what came of an upload, for the script of the page."""
+    return {
+        "outcomes": [_outcome_json(each, now) for each in outcomes],
+        "quota_left": quota.left(team, policy=policy, now=now),
+    }
+
+
+def _outcome_json(outcome: Outcome, now: datetime) -> dict[str, Any]:
+    told: dict[str, Any] = {"name": outcome.name}
+    if outcome.attack is not None:
+        receipt = receipt_of(outcome.attack, all_told=False, now=now)
+        told["receipt"] = receipt_json(receipt) | {"url": reverse("attack", args=[outcome.attack.public_id])}
+    if outcome.refused is not None:
+        told["refused"] = refusal_json(outcome.refused, outcome.earlier)
+        if outcome.earlier is not None:
+            told["refused"]["url"] = reverse("attack", args=[outcome.earlier.public_id])
+    return told
+
+
+def page_json(team: Team, *, policy: Policy, now: datetime) -> dict[str, Any]:
+    """Return what the page's script looks at pictures with: the numbers, what was sent before, and every word."""
+    return {
+        "send": reverse("attacks-send"),
+        "size": policy.image_size,
+        "mostBytes": MAX_BYTES,
+        "mostPixels": MAX_PIXELS,
+        "mostUpload": MOST_BYTES,
+        "left": quota.left(team, policy=policy, now=now),
+        "known": known_pixels(team),
+        "refusals": {name: refusal.words for name, refusal in REFUSALS.items()},
+        "kinds": {"blackAndWhite": BLACK_AND_WHITE, "greyscale": GREYSCALE, "palette": PALETTE, "cmyk": CMYK},
+        "lossy": LOSSY,
+        "words": WORDS,
+    }
+
+
+WORDS = {
+    "looking": "Looking at it",
+    "ready": "Ready to send",
+    "zip": "A zip: its pictures are looked at when it has arrived",
+    "known": "Your team has sent exactly this picture before.",
+    "sending": "Sending, {percent} %",
+    "arrived": "Arrived, being checked",
+    "receipt": "Receipt {id}",
+    "refused": "Not sent: {words}",
+    "serverRefused": "Refused: {words}",
+    "failed": "Not sent: the server did not answer. Check the connection and send it again.",
+    "tooLarge": "Not sent: one upload has at most {most} MiB.",
+    "remove": "Remove",
+    "removeNamed": "Remove {name}",
+    "send": "Send {count} pictures",
+    "sendOne": "Send 1 picture",
+    "sendNone": "Send",
+    "left": "{count} left for your team today",
+    "done": "{sent} received, {refused} refused.",
+    "tooMany": "More than your team has left today: the last ones will be refused.",
+}

@@ -1,0 +1,51 @@
+"""What is read of attacks: whose they are, who may see which."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from common.errors import NotFound
+from contest.embargo import attacks_public, public_attacks
+from contest.models import Attack, Team
+from contest.rules import Week
+from contest.teams.selectors import teams_counted_together
+
+# Of how many pictures of a team the page that sends more is told, so that it knows what was sent before.
+MOST_KNOWN = 2_000
+
+
+def attacks_of(team: Team) -> QuerySet[Attack]:
+    """Return what the team, and those that became part of it, sent; newest first."""
+    rows = Attack.objects.filter(team__in=teams_counted_together(team)).select_related("image", "team")
+    return rows.order_by("-received_at", "-pk")
+
+
+def attack_seen_by(public_id: str, *, team: Team | None, organizer: bool, now: datetime) -> Attack:
+    """Return the attack with this ID where the reader may know of it (R24): their own, an organizer any, everybody a
+    public one. NotFound in the same words for what is under embargo and for what is not there."""
+    may_see = attacks_public(now=now)
+    if team is not None:
+        may_see |= Q(team__in=teams_counted_together(team))
+    rows = Attack.objects.all() if organizer else Attack.objects.filter(may_see)
+    found = rows.select_related("image", "team", "copy_of", "copy_of__team").filter(public_id=public_id).first()
+    if found is None:
+        raise NotFound("There is no public attack with this ID.", "not_found")
+    return found
+
+
+def attacks_of_week(week: Week, *, now: datetime) -> QuerySet[Attack]:
+    """Return what everybody may know of a week's attacks, in the order of receipt: nothing before it ended."""
+    rows = public_attacks(now=now).filter(received_at__gte=week.start, received_at__lt=week.end)
+    return rows.select_related("image", "team", "copy_of").order_by("received_at", "pk")
+
+
+def known_pixels(team: Team) -> list[str]:
+    """Return the pixel hashes of what the team sent, the newest."""
+    newest: Any = attacks_of(team).values_list("image__pixels_sha256", flat=True)[:MOST_KNOWN]
+    return list(newest)
+
+
+def is_own(attack: Attack, team: Team | None) -> bool:
+    """Say whether the attack was sent by the team, or by one that became part of it."""
+    return team is not None and attack.team_id in {each.pk for each in teams_counted_together(team)}

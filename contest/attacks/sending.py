@@ -1,0 +1,75 @@
+"""One upload with all its pictures: each gets its own receipt or its own refusal, in order (R26)."""
+
+import secrets
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+
+from common.errors import DomainError
+from contest.attacks.letters import tell_received
+from contest.attacks.services import SentBefore, attack_receive, check_entitled, targets_of
+from contest.attacks.uploads import Part
+from contest.models import Attack, Team
+from labeling.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one picture: its receipt, or why it was refused. `earlier` is the receipt of the same picture."""
+
+    name: str
+    attack: Attack | None = None
+    refused: DomainError | None = None
+
+    @property
+    def earlier(self) -> Attack | None:
+        """Return the receipt that the team has for this picture already."""
+        return self.refused.attack if isinstance(self.refused, SentBefore) else None
+
+
+def pictures_send(
+    *, team: Team, by: User, parts: Iterable[Part], targets: Collection[str], policy: Policy, now: datetime
+) -> list[Outcome]:
+    """Take what can be taken of an upload whose last byte had arrived at `now`, and write one letter about it.
+
+    Raises what concerns all of them: NotAllowed (`not_entitled`), InvalidInput (`not_staked`).
+    """
+    check_entitled(team, now=now)
+    targets_of(targets, now=now)
+    upload = secrets.token_hex(8)
+    outcomes = list(_outcomes(team, by, parts, targets, policy, now, upload))
+    if received := [each.attack for each in outcomes if each.attack]:
+        tell_received(received, by=by, policy=policy, now=now)
+    return outcomes
+
+
+def _outcomes(
+    team: Team,
+    by: User,
+    parts: Iterable[Part],
+    targets: Collection[str],
+    policy: Policy,
+    now: datetime,
+    upload: str,
+) -> Iterator[Outcome]:
+    for part in parts:
+        if part.refused is not None:
+            yield Outcome(part.name, refused=part.refused)
+            continue
+        try:
+            attack = attack_receive(
+                team=team,
+                data=part.data,
+                policy=policy,
+                now=now,
+                by=by,
+                targets=targets,
+                upload=upload,
+                file_name=part.name,
+            )
+        except DomainError as error:
+            yield Outcome(part.name, refused=error)
+        else:
+            yield Outcome(part.name, attack=attack)

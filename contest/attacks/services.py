@@ -1,0 +1,172 @@
+"""Taking attacks in, and taking them back: bit-exact, within the quota, under embargo until their week ends (R2,
+R23-R26)."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from common.errors import Conflict, InvalidInput, NotAllowed
+from contest.attacks import quota
+from contest.models import Attack, AttackTarget, Team
+from contest.stakes.selectors import staked
+from contest.teams.selectors import final_team, is_entitled, teams_counted_together
+from contest.weeks import week_at, week_called
+from labeling.enums import Origin
+from labeling.images import Picture, read_attack
+from labeling.intake import image_add
+from labeling.models import Image
+from labeling.policy import Policy
+from labeling.selectors import policy_in_force
+from scoring.models import Defense
+
+LICENCE = "sent under the contest's terms"
+LONGEST_NAME = 200
+
+
+class SentBefore(Conflict):
+    """The team has sent exactly these pixels before (R26); `attack` is that receipt."""
+
+    def __init__(self, attack: Attack) -> None:
+        words = f"Your team has sent exactly this picture before: receipt {attack.public_id}."
+        if attack.withdrawn_at is not None:
+            words += " It was withdrawn, and a withdrawn picture cannot be sent again."
+        super().__init__(words, "sent_before", field="image")
+        self.attack = attack
+
+
+def attack_receive(
+    *,
+    team: Team,
+    data: bytes,
+    policy: Policy,
+    now: datetime,
+    by: User | None = None,
+    targets: Collection[str] = (),
+    upload: str = "",
+    file_name: str = "",
+) -> Attack:
+    """Record a picture whose last byte had arrived at `now`; its panel is dealt when that week has ended (R23, R24).
+
+    `targets` are public IDs of defenses that are staked now; none means all of them. A refused picture costs nothing.
+
+    Raises NotAllowed (`not_entitled`), TooMany (`quota_used`), PictureRefused with what to change, SentBefore (R26),
+    InvalidInput (`not_staked`).
+    """
+    team = final_team(team)
+    check_entitled(team, now=now)
+    aimed = targets_of(targets, now=now)
+    picture = read_attack(data, size=policy.image_size)
+    # What was sent before is told also to who has nothing left: an upload whose answer was lost is sent again.
+    _refuse_sent_before(team, picture)
+    quota.check(team, policy=policy, now=now)
+    with transaction.atomic():
+        image = _image_held(picture, team, now)
+        _refuse_sent_before(team, picture)
+        attack = Attack.objects.create(
+            team=team,
+            image=image,
+            received_at=now,
+            week=week_at(now).name,
+            policy_id=policy_in_force(now).id,
+            of_quota=quota.take(team, policy=policy, now=now),
+            upload=upload,
+            file_name=one_line(file_name),
+            warnings=list(picture.warnings),
+            sent_by=by,
+        )
+        AttackTarget.objects.bulk_create(AttackTarget(attack=attack, defense=each) for each in aimed)
+        _settle_whose_it_is(image)
+        attack.refresh_from_db()
+    return attack
+
+
+@transaction.atomic
+def attack_withdraw(*, attack: Attack, by: User, now: datetime) -> Attack:
+    """Take an attack back while its week lasts: it is never labeled nor published, and still counts for the quota.
+
+    Raises Conflict (`withdrawn`, `week_over`).
+    """
+    image = Image.objects.select_for_update(no_key=True).get(pk=attack.image_id)
+    held = Attack.objects.select_for_update(no_key=True).get(pk=attack.pk)
+    if held.withdrawn_at is not None:
+        raise Conflict("This picture was withdrawn before.", "withdrawn")
+    # A panel that was dealt already says that the week is over by the clock of another machine.
+    dealt = image.dealt_at is not None and image.received_at == held.received_at
+    if now >= week_called(held.week).end or dealt:
+        words = "The week of this picture is over: it is public, and can no longer be withdrawn."
+        raise Conflict(words, "week_over")
+    held.withdrawn_at, held.withdrawn_by = now, by
+    held.save(update_fields=["withdrawn_at", "withdrawn_by"])
+    _settle_whose_it_is(image)
+    return held
+
+
+def check_entitled(team: Team, *, now: datetime) -> None:
+    """Raise NotAllowed (`not_entitled`) for a team that may not attack (R25)."""
+    if not is_entitled(team, now):
+        words = (
+            "Your team may not attack yet. It needs a published arXiv paper of a member, checked by an organizer, or "
+            "a grant of the review board: the page of your team says how to ask."
+        )
+        raise NotAllowed(words, "not_entitled")
+
+
+def targets_of(public_ids: Collection[str], *, now: datetime) -> list[Defense]:
+    """Return the defenses with these IDs; InvalidInput (`not_staked`) names those that are not staked at `now`."""
+    wanted = {each for each in public_ids if each}
+    written = [each for each in wanted if each.isprintable()]
+    found = list(staked(now).filter(public_id__in=written).order_by("public_id")) if written else []
+    if missing := wanted - {each.public_id for each in found}:
+        listed = ", ".join(sorted(missing)[:5])
+        words = f"Not staked now: {one_line(listed)}. Choose among the staked defenses, or none to mean all of them."
+        raise InvalidInput(words, "not_staked", field="defenses")
+    return found
+
+
+def one_line(text: str) -> str:
+    """Return text that a page and a database can hold: printable, in one line, not too long."""
+    return "".join(each for each in text if each.isprintable())[:LONGEST_NAME]
+
+
+def _image_held(picture: Picture, team: Team, now: datetime) -> Image:
+    """Return the locked row of the picture, new or known: from here on its attacks are changed one at a time."""
+    image, _ = image_add(
+        picture,
+        origin=Origin.ATTACK,
+        source="attack",
+        source_id=team.public_id,
+        licence=LICENCE,
+        now=now,
+        label_from=None,
+    )
+    return Image.objects.select_for_update(no_key=True).get(pk=image.pk)
+
+
+def _refuse_sent_before(team: Team, picture: Picture) -> None:
+    same = Attack.objects.filter(image__pixels_sha256=picture.pixels_sha256)
+    before = same.filter(team__in=teams_counted_together(team)).first()
+    if before is not None:
+        raise SentBefore(before)
+
+
+def _settle_whose_it_is(image: Image) -> None:
+    """Let the first attack that was not withdrawn have the credit, and say when the picture is due (R24, R26).
+
+    A picture that organizers took in to be labeled keeps its own time; one that was never meant to be labeled, or that
+    came as an attack, is due when the week of that first attack ends, and never when none is left.
+    """
+    standing = list(image.attacks.filter(withdrawn_at__isnull=True).order_by("received_at", "pk"))
+    first = standing[0] if standing else None
+    for attack in standing:
+        copied = first if attack != first else None
+        if attack.copy_of != copied:
+            attack.copy_of = copied
+            attack.save(update_fields=["copy_of"])
+    if image.label_from is not None and not image.attacks.filter(received_at=image.received_at).exists():
+        return
+    if first is not None:
+        image.received_at = first.received_at
+    image.label_from = week_called(first.week).end if first else None
+    image.save(update_fields=["received_at", "label_from"])

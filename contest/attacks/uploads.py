@@ -1,0 +1,126 @@
+"""What one upload holds: pictures by themselves, or archives of them, read one at a time and within bounds.
+
+An archive is a stranger's file: its list is measured before it is read, nothing in it is unpacked to disk, and an
+archive inside it is refused.
+"""
+
+import io
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from common.errors import DomainError, InvalidInput
+from labeling.images import MAX_BYTES
+from labeling.refusals import refused
+
+MOST_BYTES = 32 * 1024 * 1024
+MOST_ENTRIES = 200
+_ARCHIVE = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
+_END, _END_64 = b"PK\x05\x06", b"PK\x06\x07"
+_END_BYTES, _LONGEST_COMMENT, _END_64_BYTES = 22, 1 << 16, 20
+# An entry of the list has 46 bytes, and a name and notes that are short where nobody means harm.
+_MOST_LIST_BYTES = MOST_ENTRIES * 1024
+_KNOWN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_ENCRYPTED = 0x1
+
+
+class Uploaded(Protocol):
+    """A file as it was sent."""
+
+    name: str | None
+
+    def read(self, num_bytes: int = ...) -> bytes:
+        """Return at most so many bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One picture of an upload: its bytes, or why it cannot be read."""
+
+    name: str
+    data: bytes = b""
+    refused: DomainError | None = None
+
+
+def parts_of(files: Iterable[Uploaded]) -> Iterator[Part]:
+    """Yield the pictures of an upload in order: of an archive each, of anything else the file itself."""
+    for file in files:
+        name, data = file.name or "", file.read(MOST_BYTES + 1)
+        if data.startswith(_ARCHIVE):
+            yield from _archive(name, data)
+        else:
+            yield _checked(name, data)
+
+
+def _checked(name: str, data: bytes) -> Part:
+    if len(data) > MAX_BYTES:
+        return Part(name, refused=refused("too_many_bytes", most=MAX_BYTES // 1024**2))
+    return Part(name, data)
+
+
+def _archive(name: str, data: bytes) -> Iterator[Part]:
+    try:
+        _measure(data)
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entries = [each for each in archive.infolist() if _is_meant(each)]
+            if not 0 < len(entries) <= MOST_ENTRIES:
+                raise _wrong(f"The zip has {len(entries)} pictures. Put 1 to {MOST_ENTRIES} into one.", "wrong_zip")
+            yield from _entries(archive, entries)
+    except InvalidInput as error:
+        yield Part(name, refused=error)
+    except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError, UnicodeError):
+        yield Part(name, refused=_wrong("The zip is damaged: its list cannot be read. Make it again.", "damaged_zip"))
+
+
+def _measure(data: bytes) -> None:
+    """Refuse a list too long to be read into memory: what it says of itself is checked before it is believed."""
+    if len(data) > MOST_BYTES:
+        raise _wrong(f"The zip has more than {MOST_BYTES // 1024**2} MiB. Send several smaller ones.", "too_many_bytes")
+    end = data.rfind(_END, max(len(data) - _END_BYTES - _LONGEST_COMMENT, 0))
+    if end < 0:
+        raise zipfile.BadZipFile
+    (list_bytes,) = struct.unpack_from("<I", data, end + 12)
+    if list_bytes > _MOST_LIST_BYTES or data[max(end - _END_64_BYTES, 0) : end].startswith(_END_64):
+        raise _wrong(f"The zip lists too much. Put at most {MOST_ENTRIES} pictures into one.", "wrong_zip")
+
+
+def _is_meant(entry: zipfile.ZipInfo) -> bool:
+    """Say whether an entry is a picture somebody put there: no folder, and none of the files that systems add."""
+    parts = entry.filename.split("/")
+    hidden = any(each.startswith((".", "__MACOSX")) for each in parts)
+    return not entry.is_dir() and not hidden and parts[-1].lower() not in ("thumbs.db", "desktop.ini")
+
+
+def _entries(archive: zipfile.ZipFile, entries: Iterable[zipfile.ZipInfo]) -> Iterator[Part]:
+    room = MOST_BYTES
+    for entry in entries:
+        try:
+            data = _read(archive, entry, room)
+            room -= len(data)
+            yield _checked(entry.filename, data)
+        except InvalidInput as error:
+            yield Part(entry.filename, refused=error)
+
+
+def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, room: int) -> bytes:
+    if entry.flag_bits & _ENCRYPTED:
+        raise _wrong("This picture is encrypted in the zip. Make the zip without a password.", "encrypted")
+    if entry.compress_type not in _KNOWN_METHODS:
+        raise _wrong("This picture is packed in a way that is not read here. Use plain zip (deflate).", "wrong_zip")
+    try:
+        with archive.open(entry) as packed:
+            data = packed.read(min(MAX_BYTES, room) + 1)
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError):
+        raise _wrong("This picture is damaged in the zip. Make the zip again.", "damaged_zip") from None
+    if len(data) > room:
+        raise _wrong(f"The zip unpacks to more than {MOST_BYTES // 1024**2} MiB. Send several.", "too_many_bytes")
+    if data.startswith(_ARCHIVE):
+        raise _wrong("This is a zip inside the zip. Put the pictures themselves into one zip.", "zip_in_zip")
+    return data
+
+
+def _wrong(message: str, code: str) -> InvalidInput:
+    return InvalidInput(message, code, field="image")

@@ -1,0 +1,199 @@
+"""The pages of attacks: sending them, their receipts, taking one back, and what is public of a week (R23-R26)."""
+
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from common.answers import error_body, http_status
+from common.errors import Conflict, DomainError, NotAllowed
+from contest.attacks import quota
+from contest.attacks.access import bounded, member_of, reader_of
+from contest.attacks.life import standings, story
+from contest.attacks.receipts import outcomes_json, page_json, receipt_of
+from contest.attacks.selectors import attack_seen_by, attacks_of, attacks_of_week, is_own
+from contest.attacks.sending import Outcome, pictures_send
+from contest.attacks.services import attack_withdraw
+from contest.attacks.uploads import parts_of
+from contest.countdown import countdown
+from contest.models import Attack, Team
+from contest.publishing import released
+from contest.stakes.selectors import staked
+from contest.teams.selectors import is_entitled
+from contest.weeks import week_at, week_called
+from labeling.models import Image
+from labeling.pictures import picture_url
+from labeling.selectors import policy_in_force
+from labeling.views import SeeOther
+
+ON_A_PAGE = 50
+
+
+@login_required
+@bounded
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def attacks(request: HttpRequest) -> HttpResponse:
+    """Show a team what it sent and let it send more; as a plain form where the page's script does not run."""
+    team = member_of(request.user)
+    if request.method != "POST":
+        return _attacks_page(request, team)
+    try:
+        outcomes, _ = _sent(request, team)
+    except DomainError as error:
+        return _attacks_page(request, team, refused=error)
+    return _attacks_page(request, team, outcomes=outcomes)
+
+
+@login_required
+@bounded
+@never_cache
+@require_POST
+def send(request: HttpRequest) -> HttpResponse:
+    """Take pictures from the page's script: JSON with a receipt or a refusal for each, in order."""
+    team = member_of(request.user)
+    try:
+        outcomes, now = _sent(request, team)
+    except DomainError as error:
+        return JsonResponse(error_body(error), status=http_status(error))
+    policy = policy_in_force(now).policy
+    return JsonResponse(outcomes_json(outcomes, team=team, policy=policy, now=now))
+
+
+def _sent(request: HttpRequest, team: Team) -> tuple[list[Outcome], datetime]:
+    files = request.FILES.getlist("image")
+    # The files are there, so the last byte has arrived: this is the moment that counts (R23).
+    now = timezone.now()
+    outcomes = pictures_send(
+        team=team,
+        by=request.user,  # type: ignore[arg-type]  # a member is signed in
+        parts=parts_of(files),
+        targets=request.POST.getlist("defenses"),
+        policy=policy_in_force(now).policy,
+        now=now,
+    )
+    return outcomes, now
+
+
+def _attacks_page(
+    request: HttpRequest, team: Team, *, outcomes: list[Outcome] | None = None, refused: DomainError | None = None
+) -> HttpResponse:
+    now = timezone.now()
+    policy = policy_in_force(now).policy
+    page = Paginator(attacks_of(team), ON_A_PAGE).get_page(request.GET.get("page"))
+    chosen = set(request.POST.getlist("defenses")) if request.method == "POST" else set()
+    context = {
+        "team": team,
+        "entitled": is_entitled(team, now),
+        "size": policy.image_size,
+        "left": quota.left(team, policy=policy, now=now),
+        "a_day": policy.attacks_per_day,
+        "staked": [(each, each.public_id in chosen) for each in staked(now).order_by("name", "pk")],
+        "page": page,
+        "rows": _rows(list(page.object_list), now),
+        "countdown": countdown(now=now),
+        "zone": policy.time_zone,
+        "now": now,
+        "outcomes": outcomes,
+        "nothing_chosen": outcomes == [],
+        "refused": refused,
+        "script": page_json(team, policy=policy, now=now),
+    }
+    return render(request, "attacks/attacks.html", context, status=http_status(refused) if refused else 200)
+
+
+def _rows(shown: list[Attack], now: datetime) -> list[dict[str, Any]]:
+    found = standings(shown, now=now)
+    return [{"attack": each, "standing": found[each.pk], "url": picture_url(each.image, now=now)} for each in shown]
+
+
+@never_cache
+@require_safe
+def attack(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Show one attack: its receipt, and all that became of it as far as the reader may know (R24)."""
+    now, (team, organizer) = timezone.now(), reader_of(request.user)
+    found = attack_seen_by(public_id, team=team, organizer=organizer, now=now)
+    own = is_own(found, team)
+    all_told = own or organizer
+    in_record = Image.objects.filter(released(), pk=found.image_id).exists()
+    told = all_told or in_record
+    context = {
+        "attack": found,
+        "receipt": receipt_of(found, all_told=organizer, now=now),
+        "own": own,
+        "organizer": organizer,
+        "standing": standings([found], now=now)[found.pk] if told else None,
+        "story": story(found, now=now) if told else [],
+        "policy": found.policy,
+        "may_withdraw": own and found.withdrawn_at is None and now < week_called(found.week).end,
+        "url": picture_url(found.image, now=now),
+        "now": now,
+    }
+    if own:
+        context["left"] = quota.left(found.team, policy=policy_in_force(now).policy, now=now)
+    return render(request, "attacks/attack.html", context)
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def withdraw(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Ask whether a picture is to be taken back, and take it back; while its week lasts."""
+    now, team = timezone.now(), member_of(request.user)
+    found = attack_seen_by(public_id, team=team, organizer=False, now=now)
+    if not is_own(found, team):
+        raise NotAllowed("Only the team that sent a picture withdraws it.", "not_yours")
+    refused = ""
+    if request.method == "POST":
+        try:
+            attack_withdraw(attack=found, by=request.user, now=now)  # type: ignore[arg-type]  # a member is signed in
+        except Conflict as error:
+            refused = error.message
+        else:
+            messages.success(request, f"Receipt {found.public_id} is withdrawn.")
+            return SeeOther(reverse("attack", args=[found.public_id]))
+    over = found.withdrawn_at is not None or now >= week_called(found.week).end
+    context = {
+        "attack": found,
+        "receipt": receipt_of(found, all_told=False, now=now),
+        "over": over,
+        "refused": refused,
+        "url": picture_url(found.image, now=now),
+        "now": now,
+    }
+    return render(request, "attacks/withdraw.html", context, status=HTTPStatus.CONFLICT if refused else HTTPStatus.OK)
+
+
+@never_cache
+@require_safe
+def week(request: HttpRequest, name: str) -> HttpResponse:
+    """List the attacks of a week that has ended, for everybody; before that only when it will be."""
+    now = timezone.now()
+    reader_of(request.user)
+    try:
+        asked = week_called(name)
+    except ValueError as error:
+        raise Http404("no such week") from error
+    page = Paginator(attacks_of_week(asked, now=now), ON_A_PAGE).get_page(request.GET.get("page"))
+    shown = list(page.object_list)
+    in_record = set(Image.objects.filter(released(), attacks__in=shown).values_list("pk", flat=True))
+    context = {
+        "week": asked,
+        "ended": asked.end <= now,
+        "before": week_at(asked.start - timedelta(seconds=1)).name,
+        "after": week_at(asked.end).name if asked.end <= now else "",
+        "page": page,
+        "rows": [row | {"told": row["attack"].image_id in in_record} for row in _rows(shown, now)],
+        "countdown": countdown(now=now),
+        "now": now,
+    }
+    return render(request, "attacks/week.html", context)

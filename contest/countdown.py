@@ -1,0 +1,40 @@
+"""How long the present week lasts, for every page that says so (R23)."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from contest.weeks import week_at, zone_of
+
+
+@dataclass(frozen=True, slots=True)
+class Countdown:
+    """The week at `now`: its name, when it ends, and the IANA zone its last second is told in."""
+
+    week: str
+    ends_at: datetime
+    zone: str
+    now: datetime
+
+    @property
+    def left(self) -> timedelta:
+        """Return how long it still lasts."""
+        return self.ends_at - self.now
+
+    @property
+    def words(self) -> str:
+        """Return how long it still lasts as days and a clock, for example `2 d 03:25:07`; seconds rounded up."""
+        return clock_words(-(-self.left // timedelta(seconds=1)))
+
+
+def clock_words(seconds: int) -> str:
+    """Return whole seconds as `2 d 03:25:07`, without the days on the last one; the page's script writes the same."""
+    days, rest = divmod(max(seconds, 0), 86_400)
+    hours, rest = divmod(rest, 3_600)
+    clock = f"{hours:02d}:{rest // 60:02d}:{rest % 60:02d}"
+    return f"{days} d {clock}" if days else clock
+
+
+def countdown(*, now: datetime) -> Countdown:
+    """Return the countdown to the end of the week that contains `now`."""
+    week = week_at(now)
+    return Countdown(week.name, week.end, zone_of(week), now)

@@ -1,0 +1,21 @@
+"""The weeks of this contest: the calendar of contest.rules in the zones that its policies named (R23)."""
+
+from datetime import datetime
+
+from contest.rules import Week, week_named, week_of, zone_at
+from labeling.selectors import time_zones
+
+
+def week_at(moment: datetime) -> Week:
+    """Return the week that contains `moment`."""
+    return week_of(moment, time_zones())
+
+
+def week_called(name: str) -> Week:
+    """Return the week called `name` (`2026-W47`); ValueError when there is no such week."""
+    return week_named(name, time_zones())
+
+
+def zone_of(week: Week) -> str:
+    """Return the IANA zone of a week: the one that held when it began."""
+    return zone_at(week.start, time_zones())

@@ -1,0 +1,201 @@
+// The page of attacks: takes pictures by choosing or dropping, looks at each before it is sent, and sends them one by one
+// with a receipt for each. Without this module the form sends them all at once and the next page lists what came of it.
+
+import { fill, look } from "./picture_check.js";
+
+const rules = JSON.parse(document.getElementById("page-data").textContent);
+const words = rules.words;
+const form = document.getElementById("attack-form");
+const input = document.getElementById("image");
+const drop = document.getElementById("drop");
+const list = document.getElementById("chosen");
+const button = form.querySelector("[type=submit]");
+const summary = document.getElementById("summary");
+const left = document.getElementById("left");
+const known = new Set(rules.known);
+const THUMBNAIL = 56;
+
+let rows = [];
+let sending = false;
+
+function element(name, className, content = "") {
+  const made = document.createElement(name);
+  made.className = className;
+  made.textContent = content;
+  return made;
+}
+
+function say(row, kind, content) {
+  row.note.className = `chosen-note ${kind}`;
+  row.note.textContent = content;
+}
+
+function add(file) {
+  const row = { file, state: "looking", item: element("li", "chosen-row") };
+  row.picture = element("canvas", "chosen-picture");
+  row.picture.width = row.picture.height = THUMBNAIL;
+  row.name = element("span", "chosen-name", file.name);
+  row.note = element("p", "chosen-note");
+  row.bar = element("progress", "chosen-bar");
+  row.bar.max = 100;
+  row.bar.hidden = true;
+  row.bar.setAttribute("aria-label", file.name);
+  row.remove = element("button", "secondary chosen-remove", words.remove);
+  row.remove.type = "button";
+  row.remove.setAttribute("aria-label", fill(words.removeNamed, { name: file.name }));
+  row.remove.addEventListener("click", () => removeRow(row));
+  const about = element("div", "chosen-about");
+  about.append(row.name, row.note, row.bar);
+  row.item.append(row.picture, about, row.remove);
+  list.append(row.item);
+  rows.push(row);
+  say(row, "muted", words.looking);
+  return row;
+}
+
+function removeRow(row) {
+  const at = rows.indexOf(row);
+  rows.splice(at, 1);
+  row.item.remove();
+  (rows[Math.min(at, rows.length - 1)]?.remove ?? input).focus();
+  refresh();
+}
+
+async function lookAt(row) {
+  const found = await look(row.file, rules);
+  if (found.canvas) row.picture.getContext("2d").drawImage(found.canvas, 0, 0, THUMBNAIL, THUMBNAIL);
+  if (found.refused) refuse(row, found.refused);
+  else if (row.file.size > rules.mostUpload) refuse(row, fill(words.tooLarge, { most: rules.mostUpload / 1024 ** 2 }));
+  else if (found.sha256 && known.has(found.sha256)) refuse(row, words.known);
+  else {
+    row.state = "ready";
+    row.sha256 = found.sha256;
+    say(row, found.warning ? "warning" : "muted", found.zip ? words.zip : found.warning || words.ready);
+  }
+  refresh();
+}
+
+function refuse(row, content) {
+  row.state = "refused";
+  say(row, "wrong", fill(words.refused, { words: content }));
+}
+
+function ready() {
+  return rows.filter((row) => row.state === "ready");
+}
+
+function refresh() {
+  const count = ready().length;
+  button.disabled = sending || (rows.length > 0 && count === 0);
+  const plural = count === 1 ? words.sendOne : fill(words.send, { count });
+  button.textContent = count === 0 ? words.sendNone : plural;
+  left.textContent = fill(words.left, { count: rules.left });
+  if (!sending) summary.textContent = count > rules.left ? words.tooMany : "";
+}
+
+async function take(files) {
+  const added = [...files].map(add);
+  input.value = "";
+  refresh();
+  for (const row of added) await lookAt(row);
+}
+
+function post(row) {
+  const body = new FormData(form);
+  body.delete("image");
+  body.append("image", row.file);
+  return new Promise((done) => {
+    const request = new XMLHttpRequest();
+    request.open("POST", rules.send);
+    request.responseType = "json";
+    request.upload.addEventListener("progress", (event) => {
+      if (!event.lengthComputable) return;
+      row.bar.value = (100 * event.loaded) / event.total;
+      say(row, "muted", fill(words.sending, { percent: Math.floor(row.bar.value) }));
+    });
+    request.upload.addEventListener("load", () => say(row, "muted", words.arrived));
+    request.addEventListener("loadend", () => done(request.response));
+    request.send(body);
+  });
+}
+
+function link(href, content) {
+  const made = element("a", "", content);
+  made.href = href;
+  return made;
+}
+
+/** Write what came of one picture; an archive has a line for each of its own. */
+function tell(row, answer) {
+  row.bar.hidden = true;
+  row.remove.hidden = true;
+  if (!answer?.outcomes) {
+    row.state = answer?.detail ? "refused" : "ready";
+    say(row, "wrong", answer?.detail ? fill(words.serverRefused, { words: answer.detail }) : words.failed);
+    row.remove.hidden = false;
+    return { sent: 0, refused: answer?.detail ? 1 : 0 };
+  }
+  row.state = "done";
+  row.note.remove();
+  const lines = element("ul", "chosen-outcomes");
+  for (const each of answer.outcomes) lines.append(line(each, answer.outcomes.length > 1));
+  row.bar.replaceWith(lines);
+  rules.left = answer.quota_left;
+  const sent = answer.outcomes.filter((each) => each.receipt);
+  for (const each of sent) known.add(each.receipt.sha256_pixels);
+  return { sent: sent.length, refused: answer.outcomes.length - sent.length };
+}
+
+function line(outcome, named) {
+  const made = element("li", outcome.receipt ? "right" : "wrong");
+  if (named) made.append(element("span", "chosen-inner", outcome.name), " ");
+  if (outcome.receipt) {
+    made.append(link(outcome.receipt.url, fill(words.receipt, { id: outcome.receipt.id })));
+    for (const warning of outcome.receipt.warnings) made.append(element("p", "muted", warning));
+  } else {
+    made.append(fill(words.serverRefused, { words: outcome.refused.detail }));
+    if (outcome.refused.url) made.append(" ", link(outcome.refused.url, fill(words.receipt, { id: outcome.refused.receipt })));
+  }
+  return made;
+}
+
+async function send() {
+  sending = true;
+  refresh();
+  const total = { sent: 0, refused: 0 };
+  for (const row of ready()) {
+    row.bar.hidden = false;
+    row.remove.hidden = true;
+    const found = tell(row, await post(row));
+    total.sent += found.sent;
+    total.refused += found.refused;
+    summary.textContent = fill(words.done, total);
+  }
+  sending = false;
+  const told = summary.textContent;
+  refresh();
+  summary.textContent = told;
+}
+
+input.addEventListener("change", () => take(input.files));
+form.addEventListener("submit", (event) => {
+  if (rows.length === 0) return;
+  event.preventDefault();
+  if (!sending && ready().length > 0) send();
+});
+for (const kind of ["dragenter", "dragover"]) {
+  drop.addEventListener(kind, (event) => {
+    event.preventDefault();
+    drop.classList.add("over");
+  });
+}
+for (const kind of ["dragleave", "drop"]) drop.addEventListener(kind, () => drop.classList.remove("over"));
+drop.addEventListener("drop", (event) => {
+  event.preventDefault();
+  if (!sending) take(event.dataTransfer.files);
+});
+// A picture that misses the place would make the browser leave the page.
+for (const kind of ["dragover", "drop"]) window.addEventListener(kind, (event) => event.preventDefault());
+drop.classList.add("live");
+input.required = false;
+refresh();

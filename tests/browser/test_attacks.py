@@ -1,0 +1,304 @@
+"""Attacks in a real browser: dropped, looked at, sent, withdrawn, seen to look alike; on every screen, by keyboard."""
+
+import io
+import random
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+from PIL import Image as Pillow
+from playwright.sync_api import Page, expect
+
+from contest.attacks.near import near_duplicates_find
+from contest.attacks.services import attack_withdraw
+from contest.models import Attack, NearDuplicate, Team
+from labeling.images import PictureRefused, read_attack
+from labeling.png import encode_png
+from tests.browser.test_pages import (
+    SCREENS,
+    nothing_remembered,
+    olga,
+    orm_beside_playwright,
+    too_wide,
+    violations,
+    visit,
+)
+from tests.contest.attacks import cast
+
+__all__ = ["nothing_remembered", "olga", "orm_beside_playwright", "visit"]
+
+pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+SIDE = cast.SIDE
+PHOTOS = Path("contest/demo/photos")
+
+
+def photo(name: str = "bird-001.jpg", side: int = SIDE) -> Pillow.Image:
+    return Pillow.open(PHOTOS / name).convert("RGB").resize((side, side))
+
+
+def file_of(image: Pillow.Image, form: str = "PNG", **options: Any) -> bytes:
+    packed = io.BytesIO()
+    image.save(packed, form, **options)
+    return packed.getvalue()
+
+
+def touched(image: Pillow.Image) -> Pillow.Image:
+    image.putpixel((3, 3), (255, 0, 255))
+    return image
+
+
+@pytest.fixture
+def red(olga: User) -> Team:
+    cast.policy()
+    cast.staked("A small net")
+    return cast.team("red")
+
+
+def given(name: str, data: bytes) -> dict[str, Any]:
+    return {"name": name, "mimeType": "application/octet-stream", "buffer": data}
+
+
+DROP = """([id, files]) => {
+  const carried = new DataTransfer();
+  for (const [name, bytes] of files) carried.items.add(new File([new Uint8Array(bytes)], name));
+  const place = document.getElementById(id);
+  for (const kind of ["dragenter", "dragover", "drop"]) {
+    place.dispatchEvent(new DragEvent(kind, { dataTransfer: carried, bubbles: true, cancelable: true }));
+  }
+}"""
+
+
+def drop(page: Page, **files: bytes) -> None:
+    page.evaluate(DROP, ["drop", [[f"{name}.png", list(data)] for name, data in files.items()]])
+
+
+def test_a_captain_drops_three_gets_receipts_withdraws_one_and_the_organizer_sees_what_looks_alike(
+    red: Team, olga: User, visit: Callable[..., Page]
+) -> None:
+    page = visit("/attacks/", who="red")
+    drop(page, heron=file_of(photo()), wide=file_of(photo(side=SIDE + 1)), again=file_of(touched(photo())))
+    rows = page.locator(".chosen-row")
+    expect(rows.nth(0)).to_contain_text("Ready to send")
+    expect(rows.nth(1)).to_contain_text(f"Make it exactly {SIDE} x {SIDE} pixels yourself")
+    expect(rows.nth(2)).to_contain_text("Ready to send")
+    assert violations(page) == []
+    page.get_by_role("button", name="Send 2 pictures").click()
+    expect(page.locator("#summary")).to_have_text("2 received, 0 refused.")
+    first, last = Attack.objects.order_by("pk")
+    expect(rows.nth(0).get_by_role("link")).to_have_text(f"Receipt {first.public_id}")
+    expect(page.locator("#left")).to_have_text("8 left for your team today")
+    assert (first.file_name, last.file_name) == ("heron.png", "again.png")
+    rows.nth(0).get_by_role("link").click()
+    expect(page.locator(".state-embargo").first).to_have_text("under embargo")
+    page.get_by_role("button", name="Withdraw").click()
+    page.get_by_role("button", name="Withdraw").click()
+    expect(page.get_by_role("status")).to_contain_text(f"Receipt {first.public_id} is withdrawn.")
+    assert Attack.objects.get(pk=first.pk).withdrawn_at is not None
+
+    near_duplicates_find(within=6, now=timezone.now())
+    other = visit("/organizer/near-duplicates/")
+    pair = other.locator(".pair")
+    expect(pair).to_contain_text(first.public_id)
+    expect(pair).to_contain_text(last.public_id)
+    expect(pair.locator("img").last).to_have_js_property("naturalWidth", SIDE)
+    pair.get_by_role("button", name="Seen").click()
+    expect(other.get_by_text("No pair waits to be looked at.")).to_be_visible()
+    assert NearDuplicate.objects.get().seen_by == olga
+
+
+def test_a_zip_is_sent_whole_and_each_picture_of_it_is_told(red: Team, visit: Callable[..., Page]) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("one.png", cast.picture(1))
+        archive.writestr("two.png", b"not a picture")
+    page = visit("/attacks/", who="red")
+    page.locator("#image").set_input_files([given("many.zip", packed.getvalue())])
+    expect(page.locator(".chosen-row")).to_contain_text("its pictures are looked at when it has arrived")
+    page.get_by_role("button", name="Send 1 picture").click()
+    expect(page.locator("#summary")).to_have_text("1 received, 1 refused.")
+    expect(page.locator(".chosen-outcomes li").first).to_contain_text(
+        f"one.png Receipt {Attack.objects.get().public_id}"
+    )
+    expect(page.locator(".chosen-outcomes li").last).to_contain_text("two.png Refused: This is not a PNG")
+
+
+def test_what_was_sent_before_is_known_before_it_is_sent(red: Team, visit: Callable[..., Page]) -> None:
+    cast.send(red, 5, now=timezone.now())
+    page = visit("/attacks/", who="red")
+    page.locator("#image").set_input_files([given("again.png", cast.picture(5)), given("new.png", cast.picture(6))])
+    rows = page.locator(".chosen-row")
+    expect(rows.nth(0)).to_contain_text("Not sent: Your team has sent exactly this picture before.")
+    expect(rows.nth(1)).to_contain_text("Ready to send")
+
+
+def test_everything_is_done_by_keyboard(red: Team, visit: Callable[..., Page]) -> None:
+    page = visit("/attacks/", who="red")
+    page.locator("#image").set_input_files([given("a.png", cast.picture(1)), given("b.png", cast.picture(2))])
+    expect(page.get_by_role("button", name="Send 2 pictures")).to_be_enabled()
+    page.locator("#image").focus()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Remove a.png")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Remove b.png")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#summary")).to_have_text("1 received, 0 refused.")
+    attack = Attack.objects.get()
+    assert (attack.file_name, attack.targets.get().name) == ("b.png", "A small net")
+
+
+def test_a_server_that_is_away_costs_nothing(red: Team, visit: Callable[..., Page]) -> None:
+    page = visit("/attacks/", who="red")
+    page.locator("#image").set_input_files([given("a.png", cast.picture(1))])
+    page.route("**/attacks/send/", lambda route: route.fulfill(status=408, body=""))
+    page.get_by_role("button", name="Send 1 picture").click()
+    expect(page.locator(".chosen-row")).to_contain_text("the server did not answer")
+    page.unroute("**/attacks/send/")
+    page.get_by_role("button", name="Send 1 picture").click()
+    expect(page.locator("#summary")).to_have_text("1 received, 0 refused.")
+
+
+def test_without_a_script_the_form_sends_them_all(red: Team, visit: Callable[..., Page]) -> None:
+    page = visit("/attacks/", who="red", java_script_enabled=False)
+    expect(page.get_by_text("Or drop them here")).to_be_hidden()
+    page.locator("#image").set_input_files([given("a.png", cast.picture(1)), given("b.png", b"x")])
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator(".outcomes li").first).to_contain_text(f"a.png: receipt {Attack.objects.get().public_id}")
+    expect(page.locator(".outcomes li").last).to_contain_text("refused. This is not a PNG, JPEG or WebP picture")
+
+
+def chunk(kind: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+
+def animated() -> bytes:
+    data = cast.picture()
+    return data[:33] + chunk(b"acTL", struct.pack(">II", 2, 0)) + data[33:]
+
+
+def half_clear() -> bytes:
+    image = photo().convert("RGBA")
+    image.putalpha(128)
+    return file_of(image)
+
+
+def sixteen_bits() -> bytes:
+    rows = b"".join(b"\x00" + bytes(SIDE * 6) for _ in range(SIDE))
+    head = struct.pack(">IIBBBBB", SIDE, SIDE, 16, 2, 0, 0, 0)
+    packed = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + packed
+
+
+def huge() -> bytes:
+    head = struct.pack(">IIBBBBB", 30_000, 30_000, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IEND", b"")
+
+
+def no_pixels() -> bytes:
+    head = struct.pack(">IIBBBBB", 0, SIDE, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IEND", b"")
+
+
+def garbled() -> bytes:
+    data = cast.picture()
+    return data[:60] + random.Random(1).randbytes(12) + data[72:]
+
+
+LOOKED_AT = {
+    "png": cast.picture,
+    "rgba, opaque": lambda: file_of(photo().convert("RGBA")),
+    "jpeg": lambda: file_of(photo(), "JPEG"),
+    "webp": lambda: file_of(photo(), "WEBP", lossless=True),
+    "webp, lossy": lambda: file_of(photo(), "WEBP"),
+    "empty": lambda: b"",
+    "text": lambda: b"no picture at all",
+    "gif": lambda: file_of(photo(), "GIF"),
+    "cut off": lambda: cast.picture()[:-20],
+    "jpeg, cut off": lambda: file_of(photo(), "JPEG")[:-40],
+    "header": lambda: b"\x89PNG\r\n\x1a\n" + bytes(40),
+    "another size": lambda: encode_png(SIDE + 1, SIDE, bytes((SIDE + 1) * SIDE * 3)),
+    "no pixels": no_pixels,
+    "huge": huge,
+    "animated": animated,
+    "webp, animated": lambda: file_of(photo(), "WEBP", save_all=True, append_images=[photo("bus.jpg")]),
+    "more behind it": lambda: cast.picture() + b"12345",
+    "sixteen bits": sixteen_bits,
+    "grey": lambda: file_of(photo().convert("L")),
+    "grey and alpha": lambda: file_of(photo().convert("LA")),
+    "one bit": lambda: file_of(photo().convert("1")),
+    "palette": lambda: file_of(photo().convert("P")),
+    "jpeg, grey": lambda: file_of(photo().convert("L"), "JPEG"),
+    "jpeg, cmyk": lambda: file_of(photo().convert("CMYK"), "JPEG"),
+    "half clear": half_clear,
+    "garbled": garbled,
+}
+LOOK = """async ([files, rules]) => {
+  const { look } = await import(document.querySelector("script[src*=attacks]").src.replace("attacks", "picture_check"));
+  const said = {};
+  for (const [name, bytes] of Object.entries(files)) {
+    const found = await look(new File([new Uint8Array(bytes)], name), rules);
+    said[name] = found.refused ?? found.warning;
+  }
+  return said;
+}"""
+
+
+def said_by_server(data: bytes) -> str:
+    try:
+        return " ".join(read_attack(data, size=SIDE).warnings)
+    except PictureRefused as refusal:
+        return refusal.message
+
+
+def test_the_page_and_the_server_say_the_same_of_every_kind_of_file(red: Team, visit: Callable[..., Page]) -> None:
+    page = visit("/attacks/", who="red")
+    files = {name: make() for name, make in LOOKED_AT.items()}
+    rules = page.evaluate("JSON.parse(document.getElementById('page-data').textContent)")
+    said = page.evaluate(LOOK, [{name: list(data) for name, data in files.items()}, rules])
+    assert said == {name: said_by_server(data) for name, data in files.items()}
+
+
+@pytest.fixture
+def full(red: Team, olga: User) -> Attack:
+    """Attacks of this week and the last one, a withdrawn one, a copy and a pair that looks alike."""
+    now = timezone.now()
+    for shade in range(3):
+        cast.send(red, shade, now=now - timedelta(days=8))
+    blue = cast.team("blue")
+    cast.send(blue, 1, now=now - timedelta(days=8))
+    attack_withdraw(attack=cast.send(red, 9, now=now), by=cast.captain(red), now=now)
+    near_duplicates_find(within=6, now=now)
+    return cast.send(red, 10, now=now)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("screen", SCREENS)
+def test_the_pages_are_accessible_and_fit(screen: str, scheme: str, full: Attack, visit: Callable[..., Page]) -> None:
+    found = {}
+    week = Attack.objects.earliest("pk").week
+    own = [f"/attacks/{full.public_id}/", f"/attacks/{full.public_id}/withdraw/"]
+    own += [f"/attacks/{each.public_id}/" for each in Attack.objects.order_by("pk")[:1]]
+    pages = {"red": ["/attacks/", *own], "olga": ["/organizer/attacks/", "/organizer/near-duplicates/"]}
+    pages[""] = [f"/attacks/weeks/{week}/", f"/attacks/weeks/{full.week}/"]
+    for who, addresses in pages.items():
+        for address in addresses:
+            page = visit(address, screen=screen, scheme=scheme, who=who)
+            expect(page.locator("h1")).to_have_count(1)
+            found[address] = violations(page) + too_wide(page)
+    assert found == dict.fromkeys(found, [])
+
+
+def test_the_countdown_counts(red: Team, visit: Callable[..., Page]) -> None:
+    page = visit("/attacks/", who="red")
+    clock = page.locator("[data-clock]").first
+    before = clock.inner_text()
+    expect(clock).not_to_have_text(before, timeout=3_000)

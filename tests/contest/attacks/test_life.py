@@ -1,0 +1,161 @@
+"""What became of an attack, from its receipt to the end of its appeals, as its team reads it."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from adjudication.models import Ruling
+from contest.attacks.life import AttackState, standings, story
+from contest.attacks.services import attack_withdraw
+from contest.breaks import breaks_record
+from contest.models import Attack, Team
+from labeling.enums import PanelState
+from labeling.models import Panel
+from labeling.services import panels_deal
+from scoring.enums import RunState
+from scoring.models import Defense
+from tests import factories
+from tests.contest import release_fixtures as releases
+from tests.contest.attacks import cast
+from tests.contest.attacks.cast import BOUNDARY, POLICY, send
+
+pytestmark = pytest.mark.django_db
+LATER = BOUNDARY + timedelta(days=1)
+
+
+@pytest.fixture
+def attack(now: datetime) -> Attack:
+    cast.policy(evaluation_runs=2)
+    return send(cast.team("red"), now=now)
+
+
+def dealt(attack: Attack) -> None:
+    panels_deal(policy=POLICY, now=BOUNDARY)
+
+
+def ruled(attack: Attack, **values: Any) -> Ruling:
+    if not attack.image.panels.exists():
+        dealt(attack)
+    panel = factories.settle(attack.image.panels.get(), now=LATER)
+    defaults: dict[str, Any] = {
+        "verdict": "valid",
+        "label": "bird",
+        "number": 1,
+        "decided_by": "rules",
+        "decided_at": LATER,
+    }
+    defaults |= {"panel": panel, "policy": factories.policy_version(), "response_ids": [], "reasons": []}
+    return Ruling.objects.create(image=attack.image, **(defaults | values))
+
+
+def answered(attack: Attack, *answers: int, by: Defense | None = None) -> Defense:
+    by = by or releases.defense(1, name="A net")
+    releases.scored(by, attack.image, answers, state=RunState.FINISHED)
+    breaks_record(now=LATER)
+    return by
+
+
+def state(attack: Attack, now: datetime) -> str:
+    attack.refresh_from_db()
+    return standings([attack], now=now)[attack.pk].words
+
+
+def told(attack: Attack, now: datetime) -> list[str]:
+    attack.refresh_from_db()
+    return [each.words + "".join(f" {defense.name}" for defense in each.defenses) for each in story(attack, now=now)]
+
+
+def test_under_embargo(attack: Attack, now: datetime) -> None:
+    assert state(attack, BOUNDARY - timedelta(seconds=1)) == "under embargo"
+    assert told(attack, now) == [
+        "Received whole, in week 2026-W47.",
+        "Under embargo until the week ends. Only your team and the organizers know of it.",
+    ]
+
+
+def test_withdrawn(attack: Attack, now: datetime) -> None:
+    attack_withdraw(attack=attack, by=cast.captain(attack.team), now=now)
+    assert state(attack, LATER) == "withdrawn"
+    assert told(attack, LATER)[1].startswith("Withdrawn. It is never labeled nor published")
+
+
+def test_public_and_being_labeled(attack: Attack) -> None:
+    """What taskers answered so far is told to nobody."""
+    assert state(attack, BOUNDARY) == "being labeled"
+    dealt(attack)
+    assert told(attack, BOUNDARY)[1:] == [
+        "The week ended: public with all attacks of the week.",
+        "Given to a panel of 3 taskers.",
+        "It is being labeled.",
+    ]
+
+
+def test_kept_out_for_a_report(attack: Attack) -> None:
+    dealt(attack)
+    Panel.objects.update(state=PanelState.HELD)
+    assert state(attack, LATER) == "kept out"
+    assert told(attack, LATER)[-1] == "A report on the picture is looked at by an organizer."
+
+
+def test_rejected_with_every_reason(attack: Attack) -> None:
+    ruled(attack, verdict="rejected", label="", reasons=["uncertain", "too_small", "truncated"])
+    assert state(attack, LATER) == "rejected"
+    words = "The rules rejected it: a tasker was not sure; the object is too small; the object is cut off."
+    assert words in told(attack, LATER)
+
+
+def test_valid_and_being_scored(attack: Attack) -> None:
+    ruled(attack)
+    answered(attack, 1)
+    assert state(attack, LATER) == "being scored"
+    assert "Being scored: 1 of 2 answers of the published defenses are in." in told(attack, LATER)
+    assert "The rules found it valid: bird." in told(attack, LATER)
+
+
+def test_valid_and_broke_nothing(attack: Attack) -> None:
+    ruled(attack)
+    answered(attack, 1, -1)
+    assert state(attack, LATER) == "broke nothing"
+    assert "Every published defense was asked, and none was confidently wrong." in told(attack, LATER)
+
+
+def test_it_broke_each_defense_once(attack: Attack) -> None:
+    ruled(attack)
+    answered(attack, 0, 0)
+    answered(attack, 1, 0, by=releases.defense(2, name="Another"))
+    assert state(attack, LATER) == "broke 2 defenses"
+    assert [words for words in told(attack, LATER) if words.startswith("It broke")] == [
+        "It broke A net",
+        "It broke Another",
+    ]
+
+
+def test_the_board_overrules_and_the_break_falls(attack: Attack) -> None:
+    ruled(attack)
+    answered(attack, 0, 0)
+    overruled = {"verdict": "rejected", "label": "", "reasons": ["depiction"], "explanation": "A toy."}
+    ruled(attack, number=2, decided_by="board", **overruled)
+    assert state(attack, LATER) == "rejected"
+    words = told(attack, LATER)
+    assert "The review board rejected it: it is a depiction." in words
+    assert not [each for each in words if each.startswith("It broke")]
+
+
+@pytest.mark.parametrize(("days", "words"), [(6.99, "ends."), (7, "ended."), (30, "ended.")])
+def test_the_window_for_appeals_is_counted_from_the_ruling_that_holds(attack: Attack, days: float, words: str) -> None:
+    ruling = ruled(attack)
+    entry = story(attack, now=ruling.decided_at + timedelta(days=days))[-1]
+    assert (entry.at, entry.words) == (ruling.decided_at + timedelta(days=7), f"The window for appeals {words}")
+
+
+def test_a_page_of_attacks_costs_as_many_questions_as_one(
+    attack: Attack, now: datetime, django_assert_max_num_queries: Any
+) -> None:
+    team = Team.objects.get()
+    attacks = [attack, *(send(team, shade, now=now) for shade in range(20, 26))]
+    for each in attacks:
+        each.refresh_from_db()
+    with django_assert_max_num_queries(9):
+        found = standings(attacks, now=LATER)
+    assert {each.state for each in found.values()} == {AttackState.LABELING}

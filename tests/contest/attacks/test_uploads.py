@@ -1,0 +1,184 @@
+"""What an upload holds: pictures and zips of them, each by itself, whatever a hostile archive says."""
+
+import io
+import random
+import struct
+import time
+import tracemalloc
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contest.attacks import uploads
+from contest.attacks.uploads import MOST_ENTRIES, Part, parts_of
+from tests.contest.attacks.cast import picture
+
+pytestmark = pytest.mark.once
+
+
+def file(data: bytes, name: str = "sent") -> Any:
+    found = io.BytesIO(data)
+    found.name = name
+    return found
+
+
+def parts(data: bytes, name: str = "sent") -> list[Part]:
+    return list(parts_of([file(data, name)]))
+
+
+def zipped(*entries: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", method) as archive:
+        for name, data in entries:
+            archive.writestr(name, data)
+    return packed.getvalue()
+
+
+def test_files_and_the_pictures_of_a_zip_come_in_order() -> None:
+    many = zipped(("b.png", b"two"), ("folder/a.png", b"three"))
+    found = list(parts_of([file(b"one", "first.png"), file(many, "many.zip"), file(b"four", "last.png")]))
+    assert found == [
+        Part("first.png", b"one"),
+        Part("b.png", b"two"),
+        Part("folder/a.png", b"three"),
+        Part("last.png", b"four"),
+    ]
+
+
+def test_a_zip_is_known_by_its_content_and_not_by_its_name() -> None:
+    assert parts(zipped(("a.png", b"one")), "picture.png") == [Part("a.png", b"one")]
+    assert parts(picture(), "pictures.zip") == [Part("pictures.zip", picture())]
+
+
+def test_what_systems_add_to_a_zip_is_passed_over() -> None:
+    data = zipped(
+        ("__MACOSX/._a.png", b"x"), (".DS_Store", b"x"), ("a/Thumbs.db", b"x"), ("a/", b""), ("a/b.png", b"1")
+    )
+    assert parts(data) == [Part("a/b.png", b"1")]
+
+
+def nested() -> bytes:
+    return zipped(("inner.zip", zipped(("a.png", b"one"))))
+
+
+def encrypted() -> bytes:
+    data = bytearray(zipped(("a.png", b"one")))
+    for magic, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(magic) + at] |= 1
+    return bytes(data)
+
+
+def many_entries() -> bytes:
+    return zipped(*((f"{number}.png", b"") for number in range(MOST_ENTRIES + 1)))
+
+
+def long_list() -> bytes:
+    """A list of a megabyte, of which the end of the file says that it is one entry."""
+    data = zipped(*((f"{number:04}{'x' * 1000}.png", b"") for number in range(1000)))
+    at = data.rindex(b"PK\x05\x06")
+    return data[: at + 8] + struct.pack("<HH", 1, 1) + data[at + 12 :]
+
+
+def sixty_four() -> bytes:
+    data = zipped(("a.png", b"one"))
+    at = data.rindex(b"PK\x05\x06")
+    locator = b"PK\x06\x07" + struct.pack("<IQI", 0, at, 1)
+    return data[:at] + locator + data[at:]
+
+
+def bomb() -> bytes:
+    return zipped(("a.png", bytes(uploads.MAX_BYTES + 1)))
+
+
+def packed_unusually() -> bytes:
+    return zipped(("a.png", b"one" * 100), method=zipfile.ZIP_LZMA)
+
+
+def wrong_checksum() -> bytes:
+    data = zipped(("a.png", b"one"), method=zipfile.ZIP_STORED)
+    return data.replace(b"one", b"two")
+
+
+def only_folders() -> bytes:
+    return zipped(("a/", b""))
+
+
+def cut_off() -> bytes:
+    return zipped(("a.png", random.Random(1).randbytes(2000)))[:1000]
+
+
+WRONG = [
+    (nested, "zip_in_zip", "an archive in it"),
+    (encrypted, "encrypted", "a password that nobody here has"),
+    (many_entries, "wrong_zip", "more pictures than one zip may hold"),
+    (long_list, "wrong_zip", "a list too long to be read"),
+    (sixty_four, "wrong_zip", "a second list of its own"),
+    (bomb, "too_many_bytes", "a picture that unpacks beyond the bound"),
+    (packed_unusually, "wrong_zip", "another way of packing"),
+    (wrong_checksum, "damaged_zip", "its bytes have changed"),
+    (only_folders, "wrong_zip", "no picture at all"),
+    (cut_off, "damaged_zip", "the end with the list is missing"),
+    (lambda: b"PK\x03\x04", "damaged_zip", "nothing but how it begins"),
+]
+
+
+@pytest.mark.parametrize(("make", "code", "why"), WRONG, ids=[row[2] for row in WRONG])
+def test_a_zip_is_refused(make: Callable[[], bytes], code: str, why: str) -> None:
+    (found,) = parts(make())
+    assert found.refused is not None
+    assert (found.refused.code, found.data) == (code, b""), why
+
+
+def test_one_bad_picture_of_a_zip_leaves_the_others() -> None:
+    inner = zipped(("x.png", b"x"))
+    found = parts(zipped(("a.png", b"one"), ("b.zip", inner), ("c.png", b"three")))
+    assert [(each.name, each.data, bool(each.refused)) for each in found] == [
+        ("a.png", b"one", False),
+        ("b.zip", b"", True),
+        ("c.png", b"three", False),
+    ]
+
+
+def test_a_zip_that_unpacks_to_too_much_is_read_no_further_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(uploads, "MOST_BYTES", 3 << 19)
+    data = zipped(*((f"{number}.png", bytes(uploads.MAX_BYTES)) for number in range(20)))
+    tracemalloc.start()
+    found = [(each.refused.code if each.refused else "taken") for each in parts_of([file(data)])]
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found == ["taken"] + ["too_many_bytes"] * 19
+    assert most < 4 * uploads.MAX_BYTES
+
+
+def test_a_zip_that_is_too_long_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "MOST_BYTES", 100)
+    (found,) = parts(zipped(("a.png", random.Random(1).randbytes(200))))
+    assert found.refused is not None and found.refused.code == "too_many_bytes"
+
+
+def test_a_list_of_a_million_entries_costs_nothing() -> None:
+    entry = zipped(("a", b""))
+    listed = entry[entry.index(b"PK\x01\x02") : entry.index(b"PK\x05\x06")] * 200_000
+    data = entry[: entry.index(b"PK\x01\x02")] + listed
+    data += b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(listed), entry.index(b"PK\x01\x02"), 0)
+    start = time.perf_counter()
+    (found,) = parts(data)
+    assert found.refused is not None and found.refused.code == "wrong_zip"
+    assert time.perf_counter() - start < 0.5
+
+
+GOOD = zipped(("a.png", b"one" * 50), ("b.png", b"two"))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, len(GOOD) - 1), st.integers(0, 255), st.integers(0, 40))
+def test_a_changed_zip_is_read_or_refused_and_never_an_error(at: int, value: int, cut: int) -> None:
+    damaged = bytearray(GOOD[: len(GOOD) - cut])
+    damaged[min(at, len(damaged) - 1)] = value
+    for each in parts(bytes(damaged)):
+        assert each.refused is None or each.refused.message

@@ -1,0 +1,254 @@
+"""The embargo (R24): all that each role can reach, one second before the boundary and at it.
+
+Every address the site has is asked for as everybody, with every ID that somebody could have put into it, and what
+comes back is searched for whatever could give an attack away.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from itertools import product
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from contest.attacks.near import near_duplicates_find
+from contest.attacks.services import attack_withdraw
+from contest.embargo import public_attacks, public_pictures, published
+from contest.models import Attack, Break, Release, Team
+from contest.releases import release_week
+from contest.teams.services import member_add
+from contest.weeks import week_called
+from labeling.models import Image, Tasker
+from labeling.pictures import pixels_of
+from labeling.services import panels_deal
+from tests import factories
+from tests.contest.attacks import cast
+from tests.contest.attacks.cast import BOUNDARY, POLICY, send
+
+pytestmark = pytest.mark.django_db
+SECOND = timedelta(seconds=1)
+_PARAMETER = re.compile(r"<(\w+):(\w+)>")
+_PICTURE = re.compile(r"/pictures/([\w=-]+)\.png")
+# What changes from answer to answer whatever is in the database; a feed without entries is as new as its reading.
+_CHANGES = re.compile(rb'name="csrfmiddlewaretoken" value="\w+"|/pictures/[\w=-]+\.png|<updated>[^<]+</updated>')
+# A secret made anew each time it is looked at.
+_OWN_SECRET = "/account/second-factor/"
+_NO_NUMBER = {"int": ["1"], "uuid": ["3f1c9a52-7d0e-4f5b-9a37-0c6f3f1d2b84"]}
+
+# What gives an attack away, and who may find which of it where. A picture itself counts as reached where a page has
+# an address of it that opens.
+RECEIPT = {"receipt", "pixels", "picture", "time", "file name"}
+PUBLIC = {"receipt", "pixels", "picture", "time", "image"}
+ALL = RECEIPT | PUBLIC
+EXPECTED: dict[str, tuple[set[str], set[str]]] = {
+    # role: (one second before the boundary, at the boundary)
+    "stranger": (set(), PUBLIC),
+    "no role": (set(), PUBLIC),
+    "other team": (set(), PUBLIC),
+    "board": (set(), PUBLIC),
+    "tasker": (set(), {"picture"}),  # which is what they are asked about, and nothing else (R8)
+    "own team": (RECEIPT, ALL),
+    "colleague": (RECEIPT, ALL),
+    "organizer": (ALL, ALL),
+}
+
+
+@pytest.fixture
+def red(now: datetime) -> Team:
+    cast.policy()
+    return cast.team("red")
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[datetime], None]:
+    def set_to(moment: datetime) -> None:
+        cache.clear()
+        monkeypatch.setattr("django.utils.timezone.now", lambda: moment)
+
+    return set_to
+
+
+@pytest.fixture
+def people(red: Team, signed_in: Any) -> dict[str, Client]:
+    """A client of each role, from elsewhere: what this machine alone may ask is for its operators."""
+    colleague = factories.user("colleague")
+    member_add(team=red, user=colleague, now=cast.LONG_AGO)
+    who: dict[str, Any] = {
+        "no role": factories.user("stan"),
+        "other team": cast.captain(cast.team("blue")),
+        "board": factories.user("rita", "review board"),
+        "tasker": factories.tasker("tara"),
+        "own team": cast.captain(red),
+        "colleague": colleague,
+        "organizer": factories.user("olga", "organizers"),
+    }
+    clients = {role: signed_in(each) for role, each in who.items()} | {"stranger": Client()}
+    for client in clients.values():
+        client.defaults["REMOTE_ADDR"] = "192.0.2.7"
+    return clients
+
+
+def addresses(
+    words: list[str], patterns: list[URLPattern | URLResolver] | None = None, before: str = "/"
+) -> Iterator[str]:
+    """Every address of the site, each parameter filled with everything in `words`."""
+    for pattern in get_resolver().url_patterns if patterns is None else patterns:
+        path = before + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from addresses(words, pattern.url_patterns, path)
+            continue
+        found = _PARAMETER.findall(path)
+        for values in product(*(_NO_NUMBER.get(kind, words) for kind, _ in found)):
+            filled = iter(values)
+            yield _PARAMETER.sub(lambda _, filled=filled: next(filled), path)
+
+
+def reach(client: Client, words: list[str]) -> dict[str, bytes]:
+    """Address -> what is answered, of everything that answers at all."""
+    found = {}
+    for address in addresses(words):
+        answer = client.get(address)
+        body = b"".join(answer.streaming_content) if answer.streaming else answer.content  # type: ignore[union-attr]
+        if answer.status_code < 400:
+            # A page may say what it was asked for: that gives nothing away.
+            found[address] = str(answer.status_code).encode() + b"\n" + body.replace(address.encode(), b"")
+    return found
+
+
+def given_away(answers: dict[str, bytes], attack: Attack, now: datetime) -> set[str]:
+    """Return which of an attack's secrets are in the answers."""
+    text = b"\n".join(answers.values()).decode(errors="replace")
+    secrets = {
+        "receipt": attack.public_id,
+        "image": attack.image.public_id,
+        "pixels": attack.image.pixels_sha256,
+        "file name": attack.file_name,
+        "time": attack.received_at.isoformat(),
+    }
+    found = {name for name, secret in secrets.items() if secret in text}
+    shown = {pixels_of(token, now=now) for token in set(_PICTURE.findall(text))}
+    return found | ({"picture"} if attack.image.pixels_sha256 in shown else set())
+
+
+def words_of(attack: Attack) -> list[str]:
+    """Everything an address could be asked with by somebody who knows or guesses it."""
+    sha = attack.image.pixels_sha256
+    return [attack.public_id, attack.image.public_id, attack.team.public_id, attack.week, f"release-{attack.week}", sha]
+
+
+@pytest.mark.parametrize("role", EXPECTED)
+def test_what_each_role_reaches_before_and_after_the_boundary(
+    role: str, red: Team, people: dict[str, Client], now: datetime, clock: Any
+) -> None:
+    attack = send(red, now=now + timedelta(microseconds=123457))
+    send(cast.team("green"), 8, now=now)
+    near_duplicates_find(within=64, now=now)
+    before, after = EXPECTED[role]
+    clock(BOUNDARY - SECOND)
+    panels_deal(policy=POLICY, now=BOUNDARY - SECOND)
+    assert given_away(reach(people[role], words_of(attack)), attack, BOUNDARY - SECOND) == before
+    clock(BOUNDARY)
+    panels_deal(policy=POLICY, now=BOUNDARY)
+    assert given_away(reach(people[role], words_of(attack)), attack, BOUNDARY) == after
+
+
+def plain(answers: dict[str, bytes]) -> dict[str, bytes]:
+    return {address: _CHANGES.sub(b"", body) for address, body in answers.items() if address != _OWN_SECRET}
+
+
+@pytest.mark.parametrize("role", [role for role, (before, _) in EXPECTED.items() if not before])
+def test_an_attack_under_embargo_changes_nothing_that_others_see(
+    role: str, red: Team, people: dict[str, Client], now: datetime, clock: Any
+) -> None:
+    """No page, feed, count or call differs by a byte: with attacks under embargo it is as if there were none."""
+    clock(BOUNDARY - SECOND)
+    words = ["2026-W47", red.public_id, "release-2026-W47"]
+    without = plain(reach(people[role], words))
+    for shade in range(3):
+        send(red, shade, now=now)
+    attack_withdraw(attack=send(red, 9, now=now), by=cast.captain(red), now=now)
+    near_duplicates_find(within=64, now=now)
+    cache.clear()
+    with_attacks = plain(reach(people[role], words))
+    assert with_attacks.keys() == without.keys()
+    assert [address for address in without if without[address] != with_attacks[address]] == []
+
+
+@pytest.mark.parametrize("role", [role for role, (before, _) in EXPECTED.items() if not before])
+def test_a_withdrawn_attack_is_found_by_nobody_else_ever(
+    role: str, red: Team, people: dict[str, Client], now: datetime, clock: Any
+) -> None:
+    attack = attack_withdraw(attack=send(red, now=now), by=cast.captain(red), now=now)
+    clock(BOUNDARY)
+    panels_deal(policy=POLICY, now=BOUNDARY)
+    assert given_away(reach(people[role], words_of(attack)), attack, BOUNDARY) == set()
+
+
+# The condition itself ------------------------------------------------------------------------------------------------
+
+
+def test_every_attack_of_a_week_is_public_at_the_same_moment(red: Team, now: datetime) -> None:
+    blue = cast.team("blue")
+    week = [send(red, 1, now=week_called("2026-W47").start), send(blue, 2, now=BOUNDARY - timedelta(microseconds=1))]
+    send(red, 3, now=BOUNDARY)
+    assert not public_attacks(now=BOUNDARY - timedelta(microseconds=1)).exists()
+    assert set(public_attacks(now=BOUNDARY)) == set(week)
+    assert set(public_pictures(now=BOUNDARY)) == {each.image for each in week}
+
+
+def test_a_change_of_the_zone_publishes_nothing_early(red: Team) -> None:
+    """In Tokyo the week would have been over for nine hours; it keeps the zone it began in."""
+    cast.next_policy(datetime.fromisoformat("2026-11-19T00:00:00+00:00"), time_zone="Asia/Tokyo")
+    attack = send(red, now=BOUNDARY - 10 * 3600 * SECOND)
+    assert (attack.week, attack.image.label_from) == ("2026-W47", BOUNDARY)
+    assert not public_attacks(now=BOUNDARY - SECOND).exists()
+    assert set(public_attacks(now=BOUNDARY)) == {attack}
+
+
+def test_a_copy_is_a_secret_of_its_own_week(red: Team, now: datetime) -> None:
+    first = send(red, now=now)
+    copy = send(cast.team("blue"), now=BOUNDARY + SECOND)
+    assert set(public_attacks(now=BOUNDARY + SECOND)) == {first}
+    assert set(public_attacks(now=BOUNDARY + timedelta(days=7))) == {first, copy}
+
+
+def test_a_picture_of_the_organizers_is_public_as_an_attack_or_with_its_release(red: Team, now: datetime) -> None:
+    image = send(red, now=now).image
+    Attack.objects.all().delete()
+    Image.objects.update(origin="dataset", label_from=now)
+    assert not Image.objects.filter(published(now=BOUNDARY)).exists()
+    Release.objects.create(week="2026-W47", manifest_sha256="a", counts={}, bytes=1, released_at=BOUNDARY)
+    assert set(Image.objects.filter(published(now=BOUNDARY))) == {image}
+
+
+@pytest.mark.parametrize("origin", ["gold", "example"])
+def test_gold_and_examples_stay_secret_also_as_somebodys_attack(origin: str, red: Team, now: datetime) -> None:
+    send(red, now=now)
+    Image.objects.update(origin=origin)
+    assert not public_attacks(now=BOUNDARY).exists()
+    assert not public_pictures(now=BOUNDARY).exists()
+
+
+def test_the_condition_leads_from_other_rows_too(red: Team, now: datetime) -> None:
+    attack = send(red, now=now)
+    sent_before = Attack.objects.filter(published("image__", now=BOUNDARY))
+    assert (set(sent_before), Break.objects.filter(published("image__", now=BOUNDARY)).count()) == ({attack}, 0)
+
+
+def test_a_release_names_the_team_whose_attack_was_not_withdrawn(red: Team, now: datetime, tmp_path: Any) -> None:
+    blue = cast.team("blue")
+    first, copy = send(red, now=now), send(blue, now=now + SECOND)
+    gone = attack_withdraw(attack=send(red, 8, now=now), by=cast.captain(red), now=now)
+    attack_withdraw(attack=first, by=cast.captain(red), now=now + 2 * SECOND)
+    released = release_week(week_called("2026-W47"), out=tmp_path / "out", now=BOUNDARY, incomplete=True)
+    listed = (released.folder / "images.csv").read_text()
+    assert (blue.public_id in listed, red.public_id in listed) == (True, False)
+    assert (copy.image.pixels_sha256 in listed, gone.image.pixels_sha256 in listed) == (True, False)
+
+
+def test_the_tasker_of_these_tests_may_label(people: dict[str, Client]) -> None:
+    assert Tasker.objects.get().state == "qualified"
