@@ -1,8 +1,10 @@
-"""Breaks: a confident mistake of a published defense on a valid picture (R29)."""
+"""Breaks: a confident mistake of a published defense on a valid picture (R29), and which of them hold (R22)."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Case, Exists, F, OuterRef, QuerySet, Subquery, Value, When
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
@@ -10,17 +12,31 @@ from adjudication.selectors import newest_rulings
 from contest.models import Break
 from labeling.enums import Label
 from scoring import services as scoring
-from scoring.models import Prediction
+from scoring.enums import Outcome, RunState
+from scoring.models import Defense, Prediction
 from scoring.rules import is_confident_mistake
-from scoring.selectors import predictions_of_run, runs_without_assessment
+from scoring.selectors import predictions_in_force, predictions_of_run, runs_without_assessment
 
 ASSESSED_AT_ONCE = 100
 
 
+def standing_breaks() -> QuerySet[Break]:
+    """Return the breaks that hold: the newest ruling on their picture is valid with the class of their own (R22).
+
+    A picture that was ruled on again with the same outcome may have a break under each ruling: count pictures.
+    """
+    newest = Ruling.objects.filter(image=OuterRef("image")).order_by("-number")
+    # A picture that is not ruled valid has no label, and a break's ruling always has one.
+    return Break.objects.alias(holds=Subquery(newest.values("label")[:1])).filter(ruling__label=F("holds"))
+
+
 def breaks_record(*, now: datetime) -> int:
-    """Assess every finished run, one transaction each. Returns how many; running it twice adds nothing."""
+    """Assess every finished run, one transaction each, and derive again what a later ruling asks for (R22).
+
+    Returns how many runs and breaks that were; running it twice adds nothing.
+    """
     ids = list(runs_without_assessment().values_list("pk", flat=True)[:ASSESSED_AT_ONCE])
-    return sum(_assess(pk, now) for pk in ids)
+    return sum(_assess(pk, now) for pk in ids) + _derive_again(now)
 
 
 @transaction.atomic
@@ -36,12 +52,35 @@ def _assess(run_id: int, now: datetime) -> bool:
     return True
 
 
-def _break_if_mistaken(prediction: Prediction, ruling: Ruling, now: datetime) -> None:
+@transaction.atomic
+def _break_if_mistaken(prediction: Prediction, ruling: Ruling, now: datetime) -> bool:
     if ruling.verdict != Verdict.VALID or not is_confident_mistake(Label(ruling.label), prediction.answer):
-        return
-    Break.objects.get_or_create(
+        return False
+    # Who stakes a defense holds it as well: either sees what the other did, never neither.
+    Defense.objects.select_for_update(no_key=True).get(pk=prediction.defense_id)
+    _, new = Break.objects.get_or_create(
         defense_id=prediction.defense_id,
         image_id=prediction.image_id,
         ruling=ruling,
         defaults={"prediction": prediction, "found_at": now},
     )
+    return new
+
+
+def _derive_again(now: datetime) -> int:
+    """Record the breaks that follow from rulings made after a picture's runs were assessed; return how many."""
+    found = {(each.defense_id, each.image_id): each for each in _overtaken()}
+    rulings = newest_rulings({image for _, image in found})
+    return sum(_break_if_mistaken(each, rulings[each.image_id], now) for each in found.values())
+
+
+def _overtaken() -> Iterable[Prediction]:
+    """Return the assessed mistakes under a later ruling that have no break under it, the first round last."""
+    newer = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
+    later = Ruling.objects.filter(~Exists(newer), number__gt=1, verdict=Verdict.VALID)
+    wrong = Case(When(label=Label.BIRD, then=Value(int(Outcome.BICYCLE))), default=Value(int(Outcome.BIRD)))
+    here = later.filter(image=OuterRef("image")).annotate(wrong=wrong)
+    known = Break.objects.filter(defense=OuterRef("defense"), image=OuterRef("image"), ruling=OuterRef("holds"))
+    answered = predictions_in_force().filter(image__in=later.values("image"), item__run__state=RunState.ASSESSED)
+    mistaken = answered.annotate(holds=Subquery(here.values("pk")[:1]), wrong=Subquery(here.values("wrong")[:1]))
+    return mistaken.filter(~Exists(known), answer=F("wrong")).order_by("-round")

@@ -10,9 +10,12 @@ from django.db.models.functions import Greatest
 
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
+from contest.breaks import standing_breaks
 from contest.defenses.risk import Point, Tie, risk_coverage
+from contest.enums import DefenseStanding
 from contest.models import Break
 from contest.publishing import released
+from contest.stakes.selectors import standings
 from defense_kit.faults import WORDS, Words
 from labeling.enums import Label
 from labeling.models import Image
@@ -45,11 +48,12 @@ _STANDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A defense in the list: how many pictures it answered, and how many of them break it."""
+    """A defense in the list: how many pictures it answered, how many of them break it, and how far it is."""
 
     defense: Defense
     pictures: int
     breaks: int
+    standing: DefenseStanding
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +101,15 @@ def rows(*, public: bool) -> list[Row]:
     shown = Defense.objects.filter(published_at__isnull=False) if public else Defense.objects.all()
     answered = predictions_in_force().filter(visible(public, "image__")).order_by()
     pictures = dict(answered.values_list("defense").annotate(pictures=Count("image", distinct=True)))
-    breaks = dict(
-        standing_breaks(public=public).order_by().values_list("defense").annotate(Count("image", distinct=True))
-    )
-    ordered = shown.order_by(F("retired_at").desc(nulls_first=True), "name", "pk")
-    return [Row(each, pictures.get(each.pk, 0), breaks.get(each.pk, 0)) for each in ordered]
+    breaks = dict(breaks_shown(public).order_by().values_list("defense").annotate(Count("image", distinct=True)))
+    ordered = list(shown.order_by(F("retired_at").desc(nulls_first=True), "name", "pk").select_related("entry__team"))
+    found = standings(ordered, breaks=breaks_shown(public))
+    return [Row(each, pictures.get(each.pk, 0), breaks.get(each.pk, 0), found[each.pk]) for each in ordered]
 
 
-def standing_breaks(*, public: bool) -> QuerySet[Break]:
-    """Return the breaks whose ruling still holds (R22), of the pictures that may be told of."""
-    newer = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("ruling__number"))
-    return Break.objects.filter(~Exists(newer)).filter(visible(public, "image__"))
+def breaks_shown(public: bool) -> QuerySet[Break]:
+    """Return the breaks that hold, of the pictures that may be told of."""
+    return standing_breaks().filter(visible(public, "image__"))
 
 
 # One defense ---------------------------------------------------------------------------------------------------------
@@ -131,7 +133,7 @@ def _figures(defense: Defense, public: bool) -> Figures:
     return Figures(
         standings=tuple(_standings(counted)),
         faults=tuple(_faults(counted)),
-        breaks=standing_breaks(public=public).filter(defense=defense).values("image").distinct().count(),
+        breaks=breaks_shown(public).filter(defense=defense).values("image").distinct().count(),
         speed=throughput(answers),
         spread=spread(answers),
         risk=tuple(risk_of(answers)),
@@ -187,9 +189,8 @@ def pictures(
 def _of_kind(defense: Defense, kind: str) -> Q:
     here = {"defense": defense, "image": OuterRef("pk")}
     answers = predictions_in_force().filter(**here)
-    holds = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("ruling__number"))
     if kind == "mistakes":
-        return Q(Exists(Break.objects.filter(~Exists(holds), **here)))
+        return Q(Exists(standing_breaks().filter(**here)))
     if kind == "abstained":
         return Q(Exists(answers.filter(answer=Outcome.ABSTAIN)))
     if kind == "faults":
@@ -203,11 +204,10 @@ def _shown(defense: Defense, images: Sequence[Image], now: datetime) -> Iterator
     answers: dict[int, list[Prediction]] = {}
     for each in predictions_in_force().filter(defense=defense, image__in=ids).order_by("round"):
         answers.setdefault(each.image_id, []).append(each)
-    broke = set(Break.objects.filter(defense=defense, image__in=ids).values_list("image", "ruling"))
+    broke = set(standing_breaks().filter(defense=defense, image__in=ids).values_list("image", flat=True))
     for image in images:
-        ruling = rulings.get(image.pk)
-        held = ruling is not None and (image.pk, ruling.pk) in broke
-        yield Shown(image, picture_url(image, now=now), ruling, tuple(answers.get(image.pk, ())), held)
+        url, given = picture_url(image, now=now), tuple(answers.get(image.pk, ()))
+        yield Shown(image, url, rulings.get(image.pk), given, image.pk in broke)
 
 
 # For organizers ------------------------------------------------------------------------------------------------------

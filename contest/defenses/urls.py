@@ -8,6 +8,7 @@ urlpatterns: list[URLPattern] = [
     path("defenses/", views.defense_list, name="defenses"),
     path("defenses/<str:public_id>/", views.defense_page, name="defense"),
     path("defenses/<str:public_id>/risk-coverage.csv", views.risk_coverage_csv, name="risk-coverage-csv"),
+    path("defenses/<str:public_id>/source.zip", views.open_source, name="defense-source"),
     path("organizer/defenses/<str:public_id>/trial/", trial_views.trial_new, name="trial-new"),
     path("organizer/defenses/<str:public_id>/framework/", framework_views.framework, name="framework"),
     path("organizer/defenses/<str:public_id>/source.zip", framework_views.framework_source, name="framework-source"),

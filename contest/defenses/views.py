@@ -1,9 +1,10 @@
 """The pages of defenses: public what is published, everything to organizers, nothing to taskers (R8)."""
 
 import csv
+from datetime import datetime
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import FileResponse, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -14,8 +15,12 @@ from contest.access import roles_of
 from contest.defenses import figures
 from contest.defenses.drawing import curve
 from contest.defenses.risk import at_least, marks
+from contest.models import Entry
+from contest.stakes.selectors import is_open, last_moment, standings
+from contest.stakes.shown import newest_stakes
 from labeling.selectors import policy_in_force
 from scoring.models import Defense
+from scoring.trials import handed_in
 from scoring.trials import selectors as trials
 from scoring.trials.enums import Standing
 
@@ -28,7 +33,9 @@ CSV_COLUMNS = ("confidence_at_least", "covered", "wrong", "answers", "coverage",
 def defense_list(request: HttpRequest) -> HttpResponse:
     """List the published defenses; to organizers also those that are not published yet."""
     public, now = _is_public(request), timezone.now()
-    context = {"rows": figures.rows(public=public), "public": public, "now": now}
+    rows = figures.rows(public=public)
+    stakes = newest_stakes([row.defense for row in rows], now)
+    context = {"rows": [(row, stakes.get(row.defense.pk)) for row in rows], "public": public, "now": now}
     return render(request, "defenses/defenses.html", context | _zone(now))
 
 
@@ -43,6 +50,10 @@ def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
     context = {
         "defense": defense,
         "public": public,
+        "standing": standings([defense], breaks=figures.breaks_shown(public))[defense.pk],
+        "entry": getattr(defense, "entry", None),
+        "stake": newest_stakes([defense], now).get(defense.pk),
+        "due": _due(request, defense),
         "figures": found,
         "curve": curve(found.risk) if found.risk else None,
         "marks": marks(found.risk),
@@ -72,6 +83,26 @@ def risk_coverage_csv(request: HttpRequest, public_id: str) -> HttpResponse:
     )
     csv.writer(answer).writerows([CSV_COLUMNS, *rows])
     return answer
+
+
+def _due(request: HttpRequest, defense: Defense) -> datetime | None:
+    """Return until when it is to be published, to organizers: its team has pages of its own."""
+    entry: Entry | None = getattr(defense, "entry", None)
+    waits = entry is not None and defense.published_at is None and entry.withdrawn_at is None
+    return last_moment(entry.due_at) if entry is not None and waits and not _is_public(request) else None
+
+
+@never_cache
+@require_safe
+def open_source(request: HttpRequest, public_id: str) -> FileResponse:
+    """Stream the source of a published open defense for saving; nothing in it is ever shown by this site (R33)."""
+    public = _is_public(request)
+    defense = _defense_named(public_id, public)
+    if not is_open(defense):
+        raise NotFound("The source of this defense is closed.", "no_source")
+    name = f"source-{defense.public_id}.zip"
+    file = handed_in.open_source(defense)
+    return FileResponse(file, as_attachment=True, filename=name, content_type="application/zip")
 
 
 def _is_public(request: HttpRequest) -> bool:

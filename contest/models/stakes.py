@@ -11,6 +11,7 @@ from common.ids import random_id
 from contest.enums import StakeEnd, StakeKind
 from contest.models.decisions import BoardDecision
 from contest.models.teams import Team
+from labeling.models import Image
 from scoring.models import Defense
 
 
@@ -53,6 +54,7 @@ class Stake(models.Model):
 
     `paid_by` is that team; `receipt` what the organizer noted of the payment. `ended_at` and `end` say when and how it
     was over. `clock_from` is where its 90 days begin: later than `staked_at` once a closed defense was opened (R33).
+    `return_asked_at` is when the team asked the board to let it take the defense back.
     """
 
     defense = models.ForeignKey(Defense, on_delete=models.PROTECT, related_name="stakes")
@@ -65,6 +67,8 @@ class Stake(models.Model):
     clock_from = models.DateTimeField(null=True)
     receipt = models.CharField(max_length=200, blank=True)
     received_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    return_asked_at = models.DateTimeField(null=True)
+    return_reason = models.TextField(blank=True)
     ended_at = models.DateTimeField(null=True)
     end = models.CharField(max_length=9, choices=choices(StakeEnd), blank=True)
 
@@ -98,3 +102,21 @@ class Award(models.Model):
 
     def __str__(self) -> str:
         return f"{self.cents} cents for {self.stake_id}"
+
+
+class Examination(models.Model):
+    """A member of the board looked at a rejected picture and confirms that it is invalid (R37). Append-only.
+
+    `defense` is the one whose award waits for it.
+    """
+
+    image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="examinations")
+    defense = models.ForeignKey(Defense, on_delete=models.PROTECT, related_name="examinations")
+    confirmed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["image", "defense"], name="examination_once")]
+
+    def __str__(self) -> str:
+        return f"image {self.image_id} for {self.defense_id}"

@@ -1,0 +1,28 @@
+"""What a refusal is in HTTP: its status, and its body of one shape: {"code", "detail"} and, for a 400, "fields"."""
+
+from http import HTTPStatus
+from typing import Any
+
+from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound, TooMany, WrongFields
+
+_STATUS: list[tuple[type[DomainError], int]] = [
+    (InvalidInput, HTTPStatus.BAD_REQUEST),
+    (NotFound, HTTPStatus.NOT_FOUND),
+    (NotAllowed, HTTPStatus.FORBIDDEN),
+    (Conflict, HTTPStatus.CONFLICT),
+    (TooMany, HTTPStatus.TOO_MANY_REQUESTS),
+]
+
+
+def http_status(error: DomainError) -> int:
+    """Return the status of a domain error; one with no kind of its own is a conflict."""
+    return next((code for kind, code in _STATUS if isinstance(error, kind)), HTTPStatus.CONFLICT)
+
+
+def error_body(error: DomainError) -> dict[str, Any]:
+    """Return the body of a refusal."""
+    body: dict[str, Any] = {"code": error.code, "detail": error.message}
+    wrong = error.fields if isinstance(error, WrongFields) else {error.field: error.message}
+    if fields := {name: [message] for name, message in wrong.items() if name}:
+        body["fields"] = fields
+    return body

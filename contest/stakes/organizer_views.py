@@ -1,0 +1,72 @@
+"""The organizers' page of stakes: payments to record, what is at stake, and defenses that should be published (R32)."""
+
+from datetime import datetime
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from common.answers import http_status
+from common.errors import Conflict, DomainError
+from contest.models import Stake
+from contest.stakes import selectors, services, shown
+from contest.stakes.team_views import fields_of
+from labeling.access import organizer_of
+from labeling.selectors import policy_in_force
+from labeling.views import SeeOther
+
+LATEST = 50
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def stakes(request: HttpRequest) -> HttpResponse:
+    """Show the stakes, and record a payment or drop a wish."""
+    organizer, now = organizer_of(request.user), timezone.now()
+    if request.method != "POST":
+        return _page(request, now)
+    try:
+        words = _act(request, organizer, now)
+    except DomainError as error:
+        return _page(request, now, error)
+    messages.success(request, words)
+    return SeeOther(reverse("organizer-stakes"))
+
+
+def _act(request: HttpRequest, organizer: User, now: datetime) -> str:
+    number = request.POST.get("stake", "")
+    rows = Stake.objects.filter(staked_at=None).select_related("defense")
+    stake = rows.filter(pk=int(number)).first() if number.isascii() and number.isdecimal() else None
+    if stake is None:
+        raise Conflict("This stake is not waiting for a payment any more.", "not_asked")
+    if "drop" in request.POST:
+        services.stake_cancel(stake, by=organizer, now=now)
+        return f"The wish to stake {stake.defense.name} is dropped."
+    services.stake_receive(stake, request.POST.get("receipt", ""), by=organizer, now=now)
+    return f"The payment is on record: {stake.defense.name} is at stake from now on."
+
+
+def _page(request: HttpRequest, now: datetime, error: DomainError | None = None) -> HttpResponse:
+    policy = policy_in_force(now).policy
+    ended = Stake.objects.filter(ended_at__isnull=False).select_related("defense__entry__team", "batch", "paid_by")
+    context = {
+        "asked": [shown.stake_shown(stake, now) for stake in selectors.stakes_asked()],
+        "in_force": [shown.stake_shown(stake, now) for stake in selectors.stakes_in_force()],
+        "ended": [shown.stake_shown(stake, now) for stake in ended.order_by("-ended_at", "-pk")[:LATEST]],
+        "overdue": selectors.overdue(policy, now),
+        "waiting": shown.entry_rows(selectors.entries_unpublished().filter(due_at__gt=now), now),
+        "given": request.POST if request.method == "POST" else {},
+        "wrong": error,
+        "fields": fields_of(error),
+        "longest": services.LONGEST_RECEIPT,
+        "now": now,
+        "zone": policy.time_zone,
+    }
+    return render(request, "stakes/organizer.html", context, status=http_status(error) if error else 200)

@@ -1,0 +1,269 @@
+"""Questions about entries and stakes: what is at stake, until when, what broke it, and how far a defense is."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from contest.breaks import standing_breaks
+from contest.enums import DefenseStanding, StakeEnd
+from contest.models import Attack, Break, Entry, Stake, Team
+from contest.teams.selectors import final_team, team_of, teams_counted_together
+from contest.weeks import week_at
+from labeling.policy import Policy
+from labeling.selectors import policy_at
+from scoring.models import Defense
+from scoring.trials.enums import Standing
+from scoring.trials.selectors import eligibility_of
+
+_INSTANT = timedelta(microseconds=1)
+
+# What is at stake ----------------------------------------------------------------------------------------------------
+
+
+def stakes_in_force() -> QuerySet[Stake]:
+    """Return the stakes whose money is there and that are not over, those of the longest standing first."""
+    begun = Stake.objects.filter(staked_at__isnull=False, ended_at__isnull=True)
+    return begun.select_related("defense__entry__team", "batch", "paid_by").order_by("staked_at", "pk")
+
+
+def stakes_asked() -> QuerySet[Stake]:
+    """Return the stakes that teams asked for and whose payment was not received yet, the oldest first."""
+    asked = Stake.objects.filter(staked_at__isnull=True, ended_at__isnull=True)
+    return asked.select_related("defense__entry__team", "paid_by").order_by("asked_at", "pk")
+
+
+def staked(now: datetime) -> QuerySet[Defense]:
+    """Return the defenses that an attack may be aimed at: those at stake whose time is not over at `now` (R23, R36)."""
+    open_now = [stake.defense_id for stake in stakes_in_force() if not is_due(stake, now)]
+    return Defense.objects.filter(pk__in=open_now).order_by("name", "pk")
+
+
+def newest_stakes(defenses: Iterable[Defense]) -> dict[int, Stake]:
+    """Return defense -> its newest stake, in force or over; without those that never were at stake."""
+    begun = Stake.objects.filter(defense__in=list(defenses), staked_at__isnull=False)
+    rows = begun.select_related("defense__entry", "batch", "paid_by").order_by("staked_at", "pk")
+    return {stake.defense_id: stake for stake in rows}
+
+
+def stake_of(defense: Defense) -> Stake | None:
+    """Return the newest stake on a defense, in force or over; None when it never was at stake."""
+    return newest_stakes([defense]).get(defense.pk)
+
+
+def open_stake_of(defense: Defense) -> Stake | None:
+    """Return the stake on a defense that is not over, whether its money was received or not."""
+    return Stake.objects.filter(defense=defense, ended_at__isnull=True).select_related("batch", "paid_by").first()
+
+
+# The clock -----------------------------------------------------------------------------------------------------------
+
+
+def is_open(defense: Defense) -> bool:
+    """Say whether the source of a defense was handed in; a closed one cannot win (R33)."""
+    entry: Entry | None = getattr(defense, "entry", None)
+    return entry is not None and entry.opened_at is not None
+
+
+def unbroken_until(stake: Stake) -> datetime | None:
+    """Return until when a stake has to stay unbroken to win (R36): by the policy at the beginning of its clock.
+
+    Those are hours of time, whatever clocks or weeks do meanwhile. None before its money was received, and for a closed
+    defense: handing in the source begins its time (R33).
+    """
+    if stake.clock_from is None or not is_open(stake.defense):
+        return None
+    return stake.clock_from + timedelta(hours=policy_at(stake.clock_from).stake_hours)
+
+
+def is_due(stake: Stake, now: datetime) -> bool:
+    """Say whether a stake's time is over: exactly at its end it is."""
+    until = unbroken_until(stake)
+    return until is not None and until <= now
+
+
+# What breaks a stake -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SentBreak:
+    """A break with the moment at which its picture was first sent."""
+
+    fact: Break
+    sent_at: datetime
+
+
+def breaks_with_sending(defense: int) -> list[SentBreak]:
+    """Return the breaks of a defense that hold, the one of the earliest sending first.
+
+    A picture was sent when it first came as an attack that was not taken back; one that never did, when it came in.
+    """
+    sent = Attack.objects.filter(image=OuterRef("image"), withdrawn_at__isnull=True).order_by("received_at")
+    first = Coalesce(Subquery(sent.values("received_at")[:1]), F("image__received_at"))
+    rows = standing_breaks().filter(defense=defense).annotate(sent_at=first).select_related("image", "ruling")
+    return [SentBreak(row, row.sent_at) for row in rows.order_by("sent_at", "pk")]
+
+
+def breaks_of_stake(stake: Stake) -> list[SentBreak]:
+    """Return the breaks that hold and end this stake, the one of the earliest sending first.
+
+    A picture that was sent when the stake's time was over comes too late (R36).
+    """
+    found, until = breaks_with_sending(stake.defense_id), unbroken_until(stake)
+    return [each for each in found if until is None or each.sent_at < until]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the breaks that hold end a stake, and when; neither where none does."""
+
+    end: StakeEnd | None = None
+    at: datetime | None = None
+
+
+def outcome_of(stake: Stake) -> Outcome:
+    """Return what the breaks that hold make of a stake that began.
+
+    The week is that of sending (R35): a picture of a week that was over when the stake began had broken the defense
+    before (`void`), any later one breaks it.
+    """
+    assert stake.staked_at is not None, "a stake that never began does not end by a break"
+    breaks = breaks_of_stake(stake)
+    if not breaks:
+        return Outcome()
+    begun = week_at(stake.staked_at).start
+    earlier = [each for each in breaks if each.sent_at < begun]
+    end, decisive = (StakeEnd.VOID, earlier) if earlier else (StakeEnd.BROKEN, breaks)
+    return Outcome(end, max(stake.staked_at, min(each.fact.found_at for each in decisive)))
+
+
+# Entries -------------------------------------------------------------------------------------------------------------
+
+
+def entries_of(team: Team) -> QuerySet[Entry]:
+    """Return what a team handed in, and what was merged into it, newest first."""
+    rows = Entry.objects.filter(team__in=teams_counted_together(team)).select_related("defense", "team")
+    return rows.order_by("-received_at", "-pk")
+
+
+def entry_of(team: Team, public_id: str) -> Entry | None:
+    """Return the team's own entry of the defense with this ID; None for everybody else's."""
+    return entries_of(team).filter(defense__public_id=public_id).first()
+
+
+def owner_of(defense: Defense) -> Team | None:
+    """Return the team whose defense it is now, None for one that no team handed in."""
+    entry: Entry | None = getattr(defense, "entry", None)
+    return None if entry is None else final_team(entry.team)
+
+
+def is_owner(user: User, defense: Defense) -> bool:
+    """Say whether `user` is in the team whose defense it is."""
+    owner = owner_of(defense)
+    return owner is not None and team_of(user) == owner
+
+
+def due_date(received: datetime) -> datetime:
+    """Return until when a defense received at `received` is published if it is eligible (R32).
+
+    That is the end of the week after the one it came in.
+    """
+    return week_at(week_at(received).end).end
+
+
+def last_moment(end: datetime) -> datetime:
+    """Return the last moment before `end`, which people read as a day better than the midnight after it."""
+    return end - _INSTANT
+
+
+def hand_ins_left(team: Team, policy: Policy, now: datetime) -> int:
+    """Return how many defenses the team may still hand in this week; withdrawn ones count."""
+    week = week_at(now)
+    used = entries_of(team).filter(received_at__gte=week.start, received_at__lt=week.end).count()
+    return max(policy.defenses_per_week - used, 0)
+
+
+def entries_unpublished() -> QuerySet[Entry]:
+    """Return what waits for its publication, the first due first."""
+    rows = Entry.objects.filter(withdrawn_at=None, defense__published_at=None, defense__retired_at=None)
+    return rows.select_related("defense", "team").order_by("due_at", "pk")
+
+
+@dataclass(frozen=True, slots=True)
+class Overdue:
+    """An entry that should be published by now, and why it is not: `eligible`, or what is still open."""
+
+    entry: Entry
+    eligible: bool
+    missing: tuple[str, ...]
+
+
+def overdue(policy: Policy, now: datetime) -> list[Overdue]:
+    """Return the entries whose due date is over and that are the contest's turn (R32), the longest overdue first.
+
+    One that failed a condition is not: it is not published, by whatever date.
+    """
+    found = []
+    for entry in entries_unpublished().filter(due_at__lte=now):
+        findings = eligibility_of(entry.defense, policy).findings
+        if not any(finding.standing is Standing.FAILED for finding in findings):
+            missing = tuple(each.condition.value for each in findings if each.standing is not Standing.PASSED)
+            found.append(Overdue(entry, not missing, missing))
+    return found
+
+
+# How far a defense is ------------------------------------------------------------------------------------------------
+
+
+def standing_of(defense: Defense, *, policy: Policy | None = None) -> DefenseStanding:
+    """Return how far a defense is. `policy` tells an eligible one from one received; without it both are received."""
+    standing = standings([defense])[defense.pk]
+    if standing is DefenseStanding.RECEIVED and policy is not None and eligibility_of(defense, policy).eligible:
+        return DefenseStanding.ELIGIBLE
+    return standing
+
+
+def standings(defenses: Iterable[Defense], *, breaks: QuerySet[Break] | None = None) -> dict[int, DefenseStanding]:
+    """Return how far each defense is, by its number; `breaks` are those that may be told of (all that hold).
+
+    What ended a stake is known to everybody: the prize is gone.
+    """
+    rows = {defense.pk: defense for defense in defenses}
+    known = standing_breaks() if breaks is None else breaks
+    broken = set(known.filter(defense__in=rows).values_list("defense", flat=True))
+    ends = Stake.objects.filter(defense__in=rows, staked_at__isnull=False).order_by("staked_at", "pk")
+    last = {defense: (ended, StakeEnd(end) if end else None) for defense, ended, end in _told(ends)}
+    return {pk: _standing(row, pk in broken, *last.get(pk, (None, StakeEnd.WITHDRAWN))) for pk, row in rows.items()}
+
+
+def _told(stakes: QuerySet[Stake]) -> Iterable[tuple[int, datetime | None, str]]:
+    return stakes.values_list("defense", "ended_at", "end")
+
+
+def _standing(defense: Defense, broken: bool, ended: datetime | None, end: StakeEnd | None) -> DefenseStanding:
+    """Return the last that is true; a stake in force has no `end`, and one that never was counts as taken back."""
+    if end is StakeEnd.WON:
+        return DefenseStanding.WON
+    if defense.retired_at is not None:
+        return DefenseStanding.WITHDRAWN
+    if broken or (end in (StakeEnd.BROKEN, StakeEnd.VOID) and ended is not None):
+        return DefenseStanding.BROKEN
+    if end is None:
+        return DefenseStanding.STAKED
+    return DefenseStanding.PUBLISHED if defense.published_at is not None else DefenseStanding.RECEIVED
+
+
+# What the board may stake --------------------------------------------------------------------------------------------
+
+
+def stakeable() -> QuerySet[Defense]:
+    """Return the published defenses of teams that are unbroken and not at stake, nor asked to be, the oldest first."""
+    here = {"defense": OuterRef("pk")}
+    free = Q(published_at__isnull=False, retired_at__isnull=True, entry__isnull=False, entry__withdrawn_at__isnull=True)
+    open_stakes = Stake.objects.filter(ended_at__isnull=True, **here)
+    won = Stake.objects.filter(end=StakeEnd.WON, **here)
+    rows = Defense.objects.filter(free, ~Exists(open_stakes), ~Exists(won), ~Exists(standing_breaks().filter(**here)))
+    return rows.select_related("entry__team").order_by("published_at", "pk")

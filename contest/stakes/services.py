@@ -1,0 +1,204 @@
+"""What puts defenses at stake, by the board in batches or by a paying team, and takes them back (R32, R33)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from common.errors import Conflict, InvalidInput, NotAllowed
+from contest.breaks import standing_breaks
+from contest.decisions import decide
+from contest.enums import DecisionKind, StakeEnd, StakeKind
+from contest.models import Entry, Stake, StakeBatch, Team
+from contest.money.stakes import stake_funded
+from contest.stakes import selectors
+from contest.stakes.ends import BY_BREAKS, locked, stake_end, stake_follow
+from contest.stakes.entries import retire
+from contest.teams.services import captain_held
+from labeling.people import is_organizer
+from labeling.selectors import policy_in_force
+from scoring.models import Defense
+
+MOST_IN_A_BATCH = 50
+LONGEST_WORDS = 4_000
+LONGEST_RECEIPT = 200
+
+# By the board --------------------------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def stake_batch(defenses: Sequence[Defense], criteria: str, reason: str, *, by: User, now: datetime) -> StakeBatch:
+    """Stake defenses together, each for the attacker prize of now: the unbroken ones of a batch share a prize (R36).
+
+    All of them or none. Raises NotAllowed for somebody who is not on the board, InvalidInput without defenses,
+    criteria or reason, Conflict for a defense that cannot be staked (`not_published`, `broken`, `staked` ...) and
+    where the attackers' half has not that much (`not_enough`).
+    """
+    criteria = _words(criteria, "criteria", "Give the criteria by which these were chosen: they are published.")
+    if not 0 < len(defenses) <= MOST_IN_A_BATCH:
+        raise InvalidInput(f"Choose between 1 and {MOST_IN_A_BATCH} defenses.", "invalid", field="defenses")
+    chosen = _lock({defense.pk for defense in defenses})
+    for defense in chosen:
+        _refuse_unstakeable(defense, now)
+    subject = {"defense": [defense.pk for defense in chosen]}
+    decision = decide(DecisionKind.STAKE, subject=subject, reason=reason, by=by, now=now, criteria=criteria)
+    batch = StakeBatch.objects.create(criteria=criteria, decision=decision, staked_at=now)
+    cents = policy_in_force(now).policy.attacker_prize_cents
+    for defense in chosen:
+        told = {"kind": StakeKind.BOARD, "batch": batch, "cents": cents, "asked_at": now}
+        stake = Stake.objects.create(defense=defense, staked_at=now, clock_from=now, **told)
+        stake_funded(stake, now=now, by=by, decision=decision)
+    return batch
+
+
+def _lock(ids: set[int]) -> list[Defense]:
+    """Lock defenses in one order always. A break that is being recorded holds its defense: it is seen afterwards."""
+    return list(Defense.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk"))
+
+
+def _refuse_unstakeable(defense: Defense, now: datetime) -> None:
+    """Raise Conflict for a locked defense that cannot be put at stake now."""
+    name = defense.name
+    _revive(defense, now)
+    if defense.published_at is None:
+        raise Conflict(f"{name} is not published yet.", "not_published")
+    if defense.retired_at is not None:
+        raise Conflict(f"{name} was taken back.", "withdrawn")
+    if not Entry.objects.filter(defense=defense).exists():
+        raise Conflict(f"{name} was handed in by no team, so nobody could win with it.", "no_team")
+    if Stake.objects.filter(defense=defense, end=StakeEnd.WON).exists():
+        raise Conflict(f"{name} has won.", "won")
+    if standing_breaks().filter(defense=defense).exists():
+        raise Conflict(f"{name} is broken: it cannot be staked.", "broken")
+    if (stake := selectors.open_stake_of(defense)) is not None:
+        words = "at stake already" if stake.staked_at else "to be staked by its team, whose payment is awaited"
+        raise Conflict(f"{name} is {words}.", "staked")
+
+
+def _revive(defense: Defense, now: datetime) -> None:
+    """A stake that ended by a ruling overruled since comes back into force before another one could begin."""
+    ended = Stake.objects.filter(defense=defense, end__in=BY_BREAKS, staked_at__isnull=False, ended_at__isnull=False)
+    for stake in ended.select_related("defense__entry", "paid_by").order_by("pk"):
+        stake_follow(stake, now=now)
+
+
+def _words(text: str, field: str, ask: str) -> str:
+    text = text.replace("\x00", "").replace("\r\n", "\n").strip()
+    if not text:
+        raise InvalidInput(ask, "invalid", field=field)
+    if len(text) > LONGEST_WORDS:
+        raise InvalidInput(f"Use at most {LONGEST_WORDS:,} characters.", "invalid", field=field)
+    return text
+
+
+# By a team that pays -------------------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def stake_ask(defense: Defense, *, by: User, now: datetime) -> Stake:
+    """Let a captain ask to stake a defense of the team for the attacker prize of now.
+
+    It begins when the payment is received. Raises NotAllowed for others and for another team's defense, Conflict as
+    `stake_batch` does.
+    """
+    team = captain_held(by)
+    (defense,) = _lock({defense.pk})
+    _refuse_others(defense, team)
+    _refuse_unstakeable(defense, now)
+    told = {"paid_by": team, "cents": policy_in_force(now).policy.attacker_prize_cents, "asked_at": now}
+    return Stake.objects.create(defense=defense, kind=StakeKind.TEAM, **told)
+
+
+def _refuse_others(defense: Defense, team: Team) -> None:
+    if selectors.owner_of(defense) != team:
+        raise NotAllowed("This is another team's defense.", "not_yours")
+
+
+@transaction.atomic
+def stake_receive(stake: Stake, receipt: str, *, by: User, now: datetime) -> Stake:
+    """Record that a team's payment arrived: from this moment its defense is at stake.
+
+    Raises NotAllowed for anybody but organizers, InvalidInput without words of the payment, Conflict for a stake that
+    began or is over, and for a defense that was broken or taken back meanwhile: then the payment goes back.
+    """
+    if not is_organizer(by):
+        raise NotAllowed("Only organizers record payments.", "not_an_organizer")
+    receipt = receipt.replace("\x00", "").strip()
+    if not receipt or len(receipt) > LONGEST_RECEIPT or not receipt.isprintable():
+        words = f"Say which payment it was, in one line of at most {LONGEST_RECEIPT} characters."
+        raise InvalidInput(words, "invalid", field="receipt")
+    stake = locked(stake.pk)
+    _refuse_receipt(stake)
+    stake.receipt, stake.received_by, stake.staked_at, stake.clock_from = receipt, by, now, now
+    stake.save(update_fields=["receipt", "received_by", "staked_at", "clock_from"])
+    stake_funded(stake, now=now, by=by)
+    return stake
+
+
+def _refuse_receipt(stake: Stake) -> None:
+    name = stake.defense.name
+    if stake.staked_at is not None:
+        raise Conflict(f"The payment for {name} was recorded before.", "received_before")
+    if standing_breaks().filter(defense=stake.defense_id).exists():
+        words = f"{name} was broken before its payment arrived: it cannot be staked. Give the payment back."
+        raise Conflict(words, "broken")
+    if stake.ended_at is not None or stake.defense.retired_at is not None:
+        raise Conflict(f"This stake on {name} is over: {stake.end}. Give the payment back.", "stake_over")
+
+
+def stake_cancel(stake: Stake, *, by: User, now: datetime) -> Stake:
+    """Drop a stake that was asked for and not paid; for its team and for organizers.
+
+    Raises NotAllowed for others, Conflict for one that began or is over.
+    """
+    if not (is_organizer(by) or selectors.is_owner(by, stake.defense)):
+        raise NotAllowed("Only the team that asked, or an organizer, cancels this.", "not_yours")
+    with transaction.atomic():
+        found = locked(stake.pk)
+        if found.staked_at is not None:
+            raise Conflict(f"{found.defense.name} is at stake. Only the board returns it.", "staked")
+        return stake_end(found, StakeEnd.WITHDRAWN, now=now, by=by)
+
+
+# Taking a staked one back --------------------------------------------------------------------------------------------
+
+
+def return_ask(stake: Stake, reason: str, *, by: User, now: datetime) -> Stake:
+    """Let a captain ask the board to return a defense that is at stake.
+
+    Raises NotAllowed for others, InvalidInput without a reason, Conflict for one that is not at stake or was asked for
+    before.
+    """
+    reason = _words(reason, "reason", "Say why the board should return it.")
+    with transaction.atomic():
+        team = captain_held(by)
+        found = locked(stake.pk)
+        _refuse_others(found.defense, team)
+        if found.staked_at is None or found.ended_at is not None:
+            raise Conflict(f"{found.defense.name} is not at stake.", "not_staked")
+        if found.return_asked_at is not None:
+            raise Conflict("The board was asked before.", "asked_before")
+        found.return_asked_at, found.return_reason = now, reason
+        found.save(update_fields=["return_asked_at", "return_reason"])
+    return found
+
+
+def return_decide(stake: Stake, *, granted: bool, reason: str, by: User, now: datetime) -> Stake:
+    """Record the board's answer to a team that asked: granted, the stake ends and the defense is taken back.
+
+    Raises NotAllowed for somebody who is not on the board, InvalidInput without a reason, Conflict where nobody asked.
+    """
+    with transaction.atomic():
+        found = locked(stake.pk)
+        if found.return_asked_at is None or found.ended_at is not None:
+            raise Conflict(f"Nobody asks for {found.defense.name} any more.", "not_asked")
+        subject = {"stake": [found.pk], "defense": [found.defense_id]}
+        decision = decide(DecisionKind.RETURN, subject=subject, reason=reason, by=by, now=now, granted=granted)
+        if not granted:
+            found.return_asked_at, found.return_reason = None, ""
+            found.save(update_fields=["return_asked_at", "return_reason"])
+            return found
+        ended = stake_end(found, StakeEnd.WITHDRAWN, now=now, by=by, decision=decision)
+        retire(Entry.objects.select_for_update(no_key=True).get(defense=found.defense_id), by=by, now=now)
+    return ended

@@ -1,0 +1,235 @@
+"""A team's pages of its own defenses: handing in, how far each is, and what may be done with it (R28, R31-R33)."""
+
+from datetime import datetime
+from pathlib import Path
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from common.answers import error_body, http_status
+from common.errors import DomainError, InvalidInput, WrongFields
+from common.queues import hint
+from contest.models import Entry
+from contest.stakes import entries, selectors, services, shown
+from contest.stakes.access import leads, own_entry, team_held_by
+from contest.stakes.uploads import FILES, path_of, read_hand_in, refused_files, streamed, wants_json
+from contest.teams.selectors import final_team
+from labeling.selectors import policy_in_force
+from labeling.views import SeeOther
+from scoring.tasks import plan_trials
+from scoring.trials import handed_in
+from scoring.trials import selectors as trials
+
+
+@login_required
+@never_cache
+@require_safe
+def defenses(request: HttpRequest) -> HttpResponse:
+    """List what the team handed in."""
+    team, now = team_held_by(request.user), timezone.now()
+    policy = policy_in_force(now).policy
+    context = {
+        "team": team,
+        "rows": shown.entry_rows(selectors.entries_of(team), now),
+        "left": selectors.hand_ins_left(team, policy, now),
+        "most": policy.defenses_per_week,
+        "now": now,
+        "zone": policy.time_zone,
+    }
+    return render(request, "stakes/team_defenses.html", context)
+
+
+# Handing in ----------------------------------------------------------------------------------------------------------
+
+
+def _may_hand_in(request: HttpRequest) -> None:
+    """Refuse who may not, before a byte of their files is read."""
+    now = timezone.now()
+    entries.refuse_beyond_quota(team_held_by(request.user), policy_in_force(now).policy, now)
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@streamed(_may_hand_in)
+def defense_new(request: HttpRequest) -> HttpResponse:
+    """Show the form and take a hand-in: as a page, or as JSON for the page's script, which shows how far it is."""
+    team = team_held_by(request.user)
+    if request.method != "POST":
+        return _form(request)
+    try:
+        given = read_hand_in(request.POST.dict(), request.FILES, request)
+        # The files are there, so the last byte has arrived: this is the moment that counts (R23).
+        now = timezone.now()
+        policy = policy_in_force(now).policy
+        assert isinstance(request.user, User)  # a member is signed in
+        entry, new = entries.entry_hand_in(team, given, by=request.user, policy=policy, now=now)
+    except DomainError as error:
+        return _refused(request, error)
+    hint(plan_trials)
+    words = "is received. Its trials begin by themselves." if new else "was handed in before: this is its page."
+    messages.success(request, f"{entry.defense.name} {words}")
+    return _answered(request, reverse("team-defense", args=[entry.defense.public_id]))
+
+
+def _answered(request: HttpRequest, address: str) -> HttpResponse:
+    return JsonResponse({"address": address}, status=201) if wants_json(request) else SeeOther(address)
+
+
+def _refused(request: HttpRequest, error: DomainError) -> HttpResponse:
+    if wants_json(request):
+        return JsonResponse(error_body(error), status=http_status(error))
+    return _form(request, error)
+
+
+def _form(request: HttpRequest, error: DomainError | None = None) -> HttpResponse:
+    team, now = team_held_by(request.user), timezone.now()
+    policy = policy_in_force(now).policy
+    context = {
+        "team": team,
+        "left": selectors.hand_ins_left(team, policy, now),
+        "most": policy.defenses_per_week,
+        "due": selectors.last_moment(selectors.due_date(now)),
+        "files": {name: {"words": words, "most": most} for name, (words, most) in FILES.items()},
+        "given": request.POST if request.method == "POST" else {},
+        "wrong": error,
+        "fields": fields_of(error),
+        "longest_name": handed_in.LONGEST_NAME,
+        "longest_licence": entries.LONGEST_LICENCE,
+        "longest_description": entries.LONGEST_DESCRIPTION,
+        "policy": policy,
+        "now": now,
+        "zone": policy.time_zone,
+    }
+    return render(request, "stakes/hand_in.html", context, status=http_status(error) if error else 200)
+
+
+def fields_of(error: DomainError | None) -> dict[str, str]:
+    """Return what is wrong by the name of its field."""
+    if isinstance(error, WrongFields):
+        return error.fields
+    return {error.field: error.message} if error is not None and error.field else {}
+
+
+# One defense ---------------------------------------------------------------------------------------------------------
+
+
+@login_required
+@never_cache
+@require_safe
+def defense(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Show a team how far its defense is: trials as totals alone (R31), what is missing, its stake and its clock."""
+    return _page(request, own_entry(request.user, public_id))
+
+
+def _page(request: HttpRequest, entry: Entry, error: DomainError | None = None) -> HttpResponse:
+    now, found = timezone.now(), entry.defense
+    policy = policy_in_force(now).policy
+    eligibility = trials.eligibility_of(found, policy)
+    stake = selectors.open_stake_of(found)
+    context = {
+        "entry": entry,
+        "defense": found,
+        "state": shown.State(selectors.standing_of(found, policy=policy)),
+        "last_moment": selectors.last_moment(entry.due_at),
+        "overdue": found.published_at is None and entry.due_at <= now,
+        "findings": eligibility.findings,
+        "trials": list(found.trials.defer("answers", "log").order_by("created_at", "pk")),
+        "smoke_log": trials.smoke_log_of(found),
+        "stake": shown.newest_stakes([found], now).get(found.pk),
+        "asked": stake if stake is not None and stake.staked_at is None else None,
+        "in_force": stake if stake is not None and stake.staked_at is not None else None,
+        "may_ask": selectors.stakeable().filter(pk=found.pk).exists(),
+        "captain": leads(request.user, final_team(entry.team)),  # type: ignore[arg-type]  # a member is signed in
+        "files": {name: {"words": words, "most": most} for name, (words, most) in FILES.items()},
+        "wrong": error,
+        "fields": fields_of(error),
+        "given": request.POST if request.method == "POST" else {},
+        "policy": policy,
+        "now": now,
+        "zone": policy.time_zone,
+    }
+    return render(request, "stakes/team_defense.html", context, status=http_status(error) if error else 200)
+
+
+@login_required
+@never_cache
+@require_POST
+def defense_do(request: HttpRequest, public_id: str, name: str) -> HttpResponse:
+    """Take the defense back, ask to stake it, drop that, or ask the board to return it."""
+    if name not in ("withdraw", "stake", "cancel", "ask"):
+        raise Http404("there is nothing of this name to do")
+    entry, now = own_entry(request.user, public_id), timezone.now()
+    try:
+        words = _do(request, name, entry, now)
+    except DomainError as error:
+        return _page(request, entry, error)
+    messages.success(request, words)
+    return SeeOther(reverse("team-defense", args=[public_id]))
+
+
+def _do(request: HttpRequest, name: str, entry: Entry, now: datetime) -> str:
+    assert isinstance(request.user, User)  # a member is signed in
+    by, found = request.user, entry.defense
+    if name == "withdraw":
+        _confirmed(request)
+        entries.entry_withdraw(entry, by=by, now=now)
+        return f"{found.name} is taken back. Its answers stay in the record."
+    if name == "stake":
+        _confirmed(request)
+        services.stake_ask(found, by=by, now=now)
+        return "The organizers were told. The stake begins when your payment is received."
+    stake = selectors.open_stake_of(found)
+    if stake is None:
+        raise InvalidInput("This defense is not at stake.", "not_staked")
+    if name == "cancel":
+        services.stake_cancel(stake, by=by, now=now)
+        return "Your wish to stake it is dropped. Nothing is to be paid."
+    services.return_ask(stake, request.POST.get("reason", ""), by=by, now=now)
+    return "The board was asked. Until it answers, the defense stays at stake."
+
+
+def _confirmed(request: HttpRequest) -> None:
+    if request.POST.get("sure") != "yes":
+        raise InvalidInput("Nothing was changed. Check the box to confirm.", "not_confirmed", field="sure")
+
+
+def _belongs(request: HttpRequest) -> None:
+    team_held_by(request.user)
+
+
+@login_required
+@never_cache
+@require_POST
+@streamed(_belongs)
+def defense_open(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Take the source of a closed defense: it is open from now on, and a stake has a new 90 days (R33)."""
+    entry = own_entry(request.user, public_id)
+    try:
+        _open(request, entry)
+    except DomainError as error:
+        return (
+            JsonResponse(error_body(error), status=http_status(error))
+            if wants_json(request)
+            else _page(request, entry, error)
+        )
+    messages.success(request, f"The source of {entry.defense.name} is received: it is open from now on.")
+    return _answered(request, reverse("team-defense", args=[public_id]))
+
+
+def _open(request: HttpRequest, entry: Entry) -> None:
+    assert isinstance(request.user, User)  # a member is signed in
+    files, now = request.FILES, timezone.now()
+    if refused := refused_files(request):
+        raise WrongFields(refused)
+    source: Path | None = path_of(files, "source")
+    if source is None:
+        raise InvalidInput("Choose the zip of its source.", "no_file", field="source")
+    entries.source_open(entry, source, by=request.user, now=now, training_code=path_of(files, "training_code"))

@@ -1,0 +1,166 @@
+"""Takes a hand-in's files from the wire to the disk piece by piece, and refuses what is too large while it comes."""
+
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from functools import wraps
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.core.files.uploadhandler import FileUploadHandler, SkipFile
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.datastructures import MultiValueDict
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
+
+from common.answers import error_body, http_status
+from common.errors import Conflict, DomainError, InvalidInput, WrongFields
+from contest.stakes.entries import HandIn
+from scoring.trials.handed_in import MIB, MOST_ARCHIVE_BYTES, MOST_SOURCE_BYTES, MOST_WEIGHTS_BYTES, too_large
+
+# Each file with its words and the most bytes it may have.
+FILES: Mapping[str, tuple[str, int]] = {
+    "archive": ("image archive", MOST_ARCHIVE_BYTES),
+    "source": ("source zip", MOST_SOURCE_BYTES),
+    "training_code": ("training code zip", MOST_SOURCE_BYTES),
+    "weights": ("file of weights", MOST_WEIGHTS_BYTES),
+}
+TEXTS = ("name", "licence", "description", "image")
+MOST_BYTES = sum(most for _, most in FILES.values()) + MIB
+LEAST_FREE_BYTES = 1 << 30
+_LEFT_SECONDS = 24 * 3600
+_SUFFIX = ".upload"
+
+
+def upload_folder() -> Path:
+    """Return the folder in which files wait until they are in the store."""
+    folder: Path = settings.DATA_DIR / "uploads"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder
+
+
+class Streamed(FileUploadHandler):
+    """Writes each known file to the disk as it comes; of one that is too large, or unknown, the rest is passed over."""
+
+    file: "UploadedFile[Any]"  # the one that is coming; not there before the first
+
+    def __init__(self, request: HttpRequest) -> None:
+        super().__init__(request)
+        self.refused: dict[str, str] = {}
+        self._most = 0
+
+    def new_file(self, field_name: str, *args: Any, **values: Any) -> None:
+        """Begin a file."""
+        super().new_file(field_name, *args, **values)
+        if field_name not in FILES:
+            self.refused[field_name] = f"The file '{field_name}' is not known."
+            raise SkipFile
+        self._most = FILES[field_name][1]
+        kept = NamedTemporaryFile(dir=upload_folder(), suffix=_SUFFIX)  # noqa: SIM115 - it lives as long as the request
+        # Django closes it by this name, where the rest of a file is passed over.
+        self.file = UploadedFile(kept, self.file_name, self.content_type, 0, self.charset, self.content_type_extra)
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
+        """Take a piece that begins at `start`."""
+        if start + len(raw_data) > self._most:
+            what, most = FILES[str(self.field_name)]
+            self.refused[str(self.field_name)] = too_large(what, most, str(self.field_name)).message
+            raise SkipFile
+        self.file.write(raw_data)
+
+    def file_complete(self, file_size: int) -> "UploadedFile[Any]":
+        """Hand the file over when its last byte has come."""
+        self.file.flush()
+        self.file.seek(0)
+        self.file.size = file_size
+        return self.file
+
+    def upload_interrupted(self) -> None:
+        """Forget a file whose sender hung up."""
+        if hasattr(self, "file"):
+            self.file.close()
+
+
+def expect_upload(request: HttpRequest) -> None:
+    """Let `request` stream its files to the disk. Before any of it is read: InvalidInput (`too_many_bytes`) for a body
+    that is too long, Conflict (`no_room`) where the disk has no room for it."""
+    stated = request.META.get("CONTENT_LENGTH") or "0"
+    size = int(stated) if stated.isdecimal() else 0
+    if size > MOST_BYTES:
+        raise InvalidInput(
+            f"A hand-in has at most {MOST_BYTES // MIB:,} MiB in all. Make it smaller.", "too_many_bytes"
+        )
+    _forget_left(upload_folder())
+    # Once as it comes, and once more in the store, which may lie on the same disk.
+    if shutil.disk_usage(upload_folder()).free < 2 * size + LEAST_FREE_BYTES:
+        words = "The server has no room for a file of this size now. The organizers can see it; try again later."
+        raise Conflict(words, "no_room")
+    request.upload_handlers = [Streamed(request)]
+
+
+def _forget_left(folder: Path) -> None:
+    """Remove what a killed process left behind a day ago or more."""
+    for left in folder.glob(f"*{_SUFFIX}"):
+        if left.stat().st_mtime < time.time() - _LEFT_SECONDS:
+            left.unlink(missing_ok=True)
+
+
+def streamed(before: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
+    """Let a page take a hand-in: `before` is asked, and the length looked at, before any of the body is read.
+
+    The check for forged requests reads the body; so it comes after.
+    """
+
+    def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+        checked = csrf_protect(view)
+
+        @csrf_exempt
+        @wraps(view)
+        def looked_at(request: HttpRequest, *args: Any, **values: Any) -> HttpResponse:
+            try:
+                if request.method == "POST":
+                    before(request)
+                    expect_upload(request)
+            except DomainError as error:
+                if wants_json(request):
+                    return JsonResponse(error_body(error), status=http_status(error))
+                raise
+            return checked(request, *args, **values)
+
+        return looked_at
+
+    return decorate
+
+
+def wants_json(request: HttpRequest) -> bool:
+    """Say whether it is the page's script that asks."""
+    return request.headers.get("Accept") == "application/json"
+
+
+def read_hand_in(
+    texts: Mapping[str, Any], files: MultiValueDict[str, "UploadedFile[Any]"], request: HttpRequest
+) -> HandIn:
+    """Return what was handed in; WrongFields for a file that was refused on its way, or for texts that are none."""
+    refused = refused_files(request)
+    for name in TEXTS:
+        if not isinstance(texts.get(name, ""), str):
+            refused[name] = "Send text."
+    if refused:
+        raise WrongFields(refused)
+    name, licence, description, image = (texts.get(name, "") for name in TEXTS)
+    archive, source, training_code, weights = (path_of(files, name) for name in FILES)
+    return HandIn(name, licence, description, image, archive, source, training_code, weights)
+
+
+def refused_files(request: HttpRequest) -> dict[str, str]:
+    """Return why files were refused on their way, by the name of their field."""
+    handlers = [each for each in request.upload_handlers if isinstance(each, Streamed)]
+    return {name: words for handler in handlers for name, words in handler.refused.items()}
+
+
+def path_of(files: MultiValueDict[str, "UploadedFile[Any]"], name: str) -> Path | None:
+    """Return where an uploaded file lies until the request ends; None when it was not sent."""
+    file = files.get(name)
+    return None if file is None or file.file is None else Path(file.file.name)

@@ -1,0 +1,483 @@
+"""The pages and calls of entries and stakes: who may open what, what they show, and what they refuse (R8, R31-R33)."""
+
+import json
+import os
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.utils import timezone
+
+from contest.enums import StakeEnd
+from contest.models import Entry, Stake, StakeBatch, Team
+from contest.stakes import ends, entries, services, uploads
+from labeling.models import Tasker
+from scoring.enums import TrialKind
+from scoring.models import Defense
+from tests import factories
+from tests.contest.stakes import cast
+from tests.scoring.trials import cast as trials
+
+pytestmark = pytest.mark.django_db
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def at() -> datetime:
+    """These pages ask the real clock."""
+    return timezone.now().replace(microsecond=0)
+
+
+@pytest.fixture
+def blue(at: datetime) -> Team:
+    return cast.team("blue", now=at)
+
+
+@pytest.fixture
+def captain(blue: Team) -> User:
+    return cast.captain(blue)
+
+
+def fields(**values: Any) -> dict[str, Any]:
+    return {"name": "steadfast", "licence": "Apache-2.0", "image": cast.IN_REGISTRY} | values
+
+
+# Who may open what
+
+
+WHO = {
+    "/team/defenses/": ({"captain", "member"}, "the team's own"),
+    "/team/defenses/new/": ({"captain", "member"}, "any member hands in"),
+    "/team/defenses/{id}/": ({"captain", "member"}, "the team's own defense"),
+    "/board/stakes/": ({"board"}, "the board stakes"),
+    "/organizer/stakes/": ({"organizer"}, "organizers record payments"),
+}
+REFUSAL = {"stranger": 302, "nobody": 404}
+
+
+@pytest.mark.parametrize("who", ["stranger", "nobody", "tasker", "captain", "member", "rival", "board", "organizer"])
+@pytest.mark.parametrize("address", WHO)
+def test_who_may_open_what(address: str, who: str, blue: Team, tara: Tasker, signed_in: Any, at: datetime) -> None:
+    made = cast.entry(blue, now=at)
+    people: dict[str, Any] = {
+        "nobody": cast.person("stan"),
+        "tasker": tara,
+        "captain": cast.captain(blue),
+        "member": cast.member(blue),
+        "board": cast.board(),
+        "organizer": cast.organizer(),
+    }
+    person = cast.captain(cast.team("red")) if who == "rival" else people.get(who)
+    client = signed_in(person) if person else Client()
+    answer = client.get(address.format(id=made.defense.public_id))
+    allowed, why = WHO[address]
+    if who in allowed or (who == "rival" and address in ("/team/defenses/", "/team/defenses/new/")):
+        assert answer.status_code == 200, why
+        return
+    expected = 404 if who == "rival" and "{id}" in address else REFUSAL.get(who, 403)
+    assert answer.status_code == expected, why
+    assert made.defense.name not in answer.content.decode()
+
+
+POSTS = ["withdraw", "stake", "cancel", "ask", "source"]
+
+
+@pytest.mark.parametrize("name", POSTS)
+def test_a_stranger_and_a_rival_change_nothing(name: str, blue: Team, signed_in: Any, at: datetime) -> None:
+    made = cast.entry(blue, now=at, published=at, closed=True)
+    address = f"/team/defenses/{made.defense.public_id}/{name}/"
+    body = {"sure": "yes", "reason": "r"}
+    assert Client().post(address, body).status_code in (302, 404)
+    assert signed_in(cast.person("stan")).post(address, body).status_code == 404
+    assert signed_in(cast.captain(cast.team("red"))).post(address, body).status_code == 404
+    made.refresh_from_db()
+    assert made.withdrawn_at is None and made.opened_at is None and not Stake.objects.exists()
+
+
+def test_an_unknown_action_changes_nothing(blue: Team, captain: User, signed_in: Any, at: datetime) -> None:
+    made = cast.entry(blue, now=at)
+    answer = signed_in(captain).post(f"/team/defenses/{made.defense.public_id}/explode/")
+    assert answer.status_code == 404
+
+
+# Handing in
+
+
+def test_a_team_hands_in_an_archive(tmp_path: Path, blue: Team, captain: User, signed_in: Any, at: datetime) -> None:
+    client = signed_in(captain)
+    page = client.get("/team/defenses/new/").content.decode()
+    assert "3 of 3 left this week" in page and "it is published by" in page
+    archive = cast.archive(tmp_path / "a")
+    with open(archive, "rb") as tar, open(cast.zipped(tmp_path / "s.zip"), "rb") as source:
+        answer = client.post("/team/defenses/new/", fields(image="", archive=tar, source=source))
+    made = Entry.objects.get()
+    assert (answer.status_code, answer["Location"]) == (303, f"/team/defenses/{made.defense.public_id}/")
+    assert made.opened_at == made.received_at and made.handed_in_by == captain and made.defense.archive
+    shown = client.get(answer["Location"]).content.decode()
+    assert "is received. Its trials begin by themselves." in shown and "Published if eligible by" in shown
+    assert not list(uploads.upload_folder().iterdir()), "what was uploaded is not left lying about"
+
+
+def test_the_script_is_answered_in_json(captain: User, signed_in: Any) -> None:
+    client = signed_in(captain)
+    asked = {"HTTP_ACCEPT": "application/json"}
+    answer = client.post("/team/defenses/new/", fields(), **asked)
+    made = Entry.objects.get()
+    assert (answer.status_code, answer.json()) == (201, {"address": f"/team/defenses/{made.defense.public_id}/"})
+    wrong = client.post("/team/defenses/new/", fields(name="", licence=""), **asked)
+    assert wrong.status_code == 400 and set(wrong.json()["fields"]) == {"name", "licence"}
+
+
+def test_a_refused_form_keeps_what_was_typed(captain: User, signed_in: Any) -> None:
+    answer = signed_in(captain).post("/team/defenses/new/", fields(image="ghcr.io/blue/net", description="a <b> net"))
+    page = answer.content.decode()
+    assert answer.status_code == 400 and 'value="ghcr.io/blue/net"' in page and "a &lt;b&gt; net" in page
+    assert "Name the image with its digest" in page and not Entry.objects.exists()
+
+
+def test_a_file_that_is_too_large_is_refused_while_it_comes(
+    captain: User, signed_in: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(uploads.FILES, "source", ("source zip", 1 << 20))
+    file = SimpleUploadedFile("s.zip", bytes((1 << 20) + 1))
+    answer = signed_in(captain).post("/team/defenses/new/", fields(source=file))
+    assert (
+        answer.status_code == 400 and "The source zip has more than 1 MiB. Make it smaller." in answer.content.decode()
+    )
+    assert not Entry.objects.exists() and not list(uploads.upload_folder().iterdir())
+
+
+def test_a_body_that_is_too_long_is_not_read(captain: User, signed_in: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    stated = {"CONTENT_LENGTH": str(uploads.MOST_BYTES + 1), "HTTP_ACCEPT": "application/json"}
+    body = fields(source=SimpleUploadedFile("s.zip", b"s"))
+    monkeypatch.setattr(uploads.Streamed, "new_file", lambda *_, **__: pytest.fail("a file was read"))
+    for address in ("/team/defenses/new/", "/api/v1/defenses/"):
+        answer = signed_in(captain).post(address, body, **stated)
+        assert (answer.status_code, answer.json()["code"]) == (400, "too_many_bytes")
+
+
+def test_without_room_nothing_is_read(captain: User, signed_in: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "LEAST_FREE_BYTES", 1 << 62)
+    answer = signed_in(captain).post("/team/defenses/new/", fields())
+    assert answer.status_code == 409 and "The server has no room" in answer.content.decode()
+
+
+def test_a_file_of_an_unknown_name_is_refused(captain: User, signed_in: Any) -> None:
+    answer = signed_in(captain).post("/team/defenses/new/", fields(virus=SimpleUploadedFile("v", b"v")))
+    assert answer.status_code == 400 and not Entry.objects.exists()
+
+
+def test_at_the_end_of_the_weeks_number_no_file_is_read(
+    blue: Team, captain: User, signed_in: Any, at: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        cast.entry(blue, now=at)
+    monkeypatch.setattr(uploads.Streamed, "new_file", lambda *_, **__: pytest.fail("a file was read"))
+    client = signed_in(captain)
+    assert "which is the most" in client.get("/team/defenses/new/").content.decode()
+    answer = client.post("/team/defenses/new/", fields(source=SimpleUploadedFile("s.zip", b"s")))
+    assert answer.status_code == 429 and Entry.objects.count() == 3
+
+
+def test_forged_requests_are_refused(captain: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(captain, backend="common.sessions.UserBackend")
+    assert client.post("/team/defenses/new/", fields()).status_code == 403
+    assert not Entry.objects.exists()
+
+
+def test_what_a_killed_process_left_goes_after_a_day(captain: User, signed_in: Any) -> None:
+    old, young = (uploads.upload_folder() / name for name in ("old.upload", "young.upload"))
+    for file in (old, young):
+        file.write_bytes(b"x")
+    os.utime(old, (1, 1))
+    signed_in(captain).post("/team/defenses/new/", fields())
+    assert (old.exists(), young.exists()) == (False, True)
+    young.unlink()
+
+
+# A team's own defense
+
+
+def test_its_own_page_tells_totals_and_the_whole_log_of_the_smoke_test(
+    blue: Team, captain: User, signed_in: Any, at: datetime
+) -> None:
+    made = cast.entry(blue, now=at)
+    trials.passed(made.defense, TrialKind.SMOKE, log="loading weights\n" * 400 + "the very last line")
+    trials.passed(made.defense, TrialKind.PRIVATE, answers=b"secret")
+    page = signed_in(captain).get(f"/team/defenses/{made.defense.public_id}/").content.decode()
+    assert "the very last line" in page and page.count("loading weights") == 400
+    assert "right 9" in page and "abstained 1" in page
+    assert "not yet" in page, "what is missing is said"
+    assert "pixels" not in page and "P-" not in page, "no picture is named (R31)"
+
+
+STEPS = [
+    ("received", lambda made, at: None, "A defense can be staked when it is published."),
+    ("published", lambda made, at: Defense.objects.filter(pk=made.defense_id).update(published_at=at),
+     "Your team can stake it itself"),
+    ("staked", lambda made, at: cast.staked(_out(made, at), now=at), "Unbroken it wins in"),
+    ("broken", lambda made, at: (cast.staked(_out(made, at), now=at), cast.broken(made.defense, at, found=at),
+                                 ends.stakes_end(now=at)), "broken"),
+    ("withdrawn", lambda made, at: entries.entry_withdraw(made, by=cast.captain(made.team), now=at), "Taken back"),
+]  # fmt: skip
+
+
+def _out(made: Entry, at: datetime) -> Defense:
+    Defense.objects.filter(pk=made.defense_id).update(published_at=at)
+    return Defense.objects.get(pk=made.defense_id)
+
+
+@pytest.mark.parametrize(("state", "change", "words"), STEPS, ids=[row[0] for row in STEPS])
+def test_every_state_on_the_teams_pages(
+    state: str, change: Any, words: str, blue: Team, captain: User, signed_in: Any, at: datetime
+) -> None:
+    cast.funded(now=at)
+    made = cast.entry(blue, now=at)
+    change(made, at)
+    client = signed_in(captain)
+    assert f">{state}</span>" in client.get("/team/defenses/").content.decode()
+    page = client.get(f"/team/defenses/{made.defense.public_id}/").content.decode()
+    assert f">{state}</span>" in page and words in page
+
+
+def test_a_captain_asks_and_drops_and_asks_the_board(blue: Team, captain: User, signed_in: Any, at: datetime) -> None:
+    made, client = cast.entry(blue, now=at, published=at), signed_in(captain)
+    address = f"/team/defenses/{made.defense.public_id}/"
+    unsure = client.post(address + "stake/")
+    assert unsure.status_code == 400 and "Check the box to confirm" in unsure.content.decode()
+    assert client.post(address + "stake/", {"sure": "yes"}).status_code == 303
+    assert f"name <strong>{made.defense.public_id}</strong> with the payment" in client.get(address).content.decode()
+    assert client.post(address + "cancel/").status_code == 303 and not Stake.objects.filter(ended_at=None).exists()
+    stake = cast.self_staked(made.defense, at)
+    refused = client.post(address + "ask/", {"reason": " "})
+    assert refused.status_code == 400 and "Say why the board should return it." in refused.content.decode()
+    client.post(address + "ask/", {"reason": "a mistake"})
+    stake.refresh_from_db()
+    assert stake.return_reason == "a mistake" and "The board was asked" in client.get(address).content.decode()
+    assert client.post(address + "withdraw/", {"sure": "yes"}).status_code == 409
+
+
+def test_a_member_reads_and_does_not_decide(blue: Team, signed_in: Any, at: datetime) -> None:
+    made, client = cast.entry(blue, now=at, published=at), signed_in(cast.member(blue))
+    page = client.get(f"/team/defenses/{made.defense.public_id}/").content.decode()
+    assert "Your captain decides this." in page and "Ask to stake it" not in page
+    answer = client.post(f"/team/defenses/{made.defense.public_id}/stake/", {"sure": "yes"})
+    assert answer.status_code == 403 and not Stake.objects.exists()
+
+
+def test_a_closed_defense_is_opened_on_its_page(
+    tmp_path: Path, blue: Team, captain: User, signed_in: Any, at: datetime
+) -> None:
+    made, client = cast.entry(blue, now=at, published=at, closed=True), signed_in(captain)
+    address = f"/team/defenses/{made.defense.public_id}/source/"
+    assert "Choose the zip of its source." in client.post(address).content.decode()
+    with open(cast.zipped(tmp_path / "s.zip"), "rb") as source:
+        assert client.post(address, {"source": source}).status_code == 303
+    made.refresh_from_db()
+    assert made.opened_at is not None
+    assert client.get(address).status_code == 405
+
+
+# The board's page
+
+
+def test_the_board_stakes_a_batch(blue: Team, signed_in: Any, at: datetime) -> None:
+    cast.funded(now=at)
+    one, two, left = (cast.published(blue, name, now=at) for name in ("one", "two", "left"))
+    client = signed_in(cast.board())
+    page = client.get("/board/stakes/").content.decode()
+    assert all(each.name in page for each in (one, two, left)) and "USD 1,000.00" in page
+    body = {"defense": [one.public_id, two.public_id], "criteria": "reproducible", "reason": "ready"}
+    unsaid = client.post("/board/stakes/", body | {"reason": ""})
+    assert unsaid.status_code == 400 and "reproducible" in unsaid.content.decode(), "what was typed is kept"
+    assert 'value="' + one.public_id + '" checked' in unsaid.content.decode()
+    assert client.post("/board/stakes/", body).status_code == 303
+    batch = StakeBatch.objects.get()
+    assert {stake.defense for stake in batch.stakes.all()} == {one, two}
+    page = client.get("/board/stakes/").content.decode()
+    assert batch.public_id in page and page.count('class="clock"') == 2 and "90 × 24 h" in page
+
+
+BOARD = [
+    ({"criteria": "c", "reason": "r"}, 400, "Choose at least one defense."),
+    ({"defense": ["D-00000"], "criteria": "c", "reason": "r"}, 400, "Choose at least one defense."),
+    ({"stake": "7", "granted": "yes", "reason": "r"}, 400, "Nobody asks for this defense any more."),
+    ({"stake": "x" * 50}, 400, "Nobody asks for this defense any more."),
+]
+
+
+@pytest.mark.parametrize(("body", "status", "words"), BOARD)
+def test_what_the_board_is_refused(body: dict[str, Any], status: int, words: str, blue: Team, signed_in: Any) -> None:
+    answer = signed_in(cast.board()).post("/board/stakes/", body)
+    assert (answer.status_code, words in answer.content.decode()) == (status, True)
+
+
+@pytest.mark.parametrize("granted", ["yes", "no"])
+def test_the_board_answers_a_team(granted: str, blue: Team, signed_in: Any, at: datetime) -> None:
+    cast.funded(now=at)
+    defense = cast.published(blue, now=at)
+    cast.staked(defense, now=at)
+    stake = services.return_ask(cast.stake(defense), "we erred", by=cast.captain(blue), now=at)
+    client = signed_in(cast.board())
+    assert "we erred" in client.get("/board/stakes/").content.decode()
+    assert client.post("/board/stakes/", {"stake": stake.pk, "reason": "r"}).status_code == 400
+    assert client.post("/board/stakes/", {"stake": stake.pk, "granted": granted, "reason": "r"}).status_code == 303
+    stake.refresh_from_db()
+    assert stake.end == (StakeEnd.WITHDRAWN if granted == "yes" else "")
+
+
+# The organizers' page
+
+
+def test_an_organizer_records_a_payment(blue: Team, captain: User, signed_in: Any, at: datetime) -> None:
+    defense = cast.published(blue, now=at)
+    asked = services.stake_ask(defense, by=captain, now=at)
+    client = signed_in(cast.organizer())
+    assert "USD 1,000.00" in client.get("/organizer/stakes/").content.decode()
+    assert client.post("/organizer/stakes/", {"stake": asked.pk, "receipt": ""}).status_code == 400
+    assert client.post("/organizer/stakes/", {"stake": asked.pk, "receipt": "wire 7"}).status_code == 303
+    assert client.post("/organizer/stakes/", {"stake": asked.pk, "receipt": "wire 7"}).status_code == 409
+    asked.refresh_from_db()
+    assert asked.receipt == "wire 7" and asked.staked_at is not None
+
+
+def test_an_organizer_drops_a_wish_and_sees_what_is_overdue(
+    blue: Team, captain: User, signed_in: Any, at: datetime
+) -> None:
+    asked = services.stake_ask(cast.published(blue, now=at), by=captain, now=at)
+    late = cast.entry(blue, "late one", now=at - 30 * DAY)
+    client = signed_in(cast.organizer())
+    page = client.get("/organizer/stakes/").content.decode()
+    assert late.defense.name in page.partition("Publication overdue")[2].partition("Before publication")[0]
+    assert client.post("/organizer/stakes/", {"stake": asked.pk, "drop": "1"}).status_code == 303
+    assert "never paid" in client.get("/organizer/stakes/").content.decode()
+
+
+# What everybody sees
+
+
+def test_strangers_see_the_stake_its_clock_and_the_source(blue: Team, at: datetime, tmp_path: Path) -> None:
+    cast.funded(now=at)
+    made = cast.entry(blue, "closed one", now=at, published=at, closed=True)
+    open_one = cast.published(blue, "open one", now=at)
+    cast.staked(made.defense, open_one, now=at)
+    page = Client().get("/defenses/").content.decode()
+    assert page.count("at stake, unbroken") == 2 and page.count('class="clock"') == 1
+    shown = Client().get(f"/defenses/{made.defense.public_id}/").content.decode()
+    assert "closed: it can be attacked and staked and cannot win" in shown and "none runs" in shown
+    assert Client().get(f"/defenses/{made.defense.public_id}/source.zip").status_code == 404
+    entries.source_open(made, cast.zipped(tmp_path / "s.zip"), by=cast.captain(blue), now=at)
+    answer = Client().get(f"/defenses/{made.defense.public_id}/source.zip")
+    assert answer.status_code == 200 and b"".join(answer.streaming_content)[:2] == b"PK"  # type: ignore[attr-defined]
+    assert "90 × 24 h" in Client().get(f"/defenses/{made.defense.public_id}/").content.decode()
+
+
+def test_an_unpublished_defense_is_for_its_team_and_organizers(blue: Team, signed_in: Any, at: datetime) -> None:
+    made = cast.entry(blue, "hidden one", now=at)
+    for client in (Client(), signed_in(cast.captain(blue)), signed_in(cast.board())):
+        assert client.get(f"/defenses/{made.defense.public_id}/").status_code == 404
+        assert "hidden one" not in client.get("/defenses/").content.decode()
+    page = signed_in(cast.organizer()).get(f"/defenses/{made.defense.public_id}/").content.decode()
+    assert "Published if eligible by" in page
+
+
+# The calls of the API
+
+
+def test_the_api_takes_a_digest_as_json_and_says_when_it_is_due(captain: User, signed_in: Any) -> None:
+    client = signed_in(captain)
+    answer = client.post("/api/v1/defenses/", json.dumps(fields()), content_type="application/json")
+    body = answer.json()
+    made = Entry.objects.get()
+    assert answer.status_code == 201 and body["id"] == made.defense.public_id
+    assert (body["state"], body["team"], body["open_source"], body["stake"]) == ("received", "blue", False, None)
+    assert datetime.fromisoformat(body["due_at"]) == made.due_at
+    again = client.post("/api/v1/defenses/", json.dumps(fields()), content_type="application/json")
+    assert (again.status_code, again.json()["id"], Entry.objects.count()) == (200, body["id"], 1)
+
+
+def test_the_api_takes_an_archive_as_a_form(tmp_path: Path, captain: User, signed_in: Any) -> None:
+    with open(cast.archive(tmp_path / "a"), "rb") as tar, open(cast.zipped(tmp_path / "s.zip"), "rb") as source:
+        answer = signed_in(captain).post("/api/v1/defenses/", fields(image="", archive=tar, source=source))
+    assert answer.status_code == 201 and answer.json()["open_source"] is True
+    assert not list(uploads.upload_folder().iterdir())
+
+
+API: list[tuple[Any, int, str, str]] = [
+    ({"colour": "red"}, 400, "invalid", "unknown fields are refused by name"),
+    ({"name": 7}, 400, "invalid", "a number is no name"),
+    ({"name": None}, 400, "invalid", "neither is nothing"),
+    ({"archive": "text"}, 400, "invalid", "an archive is a file"),
+    ({"image": ""}, 400, "invalid", "no image at all"),
+    ({"image": "localhost/net@sha256:" + "ab" * 32}, 400, "registry_unknown", "a registry of ours"),
+]
+
+
+@pytest.mark.parametrize(("values", "status", "code", "why"), API, ids=[row[3] for row in API])
+def test_what_the_api_refuses(
+    values: dict[str, Any], status: int, code: str, why: str, captain: User, signed_in: Any
+) -> None:
+    answer = signed_in(captain).post("/api/v1/defenses/", json.dumps(fields(**values)), content_type="application/json")
+    assert (answer.status_code, answer.json()["code"]) == (status, code), why
+    assert not Entry.objects.exists()
+
+
+@pytest.mark.parametrize("body", ["[]", '"x"', "{", "7"])
+def test_a_body_that_is_no_object(body: str, captain: User, signed_in: Any) -> None:
+    answer = signed_in(captain).post("/api/v1/defenses/", body, content_type="application/json")
+    assert answer.status_code == 400 and not Entry.objects.exists()
+
+
+def test_the_api_says_429_when_the_week_is_used_up(blue: Team, captain: User, signed_in: Any, at: datetime) -> None:
+    for _ in range(3):
+        cast.entry(blue, now=at)
+    answer = signed_in(captain).post("/api/v1/defenses/", json.dumps(fields()), content_type="application/json")
+    assert (answer.status_code, answer.json()["code"]) == (429, "quota_used")
+
+
+@pytest.mark.parametrize(
+    ("who", "status"), [("stranger", 401), ("nobody", 404), ("tasker", 403), ("board", 403), ("organizer", 403)]
+)
+def test_who_may_hand_in_by_the_api(who: str, status: int, tara: Tasker, signed_in: Any, blue: Team) -> None:
+    people: dict[str, Any] = {"nobody": cast.person("stan"), "tasker": tara, "board": cast.board()}
+    person = cast.organizer() if who == "organizer" else people.get(who)
+    client = signed_in(person) if person else Client()
+    answer = client.post("/api/v1/defenses/", json.dumps(fields()), content_type="application/json")
+    assert answer.status_code == status and not Entry.objects.exists()
+
+
+LISTS = {
+    "stranger": ({"out"}, set()),
+    "nobody": ({"out"}, set()),
+    "rival": ({"out"}, set()),
+    "board": ({"out"}, set()),
+    "member": ({"out", "mine"}, {"out", "mine"}),
+    "organizer": ({"out", "mine"}, {"out", "mine"}),
+}
+
+
+@pytest.mark.parametrize("who", LISTS)
+def test_the_list_of_the_api(who: str, blue: Team, signed_in: Any, at: datetime) -> None:
+    cast.funded(now=at)
+    out = cast.published(blue, "out", now=at)
+    cast.entry(blue, "mine", now=at)
+    cast.staked(out, now=at)
+    people = {"nobody": cast.person("stan"), "member": cast.member(blue), "organizer": cast.organizer()}
+    person = {"rival": lambda: cast.captain(cast.team("red")), "board": cast.board}.get(who, lambda: people.get(who))()
+    body = (signed_in(person) if person else Client()).get("/api/v1/defenses/").json()
+    seen, told = LISTS[who]
+    assert {row["name"] for row in body} == seen
+    assert {row["name"] for row in body if row["received_at"]} == told
+    stake = next(row["stake"] for row in body if row["name"] == "out")
+    assert (stake["by"], stake["cents"], stake["currency"], stake["end"]) == ("board", 100_000, "USD", None)
+    assert datetime.fromisoformat(stake["unbroken_until"]) == at + 90 * DAY
+
+
+def test_taskers_are_told_nothing_by_the_api(tara: Tasker, signed_in: Any) -> None:
+    factories.policy_version()
+    assert signed_in(tara).get("/api/v1/defenses/").status_code == 403

@@ -1,0 +1,555 @@
+"""Staking by the board and by paying teams, what ends a stake, what brings it back, and its clock (R22, R32-R37)."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common.errors import Conflict, DomainError, InvalidInput, NotAllowed
+from contest.breaks import breaks_record
+from contest.enums import AccountKind, DecisionKind, DefenseStanding, StakeEnd, StakeKind
+from contest.models import Attack, BoardDecision, Break, Entry, LedgerEntry, Stake, StakeBatch
+from contest.money.ledger import account
+from contest.money.settlement import prizes_settle
+from contest.money.stakes import stake_account
+from contest.stakes import ends, entries, selectors, services
+from contest.stakes.shown import clock_of
+from labeling.enums import Label
+from labeling.models import PolicyVersion
+from labeling.policy import Policy
+from labeling.selectors import forget_versions
+from scoring.enums import Outcome
+from scoring.models import Defense
+from tests import factories
+from tests.contest.stakes import cast
+from tests.scoring.cast import ruled
+
+pytestmark = pytest.mark.django_db
+INSTANT = timedelta(microseconds=1)
+DAY = timedelta(days=1)
+PRIZE = Policy().attacker_prize_cents
+# Staked on a Wednesday; its week began on Saturday.
+STAKED = factories.NOW
+WEEK_BEGAN = datetime(2026, 11, 14, tzinfo=UTC)
+UNTIL = STAKED + 90 * DAY
+
+
+def balance(of: Any) -> int:
+    of.refresh_from_db()
+    return int(of.balance_cents)
+
+
+def attackers() -> Any:
+    return account(AccountKind.ATTACKERS)
+
+
+@pytest.fixture
+def defense(db: None) -> Defense:
+    """A published open defense of team blue, and money in the pool."""
+    made = cast.published(cast.team(), "steadfast", now=STAKED - DAY)
+    cast.funded()
+    return made
+
+
+@pytest.fixture
+def at_stake(defense: Defense) -> Stake:
+    cast.staked(defense, now=STAKED)
+    return cast.stake(defense)
+
+
+# By the board
+
+
+def test_a_batch_is_one_recorded_decision(defense: Defense) -> None:
+    other = cast.published(cast.team("red"), "other", now=STAKED - DAY)
+    before = balance(attackers())
+    batch = services.stake_batch([other, defense], " by age ", "ready", by=cast.board(), now=STAKED)
+    decision = BoardDecision.objects.get()
+    assert (batch.criteria, batch.staked_at, batch.decision) == ("by age", STAKED, decision)
+    assert (decision.kind, decision.reason, decision.decided_by) == (DecisionKind.STAKE, "ready", cast.board())
+    assert decision.subject == {"defense": sorted([defense.pk, other.pk])} and decision.details == {
+        "criteria": "by age"
+    }
+    for stake in batch.stakes.all():
+        assert (stake.kind, stake.cents, stake.paid_by) == (StakeKind.BOARD, PRIZE, None)
+        assert {stake.asked_at, stake.staked_at, stake.clock_from} == {STAKED}, "now, for all of them"
+        assert balance(stake_account(stake)) == PRIZE
+    assert balance(attackers()) == before - 2 * PRIZE
+    assert {entry.decision for entry in LedgerEntry.objects.filter(rule="R32")} == {decision}
+    assert list(selectors.staked(STAKED)) == [other, defense] and selectors.stakes_in_force().count() == 2
+
+
+REFUSED: list[tuple[Any, str, str]] = [
+    (lambda d: Defense.objects.filter(pk=d.pk).update(published_at=None), "not_published", "not published"),
+    (lambda d: entries.entry_withdraw(d.entry, by=cast.captain(d.entry.team), now=STAKED), "withdrawn", "taken back"),
+    (lambda d: cast.staked(d, now=STAKED), "staked", "one stake at a time for a defense"),
+    (lambda d: services.stake_ask(d, by=cast.captain(d.entry.team), now=STAKED), "staked", "its team asked to pay"),
+    (lambda d: cast.broken(d, STAKED - 30 * DAY, found=STAKED), "broken", "broken by an old picture"),
+    (lambda d: cast.broken(d, STAKED, found=STAKED), "broken", "broken by a new picture"),
+    (lambda d: Entry.objects.filter(defense=d).delete(), "no_team", "nobody could win with it"),
+]
+
+
+@pytest.mark.parametrize(("change", "code", "why"), REFUSED, ids=[row[2] for row in REFUSED])
+def test_what_the_board_cannot_stake(change: Any, code: str, why: str, defense: Defense) -> None:
+    change(defense)
+    other = cast.published(cast.team("red"), "other", now=STAKED - DAY)
+    batches, held = StakeBatch.objects.count(), balance(attackers())
+    with pytest.raises(Conflict) as refused:
+        services.stake_batch([other, defense], "c", "r", by=cast.board(), now=STAKED + DAY)
+    assert refused.value.code == code, why
+    assert (StakeBatch.objects.count(), balance(attackers())) == (batches, held), "all of a batch or none"
+    assert selectors.stake_of(other) is None
+    assert defense not in selectors.stakeable() and other in selectors.stakeable(), "the page does not offer it either"
+
+
+WRONG = [
+    ({"criteria": " "}, "criteria", "without criteria"),
+    ({"reason": "\x00"}, "reason", "without a reason"),
+    ({"defenses": []}, "defenses", "without a defense"),
+]
+
+
+@pytest.mark.parametrize(("values", "field", "why"), WRONG, ids=[row[2] for row in WRONG])
+def test_a_batch_needs_words(values: dict[str, Any], field: str, why: str, defense: Defense) -> None:
+    asked = {"defenses": [defense], "criteria": "c", "reason": "r"} | values
+    with pytest.raises(InvalidInput) as refused:
+        services.stake_batch(**asked, by=cast.board(), now=STAKED)
+    assert refused.value.field == field, why
+    assert not StakeBatch.objects.exists() and not BoardDecision.objects.exists()
+
+
+@pytest.mark.parametrize("who", ["organizer", "captain", "nobody"])
+def test_only_the_board_stakes_a_batch(who: str, defense: Defense) -> None:
+    people = {"organizer": cast.organizer(), "captain": cast.captain(defense.entry.team), "nobody": cast.person("stan")}
+    with pytest.raises(NotAllowed):
+        services.stake_batch([defense], "c", "r", by=people[who], now=STAKED)
+    assert not Stake.objects.exists()
+
+
+def test_nothing_is_staked_that_the_half_cannot_pay(db: None) -> None:
+    blue = cast.team()
+    defenses = [cast.published(blue, now=STAKED - DAY) for _ in range(3)]
+    cast.funded(2 * 2 * PRIZE)
+    with pytest.raises(Conflict) as refused:
+        cast.staked(*defenses, now=STAKED)
+    assert refused.value.code == "not_enough"
+    assert not StakeBatch.objects.exists() and balance(attackers()) == 2 * PRIZE
+
+
+def test_a_break_that_was_overruled_is_in_nobodys_way(defense: Defense) -> None:
+    cast.overruled(cast.broken(defense, STAKED - DAY, found=STAKED), at=STAKED)
+    assert cast.staked(defense, now=STAKED).stakes.count() == 1
+
+
+# By a team that pays
+
+
+def test_a_team_stakes_its_own_defense_when_its_payment_is_recorded(defense: Defense) -> None:
+    team = defense.entry.team
+    asked = services.stake_ask(defense, by=cast.captain(team), now=STAKED)
+    assert (asked.kind, asked.paid_by, asked.cents, asked.staked_at) == (StakeKind.TEAM, team, PRIZE, None)
+    assert list(selectors.stakes_asked()) == [asked] and not selectors.staked(STAKED).exists()
+    later, held = STAKED + 3 * DAY, balance(attackers())
+    stake = services.stake_receive(asked, " wire 7 ", by=cast.organizer(), now=later)
+    assert (stake.staked_at, stake.clock_from, stake.receipt, stake.received_by) == (
+        *(later, later, "wire 7"),
+        cast.organizer(),
+    )
+    assert selectors.unbroken_until(stake) == later + 90 * DAY, "the clock begins with the payment"
+    assert (balance(stake_account(stake)), balance(attackers())) == (PRIZE, held), "the money comes from outside"
+    assert list(selectors.staked(later)) == [defense]
+
+
+def test_the_amount_is_that_of_the_moment_of_asking(defense: Defense) -> None:
+    asked = services.stake_ask(defense, by=cast.captain(defense.entry.team), now=STAKED)
+    numbers = replace(Policy(), attacker_prize_cents=7).to_json()
+    PolicyVersion.objects.create(version=2, numbers=numbers, in_force_from=STAKED + INSTANT, reason="less")
+    forget_versions()
+    assert services.stake_receive(asked, "x", by=cast.organizer(), now=STAKED + DAY).cents == PRIZE
+
+
+RECEIPTS: list[tuple[Any, str, str]] = [
+    (lambda s: services.stake_receive(s, "x", by=cast.organizer(), now=STAKED), "received_before", "recorded twice"),
+    (lambda s: cast.broken(s.defense, STAKED, found=STAKED), "broken", "broken while it waited"),
+    (lambda s: services.stake_cancel(s, by=cast.organizer(), now=STAKED), "stake_over", "the wish was dropped"),
+    (lambda s: entries.entry_withdraw(s.defense.entry, by=cast.captain(s.paid_by), now=STAKED), "stake_over",
+     "taken back"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "code", "why"), RECEIPTS, ids=[row[2] for row in RECEIPTS])
+def test_a_payment_that_cannot_be_recorded(change: Any, code: str, why: str, defense: Defense) -> None:
+    asked = services.stake_ask(defense, by=cast.captain(defense.entry.team), now=STAKED)
+    change(asked)
+    entries_before = LedgerEntry.objects.count()
+    with pytest.raises(Conflict) as refused:
+        services.stake_receive(asked, "again", by=cast.organizer(), now=STAKED + DAY)
+    assert refused.value.code == code, why
+    assert LedgerEntry.objects.count() == entries_before
+
+
+@pytest.mark.parametrize("receipt", ["", " \x00", "x" * 201, "a\nb"])
+def test_a_receipt_says_which_payment_it_was(receipt: str, defense: Defense) -> None:
+    asked = services.stake_ask(defense, by=cast.captain(defense.entry.team), now=STAKED)
+    with pytest.raises(InvalidInput) as refused:
+        services.stake_receive(asked, receipt, by=cast.organizer(), now=STAKED)
+    assert refused.value.field == "receipt"
+
+
+@pytest.mark.parametrize("who", ["captain", "board", "nobody"])
+def test_only_organizers_record_payments(who: str, defense: Defense) -> None:
+    team = defense.entry.team
+    asked = services.stake_ask(defense, by=cast.captain(team), now=STAKED)
+    people = {"captain": cast.captain(team), "board": cast.board(), "nobody": cast.person("stan")}
+    with pytest.raises(NotAllowed):
+        services.stake_receive(asked, "x", by=people[who], now=STAKED)
+
+
+def test_a_member_and_another_team_do_not_ask(defense: Defense) -> None:
+    red = cast.team("red")
+    for who in (cast.member(defense.entry.team), cast.captain(red)):
+        with pytest.raises(NotAllowed):
+            services.stake_ask(defense, by=who, now=STAKED)
+
+
+def test_a_wish_is_over_with_a_break_and_nothing_moved(defense: Defense) -> None:
+    asked = services.stake_ask(defense, by=cast.captain(defense.entry.team), now=STAKED)
+    cast.broken(defense, STAKED, found=STAKED + DAY)
+    assert ends.stakes_end(now=STAKED + DAY) == 1
+    asked.refresh_from_db()
+    assert (asked.end, asked.ended_at, asked.staked_at) == (StakeEnd.VOID, STAKED + DAY, None)
+    assert not LedgerEntry.objects.filter(rule="R32").exists() and ends.stakes_end(now=STAKED + 2 * DAY) == 0
+
+
+@pytest.mark.parametrize("who", ["captain", "member", "organizer", "other"])
+def test_who_may_drop_a_wish(who: str, defense: Defense) -> None:
+    team = defense.entry.team
+    asked = services.stake_ask(defense, by=cast.captain(team), now=STAKED)
+    people = {"captain": cast.captain(team), "member": cast.member(team), "organizer": cast.organizer()}
+    by = people.get(who) or cast.captain(cast.team("red"))
+    if who == "other":
+        with pytest.raises(NotAllowed):
+            services.stake_cancel(asked, by=by, now=STAKED)
+        return
+    services.stake_cancel(asked, by=by, now=STAKED)
+    assert selectors.open_stake_of(defense) is None and defense in selectors.stakeable()
+
+
+# What ends a stake
+
+
+BREAKS = [
+    (WEEK_BEGAN - INSTANT, StakeEnd.VOID, "of the week before: it had been broken before it was at stake"),
+    (WEEK_BEGAN - 40 * DAY, StakeEnd.VOID, "of long before, found by a late ruling"),
+    (WEEK_BEGAN, StakeEnd.BROKEN, "of the first moment of the week in which it was staked"),
+    (STAKED - INSTANT, StakeEnd.BROKEN, "sent just before, in the same week: the week is what counts"),
+    (STAKED + INSTANT, StakeEnd.BROKEN, "sent just after"),
+    (UNTIL - INSTANT, StakeEnd.BROKEN, "sent in the last moment of its time"),
+    (UNTIL, None, "sent when its time was over"),
+]
+
+
+@pytest.mark.parametrize(("sent", "end", "why"), BREAKS, ids=[row[2] for row in BREAKS])
+@pytest.mark.parametrize("by_team", [True, False], ids=["an attack", "a dataset picture"])
+def test_a_break_ends_the_stake(sent: datetime, end: StakeEnd | None, why: str, by_team: bool, at_stake: Stake) -> None:
+    found = UNTIL + DAY
+    cast.broken(at_stake.defense, sent, found=found, by=cast.team("red") if by_team else None)
+    assert ends.stakes_end(now=found) == (end is not None)
+    assert ends.stakes_end(now=found + DAY) == 0, "running it twice changes nothing"
+    at_stake.refresh_from_db()
+    assert (at_stake.end, at_stake.ended_at) == ((end, found) if end else ("", None)), why
+
+
+def test_a_picture_that_was_never_to_be_labeled_counts_from_its_attack(at_stake: Stake) -> None:
+    image = cast.picture(WEEK_BEGAN - 100 * DAY)
+    Attack.objects.create(team=cast.team("red"), image=image, received_at=STAKED + DAY, week="2026-W47")
+    cast.break_of(at_stake.defense, image, ruled(image), STAKED + 9 * DAY)
+    ends.stakes_end(now=STAKED + 9 * DAY)
+    at_stake.refresh_from_db()
+    assert at_stake.end == StakeEnd.BROKEN
+
+
+def test_the_first_break_found_is_when_it_ended(at_stake: Stake) -> None:
+    for days in (12, 9, 10):
+        cast.broken(at_stake.defense, STAKED + DAY, found=STAKED + days * DAY)
+    ends.stakes_end(now=STAKED + 12 * DAY)
+    at_stake.refresh_from_db()
+    assert at_stake.ended_at == STAKED + 9 * DAY
+
+
+def test_a_late_break_of_an_earlier_week_changes_how_it_ended(at_stake: Stake) -> None:
+    """By an appeal: the earlier week outranks the one that ended it (R35)."""
+    cast.broken(at_stake.defense, STAKED + DAY, found=STAKED + 9 * DAY)
+    ends.stakes_end(now=STAKED + 9 * DAY)
+    late = cast.broken(at_stake.defense, WEEK_BEGAN - DAY, found=STAKED + 20 * DAY)
+    assert ends.stakes_end(now=STAKED + 20 * DAY) == 1
+    at_stake.refresh_from_db()
+    assert (at_stake.end, at_stake.ended_at) == (StakeEnd.VOID, STAKED + 20 * DAY)
+    cast.overruled(late, at=STAKED + 21 * DAY)
+    assert ends.stakes_end(now=STAKED + 21 * DAY) == 1
+    at_stake.refresh_from_db()
+    assert (at_stake.end, at_stake.ended_at) == (StakeEnd.BROKEN, STAKED + 9 * DAY)
+
+
+def test_other_defenses_are_not_touched(at_stake: Stake) -> None:
+    other = cast.published(cast.team("red"), now=STAKED)
+    cast.broken(other, STAKED + DAY, found=STAKED + 9 * DAY)
+    assert ends.stakes_end(now=STAKED + 9 * DAY) == 0
+    assert selectors.standing_of(other) is DefenseStanding.BROKEN
+    assert selectors.standing_of(at_stake.defense) is DefenseStanding.STAKED
+
+
+@pytest.mark.parametrize("end", [StakeEnd.WON, StakeEnd.OVERTAKEN, StakeEnd.WITHDRAWN])
+def test_an_end_that_people_decided_stays(end: StakeEnd, at_stake: Stake) -> None:
+    ends.stake_end(at_stake, end, now=UNTIL)
+    cast.broken(at_stake.defense, STAKED + DAY, found=UNTIL + DAY)
+    assert ends.stakes_end(now=UNTIL + DAY) == 0
+    at_stake.refresh_from_db()
+    assert (at_stake.end, at_stake.ended_at) == (end, UNTIL)
+    with pytest.raises(Conflict):
+        ends.stake_end(at_stake, StakeEnd.WON, now=UNTIL)
+
+
+# What brings it back
+
+
+@pytest.mark.parametrize("sent", [STAKED + DAY, WEEK_BEGAN - DAY], ids=["broken", "void"])
+def test_a_stake_comes_back_when_the_ruling_is_overruled(sent: datetime, at_stake: Stake) -> None:
+    found = STAKED + 9 * DAY
+    proof = cast.broken(at_stake.defense, sent, found=found, by=cast.team("red"))
+    ends.stakes_end(now=found)
+    assert not selectors.staked(found).exists()
+    prizes_settle(now=found)
+    cast.overruled(proof, at=found + DAY)
+    assert ends.stakes_end(now=found + DAY) == 1
+    at_stake.refresh_from_db()
+    assert (at_stake.end, at_stake.ended_at, at_stake.clock_from) == ("", None, STAKED), "its clock is what it was"
+    assert list(selectors.staked(found + DAY)) == [at_stake.defense]
+    assert selectors.standing_of(at_stake.defense) is DefenseStanding.STAKED
+    prizes_settle(now=found + DAY)
+    assert balance(stake_account(at_stake)) == PRIZE, "and the money is back on it"
+    assert selectors.breaks_of_stake(at_stake) == []
+
+
+def test_one_of_two_breaks_overruled_changes_when_it_ended(at_stake: Stake) -> None:
+    first = cast.broken(at_stake.defense, STAKED + DAY, found=STAKED + 9 * DAY)
+    cast.broken(at_stake.defense, STAKED + 2 * DAY, found=STAKED + 10 * DAY)
+    ends.stakes_end(now=STAKED + 10 * DAY)
+    cast.overruled(first, at=STAKED + 11 * DAY)
+    assert ends.stakes_end(now=STAKED + 11 * DAY) == 1
+    at_stake.refresh_from_db()
+    assert (at_stake.end, at_stake.ended_at) == (StakeEnd.BROKEN, STAKED + 10 * DAY)
+
+
+def test_a_ruling_made_again_with_the_same_outcome_changes_nothing(at_stake: Stake) -> None:
+    """More taskers who agree: the break holds on under the newer ruling, and no stake comes back in between."""
+    found = STAKED + 9 * DAY
+    proof = cast.broken(at_stake.defense, STAKED + DAY, found=found)
+    ends.stakes_end(now=found)
+    again = cast.overruled(proof, at=found + DAY, verdict="valid")
+    assert ends.stakes_end(now=found + DAY) == 0
+    assert breaks_record(now=found + 2 * DAY) == 1, "the break is recorded under the newest ruling too"
+    assert Break.objects.get(ruling=again).prediction == proof.prediction
+    assert (breaks_record(now=found + 3 * DAY), ends.stakes_end(now=found + 3 * DAY)) == (0, 0)
+
+
+def test_a_class_that_changed_makes_other_answers_mistakes(at_stake: Stake) -> None:
+    """Overruled from bird to bicycle: who said bicycle is right now, who said bird errs (R22)."""
+    image, found = cast.picture(STAKED + DAY), STAKED + 9 * DAY
+    ruled(image, label=Label.BIRD)
+    cast.answered(at_stake.defense, image, found, answer=Outcome.BIRD)
+    assert (breaks_record(now=found), ends.stakes_end(now=found)) == (0, 0)
+    ruled(image, label=Label.BICYCLE, number=2)
+    assert breaks_record(now=found + DAY) == 1
+    assert ends.stakes_end(now=found + DAY) == 1
+
+
+def test_an_ended_stake_comes_back_before_another_can_begin(at_stake: Stake) -> None:
+    found = STAKED + 9 * DAY
+    proof = cast.broken(at_stake.defense, STAKED + DAY, found=found)
+    ends.stakes_end(now=found)
+    cast.overruled(proof, at=found)
+    with pytest.raises(Conflict) as refused:
+        cast.staked(at_stake.defense, now=found + DAY)
+    assert refused.value.code == "staked"
+
+
+# Closed source
+
+
+def test_a_closed_defense_is_staked_and_has_no_clock(tmp_path: Path, db: None) -> None:
+    closed = cast.published(cast.team(), now=STAKED - DAY, closed=True)
+    cast.funded()
+    cast.staked(closed, now=STAKED)
+    stake = cast.stake(closed)
+    late = STAKED + 400 * DAY
+    assert (selectors.unbroken_until(stake), selectors.is_due(stake, late), clock_of(stake, late)) == (
+        None,
+        False,
+        None,
+    )
+    assert list(selectors.staked(late)) == [closed], "it can be attacked for as long as it is closed"
+
+
+def test_the_source_handed_in_later_starts_a_new_90_days(tmp_path: Path, db: None) -> None:
+    closed = cast.published(cast.team(), now=STAKED - DAY, closed=True)
+    cast.funded()
+    cast.staked(closed, now=STAKED)
+    opened = STAKED + 80 * DAY
+    source = cast.zipped(tmp_path / "s.zip")
+    entries.source_open(closed.entry, source, by=cast.captain(closed.entry.team), now=opened)
+    stake = cast.stake(Defense.objects.get(pk=closed.pk))
+    assert (stake.staked_at, stake.clock_from) == (STAKED, opened)
+    assert selectors.unbroken_until(stake) == opened + 90 * DAY
+    cast.broken(closed, WEEK_BEGAN, found=opened)
+    assert selectors.outcome_of(stake).end is StakeEnd.BROKEN, "what came while it was closed still breaks it"
+
+
+def test_opened_while_its_break_was_wrongly_held_it_comes_back_with_the_new_clock(tmp_path: Path, db: None) -> None:
+    closed = cast.published(cast.team(), now=STAKED - DAY, closed=True)
+    cast.funded()
+    cast.staked(closed, now=STAKED)
+    proof = cast.broken(closed, STAKED + DAY, found=STAKED + 9 * DAY)
+    ends.stakes_end(now=STAKED + 9 * DAY)
+    opened = STAKED + 10 * DAY
+    entries.source_open(closed.entry, cast.zipped(tmp_path / "s"), by=cast.captain(closed.entry.team), now=opened)
+    cast.overruled(proof, at=opened)
+    ends.stakes_end(now=opened + DAY)
+    assert (cast.stake(closed).clock_from, cast.stake(closed).ended_at) == (opened, None)
+
+
+# Taking back what is at stake
+
+
+def test_the_board_returns_a_defense_that_its_team_asks_for(at_stake: Stake) -> None:
+    captain, held = cast.captain(at_stake.defense.entry.team), balance(attackers())
+    services.return_ask(at_stake, "we found a mistake of ours", by=captain, now=STAKED + DAY)
+    assert list(selectors.staked(STAKED + DAY)) == [at_stake.defense], "until the board answers it stays at stake"
+    done = services.return_decide(at_stake, granted=True, reason="fair", by=cast.board(), now=STAKED + 2 * DAY)
+    decision = BoardDecision.objects.get(kind=DecisionKind.RETURN)
+    assert (done.end, done.ended_at, decision.reason) == (StakeEnd.WITHDRAWN, STAKED + 2 * DAY, "fair")
+    assert (decision.subject, decision.details) == (
+        {"stake": [done.pk], "defense": [done.defense_id]},
+        {"granted": True},
+    )
+    assert (balance(stake_account(done)), balance(attackers())) == (0, held + PRIZE)
+    assert selectors.standing_of(Defense.objects.get(pk=done.defense_id)) is DefenseStanding.WITHDRAWN
+
+
+def test_a_self_staker_that_is_returned_has_its_money_on_its_account(defense: Defense) -> None:
+    stake = cast.self_staked(defense, STAKED)
+    services.return_ask(stake, "r", by=cast.captain(defense.entry.team), now=STAKED)
+    services.return_decide(stake, granted=True, reason="r", by=cast.board(), now=STAKED)
+    assert balance(account(AccountKind.TEAM, team=defense.entry.team)) == PRIZE
+
+
+def test_the_board_refuses_and_the_stake_goes_on(at_stake: Stake) -> None:
+    captain = cast.captain(at_stake.defense.entry.team)
+    services.return_ask(at_stake, "r", by=captain, now=STAKED + DAY)
+    services.return_decide(at_stake, granted=False, reason="too late", by=cast.board(), now=STAKED + 2 * DAY)
+    at_stake.refresh_from_db()
+    assert (at_stake.ended_at, at_stake.return_asked_at) == (None, None)
+    assert BoardDecision.objects.get(kind=DecisionKind.RETURN).details == {"granted": False}
+    services.return_ask(at_stake, "again", by=captain, now=STAKED + 3 * DAY)
+
+
+RETURNS: list[tuple[Any, type[DomainError], str]] = [
+    (lambda s: services.return_ask(s, " ", by=cast.captain(s.defense.entry.team), now=STAKED), InvalidInput, "why"),
+    (lambda s: services.return_ask(s, "r", by=cast.member(s.defense.entry.team), now=STAKED), NotAllowed, "a member"),
+    (lambda s: services.return_ask(s, "r", by=cast.captain(cast.team("red")), now=STAKED), NotAllowed, "another team"),
+    (lambda s: services.return_decide(s, granted=True, reason="r", by=cast.board(), now=STAKED), Conflict,
+     "nobody asked"),
+    (lambda s: [services.return_ask(s, "r", by=cast.captain(s.defense.entry.team), now=STAKED) for _ in (1, 2)],
+     Conflict, "asked twice"),
+    (lambda s: [services.return_ask(s, "r", by=cast.captain(s.defense.entry.team), now=STAKED),
+                services.return_decide(s, granted=True, reason="r", by=cast.organizer(), now=STAKED)],
+     NotAllowed, "an organizer is not the board"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("do", "error", "why"), RETURNS, ids=[row[2] for row in RETURNS])
+def test_returns_that_are_refused(do: Any, error: type[DomainError], why: str, at_stake: Stake) -> None:
+    with pytest.raises(error):
+        do(at_stake)
+    at_stake.refresh_from_db()
+    assert at_stake.ended_at is None, why
+
+
+# The clock
+
+
+CLOCK = [
+    (STAKED, "90 d 00:00:00", False, "at its beginning"),
+    (STAKED + INSTANT, "90 d 00:00:00", False, "a begun second is whole"),
+    (STAKED + timedelta(seconds=1), "89 d 23:59:59", False, "a second later"),
+    (UNTIL - DAY, "1 d 00:00:00", False, "a day before"),
+    (UNTIL - timedelta(seconds=1), "00:00:01", False, "the last second"),
+    (UNTIL - INSTANT, "00:00:01", False, "the last moment"),
+    (UNTIL, "00:00:00", True, "exactly at its end it is over"),
+    (UNTIL + DAY, "00:00:00", True, "and stays so"),
+]
+
+
+@pytest.mark.parametrize(("at", "left", "over", "why"), CLOCK, ids=[row[3] for row in CLOCK])
+def test_the_clock(at: datetime, left: str, over: bool, why: str, at_stake: Stake) -> None:
+    clock = clock_of(at_stake, at)
+    assert clock is not None and (clock.left, clock.over, clock.until) == (left, over, UNTIL), why
+    assert (selectors.is_due(at_stake, at), selectors.staked(at).exists()) == (over, not over)
+    assert clock.span == "90 × 24 h"
+
+
+ZONES = [
+    ("Europe/Berlin", "2026-03-01T12:00:00+00:00", "2026-05-30T12:00:00+00:00", "clocks go forward: hours count"),
+    ("Europe/Berlin", "2026-10-01T12:00:00+00:00", "2026-12-30T12:00:00+00:00", "clocks go back"),
+    ("Pacific/Auckland", "2028-01-15T12:00:00+00:00", "2028-04-14T12:00:00+00:00", "over a leap day"),
+]
+
+
+@pytest.mark.parametrize(("zone", "begun", "until", "why"), ZONES, ids=[row[3] for row in ZONES])
+def test_90_days_are_hours_in_any_zone(zone: str, begun: str, until: str, why: str, at_stake: Stake) -> None:
+    PolicyVersion.objects.update(numbers=replace(Policy(), time_zone=zone).to_json())
+    forget_versions()
+    at_stake.clock_from = datetime.fromisoformat(begun)
+    assert selectors.unbroken_until(at_stake) == datetime.fromisoformat(until), why
+
+
+def test_a_new_policy_does_not_move_a_clock_that_runs(at_stake: Stake) -> None:
+    numbers = replace(Policy(), stake_hours=24).to_json()
+    PolicyVersion.objects.create(version=2, numbers=numbers, in_force_from=STAKED + INSTANT, reason="shorter")
+    forget_versions()
+    assert selectors.unbroken_until(at_stake) == UNTIL
+
+
+def test_two_of_one_batch_are_due_at_the_same_moment(defense: Defense) -> None:
+    other = cast.published(cast.team("red"), now=STAKED - DAY)
+    batch = cast.staked(defense, other, now=STAKED)
+    assert [selectors.is_due(each, UNTIL) for each in batch.stakes.all()] == [True, True]
+    assert len({selectors.unbroken_until(each) for each in batch.stakes.all()}) == 1
+
+
+# How far a defense is
+
+
+def test_every_standing(at_stake: Stake) -> None:
+    blue = at_stake.defense.entry.team
+    received, published = cast.entry(blue, now=STAKED).defense, cast.published(blue, now=STAKED)
+    broken, back, won = (cast.published(blue, now=STAKED) for _ in range(3))
+    cast.broken(broken, STAKED, found=STAKED)
+    entries.entry_withdraw(back.entry, by=cast.captain(blue), now=STAKED)
+    cast.staked(won, now=STAKED)
+    ends.stake_end(cast.stake(won), StakeEnd.WON, now=UNTIL)
+    rows = [Defense.objects.get(pk=each.pk) for each in (received, published, at_stake.defense, broken, back, won)]
+    assert [standing.value for standing in selectors.standings(rows).values()] == [
+        *("received", "published", "staked", "broken", "withdrawn", "won")
+    ]
+    assert won not in selectors.stakeable(), "who has won is not staked again"
+
+
+def test_a_stake_that_ended_broken_is_known_before_the_release_of_the_week(at_stake: Stake) -> None:
+    cast.broken(at_stake.defense, STAKED + DAY, found=STAKED + 9 * DAY)
+    ends.stakes_end(now=STAKED + 9 * DAY)
+    rows = selectors.standings([at_stake.defense], breaks=Break.objects.none())
+    assert rows[at_stake.defense_id] is DefenseStanding.BROKEN
