@@ -84,6 +84,7 @@ class Payment(models.Model):
     reference = models.CharField(max_length=200, blank=True)
     entry = models.OneToOneField(LedgerEntry, on_delete=models.PROTECT, null=True, related_name="payment")
     cancelled_at = models.DateTimeField(null=True)
+    cancelled_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
 
     class Meta:
         constraints = [

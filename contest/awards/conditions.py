@@ -1,0 +1,258 @@
+"""The conditions of an award, each from facts: passed or not yet, with its figures (R33, R36-R38)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.urls import reverse
+
+from adjudication.enums import Verdict
+from adjudication.models import Ruling
+from common.times import distance
+from contest.awards.examinations import examined_share
+from contest.enums import AccountKind
+from contest.models import Account, Attack, Member, Stake
+from contest.money.facts import Found, found
+from contest.money.words import money
+from contest.releases import WAITING_WORDS, waiting
+from contest.rules import Week
+from contest.settled import appeals_close_at, weeks_between
+from contest.stakes.selectors import is_due, is_open, owner_of, stakes_in_force, unbroken_until
+from contest.teams.selectors import is_paid
+from labeling.enums import Label
+from labeling.people import REVIEW_BOARD
+from labeling.policy import Policy
+from scoring.enums import Outcome, RerunState
+from scoring.models import Prediction, Rerun
+
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One line of the checklist: a name for programs, words, whether it is met, what is known, and where to look."""
+
+    name: str
+    title: str
+    passed: bool
+    figures: str
+    link: str = ""
+
+
+def checklist(stake: Stake, *, policy: Policy, now: datetime) -> list[Condition]:
+    """Return every condition of an award for `stake`, in the order in which they are usually met."""
+    return [
+        *own_conditions(stake, policy=policy, now=now),
+        _first(stake, now),
+        _batch(stake, policy, now),
+        _half(policy),
+    ]
+
+
+def own_conditions(stake: Stake, *, policy: Policy, now: datetime) -> list[Condition]:
+    """Return the conditions that are about one defense alone."""
+    (row,) = found([stake])
+    return [
+        _unbroken(stake, policy, now),
+        _source_open(stake),
+        _team(stake, now),
+        *_weeks(stake, now),
+        _run_again(stake),
+        _examined(stake),
+        _no_break(row),
+    ]
+
+
+def contenders(*, now: datetime) -> list[Stake]:
+    """Return the stakes in force whose time is over and that can win, the one of the earliest beginning first."""
+    due = [stake for stake in stakes_in_force() if is_due(stake, now) and not why_never(stake, now=now)]
+    return sorted(due, key=lambda each: (each.clock_from or each.asked_at, each.pk))
+
+
+def sharing(stake: Stake, *, now: datetime) -> list[Stake]:
+    """Return the stakes that share the prize: `stake` and the unbroken ones of its batch whose time is over (R36)."""
+    beside = [each for each in contenders(now=now) if each.batch_id is not None and each.batch_id == stake.batch_id]
+    return beside if stake in beside else [stake, *beside]
+
+
+def why_never(stake: Stake, *, now: datetime) -> str:
+    """Return in words why this stake cannot win, whatever happens; empty when it can."""
+    owner = owner_of(stake.defense)
+    if owner is None:
+        return "No team handed the defense in."
+    if not all(is_paid(owner, at) for at in (stake.clock_from or stake.asked_at, now)):
+        return f"Team {owner.name} is associated with the contest and is never paid (R27)."
+    if Member.objects.filter(team=owner, user__groups__name=REVIEW_BOARD).exists():
+        return f"A member of team {owner.name} is on the review board (R38)."
+    return ""
+
+
+# The clock, the source, the team --------------------------------------------------------------------------------------
+
+
+def _unbroken(stake: Stake, policy: Policy, now: datetime) -> Condition:
+    title = f"Unbroken for {policy.stake_hours:,} hours at stake"
+    link = reverse("defense", args=[stake.defense.public_id])
+    if stake.ended_at is not None:
+        return Condition("unbroken", title, False, f"The stake is over: {stake.end}.", link)
+    until = unbroken_until(stake)
+    if until is None:
+        return Condition("unbroken", title, False, "The clock does not run while the source is closed.", link)
+    over = is_due(stake, now)
+    figures = f"Its time was over at {until:%Y-%m-%d %H:%M:%S} UTC." if over else f"{distance(until - now)} are left."
+    return Condition("unbroken", title, over, figures, link)
+
+
+def _source_open(stake: Stake) -> Condition:
+    opened = stake.defense.entry.opened_at if is_open(stake.defense) else None
+    figures = f"Handed in on {opened:%Y-%m-%d}." if opened else "Not handed in: a closed defense cannot win (R33)."
+    return Condition(
+        "source", "Source open", opened is not None, figures, reverse("defense", args=[stake.defense.public_id])
+    )
+
+
+def _team(stake: Stake, now: datetime) -> Condition:
+    owner, never = owner_of(stake.defense), why_never(stake, now=now)
+    return Condition("team", "The team can be paid", not never, never or f"Team {owner.name if owner else ''}.")
+
+
+# The weeks ------------------------------------------------------------------------------------------------------------
+
+
+def _weeks(stake: Stake, now: datetime) -> list[Condition]:
+    """The weeks from that of the stake to the one its time ends in: what was sent in its part of that may break it."""
+    titles = ("Every week in that time settled", "Their appeals closed")
+    until = unbroken_until(stake)
+    if until is None or stake.staked_at is None:
+        words = "Its time does not run."
+        return [Condition(name, title, False, words) for name, title in zip(_NAMES, titles, strict=True)]
+    weeks = list(weeks_between(stake.staked_at, until))
+    over = [week for week in weeks if week.end <= now]
+    closing = {week.name: at for week in over if (at := appeals_close_at(week, of=stake.defense)) is not None}
+    closed = [name for name, at in closing.items() if at <= now]
+    counts = f"{len(closing)} of {len(weeks)}. {_open_weeks([week for week in weeks if week.name not in closing], now)}"
+    last = max((at for at in closing.values() if at > now), default=None)
+    more = f" The last of the others closes on {last:%Y-%m-%d %H:%M} UTC." if last else ""
+    return [
+        Condition(_NAMES[0], titles[0], len(closing) == len(weeks), counts.strip(), reverse("releases")),
+        Condition(_NAMES[1], titles[1], len(closed) == len(weeks), f"{len(closed)} of {len(weeks)}.{more}"),
+    ]
+
+
+_NAMES = ("weeks", "appeals")
+
+
+def _open_weeks(weeks: Iterable[Week], now: datetime) -> str:
+    words = [f"{week.name} {_why_open(week, now)}" for week in weeks]
+    shown = "; ".join(words[:MOST_NAMED])
+    return f"Open: {shown}{' and more' if len(words) > MOST_NAMED else ''}." if words else ""
+
+
+def _why_open(week: Week, now: datetime) -> str:
+    if week.end > now:
+        return f"ends at {week.end:%Y-%m-%d %H:%M} UTC"
+    waits = [f"{count} {WAITING_WORDS[name]}" for name, count in waiting(week).items() if count]
+    return f"waits: {', '.join(waits)}" if waits else "waits for rulings"
+
+
+# Run again, examined, unbroken ----------------------------------------------------------------------------------------
+
+
+def reruns_after(stake: Stake) -> QuerySet[Rerun]:
+    """Return the re-runs of the defense begun when its time was over, newest first, without cancelled ones."""
+    until = unbroken_until(stake)
+    if until is None:
+        return Rerun.objects.none()
+    rows = Rerun.objects.filter(defense=stake.defense_id, asked_at__gte=until)
+    return rows.exclude(state=RerunState.CANCELLED).order_by("-pk")
+
+
+def valid_attacks(stake: Stake) -> QuerySet[Attack]:
+    """Return the attacks of the stake's time, and those before it, whose pictures are valid now."""
+    newest = Ruling.objects.filter(image=OuterRef("image")).order_by("-number").values("verdict")[:1]
+    rows = Attack.objects.annotate(verdict=Subquery(newest)).filter(verdict=Verdict.VALID, withdrawn_at__isnull=True)
+    until = unbroken_until(stake)
+    return rows.filter(received_at__lt=until) if until else rows
+
+
+def _run_again(stake: Stake) -> Condition:
+    title = "All attacks run again, and failed"
+    pictures = valid_attacks(stake).values("image").distinct()
+    wanted = pictures.count()
+    if not wanted:
+        return Condition("run_again", title, True, "No valid attack was sent.")
+    reruns = list(reruns_after(stake))
+    if not reruns:
+        return Condition("run_again", title, False, f"Not begun: {wanted} pictures are to be run again.")
+    link = reverse("rerun", args=[reruns[0].pk])
+    applied = [each for each in reruns if each.state == RerunState.APPLIED]
+    if not applied:
+        return Condition("run_again", title, False, f"Re-run {reruns[0].pk} is {reruns[0].state}.", link)
+    again = Prediction.objects.filter(rerun__in=applied)
+    done = pictures.filter(image__in=again.values("image")).count()
+    mistakes = _mistakes(again).values("image").distinct().count()
+    figures = f"{done} of {wanted} pictures run again, {mistakes} of them now taken for the other class."
+    return Condition("run_again", title, done == wanted and not mistakes, figures, link)
+
+
+def _mistakes(answers: QuerySet[Prediction]) -> QuerySet[Prediction]:
+    """Return the answers that are the other class than what the ruling of now says (R29)."""
+    newest = Ruling.objects.filter(image=OuterRef("image")).order_by("-number").values("label")[:1]
+    other = Q(answer=Outcome.BIRD, label_now=Label.BICYCLE) | Q(answer=Outcome.BICYCLE, label_now=Label.BIRD)
+    return answers.annotate(label_now=Subquery(newest)).filter(other)
+
+
+def _examined(stake: Stake) -> Condition:
+    share = examined_share(stake.defense)
+    figures = f"{share.done} of {share.all} rejected pictures examined and confirmed as invalid."
+    link = reverse("board-examination", args=[stake.defense.public_id])
+    return Condition("examined", "Every rejected picture examined", share.done == share.all, figures, link)
+
+
+def _no_break(row: Found) -> Condition:
+    count = len(row.breaks)
+    figures = "None." if not count else f"{count} {'picture breaks' if count == 1 else 'pictures break'} it."
+    link = reverse("defense", args=[row.stake.defense.public_id])
+    return Condition("no_break", "No break that holds", not count, figures, link)
+
+
+# The others -----------------------------------------------------------------------------------------------------------
+
+
+def _first(stake: Stake, now: datetime) -> Condition:
+    title = "No other is before it"
+    group = {each.pk for each in sharing(stake, now=now)}
+    began = stake.clock_from or stake.asked_at
+    earlier = [each for each in contenders(now=now) if each.pk not in group and _before(each, stake, began)]
+    if not earlier:
+        return Condition("first", title, True, "It is the first whose time is over.")
+    names = ", ".join(each.defense.name for each in earlier[:MOST_NAMED])
+    return Condition("first", title, False, f"Unbroken for longer: {names}.", reverse("awards"))
+
+
+def _before(other: Stake, stake: Stake, began: datetime) -> bool:
+    return ((other.clock_from or other.asked_at), other.pk) < (began, stake.pk)
+
+
+def _batch(stake: Stake, policy: Policy, now: datetime) -> Condition:
+    title = "The others of its batch ready"
+    others = [each for each in sharing(stake, now=now) if each.pk != stake.pk]
+    if not others:
+        return Condition("batch", title, True, "No other of its batch shares the prize.")
+    unready = [each for each in others if not ready(own_conditions(each, policy=policy, now=now))]
+    figures = f"{len(others) - len(unready)} of {len(others)} that share the prize meet their conditions."
+    link = reverse("award", args=[unready[0].pk]) if unready else ""
+    return Condition("batch", title, not unready, figures, link)
+
+
+def _half(policy: Policy) -> Condition:
+    row = Account.objects.filter(kind=AccountKind.DEFENDERS).first()
+    cents = row.balance_cents if row else 0
+    figures = f"{money(cents, policy.currency)} in the defenders' half."
+    return Condition("half", "A prize to give", cents > 0, figures, reverse("money"))
+
+
+def ready(conditions: Iterable[Condition]) -> bool:
+    """Say whether every condition is met."""
+    return all(each.passed for each in conditions)

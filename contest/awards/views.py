@@ -1,0 +1,172 @@
+"""The pages of awards: what is due, the checklist of one, and the pictures that the board looks at before (R36-R38)."""
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from adjudication.selectors import newest_rulings
+from common.answers import http_status
+from common.errors import DomainError, InvalidInput, NotFound
+from common.queues import hint
+from contest.access import board_member_of, roles_of
+from contest.awards.conditions import checklist, contenders, ready, reruns_after, sharing, why_never
+from contest.awards.examinations import examined_share, picture_confirm, still_to_examine
+from contest.awards.services import award_give, change_of, rerun_begin
+from contest.decisions import MOST_REASON_CHARACTERS
+from contest.defenses.access import defense_of
+from contest.models import Account, Award, LedgerEntry, Stake
+from contest.money.figures import with_causes
+from contest.money.ledger import MOST_WORDS
+from contest.money.prizes import defender_shares
+from contest.money.views import frame
+from contest.stakes.selectors import owner_of, stakes_in_force, unbroken_until
+from labeling.accounts.forms import errors_of, go_to, text
+from labeling.models import Image
+from labeling.pictures import picture_url
+from labeling.watching.access import reviewer_of
+from scoring.models import Defense
+from scoring.tasks import prepare_reruns
+
+PICTURES_SHOWN = 24
+
+
+@login_required
+@never_cache
+@require_safe
+def awards(request: HttpRequest) -> HttpResponse:
+    """List the stakes whose time is over, those in force with what is left, and what was awarded."""
+    reviewer_of(request.user)
+    now = timezone.now()
+    due = contenders(now=now)
+    rest = [(each, unbroken_until(each), why_never(each, now=now)) for each in stakes_in_force() if each not in due]
+    given = Award.objects.select_related("stake__defense__entry__team").order_by("-pk")
+    context = {"due": due, "rest": rest, "given": list(given)}
+    return render(request, "awards/awards.html", context | frame(now))
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def award(request: HttpRequest, number: int) -> HttpResponse:
+    """Show the checklist of one stake; begin to run its attacks again, and award it when every line is met."""
+    reviewer, stake = reviewer_of(request.user), _stake(number)
+    if request.method != "POST":
+        return _page(request, stake)
+    try:
+        words = _do(request, stake, reviewer)
+    except DomainError as error:
+        return _page(request, _stake(number), error)
+    messages.success(request, words)
+    return go_to("award", number)
+
+
+def _stake(number: int) -> Stake:
+    rows = Stake.objects.filter(pk=number, staked_at__isnull=False)
+    stake = rows.select_related("defense__entry__team", "paid_by", "batch").first()
+    if stake is None:
+        raise NotFound("There is no stake with this number.", "not_found")
+    return stake
+
+
+def _do(request: HttpRequest, stake: Stake, by: User) -> str:
+    now = timezone.now()
+    if "rerun" in request.POST:
+        rerun_begin(stake=stake, by=by, now=now)
+        hint(prepare_reruns)
+        return "The re-run is being prepared. An organizer applies it when it is finished."
+    statement, reason = text(request, "statement", MOST_WORDS + 1), text(request, "reason", MOST_REASON_CHARACTERS + 1)
+    policy = frame(now)["policy"]
+    given = award_give(stake=stake, statement=statement, reason=reason, policy=policy, by=by, now=now)
+    return "Awarded: " + ", ".join(each.stake.defense.name for each in given) + "."
+
+
+def _page(request: HttpRequest, stake: Stake, error: DomainError | None = None) -> HttpResponse:
+    now = timezone.now()
+    framed = frame(now)
+    context: dict[str, Any] = {
+        "stake": stake,
+        "owner": owner_of(stake.defense),
+        "until": unbroken_until(stake),
+        "longest": MOST_WORDS,
+        "longest_reason": MOST_REASON_CHARACTERS,
+        "errors": errors_of(error) if error else {},
+        "typed": request.POST if error else {},
+        "organizer": roles_of(request.user).organizer,
+    }
+    given = Award.objects.select_related("decision__decided_by").filter(stake=stake).first()
+    context |= _given(given) if given else _open(stake, framed["policy"], now)
+    return render(request, "awards/award.html", context | framed, status=http_status(error) if error else 200)
+
+
+def _open(stake: Stake, policy: Any, now: datetime) -> dict[str, Any]:
+    conditions = checklist(stake, policy=policy, now=now)
+    group = sharing(stake, now=now)
+    half = Account.objects.filter(kind="defenders").values_list("balance_cents", flat=True).first() or 0
+    entered = [each for each in group if owner_of(each.defense)]
+    shares = defender_shares(half, {each.pk: each.defense.entry.received_at for each in entered})
+    due = stake in contenders(now=now)
+    return {
+        "conditions": conditions,
+        "ready": ready(conditions),
+        "group": [(each, shares.get(each.pk, 0)) for each in group],
+        "may_rerun": due and not any(each.state in ("preparing", "running") for each in reruns_after(stake)),
+    }
+
+
+def _given(award: Award) -> dict[str, Any]:
+    rows = LedgerEntry.objects.filter(decision=award.decision).select_related(
+        "source__team", "source__stake__defense", "target__team", "target__stake__defense", "decision__decided_by"
+    )
+    entries = list(with_causes(list(rows.order_by("-pk"))))
+    return {"award": award, "change": change_of(award.decision), "entries": entries}
+
+
+# The pictures ---------------------------------------------------------------------------------------------------------
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def examination(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Show the board the rejected pictures that an award waits for; take which of them were looked at."""
+    member, defense = board_member_of(request.user), defense_of(public_id)
+    if request.method != "POST":
+        return _pictures(request, defense)
+    now = timezone.now()
+    try:
+        marked = _marked(request)
+        for image in marked:
+            picture_confirm(image=image, defense=defense, by=member, now=now)
+    except DomainError as error:
+        return _pictures(request, defense, error)
+    what = "picture is" if len(marked) == 1 else "pictures are"
+    messages.success(request, f"{len(marked)} {what} confirmed as invalid.")
+    return go_to("board-examination", public_id)
+
+
+def _marked(request: HttpRequest) -> list[Image]:
+    found = list(Image.objects.filter(public_id__in=request.POST.getlist("image")[:PICTURES_SHOWN]).order_by("pk"))
+    if not found:
+        raise InvalidInput("Mark the pictures that you looked at.", "invalid", field="image")
+    return found
+
+
+def _pictures(request: HttpRequest, defense: Defense, error: DomainError | None = None) -> HttpResponse:
+    now = timezone.now()
+    shown = list(still_to_examine(defense)[:PICTURES_SHOWN])
+    rulings = newest_rulings(each.pk for each in shown)
+    context = {
+        "defense": defense,
+        "share": examined_share(defense),
+        "pictures": [(each, picture_url(each, now=now), rulings[each.pk]) for each in shown],
+        "errors": errors_of(error) if error else {},
+    }
+    return render(request, "awards/examination.html", context | frame(now), status=http_status(error) if error else 200)

@@ -1,0 +1,80 @@
+"""The board's page of prizes that are withheld (R38)."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from common.answers import http_status
+from common.errors import DomainError, InvalidInput
+from contest.access import board_member_of
+from contest.decisions import MOST_REASON_CHARACTERS
+from contest.enums import AccountKind
+from contest.models import Account
+from contest.money.figures import account_words
+from contest.money.views import form_errors, frame
+from contest.money.withholding import money_return, money_withhold, withheld
+from contest.money.words import cents_of, money
+from labeling.accounts.forms import go_to, text
+
+KINDS = (AccountKind.TEAM, AccountKind.STAKE)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def board_withheld(request: HttpRequest) -> HttpResponse:
+    """Show what is withheld; withhold money of a team or a stake with a public reason, or give it back."""
+    member = board_member_of(request.user)
+    if request.method != "POST":
+        return _page(request, None)
+    try:
+        words = _do(request, member)
+    except DomainError as error:
+        return _page(request, error)
+    messages.success(request, words)
+    return go_to("board-withheld")
+
+
+def _do(request: HttpRequest, by: User) -> str:
+    of, reason, now = _account(request), text(request, "reason", MOST_REASON_CHARACTERS + 1), timezone.now()
+    if "return" in request.POST:
+        entry = money_return(of=of, reason=reason, by=by, now=now)
+        return f"{_sum(entry.cents)} went back to the account of the {account_words(of)}."
+    cents = cents_of(text(request, "sum", 30))
+    if cents is None:
+        raise InvalidInput("Write the sum like 1234.50.", "invalid", field="sum")
+    entry = money_withhold(of=of, cents=cents, reason=reason, by=by, now=now)
+    return f"{_sum(entry.cents)} of the {account_words(of)} are withheld."
+
+
+def _sum(cents: int) -> str:
+    return money(cents, str(frame(timezone.now())["currency"]))
+
+
+def _account(request: HttpRequest) -> Account:
+    typed = text(request, "account", 18)
+    number = int(typed) if typed.isascii() and typed.isdecimal() else 0
+    row = Account.objects.filter(pk=number, kind__in=KINDS).select_related("team", "stake__defense").first()
+    if row is None:
+        raise InvalidInput("Choose an account of the list.", "invalid", field="account")
+    return row
+
+
+def _page(request: HttpRequest, error: DomainError | None) -> HttpResponse:
+    with_money = Account.objects.filter(kind__in=KINDS, balance_cents__gt=0).select_related("team", "stake__defense")
+    context: dict[str, Any] = {
+        "accounts": [(each, account_words(each)) for each in with_money.order_by("kind", "pk")],
+        "withheld": [(each, account_words(each.account)) for each in withheld()],
+        "longest": MOST_REASON_CHARACTERS,
+        "errors": form_errors(error),
+        "typed": request.POST if error else {},
+    }
+    status = http_status(error) if error else 200
+    return render(request, "money/withheld.html", context | frame(timezone.now()), status=status)

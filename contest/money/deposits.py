@@ -1,0 +1,47 @@
+"""Money that comes into the pool, and its halves (R34)."""
+
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from common.errors import InvalidInput
+from contest.enums import AccountKind
+from contest.models import LedgerEntry
+from contest.money.ledger import MOST_CENTS, MOST_WORDS, account, hold, move
+
+HALVES = (AccountKind.ATTACKERS, AccountKind.DEFENDERS)
+
+
+@transaction.atomic
+def pool_deposit(*, cents: int, reason: str, by: User, now: datetime) -> LedgerEntry:
+    """Record money that was received for the prizes, and give half of the pool to each side.
+
+    An odd cent stays in the pool until another comes. InvalidInput without a reason or a sum.
+    """
+    said = checked_words(reason, "reason", "Say where the money came from: the reason is public.")
+    if not 0 < cents <= MOST_CENTS:
+        raise InvalidInput("Give the sum in whole cents, more than none.", "invalid", field="cents")
+    outside, pool = account(AccountKind.OUTSIDE), account(AccountKind.POOL)
+    deposit = move(outside, pool, cents, rule="R34", why=said, causes={}, by=by, now=now)
+    _split_pool(deposit, by, now)
+    return deposit
+
+
+def _split_pool(deposit: LedgerEntry, by: User, now: datetime) -> None:
+    pool = account(AccountKind.POOL)
+    half = hold([pool])[pool.pk].balance_cents // 2
+    for side in HALVES:
+        if half:
+            why = f"Half of the pool is for the {side.value}."
+            move(pool, account(side), half, rule="R34", why=why, causes={"ledger_entry": [deposit.pk]}, by=by, now=now)
+
+
+def checked_words(text: str, field: str, needed: str) -> str:
+    """Return words that somebody has to give, stripped; InvalidInput without them, and where they are too many."""
+    said = text.replace("\x00", "").strip()
+    if not said:
+        raise InvalidInput(needed, "invalid", field=field)
+    if len(said) > MOST_WORDS:
+        raise InvalidInput(f"Write at most {MOST_WORDS:,} characters.", "invalid", field=field)
+    return said

@@ -1,0 +1,161 @@
+"""The organizers' pages of money: deposits, what is due, payments by two, the check, and the files."""
+
+import csv
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from common.answers import http_status
+from common.errors import DomainError, InvalidInput, NotFound
+from contest.models import Payment, Team
+from contest.money import exports
+from contest.money.conflicts import conflicts
+from contest.money.deposits import pool_deposit
+from contest.money.figures import entries, money_figures
+from contest.money.ledger import MOST_WORDS, check
+from contest.money.payments import payables, payment_ask, payment_cancel, payment_pay, payments_open
+from contest.money.views import before_of, form_errors, frame
+from contest.money.words import cents_of, money
+from labeling.access import organizer_of
+from labeling.accounts.forms import go_to, text
+
+PAYMENTS_SHOWN = 20
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def organizer_money(request: HttpRequest) -> HttpResponse:
+    """Show the organizers' page, and take a deposit."""
+    organizer = organizer_of(request.user)
+    if request.method != "POST":
+        return _page(request)
+    try:
+        cents = cents_of(text(request, "sum", 30))
+        if cents is None:
+            raise InvalidInput("Write the sum like 1234.50.", "invalid", field="sum")
+        entry = pool_deposit(
+            cents=cents, reason=text(request, "reason", MOST_WORDS + 1), by=organizer, now=timezone.now()
+        )
+    except DomainError as error:
+        return _page(request, error)
+    messages.success(request, f"{_sum(entry.cents)} came into the pool, half of it for each side.")
+    return go_to("organizer-money")
+
+
+def _sum(cents: int) -> str:
+    return money(cents, str(frame(timezone.now())["currency"]))
+
+
+def _page(request: HttpRequest, error: DomainError | None = None) -> HttpResponse:
+    now = timezone.now()
+    shown, more = entries(before=before_of(request))
+    over = Payment.objects.exclude(paid_at=None, cancelled_at=None).select_related("team", "asked_by", "paid_by")
+    context: dict[str, Any] = {
+        "money": money_figures(),
+        "payables": payables(now=now),
+        "open": list(payments_open()),
+        "over": list(over.order_by("-pk")[:PAYMENTS_SHOWN]),
+        "conflicts": conflicts(),
+        "check": check(),
+        "entries": shown,
+        "more": more,
+        "before": before_of(request),
+        "longest": MOST_WORDS,
+        "errors": form_errors(error),
+        "typed": request.POST if error else {},
+    }
+    status = http_status(error) if error else 200
+    return render(request, "money/organizer.html", context | frame(now), status=status)
+
+
+@never_cache
+@login_required
+@require_POST
+def payment_new(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Ask for the payment of all that is due to a team."""
+    organizer = organizer_of(request.user)
+    team = Team.objects.filter(public_id=public_id).first()
+    if team is None:
+        raise NotFound("There is no team with this ID.", "not_found")
+    try:
+        payment = payment_ask(team=team, by=organizer, now=timezone.now())
+    except DomainError as error:
+        return _page(request, error)
+    messages.success(request, f"{_sum(payment.cents)} to team {team.name} wait for another organizer to pay them.")
+    return go_to("organizer-money")
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def payment(request: HttpRequest, number: int) -> HttpResponse:
+    """Show a payment under way; mark it as paid with the bank's reference, or cancel it."""
+    organizer = organizer_of(request.user)
+    row = Payment.objects.select_related("team", "asked_by", "paid_by").filter(pk=number).first()
+    if row is None:
+        raise NotFound("There is no payment with this number.", "not_found")
+    if request.method != "POST":
+        return _payment_page(request, row)
+    try:
+        words = _do(request, row, organizer)
+    except DomainError as error:
+        return _payment_page(request, Payment.objects.select_related("team", "asked_by").get(pk=number), error)
+    messages.success(request, words)
+    return go_to("organizer-money")
+
+
+def _do(request: HttpRequest, row: Payment, by: User) -> str:
+    if "cancel" in request.POST:
+        payment_cancel(payment_id=row.pk, by=by, now=timezone.now())
+        return f"The payment to team {row.team.name} is cancelled. Nothing was moved."
+    payment_pay(payment_id=row.pk, reference=text(request, "reference", 300), by=by, now=timezone.now())
+    return f"{_sum(row.cents)} to team {row.team.name} are recorded as paid."
+
+
+def _payment_page(request: HttpRequest, row: Payment, error: DomainError | None = None) -> HttpResponse:
+    context = {
+        "payment": row,
+        "own": row.asked_by_id == request.user.pk,
+        "errors": form_errors(error),
+        "typed": request.POST if error else {},
+    }
+    status = http_status(error) if error else 200
+    return render(request, "money/payment.html", context | frame(timezone.now()), status=status)
+
+
+@never_cache
+@login_required
+@require_safe
+def payables_csv(request: HttpRequest) -> HttpResponse:
+    """Answer what is due to each team as a CSV file."""
+    organizer_of(request.user)
+    now = timezone.now()
+    currency = str(frame(now)["currency"])
+    return _csv(f"payables-{now:%Y-%m-%d}", exports.PAYABLE_COLUMNS, exports.payable_rows(currency=currency, now=now))
+
+
+@never_cache
+@login_required
+@require_safe
+def receipts_csv(request: HttpRequest) -> HttpResponse:
+    """Answer all that came in and went out as a CSV file."""
+    organizer_of(request.user)
+    now = timezone.now()
+    rows = exports.receipt_rows(currency=str(frame(now)["currency"]))
+    return _csv(f"receipts-{now:%Y-%m-%d}", exports.RECEIPT_COLUMNS, rows)
+
+
+def _csv(name: str, columns: exports.Row, rows: Iterable[exports.Row]) -> HttpResponse:
+    answer = HttpResponse(content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{name}.csv"'
+    csv.writer(answer).writerows([columns, *rows])
+    return answer

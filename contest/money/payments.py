@@ -1,0 +1,167 @@
+"""Money that leaves to teams: one organizer asks, another marks it as paid, and no provider is called (R34, R38)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+
+from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from contest.enums import AccountKind, StakeEnd
+from contest.models import Account, Payment, Team
+from contest.money.facts import Found, begun_stakes, found
+from contest.money.ledger import account, hold, move
+from contest.money.prizes import Outcome
+from contest.money.settlement import deciding_week, positions
+from contest.rules import Week
+from contest.settled import appeals_closed, weeks_between
+from contest.teams.selectors import final_team
+
+MOST_REFERENCE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Payable:
+    """What a team has, what of it waits, and the weeks it waits for: their appeals are not closed (R22)."""
+
+    team: Team
+    balance: int
+    waiting: int
+    weeks: tuple[str, ...]
+
+    @property
+    def due(self) -> int:
+        """Return the cents that can be paid now."""
+        return max(self.balance - self.waiting, 0)
+
+
+def payables(*, now: datetime) -> list[Payable]:
+    """Return the teams that have money, in the order of their names."""
+    accounts = Account.objects.filter(kind=AccountKind.TEAM, balance_cents__gt=0).select_related("team")
+    waits = _waits(now)
+    return [_payable(row, waits) for row in accounts.order_by("team__name") if row.team]
+
+
+def payable(team: Team, *, now: datetime) -> Payable:
+    """Return what one team has and what of it can be paid."""
+    row = Account.objects.filter(kind=AccountKind.TEAM, team=team).select_related("team").first()
+    return _payable(row, _waits(now)) if row else Payable(team, 0, 0, ())
+
+
+_Waits = dict[int, list[tuple[int, list[str]]]]
+
+
+def _payable(row: Account, waits: _Waits) -> Payable:
+    assert row.team is not None
+    waiting = waits.get(final_team(row.team).pk, [])
+    weeks = sorted({week for _, names in waiting for week in names})
+    return Payable(
+        row.team, row.balance_cents, min(sum(cents for cents, _ in waiting), row.balance_cents), tuple(weeks)
+    )
+
+
+def _waits(now: datetime) -> _Waits:
+    """Return team -> (cents, weeks) of what it got of stakes whose weeks can still be appealed."""
+    rows = found(begun_stakes())
+    at = positions(rows)
+    waits: _Waits = {}
+    for row in rows:
+        got = {team: cents for team, cents in at[row.stake.pk].got.items() if cents > 0}
+        of = row.stake.defense
+        open_weeks = [week.name for week in _weeks(row) if not appeals_closed(week, now=now, of=of)] if got else []
+        for team, cents in got.items():
+            if open_weeks:
+                waits.setdefault(team, []).append((cents, open_weeks))
+    return waits
+
+
+def _weeks(row: Found) -> Iterable[Week]:
+    """Return the weeks that a prize waits for: an attack of an earlier one would outrank it (R35).
+
+    What is won has waited already (R37), and a break of a week before the stake leaves nothing to outrank.
+    """
+    if row.due.outcome is Outcome.BEFORE or (row.stake.end == StakeEnd.WON and not row.due.week):
+        return []
+    return weeks_between(row.stake.staked_at or row.stake.asked_at, deciding_week(row).start)
+
+
+# Paying ---------------------------------------------------------------------------------------------------------------
+
+
+def payments_open() -> QuerySet[Payment]:
+    """Return the payments that were asked for and are neither paid nor cancelled, the oldest first."""
+    rows = Payment.objects.filter(paid_at__isnull=True, cancelled_at__isnull=True)
+    return rows.select_related("team", "asked_by").order_by("asked_at", "pk")
+
+
+def payment_ask(*, team: Team, by: User, now: datetime) -> Payment:
+    """Ask for all that can be paid to a team now; another organizer pays it.
+
+    Raises Conflict when nothing is due, and while a payment to the team is under way.
+    """
+    due = payable(team, now=now).due
+    if not due:
+        raise Conflict(f"Nothing is due to team {team.name} now. Reload the page for what waits.", "nothing_due")
+    try:
+        with transaction.atomic():
+            return Payment.objects.create(team=team, cents=due, asked_by=by, asked_at=now)
+    except IntegrityError:
+        raise Conflict(
+            f"A payment to team {team.name} is under way already. Mark it as paid or cancel it first.", "payment_open"
+        ) from None
+
+
+@transaction.atomic
+def payment_pay(*, payment_id: int, reference: str, by: User, now: datetime) -> Payment:
+    """Record that the money went out, with the bank's reference: the second organizer's part.
+
+    Raises NotAllowed for who asked, InvalidInput without a reference, Conflict when it is over, or when the team's
+    account or what may be paid of it became less meanwhile.
+    """
+    said = reference.replace("\x00", "").strip()
+    if not said or len(said) > MOST_REFERENCE:
+        words = f"Give the bank's reference of the payment, in at most {MOST_REFERENCE} characters."
+        raise InvalidInput(words, "invalid", field="reference")
+    payment = _open_under_lock(payment_id)
+    if payment.asked_by_id == by.pk:
+        raise NotAllowed("You asked for this payment: another organizer marks it as paid.", "same_person")
+    own, outside = account(AccountKind.TEAM, team=payment.team), account(AccountKind.OUTSIDE)
+    hold([own, outside])
+    _refuse_less(payment, now)
+    causes = {"payment": [payment.pk]}
+    why = f"Paid to team {payment.team.name}."
+    payment.entry = move(own, outside, payment.cents, rule="R34", why=why, causes=causes, by=by, now=now)
+    payment.paid_by, payment.paid_at, payment.reference = by, now, said
+    payment.save(update_fields=["entry", "paid_by", "paid_at", "reference"])
+    return payment
+
+
+def _refuse_less(payment: Payment, now: datetime) -> None:
+    if payable(payment.team, now=now).due < payment.cents:
+        raise Conflict(
+            "Nothing was recorded: less is due to this team than was asked for. Cancel the payment and ask again.",
+            "less_due",
+        )
+
+
+@transaction.atomic
+def payment_cancel(*, payment_id: int, by: User, now: datetime) -> Payment:
+    """Call a payment off before it is paid; Conflict when it is over."""
+    payment = _open_under_lock(payment_id)
+    payment.cancelled_at, payment.cancelled_by = now, by
+    payment.save(update_fields=["cancelled_at", "cancelled_by"])
+    return payment
+
+
+def _open_under_lock(payment_id: int) -> Payment:
+    rows = Payment.objects.select_for_update(of=("self",)).select_related("team", "asked_by")
+    payment = rows.filter(pk=payment_id).first()
+    if payment is None:
+        raise NotFound("There is no payment with this number.", "not_found")
+    if payment.paid_at is not None:
+        raise Conflict("This payment is marked as paid already. Nothing was recorded twice.", "payment_over")
+    if payment.cancelled_at is not None:
+        raise Conflict("This payment was cancelled. Ask for another one.", "payment_over")
+    return payment

@@ -1,0 +1,128 @@
+"""Who is due what, pure (R35, R36): integer cents, facts in, shares out, the same in whatever order facts are read.
+
+Teams are numbers. Weeks are their names (`2026-W47`), which sort as the weeks do.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True)
+class BreakFact:
+    """A picture that breaks a defense: who is credited with it, when it was received, and in which week.
+
+    `team` is None for a picture that no team sent. `paid` is false for teams associated with the contest (R27), `own`
+    true for the team whose defense it is or who stands for the stake, `early` for what was sent before the stake began.
+    """
+
+    team: int | None
+    received_at: datetime
+    week: str
+    paid: bool = True
+    own: bool = False
+    early: bool = False
+
+    @property
+    def shares(self) -> bool:
+        """Say whether this break earns a share."""
+        return self.team is not None and self.paid and not self.own and not self.early
+
+
+@dataclass(frozen=True, slots=True)
+class StakeFact:
+    """A stake: its money, the week it began in, until when attacks count (None: no end), and who has it back unbroken.
+
+    `back_to` is a team, or None where the money returns to the attackers' half. `broken` says that it ended as broken.
+    """
+
+    cents: int
+    week: str
+    until: datetime | None
+    over: bool
+    broken: bool
+    back_to: int | None
+
+
+class Outcome(StrEnum):
+    """What becomes of a stake's money. `held`: it stays where it is. `before`: broken before it was at stake."""
+
+    HELD = "held"
+    BROKEN = "broken"
+    BEFORE = "before"
+    RETURNED = "returned"
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What follows from the facts: cents by team, what stays on the stake, and the week it was broken in.
+
+    What is neither a team's nor held goes to the attackers' half.
+    """
+
+    outcome: Outcome
+    teams: Mapping[int, int] = field(default_factory=dict)
+    held: int = 0
+    week: str = ""
+
+
+def split(cents: int, order: Sequence[int]) -> dict[int, int]:
+    """Share `cents` equally, the odd ones one each to the first in `order` (R35); nothing for nobody."""
+    if not order:
+        return {}
+    share, odd = divmod(cents, len(order))
+    return {each: share + (place < odd) for place, each in enumerate(order)}
+
+
+def earliest_week(breaks: Iterable[BreakFact]) -> str:
+    """Return the earliest week with a break, empty without one."""
+    return min((each.week for each in breaks), default="")
+
+
+def attacker_shares(cents: int, breaks: Iterable[BreakFact]) -> dict[int, int]:
+    """Return the shares of those who broke a defense in the earliest week with a break (R35).
+
+    One share per team, however many of its pictures broke it. Who is not paid takes none and dilutes nobody; where
+    nobody is paid, nobody is due.
+    """
+    known = list(breaks)
+    week = earliest_week(known)
+    first: dict[int, datetime] = {}
+    for each in known:
+        if each.week == week and each.shares and each.team is not None:
+            first[each.team] = min(first.get(each.team, each.received_at), each.received_at)
+    return split(cents, in_order_of_receipt(first))
+
+
+def defender_shares(cents: int, received: Mapping[int, datetime]) -> dict[int, int]:
+    """Share the defenders' half among the unbroken stakes of a batch (R36): stake -> when its entry was received."""
+    return split(cents, in_order_of_receipt(received))
+
+
+def in_order_of_receipt(received: Mapping[int, datetime]) -> list[int]:
+    """Return the keys, the earliest first; of two at one instant the lower number."""
+    return sorted(received, key=lambda each: (received[each], each))
+
+
+def stake_due(stake: StakeFact, breaks: Iterable[BreakFact]) -> Due:
+    """Return what becomes of the money of a stake, given every break of its defense that stands (R35, R36).
+
+    A break of a week before the stake's had broken the defense before anything was at stake: the money goes back to
+    whoever gave it. One of the stake's own week breaks it, and earns nothing when it was sent before the stake began.
+    Attacks from after the end were not against this stake.
+    """
+    if not stake.over:
+        return Due(Outcome.HELD, held=stake.cents)
+    known = [each for each in breaks if stake.until is None or each.received_at < stake.until]
+    before = earliest_week(known) < stake.week
+    if before or not known:
+        return _unearned(stake, before=before and bool(known))
+    return Due(Outcome.BROKEN, attacker_shares(stake.cents, known), week=earliest_week(known))
+
+
+def _unearned(stake: StakeFact, *, before: bool) -> Due:
+    if stake.broken and not before:
+        return Due(Outcome.HELD, held=stake.cents)
+    back = {} if stake.back_to is None else {stake.back_to: stake.cents}
+    return Due(Outcome.BEFORE if before else Outcome.RETURNED, back)

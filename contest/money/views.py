@@ -1,0 +1,79 @@
+"""The public page of money, and a team's own."""
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from common.errors import DomainError, NotAllowed
+from contest.access import roles_of
+from contest.enums import AccountKind
+from contest.models import Account, Payment, Team
+from contest.money.figures import entries, money_figures
+from contest.money.payments import payable
+from contest.teams.selectors import team_of, teams_counted_together
+from labeling.accounts.forms import errors_of
+from labeling.selectors import policy_in_force
+
+
+@never_cache
+@require_safe
+def money(request: HttpRequest) -> HttpResponse:
+    """Show where the money is, what is withheld and why, and every entry with its rule and its causes (R34, R38)."""
+    if roles_of(request.user).tasker:
+        words = "Who labels pictures does not see what they were worth. The start page leads to your work."
+        raise NotAllowed(words, "not_for_taskers")
+    shown, more = entries(before=before_of(request))
+    context = {"money": money_figures(), "entries": shown, "more": more, "before": before_of(request)}
+    return render(request, "money/money.html", context | frame(timezone.now()))
+
+
+@login_required
+@never_cache
+@require_safe
+def team_money(request: HttpRequest) -> HttpResponse:
+    """Show a team its account: what it has, what of it waits for which weeks, and what was paid."""
+    team, now = _team_of(request), timezone.now()
+    teams = teams_counted_together(team)
+    shown, more = entries(of=Account.objects.filter(kind=AccountKind.TEAM, team__in=teams), before=before_of(request))
+    context = {
+        "team": team,
+        "accounts": [payable(each, now=now) for each in teams],
+        "payments": list(Payment.objects.filter(team__in=teams).select_related("team").order_by("-pk")),
+        "entries": shown,
+        "more": more,
+        "before": before_of(request),
+    }
+    return render(request, "money/team.html", context | frame(now))
+
+
+def _team_of(request: HttpRequest) -> Team:
+    team = team_of(request.user)  # type: ignore[arg-type]
+    if team is not None:
+        return team
+    if roles_of(request.user).names:
+        raise NotAllowed("Only members of a team have an account here; this account has another role.", "not_in_a_team")
+    raise Http404("nothing here for a stranger")
+
+
+def before_of(request: HttpRequest) -> int | None:
+    """Return the number of the entry that a page of the ledger ends before, None for the newest."""
+    asked = request.GET.get("before", "")
+    return int(asked) if asked.isascii() and asked.isdecimal() and len(asked) <= 18 else None
+
+
+def form_errors(error: DomainError | None) -> dict[str, str]:
+    """Return what is wrong by field of a form, where a sum is typed as `sum`."""
+    found = errors_of(error) if error else {}
+    return {"sum" if name == "cents" else name: words for name, words in found.items()}
+
+
+def frame(now: datetime) -> dict[str, Any]:
+    """Return what every page of money needs: the moment, the zone and the currency."""
+    policy = policy_in_force(now).policy
+    return {"now": now, "zone": policy.time_zone, "currency": policy.currency, "policy": policy}

@@ -1,0 +1,97 @@
+"""The board's pages of awards."""
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from contest.models import Award, Examination, Stake
+from scoring.models import Rerun
+from tests import factories
+from tests.contest.awards.test_awards import NOW, all_met, found_late, makers, stake, sweep, valid_and_not_run_again
+from tests.contest.money import cast
+
+__all__ = ["makers", "stake"]
+
+pytestmark = pytest.mark.django_db
+SignIn = Callable[[User], Client]
+
+
+@pytest.fixture(autouse=True)
+def when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("contest.awards.views.timezone.now", lambda: NOW)
+
+
+def shown(client: Client, address: str) -> str:
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_the_board_sees_whose_time_is_over(stake: Stake, rita: User, olga: User, signed_in: SignIn) -> None:
+    for who in (rita, olga):
+        assert f'href="/board/awards/{stake.pk}/">net</a>' in shown(signed_in(who), "/board/awards/")
+
+
+def test_the_checklist_says_what_is_not_met(stake: Stake, rita: User, signed_in: SignIn) -> None:
+    valid_and_not_run_again(stake)
+    found = shown(signed_in(rita), f"/board/awards/{stake.pk}/")
+    assert found.count(">met<") == 10 and found.count(">not yet<") == 1
+    assert "Run all attacks again" in found and "An award can be decided when every condition is met" in found
+
+
+def test_the_re_run_is_begun_by_the_page(stake: Stake, rita: User, signed_in: SignIn) -> None:
+    valid_and_not_run_again(stake)
+    client = signed_in(rita)
+    done = client.post(f"/board/awards/{stake.pk}/", {"rerun": "1"}, follow=True)
+    assert "is being prepared" in done.content.decode()
+    assert Rerun.objects.get().asked_by == rita
+    assert client.post(f"/board/awards/{stake.pk}/", {"rerun": "1"}).status_code == 409
+
+
+def test_the_award_by_the_page(stake: Stake, rita: User, olga: User, signed_in: SignIn, client: Client) -> None:
+    all_met(stake)
+    address, form = f"/board/awards/{stake.pk}/", {"statement": "Unbroken <90> days.", "reason": "All is met."}
+    assert "Only members of the review board decide this" in shown(signed_in(olga), address)
+    assert signed_in(olga).post(address, form).status_code == 403
+    board = signed_in(rita)
+    assert board.post(address, form | {"statement": ""}).status_code == 400
+    assert "Awarded: net." in board.post(address, form, follow=True).content.decode()
+    public = shown(client, "/money/")
+    assert "Unbroken &lt;90&gt; days." in public and "All is met." in public
+    found_late(stake, cast.team("red"))
+    assert "A break found late changes this award" in shown(board, address)
+    sweep()
+    found = shown(board, address)
+    assert "net was broken in week 2027-W01, within its time" in found and "it has not won" in found
+    assert "Correction: net lost the award" in found
+
+
+def test_an_award_that_is_not_ready_is_refused(stake: Stake, rita: User, signed_in: SignIn) -> None:
+    valid_and_not_run_again(stake)
+    form = {"statement": "Unbroken.", "reason": "Why not."}
+    assert signed_in(rita).post(f"/board/awards/{stake.pk}/", form).status_code == 409
+    assert not Award.objects.exists()
+
+
+def test_the_pictures_are_examined_by_the_page(stake: Stake, rita: User, olga: User, signed_in: SignIn) -> None:
+    red = cast.team("red")
+    images = [cast.attack(red, days=days).image for days in (1, 2)]
+    for image in images:
+        cast.ruled(image, "")
+    address, board = f"/board/examinations/{stake.defense.public_id}/", signed_in(rita)
+    found = shown(board, address)
+    assert "0 of 2 examined" in found and "uncertain" in found and found.count('type="checkbox"') == 2
+    assert board.post(address, {}).status_code == 400
+    done = board.post(address, {"image": images[0].public_id}, follow=True).content.decode()
+    assert "1 picture is confirmed as invalid." in done and "1 of 2 examined" in done
+    assert board.post(address, {"image": factories.image().public_id}).status_code == 409
+    assert signed_in(olga).get(address).status_code == 403
+    assert Examination.objects.count() == 1
+
+
+def test_a_stranger_sees_no_checklist(stake: Stake, stan: User, signed_in: SignIn, client: Client) -> None:
+    for address in ("/board/awards/", f"/board/awards/{stake.pk}/", f"/board/examinations/{stake.defense.public_id}/"):
+        assert client.get(address).status_code == 302
+        assert signed_in(stan).get(address).status_code == 404

@@ -1,0 +1,126 @@
+"""Only the difference is posted, no account goes below zero, and twice changes nothing."""
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contest.money.corrections import Flows, Position, flows
+
+pytestmark = pytest.mark.once
+RED, BLUE = 1, 2
+
+
+def at(got: dict[int, int] | None = None, *, hub: int = 0, **more: object) -> Position:
+    facts = {"cents": 100, "got": got or {}, "there": got or {}, "hub": hub, "withheld": 0, "lendable": 1000} | more
+    return Position(**facts)  # type: ignore[arg-type]
+
+
+CASES = [
+    (at(hub=100), {RED: 100}, 0, Flows({}, 0, {RED: 100}, 0, {}), "first posting"),
+    (at({RED: 100}), {RED: 100}, 0, Flows({}, 0, {}, 0, {}), "posted: nothing left"),
+    (at({RED: 100}), {RED: 50, BLUE: 50}, 0, Flows({RED: 50}, 0, {BLUE: 50}, 0, {}), "another team of the same week"),
+    (at({RED: 100}), {BLUE: 100}, 0, Flows({RED: 100}, 0, {BLUE: 100}, 0, {}), "an earlier week"),
+    (at({RED: 100}), {}, 100, Flows({RED: 100}, 0, {}, 0, {}), "overruled: back on the stake"),
+    (at({RED: 100}), {}, 0, Flows({RED: 100}, 0, {}, 100, {}), "not paid after all: to the half"),
+    (at(hub=100), {}, 0, Flows({}, 0, {}, 100, {}), "only unpaid breakers"),
+    (
+        at({RED: 100}, there={RED: 30}),
+        {BLUE: 100},
+        0,
+        Flows({RED: 30}, 70, {BLUE: 100}, 0, {RED: 70}),
+        "paid out: the half advances what is owed to it",
+    ),
+    (
+        at({RED: 100}, there={}, lendable=20),
+        {BLUE: 100},
+        0,
+        Flows({}, 20, {BLUE: 20}, 0, {RED: 100}),
+        "the half advances what it has",
+    ),
+    (
+        at({RED: 70, BLUE: 100}, there={RED: 10, BLUE: 100}),
+        {BLUE: 100},
+        0,
+        Flows({RED: 10}, 0, {}, 10, {RED: 60}),
+        "what comes in later repays the half",
+    ),
+    (at(), {RED: 100}, 0, Flows({}, 100, {RED: 100}, 0, {}), "returned to the half before: it comes back from there"),
+    (at(hub=0, withheld=100), {RED: 100}, 0, Flows({}, 0, {}, 0, {}), "withheld by the board: it waits"),
+    (at(hub=40, withheld=60), {}, 100, Flows({}, 0, {}, 0, {}), "in force and withheld in part"),
+    (at(hub=40, withheld=60), {RED: 100}, 0, Flows({}, 0, {RED: 40}, 0, {}), "withheld in part: the rest is given"),
+    (at(cents=0, lendable=1000), {RED: 100}, 0, Flows({}, 0, {}, 0, {}), "never funded: nothing is given"),
+]
+
+
+@pytest.mark.parametrize(("position", "due", "held", "expected", "why"), CASES, ids=[row[4] for row in CASES])
+def test_what_is_posted(position: Position, due: dict[int, int], held: int, expected: Flows, why: str) -> None:
+    assert flows(due, held, position) == expected, why
+
+
+@dataclass
+class Books:
+    """A stake of 100 cents, three teams with other money, and the half; what flows ask for is done to the letter."""
+
+    hub: int = 100
+    half: int = 500
+    teams: dict[int, int] = field(default_factory=lambda: {1: 5, 2: 0, 3: 40})
+    got: dict[int, int] = field(default_factory=dict)
+    outside: int = 0
+
+    def position(self) -> Position:
+        there = {team: max(min(got, self.teams[team]), 0) for team, got in self.got.items()}
+        return Position(100, dict(self.got), there, self.hub, 0, self.half)
+
+    def post(self, asked: Flows) -> None:
+        for team, cents in asked.taken.items():
+            self.move(team, -cents)
+        self.half, self.hub = self.half - asked.advanced, self.hub + asked.advanced
+        for team, cents in asked.given.items():
+            self.move(team, cents)
+        self.half, self.hub = self.half + asked.returned, self.hub - asked.returned
+
+    def move(self, team: int, cents: int) -> None:
+        self.teams[team] += cents
+        self.got[team] = self.got.get(team, 0) + cents
+        self.hub -= cents
+
+    def all(self) -> list[int]:
+        return [self.hub, self.half, self.outside, *self.teams.values()]
+
+
+def dues() -> st.SearchStrategy[tuple[dict[int, int], int]]:
+    """A distribution of the stake: shares of some teams, or held."""
+    shared = st.lists(st.integers(1, 3), unique=True, max_size=3).map(
+        lambda teams: ({team: 100 // len(teams) for team in teams}, 0) if teams else ({}, 0)
+    )
+    return shared | st.just(({}, 100))
+
+
+@given(st.lists(st.tuples(dues(), st.integers(1, 3), st.integers(0, 60)), max_size=8))
+def test_whatever_comes_no_cent_is_lost_nobody_overdrawn_and_twice_is_once(
+    steps: list[tuple[tuple[dict[int, int], int], int, int]],
+) -> None:
+    books = Books()
+    for (due, held), team, paid in steps:
+        asked = flows(due, held, books.position())
+        books.post(asked)
+        assert sum(books.all()) == 645 and min(books.all()) >= 0
+        again = flows(due, held, books.position())
+        assert not again, "posted: nothing is left to post"
+        assert again.owed == asked.owed
+        # Somebody is paid, and the money is gone.
+        out = min(paid, books.teams[team])
+        books.teams[team], books.outside = books.teams[team] - out, books.outside + out
+
+
+@given(dues(), dues())
+def test_with_nothing_paid_out_the_end_does_not_depend_on_the_way(
+    first: tuple[dict[int, int], int], last: tuple[dict[int, int], int]
+) -> None:
+    straight, around = Books(), Books()
+    straight.post(flows(*last, straight.position()))
+    for due in (first, last):
+        around.post(flows(*due, around.position()))
+    assert around.all() == straight.all()

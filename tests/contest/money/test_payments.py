@@ -1,0 +1,288 @@
+"""What is due when, and money that leaves by the hands of two organizers (R22, R34, R38)."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from threading import Barrier
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import IntegrityError, connections, transaction
+
+from common.errors import Conflict, DomainError, InvalidInput, NotAllowed
+from contest.enums import AccountKind
+from contest.models import Account, BoardDecision, LedgerEntry, Payment, Team
+from contest.money.exports import guarded, payable_rows, receipt_rows
+from contest.money.ledger import account, check, move
+from contest.money.payments import payable, payables, payment_ask, payment_cancel, payment_pay
+from contest.money.settlement import prizes_settle
+from contest.money.withholding import money_return, money_withhold, withheld
+from scoring.models import Defense
+from tests import factories
+from tests.contest.money import cast
+from tests.contest.money.cast import CLOSED, MONDAY, PRIZE, SETTLED, balance
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def olaf(db: None) -> User:
+    return factories.user("olaf", "organizers")
+
+
+@pytest.fixture
+def red(olga: User) -> Team:
+    """Team red with a share of a week that is settled, and can be appealed until seven days after its rulings."""
+    factories.policy_version()
+    cast.deposit(4 * PRIZE, olga)
+    red = cast.team("red")
+    stake = cast.staked(cast.defense("net", cast.team("makers")))
+    cast.broken(stake.defense, cast.attack(red))
+    cast.ended(stake)
+    assert prizes_settle(now=SETTLED) == 1
+    return red
+
+
+RULED = MONDAY.replace(hour=0) + timedelta(days=7)  # two days after the end of its week
+APPEALS = [
+    (RULED, 0, "just ruled"),
+    (RULED + timedelta(days=7, microseconds=-1), 0, "a moment before the appeals close"),
+    (RULED + timedelta(days=7), PRIZE, "the appeals are closed"),
+]
+
+
+@pytest.mark.parametrize(("at", "due", "why"), APPEALS, ids=[row[2] for row in APPEALS])
+def test_nothing_is_due_before_the_appeals_of_the_week_are_closed(at: datetime, due: int, why: str, red: Team) -> None:
+    found = payable(red, now=at)
+    assert (found.balance, found.due, found.waiting) == (PRIZE, due, PRIZE - due), why
+    assert found.weeks == (("2026-W47",) if not due else ())
+
+
+def test_a_later_ruling_of_the_week_lets_all_of_it_wait_again(red: Team) -> None:
+    other = cast.attack(cast.team("blue"), days=2)
+    cast.ruled(other.image, "", at=CLOSED - timedelta(1))
+    assert payable(red, now=CLOSED).due == 0
+    assert payable(red, now=CLOSED + timedelta(6)).due == PRIZE
+
+
+def test_an_earlier_week_of_the_stake_that_is_open_holds_back_what_came_later(olga: User) -> None:
+    factories.policy_version()
+    cast.deposit(4 * PRIZE, olga)
+    red = cast.team("red")
+    stake = cast.staked(cast.defense("net", cast.team("makers")))
+    cast.broken(stake.defense, cast.attack(red, days=6))
+    earlier = cast.attack(cast.team("blue"), days=1)
+    cast.ruled(earlier.image, "", at=CLOSED - timedelta(1))
+    cast.ended(stake)
+    prizes_settle(now=SETTLED)
+    found = payable(red, now=CLOSED)
+    assert (found.due, found.weeks) == (0, ("2026-W47",))
+
+
+def test_two_organizers_pay(red: Team, olga: User, olaf: User) -> None:
+    asked = payment_ask(team=red, by=olga, now=CLOSED)
+    assert (asked.cents, asked.asked_by, balance(red)) == (PRIZE, olga, PRIZE), "nothing moves yet"
+    paid = payment_pay(payment_id=asked.pk, reference=" SEPA 7 ", by=olaf, now=CLOSED)
+    assert (paid.paid_by, paid.reference, paid.paid_at) == (olaf, "SEPA 7", CLOSED)
+    assert paid.entry is not None and (paid.entry.rule, paid.entry.causes) == ("R34", {"payment": [paid.pk]})
+    assert balance(red) == 0 and check().wrong == ()
+
+
+def test_never_the_same_one(red: Team, olga: User) -> None:
+    asked = payment_ask(team=red, by=olga, now=CLOSED)
+    with pytest.raises(NotAllowed, match="another organizer"):
+        payment_pay(payment_id=asked.pk, reference="SEPA 7", by=olga, now=CLOSED)
+    with pytest.raises(IntegrityError, match="payment_by_two"), transaction.atomic():
+        Payment.objects.filter(pk=asked.pk).update(paid_by=olga)
+    assert balance(red) == PRIZE
+
+
+@pytest.mark.parametrize("reference", ["", "  ", "\x00", "x" * 201])
+def test_a_payment_needs_the_banks_reference(reference: str, red: Team, olga: User, olaf: User) -> None:
+    asked = payment_ask(team=red, by=olga, now=CLOSED)
+    with pytest.raises(InvalidInput, match="reference"):
+        payment_pay(payment_id=asked.pk, reference=reference, by=olaf, now=CLOSED)
+
+
+def again(payment: Payment, by: User) -> object:
+    return payment_pay(payment_id=payment.pk, reference="SEPA 8", by=by, now=CLOSED)
+
+
+def cancel(payment: Payment, by: User) -> object:
+    return payment_cancel(payment_id=payment.pk, by=by, now=CLOSED)
+
+
+@pytest.mark.parametrize("first", [again, cancel])
+@pytest.mark.parametrize("second", [again, cancel])
+def test_a_payment_that_is_over_stays_as_it_is(
+    first: Callable[[Payment, User], object],
+    second: Callable[[Payment, User], object],
+    red: Team,
+    olga: User,
+    olaf: User,
+) -> None:
+    asked = payment_ask(team=red, by=olga, now=CLOSED)
+    first(asked, olaf)
+    with pytest.raises(Conflict) as refused:
+        second(asked, olaf)
+    assert refused.value.code == "payment_over"
+    assert LedgerEntry.objects.filter(source__team=red).count() == (first is again)
+
+
+def test_one_payment_to_a_team_at_a_time(red: Team, olga: User, olaf: User) -> None:
+    first = payment_ask(team=red, by=olga, now=CLOSED)
+    with pytest.raises(Conflict) as refused:
+        payment_ask(team=red, by=olaf, now=CLOSED)
+    assert refused.value.code == "payment_open"
+    payment_cancel(payment_id=first.pk, by=olga, now=CLOSED)
+    assert payment_ask(team=red, by=olaf, now=CLOSED).cents == PRIZE
+    first.refresh_from_db()
+    assert first.cancelled_by == olga
+
+
+def test_nothing_is_asked_for_while_all_of_it_waits(red: Team, olga: User) -> None:
+    with pytest.raises(Conflict) as refused:
+        payment_ask(team=red, by=olga, now=SETTLED)
+    assert refused.value.code == "nothing_due"
+
+
+def test_a_payment_of_more_than_is_due_by_now_is_refused(red: Team, olga: User, olaf: User) -> None:
+    asked = payment_ask(team=red, by=olga, now=CLOSED)
+    own = account(AccountKind.TEAM, team=red)
+    move(own, account(AccountKind.ATTACKERS), 1, rule="R35", why="Correction.", causes={}, now=CLOSED)
+    with pytest.raises(Conflict) as refused:
+        payment_pay(payment_id=asked.pk, reference="SEPA 7", by=olaf, now=CLOSED)
+    assert refused.value.code == "less_due" and balance(red) == PRIZE - 1
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_mark_it_at_once_one_does(red: Team, olga: User, olaf: User) -> None:
+    asked = payment_ask(team=red, by=olga, now=CLOSED)
+    third = factories.user("oona", "organizers")
+    together = Barrier(2)
+
+    def pay(by: User) -> bool:
+        together.wait()
+        try:
+            payment_pay(payment_id=asked.pk, reference=f"of {by}", by=by, now=CLOSED)
+            return True
+        except DomainError:
+            return False
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(2) as pool:
+        done = list(pool.map(pay, [olaf, third]))
+    assert sorted(done) == [False, True]
+    assert (balance(red), LedgerEntry.objects.filter(source__team=red).count()) == (0, 1)
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_two_sweeps_at_once_post_a_share_once(olga: User) -> None:
+    factories.policy_version()
+    cast.deposit(4 * PRIZE, olga)
+    red, blue = cast.team("red"), cast.team("blue")
+    for number in range(3):
+        stake = cast.staked(cast.defense(f"net {number}", cast.team(f"makers {number}")), cents=1001)
+        cast.broken(stake.defense, cast.attack(red, days=1))
+        cast.broken(stake.defense, cast.attack(blue, days=2))
+        cast.ended(stake)
+    for defense in Defense.objects.all():
+        cast.caught_up(defense)
+    together = Barrier(4)
+
+    def sweep(_: int) -> int:
+        together.wait()
+        try:
+            return prizes_settle(now=SETTLED)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(sweep, range(4))) == 3
+    assert (balance(red), balance(blue)) == (3 * 501, 3 * 500)
+    assert check().wrong == ()
+
+
+# Withheld -------------------------------------------------------------------------------------------------------------
+
+
+def own(red: Team) -> Account:
+    return Account.objects.get(team=red)
+
+
+def test_the_board_withholds_with_a_public_reason_and_gives_back(red: Team, rita: User) -> None:
+    entry = money_withhold(of=own(red), cents=1_000, reason="Two accounts of one person.", by=rita, now=CLOSED)
+    assert (entry.rule, entry.decision.kind, entry.causes) == ("R38", "withhold", {"team": [red.pk]})  # type: ignore[union-attr]
+    assert (balance(red), balance(AccountKind.WITHHELD)) == (PRIZE - 1_000, 1_000)
+    (found,) = withheld()
+    assert (found.account, found.cents) == (own(red), 1_000)
+    back = money_return(of=own(red), reason="It was cleared up.", by=rita, now=CLOSED)
+    assert (back.cents, balance(red), balance(AccountKind.WITHHELD), withheld()) == (1_000, PRIZE, 0, [])
+    assert BoardDecision.objects.get(kind="return").reason == "It was cleared up."
+
+
+def test_a_stake_that_is_withheld_is_not_given_until_it_comes_back(olga: User, rita: User) -> None:
+    factories.policy_version()
+    cast.deposit(4 * PRIZE, olga)
+    red = cast.team("red")
+    stake = cast.staked(cast.defense("net", cast.team("makers")))
+    of = Account.objects.get(stake=stake)
+    money_withhold(of=of, cents=PRIZE, reason="Looked at.", by=rita, now=MONDAY)
+    cast.broken(stake.defense, cast.attack(red))
+    cast.ended(stake)
+    assert prizes_settle(now=SETTLED) == 0 and balance(red) == 0
+    money_return(of=of, reason="All well.", by=rita, now=SETTLED)
+    assert prizes_settle(now=SETTLED) == 1 and balance(red) == PRIZE
+
+
+def test_only_the_board_withholds_and_only_what_is_there(red: Team, olga: User, rita: User) -> None:
+    with pytest.raises(NotAllowed):
+        money_withhold(of=own(red), cents=1, reason="Why.", by=olga, now=CLOSED)
+    with pytest.raises(Conflict) as refused:
+        money_withhold(of=own(red), cents=PRIZE + 1, reason="Why.", by=rita, now=CLOSED)
+    assert refused.value.code == "not_enough"
+    with pytest.raises(InvalidInput):
+        money_withhold(of=own(red), cents=1, reason=" ", by=rita, now=CLOSED)
+    with pytest.raises(InvalidInput):
+        money_withhold(of=Account.objects.get(kind="attackers"), cents=1, reason="Why.", by=rita, now=CLOSED)
+    with pytest.raises(Conflict) as refused:
+        money_return(of=own(red), reason="Why.", by=rita, now=CLOSED)
+    assert refused.value.code == "nothing_withheld"
+    assert not BoardDecision.objects.filter(kind__in=["withhold", "return"]).exists(), "a decision that came to nothing"
+
+
+# Files ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@sum", "\tx", "\rx", "−1"])
+def test_no_cell_is_read_as_a_formula(cell: str) -> None:
+    assert guarded(["ok", cell]) == ("ok", f"'{cell}")
+
+
+def test_what_is_due_as_a_file(red: Team, olga: User) -> None:
+    Team.objects.filter(pk=red.pk).update(name="=red")
+    payment_ask(team=red, by=olga, now=CLOSED)
+    (row,) = payable_rows(currency="USD", now=CLOSED)
+    assert row[1:7] == ("'=red", "USD", "100.01", "0.00", "", "100.01") and row[7] == "olga"
+    (waits,) = payable_rows(currency="USD", now=SETTLED)
+    assert waits[3:6] == ("0.00", "100.01", "2026-W47")
+
+
+def test_what_came_in_and_went_out_as_a_file(red: Team, olga: User, olaf: User) -> None:
+    own_stake = cast.staked(cast.defense("own", red), by=red)
+    own_stake.receipt = "-SEPA 1"
+    own_stake.save()
+    paid = payment_ask(team=red, by=olga, now=CLOSED + timedelta(30))
+    payment_pay(payment_id=paid.pk, reference="SEPA 7", by=olaf, now=CLOSED + timedelta(30))
+    deposit, received, went = receipt_rows(currency="USD")
+    assert (deposit[2], deposit[4], deposit[9]) == ("received", "400.04", "A gift.")
+    assert (received[2], received[7], received[8]) == ("received", "red", "'-SEPA 1")
+    assert (went[2], went[4], went[8]) == ("paid", "100.01", "SEPA 7")
+
+
+def test_who_has_money_is_listed(red: Team) -> None:
+    assert [each.team for each in payables(now=CLOSED)] == [red]

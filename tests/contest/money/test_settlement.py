@@ -1,0 +1,307 @@
+"""Prizes from breaks: what is posted when, and what corrects it later (R22, R27, R35, R36)."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from contest.enums import AccountKind, StakeEnd
+from contest.models import Association, Attack, LedgerEntry, Stake, Team
+from contest.money.conflicts import conflicts
+from contest.money.figures import debts
+from contest.money.ledger import account, check, move
+from contest.money.settlement import prizes_settle
+from tests import factories
+from tests.contest.money import cast
+from tests.contest.money.cast import CLOSED, MONDAY, PRIZE, SETTLED, balance
+
+pytestmark = pytest.mark.django_db
+HALF = 50_000
+
+
+@pytest.fixture
+def red(olga: User) -> Team:
+    factories.policy_version()
+    cast.deposit(2 * HALF, olga)
+    return cast.team("red")
+
+
+@pytest.fixture
+def blue() -> Team:
+    return cast.team("blue")
+
+
+@pytest.fixture
+def maker() -> Team:
+    return cast.team("makers")
+
+
+@pytest.fixture
+def stake(red: Team, maker: Team) -> Stake:
+    return cast.staked(cast.defense("net", maker))
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_lost(db: None) -> object:
+    yield
+    assert check().wrong == ()
+
+
+def broke(stake: Stake, by: Team, days: float = 1, **more: object) -> Attack:
+    """An attack that breaks the defense at stake."""
+    sent = cast.attack(by, days=days, **more)
+    cast.broken(stake.defense, sent)
+    return sent
+
+
+def unpaid(team: Team) -> Team:
+    Association.objects.create(team=team, reason="Works here.", since=cast.BEFORE, declared_at=cast.BEFORE)
+    return team
+
+
+Teams = dict[str, Team]
+Story = Callable[[Stake, Teams], object]
+R, B = "red", "blue"
+
+
+def same_pixels(stake: Stake, teams: Teams) -> None:
+    first = broke(stake, teams[B], 1)
+    cast.attack(teams[R], days=2, image=first.image, copy_of=first)
+
+
+def first_taken_back(stake: Stake, teams: Teams) -> None:
+    first = cast.attack(teams[B], days=1, withdrawn_at=MONDAY + timedelta(1.5))
+    second = cast.attack(teams[R], days=2, image=first.image, copy_of=first)
+    cast.broken(stake.defense, second)
+
+
+def nobodys(stake: Stake, teams: Teams) -> None:
+    image = factories.image(origin="dataset", received_at=MONDAY, label_from=MONDAY, width=40, height=40)
+    cast.broken(stake.defense, cast.attack(teams[R], days=2, image=image))
+
+
+STORIES: list[tuple[Story, dict[str, int], int, str]] = [
+    (lambda s, t: broke(s, t[R]), {R: PRIZE}, 0, "one team"),
+    (lambda s, t: (broke(s, t[R], 2), broke(s, t[B], 1)), {R: 5000, B: 5001}, 0, "two teams the same week"),
+    (lambda s, t: (broke(s, t[R], 1), broke(s, t[B], 4)), {R: 5001, B: 5000}, 0, "broken earlier the same week"),
+    (lambda s, t: (broke(s, t[R], 1), broke(s, t[B], 6)), {R: PRIZE}, 0, "a week later is too late"),
+    (same_pixels, {B: PRIZE}, 0, "same pixels: the first receipt has the credit"),
+    (first_taken_back, {R: PRIZE}, 0, "an attack that was taken back earns nothing"),
+    (lambda s, t: (broke(s, unpaid(t[R])), broke(s, t[B])), {B: PRIZE}, 0, "unpaid and paid the same week"),
+    (lambda s, t: broke(s, unpaid(t[R])), {}, PRIZE, "only unpaid: to the attackers' half"),
+    (lambda s, t: broke(s, t["makers"]), {}, PRIZE, "its own staked defense"),
+    (lambda s, t: (broke(s, t["makers"]), broke(s, t[B])), {B: PRIZE}, 0, "its own, and another's"),
+    (nobodys, {}, PRIZE, "a picture that was there before any team sent it"),
+    (lambda s, t: (broke(s, t[R], -0.3), broke(s, t[B])), {B: PRIZE}, 0, "received before the stake: no share"),
+]
+
+
+@pytest.mark.parametrize(("story", "shares", "returned", "why"), STORIES, ids=[row[3] for row in STORIES])
+def test_who_gets_what_of_a_broken_stake(
+    story: Story, shares: dict[str, int], returned: int, why: str, stake: Stake, red: Team, blue: Team, maker: Team
+) -> None:
+    story(stake, {R: red, B: blue, "makers": maker})
+    cast.ended(stake)
+    assert prizes_settle(now=SETTLED) == 1
+    assert {each.name: balance(each) for each in (red, blue, maker) if balance(each)} == shares, why
+    assert balance(AccountKind.ATTACKERS) == HALF - PRIZE + returned
+    assert balance(stake) == 0
+    assert prizes_settle(now=SETTLED) == 0, "twice changes nothing"
+
+
+def test_every_entry_names_the_rule_and_the_rows_it_follows_from(stake: Stake, red: Team) -> None:
+    sent = broke(stake, red)
+    cast.ended(stake)
+    prizes_settle(now=SETTLED)
+    entry = LedgerEntry.objects.get(target__team=red)
+    proof = sent.image.breaks.get()
+    assert (entry.rule, entry.made_at) == ("R35", SETTLED)
+    assert entry.causes == {"stake": [stake.pk], "break": [proof.pk], "attack": [sent.pk]}
+    assert "2026-W47" in entry.why
+
+
+def test_the_team_that_attacked_its_own_defense_is_listed(stake: Stake, maker: Team) -> None:
+    sent = broke(stake, maker)
+    cast.ended(stake)
+    (found,) = conflicts()
+    assert (found.stake, found.team, found.attack) == (stake, maker, sent.public_id)
+
+
+def test_shares_wait_until_every_verdict_of_the_week_is_there(stake: Stake, red: Team, blue: Team) -> None:
+    broke(stake, red)
+    late = cast.attack(blue, days=3)
+    cast.ended(stake)
+    assert prizes_settle(now=SETTLED) == 0 and balance(red) == 0
+    cast.broken(stake.defense, late)
+    assert prizes_settle(now=SETTLED) == 1
+    assert (balance(red), balance(blue)) == (5001, 5000)
+
+
+def test_nothing_is_posted_while_the_stake_is_in_force(stake: Stake, red: Team) -> None:
+    broke(stake, red)
+    assert prizes_settle(now=SETTLED) == 0 and balance(stake) == PRIZE
+
+
+@pytest.mark.parametrize(
+    ("end", "by_team", "to_team"),
+    [
+        (StakeEnd.VOID, True, PRIZE),
+        (StakeEnd.VOID, False, 0),
+        (StakeEnd.WITHDRAWN, True, PRIZE),
+        (StakeEnd.WITHDRAWN, False, 0),
+        (StakeEnd.WON, True, PRIZE),
+        (StakeEnd.WON, False, 0),
+    ],
+)
+def test_an_unbroken_stake_goes_back_to_who_paid_it(
+    end: StakeEnd, by_team: bool, to_team: int, red: Team, maker: Team
+) -> None:
+    stake = cast.staked(cast.defense("own", maker), by=maker if by_team else None)
+    cast.ended(stake, end)
+    prizes_settle(now=SETTLED)
+    assert (balance(maker), balance(stake)) == (to_team, 0)
+    assert balance(AccountKind.ATTACKERS) == HALF
+
+
+def test_a_stake_that_another_team_paid_stays_with_the_attackers_when_it_is_won(red: Team, maker: Team) -> None:
+    stake = cast.staked(cast.defense("other", maker), by=red)
+    cast.ended(stake, StakeEnd.WON)
+    prizes_settle(now=SETTLED)
+    assert (balance(maker), balance(red), balance(AccountKind.ATTACKERS)) == (0, 0, HALF + PRIZE)
+
+
+@pytest.mark.parametrize("is_paid", [True, False])
+def test_a_self_staked_defense_that_is_broken_pays_the_attackers(is_paid: bool, red: Team, maker: Team) -> None:
+    stake = cast.staked(cast.defense("own", maker), by=maker)
+    broke(stake, red if is_paid else unpaid(red))
+    cast.ended(stake)
+    prizes_settle(now=SETTLED)
+    assert (balance(red), balance(AccountKind.ATTACKERS)) == ((PRIZE, HALF) if is_paid else (0, HALF + PRIZE))
+    assert balance(maker) == 0
+
+
+def test_a_closed_defense_that_was_opened_later_is_attacked_from_its_staking_on(red: Team, maker: Team) -> None:
+    stake = cast.staked(cast.defense("closed", maker, opened=False))
+    Stake.objects.filter(pk=stake.pk).update(clock_from=MONDAY + timedelta(20))
+    broke(stake, red, 2)
+    cast.ended(stake)
+    prizes_settle(now=SETTLED)
+    assert balance(red) == PRIZE, "before it was opened"
+
+
+# Corrections ----------------------------------------------------------------------------------------------------------
+
+
+def paid_out(team: Team, cents: int) -> None:
+    move(account(AccountKind.TEAM, team=team), account(AccountKind.OUTSIDE), cents, rule="R34", why="Paid.", causes={},
+         now=SETTLED)  # fmt: skip
+
+
+@pytest.fixture
+def posted(stake: Stake, red: Team) -> Attack:
+    """Team red broke the defense in the second week, and has the prize on its account."""
+    sent = broke(stake, red, 6)
+    cast.ended(stake)
+    prizes_settle(now=SETTLED)
+    assert balance(red) == PRIZE
+    return sent
+
+
+def test_a_break_of_an_earlier_week_found_by_appeal_outranks(
+    posted: Attack, stake: Stake, red: Team, blue: Team
+) -> None:
+    earlier = cast.attack(blue, days=1)
+    cast.ruled(earlier.image, "")
+    cast.overruled(earlier.image, label="bird")
+    cast.broken(stake.defense, earlier)
+    assert prizes_settle(now=CLOSED) == 1
+    assert (balance(red), balance(blue), balance(AccountKind.ATTACKERS)) == (0, PRIZE, HALF - PRIZE)
+    back = LedgerEntry.objects.get(corrects__isnull=False)
+    assert (back.source.team, back.cents, back.corrects.target.team) == (red, PRIZE, red)
+    assert "2026-W47" in back.why
+
+
+def test_a_late_break_of_the_same_week_shares(posted: Attack, stake: Stake, red: Team, blue: Team) -> None:
+    broke(stake, blue, 7)
+    prizes_settle(now=CLOSED)
+    assert (balance(red), balance(blue)) == (5001, 5000)
+
+
+def test_a_break_that_is_overruled_gives_the_money_back_to_the_stake(posted: Attack, stake: Stake, red: Team) -> None:
+    cast.overruled(posted.image)
+    assert prizes_settle(now=CLOSED) == 1
+    assert (balance(red), balance(stake), balance(AccountKind.ATTACKERS)) == (0, PRIZE, HALF - PRIZE)
+
+
+def test_what_was_paid_out_is_owed_and_the_next_ones_get_theirs(
+    posted: Attack, stake: Stake, red: Team, blue: Team
+) -> None:
+    paid_out(red, 8_000)
+    broke(stake, blue, 1)
+    prizes_settle(now=CLOSED)
+    assert (balance(red), balance(blue)) == (0, PRIZE)
+    assert balance(AccountKind.ATTACKERS) == HALF - PRIZE - 8_000
+    (debt,) = debts()
+    assert (debt.team, debt.stake, debt.cents) == (red, stake, 8_000)
+    assert prizes_settle(now=CLOSED) == 0
+
+
+def test_what_a_team_owes_is_set_off_against_what_it_earns(
+    posted: Attack, stake: Stake, red: Team, blue: Team, maker: Team
+) -> None:
+    paid_out(red, 8_000)
+    broke(stake, blue, 1)
+    assert prizes_settle(now=CLOSED) == 1
+    other = cast.staked(cast.caught_up(cast.defense("second", maker)))
+    broke(other, red, 2)
+    cast.ended(other)
+    while prizes_settle(now=CLOSED):
+        pass
+    assert (balance(red), list(debts())) == (PRIZE - 8_000, [])
+    assert balance(AccountKind.ATTACKERS) == HALF - 2 * PRIZE
+
+
+def test_a_team_found_to_be_unpaid_gives_its_share_back(posted: Attack, red: Team) -> None:
+    unpaid(red)
+    prizes_settle(now=CLOSED)
+    assert (balance(red), balance(AccountKind.ATTACKERS)) == (0, HALF)
+
+
+def test_a_team_that_was_merged_has_one_share(stake: Stake, red: Team, blue: Team) -> None:
+    green = cast.team("green")
+    for each in (red, blue, green):
+        broke(stake, each)
+    cast.ended(stake)
+    prizes_settle(now=SETTLED)
+    Team.objects.filter(pk=green.pk).update(merged_into=blue, merged_at=SETTLED)
+    prizes_settle(now=CLOSED)
+    assert balance(red) == 5001 and balance(blue) + balance(green) == 5000
+
+
+def test_the_money_of_a_void_stake_comes_back_for_a_break_in_its_time(red: Team, maker: Team, blue: Team) -> None:
+    stake = cast.staked(cast.defense("own", maker), by=maker)
+    early = broke(stake, blue, -7)
+    cast.ended(stake, StakeEnd.VOID)
+    prizes_settle(now=SETTLED)
+    assert balance(maker) == PRIZE
+    cast.overruled(early.image)
+    broke(stake, red)
+    Stake.objects.filter(pk=stake.pk).update(end=StakeEnd.BROKEN)
+    prizes_settle(now=CLOSED)
+    assert (balance(maker), balance(red)) == (0, PRIZE)
+
+
+def test_the_sweep_asks_no_more_of_many_breaks_than_of_few(stake: Stake, red: Team, blue: Team) -> None:
+    broke(stake, red), broke(stake, blue)
+    cast.ended(stake)
+    prizes_settle(now=SETTLED)
+    with CaptureQueriesContext(connection) as few:
+        prizes_settle(now=SETTLED)
+    for number in range(6):
+        broke(stake, red, 1 + number / 10)
+    with CaptureQueriesContext(connection) as many:
+        prizes_settle(now=SETTLED)
+    assert len(many) == len(few)

@@ -1,0 +1,174 @@
+"""The pages of money: what they show, to whom, and what their forms do."""
+
+import csv
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from contest.models import Account, LedgerEntry, Member, Payment, Team
+from contest.money.settlement import prizes_settle
+from contest.money.withholding import money_withhold
+from tests import factories
+from tests.contest.money import cast
+from tests.contest.money.cast import PRIZE, SETTLED, balance
+
+pytestmark = pytest.mark.django_db
+SignIn = Callable[[User], Client]
+
+
+@pytest.fixture
+def olaf(db: None) -> User:
+    return factories.user("olaf", "organizers")
+
+
+@pytest.fixture
+def captain(db: None) -> User:
+    return factories.user("carl")
+
+
+@pytest.fixture
+def red(olga: User, captain: User) -> Team:
+    """Team red, which broke a staked defense in a week whose appeals are closed today."""
+    factories.policy_version()
+    cast.deposit(4 * PRIZE, olga)
+    red = cast.team("red")
+    Member.objects.create(team=red, user=captain, captain=True)
+    stake = cast.staked(cast.defense("net", cast.team("makers")))
+    cast.broken(stake.defense, cast.attack(red))
+    cast.ended(stake)
+    prizes_settle(now=SETTLED)
+    return red
+
+
+@pytest.fixture(autouse=True)
+def after_the_appeals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the pages look from a day when the appeals of the week are closed."""
+    monkeypatch.setattr("contest.money.organizer_views.timezone.now", lambda: cast.CLOSED)
+
+
+def page(client: Client, address: str) -> str:
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_everybody_sees_where_the_money_is_and_why(red: Team, client: Client) -> None:
+    shown = page(client, "/money/")
+    assert "USD 200.02" in shown, "the defenders' half"
+    assert "USD 100.01" in shown, "the prize of team red"
+    entry = LedgerEntry.objects.get(target__team=red)
+    assert f'id="entry-{entry.pk}"' in shown and "R35" in shown
+    attack = red.attacks.get()
+    assert f'href="/attacks/{attack.public_id}/"' in shown
+    assert "Share of the attacker prize: net was broken in week 2026-W47." in shown
+
+
+def test_what_is_withheld_is_public_with_its_reason(red: Team, rita: User, client: Client) -> None:
+    money_withhold(of=Account.objects.get(team=red), cents=500, reason="<b>Two</b> accounts.", by=rita, now=SETTLED)
+    assert "USD 5.00. &lt;b&gt;Two&lt;/b&gt; accounts." in page(client, "/money/")
+
+
+def test_taskers_are_told_nothing_of_money(tara: Any, signed_in: Any) -> None:
+    assert signed_in(tara).get("/money/").status_code == 403
+
+
+def test_the_ledger_goes_on_over_pages(olga: User, client: Client) -> None:
+    for _ in range(20):
+        cast.deposit(2, olga)
+    first = page(client, "/money/")
+    last = LedgerEntry.objects.order_by("-pk")[49].pk
+    assert f'href="?before={last}#ledger"' in first and f'id="entry-{last - 1}"' not in first
+    assert f'id="entry-{last - 1}"' in page(client, f"/money/?before={last}")
+    assert client.get("/money/?before=x").status_code == client.get("/money/?before=9" + "9" * 30).status_code == 200
+
+
+def test_a_team_sees_its_own_account_and_no_other(red: Team, captain: User, signed_in: SignIn, stan: User) -> None:
+    shown = page(signed_in(captain), "/team/money/")
+    assert "USD 100.01" in shown and "Share of the attacker prize" in shown
+    assert "A gift." not in shown, "deposits are not its entries"
+    other = factories.user("bert")
+    Member.objects.create(team=Team.objects.get(name="makers"), user=other)
+    assert "Share of the attacker prize" not in page(signed_in(other), "/team/money/")
+    assert signed_in(stan).get("/team/money/").status_code == 404
+
+
+def test_a_deposit_by_the_form(olga: User, signed_in: SignIn) -> None:
+    answer = signed_in(olga).post("/organizer/money/", {"sum": "1,000.01", "reason": "From the sponsors."}, follow=True)
+    assert "USD 1,000.01 came into the pool" in answer.content.decode()
+    assert LedgerEntry.objects.order_by("pk")[0].made_by == olga
+
+
+@pytest.mark.parametrize(("form", "words"), [({"sum": "12,5", "reason": "Why."}, "like 1234.50"),
+                                             ({"sum": "5", "reason": " "}, "where the money came from"),
+                                             ({"sum": "0", "reason": "Why."}, "more than none")])  # fmt: skip
+def test_a_wrong_deposit_keeps_what_was_typed(form: dict[str, str], words: str, olga: User, signed_in: SignIn) -> None:
+    answer = signed_in(olga).post("/organizer/money/", form)
+    shown = answer.content.decode()
+    assert (answer.status_code, words in shown, f'value="{form["sum"]}"' in shown) == (400, True, True)
+    assert not LedgerEntry.objects.exists()
+
+
+def test_two_organizers_pay_by_the_pages(red: Team, olga: User, olaf: User, signed_in: SignIn) -> None:
+    first, second = signed_in(olga), signed_in(olaf)
+    assert "wait for another organizer" in first.post(
+        f"/organizer/money/ask/{red.public_id}/", follow=True
+    ).content.decode()  # fmt: skip
+    payment = Payment.objects.get()
+    address = f"/organizer/money/payments/{payment.pk}/"
+    assert "Another organizer transfers it" in page(first, address)
+    assert first.post(address, {"reference": "SEPA 7"}).status_code == 403
+    assert second.post(address, {"reference": " "}).status_code == 400
+    assert "recorded as paid" in second.post(address, {"reference": "SEPA 7"}, follow=True).content.decode()
+    assert second.post(address, {"reference": "SEPA 8"}).status_code == 409
+    assert balance(red) == 0
+    assert "reference SEPA 7" in page(second, address)
+
+
+def test_a_payment_is_cancelled(red: Team, olga: User, signed_in: SignIn) -> None:
+    client = signed_in(olga)
+    client.post(f"/organizer/money/ask/{red.public_id}/")
+    answer = client.post(f"/organizer/money/payments/{Payment.objects.get().pk}/", {"cancel": "1"}, follow=True)
+    assert "is cancelled. Nothing was moved." in answer.content.decode() and balance(red) == PRIZE
+
+
+def test_a_team_without_money_is_not_paid(red: Team, olga: User, signed_in: SignIn) -> None:
+    makers = Team.objects.get(name="makers")
+    assert signed_in(olga).post(f"/organizer/money/ask/{makers.public_id}/").status_code == 409
+    assert signed_in(olga).post("/organizer/money/ask/G-00000/").status_code == 404
+
+
+@pytest.mark.parametrize("address", ["/organizer/money/", "/organizer/money/ask/G-00000/", "/board/withheld/"])
+def test_a_stranger_posts_nothing(address: str, stan: User, captain: User, signed_in: SignIn, client: Client) -> None:
+    assert client.post(address, {"sum": "1"}).status_code == 302
+    assert signed_in(stan).post(address, {"sum": "1"}).status_code == 404
+    assert not LedgerEntry.objects.exists()
+
+
+def test_the_files(red: Team, olga: User, signed_in: SignIn) -> None:
+    for name, first in (("payables", "team_id"), ("receipts", "entry")):
+        answer = signed_in(olga).get(f"/organizer/money/{name}.csv")
+        rows = list(csv.reader(io.StringIO(answer.content.decode())))
+        assert (rows[0][0], len(rows), {len(row) for row in rows}) == (first, 2, {len(rows[0])})
+        assert answer["Content-Disposition"] == f'attachment; filename="{name}-2026-12-26.csv"'
+
+
+def test_the_organizers_see_that_it_does_not_add_up(red: Team, olga: User, signed_in: SignIn) -> None:
+    assert "adds up" in page(signed_in(olga), "/organizer/money/")
+    Account.objects.filter(kind="pool").update(balance_cents=7)
+    assert "Pay nothing until it does" in page(signed_in(olga), "/organizer/money/")
+
+
+def test_the_board_withholds_and_gives_back_by_its_page(red: Team, rita: User, olga: User, signed_in: SignIn) -> None:
+    client, of = signed_in(rita), Account.objects.get(team=red).pk
+    wrong = client.post("/board/withheld/", {"account": of, "sum": "7", "reason": " "})
+    assert wrong.status_code == 400 and "Give the reason" in wrong.content.decode()
+    assert client.post("/board/withheld/", {"account": "0", "sum": "7", "reason": "Why."}).status_code == 400
+    done = client.post("/board/withheld/", {"account": of, "sum": "7", "reason": "Why."}, follow=True)
+    assert "USD 7.00 of the team red are withheld." in done.content.decode()
+    assert signed_in(olga).post("/board/withheld/", {"account": of, "return": "1"}).status_code == 403
+    done = client.post("/board/withheld/", {"account": of, "return": "1", "reason": "Cleared."}, follow=True)
+    assert "went back" in done.content.decode() and balance(red) == PRIZE
