@@ -4,16 +4,22 @@ Pure: standard library only. The exporter writes with this module and the standa
 release can be checked on a bare checkout.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from enum import StrEnum
 from types import MappingProxyType
+from typing import Any, TypeAlias
 
 from adjudication.enums import DecidedBy, Reason, Verdict
-from labeling.enums import Answer, Label, Origin
+from labeling.enums import Answer, Label, Origin, PanelState
 from labeling.geometry import HUNDREDTHS_PER_PIXEL
 
 FORMAT = "unanimous-release-1"
+# What was added since the first releases stands at the end: columns behind the others, and files beside them. A
+# manifest without a revision is of the first one.
+REVISION = 2
 RULE_BOOK_VERSION = "1"
 
 MANIFEST = "manifest.json"
@@ -28,10 +34,22 @@ DEFENSES = "defenses.csv"
 TASKER_DATA = "tasker_data.csv"
 COCO = "annotations.coco.json"
 PARQUET = "responses.parquet"
+PROVENANCE = "provenance.csv"
+PANELS = "panels.csv"
+ATTACKS = "attacks.csv"
+TEAMS = "teams.csv"
+ASSOCIATIONS = "associations.csv"
+DECISIONS = "decisions.csv"
+BATCHES = "batches.csv"
+STAKES = "stakes.csv"
+AWARDS = "awards.csv"
+LEDGER = "ledger.csv"
+UNPROVED = "unproved_breaks.csv"
+ELIGIBILITY = "eligibility.csv"
 
 
-def _one_of(words: type[Answer] | type[Label] | type[Origin] | type[Verdict] | type[DecidedBy]) -> str:
-    return "|".join(words)
+def _one_of(words: type[StrEnum]) -> str:
+    return "|".join(word.value for word in words)
 
 
 # No more digits than a database has: longer ones would only make a hostile release expensive to read.
@@ -52,7 +70,16 @@ _RING = rf"\[{_CORNER}(?:,{_CORNER})*\]"
 _OUTLINE = rf"(?:\[{_RING}(?:,{_RING})*\])?"
 # A free text: see `text`.
 _TEXT = r"(?![=+\-@\t|])[^\r]*"
+_MAYBE_ID = f"(?:{_ID})?"
+_MAYBE_TIME = f"(?:{_TIME})?"
+_MAYBE_NUMBER = f"(?:{_NUMBER})?"
+_MAYBE_SHA256 = f"(?:{_SHA256})?"
+_WORD = r"[a-z_]{1,20}"
+_JSON_OBJECT = r"\{[^\r\n]*\}"
+# A place where money is: one of the contest's, a team's, or what lies at one stake.
+_ACCOUNT = rf"[a-z]{{1,20}}|team:{_ID}|stake:(?:{_NUMBER})"
 
+_PICTURE = re.compile(PICTURES + r"/[0-9a-f]{64}\.png")
 _TABLES = {
     IMAGES: {
         "image_id": _ID,
@@ -143,19 +170,165 @@ _TABLES = {
     },
 }
 
+_BREAK = _TABLES[BREAKS]
+# What the second revision added: columns behind those of the first, and tables of its own.
+_ADDED = {
+    PREDICTIONS: {"run": _NUMBER},
+    DEFENSES: {
+        "number": _NUMBER,
+        "description": _TEXT,
+        "reference": _TEXT,
+        "image": _TEXT,
+        "created_at": _TIME,
+        "archive": _MAYBE_SHA256,
+        "weights": _MAYBE_SHA256,
+        "source": _MAYBE_SHA256,
+        "team_id": _MAYBE_ID,
+        "received_at": _MAYBE_TIME,
+        "due_at": _MAYBE_TIME,
+        "licence": _TEXT,
+        "training_code": _MAYBE_SHA256,
+        "opened_at": _MAYBE_TIME,
+        "withdrawn_at": _MAYBE_TIME,
+    },
+    PROVENANCE: {
+        "image_id": _ID,
+        "number": _NUMBER,
+        "source": _TEXT,
+        "source_id": _TEXT,
+        "licence": _TEXT,
+        "author": _TEXT,
+        "original_sha256": _SHA256,
+        "original_format": _TEXT,
+        "label_from": _TIME,
+    },
+    PANELS: {
+        "image_id": _ID,
+        "panel": _NUMBER,
+        "size": _NUMBER,
+        "state": _one_of(PanelState),
+        "dealt_at": _TIME,
+        "full_at": _MAYBE_TIME,
+    },
+    ATTACKS: {
+        "number": _NUMBER,
+        "attack_id": _ID,
+        "image_id": _ID,
+        "team_id": _ID,
+        "received_at": _TIME,
+        "week": r"\d{4}-W\d\d",
+        "of_quota": _NUMBER,
+        "copy_of": _MAYBE_ID,
+        "targets": rf"(?:{_ID}(?:;{_ID})*)?",
+        "policy_version": _MAYBE_NUMBER,
+    },
+    TEAMS: {
+        "team_id": _ID,
+        "number": _NUMBER,
+        "name": _TEXT,
+        "created_at": _TIME,
+        "merged_into": _MAYBE_ID,
+        "merged_at": _MAYBE_TIME,
+    },
+    ASSOCIATIONS: {
+        "number": _NUMBER,
+        "team_id": _ID,
+        "since": _TIME,
+        "until": _MAYBE_TIME,
+        "declared_at": _TIME,
+    },
+    DECISIONS: {
+        "number": _NUMBER,
+        "kind": _WORD,
+        "subject": _JSON_OBJECT,
+        "details": _JSON_OBJECT,
+        "reason": _TEXT,
+        "policy_version": _NUMBER,
+        "decided_at": _TIME,
+    },
+    BATCHES: {"number": _NUMBER, "batch_id": _ID, "decision": _NUMBER, "criteria": _TEXT, "staked_at": _TIME},
+    STAKES: {
+        "number": _NUMBER,
+        "defense_id": _ID,
+        "kind": _WORD,
+        "batch_id": _MAYBE_ID,
+        "paid_by": _MAYBE_ID,
+        "cents": _NUMBER,
+        "asked_at": _TIME,
+        "staked_at": _TIME,
+        "clock_from": _MAYBE_TIME,
+        "ended_at": _MAYBE_TIME,
+        "end": f"(?:{_WORD})?",
+    },
+    AWARDS: {
+        "number": _NUMBER,
+        "stake": _NUMBER,
+        "defense_id": _ID,
+        "decision": _NUMBER,
+        "cents": _NUMBER,
+        "statement": _TEXT,
+        "conditions": r"[\[{][^\r\n]*[\]}]",
+        "awarded_at": _TIME,
+    },
+    LEDGER: {
+        "number": _NUMBER,
+        "made_at": _TIME,
+        "source": _ACCOUNT,
+        "target": _ACCOUNT,
+        "cents": _NUMBER,
+        "rule": _TEXT,
+        "why": _TEXT,
+        "causes": _JSON_OBJECT,
+        "corrects": _MAYBE_NUMBER,
+        "decision": _MAYBE_NUMBER,
+    },
+    UNPROVED: _BREAK,
+    ELIGIBILITY: {
+        "number": _NUMBER,
+        "defense_id": _ID,
+        "trial": _NUMBER,
+        "private_set": _NUMBER,
+        "finished_at": _TIME,
+        "totals": _JSON_OBJECT,
+    },
+}
+
 # file -> column -> what a cell looks like. The order of the columns is the order in the file.
-TABLES: Mapping[str, Mapping[str, re.Pattern[str]]] = MappingProxyType(
-    {
-        file: MappingProxyType({column: re.compile(cell, re.ASCII) for column, cell in columns.items()})
-        for file, columns in _TABLES.items()
-    }
-)
+Tables: TypeAlias = Mapping[str, Mapping[str, re.Pattern[str]]]
+
+
+def _compiled(tables: Mapping[str, Mapping[str, str]]) -> Tables:
+    return MappingProxyType(
+        {
+            file: MappingProxyType({column: re.compile(cell, re.ASCII) for column, cell in columns.items()})
+            for file, columns in tables.items()
+        }
+    )
+
+
+_FIRST = _compiled(_TABLES)
+TABLES = _compiled({file: _TABLES.get(file, {}) | _ADDED.get(file, {}) for file in [*_TABLES, *_ADDED]})
 FILES = frozenset({*TABLES, TASKER_DATA, COCO, PARQUET})
+
+
+def tables_of(revision: int) -> Tables:
+    """Return the tables that a release of this revision has."""
+    return _FIRST if revision == 1 else TABLES
+
+
+def files_of(revision: int) -> frozenset[str]:
+    """Return the files that a release of this revision has beside its manifest and its pictures."""
+    return frozenset({*tables_of(revision), TASKER_DATA, COCO, PARQUET})
 
 
 def header(file: str) -> list[str]:
     """Return the column names of a table, for example of `responses.csv`."""
     return list(TABLES[file])
+
+
+def is_file(path: str) -> bool:
+    """Say whether a release can have a file of this path at all."""
+    return path == MANIFEST or path in FILES or _PICTURE.fullmatch(path) is not None
 
 
 def release_name(week: str, part: int) -> str:
@@ -191,6 +364,21 @@ def pixels(hundredths: int | None) -> str:
 def seconds(milliseconds: int) -> str:
     """Milliseconds as seconds with three decimals."""
     return f"{milliseconds // 1000}.{milliseconds % 1000:03d}"
+
+
+def time_from(cell: str) -> datetime | None:
+    """The inverse of `time`; None where there is nothing."""
+    return datetime.fromisoformat(cell) if cell else None
+
+
+def text_from(cell: str) -> str:
+    """The inverse of `text`, but for the ends of lines."""
+    return cell.removeprefix("'")
+
+
+def json_cell(value: Any) -> str:
+    """A value as JSON on one line, the same for equal values."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def text(value: str) -> str:

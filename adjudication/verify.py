@@ -23,6 +23,7 @@ from adjudication.derived import (
 )
 from adjudication.verify_breaks import check_breaks, check_complete, read_faults, read_predictions
 from adjudication.verify_chain import check_chain
+from adjudication.verify_contest import check_contest
 from adjudication.verify_pictures import check_images, check_pictures
 from adjudication.verify_reading import (
     Findings,
@@ -55,7 +56,8 @@ def verify(
     check_name(manifest, findings)
     check_chain(folder, manifest, previous, findings)
     check_files(folder, manifest, findings)
-    tables = {name: read_table(folder, name, findings) for name in form.TABLES}
+    revision = manifest.revision
+    tables = {name: read_table(folder, name, findings, revision=revision) for name in form.tables_of(revision)}
     check_images(tables[form.IMAGES], manifest, findings)
     _check_rows(folder, manifest, tables, findings)
     if pictures:
@@ -74,6 +76,8 @@ def _check_rows(folder: Path, manifest: Manifest, tables: Mapping[str, list[Row]
     faults = read_faults(tables[form.FAULTS], images, defenses, predictions, findings)
     check_complete(predictions, faults, defenses, newest, policies, manifest, findings)
     check_breaks(tables[form.BREAKS], tables[form.RULINGS], newest, predictions, findings)
+    if manifest.revision > 1:
+        check_contest(tables, predictions, manifest, findings)
     tasker_rows = _check_derived(folder, manifest, images, newest, panels, findings)
     _check_counts(manifest, tables, tasker_rows, findings)
 

@@ -32,6 +32,16 @@ _KEYS: Mapping[str, type] = {
     "counts": dict,
     "files": dict,
 }
+_NUMBERED = (
+    form.ATTACKS,
+    form.ASSOCIATIONS,
+    form.DECISIONS,
+    form.BATCHES,
+    form.STAKES,
+    form.AWARDS,
+    form.LEDGER,
+    form.ELIGIBILITY,
+)
 _SORTED_BY: Mapping[str, Callable[[Row], Any]] = {
     form.IMAGES: lambda row: row["image_id"],
     form.RESPONSES: lambda row: int(row["response_id"]),
@@ -40,6 +50,11 @@ _SORTED_BY: Mapping[str, Callable[[Row], Any]] = {
     form.FAULTS: lambda row: (row["defense_id"], row["image_id"], int(row["round"])),
     form.BREAKS: lambda row: int(row["break_id"]),
     form.DEFENSES: lambda row: row["defense_id"],
+    form.PROVENANCE: lambda row: row["image_id"],
+    form.PANELS: lambda row: (row["image_id"], int(row["panel"])),
+    form.TEAMS: lambda row: row["team_id"],
+    form.UNPROVED: lambda row: int(row["break_id"]),
+    **dict.fromkeys(_NUMBERED, lambda row: int(row["number"])),
 }
 
 
@@ -90,6 +105,11 @@ class Manifest:
         return sum(number for number in numbers if isinstance(number, int))
 
     @property
+    def revision(self) -> int:
+        """Which files and columns the release has (`release_format.REVISION`)."""
+        return int(self.values.get("revision", 1))
+
+    @property
     def kept_out(self) -> int:
         """How many pictures the release says an organizer kept out after a report: nobody rules on those."""
         number = self.values.get("kept_out", 0)
@@ -105,6 +125,8 @@ def read_manifest(folder: Path, findings: Findings | None = None) -> Manifest:
         raise NotARelease(f"{folder}: {form.MANIFEST} cannot be read: {error}") from error
     if not isinstance(values, dict) or values.get("format") != form.FORMAT:
         raise NotARelease(f"{folder}: {form.MANIFEST} is not of the format {form.FORMAT}")
+    if values.get("revision", 1) not in range(1, form.REVISION + 1):
+        raise NotARelease(f"{folder}: this program reads revisions up to {form.REVISION}; take a newer one")
     wrong = [key for key, kind in _KEYS.items() if type(values.get(key)) is not kind]
     if wrong or not all(isinstance(sha, str) for sha in values["files"].values()):
         raise NotARelease(f"{folder}: {form.MANIFEST} lacks or misstates: {', '.join(wrong) or 'files'}")
@@ -122,7 +144,7 @@ def check_name(manifest: Manifest, findings: Findings) -> None:
 
 def check_files(folder: Path, manifest: Manifest, findings: Findings) -> None:
     """No file is missing or extra, and every one but the pictures has its hash; those are hashed when looked at."""
-    for path in sorted(form.FILES - manifest.files.keys()):
+    for path in sorted(form.files_of(manifest.revision) - manifest.files.keys()):
         findings.add(form.MANIFEST, path, "not listed", "a file of every release")
     here = _files_in(folder) - {form.MANIFEST}
     for path in sorted(here - manifest.files.keys()):
@@ -159,9 +181,9 @@ def _files_in(folder: Path) -> set[str]:
     return names
 
 
-def read_table(folder: Path, name: str, findings: Findings) -> list[Row]:
+def read_table(folder: Path, name: str, findings: Findings, *, revision: int = form.REVISION) -> list[Row]:
     """Read a table. Rows that have not the form of one are found and left out."""
-    columns = form.TABLES[name]
+    columns = form.tables_of(revision)[name]
     lines = _csv_lines(folder, name, findings)
     if not lines or lines[0] != list(columns):
         findings.add(name, "line 1", ",".join(lines[0] if lines else []), ",".join(columns))

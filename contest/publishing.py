@@ -1,35 +1,17 @@
-"""The weekly publication as a sweep: ended weeks, in order, as soon as nothing of them is open (R39), and what is
-public through it (R24)."""
+"""Which ended weeks are not released yet, in order (R39), and what is public through the releases (R24)."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import reduce
 from operator import or_
 
-from django.conf import settings
 from django.db.models import Min, Q, QuerySet
 
 from contest.exports.tables import RELEASED_ORIGINS, images_of
 from contest.models import Release
-from contest.releases import release_week, waiting
 from contest.rules import Week, week_named, week_of
 from labeling.models import Image
 from labeling.selectors import policy_in_force
-
-
-def due_weeks_release(*, now: datetime) -> int:
-    """Release every ended week that is due, oldest first; returns how many.
-
-    The chain of manifests follows the calendar, so a week that still waits holds back the ones after it; an
-    organizer may publish it as it stands with `release_week --incomplete`.
-    """
-    released = 0
-    for week in unreleased_weeks(now):
-        if any(waiting(week).values()):
-            break
-        release_week(week, out=settings.RELEASE_DIR, now=now)
-        released += 1
-    return released
 
 
 def unreleased_weeks(now: datetime) -> Iterator[Week]:

@@ -8,7 +8,7 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -25,6 +25,7 @@ from adjudication.models import Ruling
 from common.errors import Conflict, InvalidInput, NotFound
 from contest.exports import tables
 from contest.exports.content import Content, copy_pictures, write_tables
+from contest.exports.contest_tables import attacks_of, decisions_of
 from contest.exports.files import Progress, sync_folder
 from contest.exports.folders import copy_folder, remove_folder, same_folder
 from contest.models import Release
@@ -57,6 +58,7 @@ class _Part:
         """Return what the manifest says before it lists counts and files."""
         return {
             "format": form.FORMAT,
+            "revision": form.REVISION,
             "name": form.release_name(week.name, self.number),
             "week": week.name,
             "part": self.number,
@@ -166,7 +168,8 @@ def _write_content(
 
 def _facts(week: Week) -> dict[str, Any]:
     """Return what the manifest says of the week: nothing in it depends on when it was written."""
-    policies = _policies(week)
+    rows = _policy_rows(week)
+    policies = _numbers(rows)
     return {
         "week_start": form.time(week.start),
         "week_end": form.time(week.end),
@@ -175,28 +178,35 @@ def _facts(week: Week) -> dict[str, Any]:
         "policy": {str(version): policy.to_json() for version, policy in policies.items()},
         "waiting": _waiting(week, policies),
         "kept_out": _kept_out(week),
+        "policy_from": {str(row.version): form.time(row.in_force_from) for row in rows},
+        "policy_reason": {str(row.version): row.reason for row in rows},
     }
 
 
-def _policies(week: Week) -> dict[int, Policy]:
-    """Return every policy in force between the week's first panel and its last ruling, or used by one, by version."""
+def _numbers(rows: Sequence[PolicyVersion]) -> dict[int, Policy]:
+    return {row.version: Policy.from_json(row.numbers) for row in rows}
+
+
+def _policy_rows(week: Week) -> list[PolicyVersion]:
+    """Return every policy in force between the week's first panel and its last ruling, or used by one, by an attack or
+    by a decision of the week, by version."""
     images = tables.images_of(week)
     rulings = Ruling.objects.filter(image__in=images)
     first = Panel.objects.filter(image__in=images).aggregate(at=Min("dealt_at"))["at"] or week.end
     last = rulings.aggregate(at=Max("decided_at"))["at"] or week.end
-    used = set(rulings.values_list("policy__version", flat=True).distinct())
+    decided = (rulings, attacks_of(week), decisions_of(week))
+    used = {version for rows in decided for version in rows.values_list("policy__version", flat=True).distinct()}
     begun = list(PolicyVersion.objects.filter(in_force_from__lte=max(last, week.end)).order_by("version"))
     oldest = max((row.version for row in begun if row.in_force_from <= min(first, week.end)), default=None)
     if oldest is None:
         message = f"No policy was in force in week {week.name}, so there is nothing to release."
         raise NotFound(message, "unknown_week")
-    named = [row for row in begun if row.version >= oldest or row.version in used]
-    return {row.version: Policy.from_json(row.numbers) for row in named}
+    return [row for row in begun if row.version >= oldest or row.version in used]
 
 
 def waiting(week: Week) -> dict[str, int]:
     """Return how many pictures of `week` wait, by what they wait for: the keys of WAITING_WORDS."""
-    return _waiting(week, _policies(week))
+    return _waiting(week, _numbers(_policy_rows(week)))
 
 
 WAITING_WORDS = {

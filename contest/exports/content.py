@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from adjudication import release_format as form
 from contest.exports import tables
 from contest.exports.archive import Archive, Packed, pack, stored
+from contest.exports.contest_tables import write_contest_tables
 from contest.exports.files import Folder, Progress, sync_folder
 from contest.exports.manifest import HashingText, write_manifest
 from contest.rules import Week
@@ -98,7 +99,7 @@ def write_tables(workplace: Path, week: Week, packer: Executor, progress: Progre
         packed[name] = packer.submit(pack, path / name, workplace / f"{name}.packed")
 
     folder = Folder(path, progress, written)
-    rows = tables.write_tables(folder, week)
+    rows = tables.write_tables(folder, week) | write_contest_tables(folder, week)
     with (workplace / "wanted").open("w", encoding="ascii") as wanted:
         wanted.writelines(f"{sha256}\n" for sha256 in tables.pixels_of(week))
     counts = {name.partition(".")[0]: number for name, number in rows.items()}

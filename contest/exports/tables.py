@@ -7,6 +7,7 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from fractions import Fraction
 from itertools import groupby, islice
 from operator import itemgetter
@@ -115,12 +116,6 @@ def settled_items() -> QuerySet[RunItem]:
     return places_in_force().filter(Q(run__state=RunState.ASSESSED) | _FAULT)
 
 
-def _listed_defenses(week: Week) -> QuerySet[Defense]:
-    """The published defenses; a retired one where it answered anything of the week."""
-    answered = official_predictions().filter(_of(week, "image__"), defense=OuterRef("pk"))
-    return Defense.objects.filter(Q(retired_at__isnull=True) | Exists(answered), published_at__isnull=False)
-
-
 def _published_responses(week: Week) -> QuerySet[Response]:
     """Every response of the week but those that somebody still to answer could read: on panels with room (R8), unless
     an organizer kept the picture out, and on gold pictures in use (R6)."""
@@ -130,12 +125,13 @@ def _published_responses(week: Week) -> QuerySet[Response]:
     return rows.filter(Q(assignment__known__isnull=True) | Q(assignment__known__retired_at__isnull=False))
 
 
-def _by_bytes(field: str) -> Collate:
+def by_bytes(field: str) -> Collate:
     """Sort a text column by its bytes, whatever language the database was set up in."""
     return Collate(F(field), "C" if connection.vendor == "postgresql" else "BINARY")
 
 
-def _stream(rows: QuerySet[Any, Any]) -> Iterator[Any]:
+def stream(rows: QuerySet[Any, Any]) -> Iterator[Any]:
+    """Read rows a CHUNK at a time."""
     return rows.iterator(chunk_size=CHUNK)
 
 
@@ -148,6 +144,7 @@ def write_tables(folder: Folder, week: Week) -> dict[str, int]:
         form.PREDICTIONS: _table(folder, form.PREDICTIONS, _prediction_rows(week)),
         form.FAULTS: _table(folder, form.FAULTS, _fault_rows(week)),
         form.BREAKS: _table(folder, form.BREAKS, _break_rows(week)),
+        form.UNPROVED: _table(folder, form.UNPROVED, _unproved_rows(week)),
         form.DEFENSES: _table(folder, form.DEFENSES, _defense_rows(week)),
         form.TASKER_DATA: _write_derived(folder, week),
     }
@@ -159,17 +156,19 @@ def _table(folder: Folder, name: str, rows: Iterable[Sequence[str]]) -> int:
 
 def pixels_of(week: Week) -> Iterator[str]:
     """Yield the pixel hash of every image of the week, in ascending order."""
-    return _stream(images_of(week).order_by(_by_bytes("pixels_sha256")).values_list("pixels_sha256", flat=True))
+    return stream(images_of(week).order_by(by_bytes("pixels_sha256")).values_list("pixels_sha256", flat=True))
 
 
 def _image_rows(week: Week) -> Iterator[Sequence[str]]:
     # Attacks of later weeks may still be under embargo, also those on a picture of this one (R24).
-    sent = Attack.objects.filter(image=OuterRef("pk"), received_at__gte=week.start, received_at__lt=week.end)
+    sent = Attack.objects.filter(
+        image=OuterRef("pk"), received_at__gte=week.start, received_at__lt=week.end, withdrawn_at__isnull=True
+    )
     first = sent.order_by("received_at", "pk")
     rows = images_of(week).annotate(team=Subquery(first.values("team__public_id")[:1]))
     columns = ("public_id", "pixels_sha256", "width", "height", "origin", "team", "received_at")
-    for name, sha, width, height, origin, team, received in _stream(
-        rows.order_by(_by_bytes("public_id")).values_list(*columns)
+    for name, sha, width, height, origin, team, received in stream(
+        rows.order_by(by_bytes("public_id")).values_list(*columns)
     ):
         file = form.picture_file(sha)
         yield name, sha, str(width), str(height), file, origin, week.name, team or "", form.time(received)
@@ -199,7 +198,7 @@ def _write_responses(folder: Folder, week: Week) -> int:
     # Imported here: pyarrow is large, and the pages only ask this package what a release still waits for.
     from contest.exports.parquet import ResponsesFile
 
-    rows = _stream(_published_responses(week).order_by("pk").values_list(*_RESPONSE))
+    rows = stream(_published_responses(week).order_by("pk").values_list(*_RESPONSE))
     with ResponsesFile(folder.path / form.PARQUET) as parquet:
         number = folder.lines(form.RESPONSES, form.header(form.RESPONSES), _response_lines(rows, parquet))
     folder.add(form.PARQUET)
@@ -260,8 +259,8 @@ _RULING = (
 
 
 def _ruling_rows(week: Week) -> Iterator[Sequence[str]]:
-    rows = Ruling.objects.filter(_of(week, "image__")).order_by(_by_bytes("image__public_id"), "number")
-    for image, number, decided, by, panel, verdict, label, reasons, part, whole, policy, why in _stream(
+    rows = Ruling.objects.filter(_of(week, "image__")).order_by(by_bytes("image__public_id"), "number")
+    for image, number, decided, by, panel, verdict, label, reasons, part, whole, policy, why in stream(
         rows.values_list(*_RULING)
     ):
         share = "" if part is None else _ratio(Fraction(part, whole))
@@ -277,13 +276,15 @@ def _prediction_rows(week: Week) -> Iterator[Sequence[str]]:
     columns = (
         "pk", "defense__public_id", "defense_digest", "image__public_id", "round", "answer", "score_bicycle",
         "score_bird", "device", "batch_size", "batch", "row", "seed", "attempt", "latency_us", "predicted_at",
+        "item__run",
     )  # fmt: skip
     rows = official_predictions().filter(_of(week, "image__")).order_by("pk")
-    for pk, defense, digest, image, turn, answer, bicycle, bird, device, *plan, predicted in _stream(
+    for pk, defense, digest, image, turn, answer, bicycle, bird, device, *plan, predicted, run in stream(
         rows.values_list(*columns)
     ):
         said = (_answer(answer), repr(bicycle), repr(bird), form.text(device))
-        yield str(pk), defense, form.text(digest), image, str(turn), *said, *map(str, plan), form.time(predicted)
+        when = (*map(str, plan), form.time(predicted), str(run))
+        yield str(pk), defense, form.text(digest), image, str(turn), *said, *when
 
 
 def _answer(value: int) -> str:
@@ -292,9 +293,9 @@ def _answer(value: int) -> str:
 
 def _fault_rows(week: Week) -> Iterator[Sequence[str]]:
     columns = ("defense__public_id", "image__public_id", "round", "run__fault", "run__attempt", "run__finished_at")
-    rows = places_in_force().filter(_FAULT, _of(week, "image__"), defense__in=_listed_defenses(week))
-    ordered = rows.order_by(_by_bytes("defense__public_id"), _by_bytes("image__public_id"), "round")
-    for defense, image, turn, fault, attempt, ended in _stream(ordered.values_list(*columns)):
+    rows = places_in_force().filter(_FAULT, _of(week, "image__"), defense__published_at__isnull=False)
+    ordered = rows.order_by(by_bytes("defense__public_id"), by_bytes("image__public_id"), "round")
+    for defense, image, turn, fault, attempt, ended in stream(ordered.values_list(*columns)):
         yield defense, image, str(turn), fault, str(attempt), form.time(ended)
 
 
@@ -305,21 +306,59 @@ def _break_rows(week: Week) -> Iterator[Sequence[str]]:
     found_by = official.filter(pk=OuterRef("prediction")).values("round")
     alike = official.filter(defense=OuterRef("defense"), image=OuterRef("image"), answer=OuterRef("prediction__answer"))
     proof = Coalesce(Subquery(found_by[:1]), Subquery(alike.order_by("round").values("round")[:1]))
+    return _written_breaks(_breaks(week).annotate(proof=proof).filter(proof__isnull=False))
+
+
+def _unproved_rows(week: Week) -> Iterator[Sequence[str]]:
+    """The breaks that no answer in force proves any more, with the round whose answer once did."""
+    alike = official_predictions().filter(
+        defense=OuterRef("defense"), image=OuterRef("image"), answer=OuterRef("prediction__answer")
+    )
+    return _written_breaks(_breaks(week).filter(~Exists(alike)).annotate(proof=F("prediction__round")))
+
+
+def _breaks(week: Week) -> QuerySet[Break]:
+    return Break.objects.filter(_of(week, "image__"), defense__published_at__isnull=False)
+
+
+def _written_breaks(rows: QuerySet[Break]) -> Iterator[Sequence[str]]:
     columns = (
         "pk", "defense__public_id", "image__public_id", "ruling__number", "proof", "prediction__answer", "found_at",
     )  # fmt: skip
-    rows = Break.objects.filter(_of(week, "image__"), defense__published_at__isnull=False).annotate(proof=proof)
-    ordered = rows.filter(proof__isnull=False).order_by("pk").values_list(*columns)
-    for pk, defense, image, ruling, turn, answer, found in _stream(ordered):
+    for pk, defense, image, ruling, turn, answer, found in stream(rows.order_by("pk").values_list(*columns)):
         yield str(pk), defense, image, str(ruling), str(turn), _answer(answer), form.time(found)
 
 
+_DEFENSE_TEXTS = ("description", "reference", "image")
+_DEFENSE_FILES = ("archive", "weights", "source")
+_ENTRY = tuple(
+    f"entry__{column}"
+    for column in ("team__public_id", "received_at", "due_at", "licence", "training_code", "opened_at", "withdrawn_at")
+)
+
+
 def _defense_rows(week: Week) -> Iterator[Sequence[str]]:
-    columns = ("public_id", "name", "digest", "demo", "published_at", "retired_at")
-    rows = _listed_defenses(week).order_by(_by_bytes("public_id"))
-    for name, title, digest, demo, published, retired in _stream(rows.values_list(*columns)):
-        since, until = form.time(published), form.time(retired) if retired else ""
-        yield name, form.text(title), form.text(digest), form.boolean(demo), since, until
+    """The published defenses, those that are retired too: what a week says of them must not depend on a later one."""
+    columns = ("public_id", "name", "digest", "demo", "published_at", "retired_at", "pk", *_DEFENSE_TEXTS)
+    rows = Defense.objects.filter(published_at__isnull=False).order_by(by_bytes("public_id"))
+    for name, title, digest, demo, published, retired, pk, *rest in stream(
+        rows.values_list(*columns, "created_at", *_DEFENSE_FILES, *_ENTRY)
+    ):
+        since, until = form.time(published), _time(retired)
+        known = (name, form.text(title), form.text(digest), form.boolean(demo), since, until)
+        texts, (created, *files), entry = rest[:3], rest[3:7], rest[7:]
+        yield *known, str(pk), *map(form.text, texts), form.time(created), *files, *_entry(entry)
+
+
+def _entry(columns: Sequence[Any]) -> tuple[str, ...]:
+    """What a team said when it handed the defense in; nothing for one that nobody did."""
+    team, received, due, licence, code, opened, withdrawn = columns
+    terms = (form.text(licence or ""), code or "")
+    return (team or "", _time(received), _time(due), *terms, _time(opened), _time(withdrawn))
+
+
+def _time(moment: datetime | None) -> str:
+    return "" if moment is None else form.time(moment)
 
 
 def _write_derived(folder: Folder, week: Week) -> int:
@@ -348,8 +387,8 @@ def _pictures(images: QuerySet[Image]) -> Iterator[tuple[int, Picture]]:
         "newest_panel": Subquery(holds.values("panel__number")[:1]),
     }
     columns = ("pk", "public_id", "pixels_sha256", "width", "height", *newest)
-    rows = images.annotate(**newest).order_by(_by_bytes("public_id")).values_list(*columns)
-    for pk, name, sha, width, height, label, panel in _stream(rows):
+    rows = images.annotate(**newest).order_by(by_bytes("public_id")).values_list(*columns)
+    for pk, name, sha, width, height, label, panel in stream(rows):
         yield pk, Picture(name, sha, width, height, Label(label) if label else None, panel)
 
 
@@ -362,8 +401,8 @@ def _pictures_with_responses(week: Week) -> Iterator[tuple[Picture, list[Counted
     """Yield every picture with its counted responses, by image id and response id."""
     columns = ("image_id", "pk", "panel__number", "tasker__public_id", "contains_bird", "contains_bicycle")
     rows = _published_responses(week).filter(place__isnull=False, voided__isnull=True)
-    rows = rows.order_by(_by_bytes("image__public_id"), "pk")
-    responses = groupby(_stream(rows.values_list(*columns, *_BOX, *_STATEMENTS, "outline")), key=itemgetter(0))
+    rows = rows.order_by(by_bytes("image__public_id"), "pk")
+    responses = groupby(stream(rows.values_list(*columns, *_BOX, *_STATEMENTS, "outline")), key=itemgetter(0))
     image, group = next(responses, (None, iter(())))
     for pk, picture in _pictures(images_of(week)):
         # Both come in the same order, so the next responses are this picture's or a later one's.

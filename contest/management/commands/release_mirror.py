@@ -1,0 +1,26 @@
+"""`release_mirror URL DIR`: fetch and check everything a contest published."""
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from adjudication import mirror
+
+
+class Command(BaseCommand):
+    """The same as `python -m adjudication.mirror`, which needs nothing installed."""
+
+    help = "Fetch every weekly release of a contest, going on where an earlier run stopped, and check all of it."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Name the contest and the folder."""
+        parser.add_argument("url", help="the contest, for example https://contest.example.org")
+        parser.add_argument("folder", type=Path, metavar="DIR", help="where the copy lies")
+        parser.add_argument("--quiet", action="store_true", help="print differences alone")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Exit with 0 when nothing differs, 1 when something does, 2 when the contest does not answer."""
+        sys.exit(mirror.run(options["url"], options["folder"], quiet=options["quiet"]))

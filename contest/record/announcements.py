@@ -1,0 +1,114 @@
+"""Letters about releases, to those who asked for them: confirmed by a link, ended by one, sent once (R39).
+
+Which letters there are is written down together with the announcement, before any is sent, and a letter is taken before
+it goes: a sweep that dies in between loses at most the one letter it held and repeats none.
+"""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import structlog
+from django.conf import settings
+from django.core import signing
+from django.core.mail import EmailMessage
+from django.db import transaction
+from django.db.models import F, Q
+from django.urls import reverse
+
+from common.errors import Conflict, NotFound
+from common.mail import letter, send, send_behind
+from contest.models import Announcement, Release, ReleaseLetter, Subscriber
+from labeling.accounts.invitations import clean_address
+
+CONFIRM_WITHIN = timedelta(days=3)
+# A letter that the mail server refused is tried again after this long, this often.
+AGAIN_AFTER = timedelta(minutes=30)
+MOST_TRIES = 5
+# One sweep sends so many: releases that are due behind it wait no longer than these take.
+AT_ONCE = 50
+_SALT = "releases by e-mail"
+_LANGUAGE = "en"  # the record's own
+
+log = structlog.get_logger(__name__)
+
+
+def subscription_ask(*, email: str) -> None:
+    """Write to the address with the link that confirms it. Raises InvalidInput (`email`) when it is no address.
+
+    Whoever asks learns nothing about the address: one that is confirmed already gets no further letter.
+    """
+    address = clean_address(email)
+    if Subscriber.objects.filter(email=address).exists():
+        return
+    token = signing.dumps(address, salt=_SALT)
+    link = settings.PUBLIC_URL + reverse("release-mail-confirm", args=[token])
+    send_behind(letter("confirm_releases", to=address, language=_LANGUAGE, link=link))
+
+
+def address_of(token: str) -> str:
+    """Return the address that a link confirms; NotFound (`link_over`) for one that is too old or not ours."""
+    try:
+        return str(signing.loads(token, salt=_SALT, max_age=CONFIRM_WITHIN))
+    except signing.BadSignature:
+        raise NotFound("This link is over. Ask for a new one on the page of releases.", "link_over") from None
+
+
+def subscription_confirm(*, token: str, now: datetime) -> Subscriber:
+    """Tell this address of releases from now on; the same again changes nothing. Raises NotFound (`link_over`)."""
+    row, _ = Subscriber.objects.get_or_create(email=address_of(token), defaults={"confirmed_at": now})
+    return row
+
+
+def subscriber_of(key: str) -> Subscriber | None:
+    """Return whose link this is; None where there is nobody any more."""
+    return Subscriber.objects.filter(key=key).first()
+
+
+@transaction.atomic
+def subscription_end(*, key: str) -> None:
+    """Forget the address; twice is the same as once."""
+    Subscriber.objects.filter(key=key).delete()
+
+
+# Sending -------------------------------------------------------------------------------------------------------------
+
+
+def letters_send(*, clock: Callable[[], datetime]) -> int:
+    """Announce the releases that are not, and send the letters that are due; returns how many went out."""
+    for release in Release.objects.filter(announcement__isnull=True).order_by("pk"):
+        _announce(release, clock())
+    now = clock()
+    due = ReleaseLetter.objects.filter(Q(not_before__isnull=True) | Q(not_before__lte=now), taken_at__isnull=True)
+    rows = due.filter(tries__lt=MOST_TRIES).select_related("announcement__release", "subscriber").order_by("pk")
+    return sum(_send(row, clock()) for row in rows[:AT_ONCE])
+
+
+@transaction.atomic
+def _announce(release: Release, now: datetime) -> None:
+    """Write down who is told: everybody who had confirmed when it was published."""
+    row, new = Announcement.objects.get_or_create(release=release, defaults={"announced_at": now})
+    if new:
+        told = Subscriber.objects.filter(confirmed_at__lte=release.released_at)
+        ReleaseLetter.objects.bulk_create(ReleaseLetter(announcement=row, subscriber=each) for each in told)
+
+
+def _send(row: ReleaseLetter, now: datetime) -> int:
+    """Take a letter and send it; one that the mail server refuses is due again later."""
+    if not ReleaseLetter.objects.filter(pk=row.pk, taken_at__isnull=True).update(taken_at=now, tries=F("tries") + 1):
+        return 0  # another sweep has it
+    try:
+        send(_letter(row.announcement.release, row.subscriber))
+    except Conflict:
+        ReleaseLetter.objects.filter(pk=row.pk).update(taken_at=None, not_before=now + AGAIN_AFTER)
+        return 0
+    return 1
+
+
+def _letter(release: Release, subscriber: Subscriber) -> EmailMessage:
+    site = settings.PUBLIC_URL
+    leave = site + reverse("release-mail-end", args=[subscriber.key])
+    page = site + reverse("release", args=[release.name])
+    message = letter("release", to=subscriber.email, language=_LANGUAGE, release=release, page=page, leave=leave)
+    # RFC 8058: the mail program offers one button, which posts to the link.
+    message.extra_headers = {"List-Unsubscribe": f"<{leave}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
+    return message

@@ -1,0 +1,59 @@
+"""Asking for letters about releases, confirming it, and ending it with one click."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+
+from common.errors import InvalidInput, NotFound
+from common.guessing import links_open, wrong_link
+from contest.record import announcements
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def ask(request: HttpRequest) -> HttpResponse:
+    """Take an address and write to it; nothing follows before its link is opened."""
+    if request.method != "POST":
+        return render(request, "record/mail.html", {"step": "ask"})
+    if not links_open(request):
+        return HttpResponse(status=429)
+    typed = request.POST.get("email", "").replace("\x00", "").strip()[:254]
+    # Each asking counts like a wrong link: nobody is flooded with letters by asking on and on.
+    wrong_link(request)
+    try:
+        announcements.subscription_ask(email=typed)
+    except InvalidInput as error:
+        return render(request, "record/mail.html", {"step": "ask", "typed": typed, "error": error}, status=400)
+    return render(request, "record/mail.html", {"step": "asked", "typed": typed})
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def confirm(request: HttpRequest, token: str) -> HttpResponse:
+    """Confirm an address. A button, because mail programs open links by themselves."""
+    if not links_open(request):
+        return HttpResponse(status=429)
+    try:
+        address = announcements.address_of(token)
+    except NotFound as error:
+        wrong_link(request)
+        return render(request, "record/mail.html", {"step": "over", "error": error}, status=404)
+    if request.method != "POST":
+        return render(request, "record/mail.html", {"step": "confirm", "typed": address})
+    announcements.subscription_confirm(token=token, now=timezone.now())
+    return render(request, "record/mail.html", {"step": "confirmed", "typed": address})
+
+
+@csrf_exempt  # mail programs post here without having seen a page (RFC 8058); the key in the link is the permission
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def end(request: HttpRequest, key: str) -> HttpResponse:
+    """End the letters; the same link answers the same when they ended already."""
+    if request.method == "POST":
+        announcements.subscription_end(key=key)
+        return render(request, "record/mail.html", {"step": "ended"})
+    there = announcements.subscriber_of(key) is not None
+    return render(request, "record/mail.html", {"step": "end" if there else "ended", "key": key})

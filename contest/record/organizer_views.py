@@ -1,0 +1,148 @@
+"""The organizers' page of releases: what each ended week waits for, what is being built, and asking for it now."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.cache import cache
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from common.errors import Conflict, NotFound
+from common.queues import hint
+from contest.enums import BuildState
+from contest.models import Release, ReleaseBuild
+from contest.publishing import unreleased_weeks
+from contest.record import builds, selectors
+from contest.releases import WAITING_WORDS, waiting
+from contest.rules import Week
+from contest.tasks import release_due_weeks
+from contest.weeks import week_at, week_called, zone_of
+from labeling.access import organizer_of
+from labeling.views import SeeOther
+
+BUILDS_SHOWN = 12
+WEEKS_SHOWN = 12
+_FRESH_SECONDS = 60  # counting what waits takes a while on a week of a hundred thousand pictures
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A week that is over and not released: what its pictures wait for, in words; empty when its release is due."""
+
+    week: Week
+    waits: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The newest part of a week, and what came after it, in words."""
+
+    release: Release
+    changed: tuple[str, ...]
+
+
+@never_cache
+@require_safe
+@login_required
+def releases(request: HttpRequest) -> HttpResponse:
+    """Show where the publication of each week stands."""
+    organizer_of(request.user)
+    return render(request, "record/organizer.html", _context(timezone.now()))
+
+
+@never_cache
+@require_safe
+@login_required
+def releases_now(request: HttpRequest) -> HttpResponse:
+    """Answer the changing part of the page, for the page that refreshes itself."""
+    organizer_of(request.user)
+    return render(request, "record/_organizer.html", _context(timezone.now()))
+
+
+def _context(now: datetime) -> dict[str, Any]:
+    newest: dict[str, Release] = {}
+    for release in Release.objects.order_by("week", "part"):
+        newest[release.week] = release
+    shown = sorted(newest.values(), key=lambda each: each.week, reverse=True)[:WEEKS_SHOWN]
+    return {
+        "now": now,
+        "zone": zone_of(week_at(now)),
+        "ended": [Ended(week, tuple(_waits(week))) for week in unreleased_weeks(now)],
+        "builds": ReleaseBuild.objects.select_related("release", "asked_by").order_by("-pk")[:BUILDS_SHOWN],
+        "dead_before": now - builds.DEAD_AFTER,
+        "published": [Published(each, tuple(_changed(each))) for each in shown],
+    }
+
+
+def _waits(week: Week) -> list[str]:
+    key = f"waiting-{week.name}"
+    found: dict[str, int] | None = cache.get(key)
+    if found is None:
+        found = waiting(week)
+        cache.set(key, found, _FRESH_SECONDS)
+    return [f"{number:,} {WAITING_WORDS[name]}" for name, number in found.items() if number]
+
+
+def _changed(release: Release) -> list[str]:
+    key = f"changed-{release.name}"
+    found: list[str] | None = cache.get(key)
+    if found is None:
+        found = selectors.changed_since(week_called(release.week), release.released_at)
+        cache.set(key, found, _FRESH_SECONDS)
+    return found
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def build(request: HttpRequest, name: str) -> HttpResponse:
+    """Show what a release of the week would leave out, and ask for it once that is confirmed."""
+    organizer, now = organizer_of(request.user), timezone.now()
+    week = _week(name)
+    if request.method != "POST":
+        return _build_page(request, week, now)
+    # Looked at anew: what waited when the page was shown may have changed.
+    cache.delete(f"waiting-{week.name}")
+    incomplete = request.POST.get("incomplete") == "yes"
+    try:
+        builds.build_ask(week, by=organizer, now=now, incomplete=incomplete)
+    except Conflict as error:
+        return _build_page(request, week, now, refused=error, status=409)
+    hint(release_due_weeks)
+    messages.success(request, f"The release of week {week.name} is being built. This page shows how far it is.")
+    return SeeOther(reverse("organizer-releases"))
+
+
+def _week(name: str) -> Week:
+    try:
+        return week_called(name)
+    except ValueError as error:
+        raise NotFound(f"{error}.", "unknown_week") from None
+
+
+def _build_page(
+    request: HttpRequest, week: Week, now: datetime, *, refused: Conflict | None = None, status: int = 200
+) -> HttpResponse:
+    parts = selectors.parts_of(week.name)
+    context = {
+        "week": week,
+        "over": week.end <= now,
+        "last_day": week.end - timedelta(microseconds=1),
+        "waits": _waits(week) if week.end <= now else [],
+        "parts": parts,
+        "changed": _changed(parts[-1]) if parts else [],
+        "open": ReleaseBuild.objects.filter(
+            week=week.name, state__in=(BuildState.WAITING, BuildState.RUNNING)
+        ).exists(),
+        "refused": refused,
+        "now": now,
+        "zone": zone_of(week),
+    }
+    return render(request, "record/build.html", context, status=status)

@@ -1,0 +1,42 @@
+"""Which bytes a request asks for, by RFC 9110, pure: one range, or all of it."""
+
+import re
+from dataclasses import dataclass
+
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Bytes from `start` up to and not including `end`."""
+
+    start: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes these are."""
+        return self.end - self.start
+
+
+class Unsatisfiable(Exception):
+    """The request asks for bytes that are not there."""
+
+
+def span_of(header: str, size: int) -> Span | None:
+    """Return the part of `size` bytes that the Range header asks for; None where the whole is to be sent.
+
+    The whole answers no header, another unit, several ranges at once, and nonsense, as the standard allows.
+    Raises Unsatisfiable for a range that begins behind the end.
+    """
+    found = _RANGE.fullmatch(header.replace(" ", ""))
+    if found is None or not any(found.groups()):
+        return None
+    first, last = found.groups()
+    if first and last and int(first) > int(last):
+        return None  # no range at all
+    start = int(first) if first else max(size - int(last), 0)
+    end = min(int(last) + 1, size) if first and last else size
+    if start >= size or not first and int(last) == 0:
+        raise Unsatisfiable
+    return Span(start, end)

@@ -1,0 +1,97 @@
+"""A mirror of releases as what a database is filled from: the chain, and of each week the part that holds."""
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from adjudication import release_format as form
+from adjudication.mirror import LIST
+from adjudication.verify import verify
+from adjudication.verify_reading import NotARelease, Row, file_sha256
+from common.errors import Conflict, InvalidInput
+
+# Cells hold outlines and reasons, which may be longer than the module thinks.
+csv.field_size_limit(1 << 27)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One release on disk, and how it is listed."""
+
+    folder: Path
+    listed: dict[str, Any]
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """Return its manifest."""
+        found: dict[str, Any] = json.loads((self.folder / form.MANIFEST).read_bytes())
+        return found
+
+    def rows(self, name: str) -> Iterator[Row]:
+        """Yield the rows of a table."""
+        with (self.folder / name).open(encoding="utf-8", newline="") as file:
+            yield from csv.DictReader(file)
+
+
+@dataclass(frozen=True)
+class Record:
+    """Every release, in the order of the chain."""
+
+    parts: tuple[Part, ...]
+
+    @cached_property
+    def weeks(self) -> list[Part]:
+        """Return the part that holds of each week, in the order of the weeks."""
+        newest = {part.listed["week"]: part for part in sorted(self.parts, key=lambda each: each.listed["part"])}
+        return [newest[week] for week in sorted(newest)]
+
+    def by_week(self, name: str, key: str) -> list[Row]:
+        """Return a table over all weeks, one row for each `key`: what the latest week says of it."""
+        return list({row[key]: row for part in self.weeks for row in part.rows(name)}.values())
+
+    def by_publication(self, name: str, key: str) -> list[Row]:
+        """Return a table over all weeks, one row for each `key`: what was published last of it."""
+        held = [part for part in self.parts if part in self.weeks]
+        return list({row[key]: row for part in held for row in part.rows(name)}.values())
+
+
+def read_record(folder: Path) -> Record:
+    """Read a mirror, and check all of it.
+
+    Raises InvalidInput when there is no list of releases or a release is missing, and Conflict when anything differs
+    from what follows, or a release is too old to be rebuilt from.
+    """
+    record = Record(tuple(Part(folder / row["name"], row) for row in _listed(folder)))
+    for part in record.parts:
+        _check(part)
+    for part in record.weeks:
+        if part.manifest.get("revision", 1) < form.REVISION:
+            name = part.listed["name"]
+            words = f"{name} is of an older revision of the format. Publish errata of its week, and mirror them."
+            raise Conflict(words, "old_revision")
+    return record
+
+
+def _listed(folder: Path) -> list[dict[str, Any]]:
+    try:
+        rows: list[dict[str, Any]] = json.loads((folder / LIST).read_bytes())["releases"]
+    except (OSError, ValueError, KeyError) as error:
+        words = f"{folder} has no {LIST}: make it a mirror with release_mirror URL {folder} first."
+        raise InvalidInput(words, "no_mirror", field="folder") from error
+    return rows
+
+
+def _check(part: Part) -> None:
+    name = part.listed["name"]
+    try:
+        differences = verify(part.folder).differences
+    except NotARelease as error:
+        raise InvalidInput(f"{error}. Run release_mirror again.", "no_mirror", field="folder") from error
+    if file_sha256(part.folder / form.MANIFEST) != part.listed["manifest_sha256"]:
+        differences.insert(0, "the manifest is not the one that is listed")
+    if differences:
+        raise Conflict(f"{name} differs from what follows from it: {differences[0]}", "differs")

@@ -1,0 +1,157 @@
+"""Questions to the record: which releases there are, and what lies in one."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.urls import reverse
+
+from adjudication import release_format as form
+from adjudication.models import Ruling
+from common.errors import NotFound
+from contest.exports.tables import images_of
+from contest.models import Break, Release
+from contest.rules import Week
+from labeling.models import Response, VoidedResponse
+from scoring.models import Prediction
+
+_NAME = re.compile(r"release-(?P<week>\d{4}-W\d{2})(?:-errata-(?P<part>[1-9]\d{0,3}))?", re.ASCII)
+# One line of a manifest's list of files, as contest.exports.manifest writes it.
+_LINE = re.compile(r'  "([^"\\]+)": "([0-9a-f]{64})",?\n')
+_CONTENT_TYPES = {
+    ".csv": "text/csv; charset=utf-8",
+    ".json": "application/json",
+    ".parquet": "application/vnd.apache.parquet",
+    ".png": "image/png",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """A file of a release: its path, its SHA-256, and its size where it lies on this machine."""
+
+    path: str
+    sha256: str
+    size: int | None
+
+
+def releases() -> list[Release]:
+    """Return every release in the order of publication, which is that of the chain."""
+    return list(Release.objects.order_by("pk"))
+
+
+def release_named(name: str) -> Release:
+    """Return the release called `name`; NotFound (`unknown_release`) when there is none."""
+    found = _NAME.fullmatch(name)
+    rows = Release.objects.filter(week=found["week"], part=int(found["part"] or 0)) if found else Release.objects.none()
+    row = rows.first()
+    if row is None:
+        raise NotFound("There is no release of this name. The list of releases has all of them.", "unknown_release")
+    return row
+
+
+def newest_part(week: str) -> Release:
+    """Return the last part published of a week; NotFound (`unknown_release`) when there is none."""
+    row = Release.objects.filter(week=week).order_by("-part").first()
+    if row is None:
+        raise NotFound("No release of this week is published.", "unknown_release")
+    return row
+
+
+def parts_of(week: str) -> list[Release]:
+    """Return the parts of a week's record, in order."""
+    return list(Release.objects.filter(week=week).order_by("part"))
+
+
+def neighbours(release: Release) -> tuple[Release | None, Release | None]:
+    """Return what was published before and after this release."""
+    before = Release.objects.filter(pk__lt=release.pk).order_by("-pk").first()
+    return before, Release.objects.filter(pk__gt=release.pk).order_by("pk").first()
+
+
+def as_listed(release: Release) -> dict[str, Any]:
+    """Return a release as programs read it: what a mirror compares with, and what it is rebuilt from."""
+    site = settings.PUBLIC_URL
+    return {
+        "name": release.name,
+        "week": release.week,
+        "part": release.part,
+        "released_at": form.time(release.released_at),
+        "bytes": release.bytes,
+        "counts": release.counts,
+        "manifest_sha256": release.manifest_sha256,
+        "previous_sha256": release.previous_sha256,
+        "page": site + reverse("release", args=[release.name]),
+        "file": site + reverse("release-zip", args=[release.name]),
+    }
+
+
+# Files ---------------------------------------------------------------------------------------------------------------
+
+
+def archive_of(release: Release) -> Path:
+    """Return where the zip lies on this machine, if it does."""
+    return settings.RELEASE_DIR / f"{release.name}.zip"
+
+
+def file_of(release: Release, path: str) -> tuple[Path, str]:
+    """Return where a file of a release lies, and its content type; NotFound for a path that no release has."""
+    if not form.is_file(path):
+        raise NotFound("No release has a file of this name.", "unknown_file")
+    return settings.RELEASE_DIR / release.name / path, _CONTENT_TYPES[Path(path).suffix]
+
+
+def tables_of(release: Release) -> list[FileRow]:
+    """Return the files of a release but its pictures, the manifest first; empty when it is not on this machine."""
+    rows = [_row(release, path, sha256) for path, sha256 in _listed(release) if not _is_picture(path)]
+    return [_row(release, form.MANIFEST, release.manifest_sha256), *rows] if rows else []
+
+
+def pictures_of(release: Release, first: int, most: int) -> list[FileRow]:
+    """Return `most` pictures of a release from number `first` on, in the order of their paths."""
+    pictures = (each for each in _listed(release) if _is_picture(each[0]))
+    return [_row(release, path, sha256) for path, sha256 in islice(pictures, first, first + most)]
+
+
+def _is_picture(path: str) -> bool:
+    return path.startswith(f"{form.PICTURES}/")
+
+
+def _row(release: Release, path: str, sha256: str) -> FileRow:
+    place = settings.RELEASE_DIR / release.name / path
+    return FileRow(path, sha256, place.stat().st_size if place.is_file() else None)
+
+
+def _listed(release: Release) -> Iterator[tuple[str, str]]:
+    """Yield (path, SHA-256) of a release's files, a line at a time: there may be a hundred thousand."""
+    manifest = settings.RELEASE_DIR / release.name / form.MANIFEST
+    if not manifest.is_file():
+        return
+    with manifest.open(encoding="utf-8") as lines:
+        for line in lines:
+            if found := _LINE.fullmatch(line):
+                yield found[1], found[2]
+
+
+# What came after -----------------------------------------------------------------------------------------------------
+
+
+def changed_since(week: Week, moment: datetime) -> list[str]:
+    """Return in words what was added to the record of a week after `moment`: whether an errata part is due.
+
+    A hint for organizers: what decides is the release itself, which is built anew and compared.
+    """
+    images = images_of(week)
+    rows = {
+        "rulings": Ruling.objects.filter(image__in=images, decided_at__gt=moment),
+        "answers of taskers": Response.objects.filter(image__in=images, submitted_at__gt=moment),
+        "answers taken out": VoidedResponse.objects.filter(response__image__in=images, voiding__voided_at__gt=moment),
+        "answers of defenses": Prediction.objects.filter(image__in=images, predicted_at__gt=moment),
+        "breaks": Break.objects.filter(image__in=images, found_at__gt=moment),
+    }
+    return [f"{number:,} {words}" for words, found in rows.items() if (number := found.count())]

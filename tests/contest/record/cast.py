@@ -1,0 +1,166 @@
+"""Two released weeks with everything a release carries: attacks, teams, stakes, money, an award, a fault."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from contest.enums import AccountKind, DecisionKind, StakeEnd, StakeKind
+from contest.models import (
+    Account,
+    Association,
+    Attack,
+    AttackTarget,
+    Award,
+    BoardDecision,
+    Break,
+    Entry,
+    LedgerEntry,
+    Stake,
+    StakeBatch,
+    Team,
+    TeamMerge,
+)
+from contest.releases import Released, release_week
+from contest.rules import week_named
+from labeling.models import VoidedResponse, Voiding
+from scoring.enums import Fault, Outcome, RerunState, RunState, TrialKind
+from scoring.models import Prediction, PrivateSet, Rerun, Run, RunItem, Superseded, Trial
+from tests import factories
+from tests.contest import release_fixtures as cast
+
+W47, W48 = week_named("2026-W47", "UTC"), week_named("2026-W48", "UTC")
+NOW = datetime(2026, 12, 2, 8, 0, tzinfo=UTC)
+LATER = W48.start + timedelta(days=2)
+
+
+def two_weeks() -> cast.Contest:
+    """Fill weeks 2026-W47 and 2026-W48; nothing is released yet."""
+    contest = cast.a_week()
+    _voided(contest)
+    second = cast.picture(40, received_at=LATER, label_from=LATER, origin="attack", source="attack")
+    cast.labeled(contest, "of the next week", second, cast.CASES["valid bird"])
+    cast.ruled(contest.panels["of the next week"], at=LATER + timedelta(hours=2))
+    cautious, wrong = contest.defenses
+    cast.scored(cautious, second, [Outcome.ABSTAIN, Outcome.BIRD, Outcome.BIRD])
+    cast.scored(wrong, second, [Outcome.BIRD, Outcome.BIRD])
+    cast.faulted(wrong, second, 3, Fault.CRASHED)
+    _teams(contest)
+    _lost_proof(contest)
+    _money(contest)
+    return contest
+
+
+def _voided(contest: cast.Contest) -> None:
+    """One answer was voided and replaced before its panel was full."""
+    panel = factories.panel(cast.picture(41), dealt_at=cast.MONDAY)
+    first = factories.response(contest.taskers[3], panel, now=cast.MONDAY, **cast.EXCLUDED)
+    by = Voiding.objects.create(tasker=contest.taskers[3], reason="=too quick", voided_at=cast.MONDAY)
+    VoidedResponse.objects.create(response=first, voiding=by)
+    panel.places.create(number=4, replaces=first.place)
+    panel.answered, panel.missing = 0, 3
+    panel.save()
+    for tasker in contest.taskers[:3]:
+        factories.response(tasker, panel, now=cast.MONDAY + timedelta(minutes=5), **cast.EXCLUDED)
+    cast.ruled(panel)
+
+
+def _teams(contest: cast.Contest) -> None:
+    """Team blue sent the bird once more, a week later, and against one defense; team green became part of it."""
+    red = Team.objects.get(name="=red")
+    blue = Team.objects.create(name="blue", created_at=cast.MONDAY)
+    Team.objects.create(name="green", created_at=cast.MONDAY, merged_into=blue, merged_at=LATER)
+    green = Team.objects.get(name="green")
+    TeamMerge.objects.create(team=green, into=blue, reason="one group", merged_at=LATER)
+    tried = {"pictures": 10, "right": 9, "wrong": 0, "abstained": 1, "faults": 0}
+    Trial.objects.create(
+        defense=contest.defenses[0], kind=TrialKind.PRIVATE, number=2, seed=1, batch_size=16, totals=tried,
+        private_set=PrivateSet.objects.create(number=3, note="x", imported_at=cast.MONDAY), state=RunState.FINISHED,
+        created_at=cast.MONDAY, finished_at=cast.MONDAY,
+    )  # fmt: skip
+    Association.objects.create(team=blue, reason="works here", since=cast.MONDAY, declared_at=cast.MONDAY)
+    policy, bird = factories.policy_version(), contest.images["valid bird"]
+    first = Attack.objects.get(team=red)
+    again = Attack.objects.create(
+        team=blue, image=bird, received_at=LATER, week="2026-W48", policy=policy, copy_of=first
+    )
+    AttackTarget.objects.create(attack=again, defense=contest.defenses[1])
+    Attack.objects.create(team=red, image=contest.images["of the next week"], received_at=LATER, of_quota=3)
+    Attack.objects.create(
+        team=blue, image=contest.images["of the next week"], received_at=LATER, withdrawn_at=LATER + timedelta(hours=1)
+    )
+    for week in (W47, W48):
+        Attack.objects.filter(received_at__gte=week.start, received_at__lt=week.end).update(week=week.name)
+    entry = {"received_at": cast.MONDAY, "due_at": W47.end, "licence": "MIT"}
+    Entry.objects.create(team=blue, defense=contest.defenses[0], opened_at=cast.MONDAY, training_code="0" * 64, **entry)
+
+
+def _lost_proof(contest: cast.Contest) -> None:
+    """A break whose answer a re-run replaced by a right one."""
+    image, wrong = contest.images["valid bicycle"], contest.defenses[1]
+    old = Prediction.objects.filter(image=image, defense=wrong, round=2).get()
+    was = Prediction.objects.get(image=image, defense=wrong, round=1)
+    rerun = Rerun.objects.create(defense=wrong, reason="test", state=RerunState.APPLIED, asked_at=cast.MONDAY)
+    for before, answer in ((old, Outcome.BICYCLE), (was, Outcome.BICYCLE)):
+        run = Run.objects.create(
+            defense=wrong, rerun=rerun, round=before.round, seed=7, batch_size=16, state=RunState.ASSESSED, attempt=1,
+            created_at=cast.MONDAY,
+        )  # fmt: skip
+        item = RunItem.objects.create(run=run, rerun=rerun, defense=wrong, round=before.round, image=image, position=0)
+        same = {name: getattr(before, name) for name in (
+            "pixels_sha256", "defense_digest", "device", "batch_size", "batch", "row", "latency_us", "round",
+        )}  # fmt: skip
+        new = Prediction.objects.create(
+            item=item, image=image, defense=wrong, rerun=rerun, answer=answer, score_bicycle=0.5, score_bird=0.25,
+            seed=7, attempt=1, predicted_at=LATER, **same,
+        )  # fmt: skip
+        Superseded.objects.create(prediction=before, by=new, rerun=rerun)
+    # What was found while another answer stood there: nothing of it is in force.
+    lost_run = Run.objects.create(
+        defense=wrong, rerun=Rerun.objects.create(
+            defense=wrong, reason="test", state=RerunState.CANCELLED, asked_at=cast.MONDAY
+        ), round=1, seed=9, batch_size=16, state=RunState.ASSESSED, attempt=1, created_at=cast.MONDAY,
+    )  # fmt: skip
+    item = RunItem.objects.create(run=lost_run, rerun=lost_run.rerun, defense=wrong, round=1, image=image, position=0)
+    lost = Prediction.objects.create(
+        item=item, image=image, defense=wrong, rerun=lost_run.rerun, round=1, answer=Outcome.BIRD, score_bicycle=0,
+        score_bird=1, pixels_sha256=image.pixels_sha256, defense_digest=wrong.digest, device="cpu", batch_size=16,
+        batch=0, row=0, seed=9, attempt=1, latency_us=1, predicted_at=cast.MONDAY,
+    )  # fmt: skip
+    Break.objects.create(defense=wrong, image=image, ruling=image.rulings.get(), prediction=lost, found_at=cast.MONDAY)
+
+
+def _money(contest: cast.Contest) -> None:
+    """Both defenses were staked in the first week; in the second one is broken and the other is given a share."""
+    policy, blue = factories.policy_version(), Team.objects.get(name="blue")
+    decided = {"subject": {"defense": [1]}, "policy": policy, "reason": "+good\nand new"}
+    staking = BoardDecision.objects.create(kind=DecisionKind.STAKE, decided_at=cast.MONDAY, **decided)
+    batch = StakeBatch.objects.create(criteria="=all of May", decision=staking, staked_at=cast.MONDAY)
+    begun = {"cents": 100_00, "asked_at": cast.MONDAY, "staked_at": cast.MONDAY, "clock_from": cast.MONDAY}
+    ends = ((contest.defenses[0], StakeEnd.WON), (contest.defenses[1], StakeEnd.BROKEN))
+    stakes = [
+        Stake.objects.create(defense=each, kind=StakeKind.BOARD, batch=batch, ended_at=LATER, end=end, **begun)
+        for each, end in ends
+    ]
+    awarding = BoardDecision.objects.create(kind=DecisionKind.AWARD, decided_at=LATER, **decided)
+    Award.objects.create(
+        stake=stakes[0], decision=awarding, cents=33_33, statement="It held.", conditions={"swept": True},
+        awarded_at=LATER,
+    )  # fmt: skip
+    outside, pool = (Account.objects.get_or_create(kind=kind)[0] for kind in (AccountKind.OUTSIDE, AccountKind.POOL))
+    prize = Account.objects.create(kind=AccountKind.STAKE, stake=stakes[0])
+    team = Account.objects.create(kind=AccountKind.TEAM, team=blue)
+    said = {"why": "-deposit", "causes": {"stake": [stakes[0].pk]}}
+    LedgerEntry.objects.create(source=outside, target=pool, cents=500, rule="R34", made_at=cast.MONDAY, **said)
+    paid = LedgerEntry.objects.create(source=pool, target=prize, cents=300, rule="R34", made_at=LATER, **said)
+    LedgerEntry.objects.create(
+        source=prize, target=team, cents=200, rule="R36", made_at=LATER, corrects=paid, decision=awarding, **said
+    )
+
+
+def released(out: Path) -> list[Released]:
+    """Publish both weeks, and the first once more after an answer came late."""
+    made = [release_week(week, out=out, now=NOW - timedelta(days=1, minutes=9)) for week in (W47, W48)]
+    panel = factories.panel(cast.picture(42), dealt_at=cast.MONDAY)
+    for number in range(3):
+        factories.response(factories.tasker(f"late {number}"), panel, now=NOW - timedelta(hours=9), **cast.EXCLUDED)
+    cast.ruled(panel, at=NOW - timedelta(hours=8))
+    return [*made, release_week(W47, out=out, now=NOW - timedelta(hours=2))]

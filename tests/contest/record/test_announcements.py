@@ -1,0 +1,149 @@
+"""Letters about releases: asked for, confirmed, sent once whatever happens, ended with one click (R39)."""
+
+import re
+from datetime import timedelta
+from email import message_from_bytes
+from smtplib import SMTPException
+from typing import Any
+
+import pytest
+from django.core import mail as outbox
+from django.core.mail.backends.locmem import EmailBackend
+from django.test import Client
+
+from common.mail import wait_until_sent
+from contest.models import Announcement, Release, ReleaseLetter, Subscriber
+from contest.record import announcements
+from tests.contest import release_fixtures
+from tests.contest.record import cast
+
+pytestmark = pytest.mark.django_db
+ASK = "/releases/mail/"
+
+
+def _now() -> Any:
+    return cast.NOW
+
+
+@pytest.fixture
+def ann() -> Subscriber:
+    return Subscriber.objects.create(email="ann@example.org", confirmed_at=cast.NOW - timedelta(days=30))
+
+
+@pytest.fixture
+def release(settings: Any) -> Release:
+    release_fixtures.a_week()
+    return cast.release_week(cast.W47, out=settings.RELEASE_DIR, now=cast.NOW - timedelta(hours=1)).release
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_story_of_an_address() -> None:
+    stranger = Client()
+    assert stranger.get(ASK).status_code == 200
+    assert "Look into your mail" in stranger.post(ASK, {"email": "Ann@Example.org"}).content.decode()
+    wait_until_sent()
+    (letter,) = outbox.outbox
+    assert (letter.to, Subscriber.objects.count()) == (["ann@example.org"], 0)
+    link = re.search(r"http://\S+(/releases/mail/confirm/\S+)", letter.body)[1]  # type: ignore[index]
+    assert "Confirm your address" in stranger.get(link).content.decode()
+    assert not Subscriber.objects.exists(), "opening a link is what mail programs do by themselves"
+    assert "Confirmed" in stranger.post(link).content.decode()
+    assert "Confirmed" in stranger.post(link).content.decode(), "twice is the same"
+    end = f"/releases/mail/end/{Subscriber.objects.get().key}/"
+    assert "End the letters" in stranger.get(end).content.decode()
+    assert Subscriber.objects.exists()
+    one_click = Client(enforce_csrf_checks=True).post(end, {"List-Unsubscribe": "One-Click"})
+    assert (one_click.status_code, Subscriber.objects.count()) == (200, 0)
+    assert "It is forgotten" in stranger.get(end).content.decode()
+
+
+def test_who_has_it_already_gets_no_second_letter(ann: Subscriber) -> None:
+    page = Client().post(ASK, {"email": ann.email}).content.decode()
+    wait_until_sent()
+    assert "Look into your mail" in page and outbox.outbox == [], "the page tells nobody whether it is known"
+
+
+@pytest.mark.parametrize("email", ["", "ann", "ann@", "ann@example.org\nBcc: all@example.org", "\x00"])
+def test_what_is_no_address_is_refused(email: str) -> None:
+    answer = Client().post(ASK, {"email": email})
+    assert answer.status_code == 400
+    assert "Write an e-mail address" in answer.content.decode()
+
+
+@pytest.mark.parametrize("token", ["forged", "a:b:c"])
+def test_a_link_of_nobody_s_is_over(token: str) -> None:
+    answer = Client().post(f"/releases/mail/confirm/{token}/")
+    assert answer.status_code == 404
+    assert not Subscriber.objects.exists()
+
+
+def test_asking_on_and_on_is_closed() -> None:
+    answers = [Client().post(ASK, {"email": f"ann{n}@example.org"}).status_code for n in range(12)]
+    assert answers[0] == 200 and answers[-1] == 429
+
+
+def test_each_subscriber_is_told_once(ann: Subscriber, release: Release) -> None:
+    assert announcements.letters_send(clock=_now) == 1
+    assert announcements.letters_send(clock=_now) == 0
+    (letter,) = outbox.outbox
+    assert letter.subject == "release-2026-W47 is published"
+    assert f"/releases/{release.name}/" in letter.body and release.manifest_sha256 in letter.body
+    leave = f"/releases/mail/end/{ann.key}/"
+    assert leave in letter.body
+    sent = message_from_bytes(letter.message().as_bytes())
+    assert sent["List-Unsubscribe"].replace("\n", "").strip().endswith(f"{leave}>")
+    assert sent["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+
+
+def test_who_came_later_hears_of_the_next_one(release: Release) -> None:
+    Subscriber.objects.create(email="late@example.org", confirmed_at=cast.NOW)
+    assert announcements.letters_send(clock=_now) == 0
+    assert Announcement.objects.get().release == release
+
+
+def test_a_sweep_that_dies_repeats_no_letter(
+    ann: Subscriber, release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Subscriber.objects.create(email="bob@example.org", confirmed_at=ann.confirmed_at)
+    delivered: list[list[str]] = []
+
+    def dies_after_the_first(message: Any) -> None:
+        delivered.append(message.to)
+        raise SystemExit("killed")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(announcements, "send", dies_after_the_first)
+        with pytest.raises(SystemExit):
+            announcements.letters_send(clock=_now)
+    assert announcements.letters_send(clock=_now) == 1
+    assert [*delivered, *(message.to for message in outbox.outbox)] == [["ann@example.org"], ["bob@example.org"]]
+
+
+def test_a_letter_the_server_refuses_is_due_again(
+    ann: Subscriber, release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> int:
+        raise SMTPException("try later")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(EmailBackend, "send_messages", refuse)
+        assert announcements.letters_send(clock=_now) == 0
+    assert announcements.letters_send(clock=_now) == 0, "not at once"
+    assert announcements.letters_send(clock=lambda: cast.NOW + announcements.AGAIN_AFTER) == 1
+    assert ReleaseLetter.objects.get().tries == 2
+
+
+def test_a_server_that_always_refuses_is_given_up(ann: Subscriber, release: Release, monkeypatch: Any) -> None:
+    def refuse(*_: Any) -> int:
+        raise SMTPException("never")
+
+    monkeypatch.setattr(EmailBackend, "send_messages", refuse)
+    for turn in range(announcements.MOST_TRIES + 2):
+        announcements.letters_send(clock=lambda turn=turn: cast.NOW + turn * announcements.AGAIN_AFTER)
+    assert ReleaseLetter.objects.get().tries == announcements.MOST_TRIES
+
+
+def test_a_letter_to_who_left_meanwhile_is_not_sent(ann: Subscriber, release: Release) -> None:
+    announcements._announce(release, cast.NOW)
+    announcements.subscription_end(key=ann.key)
+    assert announcements.letters_send(clock=_now) == 0

@@ -1,0 +1,217 @@
+"""Releases are built behind the pages: one row tells how far, one process builds, a dead one leaves nothing (R39)."""
+
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from adjudication.verify import verify
+from common.errors import Conflict
+from contest.enums import BuildState
+from contest.models import Release, ReleaseBuild
+from contest.record import builds
+from contest.rules import Week
+from labeling.models import Image
+from labeling.store import PictureMissing
+from tests import factories
+from tests.contest import release_fixtures
+from tests.contest.record import cast
+from tests.processes import deployment, kill, wait_for
+
+pytestmark = pytest.mark.django_db
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(cast.NOW)
+
+
+@pytest.fixture
+def week(db: None) -> Week:
+    release_fixtures.a_week()
+    return cast.W47
+
+
+def _build() -> ReleaseBuild:
+    return ReleaseBuild.objects.get()
+
+
+def test_a_due_week_gets_a_build_that_ends_with_its_release(week: Week, clock: Clock) -> None:
+    assert builds.due_weeks_release(clock=clock) == 1
+    build = _build()
+    assert (build.week, build.state, build.error) == ("2026-W47", BuildState.DONE, "")
+    assert build.release == Release.objects.get() and build.asked_by is None
+    assert build.asked_at == build.started_at == build.ended_at == cast.NOW
+    assert builds.due_weeks_release(clock=clock) == 0
+    assert ReleaseBuild.objects.count() == 1, "with nothing to do no build is begun"
+
+
+def test_an_organizer_may_publish_a_week_as_it_stands(week: Week, clock: Clock, olga: User) -> None:
+    factories.panel(release_fixtures.picture(50), dealt_at=release_fixtures.MONDAY)
+    assert builds.due_weeks_release(clock=clock) == 0
+    with pytest.raises(Conflict) as refused:
+        builds.build_ask(week, by=olga, now=cast.NOW)
+    assert refused.value.code == "week_under_way"
+    builds.build_ask(week, by=olga, now=cast.NOW, incomplete=True)
+    assert builds.due_weeks_release(clock=clock) == 1
+    assert (_build().asked_by, _build().incomplete, _build().state) == (olga, True, BuildState.DONE)
+
+
+def test_a_week_that_is_not_over_is_not_built(week: Week, olga: User) -> None:
+    with pytest.raises(Conflict) as refused:
+        builds.build_ask(week, by=olga, now=week.end - timedelta(microseconds=1))
+    assert refused.value.code == "week_not_over"
+    assert not ReleaseBuild.objects.exists()
+
+
+def test_one_build_of_a_week_at_a_time(week: Week, olga: User) -> None:
+    builds.build_ask(week, by=olga, now=cast.NOW)
+    with pytest.raises(Conflict) as refused:
+        builds.build_ask(week, by=olga, now=cast.NOW)
+    assert refused.value.code == "release_running"
+
+
+def test_where_nothing_changed_nothing_is_published(week: Week, clock: Clock, olga: User) -> None:
+    builds.due_weeks_release(clock=clock)
+    builds.build_ask(week, by=olga, now=cast.NOW)
+    assert builds.due_weeks_release(clock=clock) == 0
+    newest = ReleaseBuild.objects.latest("pk")
+    assert (newest.state, newest.release) == (BuildState.DONE, Release.objects.get())
+
+
+def test_what_changed_is_published_as_errata(week: Week, clock: Clock, olga: User, settings: Any) -> None:
+    builds.due_weeks_release(clock=clock)
+    Image.objects.filter(origin="dataset").update(author="somebody else")
+    builds.build_ask(week, by=olga, now=cast.NOW)
+    assert builds.due_weeks_release(clock=clock) == 1
+    assert [each.name for each in Release.objects.order_by("pk")] == ["release-2026-W47", "release-2026-W47-errata-1"]
+    assert verify(settings.RELEASE_DIR / "release-2026-W47-errata-1").differences == []
+
+
+def test_why_a_build_failed_is_told_in_words_and_it_is_tried_again_later(
+    week: Week, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: Any) -> None:
+        raise PictureMissing("pictures/00.png")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("contest.releases.copy_pictures", missing)
+        assert builds.due_weeks_release(clock=clock) == 0
+        assert builds.due_weeks_release(clock=clock) == 0
+    assert (_build().state, _build().release) == (BuildState.FAILED, None)
+    assert _build().error == "The store has no pictures/00.png. Restore it from a backup of the store."
+    clock.now += builds.PAUSE
+    assert builds.due_weeks_release(clock=clock) == 1
+
+
+def test_an_error_of_the_machine_is_told_too(week: Week, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("contest.releases.copy_pictures", full)
+    assert builds.due_weeks_release(clock=clock) == 0
+    assert "No space left on device. Nothing was published" in _build().error
+
+
+@pytest.mark.parametrize(
+    ("silent", "released", "why"),
+    [
+        (timedelta(seconds=59), 0, "whoever builds may be slow to give a sign"),
+        (timedelta(seconds=61), 1, "after a minute without any it is dead"),
+    ],
+)
+def test_a_build_without_a_sign_of_life_is_taken_up_again(
+    silent: timedelta, released: int, why: str, week: Week, clock: Clock
+) -> None:
+    begun = cast.NOW - silent
+    ReleaseBuild.objects.create(
+        week=week.name, state=BuildState.RUNNING, asked_at=begun, started_at=begun, seen_at=begun
+    )
+    assert builds.due_weeks_release(clock=clock) == released, why
+    assert ReleaseBuild.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_how_far_it_is_can_be_read_while_it_builds(week: Week, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, str, int, int]] = []
+
+    def copied(workplace: Path, content: Any, progress: Any) -> None:
+        progress("images", 4, 9)
+        wait_for(lambda: _build().stage == "images", "the sign of life")
+        seen.append((_build().state, _build().stage, _build().done, _build().total))
+        original(workplace, content, progress)
+
+    original = __import__("contest.releases").releases.copy_pictures
+    monkeypatch.setattr("contest.releases.copy_pictures", copied)
+    monkeypatch.setattr(builds, "SIGN_SECONDS", 0.05)
+    assert builds.due_weeks_release(clock=clock) == 1
+    assert seen == [(BuildState.RUNNING, "images", 4, 9)]
+
+
+# A build that waits for ever at one of its steps, and says that it is there.
+_STUCK = """
+import time
+from pathlib import Path
+import django; django.setup()
+from django.conf import settings
+from contest import releases
+from contest.record import builds
+from tests.contest.record import cast
+def stuck(*_, **__):
+    (settings.RELEASE_DIR.parent / "stuck").touch()
+    time.sleep(600)
+releases.{step} = stuck
+builds.due_weeks_release(clock=lambda: cast.NOW)
+"""
+_FILL = """
+from tests.contest import release_fixtures
+release_fixtures.a_week()
+result = True
+"""
+_AGAIN = """
+from contest.models import Release, ReleaseBuild
+from contest.record import builds
+from tests.contest.record import cast
+later = cast.NOW + 2 * builds.DEAD_AFTER
+result = [builds.due_weeks_release(clock=lambda: later), Release.objects.count(), ReleaseBuild.objects.get().state]
+"""
+_PUBLIC = """
+from django.test import Client
+site = Client(SERVER_NAME="localhost")
+result = [site.get("/api/v1/releases/").json(), site.get("/releases/release-2026-W47.zip").status_code,
+    site.get("/releases/release-2026-W47/manifest.json").status_code]
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "why"),
+    [
+        ("copy_pictures", "the tables are written, the pictures are not"),
+        ("sync_folder", "folder and zip are in their place, and the record of them is not committed"),
+    ],
+)
+def test_a_build_that_is_killed_leaves_nothing_half_published(step: str, why: str, tmp_path: Path) -> None:
+    with deployment(tmp_path) as site:
+        site.manage("collectstatic", "--noinput", "-v", "0")
+        site.run(_FILL)
+        process = site.start(sys.executable, "-c", _STUCK.format(step=step), log="build.log")
+        wait_for((tmp_path / "stuck").exists, "the build")
+        kill(process)
+        assert site.run(_PUBLIC) == [{"releases": []}, 404, 404], why
+        assert site.run(_AGAIN) == [1, 1, "done"]
+        assert site.run(_PUBLIC)[1:] == [200, 200]
+        assert verify(tmp_path / "releases" / "release-2026-W47").differences == []
+        assert not (tmp_path / "releases" / ".release.partial").exists()

@@ -1,0 +1,156 @@
+"""The verifier and what the second revision of the format added: forgeries are found, old releases are still read."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adjudication import release_format as form
+from adjudication.verify import verify
+from adjudication.verify_reading import NotARelease
+from contest.releases import release_week
+from tests.adjudication.test_verify import Forger
+from tests.contest import release_fixtures
+from tests.contest.record import cast
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def forger(tmp_path: Path) -> Forger:
+    """Somebody with the release of the second week, and that of the first beside it."""
+    contest = cast.two_weeks()
+    folders = [release_week(week, out=tmp_path / "out", now=cast.NOW).folder for week in (cast.W47, cast.W48)]
+    assert [verify(folder).differences for folder in folders] == [[], []]
+    return Forger(folders[1], contest)
+
+
+def _first(forger: Forger) -> Forger:
+    forger.folder = forger.folder.with_name("release-2026-W47")
+    return forger
+
+
+def _drop(forger: Forger, name: str) -> None:
+    forger.rows(name, lambda rows: rows.pop(0))
+
+
+FORGERIES: dict[str, tuple[str, Callable[[Forger], None]]] = {
+    "an attack of a later week": (
+        form.ATTACKS,
+        lambda f: f.cell(form.ATTACKS, {}, received_at="2026-11-28T00:00:00.000000Z"),
+    ),
+    "an attack that names another week": (form.ATTACKS, lambda f: f.cell(form.ATTACKS, {}, week="2026-W49")),
+    "an attack given to another team": (
+        form.IMAGES,
+        lambda f: f.cell(form.IMAGES, {"origin": "attack"}, team=_team(f, "blue")),
+    ),
+    "an attack left out": (form.IMAGES, lambda f: f.rows(form.ATTACKS, lambda rows: rows.pop(-1))),
+    "a team left out": (form.ATTACKS, lambda f: f.rows(form.TEAMS, lambda rows: rows.clear())),
+    "a picture without provenance": (form.PROVENANCE, lambda f: _drop(f, form.PROVENANCE)),
+    "a panel left out": (form.PANELS, lambda f: _drop(f, form.PANELS)),
+    "an award of another week": (
+        form.AWARDS,
+        lambda f: f.cell(form.AWARDS, {}, awarded_at="2026-11-18T00:00:00.000000Z"),
+    ),
+    "an award for no defense": (form.AWARDS, lambda f: f.cell(form.AWARDS, {}, defense_id="D-99999")),
+    "money that goes nowhere": (form.LEDGER, lambda f: f.cell(form.LEDGER, {}, target="pool")),
+    "no money": (form.LEDGER, lambda f: f.cell(form.LEDGER, {}, cents="0")),
+    "money of another week": (
+        form.LEDGER,
+        lambda f: f.cell(form.LEDGER, {}, made_at="2026-11-20T23:59:59.999999Z"),
+    ),
+    "a correction of what comes later": (form.LEDGER, lambda f: f.cell(form.LEDGER, {"corrects": ""}, corrects="999")),
+    "cents of a fraction": (form.LEDGER, lambda f: f.cell(form.LEDGER, {}, cents="1.5")),
+    "a stake that did not change": (
+        form.STAKES,
+        lambda f: f.cell(form.STAKES, {}, ended_at="2026-11-20T00:00:00.000000Z"),
+    ),
+    "a stake on nothing": (form.STAKES, lambda f: f.cell(form.STAKES, {}, defense_id="D-99999")),
+    "a decision taken back": (form.BATCHES, lambda f: _drop(_first(f), form.DECISIONS)),
+    "a proof hidden": (form.UNPROVED, lambda f: _hidden(_first(f))),
+}
+
+
+def _team(forger: Forger, name: str) -> str:
+    rows: list[dict[str, str]] = []
+    forger.rows(form.TEAMS, rows.extend)
+    return next(row["team_id"] for row in rows if row["name"] == name)
+
+
+def _hidden(forger: Forger) -> None:
+    """A break that an answer proves, among those that none does."""
+    taken: list[dict[str, str]] = []
+    forger.rows(form.BREAKS, lambda rows: taken.append(rows.pop(0)))
+    forger.rows(form.UNPROVED, lambda rows: rows.insert(0, taken[0]))
+
+
+@pytest.mark.parametrize("what", FORGERIES)
+def test_a_forgery_is_found_although_the_hashes_fit(what: str, forger: Forger) -> None:
+    file, forge = FORGERIES[what]
+    forge(forger)
+    forger.rehash()
+    found = verify(forger.folder, pictures=False).differences
+    assert [line for line in found if line.startswith(f"{file}: ")], found
+
+
+def _as_first_revision(values: dict[str, Any]) -> None:
+    for key in ("revision", "policy_from", "policy_reason"):
+        del values[key]
+    first = {name.partition(".")[0] for name in [*form.tables_of(1), form.TASKER_DATA]}
+    values["counts"] = {name: number for name, number in values["counts"].items() if name in first}
+    values["files"] = {
+        path: sha for path, sha in values["files"].items() if path in form.files_of(1) or path.startswith("images/")
+    }
+
+
+def test_a_release_of_the_first_revision_is_still_read(settings: Any) -> None:
+    """Made from a present one: without what was added."""
+    folder = release_week_of_one(settings.RELEASE_DIR)
+    for name in form.files_of(2) - form.files_of(1):
+        (folder / name).unlink()
+    for name in (form.PREDICTIONS, form.DEFENSES):
+        columns = len(form.tables_of(1)[name])
+        lines = (folder / name).read_text().splitlines()
+        (folder / name).write_text("".join(",".join(line.split(",")[:columns]) + "\n" for line in lines))
+    forger = Forger(folder, release_fixtures.Contest([]))
+    forger.manifest(_as_first_revision)
+    forger.rehash()
+    assert verify(folder).differences == []
+    (folder / form.ATTACKS).write_text("number\n")
+    assert verify(folder).differences == [
+        "manifest.json: attacks.csv: recorded an extra file, follows no such file"
+    ]  # fmt: skip
+
+
+def test_a_newer_revision_asks_for_a_newer_program(settings: Any) -> None:
+    folder = release_week_of_one(settings.RELEASE_DIR)
+    Forger(folder, release_fixtures.Contest([])).manifest(lambda values: values.update(revision=form.REVISION + 1))
+    with pytest.raises(NotARelease, match="take a newer one"):
+        verify(folder)
+
+
+def release_week_of_one(out: Path) -> Path:
+    """The release of the first week."""
+    release_fixtures.a_week()
+    return release_week(cast.W47, out=out, now=cast.NOW).folder
+
+
+def test_what_is_decided_later_makes_no_errata_of_an_earlier_week(tmp_path: Path) -> None:
+    cast.two_weeks()
+    first = release_week(cast.W47, out=tmp_path, now=cast.NOW)
+    from contest.models import Account, Attack, BoardDecision, LedgerEntry, Stake, Team
+    from tests import factories
+
+    late = cast.W48.end
+    Stake.objects.filter(end="won").update(ended_at=late)
+    Team.objects.filter(name="green").update(merged_at=late)
+    team = Team.objects.create(name="violet", created_at=late)
+    Attack.objects.create(team=team, image=Attack.objects.earliest("pk").image, received_at=late)
+    BoardDecision.objects.create(
+        kind="grant", subject={}, reason="new", policy=factories.policy_version(), decided_at=late
+    )
+    outside, pool = Account.objects.get(kind="outside"), Account.objects.get(kind="pool")
+    LedgerEntry.objects.create(source=outside, target=pool, cents=1, rule="R34", why="more", causes={}, made_at=late)
+    again = release_week(cast.W47, out=tmp_path, now=cast.NOW)
+    assert (again.new, again.release) == (False, first.release)
