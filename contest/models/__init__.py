@@ -3,12 +3,14 @@
 from contest.models.attacks import Attack, AttackTarget, NearDuplicate, PictureHash, QuotaDay
 from contest.models.breaks import Break
 from contest.models.decisions import BoardDecision
+from contest.models.leaderboard import Leaderboard, LeaderboardCheck
 from contest.models.money import Account, LedgerEntry, Payment
-from contest.models.releases import Release, ReleaseBuild
-from contest.models.stakes import Award, Entry, Stake, StakeBatch
+from contest.models.releases import Announcement, Release, ReleaseBuild, ReleaseLetter, Subscriber
+from contest.models.stakes import Award, Entry, Examination, Stake, StakeBatch
 from contest.models.teams import (
     Association,
     Entitlement,
+    EntitlementStep,
     Member,
     PastMember,
     SamePerson,
@@ -19,6 +21,7 @@ from contest.models.teams import (
 
 __all__ = [
     "Account",
+    "Announcement",
     "Association",
     "Attack",
     "AttackTarget",
@@ -26,7 +29,11 @@ __all__ = [
     "BoardDecision",
     "Break",
     "Entitlement",
+    "EntitlementStep",
     "Entry",
+    "Examination",
+    "Leaderboard",
+    "LeaderboardCheck",
     "LedgerEntry",
     "Member",
     "NearDuplicate",
@@ -36,9 +43,11 @@ __all__ = [
     "QuotaDay",
     "Release",
     "ReleaseBuild",
+    "ReleaseLetter",
     "SamePerson",
     "Stake",
     "StakeBatch",
+    "Subscriber",
     "Team",
     "TeamInvitation",
     "TeamMerge",

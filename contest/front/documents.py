@@ -1,0 +1,114 @@
+"""The project's own documents as pages: trusted, and rendered as if they were not. No HTML of theirs passes."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from django.conf import settings
+from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+# What is a page, by the file's name: the name of its address.
+PAGES = {
+    "rules.md": "rules",
+    "defenses.md": "docs-defenses",
+    "release-format.md": "docs-release-format",
+    "status.md": "docs-status",
+}
+_RULE = re.compile(r"R\d+")
+_NOT_IN_IDS = re.compile(r"[^a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A rendered document: its title, the text below it, and its headings (level 2) with their places."""
+
+    title: str
+    html: SafeString
+    headings: tuple[tuple[str, str], ...]
+
+
+@lru_cache(maxsize=len(PAGES))
+def document(file: str) -> Document:
+    """Return the document that lies in `docs/` under this name, rendered once per process."""
+    return render((settings.BASE_DIR / "docs" / file).read_text())
+
+
+def render(text: str) -> Document:
+    """Render Markdown whose first block is the title. Raw HTML is shown as text; rules can be linked to (`#R8`)."""
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = markdown.parse(text)
+    title, rest = tokens[1].content, tokens[3:]
+    headings = tuple(_name_headings(rest))
+    _name_rules(rest)
+    _label_cells(rest)
+    for token in rest:
+        if token.type == "fence":
+            token.attrSet("tabindex", "0")
+        token.children = list(_with_own_links(token.children)) if token.children else token.children
+    html = markdown.renderer.render(rest, markdown.options, {})
+    return Document(title, mark_safe(html), headings)
+
+
+def _name_headings(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
+    """Give every heading a place that can be linked to; yield those of the second level."""
+    for opening, inside in zip(tokens, tokens[1:], strict=False):
+        if opening.type == "heading_open":
+            words = inside.content.replace("`", "")
+            place = _NOT_IN_IDS.sub("-", words.lower()).strip("-")
+            opening.attrSet("id", place)
+            if opening.tag == "h2":
+                yield place, words
+
+
+def _name_rules(tokens: Sequence[Token]) -> None:
+    """Give the entry of every rule its number as a place."""
+    for at, token in enumerate(tokens):
+        children = token.children or []
+        if token.type == "inline" and len(children) > 2 and children[1].type == "strong_open":
+            number = children[2].content
+            if tokens[at - 2].type == "list_item_open" and _RULE.fullmatch(number):
+                tokens[at - 2].attrSet("id", number)
+
+
+def _label_cells(tokens: Sequence[Token]) -> None:
+    """Let a phone show each row of a table as a block, whose cells say what they are."""
+    titles: list[str] = []
+    column = 0
+    for opening, inside in zip(tokens, tokens[1:], strict=False):
+        if opening.type == "table_open":
+            opening.attrSet("class", "rows")
+            titles = []
+        elif opening.type == "th_open":
+            opening.attrSet("scope", "col")
+            titles.append(inside.content)
+        elif opening.type == "tr_open":
+            column = 0
+        elif opening.type == "td_open":
+            opening.attrSet("data-label", titles[column])
+            column += 1
+
+
+def _with_own_links(children: Sequence[Token]) -> Iterator[Token]:
+    """Lead links between documents to their pages; a link to a file that is no page becomes plain words."""
+    dropped = False
+    for token in children:
+        if token.type == "link_open":
+            address = _address(str(token.attrGet("href")))
+            dropped = not address
+            token.attrSet("href", address)
+        if token.type in ("link_open", "link_close") and dropped:
+            continue
+        yield token
+
+
+def _address(target: str) -> str:
+    """Return where a link leads from a page; nothing for what is no page."""
+    if target.startswith(("https://", "http://", "#")):
+        return target
+    file, _, place = target.partition("#")
+    name = PAGES.get(file.removeprefix("docs/"))
+    return (reverse(name) + (f"#{place}" if place else "")) if name else ""

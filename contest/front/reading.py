@@ -1,0 +1,142 @@
+"""What the front page says, as frozen values: everything on it is public (R24, R39), and the same for a minute."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.core.cache import cache
+from django.db.models import Exists, OuterRef
+
+from adjudication.models import Ruling
+from contest.breaks import standing_breaks
+from contest.countdown import Countdown, clock_words, countdown
+from contest.embargo import public_attacks
+from contest.enums import AccountKind, DefenseStanding
+from contest.leaderboard import snapshots
+from contest.leaderboard.rows import DefenseRow
+from contest.models import Account, Attack, Break, Release
+from contest.publishing import released
+from labeling.models import Image
+from labeling.pictures import picture_url
+from labeling.policy import Policy
+from labeling.selectors import policy_in_force
+from scoring.models import Defense
+
+FRESH_SECONDS = 60
+MOST_STAKED, MOST_BREAKS, MOST_VERDICTS, MOST_RELEASES = 10, 5, 6, 4
+# A picture that was ruled on again may have several breaks of one defense.
+_BREAKS_READ = 4 * MOST_BREAKS
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictShown:
+    """A picture of a released week with its newest ruling; `attack` is what it was sent as, if it was."""
+
+    image: Image
+    url: str
+    ruling: Ruling
+    attack: Attack | None
+
+
+@dataclass(frozen=True, slots=True)
+class BreakShown:
+    """A break of a released week, with the attack that has the credit, if the picture was one."""
+
+    defense: Defense
+    image: Image
+    attack: Attack | None
+    found_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """What is read for the page; `staked_cents` is the sum over all that is staked, of which `staked` may be a part."""
+
+    policy: Policy
+    staked: tuple[DefenseRow, ...]
+    staked_count: int
+    staked_cents: int
+    defenders_cents: int
+    published: int
+    verdicts: tuple[VerdictShown, ...]
+    breaks: tuple[BreakShown, ...]
+    releases: tuple[Release, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StakedNow:
+    """A staked defense with what is left of its clock: seconds and words; no words where no clock runs."""
+
+    row: DefenseRow
+    seconds: float
+    left: str
+
+
+def front(*, now: datetime) -> Front:
+    """Return what the page tells, at most FRESH_SECONDS old."""
+    found: Front | None = cache.get("front-page")
+    if found is None:
+        found = read_front(now=now)
+        cache.set("front-page", found, FRESH_SECONDS)
+    return found
+
+
+def read_front(*, now: datetime) -> Front:
+    """Return what the page tells, read afresh: as many queries for much as for little."""
+    rows = snapshots.shown(snapshots.PRESENT, now=now).tables.defenses
+    staked = [row for row in rows if row.state is DefenseStanding.STAKED]
+    return Front(
+        policy=policy_in_force(now).policy,
+        staked=tuple(staked[:MOST_STAKED]),
+        staked_count=len(staked),
+        staked_cents=sum(row.cents for row in staked),
+        defenders_cents=_defenders_cents(),
+        published=len(rows),
+        verdicts=tuple(_verdicts(now)),
+        breaks=tuple(_breaks(now)),
+        releases=tuple(Release.objects.order_by("-pk")[:MOST_RELEASES]),
+    )
+
+
+def clocks(found: Front, *, now: datetime) -> tuple[Countdown, list[StakedNow]]:
+    """Return what changes with every second: the week's countdown, and the clocks of what is staked."""
+    return countdown(now=now), [_staked_now(row, now) for row in found.staked]
+
+
+def _staked_now(row: DefenseRow, now: datetime) -> StakedNow:
+    if row.clock_ends is None:
+        return StakedNow(row, 0.0, "")
+    left = max(row.clock_ends - now, timedelta(0))
+    return StakedNow(row, left.total_seconds(), clock_words(-(-left // timedelta(seconds=1))))
+
+
+def _defenders_cents() -> int:
+    return Account.objects.filter(kind=AccountKind.DEFENDERS).values_list("balance_cents", flat=True).first() or 0
+
+
+def _verdicts(now: datetime) -> Iterator[VerdictShown]:
+    newer = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
+    rows = Ruling.objects.filter(~Exists(newer), released("image__")).select_related("image")
+    latest = list(rows.order_by("-decided_at", "-pk")[:MOST_VERDICTS])
+    attacks = _credited([ruling.image_id for ruling in latest], now)
+    for ruling in latest:
+        url = picture_url(ruling.image, now=now)
+        yield VerdictShown(ruling.image, url, ruling, attacks.get(ruling.image_id))
+
+
+def _breaks(now: datetime) -> Iterator[BreakShown]:
+    rows = standing_breaks().filter(released("image__"), defense__published_at__isnull=False)
+    latest = rows.select_related("defense", "image").order_by("-found_at", "-pk")[:_BREAKS_READ]
+    once: dict[tuple[int, int], Break] = {}
+    for each in latest:
+        once.setdefault((each.defense_id, each.image_id), each)
+    shown = list(once.values())[:MOST_BREAKS]
+    attacks = _credited([each.image_id for each in shown], now)
+    for each in shown:
+        yield BreakShown(each.defense, each.image, attacks.get(each.image_id), each.found_at)
+
+
+def _credited(images: list[int], now: datetime) -> dict[int, Attack]:
+    """Return image -> the first receipt of it that everybody may know of (R26)."""
+    rows = public_attacks(now=now).filter(image__in=images).select_related("team").order_by("-received_at", "-pk")
+    return {attack.image_id: attack for attack in rows}

@@ -1,0 +1,168 @@
+"""What the leaderboard follows from, pure: rows of the record with the times at which they came to be.
+
+Teams, defenses and pictures are numbers here. Every fact says when it was made, so that the tables of any past moment
+can be told from all of them (R24, R39).
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The pictures received from `start` up to and not including `end` are told of from `at` on (R39)."""
+
+    start: datetime
+    end: datetime
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture, and whether a release may ever hold it; `week` is the one it was received in."""
+
+    picture: int
+    received_at: datetime
+    week: str
+    releasable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """A picture that a team sent and did not take back; one that was to be labeled anyhow (`known`) is nobody's."""
+
+    attack: int
+    picture: int
+    team: int
+    received_at: datetime
+    week: str
+    week_end: datetime
+    known: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """The `number`-th verdict on a picture; `label` is empty where it was rejected."""
+
+    picture: int
+    number: int
+    at: datetime
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A confident mistake under a ruling with this `label`: it holds while the newest verdict is the same (R22)."""
+
+    row: int
+    defense: int
+    picture: int
+    label: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A defense answered for a picture in every round, or (`Facts.varied`) in different ways."""
+
+    defense: int
+    picture: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """A team by its public ID and its name."""
+
+    team: int
+    public_id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A team became part of another."""
+
+    team: int
+    into: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Association:
+    """A time in which a team is not paid (R27), known from `declared_at` on."""
+
+    team: int
+    since: datetime
+    until: datetime | None
+    declared_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Defense:
+    """A published defense. Without `opened_at` its source is closed (R33); `team` handed it in, if any did."""
+
+    defense: int
+    public_id: str
+    name: str
+    demo: bool
+    published_at: datetime
+    retired_at: datetime | None
+    team: int | None
+    opened_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stake:
+    """A stake that began at `at`; `until` is the end of its clock, told while the source is open (R36)."""
+
+    defense: int
+    at: datetime
+    cents: int
+    clock_from: datetime | None
+    until: datetime | None
+    ended_at: datetime | None
+    end: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The totals of a defense on the private set (R31)."""
+
+    defense: int
+    at: datetime
+    pictures: int
+    right: int
+    wrong: int
+    abstained: int
+    faults: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prize:
+    """Cents that a team got, or gave back (negative), because of these breaks (R35-R37)."""
+
+    team: int
+    cents: int
+    at: datetime
+    breaks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All of them, in any order."""
+
+    releases: tuple[Release, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    attacks: tuple[Attack, ...] = ()
+    rulings: tuple[Ruling, ...] = ()
+    breaks: tuple[Break, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    varied: tuple[Answer, ...] = ()
+    teams: tuple[Team, ...] = ()
+    merges: tuple[Merge, ...] = ()
+    associations: tuple[Association, ...] = ()
+    defenses: tuple[Defense, ...] = ()
+    stakes: tuple[Stake, ...] = ()
+    trials: tuple[Trial, ...] = ()
+    prizes: tuple[Prize, ...] = ()

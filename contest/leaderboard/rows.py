@@ -1,0 +1,117 @@
+"""The rows of the two tables, and the plain values they are kept and sent as. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from contest.enums import DefenseStanding
+
+
+@dataclass(frozen=True, slots=True)
+class TeamName:
+    """A team as others see it."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Eligibility:
+    """The totals on the private set (R31)."""
+
+    pictures: int
+    right: int
+    wrong: int
+    abstained: int
+    faults: int
+
+
+@dataclass(frozen=True, slots=True)
+class DefenseRow:
+    """A defense. `days_unbroken` and `survived` count from the stake on; `clock_ends` is when it wins if it stays so.
+
+    What broke it is told with the release of the week; before that, a stake that ended as broken says no more.
+    """
+
+    rank: int | None
+    id: str
+    name: str
+    demo: bool
+    team: TeamName | None
+    state: DefenseStanding
+    staked_since: datetime | None
+    days_unbroken: int | None
+    survived: int | None
+    cents: int
+    clock_ends: datetime | None
+    eligibility: Eligibility | None
+    open_source: bool
+    randomised: bool
+    broken_at: datetime | None
+    broken_week: str
+    broken_by: tuple[TeamName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TeamRow:
+    """A team that attacks: pictures sent, how many of them are valid and its own, what they broke, prizes in cents.
+
+    `breaks` counts pairs of picture and defense, without those of its own defenses; `defenses` counts the latter once.
+    """
+
+    rank: int
+    id: str
+    name: str
+    unpaid: bool
+    sent: int
+    valid: int
+    breaks: int
+    defenses: int
+    cents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Both tables by what was public at `at`."""
+
+    at: datetime
+    defenses: tuple[DefenseRow, ...]
+    attackers: tuple[TeamRow, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values that JSON can hold; times as ISO 8601."""
+        plain: dict[str, Any] = _plain(asdict(self))
+        return plain
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> "Tables":
+        """Read what `to_json` wrote."""
+        return cls(
+            datetime.fromisoformat(plain["at"]),
+            tuple(_defense(row) for row in plain["defenses"]),
+            tuple(TeamRow(**row) for row in plain["attackers"]),
+        )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+_TIMES = ("staked_since", "clock_ends", "broken_at")
+
+
+def _defense(row: Mapping[str, Any]) -> DefenseRow:
+    read: dict[str, Any] = {
+        **row,
+        **{name: row[name] and datetime.fromisoformat(row[name]) for name in _TIMES},
+        "state": DefenseStanding(row["state"]),
+        "team": row["team"] and TeamName(**row["team"]),
+        "eligibility": row["eligibility"] and Eligibility(**row["eligibility"]),
+        "broken_by": tuple(TeamName(**team) for team in row["broken_by"]),
+    }
+    return DefenseRow(**read)

@@ -1,0 +1,103 @@
+"""The page and the file of the leaderboard, and the organizers' page about its nightly check."""
+
+import csv
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from contest.leaderboard import snapshots
+from contest.leaderboard.access import not_for_taskers
+from contest.leaderboard.columns import ATTACKERS, DEFENSES, Column, Sorting, file_rows, headings, sorting
+from contest.models import Leaderboard
+from labeling.access import organizer_of
+from labeling.selectors import policy_in_force
+from labeling.views import SeeOther
+
+TABLES = {"defenses": DEFENSES, "attackers": ATTACKERS}
+
+
+@never_cache
+@require_safe
+def leaderboard(request: HttpRequest) -> HttpResponse:
+    """Show both tables, of now or of a week that is over, each sorted as the address says."""
+    not_for_taskers(request.user)
+    now = timezone.now()
+    found = snapshots.shown(request.GET.get("week", ""), now=now)
+    policy = policy_in_force(now).policy
+    context = {
+        "shown": found,
+        "parts": [_part(name, request, found) for name in TABLES],
+        "weeks": [week.name for week in snapshots.weeks_over(now=now)],
+        "now": now,
+        "zone": policy.time_zone,
+        "currency": policy.currency,
+        "days": policy.stake_hours // 24,
+    }
+    return render(request, "leaderboard/leaderboard.html", context)
+
+
+def _part(name: str, request: HttpRequest, found: snapshots.Shown) -> dict[str, Any]:
+    columns, by = TABLES[name], _sorting(name, request)
+    address = _addresses(name, {each: _sorting(each, request).name for each in TABLES}, found.week)
+    return {
+        "name": name,
+        "rows": by.of(getattr(found.tables, name)),
+        "headings": headings(columns, by, address),
+        "csv": f"{reverse('leaderboard-csv')}?{urlencode({'table': name, 'week': found.week, 'sort': by.name})}",
+    }
+
+
+def _sorting(name: str, request: HttpRequest) -> Sorting:
+    return sorting(TABLES[name], request.GET.get(name, ""))
+
+
+def _addresses(name: str, sortings: dict[str, str], week: str) -> Callable[[str], str]:
+    """Return a function from a sorting to the address that shows it; the other table and the week stay as they are."""
+    kept = {each: value for each, value in sortings.items() if value != TABLES[each][0].name}
+    kept |= {"week": week} if week else {}
+    return lambda value: f"?{urlencode(kept | {name: value})}#{name}"
+
+
+@never_cache
+@require_safe
+def leaderboard_csv(request: HttpRequest) -> HttpResponse:
+    """Answer one of the tables as a CSV file: `defenses`, or `attackers` where that is asked for."""
+    not_for_taskers(request.user)
+    name = "attackers" if request.GET.get("table") == "attackers" else "defenses"
+    found = snapshots.shown(request.GET.get("week", ""), now=timezone.now())
+    columns: Sequence[Column] = TABLES[name]
+    rows = sorting(columns, request.GET.get("sort", "")).of(getattr(found.tables, name))
+    answer = HttpResponse(content_type="text/csv; charset=utf-8")
+    moment = found.week or f"{found.tables.at:%Y-%m-%d-%H%M%S}"
+    answer["Content-Disposition"] = f'attachment; filename="leaderboard-{name}-{moment}.csv"'
+    csv.writer(answer).writerows(file_rows(name, rows))
+    return answer
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def leaderboard_check(request: HttpRequest) -> HttpResponse:
+    """Show an organizer what the nightly check found, and make all tables anew where they ask for it."""
+    organizer_of(request.user)
+    now = timezone.now()
+    if request.method == "POST":
+        made = snapshots.boards_make_anew(now=now)
+        messages.success(request, f"{made:,} tables were made anew from the facts and compared.")
+        return SeeOther(reverse("leaderboard-check"))
+    context = {
+        "check": snapshots.newest_check(),
+        "stored": Leaderboard.objects.count(),
+        "now": now,
+        "zone": policy_in_force(now).policy.time_zone,
+    }
+    return render(request, "leaderboard/check.html", context)

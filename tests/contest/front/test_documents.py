@@ -1,0 +1,95 @@
+"""The project's documents as pages: safe, linkable, and readable on a phone."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from contest.front.documents import PAGES, document, render
+
+TITLE = "# A title\n\n"
+
+
+def test_the_title_is_apart_from_the_text() -> None:
+    found = render(f"{TITLE}Words.\n")
+    assert (found.title, str(found.html)) == ("A title", "<p>Words.</p>\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "words <img src=x onerror=alert(1)>",
+        "<style>body{display:none}</style>",
+        "[here](javascript:alert(1))",
+        "[here](data:text/html;base64,PHNjcmlwdD4=)",
+        "![p](javascript:alert(1))",
+    ],
+)
+def test_nothing_active_gets_through(text: str) -> None:
+    html = str(render(TITLE + text).html)
+    assert not re.search(r"<(script|style|img)", html)
+    assert not re.search(r'(href|src)="(javascript|data):', html)
+
+
+def test_headings_and_rules_can_be_linked_to() -> None:
+    found = render(f"{TITLE}## The form (`check`)\n\n- **R9** Questions.\n- **R10** More.\n- **Not** a rule.\n")
+    assert found.headings == (("the-form-check", "The form (check)"),)
+    assert '<h2 id="the-form-check">' in found.html
+    assert '<li id="R9">' in found.html and '<li id="R10">' in found.html
+    assert found.html.count("<li id=") == 2
+
+
+def test_cells_of_a_table_say_what_they_are() -> None:
+    html = render(f"{TITLE}| Code | Meaning |\n|---|---|\n| a | b |\n| c | d |\n").html
+    assert '<table class="rows">' in html
+    assert html.count('data-label="Code"') == html.count('data-label="Meaning"') == 2
+    assert '<td data-label="Meaning">d</td>' in html
+
+
+@pytest.mark.parametrize(
+    ("link", "html"),
+    [
+        ("[x](defenses.md)", '<a href="/docs/defenses/">x</a>'),
+        ("[x](docs/rules.md#R8)", '<a href="/rules/#R8">x</a>'),
+        ("[x](operations.md)", "<p>x</p>"),  # no page of its own
+        ("[x](../secret.py)", "<p>x</p>"),
+        ("[x](#place)", '<a href="#place">x</a>'),
+        ("[x](https://arxiv.org/)", '<a href="https://arxiv.org/">x</a>'),
+        ("[x](operations.md) and [y](rules.md)", '<p>x and <a href="/rules/">y</a></p>'),
+    ],
+)
+def test_links_lead_to_pages(link: str, html: str) -> None:
+    assert html in render(TITLE + link).html
+
+
+@pytest.mark.parametrize("file", sorted(PAGES))
+def test_a_document_has_every_line_of_its_file(file: str) -> None:
+    found = document(file)
+    text = (Path(settings.BASE_DIR) / "docs" / file).read_text()
+    assert text.startswith(f"# {found.title}\n")
+    assert len(re.findall(r"^## ", text, re.M)) == len(found.headings)
+    assert text.count("```") == 2 * found.html.count("<pre")
+
+
+def test_every_rule_of_the_book_can_be_linked_to() -> None:
+    html = document("rules.md").html
+    assert [f'id="R{number}"' in html for number in range(1, 42)] == [True] * 41
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("page", ["/rules/", "/docs/defenses/", "/docs/release-format/", "/docs/status/"])
+def test_the_pages_are_open_and_carry_no_style_or_script(page: str, client: Client) -> None:
+    answer = client.get(page)
+    text = answer.content.decode()
+    assert answer.status_code == 200
+    assert " style=" not in text and "<script" not in text
+
+
+@pytest.mark.django_db
+def test_the_rules_page_has_the_numbers_in_force(client: Client) -> None:
+    page = client.get("/rules/").content.decode()
+    assert '<th scope="row"><code>stake_hours</code></th><td class="figure" data-label="Value">2,160</td>' in page
+    assert '<code>min_box_fraction</code></th><td class="figure" data-label="Value">1/4</td>' in page

@@ -1,0 +1,222 @@
+"""The front page: what strangers are told, what they are not, and how much it costs."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from contest.enums import AccountKind, StakeKind
+from contest.models import Account, Attack, Entry, LedgerEntry, Member, Release, Stake, Team
+from labeling.models import Image, Tasker
+from scoring.models import Defense
+from tests import factories
+from tests.contest import release_fixtures as fixtures
+
+pytestmark = pytest.mark.django_db
+MONDAY, NOW = fixtures.MONDAY, fixtures.AFTER + timedelta(days=1)
+
+
+@pytest.fixture(autouse=True)
+def wednesday(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.clear()
+    factories.policy_version()
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+
+
+def a_week() -> fixtures.Contest:
+    found = fixtures.a_week()
+    Attack.objects.update(week="2026-W47")
+    Image.objects.filter(attacks__isnull=False).update(origin="attack")
+    return found
+
+
+def release() -> None:
+    Release.objects.create(week="2026-W47", manifest_sha256="0" * 64, counts={}, bytes=1, released_at=fixtures.AFTER)
+
+
+def staked(defense: Defense, *, opened: bool = True, cents: int = 123_456) -> Stake:
+    team = Team.objects.create(name=f"makers of {defense.name}", created_at=MONDAY)
+    Entry.objects.create(
+        team=team, defense=defense, received_at=MONDAY, due_at=MONDAY, licence="MIT",
+        opened_at=MONDAY if opened else None,
+    )  # fmt: skip
+    return Stake.objects.create(
+        defense=defense, kind=StakeKind.TEAM, paid_by=team, cents=cents, asked_at=MONDAY, staked_at=MONDAY,
+        clock_from=MONDAY,
+    )  # fmt: skip
+
+
+def main(client: Client, address: str = "/") -> str:
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return answer.content.decode().partition("<main")[2].partition("</main>")[0]
+
+
+def test_a_contest_that_has_just_begun(client: Client) -> None:
+    page = main(client)
+    assert "Nothing is staked yet." in page
+    assert "No defense is published yet" in page
+    assert "No week is released yet." in page
+    assert "None in the weeks that are released." in page
+    assert "USD 0.00" not in page, "nothing is no sum worth telling"
+    assert "<table" not in page
+
+
+def test_the_countdown_names_week_and_zone(client: Client) -> None:
+    page = main(client)
+    assert "Week 2026-W48 ends on" in page
+    assert "Sat 28 Nov 2026 00:00:00 UTC</time>" in page
+    assert "<span data-clock>2 d 16:00:00</span>" in page
+
+
+def test_the_numbers_are_those_of_the_policy(client: Client) -> None:
+    page = main(client)
+    for words in (
+        "Send up to 10 pictures a day, 299 × 299 pixels",
+        "at least 25 % of the picture",
+        "USD 1,000.00",
+        "unbroken for 90 days of 24 hours",
+        "8 of 10 known pictures",
+        "Each is shown to 3 people",
+    ):
+        assert words in page
+
+
+def test_what_is_staked_is_told_with_its_clock(client: Client) -> None:
+    week = a_week()
+    staked(week.defenses[0])
+    defenders = Account.objects.create(kind=AccountKind.DEFENDERS)
+    outside = Account.objects.create(kind=AccountKind.OUTSIDE)
+    LedgerEntry.objects.create(
+        source=outside, target=defenders, cents=5_000_000, rule="R34", why="a test", causes={}, made_at=MONDAY
+    )
+    page = main(client)
+    left = MONDAY + timedelta(days=90) - NOW
+    assert "At stake for attackers, on 1 defense<" in page
+    assert "<dd>USD 1,234.56</dd>" in page
+    assert "<dd>USD 50,000.00</dd>" in page
+    assert f'data-left="{left.total_seconds()}"' in page
+    assert f"<span data-clock>{left.days} d 01:30:00</span>" in page
+    assert "8 of 90" in page, "days unbroken"
+
+
+def test_a_closed_defense_cannot_win(client: Client) -> None:
+    staked(fixtures.defense(7, image="sha256:" + "7" * 64), opened=False)
+    assert "closed source: cannot win" in main(client)
+
+
+def test_nothing_of_an_unreleased_week_is_told(client: Client) -> None:
+    week = a_week()
+    page = main(client)
+    assert "No week is released yet." in page
+    assert "None in the weeks that are released." in page
+    assert all(image.public_id not in page for image in week.images.values())
+
+
+def test_the_latest_verdicts_and_breaks_of_released_weeks(client: Client) -> None:
+    week = a_week()
+    release()
+    page = main(client)
+    bird = week.images["valid bird"]
+    attack = Attack.objects.get()
+    assert page.count('class="state state-broken"') == 1
+    assert f'href="/attacks/{attack.public_id}/">picture <span class="id">{bird.public_id}</span></a> of team' in page
+    assert page.count("<figure>") == 1 + 6, "the example, and the six newest"
+    assert 'href="/releases/release-2026-W47/"' in page
+
+
+def test_photographs_name_their_source_and_licence(client: Client) -> None:
+    a_week()
+    Image.objects.update(source="Open Images", author="A. Photographer", licence="CC BY 2.0")
+    release()
+    assert "Open Images, A. Photographer, CC BY 2.0" in main(client)
+
+
+def test_a_name_is_no_markup(client: Client) -> None:
+    a_week()
+    Team.objects.update(name="<script>alert(1)</script>")
+    Defense.objects.filter(public_id="D-00002").update(name="<b>bold</b>")
+    release()
+    page = main(client)
+    assert "<script>alert" not in page and "<b>bold" not in page
+
+
+def test_the_page_is_read_once_a_minute(client: Client) -> None:
+    a_week()
+    release()
+    with CaptureQueriesContext(connection) as first:
+        client.get("/")
+    with CaptureQueriesContext(connection) as second:
+        client.get("/")
+    assert len(first) <= 45, "with the tables of the leaderboard, which no sweep has made"
+    assert len(second) == 0
+
+
+def test_the_cost_does_not_grow_with_the_contest(client: Client) -> None:
+    week = a_week()
+    release()
+    client.get("/")
+    cache.clear()
+    with CaptureQueriesContext(connection) as few:
+        client.get("/")
+    for number in range(10, 20):
+        staked(fixtures.defense(number))
+        fixtures.scored(Defense.objects.get(public_id=f"D-0000{number}"), week.images["valid bird"], [1, 1, 1])
+    cache.clear()
+    with CaptureQueriesContext(connection) as many:
+        client.get("/")
+    assert len(many) == len(few)
+
+
+# Who is led where -----------------------------------------------------------------------------------------------------
+
+
+def test_people_with_a_place_to_work_are_led_there(tara: Tasker, olga: User, signed_in: Any) -> None:
+    assert signed_in(tara).get("/")["Location"] == "/label/"
+    assert signed_in(olga).get("/")["Location"] == "/organizer/"
+
+
+def test_the_front_page_is_there_for_who_is_signed_in(olga: User, rita: User, signed_in: Any) -> None:
+    for who in (olga, rita):
+        assert "A picture that nobody mistakes" in main(signed_in(who), "/front/")
+
+
+def test_taskers_are_kept_from_it(tara: Tasker, nell: Tasker, signed_in: Any) -> None:
+    for tasker in (tara, nell):
+        client = signed_in(tasker)
+        refused = client.get("/front/")
+        assert (refused.status_code, b"not_for_taskers" in refused.content) == (403, True)
+        footer = client.get("/account/").content.decode().partition("<footer")[2]
+        assert ('href="/rules/"' in footer, 'href="/leaderboard/"' in footer) == (True, False)
+
+
+def test_strangers_find_the_public_pages_in_the_header(client: Client) -> None:
+    header = client.get("/").content.decode().partition("<main")[0]
+    for address in ("/defenses/", "/leaderboard/", "/releases/", "/rules/", "/sign-in/"):
+        assert f'href="{address}"' in header
+
+
+def test_every_link_of_the_page_leads_somewhere(client: Client) -> None:
+    a_week()
+    staked(Defense.objects.get(public_id="D-00001"))
+    release()
+    addresses = set(re.findall(r'href="(/[^"#]*)', client.get("/").content.decode()))
+    addresses = {each for each in addresses if not each.startswith("/static/")}
+    assert len(addresses) >= 14
+    assert {each: client.get(each).status_code for each in addresses} == dict.fromkeys(addresses, 200)
+
+
+def test_a_captain_finds_the_way_to_the_team_s_work(signed_in: Any) -> None:
+    captain = factories.user("carl", "teams")
+    team = Team.objects.create(name="red", created_at=MONDAY)
+    Member.objects.create(team=team, user=captain, captain=True)
+    page = main(signed_in(captain))
+    for address in ("/attacks/", "/team/defenses/", "/team/"):
+        assert f'href="{address}"' in page

@@ -1,0 +1,244 @@
+"""The facts as they are read out of the database, and the tables that follow from them."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from adjudication.models import Ruling
+from contest.enums import AccountKind, DefenseStanding, StakeEnd, StakeKind
+from contest.leaderboard.reading import read_facts
+from contest.leaderboard.rows import DefenseRow, Tables, TeamRow
+from contest.leaderboard.tables import tables
+from contest.models import Account, Association, Attack, Break, Entry, LedgerEntry, Release, Stake, Team, TeamMerge
+from contest.weeks import week_called
+from labeling.models import Image
+from scoring.enums import Outcome, RunState, TrialKind
+from scoring.models import Defense, PrivateSet, Trial
+from tests import factories
+from tests.contest import release_fixtures as fixtures
+
+pytestmark = pytest.mark.django_db
+MONDAY, AFTER = fixtures.MONDAY, fixtures.AFTER
+STAKED = MONDAY - timedelta(days=3)
+
+
+def released(week: str = "2026-W47") -> Release:
+    """The record of a release; its files are nobody's matter here."""
+    return Release.objects.create(week=week, manifest_sha256="0" * 64, counts={}, bytes=1, released_at=AFTER)
+
+
+def now() -> Tables:
+    return tables(read_facts(), AFTER + timedelta(days=1))
+
+
+def attacker(name: str) -> TeamRow:
+    return next(row for row in now().attackers if row.name == name)
+
+
+def of(defense: Defense) -> DefenseRow:
+    return next(row for row in now().defenses if row.id == defense.public_id)
+
+
+def staked(defense: Defense, **more: Any) -> Stake:
+    payer = more.pop("paid_by", None) or Team.objects.create(name=f"payer of {defense.pk}", created_at=STAKED)
+    values = {"kind": StakeKind.TEAM, "paid_by": payer, "cents": 100_000, "asked_at": STAKED} | more
+    return Stake.objects.create(defense=defense, **({"staked_at": STAKED, "clock_from": STAKED} | values))
+
+
+@pytest.fixture
+def week() -> fixtures.Contest:
+    """A week with every verdict; team `=red` sent the valid bird, which the second defense took for a bicycle."""
+    found = fixtures.a_week()
+    Attack.objects.update(week="2026-W47")
+    Image.objects.filter(attacks__isnull=False).update(origin="attack")
+    return found
+
+
+def test_of_a_week_that_is_not_released_only_the_pictures_are_told(week: fixtures.Contest) -> None:
+    assert (attacker("=red").sent, attacker("=red").valid, attacker("=red").breaks) == (1, 0, 0)
+    assert {row.state for row in now().defenses} == {DefenseStanding.PUBLISHED}
+
+
+def test_of_a_released_week_verdicts_and_breaks_are_told(week: fixtures.Contest) -> None:
+    released()
+    assert (attacker("=red").valid, attacker("=red").breaks, attacker("=red").defenses) == (1, 1, 1)
+    cautious, wrong = (of(each) for each in week.defenses)
+    assert (cautious.state, wrong.state) == (DefenseStanding.PUBLISHED, DefenseStanding.BROKEN)
+    assert (wrong.broken_at, wrong.broken_week, wrong.broken_by[0].name) == (MONDAY, "2026-W47", "=red")
+    assert (cautious.randomised, wrong.randomised) == (True, True), "scores differ from round to round"
+
+
+def test_nothing_of_the_present_week_is_told(week: fixtures.Contest) -> None:
+    released()
+    assert tables(read_facts(), week_called("2026-W47").end - timedelta(seconds=1)).attackers == ()
+
+
+def test_an_attack_taken_back_is_not_there(week: fixtures.Contest) -> None:
+    released()
+    Attack.objects.update(withdrawn_at=MONDAY)
+    assert now().attackers == ()
+
+
+def test_gold_pixels_sent_as_an_attack_are_not_told_of(week: fixtures.Contest) -> None:
+    Image.objects.filter(attacks__isnull=False).update(origin="gold")
+    assert now().attackers == ()
+
+
+def test_pixels_that_were_to_be_labeled_anyhow_are_nobody_s(week: fixtures.Contest) -> None:
+    released()
+    assert attacker("=red").valid == 1
+    Image.objects.filter(attacks__isnull=False).update(origin="dataset")
+    assert (attacker("=red").sent, attacker("=red").valid) == (1, 0)
+
+
+def test_a_later_ruling_takes_the_break_back(week: fixtures.Contest) -> None:
+    released()
+    ruling = week.images["valid bird"].rulings.get()
+    Ruling.objects.create(
+        image=ruling.image, number=2, panel=ruling.panel, verdict="rejected", policy=ruling.policy,
+        reasons=["occluded"], response_ids=[], decided_at=AFTER, decided_by="board", explanation="A twig hides a foot.",
+    )  # fmt: skip
+    assert (attacker("=red").valid, attacker("=red").breaks) == (0, 0)
+    assert of(week.defenses[1]).state is DefenseStanding.PUBLISHED
+
+
+def test_a_stake_its_clock_and_what_it_survived(week: fixtures.Contest) -> None:
+    released()
+    cautious = week.defenses[0]
+    team = Team.objects.create(name="makers", created_at=STAKED)
+    Entry.objects.create(
+        team=team, defense=cautious, received_at=STAKED, due_at=STAKED, licence="MIT", opened_at=STAKED
+    )
+    staked(cautious, paid_by=team)
+    row = of(cautious)
+    assert (row.state, row.cents, row.staked_since) == (DefenseStanding.STAKED, 100_000, STAKED)
+    assert (row.clock_ends, row.survived) == (STAKED + timedelta(hours=90 * 24), 1)
+    assert row.team and row.team.name == "makers"
+    assert (row.days_unbroken, row.open_source) == ((AFTER + timedelta(days=1) - STAKED).days, True)
+
+
+def test_a_defense_that_answered_in_two_of_three_rounds_did_not_survive(week: fixtures.Contest) -> None:
+    released()
+    other = fixtures.defense(3)
+    fixtures.scored(other, week.images["valid bird"], [Outcome.BIRD, Outcome.BIRD])
+    staked(other)
+    assert of(other).survived == 0
+
+
+def test_a_stake_that_was_only_asked_for_is_none(week: fixtures.Contest) -> None:
+    staked(week.defenses[0], staked_at=None, clock_from=None)
+    assert of(week.defenses[0]).state is DefenseStanding.PUBLISHED
+
+
+def test_a_closed_source_has_no_clock(week: fixtures.Contest) -> None:
+    defense = fixtures.defense(4, image="sha256:" + "0" * 64)
+    team = Team.objects.create(name="makers", created_at=STAKED)
+    Entry.objects.create(team=team, defense=defense, received_at=STAKED, due_at=STAKED, licence="MIT")
+    staked(defense)
+    assert (of(defense).open_source, of(defense).clock_ends) == (False, None)
+
+
+def test_a_won_stake(week: fixtures.Contest) -> None:
+    staked(week.defenses[0], ended_at=AFTER, end=StakeEnd.WON)
+    assert of(week.defenses[0]).state is DefenseStanding.WON
+
+
+def test_the_totals_of_the_private_set_are_those_of_the_newest_finished_trial(week: fixtures.Contest) -> None:
+    private = PrivateSet.objects.create(number=1, note="n", imported_at=STAKED, completed_at=STAKED)
+    for number, (state, right) in enumerate(((RunState.FINISHED, 8), (RunState.FINISHED, 9), (RunState.QUEUED, 0)), 1):
+        numbers = {"pictures": 10, "right": right, "wrong": 0, "abstained": 10 - right, "faults": 0} if right else {}
+        Trial.objects.create(
+            defense=week.defenses[0], kind=TrialKind.PRIVATE, number=number, private_set=private, seed=1, batch_size=16,
+            state=state, totals=numbers, created_at=STAKED,
+            finished_at=STAKED + timedelta(hours=number) if right else None,
+        )  # fmt: skip
+    found = of(week.defenses[0]).eligibility
+    assert found and (found.right, found.pictures, found.wrong) == (9, 10, 0)
+
+
+# Money ----------------------------------------------------------------------------------------------------------------
+
+
+def move(source: Account, target: Account, cents: int, rule: str, **more: Any) -> LedgerEntry:
+    values = {"why": "a test", "causes": {}, "made_at": AFTER} | more
+    return LedgerEntry.objects.create(source=source, target=target, cents=cents, rule=rule, **values)
+
+
+def accounts(week: fixtures.Contest) -> dict[str, Account]:
+    """Every kind of account; the outside has paid 1,000 into each of the others."""
+    red = Team.objects.get(name="=red")
+    made = {kind.value: Account.objects.create(kind=kind) for kind in AccountKind if kind not in ("team", "stake")}
+    made["team"] = Account.objects.create(kind=AccountKind.TEAM, team=red)
+    made["stake"] = Account.objects.create(kind=AccountKind.STAKE, stake=staked(week.defenses[1]))
+    for name, account in made.items():
+        if name != "outside":
+            move(made["outside"], account, 1_000, "R34")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("source", "rule", "cents"),
+    [
+        ("stake", "R35", 700),  # a share of an attacker prize
+        ("defenders", "R36", 700),  # an award
+        ("defenders", "R37", 700),
+        ("stake", "R36", 0),  # the stake back to who paid it
+        ("outside", "R34", 0),  # money that came in
+    ],
+)
+def test_prizes_are_shares_and_awards(source: str, rule: str, cents: int, week: fixtures.Contest) -> None:
+    at = accounts(week)
+    move(at[source], at["team"], 700, rule)
+    assert attacker("=red").cents == cents
+
+
+def test_corrections_and_what_the_board_withholds_are_taken_off(week: fixtures.Contest) -> None:
+    at = accounts(week)
+    share = move(at["stake"], at["team"], 700, "R35")
+    move(at["team"], at["stake"], 200, "R36", corrects=share)
+    assert attacker("=red").cents == 500
+    move(at["team"], at["withheld"], 400, "R38")
+    assert attacker("=red").cents == 100
+    move(at["withheld"], at["team"], 400, "R38")
+    assert attacker("=red").cents == 500
+    move(at["team"], at["outside"], 500, "R34")
+    assert attacker("=red").cents == 500, "a payment takes no prize away"
+
+
+def test_a_share_waits_for_the_release_of_its_break(week: fixtures.Contest) -> None:
+    at = accounts(week)
+    move(at["stake"], at["team"], 700, "R35", causes={"break": [Break.objects.get().pk]})
+    assert attacker("=red").cents == 0
+    released()
+    assert attacker("=red").cents == 700
+
+
+# Teams ----------------------------------------------------------------------------------------------------------------
+
+
+def test_merged_and_unpaid(week: fixtures.Contest) -> None:
+    red, blue = Team.objects.get(name="=red"), Team.objects.create(name="blue", created_at=MONDAY)
+    TeamMerge.objects.create(team=red, into=blue, reason="one group", merged_at=AFTER)
+    Association.objects.create(team=red, reason="helps", since=MONDAY, declared_at=MONDAY)
+    assert [(row.name, row.unpaid) for row in now().attackers] == [("blue", True)]
+
+
+def test_the_number_of_queries_does_not_depend_on_the_rows(week: fixtures.Contest) -> None:
+    released()
+    read_facts()
+    with CaptureQueriesContext(
+        connection,
+    ) as few:
+        read_facts()
+    for number in range(5, 12):
+        defense = fixtures.defense(number)
+        fixtures.scored(defense, week.images["valid bird"], [Outcome.BIRD] * 3)
+        staked(defense)
+        team = Team.objects.create(name=f"team {number}", created_at=MONDAY)
+        Attack.objects.create(team=team, image=factories.image(), received_at=MONDAY, week="2026-W47")
+    with CaptureQueriesContext(connection) as many:
+        read_facts()
+    assert len(many) == len(few) <= 25

@@ -1,0 +1,173 @@
+"""The stored tables: made by a sweep, kept for ever for a past week, compared with the facts every night."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from django.core.cache import cache
+
+from common.errors import NotFound
+from contest.leaderboard import snapshots
+from contest.models import Attack, Leaderboard, LeaderboardCheck, Release, Team
+from contest.overview import read_overview
+from contest.weeks import week_called
+from labeling.models import Image
+from tests import factories
+from tests.contest import release_fixtures as fixtures
+
+pytestmark = pytest.mark.django_db
+W47 = "2026-W47"
+AFTER = fixtures.AFTER
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture(autouse=True)
+def a_week() -> None:
+    """Team `=red` sent a valid picture in week 2026-W47, which is over and not released. The first defense is older."""
+    cache.clear()
+    fixtures.a_week()
+    Attack.objects.update(week=W47)
+    Image.objects.filter(attacks__isnull=False).update(origin="attack")
+
+
+def release(at: datetime = AFTER) -> None:
+    Release.objects.create(week=W47, manifest_sha256="0" * 64, counts={}, bytes=1, released_at=at)
+
+
+def test_a_sweep_makes_every_week_that_is_over_and_the_present_and_then_nothing() -> None:
+    # The defenses were published nine days before Monday of W47.
+    assert snapshots.boards_make(now=AFTER) == 3
+    assert set(Leaderboard.objects.values_list("week", flat=True)) == {"2026-W46", W47, ""}
+    assert snapshots.boards_make(now=AFTER + MINUTE) == 0
+
+
+def test_the_present_is_made_again_when_it_is_old() -> None:
+    snapshots.boards_make(now=AFTER)
+    assert snapshots.boards_make(now=AFTER + snapshots.FRESH - timedelta(seconds=1)) == 0
+    assert snapshots.boards_make(now=AFTER + snapshots.FRESH) == 1
+    assert snapshots.shown("", now=AFTER + snapshots.FRESH).made_at == AFTER + snapshots.FRESH
+
+
+def test_the_present_is_made_again_at_once_when_a_week_is_released() -> None:
+    snapshots.boards_make(now=AFTER)
+    release(AFTER + MINUTE)
+    assert snapshots.shown("", now=AFTER + MINUTE).tables.attackers[0].valid == 0
+    assert snapshots.boards_make(now=AFTER + MINUTE) == 1
+    assert snapshots.shown("", now=AFTER + MINUTE).tables.attackers[0].valid == 1
+
+
+def test_a_sweep_that_comes_oftener_looks_now_and_then() -> None:
+    assert snapshots.boards_make_now_and_then(now=AFTER) == 3
+    Leaderboard.objects.all().delete()
+    assert snapshots.boards_make_now_and_then(now=AFTER + snapshots.LOOK_EVERY - timedelta(microseconds=1)) == 0
+    assert snapshots.boards_make_now_and_then(now=AFTER + snapshots.LOOK_EVERY) == 3
+
+
+def test_the_table_of_a_past_week_is_never_made_again() -> None:
+    snapshots.boards_make(now=AFTER)
+    release(AFTER + MINUTE)
+    snapshots.boards_make(now=AFTER + 30 * MINUTE)
+    past = snapshots.shown(W47, now=AFTER + 30 * MINUTE)
+    assert (past.made_at, past.tables.at) == (AFTER, week_called(W47).end)
+    assert past.tables.attackers[0].valid == 0, "the release came later"
+
+
+def test_what_no_sweep_has_made_is_made_at_once_and_the_same() -> None:
+    at_once = {week: snapshots.shown(week, now=AFTER).tables for week in ("", W47)}
+    snapshots.boards_make(now=AFTER)
+    assert {week: snapshots.shown(week, now=AFTER).tables for week in ("", W47)} == at_once
+
+
+@pytest.mark.parametrize(
+    "week",
+    ["2026-W48", "2027-W01", "2026-W45", "2026-W99", "nonsense", "2026-w47", "2026-W47 "],
+    ids=["present", "future", "before the contest", "no week", "no name", "small", "blank"],
+)
+def test_only_weeks_that_are_over_have_a_table(week: str) -> None:
+    with pytest.raises(NotFound) as refused:
+        snapshots.shown(week, now=AFTER)
+    assert refused.value.code == "unknown_week"
+
+
+def test_a_week_has_a_table_from_the_moment_it_is_over() -> None:
+    end = week_called(W47).end
+    with pytest.raises(NotFound):
+        snapshots.shown(W47, now=end - timedelta(microseconds=1))
+    assert snapshots.shown(W47, now=end).week == W47
+
+
+def test_without_a_fact_there_is_no_week() -> None:
+    Attack.objects.all().delete()
+    fixtures.Defense.objects.update(published_at=None)
+    assert snapshots.weeks_over(now=AFTER) == []
+    assert snapshots.boards_make(now=AFTER) == 1
+    assert snapshots.shown("", now=AFTER).tables.defenses == ()
+
+
+# The check ------------------------------------------------------------------------------------------------------------
+
+
+def test_tables_that_follow_from_the_facts_differ_in_nothing() -> None:
+    snapshots.boards_make(now=AFTER)
+    release(AFTER + MINUTE)
+    snapshots.boards_make(now=AFTER + 2 * MINUTE)
+    found = snapshots.board_check(now=AFTER + 3 * MINUTE)
+    assert (found.compared, found.differences) == (3, [])
+    assert snapshots.open_differences() == 0
+
+
+def test_a_changed_table_is_told_to_the_organizers() -> None:
+    snapshots.boards_make(now=AFTER)
+    row = Leaderboard.objects.get(week=W47)
+    row.tables["attackers"][0]["breaks"] = 7
+    row.save()
+    assert snapshots.boards_check_nightly(now=AFTER) == 1
+    team = Team.objects.get(name="=red").public_id
+    assert snapshots.newest_check().differences == [  # type: ignore[union-attr]
+        f"2026-W47: team {team}, breaks: shown 7, by the facts 0"
+    ]
+    waits = [(each.page, each.words) for each in read_overview(now=AFTER).attention]
+    assert ("leaderboard-check", "1 difference in the leaderboard") in waits
+
+
+def test_rows_too_many_and_missing_are_told() -> None:
+    snapshots.boards_make(now=AFTER)
+    row = Leaderboard.objects.get(week="")
+    row.tables["defenses"][0]["id"] = "D-NONE"
+    row.save()
+    words = snapshots.board_check(now=AFTER).differences
+    assert "Now: defense D-NONE is shown, and by the facts it is not there" in words
+    assert any(each.endswith(" is missing") for each in words)
+
+
+def test_a_fact_written_with_a_time_in_the_past_is_found() -> None:
+    snapshots.boards_make(now=AFTER)
+    team = Team.objects.get(name="=red")
+    sent = fixtures.MONDAY + timedelta(hours=3)
+    Attack.objects.create(team=team, image=factories.image(), received_at=sent, week=W47)
+    words = snapshots.board_check(now=AFTER).differences
+    assert f"2026-W47: team {team.public_id}, sent: shown 1, by the facts 2" in words
+
+
+def test_another_name_of_a_team_is_no_difference() -> None:
+    snapshots.boards_make(now=AFTER)
+    Team.objects.update(name="crimson")
+    assert snapshots.board_check(now=AFTER).differences == []
+
+
+def test_the_check_runs_once_a_day_of_the_contest_s_zone() -> None:
+    snapshots.boards_make(now=AFTER)
+    assert snapshots.boards_check_nightly(now=AFTER) == 1
+    assert snapshots.boards_check_nightly(now=AFTER + timedelta(hours=15, minutes=59)) == 0
+    assert snapshots.boards_check_nightly(now=AFTER + timedelta(hours=16)) == 1, "AFTER is 8 o'clock"
+    assert LeaderboardCheck.objects.count() == 2
+
+
+def test_making_all_anew_ends_the_alarm() -> None:
+    snapshots.boards_make(now=AFTER)
+    Leaderboard.objects.filter(week=W47).update(
+        tables={"at": week_called(W47).end.isoformat(), "defenses": [], "attackers": []}
+    )
+    assert snapshots.board_check(now=AFTER).differences
+    assert snapshots.boards_make_anew(now=AFTER + MINUTE) == 3
+    assert snapshots.open_differences() == 0
+    assert snapshots.shown(W47, now=AFTER + MINUTE).tables.attackers

@@ -1,0 +1,369 @@
+"""The two tables from facts: ranks, credit, embargo, stakes and prizes, and that no order of facts matters."""
+
+from dataclasses import fields, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contest.enums import DefenseStanding
+from contest.leaderboard import facts as of
+from contest.leaderboard.rows import DefenseRow, Eligibility, Tables, TeamName, TeamRow
+from contest.leaderboard.tables import ordered, ranks, tables
+
+DAY = timedelta(days=1)
+# Week 2026-W47 ends as Saturday 21 November begins.
+W47_END = datetime(2026, 11, 21, tzinfo=UTC)
+SENT = W47_END - 3 * DAY
+STAKED = W47_END - 20 * DAY
+RELEASED = W47_END + 2 * DAY
+NOW = W47_END + 10 * DAY
+RED, BLUE, GREEN = (of.Team(number, f"G-{number}", name) for number, name in ((1, "red"), (2, "blue"), (3, "green")))
+
+
+def attack(number: int, team: int = 1, *, at: datetime = SENT, **more: Any) -> of.Attack:
+    values = {"picture": number, "week": "2026-W47", "week_end": W47_END} | more
+    return of.Attack(number, team=team, received_at=at, **values)
+
+
+def defense(number: int = 1, **more: Any) -> of.Defense:
+    values = {"demo": False, "published_at": STAKED - DAY, "retired_at": None, "team": None, "opened_at": STAKED - DAY}
+    return of.Defense(number, f"D-{number}", f"defense {number}", **(values | more))
+
+
+def stake(number: int = 1, **more: Any) -> of.Stake:
+    values = {"cents": 100_000, "clock_from": STAKED, "until": STAKED + 90 * DAY, "ended_at": None, "end": ""}
+    return of.Stake(number, **({"at": STAKED} | values | more))
+
+
+def broke(row: int, of_defense: int, picture: int, **more: Any) -> of.Break:
+    return of.Break(row, of_defense, picture, **({"label": "bird", "at": SENT + 5 * DAY} | more))
+
+
+def contest(**more: Any) -> of.Facts:
+    """A released week: red sent 1 and 2, blue sent 3 and later the pixels of 1; 1 and 3 are valid birds."""
+    pictures = tuple(of.Picture(number, SENT, "2026-W47", True) for number in (1, 2, 3))
+    rulings = tuple(of.Ruling(number, 1, W47_END + DAY, label) for number, label in ((1, "bird"), (2, ""), (3, "bird")))
+    values: dict[str, Any] = {
+        "releases": (of.Release(W47_END - 7 * DAY, W47_END, RELEASED),),
+        "pictures": pictures,
+        "attacks": (attack(1), attack(2), attack(3, 2), attack(4, 2, at=SENT + DAY, picture=1)),
+        "rulings": rulings,
+        "answers": tuple(of.Answer(1, number, W47_END + DAY) for number in (1, 2, 3)),
+        "teams": (RED, BLUE, GREEN),
+        "defenses": (defense(),),
+        "stakes": (stake(),),
+    }
+    return of.Facts(**(values | more))
+
+
+def team(facts: of.Facts, name: str, at: datetime = NOW) -> TeamRow:
+    return next(row for row in tables(facts, at).attackers if row.name == name)
+
+
+def first(facts: of.Facts, at: datetime = NOW) -> DefenseRow:
+    return tables(facts, at).defenses[0]
+
+
+# Attackers ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_receipt_has_the_credit_and_a_copy_none() -> None:
+    facts = contest(breaks=(broke(1, 1, 1),))
+    assert (team(facts, "red").sent, team(facts, "red").valid, team(facts, "red").breaks) == (2, 1, 1)
+    assert (team(facts, "blue").sent, team(facts, "blue").valid, team(facts, "blue").breaks) == (2, 1, 0)
+
+
+def test_a_picture_that_was_to_be_labeled_before_anybody_sent_it_is_nobody_s() -> None:
+    facts = contest(attacks=(attack(1, known=True),), breaks=(broke(1, 1, 1),))
+    assert (team(facts, "red").valid, team(facts, "red").breaks) == (0, 0)
+    assert first(facts).broken_by == ()
+
+
+def test_one_picture_that_breaks_two_defenses_is_two_breaks() -> None:
+    facts = contest(defenses=(defense(1), defense(2)), breaks=(broke(1, 1, 1), broke(2, 2, 1)))
+    assert (team(facts, "red").breaks, team(facts, "red").defenses) == (2, 2)
+
+
+def test_a_picture_ruled_on_again_with_the_same_outcome_is_one_break() -> None:
+    again = of.Ruling(1, 2, W47_END + 3 * DAY, "bird")
+    facts = contest(breaks=(broke(1, 1, 1), broke(2, 1, 1)))
+    facts = replace(facts, rulings=(*facts.rulings, again))
+    assert team(facts, "red").breaks == 1
+
+
+def test_one_s_own_defense_counts_for_nothing() -> None:
+    facts = contest(defenses=(defense(team=1),), breaks=(broke(1, 1, 1), broke(2, 1, 3)))
+    assert (team(facts, "red").breaks, team(facts, "blue").breaks) == (0, 1)
+
+
+def test_merged_teams_count_as_the_one_they_are_part_of() -> None:
+    merges = (of.Merge(2, 3, W47_END + DAY), of.Merge(3, 1, W47_END + 2 * DAY))
+    facts = contest(breaks=(broke(1, 1, 3),), merges=merges, prizes=(of.Prize(2, 500, RELEASED, (1,)),))
+    names = [row.name for row in tables(facts, NOW).attackers]
+    assert names == ["red"]
+    assert (team(facts, "red").sent, team(facts, "red").valid, team(facts, "red").cents) == (4, 2, 500)
+    assert first(facts).broken_by == (TeamName("G-1", "red"),)
+    assert [row.name for row in tables(facts, W47_END).attackers] == ["blue", "red"], "nobody knew of it then"
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "declared", "marked"),
+    [
+        (SENT - DAY, None, SENT, True),  # still so
+        (SENT - DAY, SENT + DAY, SENT, True),  # over, and covers what it sent
+        (SENT + DAY, SENT + 2 * DAY, SENT, False),  # between its attacks and now
+        (SENT - DAY, None, NOW + DAY, False),  # declared later: nobody knew
+        (SENT - DAY, SENT, SENT, False),  # ended the moment it sent
+    ],
+)
+def test_unpaid_teams_are_marked(since: datetime, until: datetime | None, declared: datetime, marked: bool) -> None:
+    facts = contest(attacks=(attack(1),), associations=(of.Association(1, since, until, declared),))
+    assert team(facts, "red").unpaid is marked
+
+
+def test_prizes_are_what_was_got_less_what_went_back() -> None:
+    facts = contest(
+        breaks=(broke(1, 1, 1),),
+        prizes=(of.Prize(1, 70_000, RELEASED, (1,)), of.Prize(1, -20_000, RELEASED + DAY, (1,))),
+    )
+    assert team(facts, "red").cents == 50_000
+    assert team(facts, "red", RELEASED).cents == 70_000, "the correction came later"
+
+
+def test_a_prize_is_not_told_before_the_break_it_is_for() -> None:
+    facts = contest(breaks=(broke(1, 1, 1),), prizes=(of.Prize(1, 70_000, W47_END + DAY, (1,)),))
+    assert team(facts, "red", RELEASED - timedelta(microseconds=1)).cents == 0
+    assert team(facts, "red", RELEASED).cents == 70_000
+
+
+# What is public when --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("at", "sent", "valid", "breaks"),
+    [
+        (W47_END - timedelta(microseconds=1), 0, 0, 0),  # the week is not over (R24)
+        (W47_END, 2, 0, 0),  # over: pictures are public, verdicts are not
+        (RELEASED - timedelta(microseconds=1), 2, 0, 0),
+        (RELEASED, 2, 1, 1),  # the release tells (R39)
+    ],
+)
+def test_pictures_are_public_with_their_week_and_verdicts_with_its_release(
+    at: datetime, sent: int, valid: int, breaks: int
+) -> None:
+    rows = {row.name: row for row in tables(contest(breaks=(broke(1, 1, 1),)), at).attackers}
+    assert ("red" in rows) is bool(sent)
+    if sent:
+        assert (rows["red"].sent, rows["red"].valid, rows["red"].breaks) == (sent, valid, breaks)
+
+
+def test_a_picture_that_no_release_may_hold_is_never_told_of() -> None:
+    facts = contest(pictures=(of.Picture(1, SENT, "2026-W47", False),), breaks=(broke(1, 1, 1),))
+    assert (team(facts, "red").valid, first(facts).state) == (0, DefenseStanding.STAKED)
+
+
+def test_a_later_ruling_counts_from_its_own_time_on() -> None:
+    facts = contest(breaks=(broke(1, 1, 1),))
+    facts = replace(facts, rulings=(*facts.rulings, of.Ruling(1, 2, RELEASED + DAY, "")))
+    assert (team(facts, "red", RELEASED).breaks, team(facts, "red").breaks) == (1, 0)
+    assert (first(facts, RELEASED).state, first(facts).state) == (DefenseStanding.BROKEN, DefenseStanding.STAKED)
+
+
+# Defenses -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("more", "state"),
+    [
+        ({"stakes": ()}, DefenseStanding.PUBLISHED),
+        ({}, DefenseStanding.STAKED),
+        ({"breaks": (broke(1, 1, 1),)}, DefenseStanding.BROKEN),
+        ({"stakes": (), "breaks": (broke(1, 1, 1),)}, DefenseStanding.BROKEN),  # a break needs no stake
+        # What ended a stake is known at once, before the release tells what it was.
+        ({"releases": (), "stakes": (stake(ended_at=SENT, end="broken"),)}, DefenseStanding.BROKEN),
+        ({"stakes": (stake(ended_at=SENT, end="void"),)}, DefenseStanding.BROKEN),
+        ({"stakes": (stake(ended_at=SENT, end="won"),)}, DefenseStanding.WON),
+        ({"stakes": (stake(ended_at=SENT, end="overtaken"),)}, DefenseStanding.PUBLISHED),
+        ({"stakes": (stake(ended_at=NOW + DAY, end="won"),)}, DefenseStanding.STAKED),  # not yet
+        ({"defenses": (defense(retired_at=SENT),)}, DefenseStanding.WITHDRAWN),
+        ({"stakes": (stake(at=NOW + DAY),)}, DefenseStanding.PUBLISHED),
+        # Staked a second time after the first came to nothing.
+        ({"stakes": (stake(at=STAKED - DAY, ended_at=STAKED, end="withdrawn"), stake())}, DefenseStanding.STAKED),
+    ],
+)
+def test_a_defense_stands_as_the_last_that_is_true_of_it(more: dict[str, Any], state: DefenseStanding) -> None:
+    assert first(contest(**more)).state is state
+
+
+def test_days_unbroken_run_from_the_stake_to_the_first_picture_that_broke_it() -> None:
+    assert first(contest()).days_unbroken == 30
+    row = first(contest(breaks=(broke(1, 1, 1),)))
+    assert (row.days_unbroken, row.broken_at, row.broken_week) == (17, SENT, "2026-W47")
+
+
+def test_whole_days_of_24_hours_count() -> None:
+    assert first(contest(), STAKED + DAY - timedelta(microseconds=1)).days_unbroken == 0
+    assert first(contest(), STAKED + DAY).days_unbroken == 1
+
+
+def test_broken_before_it_was_at_stake_is_no_day() -> None:
+    early = contest(stakes=(stake(at=SENT + DAY),), breaks=(broke(1, 1, 1),))
+    assert first(early).days_unbroken == 0
+
+
+def test_attacks_survived_are_valid_ones_of_others_that_it_answered() -> None:
+    assert first(contest()).survived == 2
+    assert first(contest(answers=(of.Answer(1, 1, SENT),))).survived == 1, "3 was not answered"
+    assert first(contest(defenses=(defense(team=2),))).survived == 1, "3 is of its own team"
+    assert first(contest(stakes=(stake(at=SENT + DAY),))).survived == 0, "sent before the stake"
+    assert first(contest(stakes=())).survived is None
+
+
+def test_attacks_of_the_moment_it_broke_and_later_are_not_survived() -> None:
+    facts = contest(attacks=(attack(1), attack(3, 2, at=SENT - DAY)), breaks=(broke(1, 1, 1),))
+    assert first(facts).survived == 1
+
+
+def test_who_broke_it_are_the_teams_of_the_earliest_week_in_the_order_of_receipt() -> None:
+    later = attack(5, 3, at=W47_END + DAY, week="2026-W48", week_end=W47_END + 7 * DAY)
+    facts = contest(
+        attacks=(attack(1), attack(3, 2, at=SENT - DAY), later),
+        breaks=(broke(1, 1, 1), broke(2, 1, 3), broke(3, 1, 5)),
+        releases=(of.Release(W47_END - 7 * DAY, W47_END + 7 * DAY, RELEASED),),
+    )
+    facts = replace(
+        facts,
+        pictures=(*facts.pictures, of.Picture(5, later.received_at, "2026-W48", True)),
+        rulings=(*facts.rulings, of.Ruling(5, 1, RELEASED, "bird")),
+    )
+    assert [each.name for each in first(facts).broken_by] == ["blue", "red"]
+
+
+def test_a_closed_defense_has_no_clock_and_gets_one_when_it_is_opened() -> None:
+    opened = NOW - DAY
+    facts = contest(defenses=(defense(opened_at=opened),), stakes=(stake(clock_from=opened, until=opened + 90 * DAY),))
+    assert (first(facts, SENT).clock_ends, first(facts, SENT).open_source) == (None, False)
+    assert (first(facts).clock_ends, first(facts).open_source) == (opened + 90 * DAY, True)
+
+
+def test_the_newest_totals_of_the_private_set_are_told() -> None:
+    trials = tuple(of.Trial(1, at, 100, right, 0, 100 - right, 0) for at, right in ((SENT, 90), (STAKED, 80)))
+    assert first(contest(trials=trials)).eligibility == Eligibility(100, 90, 0, 10, 0)
+    assert first(contest(trials=trials), STAKED).eligibility == Eligibility(100, 80, 0, 20, 0)
+
+
+def test_randomised_is_told_of_released_pictures_alone() -> None:
+    facts = contest(varied=(of.Answer(1, 1, W47_END),))
+    assert (first(facts, W47_END).randomised, first(facts).randomised) == (False, True)
+
+
+def test_a_defense_is_not_there_before_its_publication() -> None:
+    assert tables(contest(), STAKED - 2 * DAY).defenses == ()
+
+
+# Ranks ----------------------------------------------------------------------------------------------------------------
+
+
+def test_equal_ranks_are_shared_and_the_next_ones_passed_over() -> None:
+    assert ranks([(3,), (2,), (2,), (1,)]) == [1, 2, 2, 4]
+    assert ranks([(1, 5), (1, 5), (2, 0)]) == [2, 2, 1]
+    assert ranks([]) == []
+
+
+def test_teams_with_the_same_breaks_and_valid_attacks_share_a_rank() -> None:
+    attacks = (attack(1), attack(2, 2), attack(3, 3))
+    rows = tables(contest(attacks=attacks, rulings=(of.Ruling(1, 1, W47_END, "bird"),)), NOW).attackers
+    assert [(row.name, row.rank) for row in rows] == [("red", 1), ("blue", 2), ("green", 2)]
+
+
+def test_winners_come_before_what_is_at_stake_before_the_broken_ones_and_unstaked_ones_have_no_rank() -> None:
+    facts = contest(
+        defenses=tuple(defense(number) for number in (1, 2, 3, 4, 5)),
+        stakes=(
+            stake(1, at=STAKED - 30 * DAY, ended_at=SENT, end="broken"),
+            stake(2),
+            stake(3, ended_at=SENT, end="won"),
+            stake(4),
+        ),
+    )
+    rows = [(row.id, row.rank) for row in tables(facts, NOW).defenses]
+    assert rows == [("D-3", 1), ("D-2", 2), ("D-4", 2), ("D-1", 4), ("D-5", None)]
+
+
+def test_rows_without_a_value_come_last_either_way() -> None:
+    assert ordered([None, 1, 3, 2], lambda each: each, descending=False) == [1, 2, 3, None]
+    assert ordered([None, 1, 3, 2], lambda each: each, descending=True) == [3, 2, 1, None]
+
+
+def test_tables_come_back_from_json_as_they_were() -> None:
+    facts = contest(
+        breaks=(broke(1, 1, 1),),
+        defenses=(defense(team=2), defense(2)),
+        trials=(of.Trial(1, SENT, 10, 9, 0, 1, 0),),
+    )
+    found = tables(facts, NOW)
+    assert Tables.from_json(found.to_json()) == found
+
+
+# No order matters -----------------------------------------------------------------------------------------------------
+
+
+def moments() -> st.SearchStrategy[datetime]:
+    return st.integers(0, 400).map(lambda hours: W47_END - 10 * DAY + timedelta(hours=hours))
+
+
+@st.composite
+def contests(draw: st.DrawFn) -> of.Facts:
+    """Facts that contradict nothing: pictures, attacks by three teams on three defenses, rulings, breaks, prizes."""
+    sent = draw(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 3), moments()), max_size=8))
+    attacks = tuple(attack(number, who, at=at, picture=which) for number, (which, who, at) in enumerate(sent, 1))
+    labels = st.sampled_from(["", "bird", "bicycle"])
+    rulings = draw(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 3), moments(), labels), max_size=8))
+    distinct = {(picture, number): of.Ruling(picture, number, at, label) for picture, number, at, label in rulings}
+    mistakes = draw(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 5), labels, moments()), max_size=8))
+    merges = draw(st.sampled_from([(), (of.Merge(2, 1, SENT),), (of.Merge(2, 3, SENT), of.Merge(3, 1, W47_END))]))
+    paid = draw(st.lists(st.tuples(st.integers(1, 3), st.integers(-50, 50), moments()), max_size=4))
+    return contest(
+        attacks=attacks,
+        rulings=tuple(distinct.values()),
+        pictures=tuple(of.Picture(number, SENT, "2026-W47", True) for number in range(1, 6)),
+        breaks=tuple(broke(row, which, on, label=label, at=at) for row, (which, on, label, at) in enumerate(mistakes)),
+        answers=tuple(of.Answer(which, on, SENT) for which in (1, 2, 3) for on in range(1, 6)),
+        defenses=(defense(1), defense(2, team=1), defense(3, opened_at=None)),
+        stakes=(stake(1), stake(2, at=SENT), stake(3, at=SENT + DAY, ended_at=W47_END, end="broken")),
+        merges=merges,
+        prizes=tuple(of.Prize(who, cents, at, ()) for who, cents, at in paid),
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(contests(), moments(), st.randoms())
+def test_the_order_of_facts_does_not_matter(facts: of.Facts, at: datetime, rng: Any) -> None:
+    def shuffled(rows: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(rng.sample(rows, len(rows)))
+
+    mixed = of.Facts(**{field.name: shuffled(getattr(facts, field.name)) for field in fields(of.Facts)})
+    assert tables(mixed, at) == tables(facts, at)
+
+
+@settings(max_examples=100, deadline=None)
+@given(contests(), moments())
+def test_later_facts_change_nothing_about_an_earlier_moment(facts: of.Facts, at: datetime) -> None:
+    """What happens after a moment does not change the table of that moment."""
+    kept = {
+        name: tuple(row for row in getattr(facts, name) if row.at <= at)
+        for name in ("releases", "rulings", "breaks", "merges", "prizes", "answers", "varied")
+    }
+    assert tables(replace(facts, **kept), at) == tables(facts, at)
+
+
+@settings(max_examples=100, deadline=None)
+@given(contests(), moments())
+def test_credit_is_given_once(facts: of.Facts, at: datetime) -> None:
+    found = tables(facts, at).attackers
+    assert sum(row.valid for row in found) <= len({each.picture for each in facts.attacks})
+    assert all(row.defenses <= row.breaks <= 3 * row.valid for row in found)
+    assert all(row.valid <= row.sent for row in found)
