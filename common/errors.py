@@ -36,3 +36,7 @@ class NotFound(DomainError):
 
 class NotAllowed(DomainError):
     """The caller is known and has the wrong role for this (HTTP 403)."""
+
+
+class TooMany(DomainError):
+    """The caller has had as much as there is for now (HTTP 429)."""

@@ -5,7 +5,7 @@ import re
 from django.http import HttpRequest
 from django_structlog.middlewares import RequestMiddleware
 
-_SECRET_LINKS = re.compile(r"(/(?:join|password|account/email)/)[^\s?]+")
+_SECRET_LINKS = re.compile(r"(/(?:join|register|password|account/email|releases/mail/(?:confirm|end))/)[^\s?]+")
 
 
 class RequestLog(RequestMiddleware):

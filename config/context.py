@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
@@ -33,7 +34,36 @@ ORGANIZER: "list[tuple[str, StrOrPromise]]" = [
     ("reports", "Reports"),
     ("organizer-questions", "Questions"),
     ("people", "People"),
+    ("organizer-teams", "Teams"),
+    ("organizer-attacks", "Attacks"),
+    ("organizer-releases", "Releases"),
+    ("organizer-stakes", "Stakes"),
+    ("organizer-money", "Money"),
 ]
+RESEARCHER: "list[tuple[str, StrOrPromise]]" = [
+    ("home", "Home"),
+    ("team", "Team"),
+    ("attacks", "Attacks"),
+    ("team-defenses", "Own defenses"),
+    ("defenses", "Defenses"),
+]
+BOARD: "list[tuple[str, StrOrPromise]]" = [
+    ("home", "Home"),
+    ("board-grants", "Grants"),
+    ("board-stakes", "Stakes"),
+    ("awards", "Awards"),
+    ("board-withheld", "Withheld"),
+    ("defenses", "Defenses"),
+]
+# What everybody may read, save that taskers learn nothing of attacks, defenses and answers (R8).
+PUBLIC: "list[tuple[str, StrOrPromise]]" = [
+    ("defenses", _("Defenses")),
+    ("leaderboard", _("Leaderboard")),
+    ("releases", _("Releases")),
+    ("rules", _("Rules")),
+]
+ABOUT: "list[tuple[str, StrOrPromise]]" = [("front", _("About the contest")), *PUBLIC, ("money", _("Money"))]
+FOR_TASKERS: "list[tuple[str, StrOrPromise]]" = [("rules", _("Rules"))]
 ELSE: "list[tuple[str, StrOrPromise]]" = [("home", _("Home"))]
 
 
@@ -54,20 +84,33 @@ def site(request: HttpRequest) -> dict[str, Any]:
     return {
         "demo": settings.DEMO,
         "roles": roles,
-        "pages": SimpleLazyObject(lambda: list(_pages(request, roles))),  # type: ignore[arg-type]
+        "pages": SimpleLazyObject(lambda: list(_links(request, _entries(request, roles)))),  # type: ignore[arg-type]
+        "public_pages": SimpleLazyObject(lambda: list(_links(request, _public(roles)))),  # type: ignore[arg-type]
     }
 
 
-def _pages(request: HttpRequest, roles: Roles) -> Iterator[Link]:
-    for name, words in _entries(request, roles):
+def _links(request: HttpRequest, entries: "list[tuple[str, StrOrPromise]]") -> Iterator[Link]:
+    for name, words in entries:
         url = reverse(name)
         yield Link(url, words, request.path == url)
 
 
 def _entries(request: HttpRequest, roles: Roles) -> "list[tuple[str, StrOrPromise]]":
+    # A request that was refused early on has nobody.
+    if not getattr(request, "user", AnonymousUser()).is_authenticated:
+        return PUBLIC
     if roles.organizer:
         return ORGANIZER
     if roles.tasker:
         learning = request.user.tasker.state == TaskerState.LEARNING  # type: ignore[union-attr]
         return LEARNER + TASKER[1:3] if learning else TASKER
+    if roles.competes or roles.teams:
+        return RESEARCHER
+    if roles.board:
+        return BOARD
     return ELSE
+
+
+def _public(roles: Roles) -> "list[tuple[str, StrOrPromise]]":
+    """Return what the footer leads to; strangers have most of it in the header."""
+    return FOR_TASKERS if roles.tasker else ABOUT

@@ -8,30 +8,15 @@ from rest_framework import exceptions, status
 from rest_framework.response import Response
 from rest_framework.views import exception_handler, set_rollback
 
-from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound, WrongFields
-
-_STATUS: list[tuple[type[DomainError], int]] = [
-    (InvalidInput, status.HTTP_400_BAD_REQUEST),
-    (NotFound, status.HTTP_404_NOT_FOUND),
-    (NotAllowed, status.HTTP_403_FORBIDDEN),
-    (Conflict, status.HTTP_409_CONFLICT),
-]
-
-
-def http_status(error: DomainError) -> int:
-    """Return the status of a domain error; one with no kind of its own is a conflict."""
-    return next((code for kind, code in _STATUS if isinstance(error, kind)), status.HTTP_409_CONFLICT)
+from common.answers import error_body, http_status
+from common.errors import DomainError
 
 
 def api_exception(error: Exception, context: dict[str, Any]) -> Response | None:
     """Translate what a view raised; None lets an unexpected error surface as a 500."""
     if isinstance(error, DomainError):
         set_rollback()
-        body: dict[str, Any] = {"code": error.code, "detail": error.message}
-        wrong = error.fields if isinstance(error, WrongFields) else {error.field: error.message}
-        if fields := {name: [message] for name, message in wrong.items() if name}:
-            body["fields"] = fields
-        return Response(body, status=http_status(error))
+        return Response(error_body(error), status=http_status(error))
     if isinstance(error, exceptions.ValidationError):
         set_rollback()
         return Response(

@@ -7,8 +7,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
+from common.answers import http_status
 from common.errors import DomainError
-from config.errors import http_status
 
 
 class DomainErrorPages:

@@ -10,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from config import env
 from config.logs import configure_logs
+from contest.enums import DefenseStanding
 from labeling.enums import Answer
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -98,6 +99,8 @@ SCORING_DEVICE = env.choice("SCORING_DEVICE", "auto", ("auto", "cpu", "cuda"))
 DEFENSE_RUNTIME = env.choice("DEFENSE_RUNTIME", "docker", ("docker", "process"))
 # What carries the containers: the engine's own runtime, or gVisor's.
 CONTAINER_RUNTIME = env.choice("CONTAINER_RUNTIME", "runc", ("runc", "runsc"))
+# From where the scorers fetch images that a team names by their digest; a stranger must not name a host of ours.
+DEFENSE_REGISTRIES = env.read.list("DEFENSE_REGISTRIES", default=["docker.io", "ghcr.io", "quay.io"])
 SCORER_DIR = Path(env.read.str("SCORER_DIR", default=str(DATA_DIR / "scorer"))).resolve()
 METRICS_TOKEN = env.read.str("METRICS_TOKEN", default="")
 
@@ -188,7 +191,10 @@ SPECTACULAR_SETTINGS = {
         "drf_spectacular.hooks.postprocess_schema_enums",
         "config.schema.with_common_refusals",
     ],
-    "ENUM_NAME_OVERRIDES": {"AnswerEnum": [answer.value for answer in Answer]},
+    "ENUM_NAME_OVERRIDES": {
+        "AnswerEnum": [answer.value for answer in Answer],
+        "DefenseStandingEnum": [standing.value for standing in DefenseStanding],
+    },
 }
 
 CELERY_BROKER_URL = env.url("CELERY_BROKER_URL", "", ("redis", "rediss"))

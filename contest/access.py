@@ -3,18 +3,25 @@
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.auth.models import AnonymousUser, User
+from django.http import Http404
+
+from common.errors import NotAllowed
 from contest.models import Member
-from labeling.people import ORGANIZERS, REVIEW_BOARD
+from labeling.enums import Role
+from labeling.models import AccountRole
+from labeling.people import ORGANIZERS, REVIEW_BOARD, TEAMS
 
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """What an account may do. `teams` are the names of its teams."""
+    """What an account may do. `teams` are the names of its teams; who `competes` may be in none yet."""
 
     tasker: bool = False
     organizer: bool = False
     board: bool = False
     teams: tuple[str, ...] = ()
+    competes: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -46,6 +53,7 @@ def roles_of(user: Any) -> Roles:
         organizer=ORGANIZERS in groups,
         board=REVIEW_BOARD in groups,
         teams=tuple(teams),
+        competes=TEAMS in groups,
     )
 
 
@@ -54,3 +62,21 @@ def header_roles(user: Any) -> Roles:
     if getattr(user, "tasker", None) is not None:
         return Roles(tasker=True)
     return roles_of(user)
+
+
+def board_member_of(user: User | AnonymousUser) -> User:
+    """Return `user`, who is on the review board; NotAllowed (`not_on_board`) for other roles, Http404 for strangers."""
+    if isinstance(user, User) and user.groups.filter(name=REVIEW_BOARD).exists():
+        return user
+    if isinstance(user, User) and AccountRole.objects.filter(user=user).exists():
+        words = "Only members of the review board open this page; this account has another role."
+        raise NotAllowed(words, "not_on_board")
+    raise Http404("nothing here for a stranger")
+
+
+def researcher_of(user: User | AnonymousUser) -> User:
+    """Return `user`, who competes or has no role yet and may begin to; NotAllowed for everybody else (R8)."""
+    if isinstance(user, User) and not AccountRole.objects.filter(user=user).exclude(role=Role.TEAM).exists():
+        return user
+    words = "Teams are for researchers: who labels, organizes or judges never competes. This account has another role."
+    raise NotAllowed(words, "not_a_researcher")

@@ -18,8 +18,10 @@ from common.errors import InvalidInput
 from common.models import ApiToken
 from common.sessions import CodeNeeded
 from contest.access import roles_of
+from contest.attacks import quota
 from contest.models import Team
 from contest.serializers import CredentialsIn, MeOut, TokenOut
+from labeling.selectors import policy_at
 from labeling.serializers import ErrorOut
 
 
@@ -113,16 +115,17 @@ class Me(APIView):
         ],
     )
     def get(self, request: Request) -> Response:
-        """Tell the roles, the public tasker ID and the teams of the account."""
+        """Tell the roles, the public tasker ID, the teams of the account, and how many attacks are left today."""
         user = request.user
         tasker = getattr(user, "tasker", None)
-        teams = Team.objects.filter(members__user=user.pk).order_by("name")
+        teams = list(Team.objects.filter(members__user=user.pk).order_by("name"))
+        now = timezone.now()
         return Response(
             {
                 "username": user.get_username(),
                 "roles": list(roles_of(user).names),
                 "tasker_id": tasker.public_id if tasker else None,
                 "teams": [{"id": team.public_id, "name": team.name} for team in teams],
-                "quota_left": None,
+                "quota_left": quota.left(teams[0], policy=policy_at(now), now=now) if teams else None,
             }
         )

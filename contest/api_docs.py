@@ -80,7 +80,9 @@ def _operations(schema: Schema) -> Iterator[tuple[str, str, Schema]]:
 
 
 def _call(schema: Schema, path: str, method: str, operation: Schema) -> Call:
-    content = _json_content(operation.get("requestBody", {}))
+    taken = operation.get("requestBody", {})
+    content = _json_content(taken)
+    form: Schema = taken.get("content", {}).get("multipart/form-data", {})
     answers = [_answer(schema, status, answer) for status, answer in sorted(operation["responses"].items())]
     return Call(
         key=operation["operationId"],
@@ -90,7 +92,8 @@ def _call(schema: Schema, path: str, method: str, operation: Schema) -> Call:
         description=operation.get("description", ""),
         # An empty requirement among the alternatives means that nobody has to be signed in.
         signed_in=bool(operation.get("security")) and {} not in operation["security"],
-        body=tuple(_fields(schema, content.get("schema", {}))),
+        # A form with files has the same fields, and no example that could be written as JSON.
+        body=tuple(_fields(schema, (content or form).get("schema", {}))),
         body_example=_example(schema, content),
         answers=tuple(_without_repeats(answer for answer in answers if answer.status < "4")),
         errors=tuple(answer for answer in answers if answer.status >= "4"),
@@ -155,7 +158,7 @@ def _kind(schema: Schema, value: Schema) -> str:
         return f"list of {_kind(schema, inner.get('items', {}))}".replace("list of object", "list")
     words = {"string": "text", "number": "number", "integer": "whole number", "boolean": "true or false"}
     name = words.get(str(inner.get("type")), str(inner.get("type", "anything")))
-    formats = {"uuid": "id (UUID)", "date-time": "time (UTC, ISO 8601)"}
+    formats = {"uuid": "id (UUID)", "date-time": "time (UTC, ISO 8601)", "binary": "file"}
     name = formats.get(str(inner.get("format")), name)
     return f"{name} or null" if value.get("nullable") or inner.get("nullable") else name
 

@@ -20,6 +20,17 @@ class EntitlementState(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
+class EntitlementStepKind(StrEnum):
+    """What happened to a request: an organizer asks a `question`, the team gives an `answer`."""
+
+    ASKED = "asked"
+    QUESTION = "question"
+    ANSWER = "answer"
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    WITHDRAWN = "withdrawn"
+
+
 class SamePersonBy(StrEnum):
     """What says that two accounts are one person."""
 
@@ -53,6 +64,18 @@ class StakeEnd(StrEnum):
     OVERTAKEN = "overtaken"
     WITHDRAWN = "withdrawn"
     VOID = "void"
+
+
+class DefenseStanding(StrEnum):
+    """How far a defense is, the last that is true of it (R31-R33, R36)."""
+
+    RECEIVED = "received"
+    ELIGIBLE = "eligible"
+    PUBLISHED = "published"
+    STAKED = "staked"
+    BROKEN = "broken"
+    WON = "won"
+    WITHDRAWN = "withdrawn"
 
 
 class AccountKind(StrEnum):

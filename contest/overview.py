@@ -14,11 +14,13 @@ from common import charts
 from common.charts import Chart, Value
 from contest import pace, stages
 from contest.breaks import standing_breaks
+from contest.leaderboard.snapshots import open_differences
 from contest.models import Release
 from contest.publishing import unreleased_weeks
 from contest.releases import WAITING_WORDS, waiting
 from contest.scoring_queue.figures import Again, reruns_not_over
 from contest.stages import RunGroup, Stage
+from contest.teams.selectors import requests_asked
 from labeling.asking.selectors import open_question_count, pictures_waiting
 from labeling.enums import AssignmentState, KnownUse, LinkKind, TaskerState
 from labeling.models import Assignment, Image, KnownPicture, Response, Tasker, TaskerLink
@@ -192,6 +194,8 @@ def _attention() -> Iterator[Attention]:
         ("gold", gold.count(), "gold picture held", "gold pictures held"),
         ("organizer-taskers", paused.count(), "tasker paused", "taskers paused"),
         ("organizer-taskers", links.count(), "pair of taskers who may copy", "pairs of taskers who may copy"),
+        ("organizer-teams", requests_asked(), "team asks to attack", "teams ask to attack"),
+        ("leaderboard-check", open_differences(), "difference in the leaderboard", "differences in the leaderboard"),
     ):
         if number:
             yield Attention(page, f"{number:,} {one if number == 1 else several}")

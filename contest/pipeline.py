@@ -11,7 +11,16 @@ from django.utils import timezone
 
 from adjudication import services as adjudication
 from common.credentials import credentials_purge
-from contest import breaks, publishing
+from contest import breaks
+from contest.attacks.near import near_duplicates_find
+from contest.awards.services import awards_settle
+from contest.leaderboard import snapshots
+from contest.money.nightly import ledger_check_now_and_then
+from contest.money.settlement import prizes_settle
+from contest.record import announcements, builds
+from contest.stakes.ends import stakes_end
+from contest.stakes.entries import defenses_publish
+from contest.teams.same_person import same_persons_find_now_and_then
 from labeling import services as labeling
 from labeling.selectors import policy_in_force
 from labeling.watching.links import copies_look_now_and_then
@@ -78,9 +87,41 @@ def record_breaks() -> int:
     return breaks.breaks_record(now=timezone.now())
 
 
+def settle_prizes() -> int:
+    """Post what the facts make due and was not posted (R35, R36)."""
+    now = timezone.now()
+    return prizes_settle(now=now) + awards_settle(now=now)
+
+
+def check_ledger() -> int:
+    """Add up the ledger, once a day; returns how many things are wrong (R34)."""
+    return ledger_check_now_and_then(now=timezone.now())
+
+
+def publish_defenses() -> int:
+    """Publish the defenses that are eligible (R32)."""
+    now = timezone.now()
+    return defenses_publish(policy=policy_in_force(now).policy, now=now)
+
+
+def end_stakes() -> int:
+    """Let stakes end with the first break, and come back where its ruling was overruled (R22, R36)."""
+    return stakes_end(now=timezone.now())
+
+
 def release_weeks() -> int:
-    """Publish the ended weeks that have nothing open any more (R39)."""
-    return publishing.due_weeks_release(now=timezone.now())
+    """Publish the ended weeks that have nothing open any more, and tell who asked to be told (R39)."""
+    return builds.due_weeks_release(clock=timezone.now) + announcements.letters_send(clock=timezone.now)
+
+
+def make_leaderboards() -> int:
+    """Make the tables of the leaderboard that are missing or no longer fresh."""
+    return snapshots.boards_make_now_and_then(now=timezone.now())
+
+
+def check_leaderboards() -> int:
+    """Compare the tables that are shown with the facts, once a day."""
+    return snapshots.boards_check_nightly(now=timezone.now())
 
 
 def purge_credentials() -> int:
@@ -104,6 +145,17 @@ def look_for_copied_defenses() -> int:
     return copies_flag(now=timezone.now())
 
 
+def look_for_same_persons() -> int:
+    """Record the accounts that look like one person, for organizers (R25)."""
+    return same_persons_find_now_and_then(now=timezone.now())
+
+
+def look_for_near_duplicates() -> int:
+    """Flag the attacks whose pictures look like an earlier one (R26)."""
+    now = timezone.now()
+    return near_duplicates_find(within=policy_in_force(now).policy.near_duplicate_bits, now=now)
+
+
 QUEUES: dict[str, dict[str, Sweep]] = {
     "quick": {
         "leases lapsed": lapse_leases,
@@ -115,6 +167,9 @@ QUEUES: dict[str, dict[str, Sweep]] = {
         "trials reclaimed": reclaim_trials,
         "trials planned": plan_trials,
         "runs assessed": record_breaks,
+        "stakes ended": end_stakes,
+        "prizes settled": settle_prizes,
+        "defenses published": publish_defenses,
         "taskers watched": watch_taskers,
     },
     "gpu": {"runs scored": score},
@@ -122,6 +177,11 @@ QUEUES: dict[str, dict[str, Sweep]] = {
         "releases": release_weeks,
         "copies found": look_for_copies,
         "copied defenses": look_for_copied_defenses,
+        "attacks hashed": look_for_near_duplicates,
+        "same persons found": look_for_same_persons,
+        "leaderboards made": make_leaderboards,
+        "leaderboards checked": check_leaderboards,
+        "ledger checked": check_ledger,
         "credentials deleted": purge_credentials,
     },
 }

@@ -10,7 +10,55 @@ def record_breaks() -> None:
     pipeline.record_breaks()
 
 
+@quick_task
+def publish_defenses() -> None:
+    """Publish the defenses that are eligible."""
+    pipeline.publish_defenses()
+
+
+@quick_task
+def end_stakes() -> None:
+    """Let stakes end with the first break, or come back into force."""
+    pipeline.end_stakes()
+
+
+@quick_task
+def settle_prizes() -> None:
+    """Post the shares and corrections that the facts ask for."""
+    pipeline.settle_prizes()
+
+
+@slow_task
+def check_ledger() -> None:
+    """Add up the ledger, once a day."""
+    pipeline.check_ledger()
+
+
 @slow_task
 def release_due_weeks() -> None:
     """Publish the ended weeks that are settled."""
     pipeline.release_weeks()
+
+
+@slow_task
+def make_leaderboards() -> None:
+    """Make the tables of the leaderboard that are missing or no longer fresh."""
+    pipeline.make_leaderboards()
+
+
+@slow_task
+def check_leaderboards() -> None:
+    """Compare the leaderboard that is shown with the facts, once a day."""
+    pipeline.check_leaderboards()
+
+
+@slow_task
+def look_for_same_persons() -> None:
+    """Record the accounts that look like one person."""
+    pipeline.look_for_same_persons()
+
+
+@slow_task
+def look_for_near_duplicates() -> None:
+    """Flag the attacks whose pictures look like an earlier one."""
+    pipeline.look_for_near_duplicates()

@@ -3,23 +3,42 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
+import contest.attacks.urls
+import contest.awards.urls
 import contest.defenses.urls
+import contest.front.urls
+import contest.leaderboard.urls
+import contest.money.urls
+import contest.record.urls
 import contest.scoring_queue.urls
+import contest.stakes.urls
+import contest.teams.urls
 from contest import api, health, views
 
 urlpatterns = [
     path("", views.home, name="home"),
     path("organizer/", views.overview, name="overview"),
     path("organizer/now/", views.overview_now, name="overview-now"),
-    path("organizer/releases/<str:name>.zip", views.release_file, name="release-file"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),
     path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("api/docs/", views.api_docs, name="api-docs"),
+    *contest.attacks.urls.urlpatterns,
+    *contest.awards.urls.urlpatterns,
     *contest.defenses.urls.urlpatterns,
+    *contest.front.urls.urlpatterns,
+    *contest.leaderboard.urls.urlpatterns,
+    *contest.record.urls.urlpatterns,
+    *contest.money.urls.urlpatterns,
     *contest.scoring_queue.urls.urlpatterns,
+    *contest.stakes.urls.urlpatterns,
+    *contest.teams.urls.urlpatterns,
 ]
 api_urlpatterns = [
     path("token/", api.Token.as_view(), name="token"),
     path("me/", api.Me.as_view(), name="me"),
+    *contest.leaderboard.urls.api_urlpatterns,
+    *contest.record.urls.api_urlpatterns,
+    *contest.attacks.urls.api_urlpatterns,
+    *contest.stakes.urls.api_urlpatterns,
 ]

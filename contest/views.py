@@ -1,10 +1,8 @@
-"""The start page, the organizer's overview, the release files, and the page about the API."""
-
-import re
+"""The start page, the organizer's overview, and the page about the API."""
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -12,19 +10,18 @@ from django.views.decorators.http import require_safe
 
 from contest.access import roles_of
 from contest.api_docs import call_groups
-from contest.models import Release
+from contest.front.views import front_page
 from contest.overview import overview as read_overview
 from labeling.access import organizer_of
 from labeling.enums import TaskerState
 
-_RELEASE_NAME = re.compile(r"release-(?P<week>\d{4}-W\d{2})(?:-errata-(?P<part>[1-9]\d{0,3}))?")
-
 
 @never_cache
 @require_safe
-@login_required
 def home(request: HttpRequest) -> HttpResponse:
-    """Lead everybody to what their account can do now."""
+    """Lead everybody to what their account can do now, and show strangers what the contest is."""
+    if not request.user.is_authenticated:
+        return front_page(request)
     tasker = getattr(request.user, "tasker", None)
     if tasker is not None and tasker.state == TaskerState.QUALIFIED:
         return redirect("label")
@@ -50,20 +47,6 @@ def overview_now(request: HttpRequest) -> HttpResponse:
     """Answer the changing part of the overview, for the page that refreshes itself."""
     organizer_of(request.user)
     return render(request, "contest/_overview.html", {"page": read_overview(now=timezone.now())})
-
-
-@require_safe
-@login_required
-def release_file(request: HttpRequest, name: str) -> FileResponse:
-    """Stream the zip of a published release; 404 unless it is one of ours and lies here."""
-    organizer_of(request.user)
-    found = _RELEASE_NAME.fullmatch(name)
-    if found is None or not Release.objects.filter(week=found["week"], part=int(found["part"] or 0)).exists():
-        raise Http404("no such release")
-    path = settings.RELEASE_DIR / f"{name}.zip"
-    if not path.is_file():
-        raise Http404("the release is recorded, its file is not on this machine")
-    return FileResponse(path.open("rb"), as_attachment=True, filename=path.name, content_type="application/zip")
 
 
 @require_safe

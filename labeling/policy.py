@@ -54,6 +54,7 @@ class Policy:
     attacks_per_day: int = 10  # R25, pictures of one team on one calendar day of the contest's zone
     near_duplicate_bits: int = 6  # R26, of 64, by which two perceptual hashes may differ
     appeal_days: int = 7  # R18, from the ruling on
+    defenses_per_week: int = 3  # R31, handed in by one team in one week; each costs trials on the private set
     stake_hours: int = 90 * 24  # R36, unbroken after staking
     attacker_prize_cents: int = 100_000  # R32, R35, for each staked defense
     currency: str = "USD"  # R34, ISO 4217, of every amount in cents
@@ -89,6 +90,7 @@ class Policy:
             "attacks_per_day": 1 <= self.attacks_per_day <= 10_000,
             "near_duplicate_bits": 0 <= self.near_duplicate_bits <= 32,
             "appeal_days": 0 <= self.appeal_days <= 365,
+            "defenses_per_week": 1 <= self.defenses_per_week <= 1000,
             "stake_hours": 1 <= self.stake_hours <= 24 * 3660,
             "attacker_prize_cents": 1 <= self.attacker_prize_cents <= 10**12,
             "currency": len(self.currency) == 3 and self.currency.isascii() and self.currency.isupper(),

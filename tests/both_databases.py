@@ -6,7 +6,7 @@ import sys
 
 from tests.services import postgres, redis
 
-PYTEST = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadgroup"]
+PYTEST = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadscope"]
 
 
 def main(arguments: list[str]) -> int:

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
+from xdist.scheduler import LoadScopeScheduling
 
 from common.append_only import protect, unprotect
 from labeling.models import Tasker
@@ -18,6 +19,11 @@ from labeling.selectors import forget_versions
 from tests import factories
 
 pytest_plugins = ["tests.engine_plugin"]
+
+TOGETHER = (
+    *("tests/browser/", "tests/defense_kit/test_check.py", "tests/defense_kit/test_container.py"),
+    *("tests/scoring/test_hostile.py", "tests/scoring/test_sealed.py"),
+)
 
 APPEND_ONLY = (
     "labeling_response",
@@ -36,6 +42,7 @@ APPEND_ONLY = (
     "contest_boarddecision",
     "contest_ledgerentry",
     "contest_award",
+    "contest_examination",
     "contest_pastmember",
     "contest_teammerge",
 )
@@ -49,9 +56,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="needs PostgreSQL: run with DATABASE_URL=postgres://..."))
         if not _needs_a_database(item):
             item.add_marker(pytest.mark.once)
-        if "browser" in item.keywords:
-            # One browser per module, and each worker has its modules.
-            item.add_marker(pytest.mark.xdist_group(f"browser {item.path.stem}"))
+
+
+class _Scheduling(LoadScopeScheduling):
+    """Gives the tests of a module that starts a browser or a container engine to one process, all others one by one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        module = nodeid.partition("::")[0]
+        return module if module.startswith(TOGETHER) else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """Say which tests of a parallel run stay together."""
+    return _Scheduling(config, log)
 
 
 def _needs_a_database(item: pytest.Item) -> bool:

@@ -19,8 +19,12 @@ _ID = "3f1c9a52-7d0e-4f5b-9a37-0c6f3f1d2b84"
 OPEN_TO_ALL = {"/sign-in/", "/password/", "/healthz", "/readyz", "/api/schema/", "/api/docs/", "/pictures/forged.png"}
 KEYS = "/.well-known/unanimous-signing-keys.json"
 OPEN_TO_ALL |= {KEYS, "/defenses/"}
+# Of these taskers are told nothing (R8).
+NOT_FOR_TASKERS = {"/front/", "/money/", "/leaderboard/", "/leaderboard.csv", "/api/v1/leaderboard/"}
+NOT_FOR_TASKERS |= {"/api/v1/defenses/"}
+OPEN_TO_ALL |= {"/", "/rules/", "/docs/defenses/", "/docs/status/", "/docs/release-format/"} | NOT_FOR_TASKERS
 # What a stranger is answered elsewhere: sent to sign in, or refused outright, or answered on this machine alone.
-SIGN_IN_FIRST = {"/", "/organizer/", "/organizer/now/", "/organizer/releases/release-2026-W40.zip", "/label/"}
+SIGN_IN_FIRST = {"/organizer/", "/organizer/now/", "/label/"}
 SIGN_IN_FIRST |= {"/label/instructions/", "/label/instructions/news/"}
 TASKERS_ONLY = {"/questions/", "/my-work/", "/my-work/download/", "/paused/", "/learn/"}
 # Of these there is none with the example's number.
@@ -32,17 +36,47 @@ OF_ORGANIZERS = {"/organizer/taskers/T-00000/", "/organizer/taskers/T-00000/paus
 OF_ORGANIZERS |= {"/organizer/gold/new/P-00000000/", "/organizer/reruns/new/T-00000/", "/organizer/reruns/0/"}
 OF_ORGANIZERS |= {"/organizer/reruns/0/pause/", "/organizer/reruns/0/now/"}
 ORGANIZERS_ONLY |= {"/organizer/scoring/", "/organizer/scoring/now/", "/organizer/scoring/retry/"}
-ORGANIZERS_ONLY |= {"/organizer/scoring/retry-trials/"}
+ORGANIZERS_ONLY |= {"/organizer/scoring/retry-trials/", "/organizer/leaderboard/"}
 OF_ORGANIZERS |= {f"/organizer/defenses/T-00000/{part}" for part in ("trial/", "framework/", "source.zip")}
+OPEN_TO_ALL |= {"/register/"}
+ORGANIZERS_ONLY |= {"/organizer/teams/", "/organizer/teams/same-person/"}
+OF_ORGANIZERS |= {"/organizer/teams/T-00000/", "/organizer/teams/requests/0/"}
+# The published record: open, and of the release of the example there is none.
+RECORD = {"/releases/", "/releases/mail/", "/releases/mail/end/forged/"}
+FEEDS = {"/feeds/releases.atom", "/feeds/releases.json", "/api/v1/releases/"}
+OPEN_TO_ALL |= RECORD | FEEDS
+ORGANIZERS_ONLY |= {"/organizer/releases/", "/organizer/releases/now/"}
+OF_ORGANIZERS |= {"/organizer/releases/release-2026-W40/"}
 SETTLED, CHANGED = "/organizer/taskers/T-00000/settled/", f"/organizer/gold/{_ID}/"
 SIGN_IN_FIRST |= TASKERS_ONLY | OF_TASKERS | {"/qualification/", "/qualification/picture/"}
 SIGN_IN_FIRST |= ORGANIZERS_ONLY | OF_ORGANIZERS | {SETTLED, CHANGED}
+SIGN_IN_FIRST |= {"/team/", "/board/grants/"}
+# Defenses of teams, and stakes; some are only posted to.
+ORGANIZERS_ONLY |= {"/organizer/stakes/"}
+OWN_DEFENSES, OWN_DEFENSE = {"/team/defenses/", "/team/defenses/new/"}, "/team/defenses/T-00000/"
+DONE_TO_IT = {f"{OWN_DEFENSE}source/", f"{OWN_DEFENSE}pause/"}
+SIGN_IN_FIRST |= {*OWN_DEFENSES, OWN_DEFENSE, *DONE_TO_IT, "/board/stakes/"}
+# Money and awards.
+ORGANIZERS_ONLY |= {"/organizer/money/"}
+OF_ORGANIZERS |= {"/organizer/money/payments/0/"}
+MONEY_FILES = {"/organizer/money/payables.csv", "/organizer/money/receipts.csv"}
+OF_REVIEWERS = {"/board/awards/0/", "/board/examinations/T-00000/"}
+ASKED = "/organizer/money/ask/T-00000/"
+SIGN_IN_FIRST |= {"/team/money/", "/board/withheld/", "/board/awards/", ASKED, *MONEY_FILES, *OF_REVIEWERS}
+# Attacks: under embargo, or public.
+ORGANIZERS_ONLY |= {"/organizer/attacks/", "/organizer/near-duplicates/"}
+SEND, WITHDRAW = "/attacks/send/", "/attacks/T-00000/withdraw/"
+SIGN_IN_FIRST |= {"/attacks/", SEND, WITHDRAW}
+SIGN_IN_FIRST |= ORGANIZERS_ONLY | OF_ORGANIZERS
 OWN_ACCOUNT = {"/account/", "/account/email/", "/account/password/", "/account/second-factor/", "/account/delete/"}
 SIGN_IN_FIRST |= {*OWN_ACCOUNT, "/account/email/forged/", "/organizer/people/", "/organizer/people/T-00000/delete/"}
 REFUSED = {"/metrics": 403, "/sign-out/": 405, "/api/v1/token/": 405, "/api/v1/me/": 401}
 REFUSED |= dict.fromkeys(["/account/settings/", "/account/sessions/end/", "/account/tokens/revoke/", "/language/"], 405)
 REFUSED |= {"/join/forged/": 404, "/password/forged/forged/": 404}
 REFUSED |= {"/defenses/T-00000/": 404, "/defenses/T-00000/risk-coverage.csv": 404}
+REFUSED |= {"/defenses/T-00000/source.zip": 404}
+REFUSED |= {"/register/forged/": 404, "/team/join/forged/": 404, "/teams/T-00000/": 404}
+REFUSED |= {"/attacks/T-00000/": 404, "/attacks/weeks/release-2026-W40/": 404, "/api/v1/attacks/": 401}
 REFUSED |= {"/api/v1/preferences/": 401, "/api/v1/notices/": 401}
 NO_PAGES = {"/healthz", "/readyz", "/api/schema/", "/pictures/forged.png"}
 NO_PAGES |= {
@@ -52,10 +86,20 @@ NO_PAGES |= {
     "/organizer/taskers.csv",
     "/qualification/picture/",
 }
-NO_PAGES |= OF_TASKERS | OF_ORGANIZERS | {SETTLED, CHANGED}
-NO_PAGES |= {"/organizer/releases/release-2026-W40.zip", "/account/email/forged/", "/organizer/people/T-00000/delete/"}
+REFUSED |= dict.fromkeys(
+    ["/releases/mail/confirm/forged/", "/api/v1/releases/2026-W40/", "/weeks/release-2026-W40/"], 404
+)
+REFUSED |= {f"/releases/release-2026-W40{part}": 404 for part in ("/", ".zip", "/manifest.json")}
+NO_PAGES |= FEEDS
+NO_PAGES |= {OWN_DEFENSE, *DONE_TO_IT, "/api/v1/defenses/"}
+NO_PAGES |= MONEY_FILES | OF_REVIEWERS | {ASKED, SEND, WITHDRAW}
+NO_PAGES |= OF_TASKERS | OF_ORGANIZERS | {SETTLED, CHANGED, "/leaderboard.csv", "/api/v1/leaderboard/"}
+NO_PAGES |= {"/account/email/forged/", "/organizer/people/T-00000/delete/"}
 _EXAMPLES = {
     "<str:name>": "release-2026-W40",
+    "<str:key>": "forged",
+    "<str:week>": "2026-W40",
+    "<path:path>": "manifest.json",
     "<str:token>": "forged",
     "<str:uid>": "forged",
     "<str:public_id>": "T-00000",
@@ -102,11 +146,19 @@ def policy_of(answer: Any) -> dict[str, str]:
 
 # Each page as a person it is for; whoever is refused sees another page.
 SHOWN_TO = dict.fromkeys(["/sign-in/", "/password/", "/api/docs/", "/defenses/", "/nothing"], "stranger")
+SHOWN_TO |= dict.fromkeys(["/front/", "/leaderboard/", "/rules/"], "stranger")
+SHOWN_TO |= {f"/docs/{name}/": "stranger" for name in ("defenses", "status", "release-format")}
+SHOWN_TO |= dict.fromkeys(sorted(RECORD), "stranger")
 SHOWN_TO |= {"/label/": "tasker", "/label/instructions/": "tasker", "/": "board member"}
 SHOWN_TO |= dict.fromkeys(sorted(OWN_ACCOUNT), "tasker")
+SHOWN_TO |= {"/money/": "stranger", "/team/money/": "captain"}
+SHOWN_TO |= dict.fromkeys(["/board/withheld/", "/board/awards/"], "board member")
+SHOWN_TO |= dict.fromkeys(sorted(OWN_DEFENSES), "captain") | {"/board/stakes/": "board member"}
+SHOWN_TO |= {"/register/": "stranger", "/team/": "captain", "/board/grants/": "board member"}
 SHOWN_TO |= dict.fromkeys(sorted(TASKERS_ONLY - {"/my-work/download/"}), "tasker") | {"/qualification/": "newcomer"}
 SHOWN_TO |= dict.fromkeys(["/organizer/people/", "/organizer/", "/organizer/now/"], "organizer")
 SHOWN_TO |= dict.fromkeys(sorted(ORGANIZERS_ONLY - {"/organizer/taskers.csv"}), "organizer")
+SHOWN_TO |= {"/attacks/": "captain"}
 ROLES = ["stranger", "no role", "newcomer", "tasker", "organizer", "board member", "captain"]
 
 
@@ -176,15 +228,31 @@ def test_an_account_without_a_role_is_refused_by_the_api(address: str, stan: Use
 
 # Who is answered what; whoever is not named here is refused with 403.
 ANSWERED = {
-    "/": {"stranger": 302, "tasker": 302, "newcomer": 200, "organizer": 302, "board member": 200, "captain": 200}
+    **{address: dict.fromkeys(ROLES, 200) | {"tasker": 403, "newcomer": 403} for address in NOT_FOR_TASKERS},
+    "/": {"stranger": 200, "tasker": 302, "newcomer": 200, "organizer": 302, "board member": 200, "captain": 200}
     | {"no role": 200},
     "/label/": {"stranger": 302, "tasker": 200},
     "/label/instructions/": {"stranger": 302} | dict.fromkeys(ROLES[1:], 200),
     "/organizer/": {"stranger": 302, "organizer": 200, "no role": 404},
     "/organizer/now/": {"stranger": 302, "organizer": 200, "no role": 404},
-    "/organizer/releases/release-2026-W40.zip": {"stranger": 302, "organizer": 404, "no role": 404},
     "/organizer/people/": {"stranger": 302, "organizer": 200, "no role": 404},
     "/organizer/people/T-00000/delete/": {"stranger": 302, "organizer": 404, "no role": 404},
+    "/team/": {"stranger": 302, "captain": 200, "no role": 200},
+    "/board/grants/": {"stranger": 302, "board member": 200, "no role": 404},
+    "/team/money/": {"stranger": 302, "captain": 200, "no role": 404},
+    **{address: {"stranger": 302, "captain": 200, "no role": 404} for address in OWN_DEFENSES},
+    OWN_DEFENSE: {"stranger": 302, "captain": 404, "no role": 404},
+    **{address: {"stranger": 302} | dict.fromkeys(ROLES[1:], 405) for address in DONE_TO_IT},
+    "/board/stakes/": {"stranger": 302, "board member": 200, "no role": 404},
+    "/attacks/": {"stranger": 302, "captain": 200, "no role": 404},
+    SEND: {"stranger": 302} | dict.fromkeys(ROLES[1:], 405),
+    WITHDRAW: {"stranger": 302, "captain": 404, "no role": 404},
+    "/board/withheld/": {"stranger": 302, "board member": 200, "no role": 404},
+    "/board/awards/": {"stranger": 302, "organizer": 200, "board member": 200, "no role": 404},
+    "/board/awards/0/": {"stranger": 302, "organizer": 404, "board member": 404, "no role": 404},
+    "/board/examinations/T-00000/": {"stranger": 302, "board member": 404, "no role": 404},
+    ASKED: {"stranger": 302} | dict.fromkeys(ROLES[1:], 405),
+    **{address: {"stranger": 302, "organizer": 200, "no role": 404} for address in MONEY_FILES},
     "/account/email/forged/": {"stranger": 302} | dict.fromkeys(ROLES[1:], 404),
     **{address: {"stranger": 302} | dict.fromkeys(ROLES[1:], 200) for address in OWN_ACCOUNT},
     "/label/instructions/news/": {"stranger": 302, "tasker": 200, "newcomer": 200},
@@ -221,7 +289,12 @@ def test_who_is_refused_a_tasker_s_page_is_told_whose_it_is_and_where_to_go(
 
 
 def test_the_table_of_roles_has_every_address_that_asks_who_is_there() -> None:
-    assert set(ANSWERED) == SIGN_IN_FIRST | {"/api/v1/me/", "/api/v1/preferences/", "/api/v1/notices/"}
+    assert set(ANSWERED) == SIGN_IN_FIRST | NOT_FOR_TASKERS | {
+        "/",
+        "/api/v1/me/",
+        "/api/v1/preferences/",
+        "/api/v1/notices/",
+    }
 
 
 @pytest.mark.parametrize("role", [each for each in ROLES if each not in {"stranger", "tasker"}])

@@ -27,6 +27,7 @@ from labeling.models import Assignment, Tasker
 from labeling.policy import Policy
 from labeling.services import assignment_next
 from tests import factories
+from tests.contest.attacks.cast import captain, team
 
 ROOT = Path(__file__).resolve().parent.parent
 CALLS = [
@@ -37,6 +38,13 @@ CALLS = [
     ("POST", "/api/v1/assignments/{assignment_id}/heartbeat/"),
     ("POST", "/api/v1/assignments/{assignment_id}/release/"),
     ("POST", "/api/v1/assignments/{assignment_id}/response/"),
+    ("POST", "/api/v1/attacks/"),
+    ("GET", "/api/v1/attacks/"),
+    ("POST", "/api/v1/defenses/"),
+    ("GET", "/api/v1/defenses/"),
+    ("GET", "/api/v1/leaderboard/"),
+    ("GET", "/api/v1/releases/"),
+    ("GET", "/api/v1/releases/{week}/"),
     ("GET", "/api/v1/preferences/"),
     ("POST", "/api/v1/preferences/"),
     ("GET", "/api/v1/notices/"),
@@ -47,6 +55,8 @@ CALLS = [
     ("POST", "/api/v1/qualification/{item_id}/release/"),
     ("POST", "/api/v1/qualification/{item_id}/response/"),
 ]
+# What a team asks; a tasker would be refused all of it.
+OF_TEAMS = ("/api/v1/attacks/", "/api/v1/defenses/", "/api/v1/leaderboard/", "/api/v1/releases/")
 load_all_checks()
 # Not asked: whether each well-formed body is accepted. One that names no lease is refused, and rightly.
 ASKED = CHECKS.get_by_names(
@@ -98,7 +108,8 @@ def test_nothing_sent_brings_it_out_of_its_schema(
     factories.panel()
     held = assignment_next(tasker=tara, holding=(), policy=Policy(), now=timezone.now(), rng=Random(1))
     assert isinstance(held, Assignment)
-    headers = {"Authorization": f"Token {issue_token(tara.user, now=timezone.now())}", "Host": "127.0.0.1"}
+    caller = captain(team("red")) if path.startswith(OF_TEAMS) else tara.user
+    headers = {"Authorization": f"Token {issue_token(caller, now=timezone.now())}", "Host": "127.0.0.1"}
 
     @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), database=None)
     @given(case=schema[path][method].as_strategy(generation_mode=mode), own=booleans())

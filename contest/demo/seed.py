@@ -19,10 +19,11 @@ from django.utils import timezone
 
 from adjudication.services import panels_settle
 from contest import pipeline
-from contest.attacks import attack_receive
+from contest.attacks.services import attack_receive
 from contest.models import Team
 from contest.rules import Week, week_of
-from contest.teams import team_create
+from contest.teams.entitlements import entitlement_grant
+from contest.teams.services import team_create
 from labeling import services
 from labeling.enums import Origin, TaskerState
 from labeling.images import read_dataset
@@ -106,7 +107,17 @@ def _people(now: datetime) -> dict[str, Team]:
     for name in BOARD:
         _user(name, REVIEW_BOARD)
     _user("organizer", ORGANIZERS)
-    return {name: team_create(name=name, captain=_user(name), now=now) for name in CAPTAINS}
+    return {name: _team(name, now - timedelta(days=21)) for name in CAPTAINS}
+
+
+def _team(name: str, now: datetime) -> Team:
+    captain = _user(name)
+    captain.email = f"{name}@example.org"
+    captain.save(update_fields=["email"])
+    team = team_create(name=name, captain=captain, now=now)
+    board = User.objects.get(username=BOARD[0])
+    entitlement_grant(team=team, reason="A team of the demo contest.", by=board, now=now)
+    return team
 
 
 def _user(name: str, *groups: str) -> User:

@@ -16,6 +16,8 @@ from bench.outcome import Requirement, median_ratio, percentiles
 from labeling.answers import read_answers
 from labeling.enums import OutlineGate
 
+pytestmark = pytest.mark.once  # it brings databases of its own
+
 
 def test_every_form_is_a_complete_answer_with_8_to_24_corners() -> None:
     for seed in range(200):
@@ -61,9 +63,11 @@ def test_all_of_them_run_at_tiny_size_and_the_audits_find_nothing(tmp_path: Path
     titles = [section["title"] for section in results["sections"]]
     assert titles == [
         *("The rules", "The labeling loop", "The weekly release", "The verifier"),
+        "Last minute of a week",
         *("Scoring", "The wire alone", "Cost per picture", "Killed scorers"),
     ]
     assert results["sections"][-1]["requirements"][0]["kept"], "the same answers, killed or not"
+    assert all(each["kept"] for each in results["sections"][4]["requirements"]), results["sections"][4]
     audits = results["sections"][1]["audits"]
     assert {"one tab", "two tabs", "sent twice", "two tabs, sent twice"} <= set(audits)
     assert all(found == 0 for audit in audits.values() for found in audit.values()), audits

@@ -46,10 +46,11 @@ COLUMNS = {
     "rulings.csv": "image_id,number,decided_at,decided_by,panel,verdict,label,reasons,smallest_box_fraction,"
     "policy_version,explanation",
     "predictions.csv": "prediction_id,defense_id,defense_digest,image_id,round,answer,score_bicycle,score_bird,"
-    "device,batch_size,batch,row,seed,attempt,latency_us,predicted_at",
+    "device,batch_size,batch,row,seed,attempt,latency_us,predicted_at,run",
     "faults.csv": "defense_id,image_id,round,fault,attempt,at",
     "breaks.csv": "break_id,defense_id,image_id,ruling_number,round,answer,found_at",
-    "defenses.csv": "defense_id,name,digest,demo,published_at,retired_at",
+    "defenses.csv": "defense_id,name,digest,demo,published_at,retired_at,number,description,reference,image,created_at,"
+    "archive,weights,source,team_id,received_at,due_at,licence,training_code,opened_at,withdrawn_at",
 }
 
 
@@ -151,7 +152,6 @@ def test_faults_of_the_defense_itself_are_told(contest: cast.Contest, tmp_path: 
     cast.scored(late, other, [Outcome.ABSTAIN] * 3)
     cast.scored(late, image, [Outcome.ABSTAIN] * 2)
     cast.faulted(late, image, 3, Fault.BATCH_TIMEOUT)
-    cast.faulted(cast.defense(4, retired_at=cast.MONDAY), image, 1, Fault.CRASHED)
     cast.faulted(cast.defense(5, published_at=None), image, 1, Fault.CRASHED)
     folder = _release(tmp_path)
     assert _rows(folder, "faults.csv") == [
@@ -167,7 +167,7 @@ def test_faults_of_the_defense_itself_are_told(contest: cast.Contest, tmp_path: 
     assert verify(folder).differences == []
 
 
-def test_retired_defenses_are_listed_where_they_answered(contest: cast.Contest, tmp_path: Path) -> None:
+def test_retired_defenses_are_listed_and_owe_no_answers(contest: cast.Contest, tmp_path: Path) -> None:
     retired = cast.defense(3, retired_at=cast.MONDAY)
     cast.scored(retired, contest.images["valid bird"], [Outcome.ABSTAIN])
     cast.defense(4, retired_at=cast.MONDAY)
@@ -176,6 +176,7 @@ def test_retired_defenses_are_listed_where_they_answered(contest: cast.Contest, 
         "D-00001": "",
         "D-00002": "",
         "D-00003": "2026-11-16T09:30:00.000000Z",
+        "D-00004": "2026-11-16T09:30:00.000000Z",
     }
     assert verify(folder).differences == []
 

@@ -9,7 +9,8 @@ import pytest
 from adjudication.services import panels_settle
 from adjudication.verify import verify
 from contest.models import Release
-from contest.publishing import due_weeks_release, unreleased_weeks
+from contest.publishing import unreleased_weeks
+from contest.record.builds import due_weeks_release
 from contest.releases import release_week
 from contest.rules import week_named
 from labeling.enums import Answer
@@ -42,8 +43,8 @@ def test_ended_weeks_in_order_and_never_the_present_one(settings: Any) -> None:
     for at in (W47, W46, W48):
         settled(at)
     assert [week.name for week in unreleased_weeks(NOW)] == ["2026-W46", "2026-W47"]
-    assert due_weeks_release(now=NOW) == 2
-    assert due_weeks_release(now=NOW) == 0, "running it twice adds nothing"
+    assert due_weeks_release(clock=lambda: NOW) == 2
+    assert due_weeks_release(clock=lambda: NOW) == 0, "running it twice adds nothing"
     assert sorted(Release.objects.values_list("week", flat=True)) == ["2026-W46", "2026-W47"]
     assert (Path(settings.RELEASE_DIR) / "release-2026-W46.zip").exists()
 
@@ -51,7 +52,7 @@ def test_ended_weeks_in_order_and_never_the_present_one(settings: Any) -> None:
 def test_a_week_that_waits_holds_back_the_ones_after_it() -> None:
     factories.panel(factories.image(received_at=W46), dealt_at=W46)
     settled(W47)
-    assert due_weeks_release(now=NOW) == 0
+    assert due_weeks_release(clock=lambda: NOW) == 0
     assert not Release.objects.exists()
 
 
@@ -60,7 +61,7 @@ def test_a_week_released_out_of_turn_hides_none_before_it(settings: Any) -> None
         settled(at)
     release_week(week_named("2026-W47", "UTC"), out=settings.RELEASE_DIR, now=NOW)
     assert [week.name for week in unreleased_weeks(NOW)] == ["2026-W46"]
-    assert due_weeks_release(now=NOW) == 1
+    assert due_weeks_release(clock=lambda: NOW) == 1
     assert list(Release.objects.order_by("pk").values_list("week", flat=True)) == ["2026-W47", "2026-W46"]
     assert verify(settings.RELEASE_DIR / "release-2026-W46").differences == []
 
@@ -77,4 +78,4 @@ def test_a_week_without_pictures_is_passed_over() -> None:
 
 
 def test_without_pictures_there_is_nothing_to_release() -> None:
-    assert due_weeks_release(now=NOW) == 0
+    assert due_weeks_release(clock=lambda: NOW) == 0

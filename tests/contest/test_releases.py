@@ -98,8 +98,10 @@ def test_the_release_is_recorded(contest: cast.Contest, out: Path) -> None:
     assert (row.week, row.part, row.previous_sha256, row.released_at) == ("2026-W47", 0, "", cast.AFTER)
     assert row.manifest_sha256 == hashlib.sha256((released.folder / "manifest.json").read_bytes()).hexdigest()
     assert row.counts == {
-        "images": 9, "responses": 28, "rulings": 9, "predictions": 12, "faults": 0, "breaks": 1, "defenses": 2,
-        "tasker_data": 9,
+        "images": 9, "responses": 28, "rulings": 9, "predictions": 12, "faults": 0, "breaks": 1, "unproved_breaks": 0,
+        "defenses": 2, "tasker_data": 9, "provenance": 9, "panels": 9, "attacks": 1, "teams": 1, "associations": 0,
+        "decisions": 0, "batches": 0, "stakes": 0, "awards": 0, "ledger": 0,
+        "eligibility": 0,
     }  # fmt: skip
     assert row.bytes == released.archive.stat().st_size
     assert sorted(path.name for path in out.iterdir()) == ["release-2026-W47", "release-2026-W47.zip"]
@@ -472,7 +474,7 @@ def test_progress_is_told_to_the_end(contest: cast.Contest, out: Path) -> None:
     _release(out, progress=lambda what, done, total: told.update({what: (done, total)}))
     assert told["responses.csv"] == (28, 28)
     assert told["images"] == (9, 9)
-    assert told["release-2026-W47.zip"] == (20, 20)
+    assert told["release-2026-W47.zip"] == (32, 32)
 
 
 def _many_pictures(number: int, received: datetime) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contest.rules import week_named, week_of
+from contest.rules import day_of, day_span, week_named, week_of, zone_at
 
 
 def utc(text: str) -> datetime:
@@ -23,6 +23,10 @@ WEEKS = [
     ("2027-01-01T12:00:00", "UTC", "2026-W53", "a Friday in ISO week 53 of the year before"),
     ("2027-01-02T12:00:00", "UTC", "2027-W01", "the Saturday after it"),
     ("2028-02-29T12:00:00", "UTC", "2028-W09", "a leap day"),
+    ("2026-11-20T23:59:59.999", "UTC", "2026-W47", "Friday 23:59:59.999 is in"),
+    ("2026-11-20T22:59:59.999", "Europe/Berlin", "2026-W47", "23:59:59.999 there"),
+    ("2026-11-20T23:00:00", "Europe/Berlin", "2026-W48", "00:00:00 there, an hour before it is in UTC"),
+    ("2026-12-31T23:59:59.999", "UTC", "2026-W53", "the last moment of a year is in the middle of its week"),
 ]
 
 
@@ -38,6 +42,10 @@ LENGTHS = [
     ("2026-W14", "Europe/Berlin", 167, "clocks go forward on Sunday 29 March"),
     ("2026-W44", "Europe/Berlin", 169, "clocks go back on Sunday 25 October"),
     ("2026-W44", "UTC", 168, "never in UTC"),
+    ("2026-W11", "America/New_York", 167, "clocks go forward on Sunday 8 March"),
+    ("2026-W45", "America/New_York", 169, "clocks go back on Sunday 1 November"),
+    ("2028-W09", "Europe/Berlin", 168, "a leap day in it"),
+    ("2026-W53", "Europe/Berlin", 168, "over the end of the year"),
 ]
 
 
@@ -65,3 +73,69 @@ def test_weeks_meet_without_gap_and_names_lead_back(moment: datetime, zone: str)
     assert week_named(week.name, zone) == week
     assert week_of(week.end, zone).start == week.end
     assert week_of(week.end, zone).name > week.name
+
+
+def test_a_zone_is_told_by_when_it_came_into_force() -> None:
+    zones = [(utc("2026-01-01"), "UTC"), (utc("2026-11-18T12:00"), "Asia/Tokyo")]
+    moments = ["2025-06-01", "2026-11-18T11:59:59", "2026-11-18T12:00"]
+    assert [zone_at(utc(each), zones) for each in moments] == ["UTC", "UTC", "Asia/Tokyo"]
+
+
+# In force from then on, the zone before and after, and the ends of W47 and W48 in UTC.
+CHANGES = [
+    ("2026-11-18T12:00", "UTC", "Asia/Tokyo", "2026-11-21T00:00", "2026-11-27T15:00", "eastward, W48 is 9 h shorter"),
+    ("2026-11-18T12:00", "UTC", "America/New_York", "2026-11-21T00:00", "2026-11-28T05:00", "westward, 5 h longer"),
+    ("2026-11-18T12:00", "Pacific/Kiritimati", "Etc/GMT+12", "2026-11-20T10:00", "2026-11-28T12:00", "the farthest"),
+    ("2026-11-18T12:00", "Etc/GMT+12", "Pacific/Kiritimati", "2026-11-21T12:00", "2026-11-27T10:00", "and back"),
+    ("2026-11-21T00:00", "UTC", "Asia/Tokyo", "2026-11-21T00:00", "2026-11-27T15:00", "with the boundary: W48 has it"),
+    ("2026-11-21T00:00:00.000001", "UTC", "Asia/Tokyo", "2026-11-21T00:00", "2026-11-28T00:00", "just after it"),
+    ("2026-11-20T20:00", "Asia/Tokyo", "UTC", "2026-11-20T15:00", "2026-11-27T15:00", "W48 has begun in Tokyo already"),
+    ("2026-11-20T10:00", "Asia/Tokyo", "UTC", "2026-11-20T15:00", "2026-11-28T00:00", "and here it has not"),
+]
+
+
+@pytest.mark.parametrize(
+    ("since", "before", "after", "first", "second", "why"), CHANGES, ids=[row[5] for row in CHANGES]
+)
+def test_a_change_of_the_zone_waits_for_the_end_of_the_week(
+    since: str, before: str, after: str, first: str, second: str, why: str
+) -> None:
+    zones = [(utc("2026-01-01"), before), (utc(since), after)]
+    weeks = [week_named(f"2026-W{number}", zones) for number in (46, 47, 48, 49)]
+    assert [week.end for week in weeks[1:3]] == [utc(first), utc(second)], why
+    for week, following in zip(weeks, weeks[1:], strict=False):
+        assert week.end == following.start, "neither a gap nor an overlap"
+    # Nobody's picture moves: what was received before the change keeps its week.
+    assert weeks[1] == week_of(utc(first) - timedelta(microseconds=1), zones)
+    assert weeks[2] == week_of(utc(first), zones) == week_of(utc(second) - timedelta(microseconds=1), zones)
+    assert weeks[3] == week_of(utc(second), zones)
+
+
+histories = st.lists(
+    st.tuples(st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC)), zones),  # noqa: DTZ001
+    min_size=1,
+    max_size=5,
+).map(sorted)
+
+
+@given(st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC)), histories)  # noqa: DTZ001
+def test_weeks_meet_whatever_zones_held(moment: datetime, history: list[tuple[datetime, str]]) -> None:
+    week = week_of(moment, history)
+    assert week.start <= moment < week.end
+    assert week_named(week.name, history) == week
+    following = week_of(week.end, history)
+    assert following.start == week.end
+    assert following.name > week.name
+    assert timedelta(days=5) < week.end - week.start < timedelta(days=9)
+
+
+@given(st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC)), zones)  # noqa: DTZ001
+def test_one_zone_is_the_same_as_a_history_of_one(moment: datetime, zone: str) -> None:
+    assert week_of(moment, zone) == week_of(moment, [(utc("2026-06-01"), zone)])
+
+
+@given(st.datetimes(datetime(2018, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC)), zones)  # noqa: DTZ001
+def test_days_meet_without_gap(moment: datetime, zone: str) -> None:
+    begins, ends = day_span(day_of(moment, zone), zone)
+    assert begins <= moment < ends
+    assert day_span(day_of(ends, zone), zone)[0] == ends

@@ -26,6 +26,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Where to serve."""
         parser.add_argument("--port", type=int, default=int(os.environ.get("PORT") or 8000))
+        parser.add_argument(
+            "--pages-only", action="store_true", help="show what is there and let nothing happen: no sweeps, no scoring"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Prepare, start, and wait for Ctrl-C."""
@@ -35,21 +38,22 @@ class Command(BaseCommand):
         os.environ["PUBLIC_URL"] = os.environ.get("PUBLIC_URL") or f"http://127.0.0.1:{port}"
         call_command("migrate", verbosity=0)
         call_command("collectstatic", interactive=False, verbosity=0)
-        call_command("publish_reference_defenses", verbosity=0)
-        if settings.DEMO and seed(self.stdout.write):
-            self.stdout.write("The demo contest is ready.")
-        processes = Processes(port)
+        if not options["pages_only"]:
+            call_command("publish_reference_defenses", verbosity=0)
+            if settings.DEMO and seed(self.stdout.write):
+                self.stdout.write("The demo contest is ready.")
+        processes = Processes(port, behind=not options["pages_only"])
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: sys.exit(0))
         try:
-            self._announce(port)
+            self._announce(port, demo=settings.DEMO and not options["pages_only"])
             processes.watch()
         finally:
             processes.stop()
 
-    def _announce(self, port: int) -> None:
+    def _announce(self, port: int, *, demo: bool) -> None:
         self.stdout.write(f"\nUnanimous is at http://127.0.0.1:{port}")
-        if settings.DEMO:
+        if demo:
             self.stdout.write(f"Sign in as one of {', '.join(SIGN_INS)}; the password of all is demo-only")
         self.stdout.write("Ctrl-C ends it; everything is kept.\n")
 
@@ -85,8 +89,10 @@ def _celery() -> dict[str, list[str]]:
 class Processes:
     """The web server and the workers. A worker that dies is started again: its rows tell it where to go on."""
 
-    def __init__(self, port: int) -> None:
-        self._commands = {"web": _web(port), **(_celery() if settings.CELERY_BROKER_URL else _workers())}
+    def __init__(self, port: int, *, behind: bool = True) -> None:
+        self._commands = {"web": _web(port)}
+        if behind:
+            self._commands |= _celery() if settings.CELERY_BROKER_URL else _workers()
         self._running = {name: self._start(name) for name in self._commands}
 
     def _start(self, name: str) -> "subprocess.Popen[bytes]":

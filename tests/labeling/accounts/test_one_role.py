@@ -14,7 +14,7 @@ from django.db import IntegrityError, connection, connections, transaction
 from common.append_only import FORGETTING
 from common.errors import Conflict
 from contest.models import Member, Team
-from contest.teams import member_add
+from contest.teams.services import member_add
 from labeling.enums import TaskerState
 from labeling.models import AccountRole, StateChange, Tasker, Voiding
 from labeling.people import ORGANIZERS, REVIEW_BOARD, TEAMS, role_give, tasker_register
@@ -154,7 +154,7 @@ def _as_board(user: User) -> None:
 
 
 def _as_member(user: User) -> None:
-    member_add(team=Team.objects.get(name="red"), user=user)
+    member_add(team=Team.objects.get(name="red"), user=user, now=factories.NOW)
 
 
 @pytest.mark.postgres

@@ -1,0 +1,28 @@
+"""How the leaderboard and the front page write states and sums."""
+
+import re
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from contest.enums import DefenseStanding
+from contest.money.words import money
+from contest.stakes.shown import LOOKS
+
+register = template.Library()
+register.filter("money", money)
+_WITH_ADDRESS = re.compile(r"(.+?),? +(https?://\S+)")
+
+
+@register.filter
+def state_look(state: DefenseStanding) -> str:
+    """Return the class of a state's colour and shape."""
+    return LOOKS[state]
+
+
+@register.filter
+def licence(text: str) -> SafeString | str:
+    """Return the name of a licence, as a link where its address is given behind it."""
+    found = _WITH_ADDRESS.fullmatch(text)
+    return format_html('<a href="{}">{}</a>', found[2], found[1]) if found else text
