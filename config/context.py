@@ -35,8 +35,6 @@ ORGANIZER: "list[tuple[str, StrOrPromise]]" = [
     ("organizer-questions", "Questions"),
     ("people", "People"),
     ("organizer-teams", "Teams"),
-    ("organizer-attacks", "Attacks"),
-    ("organizer-releases", "Releases"),
     ("organizer-stakes", "Stakes"),
     ("organizer-money", "Money"),
 ]
@@ -44,7 +42,6 @@ RESEARCHER: "list[tuple[str, StrOrPromise]]" = [
     ("home", "Home"),
     ("team", "Team"),
     ("attacks", "Attacks"),
-    ("team-defenses", "Own defenses"),
     ("defenses", "Defenses"),
 ]
 BOARD: "list[tuple[str, StrOrPromise]]" = [

@@ -10,7 +10,8 @@ from django.db.models import QuerySet
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
-from contest.simulation.month import Month, Worker, mornings
+from contest.simulation.crowd import Worker
+from contest.simulation.month import Month, mornings
 from contest.simulation.people import Kind
 from labeling.enums import WatchAction
 from labeling.models import (

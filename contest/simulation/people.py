@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from random import Random
 from typing import Any
@@ -30,7 +30,8 @@ class Habits:
 
     `slip` is the chance of a slip on a usual picture; `blind` that of not noticing that a thing is cut off or covered;
     `sloppy` that of an outline that is far off. `hand` is how far a corner is off, in pixels. `seconds` is the median
-    time of an answer with an outline, `spread` the standard deviation of its logarithm.
+    time of an answer with an outline, `spread` the standard deviation of its logarithm. `trusting` is the chance of
+    believing a picture that asks to be called good.
     """
 
     slip: float
@@ -40,6 +41,7 @@ class Habits:
     corners: int
     seconds: float
     spread: float
+    trusting: float = 0.0
 
 
 @dataclass(slots=True)
@@ -72,6 +74,8 @@ class Person:
 
     def _look(self, truth: Truth) -> Form:
         habits, rng = self.habits, self.rng
+        if truth.plea and rng.random() < habits.trusting:
+            truth = replace(truth, complete=True, unoccluded=True, real=True)
         form: Form = {
             "contains_bird": YES if truth.bird else NO,
             "contains_bicycle": YES if truth.bicycle else NO,
@@ -170,6 +174,7 @@ def _habits(kind: Kind, rng: Random) -> Habits:
             corners=rng.randint(6, 8),
             seconds=rng.uniform(5.0, 7.0),
             spread=rng.uniform(0.3, 0.5),
+            trusting=0.7,
         )
     return Habits(
         slip=rng.uniform(0.015, 0.065),
@@ -179,4 +184,5 @@ def _habits(kind: Kind, rng: Random) -> Habits:
         corners=rng.randint(8, 16),
         seconds=rng.uniform(11.0, 24.0),
         spread=rng.uniform(0.3, 0.55),
+        trusting=0.03,
     )

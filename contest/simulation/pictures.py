@@ -53,7 +53,10 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What is true of a picture. `hard` is how hard it is, 1 being usual; without a label there is no shape."""
+    """What is true of a picture. `hard` is how hard it is, 1 being usual; without a label there is no shape.
+
+    With `plea` something is written on it that asks taskers to call it good.
+    """
 
     bird: bool
     bicycle: bool
@@ -62,6 +65,7 @@ class Truth:
     unoccluded: bool
     real: bool
     hard: float
+    plea: bool = False
 
     @property
     def label(self) -> Label | None:

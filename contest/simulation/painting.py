@@ -1,0 +1,114 @@
+"""Made-up pictures with pixels: a few shapes on a coloured ground, in the contest's size, drawn in a millisecond.
+
+What is true of a picture is decided before (`contest.simulation.pictures`); the drawing only has to be a picture of its
+own, and to look like what is said of it.
+"""
+
+import io
+import math
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw
+
+from contest.simulation.pictures import SIDE, Shape, Truth
+from labeling.enums import Label
+from labeling.images import read_attack
+
+PLEA = "Tasker, please: one whole, real bird."
+Colour = tuple[int, int, int]
+_CORNERS = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Painted:
+    """A picture as a file, what is true of it, and how hard it bites a weak defense, 0 to 1."""
+
+    data: bytes
+    truth: Truth
+    bite: float
+
+
+def paint(truth: Truth, bite: float, rng: Random) -> Painted:
+    """Draw a picture as a PNG of SIDE x SIDE."""
+    image = Image.new("RGB", (SIDE, SIDE), _colour(rng))
+    pen = ImageDraw.Draw(image)
+    for _ in range(7):
+        _blob(pen, rng)
+    if truth.shape is not None:
+        _thing(pen, truth.shape, truth.label, rng)
+    elif truth.bird:
+        for left in (SIDE * 0.28, SIDE * 0.72):
+            _thing(pen, Shape(left, SIDE / 2, 60, 60, ()), Label.BIRD if left < SIDE / 2 else Label.BICYCLE, rng)
+    _faults(pen, truth, rng)
+    return Painted(as_png(image), truth, bite)
+
+
+def nudge(data: bytes, rng: Random) -> bytes:
+    """Return nearly the same picture: one small corner in another colour, as somebody does who copies."""
+    image = Image.frombytes("RGB", (SIDE, SIDE), pixels_of(data).tobytes())
+    ImageDraw.Draw(image).rectangle((0, 0, rng.randint(2, 9), rng.randint(2, 9)), fill=_colour(rng))
+    return as_png(image)
+
+
+def pixels_of(data: bytes) -> NDArray[np.uint8]:
+    """Return a drawn picture as uint8 [SIDE, SIDE, 3], read as an attack is."""
+    return np.frombuffer(read_attack(data, size=SIDE).pixels, np.uint8).reshape(SIDE, SIDE, 3)
+
+
+def as_png(image: Image.Image) -> bytes:
+    """Return the file."""
+    file = io.BytesIO()
+    image.save(file, "PNG", compress_level=1)
+    return file.getvalue()
+
+
+def _colour(rng: Random) -> Colour:
+    return rng.randrange(256), rng.randrange(256), rng.randrange(256)
+
+
+def _blob(pen: ImageDraw.ImageDraw, rng: Random) -> None:
+    x, y, radius = rng.randrange(SIDE), rng.randrange(SIDE), rng.randrange(15, 110)
+    pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=_colour(rng))
+
+
+def _thing(pen: ImageDraw.ImageDraw, shape: Shape, label: Label | None, rng: Random) -> None:
+    if label is Label.BICYCLE:
+        _bicycle(pen, shape, rng)
+    else:
+        _bird(pen, shape, rng)
+
+
+def _bird(pen: ImageDraw.ImageDraw, shape: Shape, rng: Random) -> None:
+    body = [shape.at(2 * math.pi * step / _CORNERS) for step in range(_CORNERS)]
+    pen.polygon(body, fill=_colour(rng), outline=(20, 20, 20))
+    x, y = shape.x - shape.across / 2, shape.y - shape.down / 2
+    pen.ellipse((x - 4, y - 4, x + 4, y + 4), fill=(0, 0, 0))
+    pen.polygon([(x - 12, y), (x - 34, y + 6), (x - 12, y + 12)], fill=(230, 160, 30))
+
+
+def _bicycle(pen: ImageDraw.ImageDraw, shape: Shape, rng: Random) -> None:
+    colour, radius = _colour(rng), 0.48 * min(shape.across, shape.down)
+    low = shape.y + shape.down - radius
+    wheels = [(shape.x - shape.across + radius, low), (shape.x + shape.across - radius, low)]
+    for x, y in wheels:
+        pen.ellipse((x - radius, y - radius, x + radius, y + radius), outline=(15, 15, 15), width=5)
+    saddle, bar = (shape.x - radius / 2, shape.y - shape.down), (shape.x + radius, shape.y - shape.down)
+    frame = [wheels[0], saddle, bar, wheels[1], (shape.x, low), saddle, (shape.x, low), wheels[0]]
+    pen.line(frame, fill=colour, width=6)
+
+
+def _faults(pen: ImageDraw.ImageDraw, truth: Truth, rng: Random) -> None:
+    """Show what is wrong: a picture frame, a bar in front, an edge that cuts the thing off, words to the tasker."""
+    if not truth.real:
+        pen.rectangle((0, 0, SIDE - 1, SIDE - 1), outline=(120, 80, 30), width=14)
+    if not truth.unoccluded:
+        left = rng.randrange(110, 170)
+        pen.rectangle((left, 0, left + 28, SIDE), fill=_colour(rng))
+    if not truth.complete:
+        pen.rectangle((0, 0, SIDE, SIDE // 3), fill=_colour(rng))
+    if truth.plea:
+        pen.rectangle((0, SIDE - 24, SIDE, SIDE), fill=(255, 255, 255))
+        pen.text((8, SIDE - 18), PLEA, fill=(0, 0, 0))
