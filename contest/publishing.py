@@ -9,21 +9,20 @@ from django.db.models import Min, Q, QuerySet
 
 from contest.exports.tables import RELEASED_ORIGINS, images_of
 from contest.models import Release
-from contest.rules import Week, week_named, week_of
+from contest.rules import Week
+from contest.weeks import week_at, week_called
 from labeling.models import Image
-from labeling.selectors import policy_in_force
 
 
 def unreleased_weeks(now: datetime) -> Iterator[Week]:
     """Yield the ended weeks with pictures and without a release, oldest first."""
-    zone = policy_in_force(now).policy.time_zone
     first = Image.objects.filter(label_from__isnull=False).aggregate(at=Min("received_at"))["at"]
     released = set(Release.objects.values_list("week", flat=True))
-    week = week_of(first or now, zone)
+    week = week_at(first or now)
     while week.end <= now:
         if week.name not in released and images_of(week).exists():
             yield week
-        week = week_of(week.end, zone)
+        week = week_at(week.end)
 
 
 # What is public -------------------------------------------------------------------------------------------------------
@@ -32,10 +31,10 @@ def unreleased_weeks(now: datetime) -> Iterator[Week]:
 def released(image: str = "") -> Q:
     """The pictures of the released weeks (R24, R39): the one condition that decides what is public.
 
-    `image` leads to the picture, for example `image__`. A week is read in the zone that held when it was released.
+    `image` leads to the picture, for example `image__`.
     """
-    rows = Release.objects.filter(part=0).order_by("pk").values_list("week", "released_at")
-    spans = _joined(week_named(name, policy_in_force(at).policy.time_zone) for name, at in rows)
+    names = Release.objects.filter(part=0).order_by("pk").values_list("week", flat=True)
+    spans = _joined(week_called(name) for name in names)
     received = [Q(**{f"{image}received_at__gte": start, f"{image}received_at__lt": end}) for start, end in spans]
     public = Q(**{f"{image}origin__in": RELEASED_ORIGINS, f"{image}label_from__isnull": False})
     return public & reduce(or_, received) if received else Q(**{f"{image}pk__in": []})

@@ -29,11 +29,11 @@ from contest.exports.contest_tables import attacks_of, decisions_of
 from contest.exports.files import Progress, sync_folder
 from contest.exports.folders import copy_folder, remove_folder, same_folder
 from contest.models import Release
-from contest.rules import Week, week_named, week_of
+from contest.rules import Week
+from contest.weeks import week_at, week_called, zone_of
 from labeling.enums import PanelState
 from labeling.models import Image, Panel, PolicyVersion, Report
 from labeling.policy import Policy
-from labeling.selectors import policy_in_force
 from scoring.selectors import defenses_in_force
 
 
@@ -73,11 +73,10 @@ def week_to_release(name: str | None, *, now: datetime) -> Week:
 
     Raises InvalidInput for a name that is no week, Conflict for a week that is not over (R24).
     """
-    zone = policy_in_force(now).policy.time_zone
     if name is None:
-        return week_of(week_of(now, zone).start - timedelta(microseconds=1), zone)
+        return week_at(week_at(now).start - timedelta(microseconds=1))
     try:
-        week = week_named(name, zone)
+        week = week_called(name)
     except ValueError as error:
         raise InvalidInput(f"{error}.", "unknown_week", field="week") from error
     if week.end > now:
@@ -173,7 +172,7 @@ def _facts(week: Week) -> dict[str, Any]:
     return {
         "week_start": form.time(week.start),
         "week_end": form.time(week.end),
-        "time_zone": policies[max(policies)].time_zone,
+        "time_zone": zone_of(week),
         "rule_book": form.RULE_BOOK_VERSION,
         "policy": {str(version): policy.to_json() for version, policy in policies.items()},
         "waiting": _waiting(week, policies),

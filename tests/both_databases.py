@@ -6,7 +6,7 @@ import sys
 
 from tests.services import postgres, redis
 
-PYTEST = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadscope"]
+PYTEST = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadscope", "--no-loadscope-reorder"]
 
 
 def main(arguments: list[str]) -> int:

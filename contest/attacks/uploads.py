@@ -89,6 +89,8 @@ def _measure(data: bytes) -> None:
 
 def _is_meant(entry: zipfile.ZipInfo) -> bool:
     """Say whether an entry is a picture somebody put there: no folder, and none of the files that systems add."""
+    if not entry.filename:  # which the library cannot tell a folder from
+        return False
     parts = entry.filename.split("/")
     hidden = any(each.startswith((".", "__MACOSX")) for each in parts)
     return not entry.is_dir() and not hidden and parts[-1].lower() not in ("thumbs.db", "desktop.ini")

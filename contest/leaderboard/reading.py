@@ -10,12 +10,12 @@ from contest.enums import AccountKind
 from contest.exports.tables import RELEASED_ORIGINS, snapshot
 from contest.leaderboard import facts as of
 from contest.models import Association, Attack, Break, LedgerEntry, Release, Stake, Team, TeamMerge
-from contest.rules import week_named, week_of
+from contest.rules import week_of
 from contest.stakes.selectors import unbroken_until
 from contest.weeks import week_called
 from labeling.enums import Origin
 from labeling.models import Image
-from labeling.selectors import policy_at, policy_in_force, time_zones
+from labeling.selectors import policy_at, time_zones
 from scoring.enums import RerunState, RunState, TrialKind
 from scoring.models import Defense, Prediction, Trial
 from scoring.trials import totals
@@ -48,9 +48,9 @@ def read_facts() -> of.Facts:
 
 
 def _releases() -> Iterator[of.Release]:
-    """Yield the released weeks, each in the zone that held when it was released, as contest.publishing reads them."""
+    """Yield the released weeks, as contest.publishing reads them."""
     for name, at in Release.objects.filter(part=0).values_list("week", "released_at"):
-        week = week_named(name, policy_in_force(at).policy.time_zone)
+        week = week_called(name)
         yield of.Release(week.start, week.end, at)
 
 

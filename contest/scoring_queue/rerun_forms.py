@@ -6,7 +6,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from common.errors import InvalidInput
-from contest.rules import week_named
+from contest.weeks import week_called
 from scoring.rerun_scope import Scope
 
 WHICH = {
@@ -40,7 +40,7 @@ def choice_of(form: Mapping[str, str]) -> Choice:
 def scope_of(choice: Choice, zone: str) -> Scope:
     """Return which answers are meant; times are those of the IANA zone. InvalidInput for what cannot be read."""
     if choice.which == "week":
-        return _week(choice.week, zone)
+        return _week(choice.week)
     if choice.which == "device":
         if not choice.device:
             raise InvalidInput("Choose the device.", "invalid", field="device")
@@ -54,9 +54,9 @@ def scope_of(choice: Choice, zone: str) -> Scope:
     return Scope("All answers.")
 
 
-def _week(name: str, zone: str) -> Scope:
+def _week(name: str) -> Scope:
     try:
-        week = week_named(name, zone)
+        week = week_called(name)
     except ValueError:
         raise InvalidInput("Write the week like 2026-W47.", "invalid", field="week") from None
     return Scope(f"Pictures of week {week.name}.", received=(week.start, week.end))
