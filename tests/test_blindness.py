@@ -59,7 +59,7 @@ def world(tara: Tasker) -> World:
     team = _team(world)
     for number, origin in enumerate(("attack", "dataset", "gold", "example"), start=1):
         _picture(world, number, origin)
-    Attack.objects.create(team=team, image=world.images["attack"], received_at=cast.MONDAY)
+    Attack.objects.create(team=team, image=world.images["attack"], received_at=cast.MONDAY, week="2026-W47")
     world.hide(attack_id=Attack.objects.get().public_id)
     _settled(world)
     _scored(world)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
@@ -29,8 +30,9 @@ _TOKEN = re.compile(r"/pictures/([^\"]+)\.png")
 
 @pytest.fixture(autouse=True)
 def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both sites are looked at in the same moment."""
+    """Both sites are looked at in the same moment, and nothing of other tests is remembered."""
     monkeypatch.setattr(timezone, "now", lambda: cast.NOW)
+    cache.clear()
 
 
 def _mirror(into: Path, made: list[Any]) -> Path:
@@ -71,7 +73,6 @@ def _shown(address: str) -> tuple[int, bytes]:
 
 def _empty_database() -> None:
     """As after `migrate`, with the picture store and the release folder of another machine."""
-    from django.core.cache import cache
     from django.db import connection
 
     from common.append_only import protect, unprotect
