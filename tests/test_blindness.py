@@ -165,7 +165,8 @@ class TestTheWalk:
                 answer = getattr(client, method)(address, **_body(method))
                 asked += 1
                 assert answer.status_code < 500, f"{method} {address}"
-                leaks = [leak for leak in leaked(answer, world) if state != "signed out" or leak not in PUBLIC]
+                known = PUBLIC | RECORD if state == "signed out" else RECORD if address.startswith(OF_RECORD) else set()
+                leaks = [leak for leak in leaked(answer, world) if leak not in known]
                 assert not leaks, f"{method.upper()} {address} tells {leaks}"
         assert asked > 200
         assert _of_cookies(client, world) == []
@@ -178,7 +179,10 @@ class TestTheWalk:
 
 
 # Which defenses are published is public; who is signed in to label is refused even that.
-PUBLIC = {"defense", "defense id", "digest"}
+PUBLIC = {"defense", "defense id", "digest", "team", "team id"}
+# Which weeks are released is everybody's to know, and tells nothing of a picture that waits for an answer.
+RECORD = {"week", "manifest"}
+OF_RECORD = ("/releases/", "/feeds/releases", "/api/v1/releases/")
 # Posting there signs out or deletes the account that walks.
 ENDS_THE_WALK = ("/sign-out/", "/account/delete/", "/account/sessions/")
 
