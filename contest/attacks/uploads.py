@@ -71,6 +71,7 @@ def _archive(name: str, data: bytes) -> Iterator[Part]:
             yield from _entries(archive, entries)
     except InvalidInput as error:
         yield Part(name, refused=error)
+    # NotImplementedError is how the library refuses a zip of a later version of the format than it reads.
     except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError, UnicodeError):
         yield Part(name, refused=_wrong("The zip is damaged: its list cannot be read. Make it again.", "damaged_zip"))
 
@@ -115,6 +116,7 @@ def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, room: int) -> bytes:
     try:
         with archive.open(entry) as packed:
             data = packed.read(min(MAX_BYTES, room) + 1)
+    # NotImplementedError is how the library refuses a way of compressing that it does not read.
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError):
         raise _wrong("This picture is damaged in the zip. Make the zip again.", "damaged_zip") from None
     if len(data) > room:
