@@ -60,7 +60,7 @@ QUICK = Plan(teams=2, seconds=5.0, straddling=1)
 
 @dataclass(slots=True)
 class Found:
-    """What was answered. Times in milliseconds; `receipts` maps an ID to (last byte sent, answered)."""
+    """What was answered. Times in milliseconds; `receipts` maps an ID to (before the last byte, answered)."""
 
     answers: Counter[str] = field(default_factory=Counter)
     upload_ms: list[float] = field(default_factory=list)
@@ -125,8 +125,8 @@ class Sender:
             self.clock.wait_until(moment)
             start = time.perf_counter()
             begin(connection, self.token, len(body))
-            connection.send(body)
-            self._answer(connection, self.clock.now())
+            connection.send(body[:-1])
+            self._finish(connection, body)
             self.found.upload_ms.append((time.perf_counter() - start) * 1000)
         connection.close()
 
@@ -137,12 +137,13 @@ class Sender:
         begin(connection, self.token, len(body))
         connection.send(body[:-1])
         self.clock.wait_until(end + timedelta(milliseconds=20))
-        sent = self.clock.now()
-        connection.send(body[-1:])
-        self.found.straddled.append(self._answer(connection, sent).get("week", ""))
+        self.found.straddled.append(self._finish(connection, body).get("week", ""))
         connection.close()
 
-    def _answer(self, connection: http.client.HTTPConnection, sent: datetime) -> dict[str, str]:
+    def _finish(self, connection: http.client.HTTPConnection, body: bytes) -> dict[str, str]:
+        # Read before the byte leaves: afterwards this thread may rest until long after the server has it.
+        sent = self.clock.now()
+        connection.send(body[-1:])
         answer = connection.getresponse()
         told: dict[str, str] = json.loads(answer.read())
         self.found.answers[f"{answer.status} {told.get('code', 'received')}"] += 1

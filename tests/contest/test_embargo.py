@@ -145,15 +145,14 @@ def test_what_each_role_reaches_before_and_after_the_boundary(
     role: str, red: Team, people: dict[str, Client], now: datetime, clock: Any
 ) -> None:
     attack = send(red, now=now + timedelta(microseconds=123457))
-    send(cast.team("green"), 8, now=now)
+    beside = send(cast.team("green"), 8, now=now)
     near_duplicates_find(within=64, now=now)
-    before, after = EXPECTED[role]
-    clock(BOUNDARY - SECOND)
-    panels_deal(policy=POLICY, now=BOUNDARY - SECOND)
-    assert given_away(reach(people[role], words_of(attack)), attack, BOUNDARY - SECOND) == before
-    clock(BOUNDARY)
-    panels_deal(policy=POLICY, now=BOUNDARY)
-    assert given_away(reach(people[role], words_of(attack)), attack, BOUNDARY) == after
+    for moment, expected in zip((BOUNDARY - SECOND, BOUNDARY), EXPECTED[role], strict=True):
+        clock(moment)
+        panels_deal(policy=POLICY, now=moment)
+        answers = reach(people[role], words_of(attack))
+        # Which of the two a tasker is asked about first is in an order of their own (R8).
+        assert given_away(answers, attack, moment) | given_away(answers, beside, moment) == expected
 
 
 def plain(answers: dict[str, bytes]) -> dict[str, bytes]:

@@ -4,6 +4,7 @@ import gc
 import json
 import logging
 import shlex
+import signal
 import sys
 import tempfile
 import time
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import fields, replace
 from datetime import date
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from django.conf import settings
@@ -100,7 +102,7 @@ class Command(BaseCommand):
     def _contest_here(self, plan: ContestPlan, out: Path | None) -> None:
         _refuse_taken()
         begun = time.monotonic()
-        with few_collections(), _quiet(), _bar() as say:
+        with few_collections(), _quiet(), _bar() as bar, between_days(bar) as say:
             contest = Contest(plan)
             contest.play(say)
             figures = Reckoning(contest).to_json()
@@ -116,8 +118,8 @@ class Command(BaseCommand):
     def _months(self, options: dict[str, Any]) -> None:
         plan = Plan(**{number.name: options[number.name] for number in fields(Plan)})
         if options["here"]:
-            with few_collections():
-                _write(options["out"].with_suffix(".json"), play(plan, self.stdout.write))
+            with few_collections(), between_days(self.stdout.write) as say:
+                _write(options["out"].with_suffix(".json"), play(plan, say))
             return
         played = [self._play_apart(replace(plan, seed=plan.seed + number)) for number in range(options["seeds"])]
         months = [month for figures in played for month in figures.pop("months")]
@@ -232,6 +234,27 @@ def _serving(place: Place) -> str:
 
 def _write(out: Path, figures: dict[str, Any]) -> None:
     out.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
+
+
+@contextmanager
+def between_days(say: Callable[..., object]) -> Iterator[Callable[..., None]]:
+    """Give `say`, which is called after each day, the answer to Ctrl-C: it raises KeyboardInterrupt.
+
+    Raised at once, it may be swallowed: within a function that SQLite calls it becomes an error of the database, which
+    a service may answer like any other.
+    """
+    stopped = Event()
+
+    def said(*words: Any) -> None:
+        if stopped.is_set():
+            raise KeyboardInterrupt
+        say(*words)
+
+    before = signal.signal(signal.SIGINT, lambda *_: stopped.set())
+    try:
+        yield said
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
