@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy
 
 from common.errors import InvalidInput, WrongFields
 from labeling.enums import Answer, Label, OutlineGate
@@ -19,8 +19,8 @@ STATEMENTS = ("complete", "unoccluded", "real")
 FIELDS = frozenset({"lease_token", *QUESTIONS, "outline", *STATEMENTS, "seconds"})
 MOST_SECONDS = 24 * 3600
 OUTLINE_OR_NULL = {
-    Label.BIRD: gettext_noop("Outline the largest single bird, or send null to say that you cannot."),
-    Label.BICYCLE: gettext_noop("Outline the largest single bicycle, or send null to say that you cannot."),
+    Label.BIRD: gettext_lazy("Outline the largest single bird, or send null to say that you cannot."),
+    Label.BICYCLE: gettext_lazy("Outline the largest single bicycle, or send null to say that you cannot."),
 }
 
 
@@ -103,7 +103,7 @@ def _outline(
         wrong["outline"] = _("No outline was asked with these answers to questions 1 and 2: leave it out.")
     elif asked is not None and "outline" not in data:
         # An explicit null is the tasker's word that nothing can be outlined; a forgotten field is not.
-        wrong["outline"] = _(OUTLINE_OR_NULL[asked])
+        wrong["outline"] = str(OUTLINE_OR_NULL[asked])
     elif asked is not None and value is not None:
         try:
             return read_outline(value, width=width, height=height)

@@ -8,7 +8,7 @@ from typing import Any
 
 import shapely
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy
 
 from common.errors import InvalidInput
 from labeling.geometry import (
@@ -30,7 +30,7 @@ MAX_CORNERS = 1_000
 # browser's numbers and shapely's doubles are exact on all that is left.
 FARTHEST_PX = 100_000
 
-_SHAPE = gettext_noop("Send the outline as a list of rings, each a list of [x, y] pairs of numbers in image pixels.")
+_SHAPE = gettext_lazy("Send the outline as a list of rings, each a list of [x, y] pairs of numbers in image pixels.")
 
 
 class OutlineError(InvalidInput):
@@ -74,7 +74,7 @@ def _quantised(raw: object) -> list[Ring]:
 def _counted(raw: object) -> Sequence[Sequence[Any]]:
     """The rings, their number and length known to be small, before anything in them is looked at."""
     if not isinstance(raw, (list, tuple)):
-        raise OutlineError(_(_SHAPE), "outline_shape")
+        raise OutlineError(str(_SHAPE), "outline_shape")
     if not raw:
         raise OutlineError(_("The outline is empty. Draw at least three corners."), "outline_too_few_corners")
     if len(raw) > MAX_RINGS:
@@ -83,7 +83,7 @@ def _counted(raw: object) -> Sequence[Sequence[Any]]:
     for number, ring in enumerate(raw, start=1):
         if not isinstance(ring, (list, tuple)):
             message = _("Ring %(number)s is not a list of corners.") % {"number": number}
-            raise OutlineError(f"{message} {_(_SHAPE)}", "outline_shape", number)
+            raise OutlineError(f"{message} {_SHAPE}", "outline_shape", number)
     _refuse_too_many([len(ring) for ring in raw])
     return raw
 
@@ -101,7 +101,7 @@ def _refuse_too_many(lengths: list[int]) -> None:
 def _corner(pair: object, number: int) -> Corner:
     if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not all(map(_is_number, pair)):
         message = _("Ring %(number)s has a corner that is not [x, y].") % {"number": number}
-        raise OutlineError(f"{message} {_(_SHAPE)}", "outline_shape", number)
+        raise OutlineError(f"{message} {_SHAPE}", "outline_shape", number)
     x, y = pair
     if not (math.isfinite(_bounded(x)) and math.isfinite(_bounded(y))):
         message = _("Ring %(number)s has a corner without a finite position. Remove that corner and place it again.")

@@ -26,6 +26,11 @@ def test_every_form_is_a_complete_answer_with_8_to_24_corners() -> None:
         assert 8 <= len(ring) <= 24
 
 
+def test_it_begins_without_settings_as_make_bench_calls_it() -> None:
+    bare = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    subprocess.run([sys.executable, "-m", "bench.run", "--help"], env=bare, check=True, capture_output=True)
+
+
 def test_cpu_seconds_count_children_that_live_and_that_ended() -> None:
     burn = "import time; end = time.process_time() + {0}\nwhile time.process_time() < end: pass"
     program = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn.format(0.3)!r}])\n"
