@@ -18,6 +18,7 @@ from scoring.enums import Fault, Outcome, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, RunItem, Superseded
 from scoring.rerun_preparation import rerun_move, runs_queue
 from scoring.rerun_scope import Scope, held_still, items_in_scope, kinds
+from scoring.rules import DEFENSE_FAULTS
 from scoring.selectors import predictions_in_force
 from scoring.services import PICTURES_PER_RUN
 from scoring.throughput import throughput
@@ -49,8 +50,8 @@ class Preview:
 class Progress:
     """How far a re-run is. All counts but `runs` are answers; `rate` is answers per second so far.
 
-    `stopped` wait for an organizer to go on, `dead` are in runs that gave up; `finish` is when the rest is done at
-    this rate.
+    `stopped` wait for an organizer to go on, `dead` are in runs that gave up, and of `failed` the defense itself gave
+    no answer, which is final (R30); `finish` is when the rest is done at this rate.
     """
 
     runs: int
@@ -60,6 +61,7 @@ class Progress:
     running: int
     stopped: int
     dead: int
+    failed: int
     rate: float | None
     finish: datetime | None
 
@@ -206,8 +208,8 @@ def rerun_cancel(*, rerun_id: int, by: User, now: datetime) -> None:
 def rerun_apply(*, rerun_id: int, by: User, now: datetime) -> int:
     """Put the answers of a re-run in the place of those in force, all or none; return how many took another's place.
 
-    Conflict while it is being prepared, while runs of it are open, stopped or dead, and when it is over: of two who
-    apply, one does.
+    Where the defense itself failed the older answer stays in force. Conflict while it is being prepared, while runs
+    of it are open, stopped or dead, and when it is over: of two who apply, one does.
     """
     rerun = _begun_under_lock(rerun_id)
     _refuse_unfinished(progress(rerun, now=now))
@@ -277,7 +279,7 @@ def progress(rerun: Rerun, *, now: datetime) -> Progress:
     """Return how far a re-run is at `now`."""
     items = RunItem.objects.filter(rerun=rerun).order_by()
     rows = items.values_list("run__state", "run__fault").annotate(answers=Count("pk"))
-    counts: dict[str, int] = dict.fromkeys(("done", "waiting", "running", "stopped", "dead"), 0)
+    counts: dict[str, int] = dict.fromkeys(("done", "waiting", "running", "stopped", "dead", "failed"), 0)
     for state, fault, answers in rows:
         counts[_standing(state, fault)] += answers
     total = sum(counts.values())
@@ -294,7 +296,7 @@ def progress(rerun: Rerun, *, now: datetime) -> Progress:
 
 def _standing(state: str, fault: str) -> str:
     if state == RunState.DEAD:
-        return "stopped" if fault == Fault.CANCELLED else "dead"
+        return "stopped" if fault == Fault.CANCELLED else "failed" if fault in DEFENSE_FAULTS else "dead"
     return {RunState.QUEUED: "waiting", RunState.RUNNING: "running"}.get(RunState(state), "done")
 
 

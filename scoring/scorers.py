@@ -19,6 +19,7 @@ from labeling.selectors import policy_in_force
 from scoring.arrays import make_room
 from scoring.engine import Scorer
 from scoring.inference import card_uuid, cards, choose_device, use_card
+from scoring.known_programs import Known
 from scoring.models import Defense
 from scoring.runner import ReferenceRunner, Runner
 from scoring.sealed import ContainerRunner, Patience
@@ -101,6 +102,8 @@ class Runners:
         """Return the runner; RunnerFault where this scorer has none for such a defense."""
         if defense.reference:
             return ReferenceRunner()
+        if (known := Known.find(defense)) is not None:
+            return known
         if self._runtime != "docker":
             raise RunnerFault(Fault.PLATFORM, "this scorer runs no containers: its DEFENSE_RUNTIME is not docker")
         return self._containers()

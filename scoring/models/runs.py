@@ -145,6 +145,8 @@ class Prediction(models.Model):
 
     class Meta:
         constraints = _once("prediction")
+        # Which answer to a question is in force: asked for every place in a plan.
+        indexes = [models.Index(fields=["image", "defense", "round"], name="prediction_of_question")]
 
     def __str__(self) -> str:
         return f"{self.defense_id} on image {self.image_id}, round {self.round}: {self.answer}"

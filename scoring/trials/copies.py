@@ -25,21 +25,27 @@ Key = tuple[str, int]
 def copies_flag(*, now: datetime) -> int:
     """Compare each container before its publication with every defense that was ever published, broken ones included;
     return the number of new flags. Idempotent."""
-    return sum(copies_flag_of(newcomer, now=now) for newcomer in selectors.defenses_before_publication())
+    newcomers = [(newcomer, answers_of(newcomer)) for newcomer in selectors.defenses_before_publication()]
+    if not newcomers:
+        return 0
+    # What a defense answered is read once, for all newcomers.
+    images = sorted({number for _, given in newcomers for kind, number in given if kind == _PICTURES})
+    published = Defense.objects.filter(published_at__isnull=False).order_by("id")
+    return sum(_flag_all(newcomers, other, images, now) for other in published)
 
 
-def copies_flag_of(newcomer: Defense, *, now: datetime) -> int:
-    """Flag what `newcomer` looks like; return the number of new flags."""
-    given = answers_of(newcomer)
-    others = Defense.objects.filter(published_at__isnull=False).exclude(pk=newcomer.pk).order_by("id")
-    return sum(_flag(newcomer, other, given, now) for other in others)
+def _flag_all(
+    newcomers: Sequence[tuple[Defense, dict[Key, Given]]], other: Defense, images: Sequence[int], now: datetime
+) -> int:
+    theirs = answers_of(other) | _official(other, images)
+    return sum(_flag(newcomer, other, given, theirs, now) for newcomer, given in newcomers if newcomer.pk != other.pk)
 
 
-def _flag(newcomer: Defense, other: Defense, given: dict[Key, Given], now: datetime) -> int:
+def _flag(newcomer: Defense, other: Defense, given: dict[Key, Given], theirs: dict[Key, Given], now: datetime) -> int:
     found = {
         Likeness.LAYERS: shared_layers(newcomer.layers, other.layers),
         Likeness.WEIGHTS: _same_weights(newcomer, other),
-        Likeness.OUTPUTS: _same_answers(given, other),
+        Likeness.OUTPUTS: _same_answers(given, theirs),
     }
     return sum(_record(newcomer, other, by, figures, now) for by, figures in found.items() if figures is not None)
 
@@ -83,11 +89,9 @@ def _same_weights(newcomer: Defense, other: Defense) -> dict[str, Any] | None:
     return {"weights": newcomer.weights}
 
 
-def _same_answers(given: dict[Key, Given], other: Defense) -> dict[str, Any] | None:
+def _same_answers(given: dict[Key, Given], theirs: dict[Key, Given]) -> dict[str, Any] | None:
     if len(given) < totals.ALIKE_PICTURES:
         return None
-    images = [number for kind, number in given if kind == _PICTURES]
-    theirs = answers_of(other) | _official(other, images)
     common = sorted(given.keys() & theirs.keys())
     compared = totals.compared((given[key], theirs[key]) for key in common)
     if not compared.is_alike:

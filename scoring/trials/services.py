@@ -7,7 +7,8 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 
-from common.errors import Conflict, InvalidInput
+from common.errors import Conflict, InvalidInput, NotAllowed
+from labeling.people import is_on_board
 from labeling.policy import Policy
 from scoring import leases
 from scoring.enums import RunState, TrialKind
@@ -136,10 +137,13 @@ def trial_finish(trial: Trial, *, now: datetime, **found: object) -> None:
 
 
 def framework_check(defense: Defense, *, passed: bool, reason: str, by: User, now: datetime) -> FrameworkCheck:
-    """Record whether the source is readable TensorFlow, PyTorch, Caffe or NumPy (R31, 4); the newest answer holds.
+    """Record what the board found: is the source readable TensorFlow, PyTorch, Caffe or NumPy (R31, 4)? The newest
+    answer holds.
 
-    Raises InvalidInput without a reason: who is refused may read it.
+    Raises NotAllowed for who is not on the board, InvalidInput without a reason: who is refused may read it.
     """
+    if not is_on_board(by):
+        raise NotAllowed("Only members of the review board check a defense's framework.", "not_on_board")
     reason = reason.strip()
     if not reason or len(reason) > LONGEST_REASON:
         message = f"Say why, in at most {LONGEST_REASON} characters."

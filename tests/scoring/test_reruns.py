@@ -206,6 +206,20 @@ def test_it_is_not_applied_while_runs_are_dead_and_may_be_tried_again(answered: 
     assert apply(rerun, now) == 15
 
 
+def test_where_the_defense_itself_fails_the_older_answers_stay_and_the_others_are_applied(
+    answered: Defense, now: datetime
+) -> None:
+    """Its own fault is final and no mistake (R30): one picture that makes it fail never stops a re-run."""
+    rerun, before = start(answered, now), in_force()
+    failed = Run.objects.filter(rerun=rerun, round=3)
+    failed.update(state=RunState.DEAD, fault=Fault.BATCH_TIMEOUT)
+    cast.work_all(now, find_runner=saying(Outcome.ABSTAIN))
+    left = reruns.progress(rerun, now=now)
+    assert (left.failed, left.dead, left.done) == (5, 0, 10)
+    assert apply(rerun, now) == 10
+    assert (in_force().total(), (in_force() & before).total()) == (15, 5)
+
+
 def test_it_is_stopped_and_goes_on_later(answered: Defense, now: datetime) -> None:
     rerun = start(answered, now)
     held = services.run_claim(worker="one", now=now)

@@ -37,11 +37,11 @@ def test_before_anything_nothing_is_passed() -> None:
 
 
 @pytest.fixture
-def complete(olga: User, now: datetime) -> Defense:
+def complete(rita: User, now: datetime) -> Defense:
     newcomer = cast.container()
     for kind in TrialKind:
         cast.passed(newcomer, kind)
-    services.framework_check(newcomer, passed=True, reason="PyTorch", by=olga, now=now)
+    services.framework_check(newcomer, passed=True, reason="PyTorch", by=rita, now=now)
     return newcomer
 
 
@@ -156,8 +156,8 @@ def test_what_came_after_the_publication_is_for_official_runs(complete: Defense,
     assert selectors.eligibility_of(Defense.objects.get(pk=complete.pk), POLICY).eligible is True
 
 
-def test_a_refused_framework_fails(complete: Defense, olga: User, now: datetime) -> None:
-    services.framework_check(complete, passed=False, reason="compiled", by=olga, now=now)
+def test_a_refused_framework_fails(complete: Defense, rita: User, now: datetime) -> None:
+    services.framework_check(complete, passed=False, reason="compiled", by=rita, now=now)
     assert standing(complete)[Condition.FRAMEWORK] is FAILED
 
 

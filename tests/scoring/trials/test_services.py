@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 
-from common.errors import Conflict, InvalidInput
+from common.errors import Conflict, InvalidInput, NotAllowed
 from labeling.policy import Policy
 from scoring import selectors as scoring
 from scoring import tasks
@@ -268,21 +268,30 @@ def test_a_retired_defense_gets_no_more_trials(now: datetime) -> None:
 # The framework
 
 
-def test_the_newest_check_of_the_framework_holds(olga: User, now: datetime) -> None:
+def test_the_newest_check_of_the_framework_holds(rita: User, now: datetime) -> None:
     newcomer = cast.container()
-    services.framework_check(newcomer, passed=False, reason=" one binary blob ", by=olga, now=now)
-    services.framework_check(newcomer, passed=True, reason="PyTorch, readable", by=olga, now=now)
+    services.framework_check(newcomer, passed=False, reason=" one binary blob ", by=rita, now=now)
+    services.framework_check(newcomer, passed=True, reason="PyTorch, readable", by=rita, now=now)
     assert list(FrameworkCheck.objects.order_by("pk").values_list("passed", "reason", "checked_by")) == [
-        (False, "one binary blob", olga.pk),
-        (True, "PyTorch, readable", olga.pk),
+        (False, "one binary blob", rita.pk),
+        (True, "PyTorch, readable", rita.pk),
     ]
 
 
 @pytest.mark.parametrize("reason", ["", "  ", "x" * 4001])
-def test_a_check_has_a_reason(reason: str, olga: User, now: datetime) -> None:
+def test_a_check_has_a_reason(reason: str, rita: User, now: datetime) -> None:
     with pytest.raises(InvalidInput) as refused:
-        services.framework_check(cast.container(), passed=True, reason=reason, by=olga, now=now)
+        services.framework_check(cast.container(), passed=True, reason=reason, by=rita, now=now)
     assert refused.value.code == "no_reason"
+
+
+def test_the_board_alone_checks_a_framework(olga: User, now: datetime) -> None:
+    """Organizers run the trials; whether the code is readable is a board check (R31, 4)."""
+    for by in (olga, factories.user("carl", "teams")):
+        with pytest.raises(NotAllowed) as refused:
+            services.framework_check(cast.container(by.username), passed=True, reason="PyTorch", by=by, now=now)
+        assert refused.value.code == "not_on_board"
+    assert not FrameworkCheck.objects.exists()
 
 
 # Races
