@@ -132,12 +132,11 @@ def site(folder: Path, database: str) -> Python:
         command = [sys.executable, *arguments]
         return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
-    _done(python("manage.py", "migrate", "-v0"))
     return python
 
 
 def run(create: Callable[[str], str], plan: Plan | None = None, seed: int = 1) -> Section:
-    """Measure; `create` makes a database of a name and returns its address."""
+    """Measure; `create` makes a migrated database of a name and returns its address."""
     plan = plan or Plan()
     with tempfile.TemporaryDirectory(prefix="unanimous-bench-") as folder:
         calm = undisturbed(site(Path(folder) / "calm", create("chaos-calm")), plan)

@@ -40,7 +40,7 @@ class Plan:
     calls: int = 200
 
 
-QUICK = Plan(paced=6, pace_seconds=0.3, hurried=6, marks=(5, 10, 15), calls=10)
+QUICK = Plan(paced=4, pace_seconds=0.2, hurried=4, marks=(3, 6, 9), calls=6)
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,9 +198,7 @@ def fill(cluster: Cluster, database: str, system: System, pictures: int, ahead: 
 
 def migrated(cluster: Cluster, system: System, taskers: int) -> list[dict[str, str]]:
     """Make the system's template database with its signed-in taskers and return their cookies."""
-    url = cluster.create(f"{system.name}-template")
-    variables = environment(system.settings, url)
-    python(["-m", "django", "migrate", "-v0"], variables)
+    variables = environment(system.settings, cluster.create_migrated(f"{system.name}-template", system.settings))
     cluster.execute(system.schema, f"{system.name}-template")
     cookies: list[dict[str, str]] = json.loads(python(["-m", "bench.taskers", str(taskers)], variables))
     return cookies

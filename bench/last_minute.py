@@ -55,7 +55,7 @@ class Plan:
     straddling: int = 3
 
 
-QUICK = Plan(teams=2, seconds=5.0, straddling=1)
+QUICK = Plan(teams=2, seconds=2.0, straddling=1)
 
 
 @dataclass(slots=True)

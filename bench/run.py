@@ -22,7 +22,7 @@ from bench.servers import Cluster, cluster
 HERE = Path(__file__).resolve().parent
 LARGE = 500_000
 _LIBRARIES = ("Django", "djangorestframework", "gunicorn", "psycopg2-binary", "pyarrow", "shapely")
-_QUICK_LOOP = labeling_loop.Plan(sizes=(200,), ahead=200, taskers=(4, 1), seconds=1, rounds=1, last_pictures=20)
+_QUICK_LOOP = labeling_loop.Plan(sizes=(100,), ahead=100, taskers=(4, 1), seconds=0.3, rounds=1, last_pictures=10)
 
 
 def benchmarks(*, large: bool, quick: bool) -> list[Callable[[Cluster], Section]]:
@@ -31,8 +31,8 @@ def benchmarks(*, large: bool, quick: bool) -> list[Callable[[Cluster], Section]
         return [
             lambda _: rules.run(500, 1),
             partial(labeling_loop.run, plan=_QUICK_LOOP),
-            partial(release.run, pictures=200, rounds=1),
-            partial(verify.run, pictures=200, full_size=5, rounds=1),
+            partial(release.run, pictures=60, rounds=1),
+            partial(verify.run, pictures=60, full_size=2, rounds=1),
             partial(last_minute.run, plan=last_minute.QUICK),
             *(partial(each, plan=scoring.QUICK) for each in scoring.BENCHMARKS),
         ]

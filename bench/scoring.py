@@ -61,7 +61,7 @@ QUICK = Plan(
     sealed=False,
     wire_pictures=640,
     wire_batches=(16,),
-    sizes=(32, 64),
+    sizes=(16, 32),
     killed=chaos.Plan(pictures=20, kills=1, after=0.5),
 )
 
@@ -131,9 +131,7 @@ def _site(servers: Cluster, name: str, folder: Path, place: Engine | None = None
     (folder / "static").mkdir()
     threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(Limits().cpus))
     host = {"DOCKER_HOST": place.address} if place and place.address else {}
-    site = environment("config.settings", servers.create(name)) | threads | host | {"DATA_DIR": str(folder)}
-    python(["-m", "django", "migrate", "-v0"], site)
-    return site
+    return environment("config.settings", servers.create_migrated(name)) | threads | host | {"DATA_DIR": str(folder)}
 
 
 def judged(found: Mapping[str, Any], place: Engine, plan: Plan) -> Section:
@@ -241,7 +239,7 @@ def cost(servers: Cluster, plan: Plan | None = None) -> Section:
 
 def killed(servers: Cluster, plan: Plan | None = None) -> Section:
     """Kill scorers at random moments."""
-    return chaos.run(servers.create, (plan or Plan()).killed)
+    return chaos.run(servers.create_migrated, (plan or Plan()).killed)
 
 
 BENCHMARKS = (throughput, wire, cost, killed)

@@ -37,6 +37,15 @@ class Cluster:
         self.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
         return self.database(name)
 
+    def create_migrated(self, name: str, settings: str = "config.settings") -> str:
+        """Make database `name` with all tables of `settings`, which are migrated once, and return its URL."""
+        template = f"migrated-{settings}"
+        if not self.execute(f"SELECT 1 FROM pg_database WHERE datname = '{template}'"):
+            variables = environment(settings, self.create(f"{template}-unfinished"))
+            python(["-m", "django", "migrate", "-v0"], variables)
+            self.execute(f'ALTER DATABASE "{template}-unfinished" RENAME TO "{template}"')
+        return self.create(name, template)
+
     def execute(self, sql: str, database: str = _TEMPLATE) -> list[tuple[object, ...]]:
         """Run statements outside a transaction, one at a time, and return the rows of the last."""
         connection = psycopg2.connect(self.database(database))

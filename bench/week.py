@@ -20,9 +20,8 @@ class Week:
     @classmethod
     def made(cls, cluster: Cluster, folder: Path, pictures: int, side: int) -> "Week":
         """Make a week of `pictures` pictures of `side` x `side` pixels in a database of its own."""
-        week = cls(cluster.create(f"week-{pictures}-{side}"), folder, pictures)
+        week = cls(cluster.create_migrated(f"week-{pictures}-{side}"), folder, pictures)
         (folder / "static").mkdir(parents=True)
-        python(["-m", "django", "migrate", "-v0"], week.environment())
         write_week(week.database, folder / "store", pictures, side)
         return week
 

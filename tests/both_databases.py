@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from urllib.parse import urlsplit
 
 from tests.services import postgres, redis
 
@@ -11,17 +12,28 @@ PYTEST = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadscope", "--n
 
 def main(arguments: list[str]) -> int:
     """Return 0 when both runs pass; arguments go to pytest."""
-    with redis() as broker:
+    with redis() as broker, postgres() as database:
         environment = os.environ | {"TEST_REDIS_URL": broker}
         environment.pop("DATABASE_URL", None)
+        # While one process of the first run migrates, the other one would only wait for it.
+        template = subprocess.Popen(
+            [sys.executable, "manage.py", "migrate", "-v0"], env=environment | _of_template(database)
+        )
         print("== SQLite", flush=True)
         on_sqlite = subprocess.run([*PYTEST, *arguments], env=environment).returncode
-        with postgres() as database:
-            print("== PostgreSQL", flush=True)
-            on_postgres = subprocess.run(
-                [*PYTEST, "-m", "not once", *arguments], env=environment | {"DATABASE_URL": database}
-            ).returncode
+        if template.wait() != 0:
+            raise RuntimeError("The migrations failed on PostgreSQL; their words are above.")
+        print("== PostgreSQL", flush=True)
+        on_postgres = subprocess.run(
+            [*PYTEST, "-m", "not once", *arguments], env=environment | {"DATABASE_URL": database}
+        ).returncode
     return on_sqlite or on_postgres
+
+
+def _of_template(database: str) -> dict[str, str]:
+    """Where every database of the cluster is copied from: each one that a test makes is migrated from its beginning."""
+    template = urlsplit(database)._replace(path="/template1").geturl()
+    return {"DATABASE_URL": template, "DJANGO_SETTINGS_MODULE": "tests.settings"}
 
 
 if __name__ == "__main__":

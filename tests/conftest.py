@@ -25,6 +25,14 @@ TOGETHER = (
     *("tests/scoring/test_hostile.py", "tests/scoring/test_sealed.py"),
 )
 
+# Tests in processes of their own that take a quarter of a minute and more, the longest first. At the end of a parallel
+# run they would keep one processor waiting for the other.
+LONGEST = (
+    *("tests/bench/test_bench.py", "tests/bench/test_label_page.py", "tests/contest/test_simulat", "tests/browser/"),
+    *("tests/test_kill.py", "tests/test_celery.py", "tests/scoring/test_killed_worker.py"),
+    *("tests/labeling/test_import_images.py", "tests/defense_kit/", "tests/scoring/", "tests/bench/"),
+)
+
 APPEND_ONLY = (
     "labeling_response",
     "labeling_goldmark",
@@ -43,6 +51,8 @@ APPEND_ONLY = (
     "contest_ledgerentry",
     "contest_award",
     "contest_examination",
+    "contest_stakechange",
+    "contest_associationmistake",
     "contest_pastmember",
     "contest_teammerge",
 )
@@ -56,6 +66,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="needs PostgreSQL: run with DATABASE_URL=postgres://..."))
         if not _needs_a_database(item):
             item.add_marker(pytest.mark.once)
+    _longest_in_time(items)
+
+
+def _longest_in_time(items: list[pytest.Item]) -> None:
+    """Move the longest tests that leave this process's database alone to behind those that roll back.
+
+    pytest-django has put the tests with a database that rolls back first, then those that empty it, then all others.
+    """
+    long = [item for item in items if item.nodeid.startswith(LONGEST) and not _in_database(item)]
+    long.sort(key=lambda item: next(n for n, start in enumerate(LONGEST) if item.nodeid.startswith(start)))
+    moved = set(long)
+    others = [item for item in items if item not in moved]
+    rolled_back = sum(_in_database(item) and not _transactional(item) for item in others)
+    items[:] = [*others[:rolled_back], *long, *others[rolled_back:]]
+
+
+def _in_database(item: pytest.Item) -> bool:
+    fixtures = {"db", "transactional_db", "live_server"} & set(getattr(item, "fixturenames", ()))
+    return bool(fixtures or "django_db" in item.keywords)
+
+
+def _transactional(item: pytest.Item) -> bool:
+    return bool({"transactional_db", "live_server"} & set(getattr(item, "fixturenames", ()))) or any(
+        mark.kwargs.get("transaction") for mark in item.iter_markers("django_db")
+    )
 
 
 class _Scheduling(LoadScopeScheduling):
@@ -72,9 +107,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
 
 def _needs_a_database(item: pytest.Item) -> bool:
-    fixtures = {"db", "transactional_db", "live_server"} & set(getattr(item, "fixturenames", ()))
     # Browsers, brokers and killed processes have databases of their own, of the kind that the suite runs on.
-    return bool(fixtures or {"django_db", "browser", "redis", "postgres"} & set(item.keywords))
+    return _in_database(item) or bool({"browser", "redis", "postgres"} & set(item.keywords))
 
 
 @pytest.fixture(autouse=True)
@@ -150,10 +184,7 @@ def signed_in() -> Any:
 @pytest.fixture(autouse=True)
 def _emptying_of_facts(request: pytest.FixtureRequest) -> Iterator[None]:
     """Around transactional tests on SQLite: unprotect before the tables are emptied, protect again afterwards."""
-    transactional = "transactional_db" in request.fixturenames or any(
-        mark.kwargs.get("transaction") for mark in request.node.iter_markers("django_db")
-    )
-    if not transactional or connection.vendor != "sqlite":
+    if not _transactional(request.node) or connection.vendor != "sqlite":
         yield
         return
     request.getfixturevalue("transactional_db")

@@ -38,12 +38,11 @@ class Deployment:
         }
         self.processes: list[subprocess.Popen[bytes]] = []
 
-    def manage(self, *arguments: str, check: bool = True, **options: Any) -> subprocess.CompletedProcess[str]:
+    def manage(self, *arguments: str, settings: str = "", check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run a management command to its end."""
         command = [sys.executable, "manage.py", *arguments]
-        done = subprocess.run(
-            command, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=240, **options
-        )
+        environment = self.environment | ({"DJANGO_SETTINGS_MODULE": settings} if settings else {})
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240)
         if check and done.returncode != 0:
             raise AssertionError(f"{' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
         return done
@@ -120,7 +119,8 @@ def deployment(folder: Path) -> Iterator[Deployment]:
     """Give a migrated deployment on the kind of database this test run is for."""
     with _database(folder) as url:
         deployed = Deployment(folder, url)
-        deployed.manage("migrate", "-v", "0")
+        # With the settings of tests, which need not run every migration again for every deployment.
+        deployed.manage("migrate", "-v", "0", settings="tests.settings")
         try:
             yield deployed
         finally:

@@ -23,6 +23,8 @@ def _throw_away(prefix: str) -> str:
 
 if "DATA_DIR" not in os.environ:
     os.environ["DATA_DIR"] = _throw_away("unanimous-tests-")
+if "MIGRATED" not in os.environ:  # of all processes of a run, also of those with a DATA_DIR of their own
+    os.environ["MIGRATED"] = f"{_throw_away('unanimous-migrated-')}/migrated.sqlite3"
 os.environ.setdefault("LOG_FORMAT", "console")
 
 from config.settings import *  # noqa: E402, F403
@@ -36,6 +38,7 @@ STORAGES = {
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405
     # A file: in memory, all threads of a live server would share one connection and its one transaction.
     DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}  # noqa: F405
+INSTALLED_APPS = ["tests.migrated", *INSTALLED_APPS]  # noqa: F405
 MIDDLEWARE = ["tests.in_flight.InFlight", *MIDDLEWARE]  # noqa: F405
 # The processes of a parallel run share the folder above, and one device is for one of them.
 SCORER_DIR = Path(_throw_away("unanimous-scorer-"))  # noqa: F405

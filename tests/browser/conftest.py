@@ -5,11 +5,12 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.browser.label_desk import contexts, desk, orm_beside_playwright, pictures
+from tests.browser.label_desk import contexts, desk, pictures
+from tests.browser.looking import browser, nothing_remembered, olga, orm_beside_playwright, visit
 from tests.chromium import ARGUMENTS, browser_path
 from tests.in_flight import wait_until_quiet
 
-__all__ = ["contexts", "desk", "orm_beside_playwright", "pictures"]
+__all__ = ["browser", "contexts", "desk", "nothing_remembered", "olga", "orm_beside_playwright", "pictures", "visit"]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from labeling.models import Panel, Tasker
@@ -15,20 +14,10 @@ from labeling.png import encode_png, pixels_sha256
 from labeling.selectors import forget_versions
 from labeling.store import picture_key, picture_store
 from tests import factories
+from tests.browser.looking import DESK, session_of
 
 SIZE = 299
-DESK = {"width": 1366, "height": 768}
-PHONE = {"width": 390, "height": 844}
 SQUARE = [(60, 60), (240, 60), (240, 240), (60, 240)]
-
-
-@pytest.fixture(scope="module")
-def orm_beside_playwright() -> Iterator[None]:
-    """Playwright's event loop runs in this thread; the ORM is used between its steps, never inside them."""
-    patch = pytest.MonkeyPatch()
-    patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-    yield
-    patch.undo()
 
 
 def picture(shade: int) -> Panel:
@@ -223,9 +212,9 @@ def wait_until(page: Page, holds: Callable[[], bool]) -> None:
 
 def sign_in(context: BrowserContext, who: Tasker | User, address: str) -> None:
     """Sign in by cookie."""
-    client = Client()
-    client.force_login(who.user if isinstance(who, Tasker) else who, backend="common.sessions.UserBackend")
-    context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": address}])
+    user = who.user if isinstance(who, Tasker) else who
+    assert user is not None
+    context.add_cookies([{"name": "sessionid", "value": session_of(user), "url": address}])
 
 
 @pytest.fixture

@@ -9,14 +9,13 @@ from labeling import wording
 from labeling.enums import Label
 from labeling.models import Panel, Report, Response
 from tests import factories
-from tests.browser.label_desk import DESK
+from tests.browser.looking import DESK
 from tests.browser.screen_reader import Reader
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.once,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("orm_beside_playwright"),
 ]
 
 BIRD, BICYCLE = (str(question.text) for question in wording.QUESTIONS)

@@ -10,14 +10,13 @@ from labeling.models import Panel, Tasker
 from labeling.policy import Policy
 from labeling.selectors import forget_versions
 from tests import factories
-from tests.browser.label_desk import DESK, PHONE
+from tests.browser.looking import DESK, PHONE
 from tests.browser.screen_reader import Reader
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.once,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("orm_beside_playwright"),
 ]
 
 

@@ -1,80 +1,29 @@
 """Accounts in a real browser: the second factor, a password changed elsewhere, the device's time zone, every page."""
 
-from collections.abc import Callable, Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pyotp
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import expect
 
 from common.second_factor import enrolment, second_factor_turn_on
 from labeling.accounts.invitations import invite
 from labeling.enums import Role
 from labeling.models import Tasker
 from tests import factories
+from tests.browser.looking import SCREENS, signed_in, too_wide, violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
-AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 NEW = "correct horse battery"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def orm_beside_playwright() -> Iterator[None]:
-    """Playwright's event loop runs in this thread; the ORM is used between its steps, never inside them."""
-    patch = pytest.MonkeyPatch()
-    patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-    yield
-    patch.undo()
 
 
 @pytest.fixture
 def tara(transactional_db: None) -> Tasker:
     factories.policy_version()
     return factories.tasker("tara", state="learning")
-
-
-@pytest.fixture
-def browser(chromium: Browser, live_server: Any) -> Iterator[Callable[..., BrowserContext]]:
-    """Return a function that opens another browser on the site; nothing may break the page's policy."""
-    contexts: list[BrowserContext] = []
-    complaints: list[str] = []
-
-    def another(**options: Any) -> BrowserContext:
-        context = chromium.new_context(base_url=live_server.url, **({"locale": "en-GB"} | options))
-        context.on("console", lambda line: complaints.append(line.text) if line.type == "error" else None)
-        context.on("weberror", lambda error: complaints.append(str(error.error)))
-        contexts.append(context)
-        return context
-
-    yield another
-    for context in contexts:
-        context.close()
-    expected = ("Failed to load resource",)
-    assert not [line for line in complaints if not line.startswith(expected)]
-
-
-def signed_in(context: BrowserContext, name: str = "tara", password: str = factories.PASSWORD) -> Page:
-    page = context.new_page()
-    page.goto("/sign-in/")
-    page.fill("#id_username", name)
-    page.fill("#id_password", password)
-    page.click("main button[type=submit]")
-    return page
-
-
-def violations(page: Page) -> list[str]:
-    """What axe finds, in one line each. It comes from outside the page, which the policy forbids to anybody else."""
-    page.evaluate(AXE.read_text())
-    found = page.evaluate("axe.run().then(({ violations }) => violations)")
-    return [f"{each['id']}: {node['html'][:120]}" for each in found for node in each["nodes"]]
-
-
-def too_wide(page: Page) -> int:
-    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
 
 def test_a_password_changed_in_one_browser_ends_the_session_in_another(tara: Tasker, browser: Any) -> None:
@@ -141,33 +90,27 @@ def test_a_stranger_changes_the_language_and_joins_in_it(tara: Tasker, browser: 
 OWN = ["/account/", "/account/email/", "/account/password/", "/account/second-factor/", "/account/delete/"]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(
-    "screen", [{"width": 1366, "height": 768}, {"width": 390, "height": 844}], ids=["desk", "phone"]
-)
-def test_every_page_is_accessible_and_fits(screen: Any, scheme: str, tara: Tasker, browser: Any) -> None:
-    context = browser(viewport=screen, color_scheme=scheme)
+@pytest.mark.parametrize("screen", SCREENS)
+def test_every_page_is_accessible_and_fits(screen: str, tara: Tasker, browser: Any) -> None:
+    context = browser(viewport=SCREENS[screen])
     page = signed_in(context)
     assert tara.user is not None
     for address in OWN:
         page.goto(address)
-        assert (address, violations(page), too_wide(page)) == (address, [], 0)
+        assert (address, violations(page), too_wide(page)) == (address, [], [])
     then = timezone.now() - timedelta(hours=1)
     begun = enrolment(tara.user)
     second_factor_turn_on(user=tara.user, signed=begun.signed, code=pyotp.TOTP(begun.secret).at(then), now=then)
     page.goto("/account/second-factor/")
-    assert (violations(page), too_wide(page)) == ([], 0)
+    assert (violations(page), too_wide(page)) == ([], [])
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(
-    "screen", [{"width": 1366, "height": 768}, {"width": 390, "height": 844}], ids=["desk", "phone"]
-)
-def test_the_list_of_people_is_accessible_and_fits(screen: Any, scheme: str, tara: Tasker, browser: Any) -> None:
+@pytest.mark.parametrize("screen", SCREENS)
+def test_the_list_of_people_is_accessible_and_fits(screen: str, tara: Tasker, browser: Any) -> None:
     olga = factories.user("olga", "organizers")
     invite(email="somebody.with.a.long.name@example.org", role=Role.BOARD, language="en", by=olga, now=timezone.now())
-    page = signed_in(browser(viewport=screen, color_scheme=scheme), "olga")
+    page = signed_in(browser(viewport=SCREENS[screen]), "olga")
     page.goto("/organizer/people/")
-    assert (violations(page), too_wide(page)) == ([], 0)
+    assert (violations(page), too_wide(page)) == ([], [])
     page.goto(f"/organizer/people/{tara.public_id}/delete/")
-    assert (violations(page), too_wide(page)) == ([], 0)
+    assert (violations(page), too_wide(page)) == ([], [])

@@ -16,23 +16,15 @@ from django.utils import timezone
 from PIL import Image as Pillow
 from playwright.sync_api import Page, expect
 
+from common.models import UserSession
 from contest.attacks.near import near_duplicates_find
 from contest.attacks.services import attack_withdraw
 from contest.models import Attack, NearDuplicate, Team
 from labeling.images import PictureRefused, read_attack
 from labeling.png import encode_png
-from tests.browser.test_pages import (
-    SCREENS,
-    nothing_remembered,
-    olga,
-    orm_beside_playwright,
-    too_wide,
-    violations,
-    visit,
-)
+from tests.browser.looking import SCREENS, too_wide, violations
 from tests.contest.attacks import cast
-
-__all__ = ["nothing_remembered", "olga", "orm_beside_playwright", "visit"]
+from tests.factories import PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
 SIDE = cast.SIDE
@@ -167,6 +159,30 @@ def test_a_server_that_is_away_costs_nothing(red: Team, visit: Callable[..., Pag
     expect(page.locator("#summary")).to_have_text("1 received, 0 refused.")
 
 
+def test_a_sign_in_that_is_over_costs_nothing(red: Team, visit: Callable[..., Page]) -> None:
+    """Signing in anew in another tab changes the CSRF token; the rows are sent from the page that was open."""
+    page = visit("/attacks/", who="red")
+    page.locator("#image").set_input_files([given("a.png", cast.picture(1)), given("b.png", cast.picture(2))])
+    expect(page.get_by_role("button", name="Send 2 pictures")).to_be_enabled()
+    UserSession.objects.all().delete()
+    page.get_by_role("button", name="Send 2 pictures").click()
+    summary, rows = page.locator("#summary"), page.locator(".chosen-row")
+    expect(summary).to_contain_text("You are signed out, and nothing more was sent. Your pictures are still here")
+    expect(rows.nth(0)).to_contain_text("Ready to send")
+    expect(rows.nth(1)).to_contain_text("Ready to send")
+    assert violations(page) == []
+    with page.expect_popup() as opened:
+        summary.get_by_role("link", name="Sign in, in a new tab").click()
+    tab = opened.value
+    tab.get_by_label("User name").fill("red")
+    tab.get_by_label("Password", exact=True).fill(PASSWORD)
+    tab.get_by_role("button", name="Sign in").click()
+    expect(tab.get_by_role("heading", name="Attacks of team team red")).to_be_visible()
+    page.get_by_role("button", name="Send 2 pictures").click()
+    expect(summary).to_have_text("2 received, 0 refused.")
+    assert list(Attack.objects.order_by("pk").values_list("file_name", flat=True)) == ["a.png", "b.png"]
+
+
 def test_without_a_script_the_form_sends_them_all(red: Team, visit: Callable[..., Page]) -> None:
     page = visit("/attacks/", who="red", java_script_enabled=False)
     expect(page.get_by_text("Or drop them here")).to_be_hidden()
@@ -280,9 +296,8 @@ def full(red: Team, olga: User) -> Attack:
     return cast.send(red, 10, now=now)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("screen", SCREENS)
-def test_the_pages_are_accessible_and_fit(screen: str, scheme: str, full: Attack, visit: Callable[..., Page]) -> None:
+def test_the_pages_are_accessible_and_fit(screen: str, full: Attack, visit: Callable[..., Page]) -> None:
     found = {}
     week = Attack.objects.earliest("pk").week
     own = [f"/attacks/{full.public_id}/", f"/attacks/{full.public_id}/withdraw/"]
@@ -291,7 +306,7 @@ def test_the_pages_are_accessible_and_fit(screen: str, scheme: str, full: Attack
     pages[""] = [f"/attacks/weeks/{week}/", f"/attacks/weeks/{full.week}/"]
     for who, addresses in pages.items():
         for address in addresses:
-            page = visit(address, screen=screen, scheme=scheme, who=who)
+            page = visit(address, screen=screen, who=who)
             expect(page.locator("h1")).to_have_count(1)
             found[address] = violations(page) + too_wide(page)
     assert found == dict.fromkeys(found, [])

@@ -15,7 +15,6 @@ from tests.browser.label_desk import SQUARE, Desk, wait_until
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("orm_beside_playwright"),
 ]
 CLOSED = """Object.defineProperty(window, "indexedDB", {
     value: { open() { throw new DOMException("closed", "SecurityError"); } },

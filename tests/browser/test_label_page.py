@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Route, expect
 
 from common.models import UserSession
 from labeling.enums import AssignmentState, WatchAction
@@ -22,17 +22,16 @@ from labeling.models import Assignment, InstructionVersion, Notice, Panel, Quest
 from labeling.selectors import forget_versions
 from labeling.watching.actions import action_take
 from tests import factories
-from tests.browser.label_desk import DESK, PHONE, SQUARE, Desk, picture, wait_until
+from tests.browser.label_desk import SQUARE, Desk, picture, wait_until
+from tests.browser.looking import DESK, PHONE, violations
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.once,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("orm_beside_playwright"),
 ]
 
 STATIC = Path(__file__).resolve().parents[2] / "static"
-AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 
 
 # One label, all the way.
@@ -839,10 +838,9 @@ def test_a_receipt_never_breaks_in_the_middle_of_a_line(desk: Desk) -> None:
     expect(desk.page.locator("#receipts-rows .receipt")).to_have_css("white-space", "nowrap")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(scheme: str, pictures: list[Panel], contexts: Any, live_server: Any) -> None:
+def test_axe_finds_nothing(pictures: list[Panel], contexts: Any, live_server: Any) -> None:
     # axe is put in from outside the page, which the content policy rightly forbids to anybody else.
-    context = contexts(factories.tasker("tara"), color_scheme=scheme, bypass_csp=True)
+    context = contexts(factories.tasker("tara"), bypass_csp=True)
     desk = Desk(context.new_page(), live_server.url).open()
     steps: list[tuple[str, Callable[[], object]]] = [
         ("question 1", lambda: None),
@@ -873,35 +871,30 @@ def test_axe_finds_nothing(scheme: str, pictures: list[Panel], contexts: Any, li
     assert violations(desk.page) == [], "signing in again"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_on_the_pages_around(
-    scheme: str, transactional_db: None, contexts: Any, live_server: Any
-) -> None:
+def test_axe_finds_nothing_on_the_pages_around(transactional_db: None, contexts: Any, live_server: Any) -> None:
     forget_versions()
     factories.policy_version()
     for name, state in (("tara", "qualified"), ("nell", "learning"), ("paul", "paused")):
-        page = contexts(factories.tasker(name, state=state), color_scheme=scheme, bypass_csp=True).new_page()
+        page = contexts(factories.tasker(name, state=state), bypass_csp=True).new_page()
         for path in ("/label/", "/label/instructions/"):
             page.goto(f"{live_server.url}{path}")
             assert violations(page) == [], (name, path)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_where_nobody_labels(
-    scheme: str, pictures: list[Panel], olga: User, rita: User, contexts: Any, live_server: Any
+    pictures: list[Panel], olga: User, rita: User, contexts: Any, live_server: Any
 ) -> None:
     for user in (olga, rita):
-        page = contexts(user, color_scheme=scheme, bypass_csp=True).new_page()
+        page = contexts(user, bypass_csp=True).new_page()
         page.goto(f"{live_server.url}/label/")
         expect(page.locator("h1")).to_have_text("This account does not label")
         assert violations(page) == [], user.get_username()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_where_a_plain_form_asks_to_sign_in_again(
-    scheme: str, pictures: list[Panel], contexts: Any, live_server: Any
+    pictures: list[Panel], contexts: Any, live_server: Any
 ) -> None:
-    page = contexts(factories.tasker("tara"), color_scheme=scheme, bypass_csp=True).new_page()
+    page = contexts(factories.tasker("tara"), bypass_csp=True).new_page()
     page.goto(f"{live_server.url}/label/")
     page.context.clear_cookies(name="sessionid")
     # As without scripts: the page's own listener is not asked.
@@ -914,12 +907,6 @@ def test_axe_finds_nothing_where_a_plain_form_asks_to_sign_in_again(
     page.keyboard.press("Enter")
     expect(page.locator("#sign-in-error")).to_be_visible()
     assert violations(page) == []
-
-
-def violations(page: Page) -> list[str]:
-    page.evaluate(AXE.read_text() if not page.evaluate("'axe' in window") else "0")
-    found = page.evaluate("axe.run().then(({ violations }) => violations)")
-    return [f"{each['id']}: {node['html'][:120]}" for each in found for node in each["nodes"]]
 
 
 def test_without_scripts_the_form_is_complete(pictures: list[Panel], contexts: Any, live_server: Any) -> None:

@@ -1,7 +1,6 @@
 """Learning in a real browser: a newcomer goes through the examples and passes; another one fails and reads why."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,16 +13,14 @@ from labeling.models import LessonSeen, QualificationAttempt, QualificationItem,
 from labeling.policy import Policy
 from labeling.selectors import forget_versions
 from tests import factories
-from tests.browser.label_desk import PHONE
+from tests.browser.looking import PHONE, violations
 from tests.labeling.learning.cast import UNSURE, answer
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.once,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("orm_beside_playwright"),
 ]
-AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 ANSWERS = ["definitely_yes", "unsure_yes", "unsure_no", "definitely_no"]
 
 
@@ -127,12 +124,6 @@ def thinned(ring: list[list[float]], apart: float = 14) -> list[list[float]]:
     return kept
 
 
-def violations(page: Page) -> list[tuple[str, list[str]]]:
-    page.add_script_tag(path=AXE)
-    found = page.evaluate("async () => (await axe.run()).violations")
-    return [(each["id"], [node["html"] for node in each["nodes"]]) for each in found]
-
-
 def test_the_worked_examples_by_keyboard_alone(newcomer: Tasker, contexts: Any, live_server: Any) -> None:
     learner = Learner(contexts(newcomer).new_page(), live_server.url).open("/")
     page = learner.page
@@ -222,10 +213,9 @@ def test_a_different_answer_from_another_tab_changes_nothing(newcomer: Tasker, c
     assert item.answers["sha256"] == before
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(scheme: str, newcomer: Tasker, contexts: Any, live_server: Any) -> None:
+def test_axe_finds_nothing(newcomer: Tasker, contexts: Any, live_server: Any) -> None:
     # axe is put in from outside the page, which the content policy rightly forbids to anybody else.
-    page = contexts(newcomer, color_scheme=scheme, bypass_csp=True).new_page()
+    page = contexts(newcomer, bypass_csp=True).new_page()
     learner = Learner(page, live_server.url)
     for path in ("/learn/", "/learn/1/", "/learn/1/?answer=bicycle", "/learn/9/?answer=show", "/qualification/"):
         assert violations(learner.open(path).page) == [], path
@@ -239,11 +229,8 @@ def test_axe_finds_nothing(scheme: str, newcomer: Tasker, contexts: Any, live_se
         assert violations(learner.open(path).page) == [], path
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_on_the_organizers_page(
-    scheme: str, newcomer: Tasker, contexts: Any, live_server: Any
-) -> None:
-    page = contexts(factories.user("olga", "organizers"), color_scheme=scheme, bypass_csp=True).new_page()
+def test_axe_finds_nothing_on_the_organizers_page(newcomer: Tasker, contexts: Any, live_server: Any) -> None:
+    page = contexts(factories.user("olga", "organizers"), bypass_csp=True).new_page()
     learner = Learner(page, live_server.url).open("/organizer/learning/")
     assert violations(page) == []
     page.fill("#summary", "Wheels count.")

@@ -7,24 +7,15 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
-from contest.models import Account, LedgerEntry, Member, Stake, Team
+from contest.models import Account, Correction, LedgerEntry, Member, Stake, Team
+from contest.money.correcting import correction_ask
 from contest.money.settlement import prizes_settle
 from contest.money.withholding import money_withhold
 from tests import factories
-from tests.browser.test_pages import (
-    SCREENS,
-    nothing_remembered,
-    olga,
-    orm_beside_playwright,
-    too_wide,
-    violations,
-    visit,
-)
+from tests.browser.looking import SCREENS, too_wide, violations
 from tests.contest.awards.test_awards import NOW, found_late, run_again, sweep
 from tests.contest.money import cast
 from tests.contest.money.cast import CLOSED, PRIZE, SETTLED, balance
-
-__all__ = ["nothing_remembered", "olga", "orm_beside_playwright", "visit"]
 
 pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
 Visit = Callable[..., Page]
@@ -114,7 +105,8 @@ def test_from_90_days_unbroken_to_the_award_and_a_break_found_late(
 @pytest.fixture
 def full(red: Team, olga: User, monkeypatch: pytest.MonkeyPatch) -> Stake:
     """Every page with something to show."""
-    cast.deposit(9 * PRIZE, olga)
+    deposit = cast.deposit(9 * PRIZE, olga)
+    correction_ask(entry=deposit.pk, cents=7, reason="Mistyped: seven cents too much.", by=olga, now=SETTLED)
     stake = cast.staked(cast.defense("A second net with a rather long name", cast.team("people of another institute")))
     broken_by(red)
     cast.ruled(cast.attack(red, days=2).image, "")
@@ -128,6 +120,8 @@ def full(red: Team, olga: User, monkeypatch: pytest.MonkeyPatch) -> Stake:
 ADDRESSES = [
     ("/money/", ""),
     ("/organizer/money/", "olga"),
+    ("/organizer/money/corrections/", "olga"),
+    ("/organizer/money/corrections/{correction}/", "olaf"),
     ("/team/money/", "carl"),
     ("/board/withheld/", "rita"),
     ("/board/awards/", "rita"),
@@ -137,10 +131,10 @@ ADDRESSES = [
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_pages_of_money_are_accessible_and_fit(screen: str, scheme: str, full: Stake, visit: Visit) -> None:
+def test_the_pages_of_money_are_accessible_and_fit(screen: str, full: Stake, visit: Visit) -> None:
     assert LedgerEntry.objects.exists()
     for address, who in ADDRESSES:
-        there = address.format(stake=full.pk, defense=full.defense.public_id)
-        page = visit(there, screen=screen, scheme=scheme, who=who)
+        asked = Correction.objects.get()
+        there = address.format(stake=full.pk, defense=full.defense.public_id, correction=asked.pk)
+        page = visit(there, screen=screen, who=who)
         assert (violations(page), too_wide(page)) == ([], []), address

@@ -2,16 +2,15 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 from django.utils import timezone
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from labeling.asking.services import question_answer, question_ask, report_decide, report_make
 from labeling.enums import AssignmentState, GoldFeedback, ReportDecision, ReportKind
@@ -23,22 +22,12 @@ from labeling.selectors import forget_versions
 from labeling.store import picture_key, picture_store
 from labeling.voiding import responses_void
 from tests import factories
+from tests.browser.looking import SCREENS, too_wide, violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
 
-AXE = Path(__file__).parent / "vendor" / "axe.min.js"
-SCREENS = {"desk": {"width": 1366, "height": 768}, "phone": {"width": 390, "height": 844}}
 TASKER_PAGES = ["/my-work/", "/my-work/checks/", "/questions/"]
 ORGANIZER_PAGES = ["/organizer/reports/", "/organizer/questions/"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def orm_beside_playwright() -> Iterator[None]:
-    """Playwright's event loop runs in this thread; the ORM is used between its steps, never inside them."""
-    patch = pytest.MonkeyPatch()
-    patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-    yield
-    patch.undo()
 
 
 @pytest.fixture
@@ -138,59 +127,6 @@ def _questions(tara: Tasker, olga: User) -> None:
         )
 
 
-@pytest.fixture
-def visit(chromium: Browser, live_server: Any) -> Iterator[Callable[..., Page]]:
-    """Return a function that opens an address on a screen, in light or dark, as somebody who is signed in.
-
-    At the end every page must have been silent: no error, and no word of the content policy in the console.
-    """
-    complaints: list[str] = []
-    contexts = []
-
-    def _visit(address: str, who: Tasker | User, *, screen: str = "desk", scheme: str = "light", **more: Any) -> Page:
-        phone = screen == "phone"
-        context = chromium.new_context(
-            viewport=SCREENS[screen], color_scheme=scheme, is_mobile=phone, has_touch=phone, **more
-        )
-        contexts.append(context)
-        context.add_cookies([{"name": "sessionid", "value": session_of(who), "url": live_server.url}])
-        page = context.new_page()
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda message: complaints.append(message.text))
-        page.goto(live_server.url + address)
-        return page
-
-    yield _visit
-    for context in contexts:
-        context.close()
-    # The browser's own words for an answer of 400, where a test asked for one.
-    assert [each for each in complaints if "responded with a status of 400" not in each] == []
-
-
-def session_of(who: Tasker | User) -> str:
-    client = Client()
-    user = who.user if isinstance(who, Tasker) else who
-    assert user is not None
-    client.force_login(user, backend="common.sessions.UserBackend")
-    return client.cookies["sessionid"].value
-
-
-def violations(page: Page) -> list[str]:
-    """What axe finds, in one line each. It comes from outside the page, which the policy forbids to anybody else."""
-    page.evaluate(AXE.read_text())
-    found = page.evaluate("axe.run().then(({ violations }) => violations)")
-    return [f"{each['id']}: {node['html'][:120]}" for each in found for node in each["nodes"]]
-
-
-def too_wide(page: Page) -> list[str]:
-    """The elements that reach beyond the screen."""
-    return page.evaluate(  # type: ignore[no-any-return]
-        """() => document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("body *")]
-            .filter((each) => each.getBoundingClientRect().right > innerWidth)
-            .map((each) => each.outerHTML.slice(0, 90))"""
-    )
-
-
 def too_small(page: Page) -> list[str]:
     """The things to touch within the page's content that are under 44 px high, links amid a sentence apart."""
     return page.evaluate(  # type: ignore[no-any-return]
@@ -202,15 +138,14 @@ def too_small(page: Page) -> list[str]:
     )
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("screen", SCREENS)
 @pytest.mark.parametrize("filled", ["cast", "worked"], ids=["empty", "full"])
 def test_the_pages_are_accessible_and_fit(
-    filled: str, screen: str, scheme: str, visit: Callable[..., Page], request: pytest.FixtureRequest
+    filled: str, screen: str, visit: Callable[..., Page], request: pytest.FixtureRequest
 ) -> None:
     tara, olga = request.getfixturevalue(filled)
     for address in TASKER_PAGES + ORGANIZER_PAGES:
-        page = visit(address, tara if address in TASKER_PAGES else olga, screen=screen, scheme=scheme)
+        page = visit(address, tara if address in TASKER_PAGES else olga, screen=screen)
         for details in page.locator("main details").all():
             details.locator("summary").click()
         assert violations(page) == [], address
@@ -219,12 +154,9 @@ def test_the_pages_are_accessible_and_fit(
             assert too_small(page) == [], address
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("screen", SCREENS)
-def test_an_answer_is_accessible_and_fits(
-    screen: str, scheme: str, worked: tuple[Tasker, User], visit: Callable[..., Page]
-) -> None:
-    page = visit("/my-work/", worked[0], screen=screen, scheme=scheme)
+def test_an_answer_is_accessible_and_fits(screen: str, worked: tuple[Tasker, User], visit: Callable[..., Page]) -> None:
+    page = visit("/my-work/", worked[0], screen=screen)
     page.locator(".own-answers a").nth(3).click()
     expect(page.locator("h1")).to_contain_text("Answer ")
     assert violations(page) == []

@@ -1,15 +1,14 @@
 """Sign-in, start page, overview and API page in a real browser: accessible, within the policy, on every screen."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.utils import timezone
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from adjudication.models import Ruling
 from config.context import ORGANIZER
@@ -17,33 +16,9 @@ from contest.models import Release
 from labeling.models import Assignment, Panel
 from scoring.models import Defense, Run
 from tests import factories
+from tests.browser.looking import SCREENS, too_wide, violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
-
-AXE = Path(__file__).parent / "vendor" / "axe.min.js"
-# The browser's own words for an answer of 403 or 404 where a test asked for one, and for a test that typed at once.
-EXPECTED = ("responded with a status of 40", "Autofocus processing was blocked")
-SCREENS = {"desk": {"width": 1366, "height": 768}, "phone": {"width": 390, "height": 844}}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def orm_beside_playwright() -> Iterator[None]:
-    """Playwright's event loop runs in this thread; the ORM is used between its steps, never inside them."""
-    patch = pytest.MonkeyPatch()
-    patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-    yield
-    patch.undo()
-
-
-@pytest.fixture(autouse=True)
-def nothing_remembered() -> None:
-    cache.clear()
-
-
-@pytest.fixture
-def olga(transactional_db: None) -> User:
-    factories.policy_version()
-    return factories.user("olga", "organizers")
 
 
 @pytest.fixture
@@ -91,89 +66,35 @@ def full(olga: User) -> None:
     )
 
 
-@pytest.fixture
-def visit(chromium: Browser, live_server: Any) -> Iterator[Callable[..., Page]]:
-    """Return a function that opens an address on a screen, in light or dark, as an organizer or as a stranger.
-
-    At the end every page must have been silent: no error, and no word of the content policy in the console.
-    """
-    complaints: list[str] = []
-    contexts = []
-
-    def _visit(address: str, *, screen: str = "desk", scheme: str = "light", who: str = "olga", **more: Any) -> Page:
-        phone = screen == "phone"
-        context = chromium.new_context(
-            viewport=SCREENS[screen], color_scheme=scheme, is_mobile=phone, has_touch=phone, **more
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda message: complaints.append(message.text))
-        if who:
-            page.goto(f"{live_server.url}/sign-in/")
-            page.fill("#id_username", who)
-            page.fill("#id_password", factories.PASSWORD)
-            page.click("main button")
-            page.wait_for_url(lambda url: "sign-in" not in url)
-        page.goto(live_server.url + address)
-        return page
-
-    yield _visit
-    for context in contexts:
-        context.close()
-    assert [each for each in complaints if not any(words in each for words in EXPECTED)] == []
-
-
-def violations(page: Page) -> list[str]:
-    """What axe finds, in one line each. It comes from outside the page, which the policy forbids to anybody else."""
-    page.evaluate(AXE.read_text())
-    found = page.evaluate("axe.run().then(({ violations }) => violations)")
-    return [f"{each['id']}: {node['html'][:120]}" for each in found for node in each["nodes"]]
-
-
-def too_wide(page: Page) -> list[str]:
-    """The elements that reach beyond the screen."""
-    return page.evaluate(  # type: ignore[no-any-return]
-        """() => document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("body *")]
-            .filter((each) => each.getBoundingClientRect().right > innerWidth)
-            .map((each) => each.outerHTML.slice(0, 90))"""
-    )
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("screen", SCREENS)
 @pytest.mark.parametrize("filled", [False, True], ids=["empty", "full"])
 def test_the_overview_is_accessible_and_fits(
-    filled: bool, screen: str, scheme: str, olga: User, visit: Callable[..., Page], request: pytest.FixtureRequest
+    filled: bool, screen: str, olga: User, visit: Callable[..., Page], request: pytest.FixtureRequest
 ) -> None:
     if filled:
         request.getfixturevalue("full")
-    page = visit("/organizer/", screen=screen, scheme=scheme)
+    page = visit("/organizer/", screen=screen)
     for details in page.locator("details").all():
         details.locator("summary").click()
     assert violations(page) == []
     assert too_wide(page) == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("screen", SCREENS)
 @pytest.mark.parametrize("address", ["/sign-in/", "/api/docs/", "/nothing"])
 def test_the_other_pages_are_accessible_and_fit(
-    address: str, screen: str, scheme: str, olga: User, visit: Callable[..., Page], settings: Any
+    address: str, screen: str, olga: User, visit: Callable[..., Page], settings: Any
 ) -> None:
     settings.DEMO = True
-    page = visit(address, screen=screen, scheme=scheme, who="")
+    page = visit(address, screen=screen, who="")
     assert violations(page) == []
     assert too_wide(page) == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("name", "group"), [("rita", "review board"), ("stan", "")])
-def test_the_start_page_is_accessible(
-    name: str, group: str, scheme: str, olga: User, visit: Callable[..., Page]
-) -> None:
+def test_the_start_page_is_accessible(name: str, group: str, olga: User, visit: Callable[..., Page]) -> None:
     factories.user(name, *([group] if group else []))
-    page = visit("/", screen="phone", scheme=scheme, who=name)
+    page = visit("/", screen="phone", who=name)
     expect(page.locator("h1")).to_have_text("Your account")
     assert violations(page) == []
     assert too_wide(page) == []

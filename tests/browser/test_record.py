@@ -18,19 +18,9 @@ from contest.models import ReleaseBuild, Subscriber
 from contest.record import builds
 from contest.releases import release_week
 from tests import factories
-from tests.browser.test_pages import (
-    SCREENS,
-    nothing_remembered,
-    olga,
-    orm_beside_playwright,
-    too_wide,
-    violations,
-    visit,
-)
+from tests.browser.looking import SCREENS, too_wide, violations
 from tests.contest import release_fixtures
 from tests.contest.record import cast
-
-__all__ = ["nothing_remembered", "olga", "orm_beside_playwright", "visit"]
 
 pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
 
@@ -86,20 +76,17 @@ def published(olga: User, settings: Any) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("screen", SCREENS)
-def test_the_pages_are_accessible_and_fit(
-    screen: str, scheme: str, published: dict[str, str], visit: Callable[..., Page]
-) -> None:
+def test_the_pages_are_accessible_and_fit(screen: str, published: dict[str, str], visit: Callable[..., Page]) -> None:
     found = {}
-    page = visit("/organizer/", screen=screen, scheme=scheme)
+    page = visit("/organizer/", screen=screen)
     origin = page.url.removesuffix("/organizer/")
     for name, address in published.items():
         page.goto(origin + address)
         expect(page.locator("h1")).to_have_count(1)
         found[name] = violations(page) + too_wide(page)
         if shots := os.environ.get("SHOTS"):
-            page.screenshot(path=f"{shots}/{name}-{screen}-{scheme}.png", full_page=True)
+            page.screenshot(path=f"{shots}/{name}-{screen}.png", full_page=True)
     assert found == dict.fromkeys(found, [])
 
 

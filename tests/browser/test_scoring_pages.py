@@ -21,20 +21,10 @@ from scoring.enums import Fault, RunState, TrialKind
 from scoring.models import Defense, Rerun, Run, RunItem, Scorer
 from scoring.trials.handed_in import source_key
 from scoring.trials.services import framework_check
-from tests.browser.test_pages import (
-    SCREENS,
-    nothing_remembered,
-    olga,
-    orm_beside_playwright,
-    too_wide,
-    violations,
-    visit,
-)
+from tests.browser.looking import SCREENS, too_wide, violations
 from tests.contest import release_fixtures as cast
 from tests.scoring import cast as scoring_cast
 from tests.scoring.trials import cast as trials_cast
-
-__all__ = ["nothing_remembered", "olga", "orm_beside_playwright", "visit"]
 
 pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
 
@@ -91,11 +81,10 @@ def addresses(defense: Defense) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("screen", SCREENS)
-def test_the_pages_are_accessible_and_fit(screen: str, scheme: str, full: Defense, visit: Callable[..., Page]) -> None:
+def test_the_pages_are_accessible_and_fit(screen: str, full: Defense, visit: Callable[..., Page]) -> None:
     found = {}
-    page = visit("/organizer/", screen=screen, scheme=scheme)
+    page = visit("/organizer/", screen=screen)
     origin = page.url.removesuffix("/organizer/")
     for name, address in addresses(full).items():
         page.goto(origin + address)
@@ -118,7 +107,7 @@ def test_what_a_stranger_sees_is_accessible_and_fits(screen: str, full: Defense,
 
 
 @pytest.fixture
-def tried(full: Defense, olga: User) -> Defense:
+def tried(full: Defense, rita: User) -> Defense:
     """A container with a passed, a waiting and a dead trial, its source, and two checks of its framework."""
     packed, now = io.BytesIO(), timezone.now()
     with zipfile.ZipFile(packed, "w") as archive:
@@ -132,7 +121,7 @@ def tried(full: Defense, olga: User) -> Defense:
     trials_cast.passed(defense, TrialKind.PRIVATE, **told)
     trials_cast.passed(full, TrialKind.SMOKE, state=RunState.QUEUED)
     for passed in (False, True):
-        framework_check(defense, passed=passed, reason="A long_reason_" * 40, by=olga, now=now)
+        framework_check(defense, passed=passed, reason="A long_reason_" * 40, by=rita, now=now)
     return defense
 
 
@@ -147,13 +136,10 @@ TRIAL_PAGES = {
 }
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("screen", SCREENS)
-def test_the_pages_of_trials_are_accessible_and_fit(
-    screen: str, scheme: str, tried: Defense, visit: Callable[..., Page]
-) -> None:
+def test_the_pages_of_trials_are_accessible_and_fit(screen: str, tried: Defense, visit: Callable[..., Page]) -> None:
     found = {}
-    page = visit("/organizer/", screen=screen, scheme=scheme)
+    page = visit("/organizer/", screen=screen)
     origin = page.url.removesuffix("/organizer/")
     for name, address in TRIAL_PAGES.items():
         page.goto(origin + address.format(tried.public_id))
@@ -163,7 +149,7 @@ def test_the_pages_of_trials_are_accessible_and_fit(
 
 
 def test_a_check_of_the_framework_keeps_what_was_typed(tried: Defense, visit: Callable[..., Page]) -> None:
-    page = visit(f"/organizer/defenses/{tried.public_id}/framework/")
+    page = visit(f"/organizer/defenses/{tried.public_id}/framework/", who="rita")
     with page.expect_download() as download:
         page.get_by_role("button", name="Download the zip").click()
     assert download.value.suggested_filename == f"source-{tried.public_id}.zip"
@@ -175,16 +161,18 @@ def test_a_check_of_the_framework_keeps_what_was_typed(tried: Defense, visit: Ca
     assert violations(page) == []
     page.get_by_label("Reason").fill("One compiled library.")
     page.get_by_role("button", name="Record the check").click()
-    expect(page.locator("#trials ~ table").first).to_contain_text("One compiled library.")
+    expect(page.locator("#checks ~ ol li").first).to_contain_text("One compiled library.")
+    page.get_by_role("link", name="All defenses before their publication").click()
+    expect(page.get_by_role("table")).to_contain_text("not passed")
+    assert violations(page) == []
 
 
 EMPTY = ["/defenses/", "/organizer/scoring/", "/organizer/scoring/retry/", "/organizer/scoring/retry-trials/"]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("address", EMPTY)
-def test_the_empty_pages_are_accessible(address: str, scheme: str, olga: User, visit: Callable[..., Page]) -> None:
-    page = visit(address, screen="phone", scheme=scheme)
+def test_the_empty_pages_are_accessible(address: str, olga: User, visit: Callable[..., Page]) -> None:
+    page = visit(address, screen="phone")
     assert violations(page) == []
     assert too_wide(page) == []
 
@@ -204,13 +192,12 @@ def test_the_queue_refreshes_itself_and_nothing_jumps(full: Defense, visit: Call
     assert again.bounding_box() == before
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("screen", SCREENS)
 def test_a_rerun_that_is_prepared_tells_how_far_until_it_begins(
-    screen: str, scheme: str, full: Defense, visit: Callable[..., Page]
+    screen: str, full: Defense, visit: Callable[..., Page]
 ) -> None:
     Rerun.objects.update(state="preparing", kinds=[[1, 16, False, cast.SIDE, 5]])
-    page = visit(f"/organizer/reruns/{Rerun.objects.get().pk}/", screen=screen, scheme=scheme)
+    page = visit(f"/organizer/reruns/{Rerun.objects.get().pk}/", screen=screen)
     expect(page.locator("dl.facts")).to_have_text(re.compile("Prepared\\s*2 of 5 answers planned"))
     assert violations(page) + too_wide(page) == []
     cancel = page.get_by_role("button", name="Cancel")

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.label_desk import DESK, Desk
+from tests.browser.label_desk import Desk
+from tests.browser.looking import DESK
 from tests.cut_wire import wire_to
 from tests.processes import deployment, kill, wait_for
 

@@ -16,19 +16,9 @@ from contest.stakes import ends, services
 from contest.stakes.entries import defenses_publish
 from scoring.enums import TrialKind
 from scoring.models import Defense
-from tests.browser.test_pages import (
-    SCREENS,
-    nothing_remembered,
-    olga,
-    orm_beside_playwright,
-    too_wide,
-    violations,
-    visit,
-)
+from tests.browser.looking import SCREENS, too_wide, violations
 from tests.contest.stakes import cast
 from tests.scoring.trials import cast as trials
-
-__all__ = ["nothing_remembered", "olga", "orm_beside_playwright", "visit"]
 
 pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
 DAY = timedelta(days=1)
@@ -83,13 +73,12 @@ def addresses(shown: Entry) -> dict[str, tuple[str, str]]:
     }
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("screen", SCREENS)
-def test_the_pages_are_accessible_and_fit(screen: str, scheme: str, full: Entry, visit: Callable[..., Page]) -> None:
+def test_the_pages_are_accessible_and_fit(screen: str, full: Entry, visit: Callable[..., Page]) -> None:
     found, pages = {}, {}
     for name, (address, who) in addresses(full).items():
         if who not in pages:
-            pages[who] = visit(address, screen=screen, scheme=scheme, who=who)
+            pages[who] = visit(address, screen=screen, who=who)
         page = pages[who]
         page.goto(re.sub(r"(https?://[^/]+).*", r"\1", page.url) + address)
         for details in page.locator("details").all():

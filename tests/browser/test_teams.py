@@ -1,16 +1,14 @@
 """The story of a team in a real browser: register, confirm, make it, invite, ask, be accepted."""
 
 import re
-from collections.abc import Callable, Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core import mail
 from django.utils import timezone
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from common.mail import wait_until_sent
 from contest.models import Entitlement, Team
@@ -22,59 +20,10 @@ from contest.teams.same_person import same_persons_find
 from contest.teams.services import member_add, team_create
 from labeling.people import TEAMS
 from tests import factories
+from tests.browser.looking import SCREENS, signed_in, too_wide, violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
-AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 NEW = "correct horse battery"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def orm_beside_playwright() -> Iterator[None]:
-    """Playwright's event loop runs in this thread; the ORM is used between its steps, never inside them."""
-    patch = pytest.MonkeyPatch()
-    patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-    yield
-    patch.undo()
-
-
-@pytest.fixture
-def browser(chromium: Browser, live_server: Any, transactional_db: None) -> Iterator[Callable[..., BrowserContext]]:
-    """Return a function that opens another browser on the site; nothing may break the page's policy."""
-    factories.policy_version()
-    contexts: list[BrowserContext] = []
-    complaints: list[str] = []
-
-    def another(**options: Any) -> BrowserContext:
-        context = chromium.new_context(base_url=live_server.url, **({"locale": "en-GB"} | options))
-        context.on("console", lambda line: complaints.append(line.text) if line.type == "error" else None)
-        context.on("weberror", lambda error: complaints.append(str(error.error)))
-        contexts.append(context)
-        return context
-
-    yield another
-    for context in contexts:
-        context.close()
-    assert not [line for line in complaints if not line.startswith("Failed to load resource")]
-
-
-def signed_in(context: BrowserContext, name: str) -> Page:
-    page = context.new_page()
-    page.goto("/sign-in/")
-    page.fill("#id_username", name)
-    page.fill("#id_password", factories.PASSWORD)
-    page.click("main button[type=submit]")
-    return page
-
-
-def violations(page: Page) -> list[str]:
-    """What axe finds, in one line each."""
-    page.evaluate(AXE.read_text())
-    found = page.evaluate("axe.run().then(({ violations }) => violations)")
-    return [f"{each['id']}: {node['html'][:120]}" for each in found for node in each["nodes"]]
-
-
-def too_wide(page: Page) -> int:
-    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
 
 def newest_link(address: str) -> str:
@@ -194,12 +143,9 @@ def pages(teams: dict[str, Team]) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(
-    "screen", [{"width": 1366, "height": 768}, {"width": 390, "height": 844}], ids=["desk", "phone"]
-)
-def test_every_page_is_accessible_and_fits(screen: Any, scheme: str, teams: dict[str, Team], browser: Any) -> None:
-    context, who = browser(viewport=screen, color_scheme=scheme), ""
+@pytest.mark.parametrize("screen", SCREENS)
+def test_every_page_is_accessible_and_fits(screen: str, teams: dict[str, Team], browser: Any) -> None:
+    context, who = browser(viewport=SCREENS[screen]), ""
     page = context.new_page()
     for name, address in pages(teams):
         if name != who:
@@ -208,21 +154,16 @@ def test_every_page_is_accessible_and_fits(screen: Any, scheme: str, teams: dict
         page.goto(address)
         for summary in page.locator("main summary").all():
             summary.click()
-        assert (name, address, violations(page), too_wide(page)) == (name, address, [], 0)
+        assert (name, address, violations(page), too_wide(page)) == (name, address, [], [])
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(
-    "screen", [{"width": 1366, "height": 768}, {"width": 390, "height": 844}], ids=["desk", "phone"]
-)
-def test_the_pages_behind_links_are_accessible_and_fit(
-    screen: Any, scheme: str, teams: dict[str, Team], browser: Any
-) -> None:
-    page = browser(viewport=screen, color_scheme=scheme).new_page()
+@pytest.mark.parametrize("screen", SCREENS)
+def test_the_pages_behind_links_are_accessible_and_fit(screen: str, teams: dict[str, Team], browser: Any) -> None:
+    page = browser(viewport=SCREENS[screen]).new_page()
     page.goto("/register/")
     page.fill("#id_email", "ann@example.org")
     page.get_by_role("button", name="Send the link").click()
-    assert (violations(page), too_wide(page)) == ([], 0)
+    assert (violations(page), too_wide(page)) == ([], [])
     for link in (newest_link("ann@example.org"), newest_link("somebody.with.a.long.name@example.org")):
         page.goto(link)
-        assert (link, violations(page), too_wide(page)) == (link, [], 0)
+        assert (link, violations(page), too_wide(page)) == (link, [], [])

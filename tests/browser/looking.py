@@ -1,0 +1,151 @@
+"""Pages as somebody sees them, signed in or not, on a desk or a phone, in light and in dark; and what is wrong."""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache as remembered
+from django.test import Client
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+
+from labeling.models import Tasker
+from tests import factories
+
+DESK, PHONE = {"width": 1366, "height": 768}, {"width": 390, "height": 844}
+SCREENS = {"desk": DESK, "phone": PHONE}
+# The browser's own words for an answer of 400, 403 or 404 that a test asked for, and for a test that typed at once.
+_EXPECTED = ("responded with a status of 40", "Autofocus processing was blocked")
+_OF_COLOUR = ["color-contrast", "link-in-text-block"]
+_AXE = "options => axe.run(options).then(({ violations }) => violations)"
+# Colours may take a moment to change; what moves for ever is not waited for.
+_AT_REST = """() => Promise.all(document.getAnimations()
+    .filter((each) => each.effect.getComputedTiming().endTime < 5000).map((each) => each.finished.catch(() => 0)))"""
+_TOO_WIDE = """() => {
+    const wide = document.documentElement.clientWidth;
+    if (document.documentElement.scrollWidth <= wide) return [];
+    return [`${document.documentElement.scrollWidth} px`, ...[...document.querySelectorAll("body *")]
+        .filter((each) => each.getBoundingClientRect().right > wide).map((each) => each.outerHTML.slice(0, 90))];
+}"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def orm_beside_playwright() -> Iterator[None]:
+    """Playwright's event loop runs in this thread; the ORM is used between its steps, never inside them."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+    yield
+    patch.undo()
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered() -> None:
+    """Forget what pages of other tests left in the cache."""
+    remembered.clear()
+
+
+@pytest.fixture
+def olga(transactional_db: None) -> User:
+    """An organizer, with the policy that other tests may have taken away with the tables' rows."""
+    factories.policy_version()
+    return factories.user("olga", "organizers")
+
+
+@pytest.fixture
+def visit(chromium: Browser, live_server: Any) -> Iterator[Callable[..., Page]]:
+    """Return a function that opens an address on a screen as somebody: an organizer, or with "" a stranger.
+
+    At the end every page must have been silent: no error, and no word of the content policy in the console.
+    """
+    complaints: list[str] = []
+    contexts: dict[Any, BrowserContext] = {}
+
+    def _visit(
+        address: str, who: Tasker | User | str = "olga", *, screen: str = "desk", scheme: str = "light", **more: Any
+    ) -> Page:
+        user = User.objects.get(username=who) if isinstance(who, str) and who else getattr(who, "user", who)
+        key = (user, screen, scheme, *sorted(more.items()))
+        if key not in contexts:
+            phone = screen == "phone"
+            contexts[key] = chromium.new_context(
+                viewport=SCREENS[screen], color_scheme=scheme, is_mobile=phone, has_touch=phone, **more
+            )
+            if user:
+                cookie = {"name": "sessionid", "value": session_of(user), "url": live_server.url}
+                contexts[key].add_cookies([cookie])  # type: ignore[list-item]
+        page = contexts[key].new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda message: complaints.append(message.text))
+        page.goto(live_server.url + address)
+        return page
+
+    yield _visit
+    for context in contexts.values():
+        context.close()
+    assert [each for each in complaints if not any(words in each for words in _EXPECTED)] == []
+
+
+@pytest.fixture
+def browser(chromium: Browser, live_server: Any, transactional_db: None) -> Iterator[Callable[..., BrowserContext]]:
+    """Return a function that opens another browser on the site; nothing may break the page's policy."""
+    factories.policy_version()
+    contexts: list[BrowserContext] = []
+    complaints: list[str] = []
+
+    def hear(line: ConsoleMessage) -> None:
+        if line.type == "error":
+            complaints.append(line.text)
+
+    def another(**options: Any) -> BrowserContext:
+        context = chromium.new_context(base_url=live_server.url, **({"locale": "en-GB"} | options))
+        context.on("console", hear)
+        context.on("weberror", lambda error: complaints.append(str(error.error)))
+        contexts.append(context)
+        return context
+
+    yield another
+    for context in contexts:
+        context.close()
+    assert not [line for line in complaints if not line.startswith("Failed to load resource")]
+
+
+def session_of(user: User) -> str:
+    """Sign somebody in, as the page for it would, and return the session's cookie."""
+    client = Client()
+    client.force_login(user, backend="common.sessions.UserBackend")
+    return client.cookies["sessionid"].value
+
+
+def signed_in(context: BrowserContext, name: str = "tara", password: str = factories.PASSWORD) -> Page:
+    """Sign in by the page for it."""
+    page = context.new_page()
+    page.goto("/sign-in/")
+    page.fill("#id_username", name)
+    page.fill("#id_password", password)
+    page.click("main button[type=submit]")
+    return page
+
+
+def violations(page: Page) -> list[str]:
+    """What axe finds in light, and of colours in dark, in one line each."""
+    # It comes from outside the page, which the policy forbids to anybody else.
+    page.evaluate("0" if page.evaluate("'axe' in window") else _axe())
+    found = []
+    for scheme, options in (("light", {}), ("dark", {"runOnly": _OF_COLOUR})):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.evaluate(_AT_REST)
+        found += [(scheme, each) for each in page.evaluate(_AXE, options)]
+    page.emulate_media(color_scheme="light")
+    return [f"{scheme}, {each['id']}: {node['html'][:120]}" for scheme, each in found for node in each["nodes"]]
+
+
+@cache
+def _axe() -> str:
+    return (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
+
+
+def too_wide(page: Page) -> list[str]:
+    """How wide the page is and the elements that reach beyond the screen, where it can be scrolled sideways."""
+    return page.evaluate(_TOO_WIDE)  # type: ignore[no-any-return]
