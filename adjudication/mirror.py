@@ -8,50 +8,41 @@ does, 2 the contest could not be asked. Running it again fetches what is new and
 import json
 import os
 import re
-import shutil
 import sys
-import zipfile
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO
 from urllib.error import HTTPError
 from urllib.parse import urljoin
 from urllib.request import Request, urlopen
 
-from adjudication import release_format as form
+from adjudication.mirror_zip import MOST_BYTES, Damaged, Progress, need_room, unpack
 from adjudication.verify import verify
-from adjudication.verify_reading import NotARelease, file_sha256
+from adjudication.verify_chain import Listed, check_list, check_listed, read_listed
+from adjudication.verify_reading import Findings, NotARelease, printable, read_manifest
 
 LIST = "releases.json"
 NOTHING_DIFFERS, DIFFERENT, NOT_ASKED = 0, 1, 2
-# What is done, of how much, in words.
-Progress: TypeAlias = Callable[[str, int, int], None]
 
 _ADDRESS = "api/v1/releases/"
 _SECONDS = 60
 _TRIES = 5
 _PIECE = 1 << 20
 _MOST_LIST_BYTES = 1 << 26
-_NAME = re.compile(r"release-\d{4}-W\d{2}(?:-errata-[1-9]\d{0,3})?")
-_SHA256 = re.compile(r"[0-9a-f]{64}|")
+# An ETag that a later request can be sent with as it is.
+_TAG = re.compile(r'"[!#-~]{1,200}"')
+# What an answer can be wrong with: the wire, the protocol, and values that nobody can read.
+_WRONG_ANSWER = (OSError, HTTPException, ValueError)
 
 
 class Unreachable(Exception):
     """The contest does not answer, or not with a list of releases."""
 
 
-@dataclass(frozen=True)
-class Listed:
-    """A release as the contest lists it. `previous` is the SHA-256 of the manifest published before, empty at first."""
-
-    name: str
-    manifest_sha256: str
-    previous: str
-    size: int
-    address: str
+class _TooMuch(Exception):
+    """More arrives than was listed."""
 
 
 def mirror(url: str, folder: Path, progress: Progress) -> list[str]:
@@ -61,13 +52,13 @@ def mirror(url: str, folder: Path, progress: Progress) -> list[str]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     data = _list_at(urljoin(url.rstrip("/") + "/", _ADDRESS))
-    releases = list(_listed(data, url))
+    releases = _listed(data, url)
     differences = [*_chain(releases), *_withdrawn(folder / LIST, releases)]
     for release in releases:
-        differences += _bring(release, folder, progress)
-    for number, release in enumerate(releases, start=1):
+        differences += _bring(release, url, folder, progress)
+    for number, (before, release) in enumerate(zip([None, *releases], releases, strict=False), start=1):
         progress("releases checked", number, len(releases))
-        differences += _checked(release, folder)
+        differences += _checked(release, before, folder)
     if not differences:
         _write_whole(folder / LIST, data)
     return differences
@@ -80,7 +71,7 @@ def _list_at(address: str) -> bytes:
     try:
         with _opened(address) as answer:
             data: bytes = answer.read(_MOST_LIST_BYTES)
-    except (OSError, HTTPException) as error:
+    except _WRONG_ANSWER as error:
         raise Unreachable(f"{address} does not answer: {error}") from error
     return data
 
@@ -90,31 +81,17 @@ def _opened(address: str, headers: dict[str, str] | None = None) -> HTTPResponse
     return opened
 
 
-def _listed(data: bytes, url: str) -> Iterator[Listed]:
-    """Read the list with mistrust: names and hashes go into paths and comparisons. Raises Unreachable."""
+def _listed(data: bytes, url: str) -> list[Listed]:
     try:
-        for row in json.loads(data)["releases"]:
-            yield _read(row, url)
+        return [read_listed(row) for row in json.loads(data)["releases"]]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise Unreachable(f"{url} answers, but not with a list of releases: {error!r}") from error
 
 
-def _read(row: dict[str, Any], url: str) -> Listed:
-    name, manifest, previous = str(row["name"]), str(row["manifest_sha256"]), str(row["previous_sha256"])
-    if not (_NAME.fullmatch(name) and _SHA256.fullmatch(manifest) and _SHA256.fullmatch(previous) and manifest):
-        raise ValueError(f"{name[:80]!r} is no release")
-    # Asked where the list came from: the address in it may be another one, behind a proxy.
-    return Listed(name, manifest, previous, int(row["bytes"]), urljoin(url.rstrip("/") + "/", f"releases/{name}.zip"))
-
-
-def _chain(releases: Sequence[Listed]) -> Iterator[str]:
-    """Each release names the manifest of the one before it."""
-    before = ""
-    for release in releases:
-        if release.previous != before:
-            recorded = f"recorded previous {release.previous or 'nothing'}"
-            yield f"list: {release.name}: {recorded}, follows {before or 'nothing'}"
-        before = release.manifest_sha256
+def _chain(releases: Sequence[Listed]) -> list[str]:
+    findings = Findings()
+    check_list(releases, findings)
+    return findings.differences
 
 
 def _withdrawn(known: Path, releases: Sequence[Listed]) -> Iterator[str]:
@@ -131,94 +108,103 @@ def _withdrawn(known: Path, releases: Sequence[Listed]) -> Iterator[str]:
 # One release ---------------------------------------------------------------------------------------------------------
 
 
-def _bring(release: Listed, folder: Path, progress: Progress) -> Iterator[str]:
+def _bring(release: Listed, url: str, folder: Path, progress: Progress) -> Iterator[str]:
     """Fetch and unpack a release that is not here."""
     archive = folder / f"{release.name}.zip"
+    if not archive.exists():
+        try:
+            _fetch(release, url, archive, progress)
+        except (*_WRONG_ANSWER, _TooMuch) as error:
+            yield f"{release.name}: not fetched: {error}"
+            return
+    if not (folder / release.name).exists():
+        yield from _unpacked(release, archive, folder, progress)
+
+
+def _unpacked(release: Listed, archive: Path, folder: Path, progress: Progress) -> Iterator[str]:
+    """Unpack a zip. One that is not the release listed makes room for another, and stays to be looked at."""
     try:
-        if not archive.exists():
-            _fetch(release, archive, progress)
-        if not (folder / release.name).exists():
-            _unpack(archive, release.name, folder, progress)
-    except zipfile.BadZipFile as error:
-        archive.unlink()
-        yield f"{release.name}: the zip is damaged ({error}); it is fetched anew by the next run"
-    except (OSError, HTTPException) as error:
-        yield f"{release.name}: not fetched: {error}"
+        unpack(archive, release, folder, progress)
+    except Damaged as error:
+        aside = archive.with_suffix(".zip.damaged")
+        os.replace(archive, aside)
+        yield f"{release.name}: the zip is damaged ({error}); it is now {aside.name}, the next run fetches it anew"
+    except (OSError, NotARelease) as error:
+        yield f"{release.name}: not unpacked: {error}"
 
 
-def _fetch(release: Listed, archive: Path, progress: Progress) -> None:
+def _fetch(release: Listed, url: str, archive: Path, progress: Progress) -> None:
     """Fetch the zip, from where an earlier attempt stopped, and again where the wire is cut."""
+    if release.size > MOST_BYTES:
+        raise _TooMuch(f"{release.size:,} bytes are listed, and {MOST_BYTES:,} are the most that is taken")
     part = archive.with_suffix(".zip.part")
+    # Asked where the list came from: the address in it may be another one, behind a proxy.
+    address = urljoin(url.rstrip("/") + "/", f"releases/{archive.name}")
     for left in reversed(range(_TRIES)):
         try:
-            _fetch_rest(release, part, progress)
+            _fetch_rest(release, address, part, progress)
             break
+        except _TooMuch:
+            part.unlink()
+            raise
         except HTTPError as error:
-            if error.code == 416:  # what is here is longer than what is there
-                part.unlink()
-            elif error.code < 500 or not left:
+            if (error.code < 500 and error.code != 416) or not left:
                 raise
-        except (OSError, HTTPException):
+            if error.code == 416:  # what is here is no beginning of what is there
+                part.unlink(missing_ok=True)
+        except _WRONG_ANSWER:
             if not left:
                 raise
     os.replace(part, archive)
+    _tag_beside(part).unlink(missing_ok=True)
 
 
-def _fetch_rest(release: Listed, part: Path, progress: Progress) -> None:
+def _fetch_rest(release: Listed, address: str, part: Path, progress: Progress) -> None:
     """Ask for the bytes that are missing. A file that changed meanwhile comes from its beginning."""
-    tag = part.with_suffix(".etag")
-    have = part.stat().st_size if part.is_file() and tag.is_file() else 0
-    headers = {"Range": f"bytes={have}-", "If-Range": tag.read_text("ascii")} if have else {}
-    if have and have == release.size:
+    known = _known_tag(part)
+    have = part.stat().st_size if known and part.is_file() else 0
+    if have == release.size:
         return
-    with _opened(release.address, headers) as answer:
-        resumed = answer.status == 206
-        total = (have if resumed else 0) + int(answer.headers.get("Content-Length") or 0)
-        with part.open("ab" if resumed else "wb") as file:
-            tag.write_text(answer.headers.get("ETag") or "", "ascii")
-            _copy(answer, file, lambda done: progress(release.name, done, total))
-            if file.tell() < total:
-                raise OSError(f"the answer ended after {file.tell():,} of {total:,} bytes")
-    tag.unlink()
+    need_room(part.parent, release.size - have)
+    headers = {"Range": f"bytes={have}-", "If-Range": known} if have else {}
+    with _opened(address, headers) as answer, part.open("ab" if have and answer.status == 206 else "wb") as file:
+        _tag_beside(part).write_text(_tag_in(answer.headers.get("ETag") or ""), "ascii")
+        _copy(answer, file, release, progress)
 
 
-def _copy(source: HTTPResponse, file: Any, told: Callable[[int], None]) -> None:
+def _tag_beside(part: Path) -> Path:
+    return part.with_suffix(".etag")
+
+
+def _known_tag(part: Path) -> str:
+    """Return what names the bytes of which `part` is the beginning; nothing where that is not known."""
+    tag = _tag_beside(part)
+    return _tag_in(tag.read_text("ascii", "replace")) if tag.is_file() else ""
+
+
+def _tag_in(text: str) -> str:
+    return text if _TAG.fullmatch(text) else ""
+
+
+def _copy(source: HTTPResponse, file: IO[bytes], release: Listed, progress: Progress) -> None:
+    """Write what comes, as many bytes as are listed and not one more."""
     while piece := source.read(_PIECE):
+        if file.tell() + len(piece) > release.size:
+            raise _TooMuch(f"more came than the {release.size:,} bytes that are listed")
         file.write(piece)
-        told(file.tell())
+        progress(release.name, file.tell(), release.size)
+    if file.tell() < release.size:
+        raise OSError(f"the answer ended after {file.tell():,} of {release.size:,} bytes")
 
 
-def _unpack(archive: Path, name: str, folder: Path, progress: Progress) -> None:
-    """Unpack beside the place and rename when all of it is here. Only files that a release can have are written."""
-    partial = folder / f".{name}.partial"
-    if partial.exists():
-        shutil.rmtree(partial)
-    (partial / form.PICTURES).mkdir(parents=True)
-    with zipfile.ZipFile(archive) as packed:
-        entries = packed.infolist()
-        for number, entry in enumerate(entries, start=1):
-            _unpack_one(packed, entry, name, partial)
-            progress(f"{name} unpacked", number, len(entries))
-    os.rename(partial, folder / name)
-
-
-def _unpack_one(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, into: Path) -> None:
-    top, _, path = entry.filename.partition("/")
-    if top != name or not form.is_file(path):
-        raise OSError(f"the zip holds {entry.filename[:120]!r}, which no release has")
-    with packed.open(entry) as source, (into / path).open("xb") as file:
-        shutil.copyfileobj(source, file, _PIECE)
-
-
-def _checked(release: Listed, folder: Path) -> Iterator[str]:
-    """Check what lies here: the manifest that was listed, and everything that follows from the files."""
-    place = folder / release.name
+def _checked(release: Listed, before: Listed | None, folder: Path) -> Iterator[str]:
+    """Check what lies here: that it is what was listed, and everything that follows from the files."""
+    place, findings = folder / release.name, Findings()
     if not place.is_dir():
         return  # said already
-    manifest = file_sha256(place / form.MANIFEST) if (place / form.MANIFEST).is_file() else "nothing"
-    if manifest != release.manifest_sha256:
-        yield f"{release.name}: manifest.json: recorded {release.manifest_sha256}, follows {manifest}"
     try:
+        check_listed(release, before, read_manifest(place), findings)
+        yield from findings.differences
         yield from (f"{release.name}: {each}" for each in verify(place).differences)
     except NotARelease as error:
         yield f"{release.name}: {error}"
@@ -248,10 +234,10 @@ def run(url: str, folder: Path, *, quiet: bool = False) -> int:
     try:
         differences = mirror(url, folder, _Told() if not quiet else lambda *_: None)
     except Unreachable as error:
-        print(error, file=sys.stderr)
+        print(printable(str(error)), file=sys.stderr)
         return NOT_ASKED
     for difference in differences:
-        print(difference)
+        print(printable(difference))
     if not quiet:
         number = len(differences)
         print(f"{number:,} difference{'s' if number != 1 else ''} found." if number else "Nothing differs.")

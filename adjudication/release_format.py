@@ -236,6 +236,7 @@ _ADDED = {
         "since": _TIME,
         "until": _MAYBE_TIME,
         "declared_at": _TIME,
+        "mistaken_at": _MAYBE_TIME,
     },
     DECISIONS: {
         "number": _NUMBER,

@@ -3,10 +3,83 @@
 Pure: standard library only.
 """
 
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from adjudication import release_format as form
 from adjudication.verify_reading import Findings, Manifest, NotARelease, read_manifest
+
+_WEEK = r"\d{4}-W\d{2}"
+_CELLS = {
+    "name": re.compile(rf"release-{_WEEK}(?:-errata-[1-9]\d{{0,3}})?", re.ASCII),
+    "week": re.compile(_WEEK, re.ASCII),
+    "manifest_sha256": re.compile(r"[0-9a-f]{64}"),
+    "previous_sha256": re.compile(r"(?:[0-9a-f]{64})?"),
+}
+_SHOWN = 80
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A release as the contest lists it. `previous_sha256` is that of the manifest published before, empty at first;
+    `size` is the zip's, in bytes."""
+
+    name: str
+    week: str
+    part: int
+    manifest_sha256: str
+    previous_sha256: str
+    size: int
+
+
+def read_listed(row: Any) -> Listed:
+    """Read a row of the list with mistrust: names and hashes go into paths and comparisons, sizes into bounds.
+
+    Raises ValueError, KeyError or TypeError for what is no such row.
+    """
+    for key, pattern in _CELLS.items():
+        if pattern.fullmatch(row[key]) is None:
+            raise ValueError(f"{row[key][:_SHOWN]!r} is no {key} of a release")
+    for key, least in (("part", 0), ("bytes", 1)):
+        if type(row[key]) is not int or row[key] < least:
+            raise ValueError(f"{str(row[key])[:_SHOWN]!r} is no {key} of a release")
+    return Listed(**{key: row[key] for key in (*_CELLS, "part")}, size=row["bytes"])
+
+
+def check_list(releases: Sequence[Listed], findings: Findings) -> None:
+    """The list is a chain: each release names the manifest of the one before it, the first names none."""
+    before = ""
+    for release in releases:
+        if release.previous_sha256 != before:
+            _add(findings, release, "previous", release.previous_sha256, before)
+        before = release.manifest_sha256
+
+
+def check_listed(release: Listed, before: Listed | None, manifest: Manifest, findings: Findings) -> None:
+    """The list states of a release what its own manifest does. `before` is the release listed before it.
+
+    A list can be made to fit whatever it leaves out; a manifest cannot, since the next one holds its hash.
+    """
+    listed = {
+        "name": release.name,
+        "week": release.week,
+        "part": release.part,
+        "manifest": release.manifest_sha256,
+        "previous": release.previous_sha256,
+        "previous name": before.name if before else "",
+    }
+    own = {key: manifest.values[key] for key in ("name", "week", "part")}
+    own |= {"manifest": manifest.sha256, "previous": manifest.values["previous_sha256"]}
+    for what, follows in (own | {"previous name": manifest.values["previous_name"]}).items():
+        if listed[what] != follows:
+            _add(findings, release, what, listed[what], follows)
+
+
+def _add(findings: Findings, release: Listed, what: str, recorded: object, follows: object) -> None:
+    findings.add("list", release.name, f"{what} {str(recorded) or 'nothing'}", follows)
 
 
 def check_chain(folder: Path, manifest: Manifest, previous: Path | None, findings: Findings) -> None:

@@ -77,9 +77,13 @@ class Findings:
 
 def _short(value: object) -> str:
     """A value on one line, printable whatever a hostile file says."""
-    text = str(value) or "nothing"
-    text = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    text = printable(str(value)) or "nothing"
     return text if len(text) <= 2 * _SHOWN else f"{text[:_SHOWN]}…{text[-_SHOWN:]}"
+
+
+def printable(text: str) -> str:
+    """Return a stranger's text without what a terminal would take for more than text."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,131 @@
+"""Unpacking a release that a stranger packed: what its manifest lists and nothing else, within bounds, whole or not at
+all (R39).
+
+Pure: standard library only.
+"""
+
+import hashlib
+import os
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from adjudication import release_format as form
+from adjudication.verify_chain import Listed
+from adjudication.verify_reading import read_manifest
+
+# What is done, of how much, in words.
+Progress: TypeAlias = Callable[[str, int, int], None]
+
+# No release is larger, neither as a zip nor unpacked: a hundred thousand pictures of two megabytes are less.
+MOST_BYTES = 1 << 38
+# The list of its files, which is held in memory; a hundred thousand take a twentieth of it.
+_MOST_MANIFEST_BYTES = 1 << 28
+# Left free on the disk, whatever is fetched.
+_SPARE_BYTES = 1 << 26
+_PIECE = 1 << 20
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_ENCRYPTED = 0x1
+
+_Entries: TypeAlias = Mapping[str, zipfile.ZipInfo]
+
+
+class Damaged(Exception):
+    """The zip does not hold the release that is listed; the text says what is wrong with it."""
+
+
+def unpack(archive: Path, release: Listed, folder: Path, progress: Progress) -> None:
+    """Unpack `release` into its folder below `folder`: beside its place, renamed when all of it is here and as listed.
+
+    Raises Damaged for a zip that another one should take the place of, NotARelease for a manifest that this program
+    cannot read, and OSError where the disk has no room or refuses.
+    """
+    partial = folder / f".{release.name}.partial"
+    _remove(partial)
+    try:
+        (partial / form.PICTURES).mkdir(parents=True)
+        with _opened(archive) as packed:
+            _unpack_all(packed, release, partial, progress)
+        os.rename(partial, folder / release.name)
+    finally:
+        _remove(partial)
+
+
+def need_room(folder: Path, size: int) -> None:
+    """Raise OSError, in words, where the disk has no room for so many bytes more."""
+    free = max(shutil.disk_usage(folder).free - _SPARE_BYTES, 0)
+    if size > free:
+        raise OSError(f"{size:,} bytes are needed and {free:,} can be taken on this disk")
+
+
+def _remove(partial: Path) -> None:
+    if partial.exists():
+        shutil.rmtree(partial)
+
+
+def _opened(archive: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(archive)
+    except Exception as error:  # the library has no one kind of error for what strangers write into a zip
+        raise Damaged(repr(error)) from error
+
+
+def _unpack_all(packed: zipfile.ZipFile, release: Listed, into: Path, progress: Progress) -> None:
+    entries = _checked(packed, release.name)
+    need_room(into, sum(entry.file_size for entry in entries.values()))
+    manifest = _unpack_one(packed, entries[form.MANIFEST], into / form.MANIFEST)
+    if manifest != release.manifest_sha256:
+        raise Damaged(f"its manifest has SHA-256 {manifest}, listed is {release.manifest_sha256}")
+    listed = read_manifest(into).files
+    if odd := sorted(entries.keys() - {form.MANIFEST} ^ listed.keys()):
+        raise Damaged(f"{odd[0]!r} is {'listed in its manifest and not in it' if odd[0] in listed else 'not listed'}")
+    for number, (path, sha256) in enumerate(listed.items(), start=2):
+        if _unpack_one(packed, entries[path], into / path) != sha256:
+            raise Damaged(f"{path} has another SHA-256 than its manifest says")
+        progress(f"{release.name} unpacked", number, len(entries))
+
+
+def _checked(packed: zipfile.ZipFile, name: str) -> _Entries:
+    """Return path -> entry, all of them files that a release can have, with sizes that add up to what is allowed."""
+    entries: dict[str, zipfile.ZipInfo] = {}
+    for entry in packed.infolist():
+        top, _, path = entry.filename.partition("/")
+        if top != name or not form.is_file(path):
+            raise Damaged(f"it holds {entry.filename[:120]!r}, which no release has")
+        if path in entries:
+            raise Damaged(f"it holds {path} twice")
+        if entry.compress_type not in _METHODS or entry.flag_bits & _ENCRYPTED:
+            raise Damaged(f"{path} is packed in a way that no release is")
+        entries[path] = entry
+    if form.MANIFEST not in entries:
+        raise Damaged(f"it holds no {form.MANIFEST}")
+    _check_size("it", sum(entry.file_size for entry in entries.values()), MOST_BYTES)
+    _check_size(form.MANIFEST, entries[form.MANIFEST].file_size, _MOST_MANIFEST_BYTES)
+    return entries
+
+
+def _check_size(what: str, size: int, most: int) -> None:
+    if size > most:
+        raise Damaged(f"{what} unpacks to {size:,} bytes, and {most:,} are the most that is taken")
+
+
+def _unpack_one(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, place: Path) -> str:
+    """Write one file and return its SHA-256."""
+    digest = hashlib.sha256()
+    with place.open("xb") as file:
+        for piece in _pieces(packed, entry):
+            digest.update(piece)
+            file.write(piece)
+    return digest.hexdigest()
+
+
+def _pieces(packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
+    """Yield what an entry unpacks to: the library gives no more bytes than the entry says, whatever is packed there."""
+    try:
+        with packed.open(entry) as source:
+            while piece := source.read(_PIECE):
+                yield piece
+    except Exception as error:  # what goes wrong in writing is raised elsewhere, so this is the zip
+        raise Damaged(f"{entry.filename}: {error!r}") from error
