@@ -18,6 +18,7 @@ class EntitlementState(StrEnum):
     ACCEPTED = "accepted"
     REFUSED = "refused"
     WITHDRAWN = "withdrawn"
+    REVOKED = "revoked"
 
 
 class EntitlementStepKind(StrEnum):
@@ -29,6 +30,7 @@ class EntitlementStepKind(StrEnum):
     ACCEPTED = "accepted"
     REFUSED = "refused"
     WITHDRAWN = "withdrawn"
+    REVOKED = "revoked"
 
 
 class SamePersonBy(StrEnum):
@@ -44,9 +46,12 @@ class DecisionKind(StrEnum):
 
     STAKE = "stake"
     GRANT = "grant"
+    REVOKE = "revoke"
     WITHHOLD = "withhold"
     AWARD = "award"
     RETURN = "return"
+    END = "end"
+    FORFEIT = "forfeit"
 
 
 class StakeKind(StrEnum):
@@ -88,6 +93,16 @@ class AccountKind(StrEnum):
     STAKE = "stake"
     TEAM = "team"
     WITHHELD = "withheld"
+
+
+class LetterKind(StrEnum):
+    """What a letter to a team tells of; the name of its text."""
+
+    PUBLISHED = "defense_published"
+    STAKED = "defense_staked"
+    STAKE_CHANGED = "stake_changed"
+    POSTED = "money_posted"
+    PAID = "money_paid"
 
 
 class BuildState(StrEnum):

@@ -1,48 +1,105 @@
 """When a week is over for money: every verdict there, and nobody may appeal any more (R22, R37)."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
-from contest.exports.tables import images_of, newest_ruling, settled_items
+from contest.exports.tables import ITEM_SETTLED, images_of, newest_ruling
 from contest.models import Attack
-from contest.releases import waiting
+from contest.releases import waiting_for_verdicts
 from contest.rules import Week
 from contest.weeks import week_at
 from labeling.enums import PanelState
 from labeling.models import Image, Panel
-from labeling.selectors import policy_at
+from labeling.selectors import policies_between, policy_at
 from scoring.models import Defense
+from scoring.selectors import places_in_force
 
 _INSTANT = timedelta(microseconds=1)
 
 
-def week_settled(week: Week, *, of: Defense | None = None) -> bool:
-    """Say whether nothing of `week` is open: every picture is ruled upon, and every valid one was run.
+class Weeks:
+    """Weeks as money sees them at `now`, for whom asks about many of them or of many defenses: each thing is read once.
 
-    For what concerns one defense alone its runs alone count: another one, published since, is still being run over all
-    the weeks before it.
+    What it says is as old as its first question: make one for each page or step, and keep none.
     """
-    waits = waiting(week)
-    if of is not None:
-        waits |= {"runs": _waiting_for_runs_of(of, week)}
-    return not any(waits.values()) and not _attacks_without_a_ruling(week).exists()
+
+    def __init__(self, now: datetime) -> None:
+        self._now = now
+        self._verdicts: dict[str, datetime | None] = {}
+        self._runs: dict[str, _Runs] = {}
+
+    def settled(self, week: Week, *, of: Defense) -> bool:
+        """Say whether nothing of `week` is open for a defense: every picture is ruled upon, every valid one was run.
+
+        Its runs alone count: another defense, published since, is still being run over all the weeks before it.
+        """
+        return self.rulings_close_at(week) is not None and not self._waits_for_runs(week, of)
+
+    def appeals_close_at(self, week: Week, *, of: Defense) -> datetime | None:
+        """Return from when on nothing of `week` can be appealed; None while it is not settled for the defense."""
+        return self.rulings_close_at(week) if self.settled(week, of=of) else None
+
+    def appeals_closed(self, week: Week, *, of: Defense) -> bool:
+        """Say whether `week` is over, settled, and past its appeals: every ruling is older than its `appeal_days`."""
+        closing = self.appeals_close_at(week, of=of) if week.end <= self._now else None
+        return closing is not None and closing <= self._now
+
+    def rulings_close_at(self, week: Week) -> datetime | None:
+        """Return from when on no verdict of `week` can be appealed; None while one is missing."""
+        if week.name not in self._verdicts:
+            self._verdicts[week.name] = None if _misses_verdicts(week) else _rulings_close_at(week)
+        return self._verdicts[week.name]
+
+    def _waits_for_runs(self, week: Week, of: Defense) -> bool:
+        """Say whether the defense misses an answer; one that is retired is let alone, as nothing new is run against
+        it."""
+        if of.retired_at is not None or of.published_at is None:
+            return False
+        if week.name not in self._runs:
+            self._runs[week.name] = _runs_of(week, self._now)
+        return of.pk not in self._runs[week.name].complete and self._runs[week.name].wanted > 0
 
 
-def _waiting_for_runs_of(defense: Defense, week: Week) -> int:
-    """Count the valid pictures of `week` that a defense has not answered in every round; one that is retired is let
-    alone, as nothing new is run against it."""
-    if defense.retired_at is not None or defense.published_at is None:
-        return 0
-    rounds = min(policy_at(at).evaluation_runs for at in (week.start, week.end))
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """How many answers each defense is to give to the pictures of a week, and which defenses gave them all."""
+
+    wanted: int
+    complete: frozenset[int]
+
+
+def _misses_verdicts(week: Week) -> bool:
+    return any(waiting_for_verdicts(week).values()) or _attacks_without_a_ruling(week).exists()
+
+
+def _rulings_close_at(week: Week) -> datetime:
+    """Each ruling may be appealed for the days of the policy that it was made under."""
+    rulings = Ruling.objects.filter(image__in=pictures_of(week).values("pk"))
+    made = rulings.aggregate(first=Min("decided_at"), last=Max("decided_at"))
+    if made["last"] is None:
+        return week.end
+    newest: list[datetime] = [made["last"]]
+    for since, _ in policies_between(made["first"], made["last"])[:-1]:
+        newest.append(rulings.filter(decided_at__lt=since).aggregate(at=Max("decided_at"))["at"])
+    return max([week.end, *(at + timedelta(days=policy_at(at).appeal_days) for at in newest)])
+
+
+def _runs_of(week: Week, now: datetime) -> _Runs:
+    # Rounds are planned as of the policy of that day, which may be a later one than that of the week.
+    rounds = min(policy.evaluation_runs for _, policy in policies_between(week.start, now))
     images = pictures_of(week).values("pk")
     valid = newest_ruling().filter(verdict=Verdict.VALID, image__in=images).values("image")
-    settled = settled_items().filter(image__in=valid, round__lte=rounds, defense=defense)
-    complete = settled.values("image").annotate(items=Count("pk")).filter(items__gte=rounds)
-    return valid.count() - complete.count()
+    wanted = valid.count() * rounds
+    by_defense = places_in_force().filter(image__in=valid).order_by().values_list("defense")
+    counted = by_defense.annotate(
+        answered=Count("pk", filter=ITEM_SETTLED & Q(round__lte=rounds)), to_come=Count("pk", filter=~ITEM_SETTLED)
+    )
+    return _Runs(wanted, frozenset(of for of, answered, to_come in counted if answered >= wanted and not to_come))
 
 
 def _attacks_without_a_ruling(week: Week) -> QuerySet[Attack]:
@@ -59,22 +116,6 @@ def pictures_of(week: Week) -> QuerySet[Image]:
     """Return the pictures whose verdicts `week` depends on: those received in it, and those that it sent again."""
     sent = Attack.objects.filter(week=week.name, withdrawn_at__isnull=True).values("image")
     return Image.objects.filter(Q(pk__in=images_of(week).values("pk")) | Q(pk__in=sent))
-
-
-def appeals_close_at(week: Week, *, of: Defense | None = None) -> datetime | None:
-    """Return from when on nothing of `week` can be appealed; None while a verdict of it is missing, or a run (of the
-    defense `of`, where one is given)."""
-    if not week_settled(week, of=of):
-        return None
-    rulings = Ruling.objects.filter(image__in=pictures_of(week).values("pk"))
-    last = rulings.aggregate(at=Max("decided_at"))["at"]
-    return max(last + timedelta(days=policy_at(last).appeal_days), week.end) if last else week.end
-
-
-def appeals_closed(week: Week, *, now: datetime, of: Defense | None = None) -> bool:
-    """Say whether `week` is over, settled, and past its appeals at `now`: every ruling is older than `appeal_days`."""
-    closing = appeals_close_at(week, of=of) if week.end <= now else None
-    return closing is not None and closing <= now
 
 
 def weeks_between(first: datetime, last: datetime) -> Iterator[Week]:

@@ -1,10 +1,11 @@
 """The conditions of an award, each from facts: passed or not yet, with its figures (R33, R36-R38)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any
 
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.urls import reverse
 
 from adjudication.enums import Verdict
@@ -12,21 +13,32 @@ from adjudication.models import Ruling
 from common.times import distance
 from contest.awards.examinations import examined_share
 from contest.enums import AccountKind
+from contest.exports.tables import settled_items
 from contest.models import Account, Attack, Member, Stake
-from contest.money.facts import Found, found
 from contest.money.words import money
 from contest.releases import WAITING_WORDS, waiting
 from contest.rules import Week
-from contest.settled import appeals_close_at, weeks_between
-from contest.stakes.selectors import is_due, is_open, owner_of, stakes_in_force, unbroken_until
-from contest.teams.selectors import is_paid
+from contest.settled import Weeks, weeks_between
+from contest.stakes.selectors import (
+    breaks_of_stake,
+    first_sent,
+    is_due,
+    is_open,
+    is_paid_for,
+    owner_of,
+    stakes_in_force,
+    unbroken_until,
+)
 from labeling.enums import Label
 from labeling.people import REVIEW_BOARD
 from labeling.policy import Policy
-from scoring.enums import Outcome, RerunState
-from scoring.models import Prediction, Rerun
+from scoring.enums import Outcome, RerunState, RunState
+from scoring.models import Prediction, Rerun, RunItem
+from scoring.rules import DEFENSE_FAULTS
+from scoring.selectors import predictions_in_force
 
 MOST_NAMED = 5
+_NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +64,6 @@ def checklist(stake: Stake, *, policy: Policy, now: datetime) -> list[Condition]
 
 def own_conditions(stake: Stake, *, policy: Policy, now: datetime) -> list[Condition]:
     """Return the conditions that are about one defense alone."""
-    (row,) = found([stake])
     return [
         _unbroken(stake, policy, now),
         _source_open(stake),
@@ -60,14 +71,19 @@ def own_conditions(stake: Stake, *, policy: Policy, now: datetime) -> list[Condi
         *_weeks(stake, now),
         _run_again(stake),
         _examined(stake),
-        _no_break(row),
+        _no_break(stake),
     ]
 
 
 def contenders(*, now: datetime) -> list[Stake]:
-    """Return the stakes in force whose time is over and that can win, the one of the earliest beginning first."""
+    """Return the stakes in force whose time is over and that can win, the one whose time was over first before all."""
     due = [stake for stake in stakes_in_force() if is_due(stake, now) and not why_never(stake, now=now)]
-    return sorted(due, key=lambda each: (each.clock_from or each.asked_at, each.pk))
+    return sorted(due, key=_in_turn)
+
+
+def _in_turn(stake: Stake) -> tuple[datetime, int]:
+    """Return what orders stakes by who is first unbroken to the end (R36): the hours it takes may differ by policy."""
+    return unbroken_until(stake) or _NEVER, stake.pk
 
 
 def sharing(stake: Stake, *, now: datetime) -> list[Stake]:
@@ -81,8 +97,8 @@ def why_never(stake: Stake, *, now: datetime) -> str:
     owner = owner_of(stake.defense)
     if owner is None:
         return "No team handed the defense in."
-    if not all(is_paid(owner, at) for at in (stake.clock_from or stake.asked_at, now)):
-        return f"Team {owner.name} is associated with the contest and is never paid (R27)."
+    if not is_paid_for(stake, now=now):
+        return f"Team {owner.name} was associated with the contest in that time and is not paid for it (R27)."
     if Member.objects.filter(team=owner, user__groups__name=REVIEW_BOARD).exists():
         return f"A member of team {owner.name} is on the review board (R38)."
     return ""
@@ -127,9 +143,9 @@ def _weeks(stake: Stake, now: datetime) -> list[Condition]:
     if until is None or stake.staked_at is None:
         words = "Its time does not run."
         return [Condition(name, title, False, words) for name, title in zip(_NAMES, titles, strict=True)]
-    weeks = list(weeks_between(stake.staked_at, until))
+    weeks, known = list(weeks_between(stake.staked_at, until)), Weeks(now)
     over = [week for week in weeks if week.end <= now]
-    closing = {week.name: at for week in over if (at := appeals_close_at(week, of=stake.defense)) is not None}
+    closing = {week.name: at for week in over if (at := known.appeals_close_at(week, of=stake.defense)) is not None}
     closed = [name for name, at in closing.items() if at <= now]
     counts = f"{len(closing)} of {len(weeks)}. {_open_weeks([week for week in weeks if week.name not in closing], now)}"
     last = max((at for at in closing.values() if at > now), default=None)
@@ -189,11 +205,29 @@ def _run_again(stake: Stake) -> Condition:
     applied = [each for each in reruns if each.state == RerunState.APPLIED]
     if not applied:
         return Condition("run_again", title, False, f"Re-run {reruns[0].pk} is {reruns[0].state}.", link)
-    again = Prediction.objects.filter(rerun__in=applied)
-    done = pictures.filter(image__in=again.values("image")).count()
-    mistakes = _mistakes(again).values("image").distinct().count()
+    done = _settled_again(stake, applied, pictures).count()
+    mistakes = _mistakes(_in_time(stake, applied)).values("image").distinct().count()
     figures = f"{done} of {wanted} pictures run again, {mistakes} of them now taken for the other class."
     return Condition("run_again", title, done == wanted and not mistakes, figures, link)
+
+
+def _settled_again(stake: Stake, applied: Sequence[Rerun], pictures: QuerySet[Any, Any]) -> QuerySet[Any, Any]:
+    """Return those of `pictures` of which nothing is left to run again.
+
+    A fault of the defense itself is no mistake and final (R30): where it gave no answer there is none to be had.
+    """
+    same = {"image": OuterRef("image"), "round": OuterRef("round"), "rerun__in": applied}
+    failed = RunItem.objects.filter(run__state=RunState.DEAD, run__fault__in=DEFENSE_FAULTS, **same)
+    answers = predictions_in_force().filter(defense=stake.defense_id)
+    left = answers.exclude(rerun__in=applied).filter(~Exists(failed))
+    done = settled_items().filter(defense=stake.defense_id)
+    return pictures.filter(image__in=done.values("image")).exclude(image__in=left.values("image"))
+
+
+def _in_time(stake: Stake, applied: Sequence[Rerun]) -> QuerySet[Prediction]:
+    """Return the answers of re-runs to what was sent before the stake's time was over: the rest came too late (R36)."""
+    answers, until = Prediction.objects.filter(rerun__in=applied).annotate(sent_at=first_sent()), unbroken_until(stake)
+    return answers.filter(sent_at__lt=until) if until else answers
 
 
 def _mistakes(answers: QuerySet[Prediction]) -> QuerySet[Prediction]:
@@ -210,10 +244,10 @@ def _examined(stake: Stake) -> Condition:
     return Condition("examined", "Every rejected picture examined", share.done == share.all, figures, link)
 
 
-def _no_break(row: Found) -> Condition:
-    count = len(row.breaks)
+def _no_break(stake: Stake) -> Condition:
+    count = len({each.fact.image_id for each in breaks_of_stake(stake)})
     figures = "None." if not count else f"{count} {'picture breaks' if count == 1 else 'pictures break'} it."
-    link = reverse("defense", args=[row.stake.defense.public_id])
+    link = reverse("defense", args=[stake.defense.public_id])
     return Condition("no_break", "No break that holds", not count, figures, link)
 
 
@@ -223,16 +257,11 @@ def _no_break(row: Found) -> Condition:
 def _first(stake: Stake, now: datetime) -> Condition:
     title = "No other is before it"
     group = {each.pk for each in sharing(stake, now=now)}
-    began = stake.clock_from or stake.asked_at
-    earlier = [each for each in contenders(now=now) if each.pk not in group and _before(each, stake, began)]
+    earlier = [each for each in contenders(now=now) if each.pk not in group and _in_turn(each) < _in_turn(stake)]
     if not earlier:
         return Condition("first", title, True, "It is the first whose time is over.")
     names = ", ".join(each.defense.name for each in earlier[:MOST_NAMED])
-    return Condition("first", title, False, f"Unbroken for longer: {names}.", reverse("awards"))
-
-
-def _before(other: Stake, stake: Stake, began: datetime) -> bool:
-    return ((other.clock_from or other.asked_at), other.pk) < (began, stake.pk)
+    return Condition("first", title, False, f"Their time was over earlier: {names}.", reverse("awards"))
 
 
 def _batch(stake: Stake, policy: Policy, now: datetime) -> Condition:

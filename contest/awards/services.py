@@ -1,27 +1,30 @@
 """Awards: given by the board when every condition is met, and derived again when a break is found late (R36-R38)."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Sum
 
 from common.errors import Conflict
 from contest.awards.conditions import Condition, checklist, contenders, ready, sharing
+from contest.awards.forfeits import forfeited_of, withheld_by_team
 from contest.decisions import decide
 from contest.enums import AccountKind, DecisionKind, StakeEnd
 from contest.models import Account, Award, BoardDecision, LedgerEntry, Stake, Team
 from contest.money.corrections import Flows, Position, flows
 from contest.money.deposits import checked_words
 from contest.money.facts import Found, found
-from contest.money.ledger import account, hold, move
+from contest.money.ledger import Causes, account, hold, move
+from contest.money.letters import posted_tell
 from contest.money.prizes import Outcome, defender_shares, in_order_of_receipt
-from contest.money.settlement import Moved, deciding_week, stake_settle, take_back, teams_share
-from contest.settled import week_settled
+from contest.money.settlement import accounts_of, deciding_week, moved_by_award, stake_settle, take_back, teams_share
+from contest.settled import Weeks
 from contest.stakes.ends import locked, stake_end
-from contest.stakes.selectors import owner_of
+from contest.stakes.selectors import is_paid_for, owner_of
+from contest.teams.selectors import final_team
 from labeling.policy import Policy
 from scoring import reruns
 from scoring.models import Rerun
@@ -41,7 +44,7 @@ def award_give(*, stake: Stake, statement: str, reason: str, policy: Policy, by:
     winners = _under_lock(stake, now)
     met = {each.pk: _met(each, policy, now) for each in winners}
     half = account(AccountKind.DEFENDERS)
-    shares = defender_shares(hold([half])[half.pk].balance_cents, _received(winners))
+    shares = defender_shares(hold(_accounts(half, winners))[half.pk].balance_cents, _received(winners))
     subject = {"stake": list(shares), "defense": [each.defense_id for each in winners]}
     decision = decide(DecisionKind.AWARD, subject=subject, reason=reason, by=by, now=now, statement=said)
     given = [_give(each, shares[each.pk], met[each.pk], decision, by, now) for each in winners]
@@ -67,6 +70,17 @@ def _met(stake: Stake, policy: Policy, now: datetime) -> list[Condition]:
             f"Nothing was awarded: {stake.defense.name} does not meet every condition ({open_ones}).", "not_yet"
         )
     return conditions
+
+
+def _accounts(half: Account, stakes: Sequence[Stake]) -> list[Account]:
+    """Return all accounts that an award for these stakes moves money of: they are held at once, in one order always."""
+    return [half, *(of for each in stakes for of in accounts_of(each, _teams_of(each)))]
+
+
+def _teams_of(stake: Stake) -> set[int]:
+    """Return who may be due something: the team whose defense it is, and the one that paid for the stake."""
+    teams = (owner_of(stake.defense), final_team(stake.paid_by) if stake.paid_by else None)
+    return {team.pk for team in teams if team is not None}
 
 
 def _received(stakes: Iterable[Stake]) -> dict[int, datetime]:
@@ -105,22 +119,47 @@ def rerun_begin(*, stake: Stake, by: User, now: datetime) -> Rerun:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What an award is by the facts of now: which stakes keep it, which lost it, and what is to post."""
+    """What an award is by the facts of now: which stakes keep it, which lost it, and what is to post.
+
+    Those of `unpaid` stayed unbroken, and their team turned out to be associated with the contest in that time.
+    """
 
     decision: BoardDecision
     kept: tuple[Found, ...]
     lost: tuple[Found, ...]
+    unpaid: tuple[Found, ...]
     flows: Flows
+
+    def lost_by(self, team: int) -> Found | None:
+        """Return a stake of `team` that lost the award, if any did."""
+        return next((row for row in (*self.lost, *self.unpaid) if team in _teams_of(row.stake)), None)
 
 
 def change_of(decision: BoardDecision) -> Change:
-    """Return what the facts make of an award: a break found late takes it from a defense (R37)."""
-    stakes = Stake.objects.filter(award__decision=decision).select_related("defense__entry__team", "paid_by")
-    rows = found(list(stakes.order_by("pk")))
-    kept = tuple(row for row in rows if row.due.outcome not in LOST)
+    """Return what the facts make of an award: a break found late takes it from a defense (R37), and so does an
+    association of its team, whenever it is declared (R27)."""
+    rows = found(_awarded(decision))
     lost = tuple(row for row in rows if row.due.outcome in LOST)
-    total = Award.objects.filter(decision=decision).aggregate(sum=Sum("cents"))["sum"] or 0
-    return Change(decision, kept, lost, flows(_due(total, kept), 0, _position(decision, total)))
+    others = [row for row in rows if row.due.outcome not in LOST]
+    unpaid = tuple(row for row in others if not is_paid_for(row.stake, now=row.stake.award.awarded_at))
+    kept = tuple(row for row in others if row not in unpaid)
+    total = sum(row.stake.award.cents for row in rows)
+    forfeited = forfeited_of(decision)
+    due, at = _due(total, kept), _position(decision, total)
+    needed = flows(_less(due, forfeited), 0, replace(at, got=_less(at.got, forfeited)))
+    if needed.owed:  # what is withheld was not paid out: it is there when the board gives it back
+        owed = {team: cents for team, cents in _less(needed.owed, withheld_by_team()).items() if cents}
+        needed = replace(needed, owed=owed)
+    return Change(decision, kept, lost, unpaid, needed)
+
+
+def _awarded(decision: BoardDecision) -> list[Stake]:
+    stakes = Stake.objects.filter(award__decision=decision).select_related("award", "defense__entry__team", "paid_by")
+    return list(stakes.order_by("pk"))
+
+
+def _less(cents: Mapping[int, int], forfeited: Mapping[int, int]) -> dict[int, int]:
+    return {team: max(each - forfeited.get(team, 0), 0) for team, each in cents.items()}
 
 
 def _due(total: int, kept: Sequence[Found]) -> dict[int, int]:
@@ -136,31 +175,20 @@ def _due(total: int, kept: Sequence[Found]) -> dict[int, int]:
 
 
 def _position(decision: BoardDecision, total: int) -> Position:
-    half = account(AccountKind.DEFENDERS)
-    nets: dict[int, int] = {}
-    for source, target, cents in _of_half(decision, half):
-        other, signed = (target, cents) if source == half.pk else (source, -cents)
-        nets[other] = nets.get(other, 0) + signed
-    accounts = Account.objects.select_related("team").in_bulk(nets)
-    got, there = teams_share(Moved(accounts[number], cents) for number, cents in nets.items())
-    return Position(total, got, there, 0, 0, half.balance_cents)
-
-
-def _of_half(decision: BoardDecision, half: Account) -> list[tuple[int, int, int]]:
-    """Return the entries of an award's share; those of the stakes themselves do not touch the defenders' half."""
-    rows = LedgerEntry.objects.filter(decision=decision).values_list("source", "target", "cents").order_by("pk")
-    return [row for row in rows if half.pk in row[:2]]
+    got, there = teams_share(moved_by_award(decision))
+    return Position(total, got, there, 0, 0, account(AccountKind.DEFENDERS).balance_cents)
 
 
 def awards_settle(*, now: datetime) -> int:
     """Post what late breaks change of awards; returns how many awards changed. Twice changes nothing."""
     decisions = BoardDecision.objects.filter(awards__isnull=False).distinct().order_by("pk")
-    return sum(_award_settle(each, now) for each in decisions if _may_post(change_of(each)))
+    weeks = Weeks(now)
+    return sum(_award_settle(each, now) for each in decisions if _may_post(change_of(each), weeks))
 
 
-def _may_post(change: Change) -> bool:
+def _may_post(change: Change, weeks: Weeks) -> bool:
     return bool(change.flows) and all(
-        row.due.outcome is Outcome.BEFORE or week_settled(deciding_week(row), of=row.stake.defense)
+        row.due.outcome is Outcome.BEFORE or weeks.settled(deciding_week(row), of=row.stake.defense)
         for row in change.lost
     )
 
@@ -175,19 +203,30 @@ def _award_settle(decision: BoardDecision, now: datetime) -> bool:
 def _post(decision: BoardDecision, *, now: datetime, by: User | None = None) -> bool:
     half = account(AccountKind.DEFENDERS)
     paid = Account.objects.filter(entries_in__decision=decision, kind=AccountKind.TEAM)
-    hold([half, *paid])
+    hold([*_accounts(half, _awarded(decision)), *paid])
     change = change_of(decision)
     causes = {"award": list(Award.objects.filter(decision=decision).values_list("pk", flat=True))}
     broken = {"break": [each.proof.pk for row in change.lost for each in row.deciding]}
+    moved: list[LedgerEntry] = []
     for team, cents in change.flows.taken.items():
-        why = f"Correction: {_names(change.lost)} lost the award by a break found late."
-        take_back(half, team, cents, rule="R37", why=why, causes=causes | broken, decision=decision, now=now)
+        told = _why_taken(change, team, causes | broken)
+        moved += take_back(half, team, cents, decision=decision, now=now, **told)
     for team, cents in change.flows.given.items():
         target = account(AccountKind.TEAM, team=Team.objects.get(pk=team))
         why = f"Share of the defenders' half for {_names(change.kept)}."
-        told = causes | broken if change.lost else causes
-        move(half, target, cents, rule="R36", why=why, causes=told, by=by, decision=decision, now=now)
+        because = causes | broken if change.lost else causes
+        moved.append(move(half, target, cents, rule="R36", why=why, causes=because, by=by, decision=decision, now=now))
+    posted_tell(moved, now=now)
     return bool(change.flows)
+
+
+def _why_taken(change: Change, team: int, causes: Causes) -> dict[str, Any]:
+    """Return the rule, the words and the rows by which a team loses what it got."""
+    if any(team in _teams_of(row.stake) for row in change.unpaid):
+        words = f"Correction: the team of {_names(change.unpaid)} was associated with the contest in that time."
+        return {"rule": "R27", "why": words, "causes": {"award": causes["award"], "team": [team]}}
+    words = f"Correction: {_names(change.lost)} lost the award by a break found late."
+    return {"rule": "R37", "why": words, "causes": causes}
 
 
 def _names(rows: Iterable[Found]) -> str:

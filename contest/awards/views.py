@@ -19,6 +19,8 @@ from common.queues import hint
 from contest.access import board_member_of, roles_of
 from contest.awards.conditions import checklist, contenders, ready, reruns_after, sharing, why_never
 from contest.awards.examinations import examined_share, picture_confirm, still_to_examine
+from contest.awards.forfeits import award_forfeit, forfeitable, forfeited_of
+from contest.awards.races import ending_of, race_end
 from contest.awards.services import award_give, change_of, rerun_begin
 from contest.decisions import MOST_REASON_CHARACTERS
 from contest.defenses.access import defense_of
@@ -27,6 +29,7 @@ from contest.money.figures import with_causes
 from contest.money.ledger import MOST_WORDS
 from contest.money.prizes import defender_shares
 from contest.money.views import frame
+from contest.money.words import money
 from contest.stakes.selectors import owner_of, stakes_in_force, unbroken_until
 from labeling.accounts.forms import errors_of, go_to, text
 from labeling.models import Image
@@ -82,10 +85,25 @@ def _do(request: HttpRequest, stake: Stake, by: User) -> str:
         rerun_begin(stake=stake, by=by, now=now)
         hint(prepare_reruns)
         return "The re-run is being prepared. An organizer applies it when it is finished."
-    statement, reason = text(request, "statement", MOST_WORDS + 1), text(request, "reason", MOST_REASON_CHARACTERS + 1)
+    reason = text(request, "reason", MOST_REASON_CHARACTERS + 1)
+    if "end" in request.POST:
+        ended = race_end(stake=stake, reason=reason, by=by, now=now)
+        return f"The stake on {ended.defense.name} is over: {ended.end}."
+    if "forfeit" in request.POST:
+        return _forfeit(stake, reason, by, now)
+    statement = text(request, "statement", MOST_WORDS + 1)
     policy = frame(now)["policy"]
     given = award_give(stake=stake, statement=statement, reason=reason, policy=policy, by=by, now=now)
     return "Awarded: " + ", ".join(each.stake.defense.name for each in given) + "."
+
+
+def _forfeit(stake: Stake, reason: str, by: User, now: datetime) -> str:
+    given = Award.objects.filter(stake=stake).select_related("decision", "stake__defense__entry__team").first()
+    if given is None:
+        raise NotFound("Nothing was awarded for this stake.", "not_found")
+    entries = award_forfeit(award=given, reason=reason, by=by, now=now)
+    cents = sum(each.cents for each in entries)
+    return f"{money(cents, frame(now)['currency'])} went back to the defenders' half."
 
 
 def _page(request: HttpRequest, stake: Stake, error: DomainError | None = None) -> HttpResponse:
@@ -101,7 +119,9 @@ def _page(request: HttpRequest, stake: Stake, error: DomainError | None = None) 
         "typed": request.POST if error else {},
         "organizer": roles_of(request.user).organizer,
     }
-    given = Award.objects.select_related("decision__decided_by").filter(stake=stake).first()
+    given = (
+        Award.objects.select_related("decision__decided_by", "stake__defense__entry__team").filter(stake=stake).first()
+    )
     context |= _given(given) if given else _open(stake, framed["policy"], now)
     return render(request, "awards/award.html", context | framed, status=http_status(error) if error else 200)
 
@@ -114,6 +134,7 @@ def _open(stake: Stake, policy: Any, now: datetime) -> dict[str, Any]:
     shares = defender_shares(half, {each.pk: each.defense.entry.received_at for each in entered})
     due = stake in contenders(now=now)
     return {
+        "ending": ending_of(stake, now=now),
         "conditions": conditions,
         "ready": ready(conditions),
         "group": [(each, shares.get(each.pk, 0)) for each in group],
@@ -125,8 +146,15 @@ def _given(award: Award) -> dict[str, Any]:
     rows = LedgerEntry.objects.filter(decision=award.decision).select_related(
         "source__team", "source__stake__defense", "target__team", "target__stake__defense", "decision__decided_by"
     )
-    entries = list(with_causes(list(rows.order_by("-pk"))))
-    return {"award": award, "change": change_of(award.decision), "entries": entries}
+    entries = list(with_causes(list(rows.order_by("-pk")), told_at=None))
+    change, forfeited = change_of(award.decision), forfeited_of(award.decision)
+    return {
+        "award": award,
+        "change": change,
+        "entries": entries,
+        "forfeitable": forfeitable(award),
+        "forfeited": sum(forfeited.values()),
+    }
 
 
 # The pictures ---------------------------------------------------------------------------------------------------------

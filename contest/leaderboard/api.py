@@ -9,8 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from contest.access import not_for_taskers
 from contest.leaderboard import snapshots
-from contest.leaderboard.access import not_for_taskers
 from contest.leaderboard.serializers import LeaderboardOut
 from labeling.selectors import policy_in_force
 from labeling.serializers import ErrorOut

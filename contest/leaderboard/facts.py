@@ -90,12 +90,13 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Association:
-    """A time in which a team is not paid (R27), known from `declared_at` on."""
+    """A time in which a team is not paid (R27), known from `declared_at` on, and to be an error from `mistaken_at`."""
 
     team: int
     since: datetime
     until: datetime | None
     declared_at: datetime
+    mistaken_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +114,21 @@ class Defense:
 
 
 @dataclass(frozen=True, slots=True)
+class StakeChange:
+    """How a stake had ended by what was known from `at` on; nothing where it was in force."""
+
+    at: datetime
+    ended_at: datetime | None
+    end: str
+
+
+@dataclass(frozen=True, slots=True)
 class Stake:
-    """A stake that began at `at`; `until` is the end of its clock, told while the source is open (R36)."""
+    """A stake that began at `at`; `until` is the end of its clock, told while the source is open (R36).
+
+    `ended_at` and `end` are as the stake itself says. Where it has `changes`, in the order in which they came, these
+    say what was known when: a ruling that is overruled takes an end back (R22).
+    """
 
     defense: int
     at: datetime
@@ -123,6 +137,7 @@ class Stake:
     until: datetime | None
     ended_at: datetime | None
     end: str
+    changes: tuple[StakeChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

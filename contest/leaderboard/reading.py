@@ -9,7 +9,7 @@ from adjudication.models import Ruling
 from contest.enums import AccountKind
 from contest.exports.tables import RELEASED_ORIGINS, snapshot
 from contest.leaderboard import facts as of
-from contest.models import Association, Attack, Break, LedgerEntry, Release, Stake, Team, TeamMerge
+from contest.models import Association, Attack, Break, LedgerEntry, Release, Stake, StakeChange, Team, TeamMerge
 from contest.rules import week_of
 from contest.stakes.selectors import unbroken_until
 from contest.weeks import week_called
@@ -130,7 +130,7 @@ def _varied() -> Iterator[of.Answer]:
 
 
 def _associations() -> Iterator[of.Association]:
-    columns = ("team", "since", "until", "declared_at")
+    columns = ("team", "since", "until", "declared_at", "mistake__declared_at")
     return (of.Association(*row) for row in Association.objects.values_list(*columns))
 
 
@@ -145,10 +145,19 @@ def _defenses() -> Iterator[of.Defense]:
 
 
 def _stakes() -> Iterator[of.Stake]:
+    changes = _stake_changes()
     for row in Stake.objects.filter(staked_at__isnull=False).select_related("defense__entry"):
         assert row.staked_at is not None
-        until = unbroken_until(row)
-        yield of.Stake(row.defense_id, row.staked_at, row.cents, row.clock_from, until, row.ended_at, row.end)
+        told = (row.cents, row.clock_from, unbroken_until(row), row.ended_at, row.end)
+        yield of.Stake(row.defense_id, row.staked_at, *told, changes=tuple(changes.get(row.pk, ())))
+
+
+def _stake_changes() -> dict[int, list[of.StakeChange]]:
+    found: dict[int, list[of.StakeChange]] = {}
+    rows = StakeChange.objects.order_by("pk").values_list("stake", "known_at", "ended_at", "end")
+    for stake, at, ended_at, end in rows:
+        found.setdefault(stake, []).append(of.StakeChange(at, ended_at, end))
+    return found
 
 
 def _trials() -> Iterator[of.Trial]:

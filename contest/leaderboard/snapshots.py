@@ -10,10 +10,22 @@ from django.db.models import Max, Min
 
 from common.errors import NotFound
 from contest.leaderboard.facts import Facts
+from contest.leaderboard.facts import Stake as StakeFact
+from contest.leaderboard.facts import StakeChange as StakeChangeFact
 from contest.leaderboard.reading import read_facts
 from contest.leaderboard.rows import DefenseRow, Tables, TeamRow
 from contest.leaderboard.tables import tables
-from contest.models import Attack, Award, Leaderboard, LeaderboardCheck, LedgerEntry, Release, Stake, TeamMerge
+from contest.models import (
+    Attack,
+    Award,
+    Leaderboard,
+    LeaderboardCheck,
+    LedgerEntry,
+    Release,
+    Stake,
+    StakeChange,
+    TeamMerge,
+)
 from contest.rules import Week, day_of, week_of
 from contest.weeks import week_at, week_called
 from labeling.selectors import policy_in_force, time_zones
@@ -44,8 +56,7 @@ def shown(week: str, *, now: datetime) -> Shown:
 
     NotFound for a week that there was none of, or that is not over. What no sweep has made yet is made at once.
     """
-    if week:
-        _over(week, now)
+    week = _over(week, now).name if week else PRESENT
     row = Leaderboard.objects.filter(week=week).first()
     if row is not None:
         return Shown(week, Tables.from_json(row.tables), row.made_at)
@@ -76,7 +87,7 @@ def _weeks(first: datetime, now: datetime) -> Iterator[Week]:
         week = week_of(week.end, zones)
 
 
-def _over(name: str, now: datetime) -> None:
+def _over(name: str, now: datetime) -> Week:
     first = _first_fact()
     try:
         week = week_called(name)
@@ -86,6 +97,7 @@ def _over(name: str, now: datetime) -> None:
         raise NotFound(
             f"There is no leaderboard of week {name}: choose a week of the contest that is over.", "unknown_week"
         )
+    return week
 
 
 def _moment(week: str, now: datetime) -> datetime:
@@ -123,7 +135,7 @@ def _is_stale(made_at: datetime | None, now: datetime) -> bool:
 def _last_change() -> datetime | None:
     """Return when something happened last that people look for at once; the rest may wait until the tables are old."""
     columns = (
-        (Release, "released_at"), (Stake, "staked_at"), (Stake, "ended_at"), (LedgerEntry, "made_at"),
+        (Release, "released_at"), (Stake, "staked_at"), (StakeChange, "known_at"), (LedgerEntry, "made_at"),
         (Award, "awarded_at"), (Defense, "published_at"), (TeamMerge, "merged_at"),
     )  # fmt: skip
     last = (model._default_manager.aggregate(at=Max(column))["at"] for model, column in columns)
@@ -166,12 +178,29 @@ def boards_check_nightly(*, now: datetime) -> int:
 
 
 def board_check(*, now: datetime) -> LeaderboardCheck:
-    """Compare every stored table with one made anew from the facts as of the same moment, and record what differs."""
+    """Compare every stored table with one made anew from the facts as of the same moment, and record what differs.
+
+    A stake says how it stands, and its changes say how it came to that: where these two differ, one was tampered with.
+    """
     facts, found, rows = read_facts(), [], list(Leaderboard.objects.order_by("week"))
     for row in rows:
         kept, anew = Tables.from_json(row.tables), tables(facts, row.at)
         found += [f"{row.week or 'Now'}: {words}" for words in differences(kept, anew)]
+    found += _stakes_unlike(facts)
     return LeaderboardCheck.objects.create(checked_at=now, compared=len(rows), differences=found[:_MOST_LISTED])
+
+
+def _stakes_unlike(facts: Facts) -> Iterator[str]:
+    names = {each.defense: each.public_id for each in facts.defenses}
+    for stake in facts.stakes:
+        last = stake.changes[-1] if stake.changes else stake
+        if (stake.end, stake.ended_at) != (last.end, last.ended_at):
+            words = f"the stake says {_end_words(stake)}, its changes say {_end_words(last)}"
+            yield f"Now: defense {names.get(stake.defense, stake.defense)}, {words}"
+
+
+def _end_words(of: StakeFact | StakeChangeFact) -> str:
+    return f"{of.end} at {of.ended_at}" if of.end else "in force"
 
 
 def newest_check() -> LeaderboardCheck | None:

@@ -5,14 +5,14 @@ that were released by then; of verdicts the newest made by then; stakes, ends, m
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TypeVar
 
 from contest.enums import DefenseStanding, StakeEnd
-from contest.leaderboard.facts import Attack, Defense, Facts, Picture, Stake, Trial
+from contest.leaderboard.facts import Association, Attack, Defense, Facts, Picture, Stake, Trial
 from contest.leaderboard.rows import DefenseRow, Eligibility, Tables, TeamName, TeamRow
 
 _DAY = timedelta(days=1)
@@ -49,22 +49,42 @@ class _Known:
 
     def final(self, team: int) -> int:
         """Return the team that `team` was part of."""
-        while team in self._into:
-            team = self._into[team]
-        return team
+        return _end_of(team, self._into)
 
     @cached_property
     def names(self) -> dict[int, TeamName]:
         """Return the teams as others see them."""
         return {team.team: TeamName(team.public_id, team.name) for team in self.facts.teams}
 
+    @cached_property
+    def _associations(self) -> list[Association]:
+        """Return those that were known, and not to be in error."""
+        known = (each for each in self.facts.associations if each.declared_at <= self.at)
+        return [each for each in known if each.mistaken_at is None or each.mistaken_at > self.at]
+
     def is_unpaid(self, team: int, moments: Iterable[datetime]) -> bool:
         """Say whether an association covered one of the moments, of the team or one that became part of it (R27)."""
-        told = [each for each in self.facts.associations if each.declared_at <= self.at]
+        told = self._associations
         own = [each for each in told if self.final(each.team) == team]
         return any(
             each.since <= moment and (each.until is None or moment < each.until) for each in own for moment in moments
         )
+
+    def is_unpaid_between(self, team: int, first: datetime, last: datetime) -> bool:
+        """Say whether an association covered any moment from `first` to `last`, of the team or one that was part of it
+        by then (R27)."""
+        told = self._associations
+        begins = [*(each.since for each in told), *(merge.at for merge in self.facts.merges if merge.at <= self.at)]
+        moments = [first, last, *(at for at in begins if first <= at <= last)]
+        return any(
+            each.since <= at and (each.until is None or at < each.until) and self._part_of(each.team, team, at)
+            for each in told
+            for at in moments
+        )
+
+    def _part_of(self, one: int, other: int, at: datetime) -> bool:
+        into = {merge.team: merge.into for merge in self.facts.merges if merge.at <= at}
+        return _end_of(one, into) == _end_of(other, into)
 
     # Pictures
 
@@ -149,9 +169,15 @@ class _Known:
 
     @cached_property
     def stakes(self) -> dict[int, Stake]:
-        """Return the last stake of each defense that had begun."""
+        """Return the last stake of each defense that had begun, with its end as it was known."""
         begun = sorted((each for each in self.facts.stakes if each.at <= self.at), key=lambda each: each.at)
-        return {each.defense: each for each in begun}
+        return {each.defense: self._as_known(each) for each in begun}
+
+    def _as_known(self, stake: Stake) -> Stake:
+        if not stake.changes:
+            return stake
+        known = [each for each in stake.changes if each.at <= self.at]
+        return replace(stake, ended_at=known[-1].ended_at, end=known[-1].end) if known else _in_force(stake)
 
     @cached_property
     def trials(self) -> dict[int, Trial]:
@@ -162,6 +188,16 @@ class _Known:
     def owner(self, defense: Defense) -> int | None:
         """Return the team whose defense it was."""
         return None if defense.team is None else self.final(defense.team)
+
+
+def _end_of(team: int, into: Mapping[int, int]) -> int:
+    while team in into:
+        team = into[team]
+    return team
+
+
+def _in_force(stake: Stake) -> Stake:
+    return replace(stake, ended_at=None, end="")
 
 
 # Defenses -------------------------------------------------------------------------------------------------------------
@@ -227,7 +263,7 @@ def _over(stake: Stake | None, at: datetime) -> str:
 
 def _state(known: _Known, defense: Defense, stake: Stake | None) -> DefenseStanding:
     end = _over(stake, known.at)
-    if end == StakeEnd.WON:
+    if stake and end == StakeEnd.WON and not _award_lost(known, defense, stake):
         return DefenseStanding.WON
     if defense.retired_at is not None and defense.retired_at <= known.at:
         return DefenseStanding.WITHDRAWN
@@ -235,6 +271,15 @@ def _state(known: _Known, defense: Defense, stake: Stake | None) -> DefenseStand
     if known.breaks.get(defense.defense) or end in _BROKEN_ENDS:
         return DefenseStanding.BROKEN
     return DefenseStanding.STAKED if stake and not end else DefenseStanding.PUBLISHED
+
+
+def _award_lost(known: _Known, defense: Defense, stake: Stake) -> bool:
+    """Say whether the facts of now take an award back: a break of its time (R37), or a team that is not paid (R27)."""
+    broke = (known.first.get(each) or known.released[each] for each in known.breaks.get(defense.defense, ()))
+    if any(stake.until is None or each.received_at < stake.until for each in broke):
+        return True
+    span = (stake.clock_from or stake.at, stake.ended_at or known.at)
+    return defense.team is not None and known.is_unpaid_between(defense.team, *span)
 
 
 def _what_broke(known: _Known, defense: Defense) -> list[Attack | Picture]:

@@ -14,8 +14,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from contest.access import not_for_taskers
 from contest.leaderboard import snapshots
-from contest.leaderboard.access import not_for_taskers
 from contest.leaderboard.columns import ATTACKERS, DEFENSES, Column, Sorting, file_rows, headings, sorting
 from contest.models import Leaderboard
 from labeling.access import organizer_of

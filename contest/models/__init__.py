@@ -4,11 +4,13 @@ from contest.models.attacks import Attack, AttackTarget, NearDuplicate, PictureH
 from contest.models.breaks import Break
 from contest.models.decisions import BoardDecision
 from contest.models.leaderboard import Leaderboard, LeaderboardCheck
-from contest.models.money import Account, LedgerEntry, Payment
+from contest.models.letters import TeamLetter
+from contest.models.money import Account, Correction, LedgerEntry, Payment
 from contest.models.releases import Announcement, Release, ReleaseBuild, ReleaseLetter, Subscriber
-from contest.models.stakes import Award, Entry, Examination, Stake, StakeBatch
+from contest.models.stakes import Award, Entry, Examination, Stake, StakeBatch, StakeChange
 from contest.models.teams import (
     Association,
+    AssociationMistake,
     Entitlement,
     EntitlementStep,
     Member,
@@ -23,11 +25,13 @@ __all__ = [
     "Account",
     "Announcement",
     "Association",
+    "AssociationMistake",
     "Attack",
     "AttackTarget",
     "Award",
     "BoardDecision",
     "Break",
+    "Correction",
     "Entitlement",
     "EntitlementStep",
     "Entry",
@@ -47,8 +51,10 @@ __all__ = [
     "SamePerson",
     "Stake",
     "StakeBatch",
+    "StakeChange",
     "Subscriber",
     "Team",
     "TeamInvitation",
+    "TeamLetter",
     "TeamMerge",
 ]

@@ -16,7 +16,8 @@ class Attack(models.Model):
 
     `policy` is what the week, the quota and the size were decided by. `of_quota` says the how many-th of the team's day
     it was. Without targets it is meant for all staked defenses. `copy_of` is the first attack with the same pixels,
-    another team's, which gets the credit. `upload` is common to the pictures that were sent together.
+    another team's, which gets the credit. `upload` is common to the pictures that were sent together. `original_*` are
+    of the file as this team sent it (R2); the picture has those of who has the credit.
     """
 
     public_id = models.CharField(max_length=16, unique=True, default=partial(random_id, "A", 8))
@@ -28,6 +29,8 @@ class Attack(models.Model):
     of_quota = models.PositiveSmallIntegerField(default=0)
     upload = models.CharField(max_length=32, blank=True)
     file_name = models.CharField(max_length=200, blank=True)
+    original_sha256 = models.CharField(max_length=64, blank=True, default="", db_default="")
+    original_format = models.CharField(max_length=8, blank=True, default="", db_default="")
     warnings = models.JSONField(default=list)
     copy_of = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="copies")
     targets = models.ManyToManyField(Defense, related_name="attacks", through="AttackTarget")

@@ -100,3 +100,51 @@ class Payment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.cents} cents to {self.team_id}"
+
+
+class Correction(models.Model):
+    """A movement from or to outside that was recorded wrongly, or money that a team gave back: asked for by one
+    organizer with a public reason, confirmed by another (R34).
+
+    `corrects` is the entry that it takes back, wholly or in part; where it is none, `team` repaid what it owes. `entry`
+    is what was posted when it was confirmed.
+    """
+
+    corrects = models.ForeignKey(LedgerEntry, on_delete=models.PROTECT, null=True, related_name="asked_corrections")
+    team = models.ForeignKey(Team, on_delete=models.PROTECT, null=True, related_name="repayments")
+    cents = models.PositiveBigIntegerField()
+    reason = models.TextField()
+    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    asked_at = models.DateTimeField()
+    confirmed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    confirmed_at = models.DateTimeField(null=True)
+    entry = models.OneToOneField(LedgerEntry, on_delete=models.PROTECT, null=True, related_name="correction")
+    cancelled_at = models.DateTimeField(null=True)
+    cancelled_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(cents__gt=0), name="correction_of_something"),
+            models.CheckConstraint(condition=~Q(reason=""), name="correction_has_reason"),
+            models.CheckConstraint(
+                condition=Q(corrects__isnull=False, team__isnull=True) | Q(corrects__isnull=True, team__isnull=False),
+                name="correction_of_entry_or_team",
+            ),
+            models.CheckConstraint(
+                condition=Q(confirmed_by__isnull=True) | Q(asked_by__isnull=True) | ~Q(confirmed_by=F("asked_by")),
+                name="correction_by_two",
+            ),
+            models.UniqueConstraint(
+                fields=["corrects"],
+                condition=Q(confirmed_at__isnull=True, cancelled_at__isnull=True),
+                name="correction_one_open",
+            ),
+            models.UniqueConstraint(
+                fields=["team"],
+                condition=Q(confirmed_at__isnull=True, cancelled_at__isnull=True),
+                name="repayment_one_open",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"correction of {self.cents} cents"

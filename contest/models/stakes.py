@@ -90,6 +90,30 @@ class Stake(models.Model):
         return f"{self.cents} cents on {self.defense_id}"
 
 
+class StakeChange(models.Model):
+    """How a stake had ended by what was known from `known_at` on; nothing where it was in force. Append-only.
+
+    A ruling that is overruled takes an end back (R22): the stake says how it stands now, its changes what was known
+    when. One without any is as the stake itself says.
+    """
+
+    stake = models.ForeignKey(Stake, on_delete=models.PROTECT, related_name="changes")
+    end = models.CharField(max_length=9, choices=choices(StakeEnd), blank=True)
+    ended_at = models.DateTimeField(null=True)
+    known_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(ended_at__isnull=True, end="") | (Q(ended_at__isnull=False) & ~Q(end="")),
+                name="stake_change_ends_somehow",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.stake_id}: {self.end}"
+
+
 class Award(models.Model):
     """The defender half, or a share of it, given to a defense by the board (R36-R38). Append-only."""
 

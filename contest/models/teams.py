@@ -102,11 +102,24 @@ class Association(models.Model):
         return f"{self.team_id} since {self.since}"
 
 
+class AssociationMistake(models.Model):
+    """An association was declared in error: since then it counts as if it had never been. Append-only, as money was
+    counted by the association before."""
+
+    association = models.OneToOneField(Association, on_delete=models.PROTECT, related_name="mistake")
+    reason = models.TextField()
+    declared_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    declared_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.association_id} in error"
+
+
 class Entitlement(models.Model):
     """Why a team may attack: a paper of a member's, checked by an organizer, or a grant of the board (R25).
 
     `author` is the member whose confirmed address `email` was, and stands on the paper. Both are forgotten with the
-    account. What was asked, answered and decided is in the steps.
+    account. What was asked, answered and decided, and why it was revoked, is in the steps; `decision` is the grant.
     """
 
     team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="entitlements")

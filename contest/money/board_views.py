@@ -5,6 +5,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -16,10 +17,10 @@ from common.errors import DomainError, InvalidInput
 from contest.access import board_member_of
 from contest.decisions import MOST_REASON_CHARACTERS
 from contest.enums import AccountKind
-from contest.models import Account
+from contest.models import Account, Team
 from contest.money.figures import account_words
 from contest.money.views import form_errors, frame
-from contest.money.withholding import money_return, money_withhold, withheld
+from contest.money.withholding import Withheld, money_return, money_withhold, withholdings
 from contest.money.words import cents_of, money
 from labeling.accounts.forms import go_to, text
 
@@ -44,14 +45,24 @@ def board_withheld(request: HttpRequest) -> HttpResponse:
 
 def _do(request: HttpRequest, by: User) -> str:
     of, reason, now = _account(request), text(request, "reason", MOST_REASON_CHARACTERS + 1), timezone.now()
+    team = _team(request) if of.stake_id is not None else None
     if "return" in request.POST:
-        entry = money_return(of=of, reason=reason, by=by, now=now)
-        return f"{_sum(entry.cents)} went back to the account of the {account_words(of)}."
+        decision = money_return(of=of, team=team, reason=reason, by=by, now=now)
+        return f"{_sum(decision.details['cents'])} went back to the account of the {account_words(of)}."
     cents = cents_of(text(request, "sum", 30))
     if cents is None:
         raise InvalidInput("Write the sum like 1234.50.", "invalid", field="sum")
-    entry = money_withhold(of=of, cents=cents, reason=reason, by=by, now=now)
-    return f"{_sum(entry.cents)} of the {account_words(of)} are withheld."
+    entry = money_withhold(of=of, team=team, cents=cents, reason=reason, by=by, now=now)
+    return f"{_sum(entry.cents)} of {_whose(of, team)} are withheld."
+
+
+def _whose(of: Account, team: Team | None) -> str:
+    """Return whose money is withheld; of a stake it is the share of one team."""
+    return f"the share of team {team.name} of the {account_words(of)}" if team else f"the {account_words(of)}"
+
+
+def _shown(each: Withheld) -> str:
+    return _whose(each.account, each.team if each.account.stake_id is not None else None).removeprefix("the ")
 
 
 def _sum(cents: int) -> str:
@@ -67,11 +78,20 @@ def _account(request: HttpRequest) -> Account:
     return row
 
 
+def _team(request: HttpRequest) -> Team | None:
+    return _teams().filter(public_id=text(request, "team", 20)).first()
+
+
+def _teams() -> QuerySet[Team]:
+    return Team.objects.filter(merged_into=None).order_by("name", "pk")
+
+
 def _page(request: HttpRequest, error: DomainError | None) -> HttpResponse:
     with_money = Account.objects.filter(kind__in=KINDS, balance_cents__gt=0).select_related("team", "stake__defense")
     context: dict[str, Any] = {
         "accounts": [(each, account_words(each)) for each in with_money.order_by("kind", "pk")],
-        "withheld": [(each, account_words(each.account)) for each in withheld()],
+        "teams": _teams(),
+        "withheld": [(each, _shown(each)) for each in withholdings()],
         "longest": MOST_REASON_CHARACTERS,
         "errors": form_errors(error),
         "typed": request.POST if error else {},

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from common.errors import InvalidInput
 from contest.enums import AccountKind
-from contest.models import LedgerEntry
+from contest.models import Account, LedgerEntry
 from contest.money.ledger import MOST_CENTS, MOST_WORDS, account, hold, move
 
 HALVES = (AccountKind.ATTACKERS, AccountKind.DEFENDERS)
@@ -23,6 +23,7 @@ def pool_deposit(*, cents: int, reason: str, by: User, now: datetime) -> LedgerE
     if not 0 < cents <= MOST_CENTS:
         raise InvalidInput("Give the sum in whole cents, more than none.", "invalid", field="cents")
     outside, pool = account(AccountKind.OUTSIDE), account(AccountKind.POOL)
+    hold([outside, pool, *map(account, HALVES)])
     deposit = move(outside, pool, cents, rule="R34", why=said, causes={}, by=by, now=now)
     _split_pool(deposit, by, now)
     return deposit
@@ -30,7 +31,7 @@ def pool_deposit(*, cents: int, reason: str, by: User, now: datetime) -> LedgerE
 
 def _split_pool(deposit: LedgerEntry, by: User, now: datetime) -> None:
     pool = account(AccountKind.POOL)
-    half = hold([pool])[pool.pk].balance_cents // 2
+    half = Account.objects.get(pk=pool.pk).balance_cents // 2
     for side in HALVES:
         if half:
             why = f"Half of the pool is for the {side.value}."

@@ -7,12 +7,24 @@ from django.db.models import Q
 
 from contest.enums import AccountKind
 from contest.models import LedgerEntry, Payment, Stake
-from contest.money.payments import payables
+from contest.money.due import payables
 from contest.money.words import plain
 
 Row = tuple[str, ...]
 PAYABLE_COLUMNS = ("team_id", "team", "currency", "due", "waiting", "waits_for", "balance", "asked_by", "asked_at")
-RECEIPT_COLUMNS = ("entry", "at", "direction", "currency", "amount", "rule", "team_id", "team", "reference", "why")
+RECEIPT_COLUMNS = (
+    "entry",
+    "at",
+    "direction",
+    "currency",
+    "amount",
+    "rule",
+    "team_id",
+    "team",
+    "reference",
+    "why",
+    "corrects",
+)
 # What a spreadsheet would read as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "−")
 
@@ -46,19 +58,19 @@ def receipt_rows(*, currency: str) -> Iterator[Row]:
     """Yield all that came in and went out, oldest first."""
     outside = Q(source__kind=AccountKind.OUTSIDE) | Q(target__kind=AccountKind.OUTSIDE)
     rows = LedgerEntry.objects.filter(outside).order_by("pk")
-    for row in rows.select_related("source__team", "target__stake__paid_by", "payment"):
+    sides = [f"{side}__{of}" for side in ("source", "target") for of in ("team", "stake__paid_by")]
+    for row in rows.select_related(*sides, "payment"):
         yield guarded(_receipt(row, currency))
 
 
 def _receipt(row: LedgerEntry, currency: str) -> Row:
-    received = row.source.kind == AccountKind.OUTSIDE
-    stake: Stake | None = row.target.stake
-    team = row.source.team or (stake.paid_by if stake else None)
+    stake: Stake | None = row.target.stake or row.source.stake
+    team = row.source.team or row.target.team or (stake.paid_by if stake else None)
     payment: Payment | None = getattr(row, "payment", None)
     return (
         str(row.pk),
         row.made_at.isoformat(),
-        "received" if received else "paid",
+        _direction(row),
         currency,
         plain(row.cents),
         row.rule,
@@ -66,4 +78,13 @@ def _receipt(row: LedgerEntry, currency: str) -> Row:
         team.name if team else "",
         payment.reference if payment else (stake.receipt if stake else ""),
         row.why,
+        str(row.corrects_id or ""),
     )
+
+
+def _direction(row: LedgerEntry) -> str:
+    """Return which way the money went; what takes an entry back is less of its direction, and moved nothing anew."""
+    came_in = row.source.kind == AccountKind.OUTSIDE
+    if row.corrects_id is None:
+        return "received" if came_in else "paid"
+    return "correction of paid" if came_in else "correction of received"

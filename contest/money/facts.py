@@ -82,7 +82,8 @@ def _was_known(attack: Attack) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Teams:
-    """All teams, read once: what each is part of now, and which of them were ever associated with the contest."""
+    """All teams, read once: what each is part of now, and which of them were ever associated with the contest, and
+    not in error."""
 
     rows: dict[int, Team]
     associated: frozenset[int]
@@ -90,7 +91,7 @@ class _Teams:
     @classmethod
     def read(cls) -> Self:
         rows = Team.objects.select_related("merged_into").in_bulk()
-        ever = Association.objects.values_list("team", flat=True).distinct()
+        ever = Association.objects.filter(mistake=None).values_list("team", flat=True).distinct()
         return cls(rows, frozenset(final_team(rows[team]).pk for team in ever))
 
     def final(self, team: int) -> int:

@@ -2,15 +2,19 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Q, Sum
 from django.urls import reverse
 
+from contest.awards.services import change_of
+from contest.embargo import attacks_public
 from contest.enums import AccountKind
-from contest.models import Account, Attack, Award, Break, LedgerEntry, Payment, Stake, Team
+from contest.models import Account, Attack, Award, BoardDecision, Break, LedgerEntry, Payment, Stake, Team
 from contest.money.settlement import differences
 from contest.money.withholding import Withheld, withheld
+from contest.publishing import released
 
 ENTRIES_SHOWN = 50
 SINGLE = (AccountKind.POOL, AccountKind.ATTACKERS, AccountKind.DEFENDERS, AccountKind.WITHHELD)
@@ -38,6 +42,7 @@ class EntryRow:
     entry: LedgerEntry
     source: str
     target: str
+    why: str
     causes: tuple[Cause, ...]
 
     @property
@@ -56,14 +61,26 @@ class Debt:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """What a team has on its account, as far as it may be told of."""
+
+    team: Team
+    cents: int
+
+
+@dataclass(frozen=True, slots=True)
 class Money:
-    """The public page: balances of the accounts there is one of, what is staked, what teams hold, and what waits."""
+    """The public page: balances of the accounts there is one of, what is staked, what teams hold, and what waits.
+
+    `held` is on accounts of teams; what follows from breaks that are not told of yet is not among `teams`.
+    """
 
     balances: Mapping[str, int]
     received: int
     paid: int
     stakes: tuple[Account, ...]
-    teams: tuple[Account, ...]
+    teams: tuple[Held, ...]
+    held: int
     withheld: tuple[Withheld, ...]
     debts: tuple[Debt, ...]
     awards: tuple[Award, ...]
@@ -74,13 +91,13 @@ class Money:
         return sum(each.balance_cents for each in self.stakes)
 
     @property
-    def held(self) -> int:
-        """Return the cents that lie on accounts of teams."""
-        return sum(each.balance_cents for each in self.teams)
+    def untold(self) -> int:
+        """Return the cents of teams that are named with the release of a week."""
+        return self.held - sum(each.cents for each in self.teams)
 
 
-def money_figures() -> Money:
-    """Return the balances and lists of the public page."""
+def money_figures(*, told_at: datetime | None) -> Money:
+    """Return the balances and lists of the page by what everybody may know at `told_at`; None tells all."""
     rows = list(
         Account.objects.exclude(kind=AccountKind.OUTSIDE)
         .filter(Q(balance_cents__gt=0) | Q(kind__in=SINGLE))
@@ -88,34 +105,89 @@ def money_figures() -> Money:
         .order_by("pk")
     )
     single = {AccountKind(each.kind).value: each.balance_cents for each in rows if each.kind in SINGLE}
+    teams, untold = [each for each in rows if each.kind == AccountKind.TEAM], _untold() if told_at else {}
     awards = Award.objects.select_related("stake__defense__entry__team", "decision__decided_by").order_by("-pk")
     return Money(
         balances={kind.value: single.get(kind.value, 0) for kind in SINGLE},
-        received=_sum(source__kind=AccountKind.OUTSIDE),
-        paid=_sum(target__kind=AccountKind.OUTSIDE),
+        received=_moved("source", "target"),
+        paid=_moved("target", "source"),
         stakes=tuple(each for each in rows if each.kind == AccountKind.STAKE),
-        teams=tuple(each for each in rows if each.kind == AccountKind.TEAM),
+        teams=tuple(_held(teams, untold.values())),
+        held=sum(each.balance_cents for each in teams),
         withheld=tuple(withheld()),
         debts=tuple(debts()),
         awards=tuple(awards),
     )
 
 
+def _moved(outside: str, back: str) -> int:
+    """Return what came from `outside` or went there, less what was recorded wrongly and taken back."""
+    moved = _sum(**{f"{outside}__kind": AccountKind.OUTSIDE, "corrects": None})
+    return moved - _sum(**{f"{back}__kind": AccountKind.OUTSIDE, "corrects__isnull": False})
+
+
 def _sum(**which: Any) -> int:
     return LedgerEntry.objects.filter(**which).aggregate(sum=Sum("cents"))["sum"] or 0
 
 
+def _held(accounts: Iterable[Account], untold: Iterable[LedgerEntry]) -> Iterator[Held]:
+    hidden: dict[int, int] = {}
+    for entry in untold:
+        hidden[entry.target_id] = hidden.get(entry.target_id, 0) + entry.cents
+        hidden[entry.source_id] = hidden.get(entry.source_id, 0) - entry.cents
+    for each in accounts:
+        if each.team is not None and (cents := each.balance_cents - max(hidden.get(each.pk, 0), 0)) > 0:
+            yield Held(each.team, cents)
+
+
 def debts() -> Iterator[Debt]:
-    """Yield what teams owe to the half that advanced it, or that waits for it; the oldest stake first."""
+    """Yield what teams owe to the half that advanced it, or that waits for it: of stakes, the oldest first, and of
+    awards."""
     for row in differences():
         for team, cents in row.flows.owed.items():
             yield Debt(Team.objects.get(pk=team), row.found.stake, cents)
+    for decision in BoardDecision.objects.filter(awards__isnull=False).distinct().order_by("pk"):
+        change = change_of(decision)
+        for team, cents in change.flows.owed.items():
+            if (lost := change.lost_by(team)) is not None:
+                yield Debt(Team.objects.get(pk=team), lost.stake, cents)
+
+
+# What is told -----------------------------------------------------------------------------------------------------
+
+_UNTOLD = "It follows from a break that is told of with the release of its week."
+
+
+def _untold() -> dict[int, LedgerEntry]:
+    """Return the entries that follow from a break on a picture of a week that is not released (R24, R39), by number;
+    and those that correct one of them.
+
+    As the leaderboard, the ledger tells who got what for a break when it tells of the break.
+    """
+    hidden = dict(Break.objects.exclude(released("image__")).values_list("pk", "found_at"))
+    found: dict[int, LedgerEntry] = {}
+    if hidden:
+        # An entry is made after what it follows from.
+        for entry in LedgerEntry.objects.filter(made_at__gte=min(hidden.values())).order_by("pk"):
+            if entry.corrects_id in found or not hidden.keys().isdisjoint(entry.causes.get("break", ())):
+                found[entry.pk] = entry
+    return found
+
+
+# Entries ------------------------------------------------------------------------------------------------------------
 
 
 def entries(
-    *, of: Iterable[Account] | None = None, before: int | None = None, most: int = ENTRIES_SHOWN
+    *,
+    told_at: datetime | None,
+    of: Iterable[Account] | None = None,
+    before: int | None = None,
+    most: int = ENTRIES_SHOWN,
 ) -> tuple[list[EntryRow], int | None]:
-    """Return entries, newest first, of all accounts or of some, and where the next page begins."""
+    """Return entries, newest first, of all accounts or of some, and where the next page begins.
+
+    They say what everybody may know at `told_at`; None tells all.
+    """
     rows = LedgerEntry.objects.select_related(
         "source__team", "source__stake__defense", "target__team", "target__stake__defense", "decision__decided_by"
     )
@@ -125,15 +197,25 @@ def entries(
     rows = rows.filter(pk__lt=before) if before is not None else rows
     found = list(rows.order_by("-pk")[: most + 1])
     shown = found[:most]
-    return list(with_causes(shown)), (shown[-1].pk if len(found) > most else None)
+    return list(with_causes(shown, told_at=told_at)), (shown[-1].pk if len(found) > most else None)
 
 
-def with_causes(rows: Sequence[LedgerEntry]) -> Iterator[EntryRow]:
-    """Yield entries with the rows they follow from."""
-    known = _known(rows)
+def with_causes(rows: Sequence[LedgerEntry], *, told_at: datetime | None) -> Iterator[EntryRow]:
+    """Yield entries with the rows they follow from, by what everybody may know at `told_at`; None tells all."""
+    known, untold = _known(rows, told_at), _untold() if told_at else {}
     for row in rows:
         wanted = [(table, number) for table, numbers in row.causes.items() for number in numbers]
-        yield EntryRow(row, account_words(row.source), account_words(row.target), _causes(row, wanted, known))
+        if row.pk in untold:
+            told = [each for each in wanted if each[0] == "stake"]
+            source, target = (_unnamed(of) for of in (row.source, row.target))
+            yield EntryRow(row, source, target, _UNTOLD, _causes(row, told, known))
+        else:
+            source, target = account_words(row.source), account_words(row.target)
+            yield EntryRow(row, source, target, row.why, _causes(row, wanted, known))
+
+
+def _unnamed(of: Account) -> str:
+    return account_words(of) if of.team is None else "a team"
 
 
 def account_words(of: Account) -> str:
@@ -159,12 +241,15 @@ def _entry_url(number: int) -> str:
     return f"{reverse('money')}?before={number + 1}#entry-{number}"
 
 
-def _known(rows: Iterable[LedgerEntry]) -> _Known:
+def _known(rows: Iterable[LedgerEntry], told_at: datetime | None) -> _Known:
     """Return every row that the entries name, by table and number: one query for each table."""
     numbers: dict[str, set[int]] = {}
     for row in rows:
         for table, named in row.causes.items():
             numbers.setdefault(table, set()).update(named)
+    if told_at and "attack" in numbers:
+        named = Attack.objects.filter(attacks_public(now=told_at), pk__in=numbers["attack"])
+        numbers["attack"] = set(named.values_list("pk", flat=True))
     return {
         (table, number): cause
         for table, read in _READ.items()

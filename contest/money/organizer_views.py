@@ -18,10 +18,13 @@ from common.errors import DomainError, InvalidInput, NotFound
 from contest.models import Payment, Team
 from contest.money import exports
 from contest.money.conflicts import conflicts
+from contest.money.correcting import corrections_open
+from contest.money.correction_views import corrected
 from contest.money.deposits import pool_deposit
+from contest.money.due import payables
 from contest.money.figures import entries, money_figures
 from contest.money.ledger import MOST_WORDS, check
-from contest.money.payments import payables, payment_ask, payment_cancel, payment_pay, payments_open
+from contest.money.payments import payment_ask, payment_cancel, payment_pay, payments_open
 from contest.money.views import before_of, form_errors, frame
 from contest.money.words import cents_of, money
 from labeling.access import organizer_of
@@ -57,13 +60,16 @@ def _sum(cents: int) -> str:
 
 def _page(request: HttpRequest, error: DomainError | None = None) -> HttpResponse:
     now = timezone.now()
-    shown, more = entries(before=before_of(request))
+    shown, more = entries(told_at=None, before=before_of(request))
     over = Payment.objects.exclude(paid_at=None, cancelled_at=None).select_related("team", "asked_by", "paid_by")
     context: dict[str, Any] = {
-        "money": money_figures(),
+        "money": money_figures(told_at=None),
         "payables": payables(now=now),
         "open": list(payments_open()),
-        "over": list(over.order_by("-pk")[:PAYMENTS_SHOWN]),
+        "over": list(
+            over.select_related("entry").prefetch_related("entry__corrections").order_by("-pk")[:PAYMENTS_SHOWN]
+        ),
+        "corrections": [corrected(each) for each in corrections_open()],
         "conflicts": conflicts(),
         "check": check(),
         "entries": shown,

@@ -1,7 +1,5 @@
 """Money that leaves to teams: one organizer asks, another marks it as paid, and no provider is called (R34, R38)."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import User
@@ -9,85 +7,13 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
-from contest.enums import AccountKind, StakeEnd
-from contest.models import Account, Payment, Team
-from contest.money.facts import Found, begun_stakes, found
+from contest.enums import AccountKind
+from contest.models import Payment, Team
+from contest.money.due import payable
 from contest.money.ledger import account, hold, move
-from contest.money.prizes import Outcome
-from contest.money.settlement import deciding_week, positions
-from contest.rules import Week
-from contest.settled import appeals_closed, weeks_between
-from contest.teams.selectors import final_team
+from contest.money.letters import paid_tell
 
 MOST_REFERENCE = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Payable:
-    """What a team has, what of it waits, and the weeks it waits for: their appeals are not closed (R22)."""
-
-    team: Team
-    balance: int
-    waiting: int
-    weeks: tuple[str, ...]
-
-    @property
-    def due(self) -> int:
-        """Return the cents that can be paid now."""
-        return max(self.balance - self.waiting, 0)
-
-
-def payables(*, now: datetime) -> list[Payable]:
-    """Return the teams that have money, in the order of their names."""
-    accounts = Account.objects.filter(kind=AccountKind.TEAM, balance_cents__gt=0).select_related("team")
-    waits = _waits(now)
-    return [_payable(row, waits) for row in accounts.order_by("team__name") if row.team]
-
-
-def payable(team: Team, *, now: datetime) -> Payable:
-    """Return what one team has and what of it can be paid."""
-    row = Account.objects.filter(kind=AccountKind.TEAM, team=team).select_related("team").first()
-    return _payable(row, _waits(now)) if row else Payable(team, 0, 0, ())
-
-
-_Waits = dict[int, list[tuple[int, list[str]]]]
-
-
-def _payable(row: Account, waits: _Waits) -> Payable:
-    assert row.team is not None
-    waiting = waits.get(final_team(row.team).pk, [])
-    weeks = sorted({week for _, names in waiting for week in names})
-    return Payable(
-        row.team, row.balance_cents, min(sum(cents for cents, _ in waiting), row.balance_cents), tuple(weeks)
-    )
-
-
-def _waits(now: datetime) -> _Waits:
-    """Return team -> (cents, weeks) of what it got of stakes whose weeks can still be appealed."""
-    rows = found(begun_stakes())
-    at = positions(rows)
-    waits: _Waits = {}
-    for row in rows:
-        got = {team: cents for team, cents in at[row.stake.pk].got.items() if cents > 0}
-        of = row.stake.defense
-        open_weeks = [week.name for week in _weeks(row) if not appeals_closed(week, now=now, of=of)] if got else []
-        for team, cents in got.items():
-            if open_weeks:
-                waits.setdefault(team, []).append((cents, open_weeks))
-    return waits
-
-
-def _weeks(row: Found) -> Iterable[Week]:
-    """Return the weeks that a prize waits for: an attack of an earlier one would outrank it (R35).
-
-    What is won has waited already (R37), and a break of a week before the stake leaves nothing to outrank.
-    """
-    if row.due.outcome is Outcome.BEFORE or (row.stake.end == StakeEnd.WON and not row.due.week):
-        return []
-    return weeks_between(row.stake.staked_at or row.stake.asked_at, deciding_week(row).start)
-
-
-# Paying ---------------------------------------------------------------------------------------------------------------
 
 
 def payments_open() -> QuerySet[Payment]:
@@ -135,6 +61,7 @@ def payment_pay(*, payment_id: int, reference: str, by: User, now: datetime) -> 
     payment.entry = move(own, outside, payment.cents, rule="R34", why=why, causes=causes, by=by, now=now)
     payment.paid_by, payment.paid_at, payment.reference = by, now, said
     payment.save(update_fields=["entry", "paid_by", "paid_at", "reference"])
+    paid_tell(payment, now=now)
     return payment
 
 

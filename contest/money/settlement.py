@@ -16,10 +16,12 @@ from contest.models import Account, BoardDecision, LedgerEntry, Stake, Team
 from contest.money.corrections import Flows, Position, flows
 from contest.money.facts import Found, begun_stakes, found
 from contest.money.ledger import Causes, account, hold, move
+from contest.money.letters import posted_tell
 from contest.money.prizes import Outcome
 from contest.money.stakes import stake_account
+from contest.money.withholding import Withheld, withheld_of_stakes
 from contest.rules import Week
-from contest.settled import week_settled
+from contest.settled import Weeks
 from contest.teams.selectors import final_team
 from contest.weeks import week_at, week_called
 
@@ -37,7 +39,8 @@ def prizes_settle(*, now: datetime) -> int:
 
     Shares of a week are posted when it is settled: all its verdicts are there, so that no other team can join.
     """
-    waiting = [each.found.stake.pk for each in differences() if each.flows and _may_post(each.found)]
+    weeks = Weeks(now)
+    waiting = [each.found.stake.pk for each in differences() if each.flows and _may_post(each.found, weeks)]
     return sum(stake_settle(pk, now=now) for pk in waiting)
 
 
@@ -49,11 +52,11 @@ def differences() -> list[Difference]:
     return [each for each in compared if each.flows or each.flows.owed]
 
 
-def _may_post(row: Found) -> bool:
+def _may_post(row: Found, weeks: Weeks) -> bool:
     """Say whether the week that decides is settled. Who won did so by a checklist that asks for more than that."""
     if row.due.outcome in (Outcome.HELD, Outcome.BEFORE) or (not row.due.week and row.stake.end == StakeEnd.WON):
         return True
-    return week_settled(deciding_week(row), of=row.stake.defense)
+    return weeks.settled(deciding_week(row), of=row.stake.defense)
 
 
 def deciding_week(row: Found) -> Week:
@@ -68,18 +71,21 @@ def stake_settle(stake_id: int, *, now: datetime) -> bool:
     """Post the difference of one stake, while nobody else does; says whether there was any."""
     locked = Stake.objects.select_for_update(of=("self",), no_key=True).get(pk=stake_id)
     (row,) = found([Stake.objects.select_related("defense__entry__team", "paid_by").get(pk=locked.pk)])
-    _hold_all(row)
+    hold(accounts_of(row.stake, row.due.teams))
     needed = flows(row.due.teams, row.due.held, positions([row])[row.stake.pk])
     if needed:
         _Posting(row, now).post(needed)
     return bool(needed)
 
 
-def _hold_all(row: Found) -> None:
-    """Lock every account that may change, before any balance is read that something follows from."""
-    known = Account.objects.filter(Q(entries_in__source__stake=row.stake) | Q(entries_out__target__stake=row.stake))
-    named = [account(AccountKind.TEAM, team=Team.objects.get(pk=team)) for team in row.due.teams]
-    hold([stake_account(row.stake), account(AccountKind.ATTACKERS), *named, *known.exclude(kind=AccountKind.OUTSIDE)])
+def accounts_of(stake: Stake, teams: Iterable[int]) -> list[Account]:
+    """Return every account that the money of a stake may move to or from, where these teams are due.
+
+    To be held all at once, before any balance is read that something follows from.
+    """
+    known = Account.objects.filter(Q(entries_in__source__stake=stake) | Q(entries_out__target__stake=stake))
+    named = [account(AccountKind.TEAM, team=Team.objects.get(pk=team)) for team in teams]
+    return [stake_account(stake), account(AccountKind.ATTACKERS), *named, *known.exclude(kind=AccountKind.OUTSIDE)]
 
 
 # How the money lies ---------------------------------------------------------------------------------------------------
@@ -99,8 +105,11 @@ def positions(rows: Iterable[Found]) -> dict[int, Position]:
     moved = _moved(stakes)
     lendable = Account.objects.filter(kind=AccountKind.ATTACKERS).values_list("balance_cents", flat=True).first() or 0
     hubs = dict(Account.objects.filter(stake__in=stakes).values_list("stake", "balance_cents"))
+    withheld = withheld_of_stakes()
     return {
-        pk: _position(stake, moved.get(pk, []), hubs.get(pk, 0), lendable) for pk, stake in stakes.items() if pk in hubs
+        pk: _position(stake, moved.get(pk, []), hubs.get(pk, 0), lendable, withheld.get(pk, []))
+        for pk, stake in stakes.items()
+        if pk in hubs
     } | {pk: Position(0, {}, {}, 0, 0, 0) for pk in stakes if pk not in hubs}
 
 
@@ -118,10 +127,32 @@ def _moved(stakes: Iterable[int]) -> dict[int, list[Moved]]:
     return moved
 
 
-def _position(stake: Stake, moved: Iterable[Moved], hub: int, lendable: int) -> Position:
+def _position(stake: Stake, moved: Iterable[Moved], hub: int, lendable: int, withheld: Iterable[Withheld]) -> Position:
     got, there = teams_share(moved)
-    withheld = sum(each.cents for each in moved if each.account.kind == AccountKind.WITHHELD)
-    return Position(stake.cents, got, there, hub, withheld, lendable)
+    aside = {each.team.pk: each.cents for each in withheld if each.team is not None}
+    decided = {each.team.pk: each.decided for each in withheld if each.team is not None}
+    outside = [-each.cents for each in moved if each.account.kind == AccountKind.OUTSIDE]
+    # A payment that was recorded for the wrong stake went out again: then nothing was ever at stake.
+    cents = sum(outside) if outside else stake.cents
+    in_all = sum(each.cents for each in moved if each.account.kind == AccountKind.WITHHELD)
+    return Position(cents, got, there, hub, in_all, lendable, aside, decided)
+
+
+def got_of(stakes: Iterable[Stake]) -> dict[int, dict[int, int]]:
+    """Return stake -> team -> what it got, less what went back; teams that were merged count as one."""
+    return {pk: teams_share(moved)[0] for pk, moved in _moved([each.pk for each in stakes]).items()}
+
+
+def moved_by_award(decision: BoardDecision) -> list[Moved]:
+    """Return what accounts got of the defenders' half by a decision; entries of the stakes do not touch it."""
+    half = account(AccountKind.DEFENDERS).pk
+    nets: dict[int, int] = {}
+    entries = LedgerEntry.objects.filter(Q(source=half) | Q(target=half), decision=decision).order_by("pk")
+    for source, target, cents in entries.values_list("source", "target", "cents"):
+        other, signed = (target, cents) if source == half else (source, -cents)
+        nets[other] = nets.get(other, 0) + signed
+    accounts = Account.objects.select_related("team").in_bulk(nets)
+    return [Moved(accounts[number], cents) for number, cents in nets.items()]
 
 
 def teams_share(moved: Iterable[Moved]) -> tuple[dict[int, int], dict[int, int]]:
@@ -148,18 +179,31 @@ class _Posting:
 
     def post(self, needed: Flows) -> None:
         hub, half = stake_account(self.row.stake), account(AccountKind.ATTACKERS)
+        aside = account(AccountKind.WITHHELD)
+        told: list[LedgerEntry] = []
         for team, cents in needed.taken.items():
-            take_back(hub, team, cents, rule=self.rule, why=self._taken(), causes=self._causes(), now=self.now)
+            told += take_back(hub, team, cents, rule=self.rule, why=self._taken(), causes=self._causes(), now=self.now)
+        for team, cents in needed.released.items():
+            self._withhold(aside, hub, cents, team)
         if needed.advanced:
             self._move(half, hub, needed.advanced, self._advanced(needed.owed), None)
         for team, cents in needed.given.items():
             target = account(AccountKind.TEAM, team=Team.objects.get(pk=team))
-            self._move(hub, target, cents, self._given(), team)
+            told.append(self._move(hub, target, cents, self._given(), team))
+        for team, cents in needed.withheld.items():
+            self._withhold(hub, aside, cents, team)
         if needed.returned:
             self._move(hub, half, needed.returned, self._returned(), None)
+        posted_tell(told, now=self.now)
 
-    def _move(self, source: Account, target: Account, cents: int, why: str, team: int | None) -> None:
-        move(source, target, cents, rule=self.rule, why=why, causes=self._causes(team), now=self.now)
+    def _move(self, source: Account, target: Account, cents: int, why: str, team: int | None) -> LedgerEntry:
+        return move(source, target, cents, rule=self.rule, why=why, causes=self._causes(team), now=self.now)
+
+    def _withhold(self, source: Account, target: Account, cents: int, team: int) -> None:
+        """Let what is aside of a team's share follow that share, which is more or less than it was (R38)."""
+        why = f"Correction: what is withheld of a share of {self._name} follows that share."
+        causes = {"stake": [self.row.stake.pk], "team": [team]}
+        move(source, target, cents, rule="R38", why=why, causes=causes, now=self.now)
 
     @property
     def rule(self) -> str:
@@ -210,15 +254,16 @@ def take_back(
     causes: Causes,
     now: datetime,
     decision: BoardDecision | None = None,
-) -> None:
+) -> list[LedgerEntry]:
     """Take `cents` of a stake or an award back from a team: entry by entry, the newest first, each named by its
-    correction."""
+    correction; returns the corrections."""
+    made: list[LedgerEntry] = []
     for entry, left in _given_to(team, target, decision):
         if not cents:
-            return
+            break
         there = Account.objects.get(pk=entry.target_id).balance_cents
         if part := min(cents, left, there):
-            move(
+            correction = move(
                 entry.target,
                 target,
                 part,
@@ -229,7 +274,9 @@ def take_back(
                 decision=decision,
                 now=now,
             )
+            made.append(correction)
             cents -= part
+    return made
 
 
 def _given_to(team: int, source: Account, decision: BoardDecision | None) -> list[tuple[LedgerEntry, int]]:

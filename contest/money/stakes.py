@@ -8,6 +8,7 @@ from django.db import transaction
 from contest.enums import AccountKind, StakeKind
 from contest.models import Account, BoardDecision, LedgerEntry, Stake
 from contest.money.ledger import account, hold, move
+from contest.money.letters import posted_tell
 from contest.teams.selectors import final_team
 
 
@@ -58,12 +59,13 @@ def stake_refunded(
 
     A team finds it on its own account, from where organizers pay it.
     """
-    held = hold([stake_account(stake)])
-    (money,) = held.values()
+    target = back_account(stake)
+    money = hold([own := stake_account(stake), target])[own.pk]
     if not money.balance_cents:
         return None
     causes = {"stake": [stake.pk]}
-    target = back_account(stake)
-    return move(
+    entry = move(
         money, target, money.balance_cents, rule="R36", why=why, causes=causes, by=by, decision=decision, now=now
     )
+    posted_tell([entry], now=now)
+    return entry

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -11,11 +12,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from common.errors import DomainError, NotAllowed
-from contest.access import roles_of
+from contest.access import not_for_taskers, roles_of
 from contest.enums import AccountKind
 from contest.models import Account, Payment, Team
+from contest.money.due import payables_of
 from contest.money.figures import entries, money_figures
-from contest.money.payments import payable
 from contest.teams.selectors import team_of, teams_counted_together
 from labeling.accounts.forms import errors_of
 from labeling.selectors import policy_in_force
@@ -25,12 +26,11 @@ from labeling.selectors import policy_in_force
 @require_safe
 def money(request: HttpRequest) -> HttpResponse:
     """Show where the money is, what is withheld and why, and every entry with its rule and its causes (R34, R38)."""
-    if roles_of(request.user).tasker:
-        words = "Who labels pictures does not see what they were worth. The start page leads to your work."
-        raise NotAllowed(words, "not_for_taskers")
-    shown, more = entries(before=before_of(request))
-    context = {"money": money_figures(), "entries": shown, "more": more, "before": before_of(request)}
-    return render(request, "money/money.html", context | frame(timezone.now()))
+    not_for_taskers(request.user, "what they were worth")
+    now = timezone.now()
+    shown, more = entries(told_at=now, before=before_of(request))
+    context = {"money": money_figures(told_at=now), "entries": shown, "more": more, "before": before_of(request)}
+    return render(request, "money/money.html", context | frame(now))
 
 
 @login_required
@@ -40,16 +40,22 @@ def team_money(request: HttpRequest) -> HttpResponse:
     """Show a team its account: what it has, what of it waits for which weeks, and what was paid."""
     team, now = _team_of(request), timezone.now()
     teams = teams_counted_together(team)
-    shown, more = entries(of=Account.objects.filter(kind=AccountKind.TEAM, team__in=teams), before=before_of(request))
+    own = Account.objects.filter(kind=AccountKind.TEAM, team__in=teams)
+    shown, more = entries(told_at=None, of=own, before=before_of(request))
     context = {
         "team": team,
-        "accounts": [payable(each, now=now) for each in teams],
-        "payments": list(Payment.objects.filter(team__in=teams).select_related("team").order_by("-pk")),
+        "accounts": payables_of(team, now=now),
+        "payments": list(_payments(teams)),
         "entries": shown,
         "more": more,
         "before": before_of(request),
     }
     return render(request, "money/team.html", context | frame(now))
+
+
+def _payments(teams: list[Team]) -> QuerySet[Payment]:
+    rows = Payment.objects.filter(team__in=teams).select_related("team", "entry").order_by("-pk")
+    return rows.prefetch_related("entry__corrections")
 
 
 def _team_of(request: HttpRequest) -> Team:

@@ -13,10 +13,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.errors import InvalidInput, NotAllowed, WrongFields
+from common.errors import InvalidInput, WrongFields
 from common.parsers import JSONParser
 from common.queues import hint
-from contest.access import roles_of
+from contest.access import not_for_taskers, roles_of
 from contest.defenses.figures import breaks_shown
 from contest.stakes import entries, selectors
 from contest.stakes.access import team_held_by
@@ -99,10 +99,8 @@ class Defenses(APIView):
     )
     def get(self, request: Request) -> Response:
         """List the published defenses, your team's own whatever their state, and all of them to organizers."""
+        not_for_taskers(request.user, "what programs say of them")
         roles, now = roles_of(request.user), timezone.now()
-        if roles.tasker:
-            words = "Who labels pictures does not see what programs say of them."
-            raise NotAllowed(words, "not_for_taskers")
         own = {entry.defense_id for entry in selectors.entries_of(team_held_by(request.user))} if roles.teams else set()
         rows = [each for each in _defenses() if each.published_at or roles.organizer or each.pk in own]
         found = selectors.standings(rows, breaks=breaks_shown(public=not roles.organizer))

@@ -65,7 +65,7 @@ def _answer(request: HttpRequest, member: User, now: datetime) -> str:
         raise InvalidInput("Choose whether it is returned.", "invalid", field=f"granted-{stake.pk}")
     granted = request.POST["granted"] == "yes"
     services.return_decide(stake, granted=granted, reason=request.POST.get("reason", ""), by=member, now=now)
-    return f"{stake.defense.name} {'goes back to its team' if granted else 'stays at stake'}."
+    return f"{stake.defense.name} {'is not at stake any more' if granted else 'stays at stake'}."
 
 
 def _page(request: HttpRequest, now: datetime, error: DomainError | None = None) -> HttpResponse:

@@ -3,6 +3,8 @@
 What their money does then follows from the same facts, in a sweep of its own (contest.money.settlement).
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import User
@@ -11,9 +13,12 @@ from django.db import transaction
 from common.errors import Conflict
 from contest.breaks import standing_breaks
 from contest.enums import StakeEnd
-from contest.models import BoardDecision, Stake
+from contest.models import BoardDecision, Stake, StakeChange
 from contest.money.stakes import stake_refunded
-from contest.stakes.selectors import Outcome, outcome_of
+from contest.rules import Week
+from contest.settled import Weeks, weeks_between
+from contest.stakes.letters import stake_changed_tell
+from contest.stakes.selectors import Outcome, breaks_of_stake, outcome_of, unbroken_until
 from scoring.models import Defense
 
 # The ends that follow from breaks; the others are decided by people and stay.
@@ -28,8 +33,17 @@ def stakes_end(*, now: datetime) -> int:
     """
     asked = Stake.objects.filter(staked_at=None, ended_at=None, defense__in=standing_breaks().values("defense"))
     begun = Stake.objects.filter(staked_at__isnull=False, end__in=BY_BREAKS).select_related("defense__entry")
-    changed = [stake.pk for stake in begun if not _is_as(stake, outcome_of(stake))]
+    changed = [stake.pk for stake in begun if not _is_as(stake, _outcome(stake))]
     return sum(_follow(pk, now) for pk in [*asked.values_list("pk", flat=True), *changed])
+
+
+def _outcome(stake: Stake) -> Outcome:
+    """Return what the breaks that hold make of a stake that began.
+
+    One on a retired defense does not come back into force: no picture would be run against it any more.
+    """
+    outcome, retired = outcome_of(stake), stake.defense.retired_at
+    return Outcome(StakeEnd.WITHDRAWN, retired) if outcome.end is None and retired is not None else outcome
 
 
 def _is_as(stake: Stake, outcome: Outcome) -> bool:
@@ -55,27 +69,41 @@ def stake_follow(stake: Stake, *, now: datetime) -> bool:
     """
     if stake.staked_at is None:
         broken = stake.ended_at is None and standing_breaks().filter(defense=stake.defense_id).exists()
-        return broken and _set(stake, Outcome(StakeEnd.VOID, now))
-    outcome = outcome_of(stake)
+        return broken and _set(stake, Outcome(StakeEnd.VOID, now), now=now)
+    outcome = _outcome(stake)
     if stake.end not in BY_BREAKS or _is_as(stake, outcome) or (outcome.end is None and _has_another(stake)):
         return False
-    return _set(stake, outcome)
+    return _set(stake, outcome, now=now)
+
+
+def stakes_revive(defense: Defense, *, now: datetime) -> None:
+    """Let the stakes on a locked defense follow its breaks before another thing is done to it: one that ended by a
+    ruling overruled since comes back into force."""
+    begun = Stake.objects.filter(defense=defense, end__in=BY_BREAKS, staked_at__isnull=False)
+    for stake in begun.select_related("defense__entry", "paid_by").order_by("-ended_at", "pk"):
+        stake_follow(stake, now=now)
 
 
 def _has_another(stake: Stake) -> bool:
     return Stake.objects.filter(defense=stake.defense_id, ended_at__isnull=True).exclude(pk=stake.pk).exists()
 
 
-def _set(stake: Stake, outcome: Outcome) -> bool:
+def _set(stake: Stake, outcome: Outcome, *, now: datetime, reason: str = "") -> bool:
+    """Write down how a stake ended, and tell its team where that is news: not where only the moment is another."""
+    was = stake.end
     stake.end, stake.ended_at = (outcome.end.value if outcome.end else ""), outcome.at
     stake.save(update_fields=["end", "ended_at"])
+    if stake.staked_at is not None:
+        StakeChange.objects.create(stake=stake, end=stake.end, ended_at=stake.ended_at, known_at=now)
+    if stake.end != was:
+        stake_changed_tell(stake, now=now, reason=reason)
     return True
 
 
 def stake_end(
     stake: Stake, end: StakeEnd, *, now: datetime, by: User | None = None, decision: BoardDecision | None = None
 ) -> Stake:
-    """End a stake by a decision: `won` and `overtaken` by an award, `withdrawn` when the board returns it.
+    """End a stake by a decision: `won` by an award, `overtaken` after another's, `withdrawn` when it is taken back.
 
     The money of a withdrawn one goes back at once. Raises Conflict for one that is over.
     """
@@ -83,7 +111,47 @@ def stake_end(
         stake = locked(stake.pk)
         if stake.ended_at is not None:
             raise Conflict(f"The stake on {stake.defense.name} is over: {stake.end}.", "stake_over")
-        _set(stake, Outcome(end, now))
+        _set(stake, Outcome(end, now), now=now, reason=decision.reason if decision else "")
         if end is StakeEnd.WITHDRAWN and stake.staked_at is not None:
-            stake_refunded(stake, why="The defense was taken back.", now=now, by=by, decision=decision)
+            stake_refunded(stake, why="The stake was taken back.", now=now, by=by, decision=decision)
     return stake
+
+
+# When it is final -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NotFinal:
+    """The weeks whose verdicts may still change what becomes of a stake, and from when on none can.
+
+    `until` is None while a verdict is missing, or an answer of the defense.
+    """
+
+    weeks: tuple[Week, ...]
+    until: datetime | None
+
+
+def not_final(defense: Defense, *, now: datetime) -> NotFinal | None:
+    """Return what the stakes that were on a defense and are over still wait for; None where all of it is final.
+
+    Every picture sent in their time has to be run, also where one that broke it was ruled upon before (R29, R35).
+    """
+    over = Stake.objects.filter(defense=defense, staked_at__isnull=False, ended_at__isnull=False)
+    known = Weeks(now)
+    weeks = {week.name: week for stake in over.select_related("defense__entry") for week in _weeks_of(stake)}
+    still_open = [week for _, week in sorted(weeks.items()) if not known.appeals_closed(week, of=defense)]
+    if not still_open:
+        return None
+    closing = [known.appeals_close_at(week, of=defense) for week in still_open]
+    certain = [at for at in closing if at is not None]
+    return NotFinal(tuple(still_open), max(certain) if len(certain) == len(closing) else None)
+
+
+def _weeks_of(stake: Stake) -> Iterator[Week]:
+    """Yield the weeks that decide: up to the one it was broken in; of one that was void, the week of that break."""
+    begun = stake.staked_at or stake.asked_at
+    if stake.end in BY_BREAKS and (breaks := breaks_of_stake(stake)):
+        sent = breaks[0].sent_at
+        return weeks_between(sent if stake.end == StakeEnd.VOID else min(begun, sent), sent)
+    ends = (unbroken_until(stake), stake.ended_at)
+    return weeks_between(begun, min(end for end in ends if end is not None))

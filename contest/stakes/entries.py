@@ -10,12 +10,16 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
 from common.errors import Conflict, InvalidInput, NotAllowed, TooMany, WrongFields
+from common.times import to_the_second
 from contest.enums import StakeEnd
 from contest.models import Entry, Stake, Team
 from contest.stakes import selectors
+from contest.stakes.ends import not_final, stakes_revive
+from contest.stakes.letters import published_tell
 from contest.teams.selectors import final_team
 from contest.teams.services import captain_held
 from labeling.policy import Policy
+from labeling.selectors import policy_in_force
 from scoring.models import Defense
 from scoring.trials import handed_in
 from scoring.trials.selectors import eligibility_of
@@ -179,7 +183,8 @@ def entry_withdraw(entry: Entry, *, by: User, now: datetime) -> Entry:
     """Let a captain take a defense back that is not at stake: it is asked nothing more, and its answers stay.
 
     A stake that was asked for and not paid goes with it. Raises NotAllowed for others, Conflict (`staked`) for one at
-    stake, which only the board returns, and for one that was taken back before.
+    stake, which only the board returns, (`not_final`) while pictures may still change what becomes of a stake that was
+    on it, and for one that was taken back before.
     """
     with transaction.atomic():
         if captain_held(by) != final_team(entry.team):
@@ -188,20 +193,33 @@ def entry_withdraw(entry: Entry, *, by: User, now: datetime) -> Entry:
         entry = Entry.objects.select_for_update(no_key=True).select_related("defense").get(pk=entry.pk)
         if entry.withdrawn_at is not None:
             raise Conflict("This defense was taken back before.", "withdrawn")
+        stakes_revive(entry.defense, now=now)
         stake = selectors.open_stake_of(entry.defense)
         if stake is not None and stake.staked_at is not None:
             raise Conflict("This defense is at stake. Ask the board to return it.", "staked")
+        if words := what_it_waits_for(entry.defense, now=now):
+            raise Conflict(words, "not_final")
         if stake is not None:
             Stake.objects.filter(pk=stake.pk).update(ended_at=now, end=StakeEnd.WITHDRAWN)
-        return retire(entry, by=by, now=now)
-
-
-def retire(entry: Entry, *, by: User, now: datetime) -> Entry:
-    """Note on a locked entry that it was taken back, and give its defense no new pictures."""
-    entry.withdrawn_at, entry.withdrawn_by = now, by
-    entry.save(update_fields=["withdrawn_at", "withdrawn_by"])
-    Defense.objects.filter(pk=entry.defense_id, retired_at=None).update(retired_at=now)
+        entry.withdrawn_at, entry.withdrawn_by = now, by
+        entry.save(update_fields=["withdrawn_at", "withdrawn_by"])
+        Defense.objects.filter(pk=entry.defense_id, retired_at=None).update(retired_at=now)
     return entry
+
+
+def what_it_waits_for(defense: Defense, *, now: datetime) -> str:
+    """Return why a defense that was at stake cannot be taken back yet, and when it can; empty where it can be now."""
+    waits = not_final(defense, now=now)
+    if waits is None:
+        return ""
+    names = ", ".join(week.name for week in waits.weeks)
+    words = f"{defense.name} was at stake, and what becomes of the prize is not final: it waits for {names}. "
+    if waits.until is None or waits.until <= now:
+        return (
+            words + "It can be taken back when the pictures of these weeks are ruled upon, run and past their appeals."
+        )
+    zone = policy_in_force(now).policy.time_zone
+    return words + f"It can be taken back from {to_the_second(waits.until, zone)} on, when their appeals are closed."
 
 
 # Publication ---------------------------------------------------------------------------------------------------------
@@ -222,4 +240,8 @@ def _publish(entry_id: int, policy: Policy, now: datetime) -> bool:
     if in_force.exists():
         return False  # it stays on the organizers' list of what is overdue
     waiting = Defense.objects.filter(pk=entry.defense_id, published_at=None, retired_at=None)
-    return waiting.update(published_at=now) == 1
+    with transaction.atomic():
+        if not waiting.update(published_at=now):
+            return False  # another sweep was quicker, or it was taken back
+        published_tell(entry, policy=policy, now=now)
+    return True

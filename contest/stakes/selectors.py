@@ -1,6 +1,6 @@
 """Questions about entries and stakes: what is at stake, until when, what broke it, and how far a defense is."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 from contest.breaks import standing_breaks
 from contest.enums import DefenseStanding, StakeEnd
 from contest.models import Attack, Break, Entry, Stake, Team
-from contest.teams.selectors import final_team, team_of, teams_counted_together
+from contest.teams.selectors import final_team, is_paid_throughout, team_of, teams_counted_together
 from contest.weeks import week_at
 from labeling.policy import Policy
 from labeling.selectors import policy_at
@@ -96,14 +96,16 @@ class SentBreak:
     sent_at: datetime
 
 
-def breaks_with_sending(defense: int) -> list[SentBreak]:
-    """Return the breaks of a defense that hold, the one of the earliest sending first.
-
-    A picture was sent when it first came as an attack that was not taken back; one that never did, when it came in.
-    """
+def first_sent() -> Coalesce:
+    """Return when the picture of a row with an `image` was first sent, as a column of a query: when it first came as an
+    attack that was not taken back; one that never did, when it came in."""
     sent = Attack.objects.filter(image=OuterRef("image"), withdrawn_at__isnull=True).order_by("received_at")
-    first = Coalesce(Subquery(sent.values("received_at")[:1]), F("image__received_at"))
-    rows = standing_breaks().filter(defense=defense).annotate(sent_at=first).select_related("image", "ruling")
+    return Coalesce(Subquery(sent.values("received_at")[:1]), F("image__received_at"))
+
+
+def breaks_with_sending(defense: int) -> list[SentBreak]:
+    """Return the breaks of a defense that hold, the one of the earliest sending first."""
+    rows = standing_breaks().filter(defense=defense).annotate(sent_at=first_sent()).select_related("image", "ruling")
     return [SentBreak(row, row.sent_at) for row in rows.order_by("sent_at", "pk")]
 
 
@@ -235,21 +237,42 @@ def standings(defenses: Iterable[Defense], *, breaks: QuerySet[Break] | None = N
     known = standing_breaks() if breaks is None else breaks
     broken = set(known.filter(defense__in=rows).values_list("defense", flat=True))
     ends = Stake.objects.filter(defense__in=rows, staked_at__isnull=False).order_by("staked_at", "pk")
-    last = {defense: (ended, StakeEnd(end) if end else None) for defense, ended, end in _told(ends)}
-    return {pk: _standing(row, pk in broken, *last.get(pk, (None, StakeEnd.WITHDRAWN))) for pk, row in rows.items()}
+    last = {defense: StakeEnd(end) if end else None for defense, end in ends.values_list("defense", "end")}
+    won = _won({pk for pk, end in last.items() if end is StakeEnd.WON}, known)
+    return {pk: _standing(row, pk in broken, pk in won, last.get(pk, StakeEnd.WITHDRAWN)) for pk, row in rows.items()}
 
 
-def _told(stakes: QuerySet[Stake]) -> Iterable[tuple[int, datetime | None, str]]:
-    return stakes.values_list("defense", "ended_at", "end")
+def _won(defenses: set[int], breaks: QuerySet[Break]) -> set[int]:
+    """Return those whose award stands by the facts of now: without a break of its time (R37), of a team that is paid
+    (R27)."""
+    if not defenses:
+        return set()
+    sent: dict[int, list[datetime]] = {}
+    for defense, at in breaks.filter(defense__in=defenses).values_list("defense", first_sent()):
+        sent.setdefault(defense, []).append(at)
+    won = Stake.objects.filter(defense__in=defenses, end=StakeEnd.WON).select_related("defense__entry__team")
+    return {each.defense_id for each in won if not _in_time(each, sent) and is_paid_for(each, now=each.ended_at)}
 
 
-def _standing(defense: Defense, broken: bool, ended: datetime | None, end: StakeEnd | None) -> DefenseStanding:
+def _in_time(stake: Stake, sent: Mapping[int, Iterable[datetime]]) -> bool:
+    until = unbroken_until(stake)
+    return any(until is None or at < until for at in sent.get(stake.defense_id, ()))
+
+
+def is_paid_for(stake: Stake, *, now: datetime | None) -> bool:
+    """Say whether the team of a defense could be paid all the time from the beginning of its clock to `now` (R27)."""
+    entry: Entry | None = getattr(stake.defense, "entry", None)
+    began = stake.clock_from or stake.asked_at
+    return entry is None or is_paid_throughout(entry.team, began, now or began)
+
+
+def _standing(defense: Defense, broken: bool, won: bool, end: StakeEnd | None) -> DefenseStanding:
     """Return the last that is true; a stake in force has no `end`, and one that never was counts as taken back."""
-    if end is StakeEnd.WON:
+    if won:
         return DefenseStanding.WON
     if defense.retired_at is not None:
         return DefenseStanding.WITHDRAWN
-    if broken or (end in (StakeEnd.BROKEN, StakeEnd.VOID) and ended is not None):
+    if broken or end in (StakeEnd.BROKEN, StakeEnd.VOID):
         return DefenseStanding.BROKEN
     if end is None:
         return DefenseStanding.STAKED

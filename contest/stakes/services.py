@@ -13,8 +13,8 @@ from contest.enums import DecisionKind, StakeEnd, StakeKind
 from contest.models import Entry, Stake, StakeBatch, Team
 from contest.money.stakes import stake_funded
 from contest.stakes import selectors
-from contest.stakes.ends import BY_BREAKS, locked, stake_end, stake_follow
-from contest.stakes.entries import retire
+from contest.stakes.ends import locked, stake_end, stakes_revive
+from contest.stakes.letters import staked_tell
 from contest.teams.services import captain_held
 from labeling.people import is_organizer
 from labeling.selectors import policy_in_force
@@ -49,6 +49,7 @@ def stake_batch(defenses: Sequence[Defense], criteria: str, reason: str, *, by: 
         told = {"kind": StakeKind.BOARD, "batch": batch, "cents": cents, "asked_at": now}
         stake = Stake.objects.create(defense=defense, staked_at=now, clock_from=now, **told)
         stake_funded(stake, now=now, by=by, decision=decision)
+        staked_tell(stake, now=now)
     return batch
 
 
@@ -60,7 +61,7 @@ def _lock(ids: set[int]) -> list[Defense]:
 def _refuse_unstakeable(defense: Defense, now: datetime) -> None:
     """Raise Conflict for a locked defense that cannot be put at stake now."""
     name = defense.name
-    _revive(defense, now)
+    stakes_revive(defense, now=now)
     if defense.published_at is None:
         raise Conflict(f"{name} is not published yet.", "not_published")
     if defense.retired_at is not None:
@@ -74,13 +75,6 @@ def _refuse_unstakeable(defense: Defense, now: datetime) -> None:
     if (stake := selectors.open_stake_of(defense)) is not None:
         words = "at stake already" if stake.staked_at else "to be staked by its team, whose payment is awaited"
         raise Conflict(f"{name} is {words}.", "staked")
-
-
-def _revive(defense: Defense, now: datetime) -> None:
-    """A stake that ended by a ruling overruled since comes back into force before another one could begin."""
-    ended = Stake.objects.filter(defense=defense, end__in=BY_BREAKS, staked_at__isnull=False, ended_at__isnull=False)
-    for stake in ended.select_related("defense__entry", "paid_by").order_by("pk"):
-        stake_follow(stake, now=now)
 
 
 def _words(text: str, field: str, ask: str) -> str:
@@ -133,6 +127,7 @@ def stake_receive(stake: Stake, receipt: str, *, by: User, now: datetime) -> Sta
     stake.receipt, stake.received_by, stake.staked_at, stake.clock_from = receipt, by, now, now
     stake.save(update_fields=["receipt", "received_by", "staked_at", "clock_from"])
     stake_funded(stake, now=now, by=by)
+    staked_tell(stake, now=now)
     return stake
 
 
@@ -185,7 +180,10 @@ def return_ask(stake: Stake, reason: str, *, by: User, now: datetime) -> Stake:
 
 
 def return_decide(stake: Stake, *, granted: bool, reason: str, by: User, now: datetime) -> Stake:
-    """Record the board's answer to a team that asked: granted, the stake ends and the defense is taken back.
+    """Record the board's answer to a team that asked: granted, the stake ends.
+
+    The defense stays in force: what was sent against it in time is run still, and may break it (R29). Its team takes it
+    back when that is final (`entry_withdraw`).
 
     Raises NotAllowed for somebody who is not on the board, InvalidInput without a reason, Conflict where nobody asked.
     """
@@ -199,6 +197,4 @@ def return_decide(stake: Stake, *, granted: bool, reason: str, by: User, now: da
             found.return_asked_at, found.return_reason = None, ""
             found.save(update_fields=["return_asked_at", "return_reason"])
             return found
-        ended = stake_end(found, StakeEnd.WITHDRAWN, now=now, by=by, decision=decision)
-        retire(Entry.objects.select_for_update(no_key=True).get(defense=found.defense_id), by=by, now=now)
-    return ended
+        return stake_end(found, StakeEnd.WITHDRAWN, now=now, by=by, decision=decision)

@@ -31,6 +31,11 @@ ENDS = {
 }
 
 
+def hours_span(hours: int) -> str:
+    """Return hours of time as people say them: `90 × 24 h` where they are whole days."""
+    return f"{hours // 24} × 24 h" if hours % 24 == 0 else f"{hours} h"
+
+
 @dataclass(frozen=True, slots=True)
 class Clock:
     """The time of a stake: how many hours it has to stay unbroken, until when, and what is left of that."""
@@ -42,8 +47,8 @@ class Clock:
 
     @property
     def span(self) -> str:
-        """Return the hours as people say them: `90 × 24 h` where they are whole days."""
-        return f"{self.hours // 24} × 24 h" if self.hours % 24 == 0 else f"{self.hours} h"
+        """Return the hours as people say them."""
+        return hours_span(self.hours)
 
 
 @dataclass(frozen=True, slots=True)

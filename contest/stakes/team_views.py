@@ -147,6 +147,7 @@ def _page(request: HttpRequest, entry: Entry, error: DomainError | None = None) 
         "asked": stake if stake is not None and stake.staked_at is None else None,
         "in_force": stake if stake is not None and stake.staked_at is not None else None,
         "may_ask": selectors.stakeable().filter(pk=found.pk).exists(),
+        "waits_for": "" if entry.withdrawn_at else entries.what_it_waits_for(found, now=now),
         "captain": leads(request.user, final_team(entry.team)),  # type: ignore[arg-type]  # a member is signed in
         "files": {name: {"words": words, "most": most} for name, (words, most) in FILES.items()},
         "wrong": error,

@@ -1,20 +1,27 @@
 """When a week is over for money: every verdict there, and past its appeals (R22)."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
 from contest.models import Team
-from contest.settled import appeals_close_at, appeals_closed, week_settled, weeks_between
+from contest.rules import Week
+from contest.settled import Weeks, weeks_between
 from contest.weeks import week_at
 from labeling.enums import PanelState
-from labeling.models import Panel
+from labeling.models import Panel, PolicyVersion
+from labeling.policy import Policy
+from labeling.selectors import forget_versions
+from scoring.enums import RunState
+from scoring.models import Defense, RunItem
 from tests import factories
 from tests.contest.money import cast
 from tests.contest.money.cast import CLOSED, MONDAY
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(1)
+INSTANT = timedelta(microseconds=1)
 
 
 @pytest.fixture
@@ -23,47 +30,88 @@ def red(db: None) -> Team:
     return cast.team("red")
 
 
-def test_a_week_is_settled_when_every_picture_is_ruled_upon(red: Team) -> None:
+def settled(week: Week, of: Defense | None = None) -> bool:
+    """Say whether every verdict is there, and every run of a defense where one is given."""
+    weeks = Weeks(CLOSED)
+    return weeks.rulings_close_at(week) is not None if of is None else weeks.settled(week, of=of)
+
+
+def test_a_week_has_its_verdicts_when_every_picture_is_ruled_upon(red: Team) -> None:
     week = week_at(MONDAY)
-    assert week_settled(week), "nothing was sent"
+    assert settled(week), "nothing was sent"
     sent = [cast.attack(red, days=days) for days in (1, 2)]
-    assert not week_settled(week)
+    assert not settled(week)
     cast.ruled(sent[0].image, "")
-    assert not week_settled(week)
+    assert not settled(week)
     cast.ruled(sent[1].image, "")
-    assert week_settled(week)
+    assert settled(week)
     cast.open_again(sent[0].image)
-    assert not week_settled(week), "more taskers were asked"
+    assert not settled(week), "more taskers were asked"
 
 
 def test_a_valid_picture_is_waited_for_until_it_was_run(red: Team) -> None:
     week, net = week_at(MONDAY), cast.defense("net")
     sent = cast.attack(red)
     cast.ruled(sent.image)
-    assert not week_settled(week) and not week_settled(week, of=net)
+    assert not settled(week, net)
     cast.answered(net, sent.image, 1, at=week.end, rounds=2)
-    assert not week_settled(week, of=net), "a round is missing"
-    other = cast.attack(red, days=2)
-    cast.broken(net, other)
-    assert not week_settled(week, of=net)
+    assert not settled(week, net), "a round is missing"
+    cast.broken(net, cast.attack(red, days=2))
+    assert not settled(week, net)
 
 
-def test_for_one_defense_its_own_runs_count_and_not_those_of_one_published_since(red: Team) -> None:
+def test_the_runs_of_one_defense_do_not_wait_for_those_of_one_published_since(red: Team) -> None:
     week, net = week_at(MONDAY), cast.defense("net")
     cast.broken(net, cast.attack(red))
     late = cast.defense("late")
-    assert week_settled(week, of=net) and not week_settled(week) and not week_settled(week, of=late)
+    assert settled(week, net) and not settled(week, late)
     late.retired_at = CLOSED
     late.save()
-    assert week_settled(week, of=late), "nothing new is run against it"
+    assert settled(week, late), "nothing new is run against it"
+
+
+ROUNDS = [(3, False, "as in its week"), (2, True, "fewer since then: no third one is ever planned")]
+
+
+@pytest.mark.parametrize(("rounds", "is_settled", "why"), ROUNDS, ids=[row[2] for row in ROUNDS])
+def test_rounds_are_those_of_the_policy_they_were_planned_by(
+    rounds: int, is_settled: bool, why: str, red: Team
+) -> None:
+    week, net = week_at(MONDAY), cast.defense("net")
+    sent = cast.attack(red)
+    _next_policy(since=week.end + DAY, evaluation_runs=rounds)
+    cast.ruled(sent.image)
+    cast.answered(net, sent.image, 1, at=week.end + 3 * DAY, rounds=2)
+    assert settled(week, net) is is_settled, why
+
+
+def test_an_answer_that_is_still_to_come_is_waited_for_whatever_the_policy_says_since(red: Team) -> None:
+    week, net = week_at(MONDAY), cast.defense("net")
+    sent = cast.attack(red)
+    cast.ruled(sent.image)
+    cast.answered(net, sent.image, 1, at=week.end)
+    _open_again_run()
+    _next_policy(since=week.end + DAY, evaluation_runs=2)
+    assert not settled(week, net)
+
+
+def _open_again_run() -> None:
+    last = RunItem.objects.get(round=3).run
+    last.state = RunState.QUEUED
+    last.save()
+
+
+def _next_policy(*, since: datetime, **numbers: int) -> None:
+    PolicyVersion.objects.create(version=2, numbers=Policy(**numbers).to_json(), in_force_from=since, reason="tests")
+    forget_versions()
 
 
 def test_a_picture_that_came_in_an_earlier_week_is_waited_for_as_well(red: Team) -> None:
     image = factories.image(origin="gold", received_at=cast.BEFORE, label_from=week_at(MONDAY).end)
     cast.attack(red, image=image)
-    assert not week_settled(week_at(MONDAY))
+    assert not settled(week_at(MONDAY))
     cast.ruled(image, "")
-    assert week_settled(week_at(MONDAY))
+    assert settled(week_at(MONDAY))
 
 
 @pytest.mark.parametrize(("changes", "why"), [({"withdrawn_at": MONDAY + 2 * DAY}, "taken back"), ({}, "kept out")])
@@ -73,25 +121,55 @@ def test_what_is_never_ruled_upon_is_not_waited_for(changes: dict[str, datetime]
     if why == "kept out":
         factories.panel(image)
         Panel.objects.update(state=PanelState.HELD)
-    assert week_settled(week_at(MONDAY)), why
+    assert settled(week_at(MONDAY)), why
 
 
-def test_appeals_close_when_the_newest_ruling_is_old_enough(red: Team) -> None:
+@pytest.fixture
+def net(red: Team) -> Defense:
+    """A defense that is asked about nothing, so that verdicts alone are waited for."""
+    gone = cast.defense("net")
+    gone.retired_at = cast.BEFORE
+    gone.save()
+    return gone
+
+
+def test_appeals_close_when_the_newest_ruling_is_old_enough(red: Team, net: Defense) -> None:
     week = week_at(MONDAY)
     first, second = (cast.attack(red, days=days) for days in (1, 2))
     cast.ruled(first.image, "", at=week.end + DAY)
-    assert appeals_close_at(week) is None
+    assert Weeks(CLOSED).appeals_close_at(week, of=net) is None
     cast.ruled(second.image, "", at=week.end + 3 * DAY)
     closing = week.end + 10 * DAY
-    assert appeals_close_at(week) == closing
-    assert appeals_closed(week, now=closing) and not appeals_closed(week, now=closing - timedelta(microseconds=1))
+    assert Weeks(CLOSED).appeals_close_at(week, of=net) == closing
+    assert Weeks(closing).appeals_closed(week, of=net) and not Weeks(closing - INSTANT).appeals_closed(week, of=net)
     cast.overruled(first.image, at=closing)
-    assert appeals_close_at(week) == closing + 7 * DAY
+    assert Weeks(CLOSED).appeals_close_at(week, of=net) == closing + 7 * DAY
 
 
-def test_an_empty_week_is_closed_when_it_is_over(red: Team) -> None:
+def test_each_ruling_may_be_appealed_for_the_days_of_its_own_policy(red: Team, net: Defense) -> None:
     week = week_at(MONDAY)
-    assert appeals_closed(week, now=week.end) and not appeals_closed(week, now=week.end - timedelta(microseconds=1))
+    PolicyVersion.objects.update(numbers=Policy(appeal_days=28).to_json())
+    first, second = (cast.attack(red, days=days) for days in (1, 2))
+    cast.ruled(first.image, "", at=week.end + DAY)
+    _next_policy(since=week.end + 2 * DAY, appeal_days=7)
+    cast.ruled(second.image, "", at=week.end + 3 * DAY)
+    assert Weeks(CLOSED).appeals_close_at(week, of=net) == week.end + 29 * DAY, "not ten days after the week"
+
+
+def test_an_empty_week_is_closed_when_it_is_over(net: Defense) -> None:
+    week = week_at(MONDAY)
+    assert Weeks(week.end).appeals_closed(week, of=net) and not Weeks(week.end - INSTANT).appeals_closed(week, of=net)
+
+
+def test_what_is_asked_of_many_defenses_reads_a_week_once(red: Team, django_assert_max_num_queries: Any) -> None:
+    week = week_at(MONDAY)
+    nets = [cast.defense(f"net {number}") for number in range(4)]
+    cast.broken(nets[0], cast.attack(red))
+    with django_assert_max_num_queries(10) as first:
+        assert Weeks(CLOSED).appeals_closed(week, of=nets[0])
+    with django_assert_max_num_queries(len(first)):
+        weeks = Weeks(CLOSED)
+        assert all(weeks.appeals_closed(week, of=each) for each in nets)
 
 
 def test_the_weeks_between_two_moments_are_whole_and_without_gaps(red: Team) -> None:

@@ -13,6 +13,7 @@ from contest.awards.examinations import Share, examined_share, picture_confirm, 
 from contest.awards.services import award_give, awards_settle, change_of, rerun_begin
 from contest.enums import AccountKind, StakeEnd
 from contest.models import Association, Award, Examination, LedgerEntry, Member, Stake, Team
+from contest.money.due import payable
 from contest.money.ledger import account, check, move
 from contest.money.settlement import prizes_settle
 from contest.stakes.selectors import unbroken_until
@@ -301,6 +302,17 @@ def found_late(stake: Stake, by: Team, days: float = 50) -> None:
     cast.ruled(sent.image, "")
     cast.overruled(sent.image, at=NOW + timedelta(1), label="bird")
     cast.broken(stake.defense, sent)
+
+
+def test_what_was_won_waits_while_a_late_break_may_still_take_it(stake: Stake, makers: Team, rita: User) -> None:
+    give(all_met(stake), rita)
+    assert payable(makers, now=NOW).due == balance(makers) == HALF
+    undecided = cast.attack(cast.team("blue"), days=50.1)
+    found_late(stake, cast.team("red"))
+    later = NOW + timedelta(2)
+    assert sweep() == 0, "a verdict of that week is missing"
+    found = payable(makers, now=later)
+    assert (found.due, found.waiting, found.weeks) == (0, HALF, (undecided.week,))
 
 
 def sweep() -> int:

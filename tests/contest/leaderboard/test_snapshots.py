@@ -3,16 +3,21 @@
 from datetime import datetime, timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.cache import cache
+from django.db import DatabaseError, transaction
 
 from common.errors import NotFound
+from contest.enums import DefenseStanding
 from contest.leaderboard import snapshots
-from contest.models import Attack, Leaderboard, LeaderboardCheck, Release, Team
+from contest.models import Attack, Break, Leaderboard, LeaderboardCheck, Release, Stake, StakeChange, Team
 from contest.overview import read_overview
+from contest.stakes.ends import stakes_end
 from contest.weeks import week_called
 from labeling.models import Image
 from tests import factories
 from tests.contest import release_fixtures as fixtures
+from tests.contest.money import cast as money
 
 pytestmark = pytest.mark.django_db
 W47 = "2026-W47"
@@ -79,8 +84,8 @@ def test_what_no_sweep_has_made_is_made_at_once_and_the_same() -> None:
 
 @pytest.mark.parametrize(
     "week",
-    ["2026-W48", "2027-W01", "2026-W45", "2026-W99", "nonsense", "2026-w47", "2026-W47 "],
-    ids=["present", "future", "before the contest", "no week", "no name", "small", "blank"],
+    ["2026-W48", "2027-W01", "2026-W45", "2026-W99", "nonsense", "2026-w47", "2026-W47 ", "٢٠٢٦-W٤٧", "2०26-W47"],
+    ids=["present", "future", "before the contest", "no week", "no name", "small", "blank", "arabic", "mixed"],
 )
 def test_only_weeks_that_are_over_have_a_table(week: str) -> None:
     with pytest.raises(NotFound) as refused:
@@ -152,6 +157,67 @@ def test_another_name_of_a_team_is_no_difference() -> None:
     snapshots.boards_make(now=AFTER)
     Team.objects.update(name="crimson")
     assert snapshots.board_check(now=AFTER).differences == []
+
+
+def staked_and_broken(at: datetime) -> Stake:
+    """A stake of the board on the defense that took the bird for a bicycle, ended by that break at `at`."""
+    stake = money.staked(Break.objects.get().defense, at=fixtures.MONDAY - timedelta(days=3))
+    assert stakes_end(now=at) == 1
+    return stake
+
+
+def overrule(at: datetime) -> None:
+    image = Break.objects.get().image
+    money.overruled(image, at=at)
+    assert stakes_end(now=at) == 1
+
+
+@pytest.fixture
+def rich(olga: User) -> None:
+    money.deposit(10**6, olga)
+
+
+def test_an_overrule_is_no_difference_of_a_past_week(rich: None) -> None:
+    found = week_called(W47).end - timedelta(hours=1)
+    stake = staked_and_broken(found)
+    snapshots.boards_make(now=AFTER)
+    later = AFTER + timedelta(days=8)
+    snapshots.boards_make(now=later)
+    overrule(later + MINUTE)
+    stake.refresh_from_db()
+    assert stake.ended_at is None
+    assert snapshots.boards_make(now=later + 2 * MINUTE) == 1, "the present is made again at once"
+    assert snapshots.board_check(now=later + 2 * MINUTE).differences == []
+    past = next(row for row in snapshots.shown(W47, now=later).tables.defenses if row.staked_since)
+    assert past.state is DefenseStanding.BROKEN
+    present = next(row for row in snapshots.shown("", now=later).tables.defenses if row.staked_since)
+    assert present.state is DefenseStanding.STAKED
+
+
+def test_a_week_made_after_the_overrule_tells_what_was_known_in_it(rich: None) -> None:
+    staked_and_broken(week_called(W47).end - timedelta(hours=1))
+    overrule(AFTER)
+    snapshots.boards_make(now=AFTER)
+    past = next(row for row in snapshots.shown(W47, now=AFTER).tables.defenses if row.staked_since)
+    assert past.state is DefenseStanding.BROKEN
+
+
+def test_a_stake_that_was_tampered_with_is_found(rich: None) -> None:
+    stake = staked_and_broken(week_called(W47).end - timedelta(hours=1))
+    snapshots.boards_make(now=AFTER)
+    assert snapshots.board_check(now=AFTER).differences == []
+    Stake.objects.filter(pk=stake.pk).update(end="", ended_at=None)
+    (words,) = snapshots.board_check(now=AFTER).differences
+    assert f"defense {stake.defense.public_id}, the stake says in force, its changes say broken" in words
+    StakeChange.objects.create(stake=stake, end="", ended_at=None, known_at=week_called(W47).end - timedelta(hours=1))
+    words = " ".join(snapshots.board_check(now=AFTER).differences)
+    assert "2026-W47: defense" in words and "state: shown broken, by the facts staked" in words
+
+
+def test_a_change_of_a_stake_is_never_changed(rich: None) -> None:
+    staked_and_broken(AFTER)
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        StakeChange.objects.update(end="won")
 
 
 def test_the_check_runs_once_a_day_of_the_contest_s_zone() -> None:

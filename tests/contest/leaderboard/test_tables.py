@@ -124,6 +124,13 @@ def test_unpaid_teams_are_marked(since: datetime, until: datetime | None, declar
     assert team(facts, "red").unpaid is marked
 
 
+def test_an_association_in_error_marks_until_that_was_known() -> None:
+    wrong = of.Association(1, SENT - DAY, None, SENT, mistaken_at=RELEASED + DAY)
+    facts = contest(attacks=(attack(1),), associations=(wrong,))
+    assert team(facts, "red", RELEASED).unpaid is True
+    assert team(facts, "red", RELEASED + DAY).unpaid is False
+
+
 def test_prizes_are_what_was_got_less_what_went_back() -> None:
     facts = contest(
         breaks=(broke(1, 1, 1),),
@@ -196,6 +203,65 @@ def test_a_later_ruling_counts_from_its_own_time_on() -> None:
 )
 def test_a_defense_stands_as_the_last_that_is_true_of_it(more: dict[str, Any], state: DefenseStanding) -> None:
     assert first(contest(**more)).state is state
+
+
+def change(at: datetime, end: str) -> of.StakeChange:
+    return of.StakeChange(at, at if end else None, end)
+
+
+@pytest.mark.parametrize(
+    ("at", "state"),
+    [
+        (SENT - DAY, DefenseStanding.STAKED),
+        (SENT, DefenseStanding.BROKEN),
+        (SENT + 2 * DAY, DefenseStanding.STAKED),
+        (SENT + 3 * DAY, DefenseStanding.WON),
+    ],
+)
+def test_a_stake_stands_as_it_was_known_to(at: datetime, state: DefenseStanding) -> None:
+    changes = (change(SENT, "broken"), change(SENT + 2 * DAY, ""), change(SENT + 3 * DAY, "won"))
+    assert first(contest(stakes=(stake(changes=changes),)), at).state is state
+
+
+WON = stake(ended_at=NOW - DAY, end="won", until=SENT + DAY)
+
+
+@pytest.mark.parametrize(
+    ("more", "state", "why"),
+    [
+        ({}, DefenseStanding.WON, "unbroken"),
+        ({"breaks": (broke(1, 1, 1),)}, DefenseStanding.BROKEN, "a break of its time was found late (R37)"),
+        (
+            {"breaks": (broke(1, 1, 1),), "stakes": (replace(WON, until=SENT),)},
+            DefenseStanding.WON,
+            "sent when its time was over",
+        ),
+        (
+            {"defenses": (defense(team=3),), "associations": (of.Association(3, STAKED, None, NOW),)},
+            DefenseStanding.PUBLISHED,
+            "its team is not paid (R27)",
+        ),
+        (
+            {"defenses": (defense(team=3),), "associations": (of.Association(3, STAKED, None, NOW + DAY),)},
+            DefenseStanding.WON,
+            "not declared yet",
+        ),
+        (
+            {"defenses": (defense(team=3),), "associations": (of.Association(3, NOW, None, STAKED),)},
+            DefenseStanding.WON,
+            "from after the award on",
+        ),
+    ],
+)
+def test_an_award_stands_while_the_facts_ask_for_it(more: dict[str, Any], state: DefenseStanding, why: str) -> None:
+    assert first(contest(**({"stakes": (WON,)} | more))).state is state, why
+
+
+def test_a_lost_award_ranks_behind_what_is_at_stake() -> None:
+    facts = contest(
+        defenses=(defense(), defense(2)), stakes=(WON, replace(stake(2), at=NOW - DAY)), breaks=(broke(1, 1, 1),)
+    )
+    assert [row.id for row in tables(facts, NOW).defenses] == ["D-2", "D-1"]
 
 
 def test_days_unbroken_run_from_the_stake_to_the_first_picture_that_broke_it() -> None:

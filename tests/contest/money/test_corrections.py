@@ -124,3 +124,41 @@ def test_with_nothing_paid_out_the_end_does_not_depend_on_the_way(
     for due in (first, last):
         around.post(flows(*due, around.position()))
     assert around.all() == straight.all()
+
+
+def shares(teams: list[int], stake: int = 100) -> dict[int, int]:
+    """Equal shares, the odd cents to the first."""
+    each, odd = divmod(stake, len(teams)) if teams else (0, 0)
+    return {team: each + (place < odd) for place, team in enumerate(teams)}
+
+
+TEAMS = st.lists(st.integers(1, 3), unique=True, max_size=3)
+DECIDED = st.dictionaries(st.integers(1, 3), st.integers(1, 150))
+
+
+@given(st.lists(st.tuples(TEAMS, DECIDED), min_size=1, max_size=6))
+def test_whoever_is_not_withheld_has_exactly_the_share_whatever_the_order(
+    steps: list[tuple[list[int], dict[int, int]]],
+) -> None:
+    hub, half, got, aside = 100, 500, dict[int, int](), dict[int, int]()
+    for teams, decided in steps:
+        due = shares(teams)
+        lies = Position(100, got, got, hub, sum(aside.values()), half, aside, decided)
+        asked = flows(due, 0, lies)
+        for team in (1, 2, 3):
+            got[team] = got.get(team, 0) + asked.given.get(team, 0) - asked.taken.get(team, 0)
+            aside[team] = aside.get(team, 0) + asked.withheld.get(team, 0) - asked.released.get(team, 0)
+        half += asked.returned - asked.advanced
+        hub = 100 - sum(got.values()) - sum(aside.values()) - (half - 500)
+        for team in (1, 2, 3):
+            kept = min(decided.get(team, 0), due.get(team, 0))
+            assert (got[team], aside[team]) == (due.get(team, 0) - kept, kept)
+        assert hub == 0 and asked.owed == {}
+        after = Position(100, got, got, hub, sum(aside.values()), half, aside, decided)
+        assert not flows(due, 0, after), "posted: nothing is left to post"
+
+
+def test_what_is_withheld_stays_while_nobody_is_due() -> None:
+    lies = Position(100, {}, {}, 40, 60, 1000, {RED: 60}, {RED: 60})
+    assert not flows({}, 100, lies), "in force"
+    assert flows({}, 0, lies) == Flows({}, 0, {}, 100, {}, {RED: 60}, {}), "over, and red has no share of it"

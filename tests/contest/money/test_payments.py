@@ -11,12 +11,13 @@ from django.db import IntegrityError, connections, transaction
 
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed
 from contest.enums import AccountKind
-from contest.models import Account, BoardDecision, LedgerEntry, Payment, Team
+from contest.models import Account, BoardDecision, LedgerEntry, Payment, Stake, Team
+from contest.money.due import payable, payables
 from contest.money.exports import guarded, payable_rows, receipt_rows
 from contest.money.ledger import account, check, move
-from contest.money.payments import payable, payables, payment_ask, payment_cancel, payment_pay
+from contest.money.payments import payment_ask, payment_cancel, payment_pay
 from contest.money.settlement import prizes_settle
-from contest.money.withholding import money_return, money_withhold, withheld
+from contest.money.withholding import money_return, money_withhold, withheld, withheld_of
 from scoring.models import Defense
 from tests import factories
 from tests.contest.money import cast
@@ -220,22 +221,80 @@ def test_the_board_withholds_with_a_public_reason_and_gives_back(red: Team, rita
     (found,) = withheld()
     assert (found.account, found.cents) == (own(red), 1_000)
     back = money_return(of=own(red), reason="It was cleared up.", by=rita, now=CLOSED)
-    assert (back.cents, balance(red), balance(AccountKind.WITHHELD), withheld()) == (1_000, PRIZE, 0, [])
+    assert (back.details["cents"], balance(red), balance(AccountKind.WITHHELD), withheld()) == (1_000, PRIZE, 0, [])
     assert BoardDecision.objects.get(kind="return").reason == "It was cleared up."
 
 
-def test_a_stake_that_is_withheld_is_not_given_until_it_comes_back(olga: User, rita: User) -> None:
+def test_a_share_that_is_withheld_is_not_given_until_it_comes_back(olga: User, rita: User) -> None:
     factories.policy_version()
     cast.deposit(4 * PRIZE, olga)
     red = cast.team("red")
     stake = cast.staked(cast.defense("net", cast.team("makers")))
     of = Account.objects.get(stake=stake)
-    money_withhold(of=of, cents=PRIZE, reason="Looked at.", by=rita, now=MONDAY)
+    money_withhold(of=of, team=red, cents=PRIZE, reason="Looked at.", by=rita, now=MONDAY)
     cast.broken(stake.defense, cast.attack(red))
     cast.ended(stake)
     assert prizes_settle(now=SETTLED) == 0 and balance(red) == 0
-    money_return(of=of, reason="All well.", by=rita, now=SETTLED)
+    money_return(of=of, team=red, reason="All well.", by=rita, now=SETTLED)
     assert prizes_settle(now=SETTLED) == 1 and balance(red) == PRIZE
+
+
+@pytest.fixture
+def two_broke_it(olga: User) -> Stake:
+    """A stake of 10,000 that red and blue broke in the same week."""
+    factories.policy_version()
+    cast.deposit(10 * PRIZE, olga)
+    stake = cast.staked(cast.defense("net", cast.team("makers")), cents=10_000)
+    cast.broken(stake.defense, cast.attack(cast.team("red"), days=1))
+    cast.broken(stake.defense, cast.attack(cast.team("blue"), days=2))
+    return cast.ended(stake)
+
+
+WITHHELD_OF = [
+    ("red", 5_000, {"red": 0, "blue": 5_000}, "the first one"),
+    ("blue", 5_000, {"red": 5_000, "blue": 0}, "the second one"),
+    ("red", 2_000, {"red": 3_000, "blue": 5_000}, "a part"),
+    ("red", 10_000, {"red": 0, "blue": 5_000}, "more than its share"),
+    ("makers", 10_000, {"red": 5_000, "blue": 5_000}, "a team without a share"),
+]
+
+
+@pytest.mark.parametrize(("team", "cents", "got", "why"), WITHHELD_OF, ids=[row[3] for row in WITHHELD_OF])
+def test_what_is_withheld_of_one_team_is_missing_to_no_other(
+    team: str, cents: int, got: dict[str, int], why: str, two_broke_it: Stake, rita: User
+) -> None:
+    of, cheat = Account.objects.get(stake=two_broke_it), Team.objects.get(name=team)
+    money_withhold(of=of, team=cheat, cents=cents, reason="It cheated.", by=rita, now=MONDAY)
+    prizes_settle(now=SETTLED)
+    teams = [Team.objects.get(name=name) for name in got]
+    assert {each.name: balance(each) for each in teams} == got, why
+    assert balance(AccountKind.WITHHELD) == 10_000 - sum(got.values())
+    assert prizes_settle(now=SETTLED) == 0 and check().wrong == ()
+    money_return(of=of, team=cheat, reason="It was cleared up.", by=rita, now=SETTLED)
+    prizes_settle(now=SETTLED)
+    assert {each.name: balance(each) for each in teams} == {"red": 5_000, "blue": 5_000}
+    assert (withheld(), withheld_of(of, cheat)) == ([], None)
+
+
+def test_what_is_withheld_of_a_share_grows_with_it_up_to_what_was_decided(two_broke_it: Stake, rita: User) -> None:
+    of = Account.objects.get(stake=two_broke_it)
+    red, blue = Team.objects.filter(name__in=["red", "blue"]).order_by("pk")
+    money_withhold(of=of, team=red, cents=8_000, reason="It cheated.", by=rita, now=MONDAY)
+    prizes_settle(now=SETTLED)
+    assert [each.cents for each in withheld()] == [5_000]
+    cast.overruled(blue.attacks.get().image)
+    prizes_settle(now=CLOSED)
+    assert (balance(red), balance(blue), [each.cents for each in withheld()]) == (2_000, 0, [8_000])
+
+
+def test_a_share_of_a_team_that_was_merged_stays_withheld(two_broke_it: Stake, rita: User) -> None:
+    of = Account.objects.get(stake=two_broke_it)
+    red, blue = Team.objects.filter(name__in=["red", "blue"]).order_by("pk")
+    green = cast.team("green")
+    money_withhold(of=of, team=red, cents=5_000, reason="It cheated.", by=rita, now=MONDAY)
+    Team.objects.filter(pk=red.pk).update(merged_into=green, merged_at=CLOSED)
+    prizes_settle(now=SETTLED)
+    assert (balance(green), balance(blue), withheld()[0].team) == (0, 5_000, green)
 
 
 def test_only_the_board_withholds_and_only_what_is_there(red: Team, olga: User, rita: User) -> None:
@@ -248,6 +307,8 @@ def test_only_the_board_withholds_and_only_what_is_there(red: Team, olga: User, 
         money_withhold(of=own(red), cents=1, reason=" ", by=rita, now=CLOSED)
     with pytest.raises(InvalidInput):
         money_withhold(of=Account.objects.get(kind="attackers"), cents=1, reason="Why.", by=rita, now=CLOSED)
+    with pytest.raises(InvalidInput, match="whose share of the stake"):
+        money_withhold(of=Account.objects.get(stake__isnull=False), cents=1, reason="Why.", by=rita, now=CLOSED)
     with pytest.raises(Conflict) as refused:
         money_return(of=own(red), reason="Why.", by=rita, now=CLOSED)
     assert refused.value.code == "nothing_withheld"

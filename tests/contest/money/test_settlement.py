@@ -14,6 +14,7 @@ from contest.money.conflicts import conflicts
 from contest.money.figures import debts
 from contest.money.ledger import account, check, move
 from contest.money.settlement import prizes_settle
+from contest.teams.associations import association_mistaken
 from tests import factories
 from tests.contest.money import cast
 from tests.contest.money.cast import CLOSED, MONDAY, PRIZE, SETTLED, balance
@@ -305,3 +306,20 @@ def test_the_sweep_asks_no_more_of_many_breaks_than_of_few(stake: Stake, red: Te
     with CaptureQueriesContext(connection) as many:
         prizes_settle(now=SETTLED)
     assert len(many) == len(few)
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["declared before the posting", "declared after it"])
+def test_an_association_in_error_costs_a_team_nothing_in_the_end(
+    late: bool, stake: Stake, red: Team, olga: User
+) -> None:
+    broke(stake, red)
+    cast.ended(stake)
+    if late:
+        prizes_settle(now=SETTLED)
+    unpaid(red)
+    prizes_settle(now=SETTLED)
+    assert (balance(red), balance(AccountKind.ATTACKERS)) == (0, HALF)
+    association_mistaken(association_id=Association.objects.get().pk, reason="Another red.", by=olga, now=CLOSED)
+    assert prizes_settle(now=CLOSED) == 1
+    assert (balance(red), balance(AccountKind.ATTACKERS)) == (PRIZE, HALF - PRIZE)
+    assert prizes_settle(now=CLOSED) == 0, "twice changes nothing"

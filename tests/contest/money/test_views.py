@@ -9,9 +9,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from contest.models import Account, LedgerEntry, Member, Payment, Team
+from contest.models import Account, Attack, LedgerEntry, Member, Payment, Release, Team
 from contest.money.settlement import prizes_settle
 from contest.money.withholding import money_withhold
+from contest.stakes.ends import stakes_end
 from tests import factories
 from tests.contest.money import cast
 from tests.contest.money.cast import PRIZE, SETTLED, balance
@@ -56,7 +57,12 @@ def page(client: Client, address: str) -> str:
     return answer.content.decode()
 
 
+def released(week: str = "2026-W47") -> None:
+    Release.objects.create(week=week, manifest_sha256="0" * 64, counts={}, bytes=1, released_at=SETTLED)
+
+
 def test_everybody_sees_where_the_money_is_and_why(red: Team, client: Client) -> None:
+    released()
     shown = page(client, "/money/")
     assert "USD 200.02" in shown, "the defenders' half"
     assert "USD 100.01" in shown, "the prize of team red"
@@ -65,6 +71,43 @@ def test_everybody_sees_where_the_money_is_and_why(red: Team, client: Client) ->
     attack = red.attacks.get()
     assert f'href="/attacks/{attack.public_id}/"' in shown
     assert "Share of the attacker prize: net was broken in week 2026-W47." in shown
+
+
+def test_before_the_release_nobody_is_told_who_broke_it_with_what(
+    red: Team, client: Client, olga: User, captain: User, signed_in: SignIn
+) -> None:
+    attack = red.attacks.get()
+    shown = page(client, "/money/")
+    for secret in (red.name, red.public_id, attack.public_id, attack.image.public_id, "2026-W47", "break of"):
+        assert secret not in shown, secret
+    entry = LedgerEntry.objects.get(target__team=red)
+    assert f'id="entry-{entry.pk}"' in shown and "It follows from a break that is told of with the release" in shown
+    assert "Teams that are named with the release of a week" in shown
+    for who, address in ((olga, "/organizer/money/"), (captain, "/team/money/")):
+        assert attack.public_id in page(signed_in(who), address), address
+    released()
+    shown = page(client, "/money/")
+    assert attack.public_id in shown and "named with the release" not in shown
+
+
+def test_what_corrects_it_is_told_with_it(red: Team, client: Client) -> None:
+    attack = red.attacks.get()
+    cast.overruled(attack.image)
+    stakes_end(now=cast.CLOSED)
+    prizes_settle(now=cast.CLOSED)
+    back = LedgerEntry.objects.get(source__team=red)
+    assert "break" not in back.causes and balance(red) == 0
+    shown = page(client, "/money/")
+    assert red.name not in shown and "named with the release" not in shown and "no break of net stands" not in shown
+    released()
+    assert f"team {red.name}" in page(client, "/money/")
+
+
+def test_of_a_picture_sent_again_this_week_the_ledger_names_no_attack(red: Team, client: Client) -> None:
+    released()
+    attack = red.attacks.get()
+    Attack.objects.filter(pk=attack.pk).update(received_at=cast.CLOSED)
+    assert attack.public_id not in page(client, "/money/")
 
 
 def test_what_is_withheld_is_public_with_its_reason(red: Team, rita: User, client: Client) -> None:

@@ -95,7 +95,7 @@ def eligible(defense: Defense) -> None:
     """Let a defense have passed every condition."""
     for kind in (TrialKind.SMOKE, TrialKind.PRIVATE, TrialKind.EARLIER, TrialKind.PROBE):
         trials.passed(defense, kind)
-    framework_check(defense, passed=True, reason="PyTorch", by=organizer(), now=factories.NOW)
+    framework_check(defense, passed=True, reason="PyTorch", by=board(), now=factories.NOW)
 
 
 def staked(*defenses: Defense, now: datetime = factories.NOW) -> StakeBatch:

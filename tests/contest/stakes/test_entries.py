@@ -274,7 +274,7 @@ NOT_PUBLISHED = [
     (lambda made: Trial.objects.filter(kind="private").update(state=RunState.QUEUED), "a trial under way"),
     (lambda made: Trial.objects.filter(kind="private").update(totals={"pictures": 10, "right": 5, "abstained": 5}),
      "not enough right"),
-    (lambda made: framework_check(made.defense, passed=False, reason="x", by=cast.organizer(), now=factories.NOW),
+    (lambda made: framework_check(made.defense, passed=False, reason="x", by=cast.board(), now=factories.NOW),
      "the last check of the framework was not passed"),
     (lambda made: entries.entry_withdraw(made, by=cast.captain(made.team), now=factories.NOW), "taken back"),
     (lambda made: Defense.objects.create(name=made.defense.name, digest="y", created_at=factories.NOW,

@@ -436,7 +436,8 @@ def test_the_board_returns_a_defense_that_its_team_asks_for(at_stake: Stake) -> 
         {"granted": True},
     )
     assert (balance(stake_account(done)), balance(attackers())) == (0, held + PRIZE)
-    assert selectors.standing_of(Defense.objects.get(pk=done.defense_id)) is DefenseStanding.WITHDRAWN
+    defense = Defense.objects.get(pk=done.defense_id)
+    assert selectors.standing_of(defense) is DefenseStanding.PUBLISHED, "what was sent in its time is run still"
 
 
 def test_a_self_staker_that_is_returned_has_its_money_on_its_account(defense: Defense) -> None:

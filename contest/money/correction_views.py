@@ -1,0 +1,160 @@
+"""The organizers' pages of corrections: what moved wrongly, and what teams gave back, by two people."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from common.answers import http_status
+from common.errors import DomainError, InvalidInput, NotFound
+from contest.models import Correction, Team
+from contest.money import correcting
+from contest.money.figures import account_words
+from contest.money.ledger import MOST_WORDS
+from contest.money.views import form_errors, frame
+from contest.money.words import cents_of, money, plain
+from labeling.access import organizer_of
+from labeling.accounts.forms import go_to, text
+
+MOVEMENTS_SHOWN = 20
+OVER_SHOWN = 20
+# The fields of the form for what a team gave back, beside those of the other form on the same page.
+_REPAID = {"sum": "back_sum", "reason": "back_reason"}
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def corrections(request: HttpRequest) -> HttpResponse:
+    """Show the corrections and what can be corrected; ask for one, or for what a team gave back."""
+    organizer = organizer_of(request.user)
+    if request.method != "POST":
+        return _page(request)
+    repaid = "back" in request.POST
+    try:
+        asked = _repayment(request, organizer) if repaid else _correction(request, organizer)
+    except DomainError as error:
+        return _page(request, error, repaid=repaid)
+    messages.success(request, f"{_sum(asked.cents)} wait for another organizer to confirm the correction.")
+    return go_to("corrections")
+
+
+def _correction(request: HttpRequest, by: User) -> Correction:
+    entry = _number(text(request, "entry", 18))
+    reason = text(request, "reason", MOST_WORDS + 1)
+    return correcting.correction_ask(
+        entry=entry or 0, cents=_cents(request, "sum"), reason=reason, by=by, now=timezone.now()
+    )
+
+
+def _repayment(request: HttpRequest, by: User) -> Correction:
+    team = Team.objects.filter(public_id=text(request, "team", 20)).first()
+    if team is None:
+        raise InvalidInput("Choose the team that gave money back.", "invalid", field="team")
+    reason = text(request, "back_reason", MOST_WORDS + 1)
+    return correcting.repayment_ask(
+        team=team, cents=_cents(request, "back_sum"), reason=reason, by=by, now=timezone.now()
+    )
+
+
+def _cents(request: HttpRequest, name: str) -> int:
+    cents = cents_of(text(request, name, 30))
+    if cents is None:
+        raise InvalidInput("Write the sum like 1234.50.", "invalid", field="cents")
+    return cents
+
+
+def _number(typed: str) -> int | None:
+    return int(typed) if typed.isascii() and typed.isdecimal() else None
+
+
+def _sum(cents: int) -> str:
+    return money(cents, str(frame(timezone.now())["currency"]))
+
+
+def _page(request: HttpRequest, error: DomainError | None = None, *, repaid: bool = False) -> HttpResponse:
+    errors = form_errors(error)
+    context: dict[str, Any] = {
+        "open": [corrected(each) for each in correcting.corrections_open()],
+        "over": [
+            corrected(each)
+            for each in correcting.corrections().exclude(confirmed_at=None, cancelled_at=None)[:OVER_SHOWN]
+        ],
+        "movements": [(each, _way(each)) for each in correcting.movements(MOVEMENTS_SHOWN)],
+        "owed": correcting.owed(),
+        "longest": MOST_WORDS,
+        "errors": {_REPAID.get(name, name): words for name, words in errors.items()} if repaid else errors,
+        "typed": request.POST if error else _chosen(request),
+    }
+    status = http_status(error) if error else 200
+    return render(request, "money/corrections.html", context | frame(timezone.now()), status=status)
+
+
+def _chosen(request: HttpRequest) -> dict[str, str]:
+    """Return what the form begins with: the movement that the address names, with all that is left of it."""
+    number = _number(request.GET.get("entry", "")[:18])
+    found = correcting.movement(number) if number is not None else None
+    return {"entry": str(found.entry.pk), "sum": plain(found.left)} if found and found.left else {}
+
+
+def _way(of: correcting.Movement) -> str:
+    return f"{account_words(of.entry.source)} → {account_words(of.entry.target)}"
+
+
+def corrected(each: Correction) -> tuple[Correction, str]:
+    """Return a correction with the words for what it corrects."""
+    if each.corrects is None:
+        return each, f"team {each.team} gave back what it owes"
+    found = correcting.Movement(each.corrects, 0)
+    return each, f"{found.kind} of entry {each.corrects.pk}, {_way(found)}"
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def correction(request: HttpRequest, number: int) -> HttpResponse:
+    """Show a correction; confirm it, or call it off."""
+    organizer = organizer_of(request.user)
+    row = _row(number)
+    if request.method != "POST":
+        return _correction_page(request, row)
+    try:
+        words = _do(request, row, organizer)
+    except DomainError as error:
+        return _correction_page(request, _row(number), error)
+    messages.success(request, words)
+    return go_to("corrections")
+
+
+def _row(number: int) -> Correction:
+    row = correcting.corrections().select_related("entry").filter(pk=number).first()
+    if row is None:
+        raise NotFound("There is no correction with this number.", "not_found")
+    return row
+
+
+def _do(request: HttpRequest, row: Correction, by: User) -> str:
+    if "cancel" in request.POST:
+        correcting.correction_cancel(correction_id=row.pk, by=by, now=timezone.now())
+        return "The correction is called off. Nothing was moved."
+    done = correcting.correction_confirm(correction_id=row.pk, by=by, now=timezone.now())
+    return f"{_sum(row.cents)} are corrected: entry {done.entry_id} of the ledger."
+
+
+def _correction_page(request: HttpRequest, row: Correction, error: DomainError | None = None) -> HttpResponse:
+    _, words = corrected(row)
+    context = {
+        "correction": row,
+        "words": words,
+        "kind": correcting.Movement(row.corrects, 0).kind if row.corrects else correcting.MovementKind.REPAYMENT,
+        "own": row.asked_by_id == request.user.pk,
+        "errors": form_errors(error),
+    }
+    status = http_status(error) if error else 200
+    return render(request, "money/correction.html", context | frame(timezone.now()), status=status)

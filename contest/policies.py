@@ -1,0 +1,30 @@
+"""What a new policy may not change any more: the currency, once the ledger has an entry (R34)."""
+
+from typing import Any
+
+from common.errors import Conflict
+from contest.models import LedgerEntry
+from labeling.models import PolicyVersion
+from labeling.policy import Policy
+
+
+def currency_keep(instance: PolicyVersion, **_: Any) -> None:
+    """Refuse a policy of another currency than the one the ledger is kept in, before it is saved.
+
+    Entries are cents of that currency, and their amounts would be read as amounts of the new one.
+    """
+    first = LedgerEntry.objects.order_by("pk").values_list("made_at", flat=True).first()
+    if first is None:
+        return
+    begun = PolicyVersion.objects.filter(in_force_from__lte=first).order_by("-version").first()
+    if begun is None or _currency(begun) == _currency(instance):
+        return
+    raise Conflict(
+        f"Version {instance.version} of the policy was not recorded: its currency is {_currency(instance)}, and the"
+        f" ledger has entries in {_currency(begun)}. Record it with the currency {_currency(begun)}.",
+        "currency_fixed",
+    )
+
+
+def _currency(version: PolicyVersion) -> str:
+    return str(version.numbers.get("currency", Policy().currency))

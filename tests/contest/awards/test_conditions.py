@@ -1,0 +1,122 @@
+"""What an award waits for: what came too late, faults, and whose time was over first (R30, R36, R37)."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from contest.awards.conditions import contenders
+from contest.models import Stake
+from contest.stakes.ends import stakes_end
+from labeling.models import PolicyVersion
+from labeling.policy import Policy
+from labeling.selectors import forget_versions
+from scoring.enums import Fault, RunState
+from scoring.models import Prediction, Rerun, Run, RunItem
+from tests.contest.awards.test_awards import NOW, OVER, lines, makers, run_again, stake, unmet
+from tests.contest.money import cast
+from tests.contest.money.cast import BEFORE, CLOSED, MONDAY
+
+__all__ = ["makers", "stake"]
+pytestmark = pytest.mark.django_db
+
+
+def faulted(of: Stake, sent: cast.Attack, fault: Fault, *, rerun: Rerun | None = None) -> None:
+    """Runs on a picture, in every round, that ended in a fault."""
+    for round in (1, 2, 3):
+        run = Run.objects.create(
+            defense=of.defense, round=round, seed=1, batch_size=16, state=RunState.DEAD, fault=fault, rerun=rerun,
+            created_at=CLOSED, finished_at=CLOSED,
+        )  # fmt: skip
+        RunItem.objects.create(run=run, defense=of.defense, round=round, image=sent.image, position=0, rerun=rerun)
+
+
+def test_a_picture_sent_when_the_time_was_over_blocks_no_award(stake: Stake) -> None:
+    late = cast.attack(cast.team("red"), days=90)
+    cast.broken(stake.defense, late)
+    run_again(stake, answer=0)
+    stakes_end(now=NOW)
+    stake.refresh_from_db()
+    assert (stake.end, unmet(stake)) == ("", set()), "its mistakes count neither as breaks nor in the re-run"
+
+
+def test_the_last_moment_of_the_time_still_breaks_it(stake: Stake) -> None:
+    cast.broken(stake.defense, cast.attack(cast.team("red"), days=90 - 1e-9))
+    run_again(stake, answer=0)
+    assert unmet(stake) == {"no_break", "run_again"}
+
+
+def test_a_picture_first_sent_in_time_counts_though_it_was_sent_again_later(stake: Stake) -> None:
+    red = cast.team("red")
+    sent = cast.attack(red, days=80)
+    cast.attack(cast.team("blue"), days=95, image=sent.image)
+    cast.broken(stake.defense, sent)
+    run_again(stake)
+    assert unmet(stake) == {"no_break"}
+
+
+def test_a_fault_of_the_defense_is_final_and_needs_no_answer(stake: Stake) -> None:
+    red = cast.team("red")
+    sent, answered = cast.attack(red, days=3), cast.attack(red, days=4)
+    cast.ruled(sent.image)
+    cast.ruled(answered.image)
+    cast.answered(stake.defense, answered.image, 1, at=CLOSED)
+    faulted(stake, sent, Fault.BATCH_TIMEOUT)
+    run_again(stake)
+    assert unmet(stake) == set()
+
+
+def test_a_fault_of_the_platform_is_waited_for(stake: Stake) -> None:
+    red = cast.team("red")
+    sent, answered = cast.attack(red, days=3), cast.attack(red, days=4)
+    cast.ruled(sent.image)
+    cast.ruled(answered.image)
+    cast.answered(stake.defense, answered.image, 1, at=CLOSED)
+    faulted(stake, sent, Fault.PLATFORM)
+    run_again(stake)
+    assert not lines(stake)["run_again"]
+
+
+def test_a_fault_in_the_re_run_ends_it_and_an_answer_left_out_does_not(stake: Stake) -> None:
+    red = cast.team("red")
+    sent, other = cast.attack(red, days=3), cast.attack(red, days=4)
+    for each in (sent, other):
+        cast.ruled(each.image)
+        cast.answered(stake.defense, each.image, 1, at=CLOSED)
+    rerun = Rerun.objects.create(defense=stake.defense, reason="All.", state="applied", asked_at=OVER)
+    cast.answered(stake.defense, other.image, 1, at=OVER, rerun=rerun)
+    supersede(rerun, other)
+    assert not lines(stake)["run_again"], "one was not run again"
+    faulted(stake, sent, Fault.OUT_OF_MEMORY, rerun=rerun)
+    assert lines(stake)["run_again"]
+
+
+def supersede(rerun: Rerun, sent: cast.Attack) -> None:
+    for new in Prediction.objects.filter(rerun=rerun, image=sent.image):
+        old = Prediction.objects.get(rerun=None, image=sent.image, round=new.round, defense=new.defense)
+        rerun.superseded.create(prediction=old, by=new)
+
+
+def test_first_is_whose_time_was_over_first_though_its_clock_began_later(stake: Stake) -> None:
+    numbers = replace(Policy(), stake_hours=30 * 24)
+    PolicyVersion.objects.create(
+        version=2, numbers=numbers.to_json(), in_force_from=MONDAY + timedelta(5), reason="Shorter."
+    )
+    forget_versions()
+    quick = cast.staked(cast.defense("quick", cast.team("others")), at=MONDAY + timedelta(10))
+    for each in (stake, quick):
+        run_again(each)
+    assert [each.defense.name for each in contenders(now=NOW)] == ["quick", "net"]
+    assert (unmet(quick), unmet(stake)) == (set(), {"first"})
+
+
+def test_a_closed_one_is_behind_all_whose_time_is_over(stake: Stake) -> None:
+    closed = cast.staked(cast.defense("closed", cast.team("others"), opened=False), at=BEFORE + timedelta(1))
+    run_again(stake)
+    assert "first" in unmet(closed) and unmet(stake) == set()
+
+
+@pytest.fixture(autouse=True)
+def fresh_policies() -> object:
+    yield
+    forget_versions()

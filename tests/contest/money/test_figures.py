@@ -1,0 +1,41 @@
+"""What the pages of money say of debts, and of a defense that lost its award (R22, R37)."""
+
+import pytest
+from django.contrib.auth.models import User
+
+from contest.enums import AccountKind, DefenseStanding
+from contest.models import Break, Stake, Team
+from contest.money.figures import debts, money_figures
+from contest.money.ledger import account, move
+from contest.stakes.selectors import standing_of, standings
+from tests.contest.awards.test_awards import HALF, NOW, all_met, found_late, give, makers, stake, sweep
+from tests.contest.money import cast
+
+__all__ = ["makers", "stake"]
+pytestmark = pytest.mark.django_db
+
+
+def test_what_was_paid_out_of_a_lost_award_is_a_debt(stake: Stake, makers: Team, rita: User) -> None:
+    give(all_met(stake), rita)
+    own, outside = account(AccountKind.TEAM, team=makers), account(AccountKind.OUTSIDE)
+    move(own, outside, HALF - 5, rule="R34", why="Paid.", causes={}, now=NOW)
+    assert list(debts()) == []
+    found_late(stake, cast.team("red"))
+    sweep()
+    assert [(each.team, each.stake, each.cents) for each in debts()] == [(makers, stake, HALF - 5)]
+    assert money_figures(told_at=NOW).debts == tuple(debts())
+
+
+def test_a_defense_that_lost_its_award_is_broken_to_who_may_know_of_it(stake: Stake, rita: User) -> None:
+    give(all_met(stake), rita)
+    assert standing_of(stake.defense) is DefenseStanding.WON
+    found_late(stake, cast.team("red"))
+    assert standing_of(stake.defense) is DefenseStanding.BROKEN
+    untold = standings([stake.defense], breaks=Break.objects.none())
+    assert untold[stake.defense_id] is DefenseStanding.WON, "the week of the break is not released"
+
+
+def test_a_picture_sent_when_the_time_was_over_takes_no_award(stake: Stake, rita: User) -> None:
+    give(all_met(stake), rita)
+    cast.broken(stake.defense, cast.attack(cast.team("red"), days=90))
+    assert standing_of(stake.defense) is DefenseStanding.WON
