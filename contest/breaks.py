@@ -9,6 +9,7 @@ from django.db.models import Case, Exists, F, OuterRef, QuerySet, Subquery, Valu
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
+from contest.exports.tables import RELEASED_ORIGINS
 from contest.models import Break
 from labeling.enums import Label
 from scoring import services as scoring
@@ -54,7 +55,7 @@ def _assess(run_id: int, now: datetime) -> bool:
 
 @transaction.atomic
 def _break_if_mistaken(prediction: Prediction, ruling: Ruling, now: datetime) -> bool:
-    if ruling.verdict != Verdict.VALID or not is_confident_mistake(Label(ruling.label), prediction.answer):
+    if not _is_case(prediction, ruling) or not is_confident_mistake(Label(ruling.label), prediction.answer):
         return False
     # Who stakes a defense holds it as well: either sees what the other did, never neither.
     Defense.objects.select_for_update(no_key=True).get(pk=prediction.defense_id)
@@ -65,6 +66,11 @@ def _break_if_mistaken(prediction: Prediction, ruling: Ruling, now: datetime) ->
         defaults={"prediction": prediction, "found_at": now},
     )
     return new
+
+
+def _is_case(prediction: Prediction, ruling: Ruling) -> bool:
+    """Say whether a break can follow: of a picture that is never published nobody could check it (R6, R39)."""
+    return ruling.verdict == Verdict.VALID and prediction.image.origin in RELEASED_ORIGINS
 
 
 def _derive_again(now: datetime) -> int:
@@ -78,9 +84,10 @@ def _overtaken() -> Iterable[Prediction]:
     """Return the assessed mistakes under a later ruling that have no break under it, the first round last."""
     newer = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
     later = Ruling.objects.filter(~Exists(newer), number__gt=1, verdict=Verdict.VALID)
+    later = later.filter(image__origin__in=RELEASED_ORIGINS)
     wrong = Case(When(label=Label.BIRD, then=Value(int(Outcome.BICYCLE))), default=Value(int(Outcome.BIRD)))
     here = later.filter(image=OuterRef("image")).annotate(wrong=wrong)
     known = Break.objects.filter(defense=OuterRef("defense"), image=OuterRef("image"), ruling=OuterRef("holds"))
     answered = predictions_in_force().filter(image__in=later.values("image"), item__run__state=RunState.ASSESSED)
     mistaken = answered.annotate(holds=Subquery(here.values("pk")[:1]), wrong=Subquery(here.values("wrong")[:1]))
-    return mistaken.filter(~Exists(known), answer=F("wrong")).order_by("-round")
+    return mistaken.select_related("image").filter(~Exists(known), answer=F("wrong")).order_by("-round")

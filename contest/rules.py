@@ -12,7 +12,9 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 _SATURDAY = 5
-_NAME = re.compile(r"(\d{4})-W(\d{2})")
+# Around them every week has neighbours that a date can hold.
+_YEARS = range(2000, 3000)
+_NAME = re.compile(r"(\d{4})-W(\d{2})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +51,15 @@ def week_of(moment: datetime, zone: str | Zones) -> Week:
 
 
 def week_named(name: str, zone: str | Zones) -> Week:
-    """Return the week called `name` (`2026-W47`); ValueError when there is no such week."""
+    """Return the week called `name` (`2026-W47`); ValueError when there is no such week, or in another
+    year than 2000 to 2999."""
     try:
-        year, number = _NAME.fullmatch(name).groups()  # type: ignore[union-attr]
-        friday = date.fromisocalendar(int(year), int(number), 5)
+        year, number = map(int, _NAME.fullmatch(name).groups())  # type: ignore[union-attr]
+        friday = date.fromisocalendar(year, number, 5)
     except (AttributeError, ValueError):
         raise ValueError(f"{name!r} is not a week: write it like 2026-W47") from None
+    if year not in _YEARS:
+        raise ValueError(f"{name!r} is not a week: its year is from {_YEARS[0]} to {_YEARS[-1]}")
     return _week_starting(friday - timedelta(days=6), zone)
 
 

@@ -2,19 +2,22 @@
 
 from collections.abc import Callable
 from functools import wraps
+from http import HTTPStatus
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
-from common.errors import InvalidInput, NotAllowed
-from contest.access import roles_of
+from common.answers import error_body, http_status
+from common.errors import DomainError, InvalidInput, NotAllowed
+from contest.access import not_for_taskers, roles_of
 from contest.attacks.uploads import MOST_BYTES
 from contest.models import Team
 from contest.teams.selectors import team_of
 
 # What a form has beside its files.
 _ROOM = 1024 * 1024
+_AT_ONCE = 64 * 1024
 
 
 def member_of(user: Any) -> Team:
@@ -29,11 +32,8 @@ def member_of(user: Any) -> Team:
 
 def reader_of(user: Any) -> tuple[Team | None, bool]:
     """Return the reader's team and whether they organize; NotAllowed for taskers, who know nothing of attacks (R8)."""
+    not_for_taskers(user, "who sent them")
     roles = roles_of(user)
-    if roles.tasker:
-        raise NotAllowed(
-            "Who labels pictures does not see who sent them. The start page leads to your work.", "not_for_taskers"
-        )
     return (team_of(user) if roles.teams else None), roles.organizer
 
 
@@ -43,6 +43,40 @@ def refuse_too_large(request: Any) -> None:
     if stated.isdecimal() and int(stated) > MOST_BYTES + _ROOM:
         most = MOST_BYTES // 1024**2
         raise InvalidInput(f"One upload has at most {most} MiB. Send several smaller ones.", "too_many_bytes")
+
+
+def for_script(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Answer a page's script, which cannot follow a sign-in: every refusal is JSON, 401 `signed_out` for strangers."""
+
+    @wraps(view)
+    def answered(request: HttpRequest, *args: Any, **values: Any) -> HttpResponse:
+        try:
+            if not request.user.is_authenticated:
+                return _signed_out(request)
+            answer = view(request, *args, **values)
+        except DomainError as error:
+            return JsonResponse(error_body(error), status=http_status(error))
+        except Http404:
+            return _refused(HTTPStatus.NOT_FOUND, "not_found", "This account is in no team, and sends no pictures.")
+        # The check for forged requests answers with a page.
+        if answer.status_code == HTTPStatus.FORBIDDEN and not isinstance(answer, JsonResponse):
+            words = "The server could not tell that this page sent it. Reload the page and choose the pictures again."
+            return _refused(HTTPStatus.FORBIDDEN, "forged", words)
+        return answer
+
+    return answered
+
+
+def _signed_out(request: HttpRequest) -> HttpResponse:
+    refuse_too_large(request)
+    # A browser reads the answer only once all that it sends was taken.
+    while request.read(_AT_ONCE):
+        pass
+    return _refused(HTTPStatus.UNAUTHORIZED, "signed_out", "You are signed out. Nothing was sent.")
+
+
+def _refused(status: HTTPStatus, code: str, detail: str) -> HttpResponse:
+    return JsonResponse({"code": code, "detail": detail}, status=status)
 
 
 def bounded(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:

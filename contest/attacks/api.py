@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from common.errors import InvalidInput
 from contest.attacks import quota
 from contest.attacks.access import member_of, refuse_too_large
 from contest.attacks.letters import tell_received
@@ -25,6 +26,13 @@ from labeling.serializers import ErrorOut
 
 ON_A_PAGE = 50
 _SENT_BEFORE = {"code": "sent_before", "detail": "Your team has sent exactly this picture before: receipt A-7Q4M2K9X."}
+
+
+def _refuse_several(request: Request) -> None:
+    """Raise InvalidInput (`several_pictures`): of parts with one name the library keeps the last, without a word."""
+    if len(request.FILES.getlist("image")) > 1:
+        words = "Send one picture per call: each has its own receipt."
+        raise InvalidInput(words, "several_pictures", field="image")
 
 
 class Attacks(APIView):
@@ -66,7 +74,8 @@ class Attacks(APIView):
         """Send one picture as `multipart/form-data`; the receipt says when its last byte had arrived.
 
         It must be exactly as large as the contest's pictures, RGB, 8 bits, one frame: 400 names what to change, and a
-        refused picture costs nothing. 403 `not_entitled` where the team may not attack yet, 429 `quota_used` when
+        refused picture costs nothing. One call takes one picture: several parts called `image` are 400
+        `several_pictures`. 403 `not_entitled` where the team may not attack yet, 429 `quota_used` when
         nothing is left for the day, 409 `sent_before` with the earlier receipt for a picture that was sent already:
         sending again after a lost answer is safe.
         """
@@ -74,6 +83,7 @@ class Attacks(APIView):
         body = AttackIn(data=request.data)
         # The body has been read to its end, which is the moment that counts (R23).
         now = timezone.now()
+        _refuse_several(request)
         body.is_valid(raise_exception=True)
         file, policy = body.validated_data["image"], policy_in_force(now).policy
         try:
@@ -122,7 +132,7 @@ class Attacks(APIView):
         team, now = member_of(request.user), timezone.now()
         page = Paginator(attacks_of(team), ON_A_PAGE).get_page(request.query_params.get("page"))
         shown = list(page.object_list)
-        found = standings(shown, now=now)
+        found = standings(shown, all_told=False, now=now)
         following = f"{reverse('api-attacks')}?page={page.next_page_number()}" if page.has_next() else None
         return Response(
             {

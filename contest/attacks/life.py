@@ -5,17 +5,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef, Q
 
 from adjudication.enums import DecidedBy, Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
 from contest.breaks import standing_breaks
-from contest.exports.tables import settled_items
+from contest.exports.tables import RELEASED_ORIGINS, settled_items
 from contest.models import Attack, Break
+from contest.publishing import released
 from contest.weeks import week_at, week_called
 from labeling.enums import PanelState
-from labeling.models import Panel
+from labeling.models import Image, Panel
 from labeling.selectors import policy_in_force
 from scoring.models import Defense
 from scoring.selectors import defenses_in_force
@@ -28,6 +29,7 @@ class AttackState(StrEnum):
     EMBARGO = "under embargo"
     LABELING = "being labeled"
     KEPT_OUT = "kept out"
+    COPY = "waiting for the release"
     REJECTED = "rejected"
     SCORING = "being scored"
     UNBROKEN = "broke nothing"
@@ -40,6 +42,7 @@ LOOKS = {
     AttackState.EMBARGO: "embargo",
     AttackState.LABELING: "open",
     AttackState.KEPT_OUT: "rejected",
+    AttackState.COPY: "open",
     AttackState.REJECTED: "rejected",
     AttackState.SCORING: "open",
     AttackState.UNBROKEN: "unbroken",
@@ -56,6 +59,10 @@ REASON_WORDS = {
     "occluded": "the object is partly hidden",
     "truncated": "the object is cut off",
 }
+_COPIED = (
+    "The same pixels were sent first with another receipt, which has the credit. What comes of them is told when their "
+    "week is released."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +95,15 @@ class Entry:
     defenses: tuple[Defense, ...] = ()
 
 
-def standings(attacks: Sequence[Attack], *, now: datetime) -> dict[int, Standing]:
-    """Return attack id -> where it stands, with as many questions for a page of them as for one."""
+def standings(attacks: Sequence[Attack], *, all_told: bool, now: datetime) -> dict[int, Standing]:
+    """Return attack id -> where it stands, with as many questions for a page of them as for one.
+
+    `all_told` is for organizers: what comes of a copy is told to others with the release of the picture's week.
+    """
+    untold = set() if all_told else _untold_copies(attacks)
     images = [attack.image_id for attack in attacks]
     rulings, broken, scored = newest_rulings(images), _breaks_of(images), _scored_images(images, now)
-    kept_out = set(Panel.objects.filter(image__in=images, state=PanelState.HELD).values_list("image", flat=True))
+    kept_out = _kept_out(attacks)
     began = week_at(now).start
 
     def standing(attack: Attack) -> Standing:
@@ -101,8 +112,12 @@ def standings(attacks: Sequence[Attack], *, now: datetime) -> dict[int, Standing
             return Standing(AttackState.WITHDRAWN)
         if attack.received_at >= began:
             return Standing(AttackState.EMBARGO)
+        if attack.image_id in kept_out:
+            return Standing(AttackState.KEPT_OUT)
+        if attack.pk in untold:
+            return Standing(AttackState.COPY)
         if ruling is None:
-            return Standing(AttackState.KEPT_OUT if attack.image_id in kept_out else AttackState.LABELING)
+            return Standing(AttackState.LABELING)
         if ruling.verdict != Verdict.VALID:
             return Standing(AttackState.REJECTED)
         if found := broken.get(attack.image_id):
@@ -110,6 +125,23 @@ def standings(attacks: Sequence[Attack], *, now: datetime) -> dict[int, Standing
         return Standing(AttackState.UNBROKEN if attack.image_id in scored else AttackState.SCORING)
 
     return {attack.pk: standing(attack) for attack in attacks}
+
+
+def _kept_out(attacks: Iterable[Attack]) -> set[int]:
+    """Return the pictures that are kept out: one that a report holds before its first ruling, and one that the contest
+    has among its own, which is never published (R5, R6). Neither who sent it nor the page says which of the two."""
+    images = Image.objects.filter(pk__in={attack.image_id for attack in attacks})
+    held = Panel.objects.filter(image=OuterRef("pk"), image__rulings__isnull=True, state=PanelState.HELD)
+    return set(images.filter(~Q(origin__in=RELEASED_ORIGINS) | Exists(held)).values_list("pk", flat=True))
+
+
+def _untold_copies(attacks: Iterable[Attack]) -> set[int]:
+    """Return the copies of pictures that are not released: what comes of them, the first sender alone knows (R24)."""
+    copies = {attack.pk: attack.image_id for attack in attacks if attack.copy_of_id is not None}
+    if not copies:
+        return set()
+    told = set(Image.objects.filter(released(), pk__in=copies.values()).values_list("pk", flat=True))
+    return {attack for attack, image in copies.items() if image not in told}
 
 
 def _breaks_of(images: Iterable[int]) -> dict[int, int]:
@@ -135,8 +167,9 @@ def _rounds_done(images: Iterable[int]) -> dict[int, int]:
     return dict(rounds.order_by().values_list("image").annotate(rounds=Count("pk")))
 
 
-def story(attack: Attack, *, now: datetime) -> list[Entry]:
-    """Tell everything that happened to the attack so far, and what is awaited, for who may know all of it."""
+def story(attack: Attack, *, all_told: bool, now: datetime) -> list[Entry]:
+    """Tell everything that happened to the attack so far, and what is awaited, to who sent it or, `all_told`, to an
+    organizer."""
     week = week_called(attack.week)
     told = [Entry(attack.received_at, f"Received whole, in week {attack.week}.")]
     if attack.withdrawn_at is not None:
@@ -145,7 +178,12 @@ def story(attack: Attack, *, now: datetime) -> list[Entry]:
     if now < week.end:
         words = "Under embargo until the week ends. Only your team and the organizers know of it."
         return [*told, Entry(None, words, LOOKS[AttackState.EMBARGO])]
+    if _kept_out([attack]):
+        words = "Kept out by the organizers: nothing comes of it unless they let it in."
+        return [*told, Entry(week.end, "The week ended."), Entry(None, words, LOOKS[AttackState.KEPT_OUT])]
     told.append(Entry(week.end, "The week ended: public with all attacks of the week."))
+    if not all_told and _untold_copies([attack]):
+        return [*told, Entry(None, _COPIED, LOOKS[AttackState.COPY])]
     return [*told, *_labeling(attack), *_after_rulings(attack, now)]
 
 
@@ -162,8 +200,7 @@ def _labeling(attack: Attack) -> list[Entry]:
 def _after_rulings(attack: Attack, now: datetime) -> list[Entry]:
     rulings = list(Ruling.objects.filter(image=attack.image_id).order_by("number"))
     if not rulings:
-        held = attack.image.panels.filter(state=PanelState.HELD).exists()
-        return [] if held else [Entry(None, "It is being labeled.", LOOKS[AttackState.LABELING])]
+        return [Entry(None, "It is being labeled.", LOOKS[AttackState.LABELING])]
     told = [_ruled(ruling) for ruling in rulings]
     if rulings[-1].verdict == Verdict.VALID:
         told += _scoring(attack, now)

@@ -37,7 +37,7 @@ def all_attacks(request: HttpRequest) -> HttpResponse:
     rows = Attack.objects.select_related("image", "team", "copy_of", "sent_by").order_by("-received_at", "-pk")
     page = Paginator(rows.filter(week=asked) if asked in weeks else rows, ON_A_PAGE).get_page(request.GET.get("page"))
     shown = list(page.object_list)
-    found = standings(shown, now=now)
+    found = standings(shown, all_told=True, now=now)
     context = {
         "rows": [{"attack": each, "standing": found[each.pk]} for each in shown],
         "page": page,

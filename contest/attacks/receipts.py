@@ -55,6 +55,7 @@ def receipt_json(receipt: Receipt, *, state: Standing | None = None) -> dict[str
         "week": attack.week,
         "week_ends_at": iso(receipt.ends_at),
         "time_zone": receipt.zone,
+        "image": attack.image.public_id,
         "sha256_pixels": attack.image.pixels_sha256,
         "file_name": attack.file_name,
         "of_quota": attack.of_quota,
@@ -96,6 +97,7 @@ def page_json(team: Team, *, policy: Policy, now: datetime) -> dict[str, Any]:
     """Return what the page's script looks at pictures with: the numbers, what was sent before, and every word."""
     return {
         "send": reverse("attacks-send"),
+        "signIn": f"{reverse('sign-in')}?next={reverse('attacks')}",
         "size": policy.image_size,
         "mostBytes": MAX_BYTES,
         "mostPixels": MAX_PIXELS,
@@ -120,6 +122,8 @@ WORDS = {
     "refused": "Not sent: {words}",
     "serverRefused": "Refused: {words}",
     "failed": "Not sent: the server did not answer. Check the connection and send it again.",
+    "signedOut": "You are signed out, and nothing more was sent. Your pictures are still here: sign in and send them.",
+    "signIn": "Sign in, in a new tab",
     "tooLarge": "Not sent: one upload has at most {most} MiB.",
     "remove": "Remove",
     "removeNamed": "Remove {name}",

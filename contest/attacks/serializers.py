@@ -16,6 +16,7 @@ EXAMPLE = {
     "week": "2026-W47",
     "week_ends_at": "2026-11-21T00:00:00Z",
     "time_zone": "UTC",
+    "image": "P-7Q4M2K9X",
     "sha256_pixels": "5f1d7a84b1c2e0f39a6d4b8c7e2f1053a9b6c4d8e7f20113b5a7c9d1e3f50627",
     "file_name": "heron-on-a-fence.png",
     "of_quota": 3,
@@ -53,6 +54,7 @@ class AttackOut(serializers.Serializer[Any]):
     week = serializers.CharField(help_text="The contest week it counts for.")
     week_ends_at = serializers.DateTimeField(help_text="Until then it is under embargo and may be withdrawn.")
     time_zone = serializers.CharField(help_text="The IANA zone the week is counted in.")
+    image = serializers.CharField(help_text="The ID of the picture: its own call tells more of it.")
     sha256_pixels = serializers.CharField()
     file_name = serializers.CharField(max_length=LONGEST_NAME, allow_blank=True)
     of_quota = serializers.IntegerField(help_text="The how many-th picture of the team's day.")

@@ -9,14 +9,15 @@ from django.db import transaction
 
 from common.errors import Conflict, InvalidInput, NotAllowed
 from contest.attacks import quota
+from contest.exports.tables import RELEASED_ORIGINS
 from contest.models import Attack, AttackTarget, Team
 from contest.stakes.selectors import staked
 from contest.teams.selectors import final_team, is_entitled, teams_counted_together
 from contest.weeks import week_at, week_called
-from labeling.enums import Origin
+from labeling.enums import KnownUse, Origin
 from labeling.images import Picture, read_attack
 from labeling.intake import image_add
-from labeling.models import Image
+from labeling.models import Image, KnownPicture
 from labeling.policy import Policy
 from labeling.selectors import policy_in_force
 from scoring.models import Defense
@@ -52,7 +53,7 @@ def attack_receive(
     `targets` are public IDs of defenses that are staked now; none means all of them. A refused picture costs nothing.
 
     Raises NotAllowed (`not_entitled`), TooMany (`quota_used`), PictureRefused with what to change, SentBefore (R26),
-    InvalidInput (`not_staked`).
+    InvalidInput (`not_staked`, `an_example`).
     """
     team = final_team(team)
     check_entitled(team, now=now)
@@ -60,10 +61,12 @@ def attack_receive(
     picture = read_attack(data, size=policy.image_size)
     # What was sent before is told also to who has nothing left: an upload whose answer was lost is sent again.
     _refuse_sent_before(team, picture)
+    _refuse_example(picture)
     quota.check(team, policy=policy, now=now)
     with transaction.atomic():
         image = _image_held(picture, team, now)
         _refuse_sent_before(team, picture)
+        _refuse_example(picture)
         attack = Attack.objects.create(
             team=team,
             image=image,
@@ -73,6 +76,8 @@ def attack_receive(
             of_quota=quota.take(team, policy=policy, now=now),
             upload=upload,
             file_name=one_line(file_name),
+            original_sha256=picture.original_sha256,
+            original_format=picture.original_format,
             warnings=list(picture.warnings),
             sent_by=by,
         )
@@ -151,22 +156,47 @@ def _refuse_sent_before(team: Team, picture: Picture) -> None:
         raise SentBefore(before)
 
 
+def _refuse_example(picture: Picture) -> None:
+    """Raise InvalidInput (`an_example`) for a worked example of the tutorial, which everybody can see (R5).
+
+    Of the pictures whose answers are secret the sender is told nothing (R6): they get a receipt like any other.
+    """
+    if KnownPicture.objects.filter(image__pixels_sha256=picture.pixels_sha256, use=KnownUse.TUTORIAL).exists():
+        words = "This picture is a worked example of the tutorial: its answers are public. Send another one."
+        raise InvalidInput(words, "an_example", field="image")
+
+
 def _settle_whose_it_is(image: Image) -> None:
     """Let the first attack that was not withdrawn have the credit, and say when the picture is due (R24, R26).
 
     A picture that organizers took in to be labeled keeps its own time; one that was never meant to be labeled, or that
-    came as an attack, is due when the week of that first attack ends, and never when none is left.
+    came as an attack, is due when the week of that first attack ends, and never when none is left. One that is never
+    published stays as the organizers left it: no case can come of it (contest.embargo).
     """
-    standing = list(image.attacks.filter(withdrawn_at__isnull=True).order_by("received_at", "pk"))
+    kept = image.attacks.filter(withdrawn_at__isnull=True).select_related("team")
+    standing = list(kept.order_by("received_at", "pk"))
     first = standing[0] if standing else None
     for attack in standing:
         copied = first if attack != first else None
         if attack.copy_of != copied:
             attack.copy_of = copied
             attack.save(update_fields=["copy_of"])
+    if image.origin not in RELEASED_ORIGINS:
+        return
     if image.label_from is not None and not image.attacks.filter(received_at=image.received_at).exists():
         return
     if first is not None:
         image.received_at = first.received_at
+        _name_source(image, first)
     image.label_from = week_called(first.week).end if first else None
-    image.save(update_fields=["received_at", "label_from"])
+    image.save(update_fields=["received_at", "label_from", "source_id", "original_sha256", "original_format"])
+
+
+def _name_source(image: Image, first: Attack) -> None:
+    """Let a picture that came as an attack come from who has the credit: it must not name who withdrew it (R24)."""
+    if image.origin != Origin.ATTACK:
+        return
+    image.source_id = first.team.public_id
+    # A record that was built from the releases knows the file of the picture alone.
+    if first.original_sha256:
+        image.original_sha256, image.original_format = first.original_sha256, first.original_format

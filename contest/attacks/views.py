@@ -14,10 +14,10 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from common.answers import error_body, http_status
+from common.answers import http_status
 from common.errors import Conflict, DomainError, NotAllowed
 from contest.attacks import quota
-from contest.attacks.access import bounded, member_of, reader_of
+from contest.attacks.access import bounded, for_script, member_of, reader_of
 from contest.attacks.life import standings, story
 from contest.attacks.receipts import outcomes_json, page_json, receipt_of
 from contest.attacks.selectors import attack_seen_by, attacks_of, attacks_of_week, is_own
@@ -25,6 +25,7 @@ from contest.attacks.sending import Outcome, pictures_send
 from contest.attacks.services import attack_withdraw
 from contest.attacks.uploads import parts_of
 from contest.countdown import countdown
+from contest.exports.tables import RELEASED_ORIGINS
 from contest.models import Attack, Team
 from contest.publishing import released
 from contest.stakes.selectors import staked
@@ -54,17 +55,14 @@ def attacks(request: HttpRequest) -> HttpResponse:
     return _attacks_page(request, team, outcomes=outcomes)
 
 
-@login_required
+@for_script
 @bounded
 @never_cache
 @require_POST
 def send(request: HttpRequest) -> HttpResponse:
     """Take pictures from the page's script: JSON with a receipt or a refusal for each, in order."""
     team = member_of(request.user)
-    try:
-        outcomes, now = _sent(request, team)
-    except DomainError as error:
-        return JsonResponse(error_body(error), status=http_status(error))
+    outcomes, now = _sent(request, team)
     policy = policy_in_force(now).policy
     return JsonResponse(outcomes_json(outcomes, team=team, policy=policy, now=now))
 
@@ -112,7 +110,7 @@ def _attacks_page(
 
 
 def _rows(shown: list[Attack], now: datetime) -> list[dict[str, Any]]:
-    found = standings(shown, now=now)
+    found = standings(shown, all_told=False, now=now)
     return [{"attack": each, "standing": found[each.pk], "url": picture_url(each.image, now=now)} for each in shown]
 
 
@@ -131,8 +129,9 @@ def attack(request: HttpRequest, public_id: str) -> HttpResponse:
         "receipt": receipt_of(found, all_told=organizer, now=now),
         "own": own,
         "organizer": organizer,
-        "standing": standings([found], now=now)[found.pk] if told else None,
-        "story": story(found, now=now) if told else [],
+        "never_published": found.image.origin not in RELEASED_ORIGINS,
+        "standing": standings([found], all_told=organizer, now=now)[found.pk] if told else None,
+        "story": story(found, all_told=organizer, now=now) if told else [],
         "policy": found.policy,
         "may_withdraw": own and found.withdrawn_at is None and now < week_called(found.week).end,
         "url": picture_url(found.image, now=now),

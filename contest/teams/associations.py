@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
-from contest.models import Association, Team
+from contest.models import Association, AssociationMistake, Team
 from contest.teams.letters import association_tell
 from labeling.people import is_organizer
 from labeling.selectors import policy_in_force
@@ -23,10 +23,7 @@ def association_declare(
     It may begin in the past: what was won since then is not paid either.
     """
     _check_organizer(by)
-    said = reason.replace("\x00", "").strip()
-    if not 0 < len(said) <= MOST_CHARACTERS:
-        words = f"Give the reason, in at most {MOST_CHARACTERS:,} characters: the team reads it."
-        raise InvalidInput(words, "invalid", field="reason")
+    said = _reason(reason)
     if until is not None and until <= since:
         raise InvalidInput("The association has to end after it begins.", "invalid", field="until")
     made = Association.objects.create(team=team, since=since, until=until, reason=said, declared_by=by, declared_at=now)
@@ -36,11 +33,14 @@ def association_declare(
 
 @transaction.atomic
 def association_end(*, association_id: int, until: datetime, by: User, now: datetime) -> Association:
-    """Say when an open association ends. What has a past end stays as it is: money was counted by it."""
+    """Say when an open association ends. What has a past end stays as it is: money was counted by it.
+
+    One that should never have been is taken back by `association_mistaken`.
+    """
     _check_organizer(by)
-    found = Association.objects.select_for_update(of=("self",)).filter(pk=association_id).first()
-    if found is None:
-        raise NotFound("There is no such association.", "not_found")
+    found = _held(association_id)
+    if hasattr(found, "mistake"):
+        raise Conflict("This association was declared in error: it has no end to record.", "mistaken_already")
     if found.until is not None and found.until <= now:
         raise Conflict("This association is over already.", "over_already")
     if until <= max(found.since, now):
@@ -49,6 +49,38 @@ def association_end(*, association_id: int, until: datetime, by: User, now: date
     found.save(update_fields=["until"])
     association_tell(found, policy_in_force(now).policy.time_zone)
     return found
+
+
+@transaction.atomic
+def association_mistaken(*, association_id: int, reason: str, by: User, now: datetime) -> AssociationMistake:
+    """Record that an association was declared in error: it covers no moment any more, of the past neither.
+
+    It stays in the record with what takes it back; prizes that were counted by it correct themselves (R22). There is no
+    way back: a true association is declared anew. Conflict (`mistaken_already`) the second time.
+    """
+    _check_organizer(by)
+    said = _reason(reason)
+    found = _held(association_id)
+    if hasattr(found, "mistake"):
+        raise Conflict("This association is recorded as an error already.", "mistaken_already")
+    made = AssociationMistake.objects.create(association=found, reason=said, declared_by=by, declared_at=now)
+    association_tell(found, policy_in_force(now).policy.time_zone, mistake=made)
+    return made
+
+
+def _held(association_id: int) -> Association:
+    found = Association.objects.select_for_update(of=("self",)).filter(pk=association_id).first()
+    if found is None:
+        raise NotFound("There is no such association.", "not_found")
+    return found
+
+
+def _reason(typed: str) -> str:
+    said = typed.replace("\x00", "").strip()
+    if not 0 < len(said) <= MOST_CHARACTERS:
+        words = f"Give the reason, in at most {MOST_CHARACTERS:,} characters: the team reads it."
+        raise InvalidInput(words, "invalid", field="reason")
+    return said
 
 
 def _check_organizer(by: User) -> None:

@@ -146,6 +146,52 @@ def entitlement_grant(*, team: Team, reason: str, by: User, now: datetime) -> En
     return row
 
 
+@transaction.atomic
+def entitlement_revoke(*, number: int, words: str, by: User, now: datetime) -> Entitlement:
+    """Take back that a paper was accepted, with a reason that the team reads; what it sent before stays.
+
+    Conflict (`not_accepted`) for what is not in force, and for a grant (`a_grant`), which the board itself revokes.
+    """
+    _check_organizer(by)
+    said = _words(words, "words", "Write the reason: the team reads it.")
+    found = _accepted_held(number)
+    if found.kind == EntitlementKind.GRANT:
+        raise Conflict("The review board granted this: it alone takes it back.", "a_grant")
+    return _revoked(found, said, by, now)
+
+
+@transaction.atomic
+def grant_revoke(*, number: int, reason: str, by: User, now: datetime) -> Entitlement:
+    """Let the board take a grant back: a decision of its own, with a public reason.
+
+    NotAllowed for who is not on the board, InvalidInput (`reason`) without a reason, Conflict (`not_accepted`) for what
+    is not in force.
+    """
+    found = _accepted_held(number)
+    if found.kind != EntitlementKind.GRANT:
+        raise Conflict("This is no grant: an organizer takes back that a paper was accepted.", "not_a_grant")
+    decision = decide(DecisionKind.REVOKE, subject={"team": [found.team_id]}, reason=reason, by=by, now=now)
+    return _revoked(found, decision.reason, by, now)
+
+
+def _accepted_held(number: int) -> Entitlement:
+    found = Entitlement.objects.select_for_update(of=("self",)).filter(pk=number).first()
+    if found is None:
+        raise NotFound("There is no such entitlement.", "not_found")
+    if found.state != EntitlementState.ACCEPTED:
+        words = f"This is not in force, so that nothing can be revoked: it is {found.state}."
+        raise Conflict(words, "not_accepted")
+    return found
+
+
+def _revoked(found: Entitlement, words: str, by: User, now: datetime) -> Entitlement:
+    # Who accepted it, and when, stays with it; the step says who took that back.
+    found.state = EntitlementState.REVOKED
+    found.save(update_fields=["state"])
+    _step(found, EntitlementStepKind.REVOKED, words, by, now)
+    return found
+
+
 def _of_team(by: User, states: tuple[EntitlementState, ...]) -> Entitlement:
     family = teams_counted_together(captain_held(by))
     rows = Entitlement.objects.select_for_update(of=("self",)).filter(team__in=family, state__in=states)
@@ -156,14 +202,18 @@ def _of_team(by: User, states: tuple[EntitlementState, ...]) -> Entitlement:
 
 
 def _for_organizer(number: int, by: User) -> Entitlement:
-    if not is_organizer(by):
-        raise NotAllowed("Only organizers decide about requests.", "not_an_organizer")
+    _check_organizer(by)
     found = Entitlement.objects.select_for_update(of=("self",)).filter(pk=number).first()
     if found is None:
         raise NotFound("There is no such request.", "not_found")
     if found.state not in WAITING:
         raise Conflict(f"This request is {found.state} already: nothing was changed.", "decided_already")
     return found
+
+
+def _check_organizer(by: User) -> None:
+    if not is_organizer(by):
+        raise NotAllowed("Only organizers decide about requests.", "not_an_organizer")
 
 
 def _words(typed: str, field: str, missing: str) -> str:

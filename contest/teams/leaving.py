@@ -8,6 +8,7 @@ from django.db.models import Q
 
 from contest.models import Entitlement, Member, TeamInvitation
 from contest.teams.letters import team_tell
+from contest.teams.selectors import speaks_for
 from contest.teams.services import member_end, member_held
 
 
@@ -15,8 +16,9 @@ def account_forget(sender: Any, *, user: User, now: datetime, **_: Any) -> None:
     """End the membership, pass the captaincy on, and forget the person's addresses. Answers `account_leaving`."""
     if Member.objects.filter(user=user).exists():
         member = member_held(user)
+        lost = speaks_for(user, member.team, now)
         member_end(member, now=now, forgotten=True)
-        team_tell(member.team, "left", who="A member, whose account was deleted,")
+        team_tell(member.team, "left", who="A member, whose account was deleted,", not_entitled=lost)
     _forget_addresses(user, now)
 
 

@@ -8,8 +8,8 @@ from django.core.mail import EmailMessage
 from django.urls import reverse
 
 from common.mail import letter, send_behind
-from contest.models import Association, EntitlementStep, Team, TeamInvitation
-from contest.teams.selectors import final_team
+from contest.models import Association, AssociationMistake, EntitlementStep, Team, TeamInvitation
+from contest.teams.selectors import final_team, is_entitled
 from labeling.people import ORGANIZERS
 
 LANGUAGE = "en"
@@ -41,20 +41,22 @@ def team_invitation_letter(invitation: TeamInvitation, secret: str) -> EmailMess
 def team_tell(team: Team, what: str, **context: Any) -> None:
     """Tell every member that something about the team changed.
 
-    `what`: `joined`, `left`, `removed`, `captain` (with `who`), `merged` (with `into` and `reason`).
+    `what`: `joined`, `left`, `removed`, `captain` (with `who`), `merged` (with `into` and `reason`). Who leaves
+    may take the entitlement along: `not_entitled`.
     """
     _to_members(team, "team_news", what=what, **context)
 
 
-def association_tell(association: Association, zone: str) -> None:
-    """Tell every member that the team is associated with the contest, or until when (R27)."""
-    _to_members(association.team, "team_association", association=association, zone=zone)
+def association_tell(association: Association, zone: str, mistake: AssociationMistake | None = None) -> None:
+    """Tell every member that the team is associated with the contest, or until when (R27), or that it was an error."""
+    _to_members(association.team, "team_association", association=association, mistake=mistake, zone=zone)
 
 
 def step_tell(step: EntitlementStep) -> None:
     """Tell the team of a step of its request; organizers of one that waits for them."""
+    team = final_team(step.entitlement.team)
     context = {"step": step, "entitlement": step.entitlement, "by_team": step.by_team}
-    _to_members(final_team(step.entitlement.team), "team_entitlement", **context)
+    _to_members(team, "team_entitlement", still_entitled=is_entitled(team, step.made_at), **context)
     if step.by_team:
         organizers = User.objects.filter(groups__name=ORGANIZERS, is_active=True).exclude(email="")
         page = link_to("organizer-entitlement", step.entitlement_id)

@@ -16,6 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
+from contest.enums import EntitlementKind, EntitlementState
 from contest.models import Entitlement, Team
 from contest.teams import associations, entitlements, merging, selectors
 from contest.teams.same_person import same_persons, same_persons_find
@@ -62,7 +63,7 @@ def teams(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def team(request: HttpRequest, public_id: str) -> HttpResponse:
-    """Show a team with its people; declare and end associations, merge it into another one."""
+    """Show a team with its people; declare, end and take back associations, merge it into another one."""
     organizer, shown = organizer_of(request.user), team_named(public_id)
     if request.method != "POST":
         return _team_page(request, shown)
@@ -113,10 +114,20 @@ def _end(request: HttpRequest, organizer: User, shown: Team) -> str:
     until = _end_of_day(request)
     if until is None:
         raise InvalidInput("Write the last day of the association.", "invalid", field="until")
-    typed = text(request, "association")
-    number = int(typed) if typed.isascii() and typed.isdecimal() and len(typed) < 19 else 0
-    associations.association_end(association_id=number, until=until, by=organizer, now=timezone.now())
+    associations.association_end(association_id=_association(request), until=until, by=organizer, now=timezone.now())
     return "The end is recorded; the team was told."
+
+
+def _mistaken(request: HttpRequest, organizer: User, shown: Team) -> str:
+    reason = text(request, "reason", associations.MOST_CHARACTERS + 1)
+    number = _association(request)
+    associations.association_mistaken(association_id=number, reason=reason, by=organizer, now=timezone.now())
+    return "The association is recorded as an error and counts for nothing any more; the team was told."
+
+
+def _association(request: HttpRequest) -> int:
+    typed = text(request, "association")
+    return int(typed) if typed.isascii() and typed.isdecimal() and len(typed) < 19 else 0
 
 
 def _merge(request: HttpRequest, organizer: User, shown: Team) -> str:
@@ -128,7 +139,12 @@ def _merge(request: HttpRequest, organizer: User, shown: Team) -> str:
     return f"Team {shown.name} is part of team {into.name} now; both were told."
 
 
-_ACTIONS: dict[str, Callable[[HttpRequest, User, Team], str]] = {"declare": _declare, "end": _end, "merge": _merge}
+_ACTIONS: dict[str, Callable[[HttpRequest, User, Team], str]] = {
+    "declare": _declare,
+    "end": _end,
+    "mistaken": _mistaken,
+    "merge": _merge,
+}
 
 
 def _action(wanted: str) -> Callable[[HttpRequest, User, Team], str]:
@@ -157,7 +173,7 @@ def _end_of_day(request: HttpRequest) -> datetime | None:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def entitlement(request: HttpRequest, number: int) -> HttpResponse:
-    """Show a request with every step, and decide about it."""
+    """Show a request with every step, decide about it, and take back what was accepted."""
     organizer = organizer_of(request.user)
     rows = Entitlement.objects.select_related("team", "author", "asked_by", "decision")
     found = rows.prefetch_related("steps__made_by").filter(pk=number).first()
@@ -179,6 +195,7 @@ def _entitlement_page(request: HttpRequest, found: Entitlement, error: DomainErr
         "request_row": found,
         "team": selectors.final_team(found.team),
         "waiting": found.state in selectors.WAITING,
+        "accepted_paper": found.kind == EntitlementKind.PAPER and found.state == EntitlementState.ACCEPTED,
         "alike": list(Entitlement.objects.select_related("team").filter(alike).exclude(pk=found.pk)),
         "errors": errors_of(error) if error else {},
         "typed": request.POST if error else {},
@@ -201,7 +218,10 @@ def _decide(request: HttpRequest, organizer: User, number: int) -> str:
     if wanted == "refuse":
         done = entitlements.entitlement_refuse(number=number, words=words, by=organizer, now=now)
         return f"The request of team {done.team.name} is refused; it was told why."
-    raise InvalidInput("Accept the request, ask something, or refuse it.", "invalid")
+    if wanted == "revoke":
+        done = entitlements.entitlement_revoke(number=number, words=words, by=organizer, now=now)
+        return f"The entitlement of team {done.team.name} is revoked; it was told why."
+    raise InvalidInput("Accept the request, ask something, refuse it, or revoke it.", "invalid")
 
 
 @never_cache

@@ -55,8 +55,19 @@ def entitlement_in_force(team: Team, now: datetime) -> Entitlement | None:
     """
     here = Exists(Member.objects.filter(user=OuterRef("author"), team=final_team(team)))
     counts = Q(kind=EntitlementKind.GRANT) | Q(here)
-    accepted = entitlements_of(team).filter(counts, state=EntitlementState.ACCEPTED, decided_at__lte=now)
-    return accepted.order_by("decided_at", "pk").first()
+    return _accepted(team, now).filter(counts).order_by("decided_at", "pk").first()
+
+
+def _accepted(team: Team, now: datetime) -> QuerySet[Entitlement]:
+    return entitlements_of(team).filter(state=EntitlementState.ACCEPTED, decided_at__lte=now)
+
+
+def speaks_for(user: User, team: Team, now: datetime) -> bool:
+    """Say whether the team may attack by papers of `user` alone, and so no longer once they leave it."""
+    if not is_entitled(team, now):
+        return False
+    here = Exists(Member.objects.filter(user=OuterRef("author"), team=final_team(team)).exclude(user=user))
+    return not _accepted(team, now).filter(Q(kind=EntitlementKind.GRANT) | Q(here)).exists()
 
 
 def is_entitled(team: Team, now: datetime) -> bool:
@@ -65,12 +76,24 @@ def is_entitled(team: Team, now: datetime) -> bool:
 
 
 def is_paid(team: Team, at: datetime) -> bool:
-    """Say whether the team could be paid for what it did at `at`: no association covers that moment (R27).
+    """Say whether the team could be paid for what it did at `at`: no association covers that moment (R27), save one
+    that was declared in error.
 
     Teams that were one by then count together: nobody becomes paid by joining another team.
     """
     covers = Q(since__lte=at) & (Q(until__isnull=True) | Q(until__gt=at))
-    return not Association.objects.filter(covers, team__in=_together_at(team, at)).exists()
+    return not Association.objects.filter(covers, mistake=None, team__in=_together_at(team, at)).exists()
+
+
+def is_paid_throughout(team: Team, first: datetime, last: datetime) -> bool:
+    """Say whether `team` could be paid at every moment from `first` to `last` (R27)."""
+    together = teams_counted_together(team)
+    begins = list(Association.objects.filter(team__in=together).values_list("since", flat=True))
+    if not begins:
+        return True
+    # A team becomes unpaid when an association begins, or when it becomes one with a team that has one.
+    begins += [each.merged_at for each in together if each.merged_at is not None]
+    return all(is_paid(team, at) for at in {first, last, *begins} if first <= at <= last)
 
 
 def _together_at(team: Team, at: datetime) -> Collection[Team]:
@@ -84,7 +107,8 @@ def _together_at(team: Team, at: datetime) -> Collection[Team]:
 
 def associations_of(team: Team) -> QuerySet[Association]:
     """Return the times in which the team, or one merged into it, is associated with the contest, newest first."""
-    return Association.objects.filter(team__in=teams_counted_together(team)).order_by("-since", "-pk")
+    rows = Association.objects.filter(team__in=teams_counted_together(team)).select_related("mistake")
+    return rows.order_by("-since", "-pk")
 
 
 def requests_waiting() -> QuerySet[Entitlement]:

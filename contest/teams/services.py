@@ -9,7 +9,7 @@ from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from contest.models import Member, PastMember, Team
 from contest.teams import names
 from contest.teams.letters import team_tell
-from contest.teams.selectors import members_of
+from contest.teams.selectors import members_of, speaks_for
 from labeling.people import TEAMS, role_give
 
 
@@ -54,8 +54,9 @@ def member_leave(*, user: User, now: datetime) -> Team:
     if member.captain and member.team.members.exclude(pk=member.pk).exists():
         words = "A team has one captain: hand the captaincy over to another member, then leave."
         raise Conflict(words, "hand_over_first")
+    lost = speaks_for(user, member.team, now)
     member_end(member, now=now)
-    team_tell(member.team, "left", who=user.username)
+    team_tell(member.team, "left", who=user.username, not_entitled=lost)
     return member.team
 
 
@@ -63,7 +64,8 @@ def member_leave(*, user: User, now: datetime) -> Team:
 def member_remove(*, by: User, member_id: int, now: datetime) -> Member:
     """Take a member out of the captain's team; they are told by e-mail."""
     other = _other_member(by, member_id)
-    team_tell(other.team, "removed", who=other.user.username)
+    lost = speaks_for(other.user, other.team, now)
+    team_tell(other.team, "removed", who=other.user.username, not_entitled=lost)
     member_end(other, now=now)
     return other
 

@@ -86,11 +86,16 @@ def _of_team(member: Member) -> dict[str, Any]:
         "requests": requests,
         "waiting": next((each for each in requests if each.state in selectors.WAITING), None),
         "question": EntitlementState.QUESTION.value,
-        "associations": list(selectors.associations_of(team)),
+        **_associated(team),
         "paid": selectors.is_paid(team, now),
         "merged": list(team.merges.select_related("team")),
         "days": invitations.VALID_FOR.days,
     }
+
+
+def _associated(team: Team) -> dict[str, Any]:
+    rows = list(selectors.associations_of(team))
+    return {"associations": rows, "marked": any(not hasattr(each, "mistake") for each in rows)}
 
 
 def _open_invitations(team: Team) -> list[tuple[Any, str]]:
@@ -183,7 +188,7 @@ def team_public(request: HttpRequest, public_id: str) -> HttpResponse:
     context = {
         "team": team,
         "entitled": selectors.is_entitled(team, now),
-        "associations": list(selectors.associations_of(team)),
+        **_associated(team),
         "paid": selectors.is_paid(team, now),
         "merged": list(team.merges.select_related("team")),
         "now": now,

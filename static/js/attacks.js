@@ -100,13 +100,20 @@ async function take(files) {
   for (const row of added) await lookAt(row);
 }
 
+/** Signing in changes the token, so it is read from the cookie every time, and not from the form. */
+function csrfToken() {
+  return document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1] ?? "";
+}
+
 function post(row) {
   const body = new FormData(form);
   body.delete("image");
+  body.delete("csrfmiddlewaretoken");
   body.append("image", row.file);
   return new Promise((done) => {
     const request = new XMLHttpRequest();
     request.open("POST", rules.send);
+    request.setRequestHeader("X-CSRFToken", csrfToken());
     request.responseType = "json";
     request.upload.addEventListener("progress", (event) => {
       if (!event.lengthComputable) return;
@@ -159,6 +166,16 @@ function line(outcome, named) {
   return made;
 }
 
+/** Nobody is signed in any more: the row waits as it was, and so do those behind it. */
+function keep(row) {
+  row.bar.hidden = true;
+  row.remove.hidden = false;
+  say(row, "muted", words.ready);
+  const signIn = link(rules.signIn, words.signIn);
+  signIn.target = "_blank";
+  summary.replaceChildren(`${words.signedOut} `, signIn);
+}
+
 async function send() {
   sending = true;
   refresh();
@@ -166,15 +183,20 @@ async function send() {
   for (const row of ready()) {
     row.bar.hidden = false;
     row.remove.hidden = true;
-    const found = tell(row, await post(row));
+    const answer = await post(row);
+    if (answer?.code === "signed_out") {
+      keep(row);
+      break;
+    }
+    const found = tell(row, answer);
     total.sent += found.sent;
     total.refused += found.refused;
     summary.textContent = fill(words.done, total);
   }
+  const told = [...summary.childNodes];
   sending = false;
-  const told = summary.textContent;
   refresh();
-  summary.textContent = told;
+  summary.replaceChildren(...told);
 }
 
 input.addEventListener("change", () => take(input.files));

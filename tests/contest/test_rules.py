@@ -55,7 +55,24 @@ def test_weeks_of_a_clock_change(name: str, zone: str, hours: int, why: str) -> 
     assert week.end - week.start == timedelta(hours=hours), why
 
 
-@pytest.mark.parametrize("name", ["2026-W54", "2026-47", "W47", "2026-W00", "", "2025-W53"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "9999-W52",
+        "0001-W01",
+        "0001-W02",
+        "1999-W52",
+        "3000-W01",
+        "2026-W54",
+        "2026-47",
+        "W47",
+        "2026-W00",
+        "",
+        "2025-W53",
+        "٢٠٢٦-W٤٧",
+        "2०26-W47",
+    ],
+)
 def test_there_is_no_such_week(name: str) -> None:
     with pytest.raises(ValueError, match="is not a week"):
         week_named(name, "UTC")
@@ -139,3 +156,10 @@ def test_days_meet_without_gap(moment: datetime, zone: str) -> None:
     begins, ends = day_span(day_of(moment, zone), zone)
     assert begins <= moment < ends
     assert day_span(day_of(ends, zone), zone)[0] == ends
+
+
+@pytest.mark.parametrize("name", ["2000-W01", "2999-W52"])
+def test_the_first_week_and_the_last(name: str) -> None:
+    week = week_named(name, "Pacific/Kiritimati")
+    assert week_of(week.start, "Pacific/Kiritimati") == week
+    assert week_of(week.end, "Pacific/Kiritimati").start == week.end

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 
 from contest.attacks.services import attack_receive
 from contest.enums import EntitlementKind, EntitlementState, StakeKind
-from contest.models import Attack, BoardDecision, Entitlement, Stake, StakeBatch, Team
+from contest.models import Attack, BoardDecision, Entitlement, Release, Stake, StakeBatch, Team
 from contest.teams.services import team_create
 from labeling.models import PolicyVersion
 from labeling.png import encode_png
@@ -113,3 +113,9 @@ def staked(name: str = "A net", *, since: datetime = LONG_AGO + timedelta(days=2
         clock_from=since,
     )
     return made
+
+
+def release(week: str = "2026-W47") -> Release:
+    """Say that a week is released."""
+    released_at = BOUNDARY + timedelta(days=2)
+    return Release.objects.create(week=week, manifest_sha256="a", counts={}, bytes=1, released_at=released_at)

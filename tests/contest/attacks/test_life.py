@@ -11,7 +11,7 @@ from contest.attacks.services import attack_withdraw
 from contest.breaks import breaks_record
 from contest.models import Attack, Team
 from labeling.enums import PanelState
-from labeling.models import Panel
+from labeling.models import Image, Panel
 from labeling.services import panels_deal
 from scoring.enums import RunState
 from scoring.models import Defense
@@ -22,6 +22,7 @@ from tests.contest.attacks.cast import BOUNDARY, POLICY, send
 
 pytestmark = pytest.mark.django_db
 LATER = BOUNDARY + timedelta(days=1)
+KEPT_OUT = "Kept out by the organizers: nothing comes of it unless they let it in."
 
 
 @pytest.fixture
@@ -58,12 +59,15 @@ def answered(attack: Attack, *answers: int, by: Defense | None = None) -> Defens
 
 def state(attack: Attack, now: datetime) -> str:
     attack.refresh_from_db()
-    return standings([attack], now=now)[attack.pk].words
+    return standings([attack], all_told=False, now=now)[attack.pk].words
 
 
 def told(attack: Attack, now: datetime) -> list[str]:
     attack.refresh_from_db()
-    return [each.words + "".join(f" {defense.name}" for defense in each.defenses) for each in story(attack, now=now)]
+    return [
+        each.words + "".join(f" {defense.name}" for defense in each.defenses)
+        for each in story(attack, all_told=False, now=now)
+    ]
 
 
 def test_under_embargo(attack: Attack, now: datetime) -> None:
@@ -95,7 +99,7 @@ def test_kept_out_for_a_report(attack: Attack) -> None:
     dealt(attack)
     Panel.objects.update(state=PanelState.HELD)
     assert state(attack, LATER) == "kept out"
-    assert told(attack, LATER)[-1] == "A report on the picture is looked at by an organizer."
+    assert told(attack, LATER)[1:] == ["The week ended.", KEPT_OUT]
 
 
 def test_rejected_with_every_reason(attack: Attack) -> None:
@@ -145,7 +149,7 @@ def test_the_board_overrules_and_the_break_falls(attack: Attack) -> None:
 @pytest.mark.parametrize(("days", "words"), [(6.99, "ends."), (7, "ended."), (30, "ended.")])
 def test_the_window_for_appeals_is_counted_from_the_ruling_that_holds(attack: Attack, days: float, words: str) -> None:
     ruling = ruled(attack)
-    entry = story(attack, now=ruling.decided_at + timedelta(days=days))[-1]
+    entry = story(attack, all_told=False, now=ruling.decided_at + timedelta(days=days))[-1]
     assert (entry.at, entry.words) == (ruling.decided_at + timedelta(days=7), f"The window for appeals {words}")
 
 
@@ -157,5 +161,52 @@ def test_a_page_of_attacks_costs_as_many_questions_as_one(
     for each in attacks:
         each.refresh_from_db()
     with django_assert_max_num_queries(9):
-        found = standings(attacks, now=LATER)
+        found = standings(attacks, all_told=False, now=LATER)
     assert {each.state for each in found.values()} == {AttackState.LABELING}
+
+
+# The contest's own pictures, and copies ------------------------------------------------------------------------------
+
+
+def test_of_the_contests_own_pictures_the_page_says_what_it_says_of_one_with_a_report(attack: Attack) -> None:
+    """Neither a lie nor a tell (R6): an earlier panel, its ruling and what defenses said are of another story."""
+    ruled(attack, decided_at=BOUNDARY - timedelta(days=60))
+    answered(attack, 0, 0)
+    Image.objects.update(origin="gold")
+    assert state(attack, BOUNDARY - timedelta(seconds=1)) == "under embargo"
+    assert state(attack, LATER) == "kept out"
+    own = told(attack, LATER)
+    other = send(Team.objects.get(), 9, now=attack.received_at)
+    dealt(other)
+    Panel.objects.filter(image=other.image).update(state=PanelState.HELD)
+    assert own == told(other, LATER) == ["Received whole, in week 2026-W47.", "The week ended.", KEPT_OUT]
+    assert state(other, LATER) == "kept out"
+
+
+def test_a_report_after_the_first_ruling_takes_nothing_from_the_story(attack: Attack) -> None:
+    ruled(attack)
+    Panel.objects.create(
+        image=attack.image, number=2, size=3, missing=3, state=PanelState.HELD, dealt_at=LATER, waiting_since=LATER
+    )
+    assert state(attack, LATER) == "being scored"
+
+
+def test_what_comes_of_a_copy_is_told_with_the_release(attack: Attack, now: datetime) -> None:
+    copy = send(cast.team("blue"), now=now + timedelta(seconds=1))
+    ruled(attack)
+    answered(attack, 0, 0)
+    assert (state(attack, LATER), state(copy, LATER)) == ("broke 1 defense", "waiting for the release")
+    assert told(copy, LATER)[2:] == [
+        "The same pixels were sent first with another receipt, which has the credit. What comes of them is told when "
+        "their week is released."
+    ]
+    assert standings([copy], all_told=True, now=LATER)[copy.pk].words == "broke 1 defense", "organizers know"
+    assert "It broke" in [each.words for each in story(copy, all_told=True, now=LATER)]
+    cast.release()
+    assert state(copy, LATER) == "broke 1 defense"
+    assert "It broke A net" in told(copy, LATER)
+
+
+def test_before_the_boundary_a_copy_is_under_embargo_like_any_other(attack: Attack, now: datetime) -> None:
+    copy = send(cast.team("blue"), now=now + timedelta(seconds=1))
+    assert (state(copy, now), told(copy, now)) == (state(attack, now), told(attack, now))

@@ -1,23 +1,34 @@
 """A team's picture (R2, R23-R26): bit-exact, within the quota, once per team, under embargo, labeled after its week."""
 
+import io
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
 from threading import Barrier, Thread
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
+from PIL import Image as Pillow
 
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, TooMany
 from contest.attacks import quota, services
+from contest.attacks.receipts import receipt_json, receipt_of
 from contest.attacks.services import SentBefore, attack_receive, attack_withdraw
+from contest.embargo import public_attacks
 from contest.models import Attack, QuotaDay, Team
+from contest.releases import release_week
 from contest.teams.merging import teams_merge
-from labeling.images import PictureRefused
-from labeling.models import Image, Panel
+from contest.weeks import week_called
+from labeling.enums import Origin
+from labeling.images import PictureRefused, read_attack
+from labeling.intake import image_add
+from labeling.models import Image, KnownPicture, Panel
 from labeling.policy import Policy
 from labeling.services import panels_deal
+from labeling.store import original_key, picture_store
 from tests import factories
 from tests.contest.attacks import cast
 from tests.contest.attacks.cast import BOUNDARY, POLICY, picture, send
@@ -411,3 +422,109 @@ def test_a_withdrawal_and_the_dealing_at_once_leave_one_of_the_two(now: datetime
         )
         attack.refresh_from_db()
         assert (attack.withdrawn_at is None) == attack.image.panels.exists()
+
+
+# What is published of whom, and the contest's own pictures ------------------------------------------------------------
+
+
+def as_webp(shade: int = 7) -> bytes:
+    """The same pixels as `picture(shade)`, in another file."""
+    packed = io.BytesIO()
+    Pillow.new("RGB", (cast.SIDE, cast.SIDE), (shade,) * 3).save(packed, "WEBP", lossless=True)
+    return packed.getvalue()
+
+
+def test_an_attack_keeps_the_file_that_its_team_sent(red: Team, blue: Team, now: datetime) -> None:
+    first = send(red, now=now)
+    copy = attack_receive(team=blue, data=as_webp(), policy=POLICY, now=now + SECOND)
+    assert (first.original_sha256, first.original_format) == (sha256(picture()).hexdigest(), "PNG")
+    assert (copy.original_sha256, copy.original_format) == (sha256(as_webp()).hexdigest(), "WEBP")
+    assert (copy.image.source_id, copy.image.original_sha256) == (red.public_id, first.original_sha256)
+    store = picture_store()
+    assert store.get(original_key(first.original_sha256)) == picture()
+    assert store.get(original_key(copy.original_sha256)) == as_webp()
+
+
+@pytest.mark.parametrize("days", [0, -7], ids=["in the same week", "in the week before"])
+def test_who_withdrew_is_named_nowhere_in_the_release(red: Team, blue: Team, days: int, tmp_path: Path) -> None:
+    """Neither the team nor its file: the picture comes from who has the credit (R24, R26)."""
+    sent_at = BOUNDARY - timedelta(days=2)
+    first_at = sent_at + timedelta(days=days)
+    gone = attack_receive(team=red, data=as_webp(), policy=POLICY, now=first_at)
+    if days == 0:
+        send(blue, now=sent_at + SECOND)
+    attack_withdraw(attack=gone, by=cast.captain(red), now=first_at + 2 * SECOND)
+    if days:
+        send(blue, now=sent_at + SECOND)
+    made = release_week(week_called("2026-W47"), out=tmp_path / "out", now=BOUNDARY, incomplete=True)
+    files = {path.name: path.read_bytes() for path in made.folder.rglob("*") if path.is_file()}
+    for secret in (red.public_id, red.name, gone.public_id, gone.original_sha256):
+        assert [name for name, data in files.items() if secret.encode() in data] == [], secret
+    assert blue.public_id.encode() in files["provenance.csv"]
+    assert sha256(picture()).hexdigest().encode() in files["provenance.csv"]
+
+
+def test_a_photograph_of_the_organizers_keeps_its_source(red: Team, now: datetime) -> None:
+    send(red, now=now)
+    Attack.objects.all().delete()
+    Image.objects.update(origin="dataset", label_from=None, source_id="photo-1", original_sha256="0" * 64)
+    image = send(red, now=now).image
+    assert (image.source_id, image.original_sha256) == ("photo-1", "0" * 64)
+
+
+def among_the_contests_own(origin: str, use: str, *, labeled: bool) -> Image:
+    """The picture of `send`, as one that the organizers took in long before."""
+    taken_in = datetime(2026, 8, 1, tzinfo=UTC)
+    due = taken_in if labeled else None
+    read = read_attack(picture(), size=cast.SIDE)
+    image, _ = image_add(read, origin=Origin(origin), source="a shelf", licence="CC0", now=taken_in, label_from=due)
+    if use == "gold":
+        Image.objects.filter(pk=image.pk).update(dealt_at=taken_in)
+        factories.gold(factories.panel(image))
+    elif use:
+        KnownPicture.objects.create(
+            image=image, use=use, topic="clear", accepts_bird=[], accepts_bicycle=[], created_at=taken_in
+        )
+    image.refresh_from_db()
+    return image
+
+
+@pytest.mark.parametrize("origin", ["example", "dataset"])
+def test_a_worked_example_is_refused_in_words(red: Team, now: datetime, origin: str) -> None:
+    image = among_the_contests_own(origin, "tutorial", labeled=False)
+    with pytest.raises(InvalidInput, match="worked example of the tutorial") as refusal:
+        send(red, now=now)
+    assert refusal.value.code == "an_example"
+    image.refresh_from_db()
+    assert (image.label_from, Attack.objects.exists(), QuotaDay.objects.exists()) == (None, False, False)
+
+
+SECRET = [
+    ("gold", "gold", True, "gold that is dealt"),
+    ("gold", "", True, "what could become gold"),
+    ("gold", "", False, "what was taken in for it, and never labeled"),
+    ("example", "qualification", False, "a picture of the qualification"),
+    ("example", "", False, "one that waits for its place"),
+]
+
+
+@pytest.mark.parametrize(("origin", "use", "labeled", "why"), SECRET, ids=[row[3] for row in SECRET])
+def test_one_of_the_contests_own_pictures_is_taken_like_any_other_and_no_case_comes_of_it(
+    red: Team, blue: Team, now: datetime, origin: str, use: str, labeled: bool, why: str
+) -> None:
+    image = among_the_contests_own(origin, use, labeled=labeled)
+    own, other = send(red, now=now), send(red, 8, now=now)
+    receipts = [receipt_json(receipt_of(each, all_told=False, now=now)) for each in (own, other)]
+    differing = {name for name in receipts[0] if receipts[0][name] != receipts[1][name]}
+    assert differing == {"id", "image", "sha256_pixels", "file_name", "of_quota"}, why
+    send(blue, now=now + SECOND)
+    before = Image.objects.filter(pk=image.pk).values("origin", "label_from", "received_at", "source", "source_id")
+    assert list(before) == [
+        {name: getattr(image, name) for name in ("origin", "label_from", "received_at", "source", "source_id")}
+    ]
+    panels = image.panels.count()
+    panels_deal(policy=POLICY, now=BOUNDARY)
+    assert image.panels.count() == panels + (labeled and not use), "only what the organizers meant to be labeled"
+    assert list(public_attacks(now=BOUNDARY)) == [other]
+    attack_withdraw(attack=own, by=cast.captain(red), now=now + SECOND)
+    assert quota.left(red, policy=POLICY, now=now) == 8, "it counts like any other"

@@ -90,6 +90,35 @@ def sixty_four() -> bytes:
     return data[:at] + locator + data[at:]
 
 
+def record(*, entries: int, list_bytes: int, disks: tuple[int, int] = (0, 0)) -> bytes:
+    """The record at the end of a zip whose list has `list_bytes` bytes and begins where the file does."""
+    return b"PK\x05\x06" + struct.pack("<HHHHIIH", *disks, entries, entries, list_bytes, 0, 0)
+
+
+def listed(times: int) -> bytes:
+    """The same entry of a list so many times."""
+    data = zipped(("a.png", b""))
+    return data[: data.index(b"PK\x01\x02")] + data[data.index(b"PK\x01\x02") : data.index(b"PK\x05\x06")] * times
+
+
+def two_ends() -> bytes:
+    """A record whose numbers of disks spell its own mark again: who looks for the last mark reads another length."""
+    data = listed(100_000)
+    spelled = struct.unpack("<HH", b"PK\x05\x06")
+    return data + b"PK\x05\x06" + struct.pack("<HHHHIIH", *spelled, 1, 1, len(data), 0, 0)
+
+
+def several_disks() -> bytes:
+    data = zipped(("a.png", b"one"))
+    at = data.rindex(b"PK\x05\x06")
+    return data[: at + 4] + struct.pack("<HH", 1, 1) + data[at + 8 :]
+
+
+def counts_too_many() -> bytes:
+    data = listed(2000)
+    return data + record(entries=2000, list_bytes=2000 * 51)
+
+
 def bomb() -> bytes:
     return zipped(("a.png", bytes(uploads.MAX_BYTES + 1)))
 
@@ -117,6 +146,9 @@ WRONG = [
     (many_entries, "wrong_zip", "more pictures than one zip may hold"),
     (long_list, "wrong_zip", "a list too long to be read"),
     (sixty_four, "wrong_zip", "a second list of its own"),
+    (two_ends, "wrong_zip", "a mark that is found twice"),
+    (several_disks, "wrong_zip", "one of several files"),
+    (counts_too_many, "wrong_zip", "a list that is short but has many entries"),
     (bomb, "too_many_bytes", "a picture that unpacks beyond the bound"),
     (packed_unusually, "wrong_zip", "another way of packing"),
     (wrong_checksum, "damaged_zip", "its bytes have changed"),

@@ -11,12 +11,14 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from adjudication.models import Ruling
 from common.authentication import issue_token
 from contest.attacks import access
 from contest.attacks.near import near_duplicates_find
 from contest.attacks.services import attack_withdraw
 from contest.models import Attack, NearDuplicate, Team
-from labeling.models import Tasker
+from labeling.models import Image, Tasker
+from labeling.services import panels_deal
 from tests import factories
 from tests.contest.attacks import cast
 from tests.contest.attacks.cast import BOUNDARY, picture, send
@@ -207,6 +209,7 @@ def test_the_api_answers_with_a_receipt(captain: Client, red: Team) -> None:
             "week": "2026-W47",
             "week_ends_at": "2026-11-21T00:00:00Z",
             "time_zone": "UTC",
+            "image": attack.image.public_id,
             "sha256_pixels": attack.image.pixels_sha256,
             "file_name": "heron.png",
             "of_quota": 1,
@@ -384,3 +387,100 @@ def test_an_organizer_looks_at_a_pair_once(
     assert "Seen by olga" in main_of(client.get("/organizer/near-duplicates/?show=seen"))
     for wrong in ("0", "x", "", "9" * 30):
         assert client.post("/organizer/near-duplicates/", {"pair": wrong}).status_code == 404, wrong
+
+
+# A sign-in that is over, and what else a script is told --------------------------------------------------------------
+
+
+def test_a_script_whose_sign_in_is_over_is_told_so(red: Team, clock: Any) -> None:
+    answer = Client(enforce_csrf_checks=True).post("/attacks/send/", {"image": upload(bytes(4 * 1024**2))})
+    assert (answer.status_code, answer.json()["code"]) == (401, "signed_out")
+    assert not Attack.objects.exists()
+
+
+SCRIPT = [
+    ("stan", 404, "not_found", "an account without a role"),
+    ("olga", 403, "not_in_a_team", "an organizer"),
+    ("green", 403, "not_entitled", "a team that may not attack"),
+]
+
+
+@pytest.mark.parametrize(("who", "status", "code", "why"), SCRIPT, ids=[row[3] for row in SCRIPT])
+def test_every_refusal_to_a_script_is_json(
+    who: str, status: int, code: str, why: str, red: Team, clock: Any, signed_in: Any
+) -> None:
+    makers: dict[str, Callable[[], User]] = {
+        "stan": lambda: factories.user("stan"),
+        "olga": lambda: factories.user("olga", "organizers"),
+        "green": lambda: cast.captain(cast.team("green", entitled=False)),
+    }
+    answer = signed_in(makers[who]()).post("/attacks/send/", {"image": upload(picture())})
+    assert (answer.status_code, answer.json()["code"]) == (status, code), why
+    assert answer.json()["detail"]
+
+
+def test_a_forged_request_and_a_long_one_are_refused_in_json_too(
+    red: Team, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(cast.captain(red), backend="common.sessions.UserBackend")
+    forged = client.post("/attacks/send/", {"image": upload(picture())})
+    assert (forged.status_code, forged.json()["code"]) == (403, "forged")
+    monkeypatch.setattr(access, "MOST_BYTES", 100)
+    monkeypatch.setattr(access, "_ROOM", 0)
+    for sender in (client, Client()):
+        long = sender.post("/attacks/send/", {"image": upload(picture())})
+        assert (long.status_code, long.json()["code"]) == (400, "too_many_bytes")
+    assert not Attack.objects.exists()
+
+
+def test_the_api_takes_one_picture_per_call(captain: Client) -> None:
+    """Of several parts with one name all but the last would be dropped without a word."""
+    answer = captain.post("/api/v1/attacks/", {"image": [upload(picture(1), "a.png"), upload(picture(2), "b.png")]})
+    assert (answer.status_code, answer.json()["code"]) == (400, "several_pictures")
+    assert "one picture per call" in answer.json()["detail"] and answer.json()["fields"]["image"]
+    assert not Attack.objects.exists()
+
+
+WEEKS = ["9999-W52", "0001-W01", "0001-W02", "3000-W01", "1999-W52"]
+
+
+@pytest.mark.parametrize("name", WEEKS)
+@pytest.mark.parametrize("address", ["/attacks/weeks/{}/", "/weeks/{}/", "/leaderboard/?week={}"])
+def test_no_week_lies_at_the_end_of_the_calendar(address: str, name: str, red: Team, clock: Any) -> None:
+    assert Client().get(address.format(name)).status_code in (400, 404)
+
+
+def test_a_copy_does_not_tell_what_came_of_another_teams_picture(
+    red: Team, blue: Team, now: datetime, clock: Any, signed_in: Any
+) -> None:
+    first, copy = send(red, now=now), send(blue, now=now + timedelta(seconds=1))
+    panels_deal(policy=cast.POLICY, now=BOUNDARY)
+    clock(BOUNDARY + DAY)
+    panel = factories.settle(first.image.panels.get(), now=BOUNDARY + DAY)
+    ruling = {"verdict": "rejected", "label": "", "reasons": ["depiction"], "response_ids": [], "number": 1}
+    Ruling.objects.create(
+        image=first.image, panel=panel, policy=factories.policy_version(), decided_by="rules",
+        decided_at=BOUNDARY + DAY, **ruling,
+    )  # fmt: skip
+    reds, blues = (signed_in(cast.captain(each)) for each in (red, blue))
+    assert "it is a depiction" in main_of(reds.get(f"/attacks/{first.public_id}/"))
+    for address in ("/attacks/", f"/attacks/{copy.public_id}/", f"/attacks/{first.public_id}/"):
+        page = main_of(blues.get(address))
+        assert ("rejected" in page, "depiction" in page, "Given to a panel" in page) == (False, False, False), address
+    assert blues.get("/api/v1/attacks/").json()["results"][0]["state"] == "waiting for the release"
+    rulings = f"/api/v1/rulings/?image={first.image.public_id}"
+    assert (blues.get(rulings).json()["count"], reds.get(rulings).json()["count"]) == (0, 1)
+    cast.release()
+    assert "it is a depiction" in main_of(blues.get(f"/attacks/{copy.public_id}/"))
+
+
+def test_an_organizer_sees_that_a_picture_is_the_contests_own(
+    captain: Client, red: Team, now: datetime, signed_in: Any
+) -> None:
+    attack = send(red, now=now)
+    Image.objects.update(origin="gold")
+    address = f"/attacks/{attack.public_id}/"
+    organizer = signed_in(factories.user("olga", "organizers"))
+    assert "gold: one of the contest's own pictures" in main_of(organizer.get(address))
+    assert "gold" not in main_of(captain.get(address))

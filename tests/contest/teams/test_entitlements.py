@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
-from contest.models import BoardDecision, Entitlement, Team
+from contest.models import BoardDecision, Entitlement, Member, Team
 from contest.teams.entitlements import (
     MOST_CHARACTERS,
     entitlement_accept,
@@ -18,10 +18,12 @@ from contest.teams.entitlements import (
     entitlement_grant,
     entitlement_question,
     entitlement_refuse,
+    entitlement_revoke,
     entitlement_withdraw,
+    grant_revoke,
 )
 from contest.teams.selectors import entitlement_in_force, is_entitled
-from contest.teams.services import member_add, member_leave
+from contest.teams.services import member_add, member_leave, member_remove
 from labeling.accounts.leaving import account_delete
 from tests.contest.teams.conftest import PAPER, researcher
 
@@ -265,3 +267,99 @@ def test_a_grant_needs_its_decision_and_a_paper_its_name(red: Team, now: datetim
         author = carl if wrong["kind"] == "paper" else None
         with pytest.raises(IntegrityError), transaction.atomic():
             Entitlement.objects.create(team=red, asked_at=now, state="refused", author=author, **wrong)
+
+
+# Taken back.
+
+
+def test_what_was_accepted_by_mistake_is_revoked(
+    red: Team, carl: User, rosa: User, olga: User, now: datetime, sent: Any
+) -> None:
+    row = accepted(carl, olga, now)
+    letters = sent(lambda: entitlement_revoke(number=row.pk, words="Another Rosa.", by=olga, now=now))
+    assert not is_entitled(red, now)
+    assert steps(row)[-1] == ("revoked", "Another Rosa.")
+    row.refresh_from_db()
+    assert (row.state, row.decided_by, row.decided_at) == ("revoked", olga, now), "who accepted it stays"
+    assert {each.subject for each in letters} == {"An entitlement of team red is revoked"}
+    assert "Another Rosa." in letters[0].body and "may not attack any more" in letters[0].body
+    assert asked(carl, now).state == "asked", "the team may ask again"
+
+
+def test_a_revoked_paper_leaves_the_grant(
+    red: Team, carl: User, olga: User, rita: User, now: datetime, sent: Any
+) -> None:
+    row = accepted(carl, olga, now)
+    entitlement_grant(team=red, reason="A lab.", by=rita, now=now)
+    letters = sent(lambda: entitlement_revoke(number=row.pk, words="Withdrawn paper.", by=olga, now=now))
+    assert is_entitled(red, now)
+    assert "may attack all the same" in letters[0].body
+
+
+def test_the_board_takes_a_grant_back_by_a_decision(
+    red: Team, rita: User, olga: User, now: datetime, sent: Any
+) -> None:
+    row = entitlement_grant(team=red, reason="A lab.", by=rita, now=now)
+    letters = sent(lambda: grant_revoke(number=row.pk, reason="No lab.", by=rita, now=now))
+    assert not is_entitled(red, now)
+    granted, revoked = BoardDecision.objects.order_by("pk")
+    assert (revoked.kind, revoked.subject, revoked.reason) == ("revoke", {"team": [red.pk]}, "No lab.")
+    row.refresh_from_db()
+    assert (row.decision, row.state, steps(row)[-1]) == (granted, "revoked", ("revoked", "No lab."))
+    assert "the review board took its grant back" in letters[0].body
+    assert is_entitled(entitlement_grant(team=red, reason="A lab after all.", by=rita, now=now).team, now)
+
+
+def test_who_revokes_what(red: Team, carl: User, olga: User, rita: User, now: datetime) -> None:
+    paper = accepted(carl, olga, now)
+    grant = entitlement_grant(team=red, reason="A lab.", by=rita, now=now)
+    for by in (carl, rita):
+        with pytest.raises(NotAllowed):
+            entitlement_revoke(number=paper.pk, words="x", by=by, now=now)
+    for by in (carl, olga):
+        with pytest.raises(NotAllowed):
+            grant_revoke(number=grant.pk, reason="x", by=by, now=now)
+    with pytest.raises(Conflict, match="review board"):
+        entitlement_revoke(number=grant.pk, words="x", by=olga, now=now)
+    with pytest.raises(Conflict, match="an organizer"):
+        grant_revoke(number=paper.pk, reason="x", by=rita, now=now)
+    with pytest.raises(InvalidInput):
+        entitlement_revoke(number=paper.pk, words=" ", by=olga, now=now)
+    with pytest.raises(InvalidInput):
+        grant_revoke(number=grant.pk, reason=" ", by=rita, now=now)
+    with pytest.raises(NotFound):
+        entitlement_revoke(number=0, words="x", by=olga, now=now)
+    assert set(Entitlement.objects.values_list("state", flat=True)) == {"accepted"}
+    entitlement_revoke(number=paper.pk, words="x", by=olga, now=now)
+    with pytest.raises(Conflict):
+        entitlement_revoke(number=paper.pk, words="x", by=olga, now=now)
+
+
+GONE = "The team may not attack any more"
+
+
+def test_who_takes_the_paper_along_is_told_of_in_the_letter(
+    red: Team, carl: User, rosa: User, olga: User, rita: User, now: datetime, sent: Any
+) -> None:
+    accepted(carl, olga, now)
+    letters = sent(lambda: member_leave(user=rosa, now=now))
+    assert GONE in letters[0].body
+    member_add(team=red, user=rosa, now=now)
+    assert GONE in sent(lambda: member_remove(by=carl, member_id=Member.objects.get(user=rosa).pk, now=now))[0].body
+    member_add(team=red, user=rosa, now=now)
+    entitlement_grant(team=red, reason="A lab.", by=rita, now=now)
+    assert GONE not in sent(lambda: member_leave(user=rosa, now=now))[0].body
+
+
+def test_with_an_account_goes_its_paper_and_the_team_is_told(
+    red: Team, carl: User, rosa: User, olga: User, now: datetime, sent: Any
+) -> None:
+    accepted(carl, olga, now)
+    letters = [each for each in sent(lambda: account_delete(user=rosa, now=now)) if each.to == ["carl@example.org"]]
+    assert GONE in letters[0].body
+
+
+def test_who_leaves_a_team_that_never_might_attack_takes_nothing_along(
+    red: Team, rosa: User, now: datetime, sent: Any
+) -> None:
+    assert GONE not in sent(lambda: member_leave(user=rosa, now=now))[0].body

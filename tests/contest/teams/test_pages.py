@@ -396,3 +396,60 @@ def test_a_question_of_a_merged_team_is_answered_by_the_captain_of_now(
     teams_merge(team=request_of_red.team, into=blue, reason="One lab.", by=olga, now=timezone.now())
     entitlement_question(number=request_of_red.pk, words="Who?", by=olga, now=timezone.now())
     assert "Your answer is with" in follow(signed_in(bea), "/team/", action="answer", words="Rosa.")
+
+
+# Taken back.
+
+
+def test_an_association_in_error_is_taken_back_on_the_page(
+    red: Team, carl: User, olga: User, signed_in: SignedIn
+) -> None:
+    client, address = signed_in(olga), f"/organizer/teams/{red.public_id}/"
+    follow(client, address, action="declare", since="2026-01-02", until="", reason="Lab O.")
+    row = Association.objects.get()
+    wrong = client.post(address, {"action": "mistaken", "association": row.pk, "reason": " "})
+    assert (wrong.status_code, "Give the reason" in body(wrong), is_paid(red, timezone.now())) == (400, True, False)
+    page = follow(client, address, action="mistaken", association=row.pk, reason="The other red.")
+    assert "counts for nothing any more" in page and "The other red." in page and "olga" in page
+    assert "Record the end" not in page and "Record the error" not in page
+    assert is_paid(red, timezone.now())
+    public = body(Client().get(f"/teams/{red.public_id}/"))
+    assert "Not associated with the contest" in public and "Declared in error" in public
+    assert ("never paid" in public, "The other red." in public, "olga" in public) == (False, False, False)
+    assert "The other red." in body(signed_in(carl).get("/team/")), "the team reads the reason"
+
+
+def test_an_acceptance_is_taken_back_on_the_page(
+    red: Team, carl: User, olga: User, request_of_red: Entitlement, signed_in: SignedIn
+) -> None:
+    client, address = signed_in(olga), f"/organizer/teams/requests/{request_of_red.pk}/"
+    assert "Take the acceptance back" not in body(client.get(address))
+    assert client.post(address, {"action": "revoke", "words": "x"}).status_code == 409
+    follow(client, address, action="accept")
+    assert "Take the acceptance back" in body(client.get(address))
+    assert client.post(address, {"action": "revoke", "words": " "}).status_code == 400
+    assert "is revoked; it was told why" in follow(client, address, action="revoke", words="Another Rosa.")
+    assert not is_entitled(red, timezone.now())
+    page = body(client.get(address))
+    assert "Revoked: Another Rosa." in page and "Take the acceptance back" not in page
+    page = body(signed_in(carl).get("/team/"))
+    assert "Another Rosa." in page and "Ask the organizers" in page
+
+
+def test_the_board_takes_a_grant_back_on_its_page(
+    red: Team, carl: User, olga: User, rita: User, signed_in: SignedIn
+) -> None:
+    client, address = signed_in(rita), "/board/grants/"
+    follow(client, address, team=red.public_id, reason="A lab.")
+    row = Entitlement.objects.get()
+    form = {"action": "revoke", "grant": row.pk}
+    assert "Give the reason" in body(client.post(address, form | {"reason": " "}))
+    assert client.post(address, form | {"grant": "x", "reason": "y"}).status_code == 400
+    for user in (carl, olga):
+        assert signed_in(user).post(address, form | {"reason": "x"}).status_code == 403
+    assert is_entitled(red, timezone.now())
+    page = follow(client, address, reason="No lab.", **form)
+    assert "is revoked; the team was told" in page and "No lab." in page
+    assert f'value="{red.public_id}"' in page, "it may be granted anew"
+    assert not is_entitled(red, timezone.now())
+    assert "the review board" in body(signed_in(carl).get("/team/"))

@@ -8,13 +8,21 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
 
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
-from contest.models import Association, Member, PastMember, Team, TeamInvitation, TeamMerge
-from contest.teams.associations import association_declare, association_end
+from contest.models import Association, AssociationMistake, Member, PastMember, Team, TeamInvitation, TeamMerge
+from contest.teams.associations import association_declare, association_end, association_mistaken
 from contest.teams.entitlements import entitlement_accept, entitlement_answer, entitlement_ask, entitlement_grant
 from contest.teams.entitlements import entitlement_question as question
 from contest.teams.invitations import team_invite
 from contest.teams.merging import teams_merge
-from contest.teams.selectors import captain_of, final_team, is_entitled, is_paid, team_of, teams_counted_together
+from contest.teams.selectors import (
+    captain_of,
+    final_team,
+    is_entitled,
+    is_paid,
+    is_paid_throughout,
+    team_of,
+    teams_counted_together,
+)
 from contest.teams.services import member_leave, team_create
 from tests.contest.teams.conftest import PAPER, researcher
 
@@ -206,3 +214,50 @@ def test_a_merging_is_never_changed(red: Team, blue: Team, olga: User, now: date
     merged(red, blue, olga, now)
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
         TeamMerge.objects.update(reason="another")
+
+
+# Declared in error.
+
+
+def test_an_association_in_error_covers_nothing_and_stays_on_record(
+    red: Team, olga: User, now: datetime, sent: Any
+) -> None:
+    row = associated(red, olga, now - 60 * DAY, now - DAY, now)
+    letters = sent(lambda: association_mistaken(association_id=row.pk, reason="Another red.", by=olga, now=now))
+    assert is_paid(red, now - 10 * DAY)
+    assert is_paid_throughout(red, now - 60 * DAY, now)
+    kept = Association.objects.get()
+    assert (kept.reason, kept.mistake.reason) == ("An organizer's lab.", "Another red.")
+    assert (kept.mistake.declared_by, kept.mistake.declared_at) == (olga, now)
+    assert {each.subject for each in letters} == {"Team red was marked in error"}
+    assert "Another red." in letters[0].body and "An organizer's lab." not in letters[0].body
+
+
+def test_another_association_of_the_same_time_still_counts(red: Team, olga: User, now: datetime) -> None:
+    wrong, right = (associated(red, olga, now, None, now) for _ in range(2))
+    association_mistaken(association_id=wrong.pk, reason="Twice.", by=olga, now=now)
+    assert not is_paid(red, now)
+    association_mistaken(association_id=right.pk, reason="Wrong too.", by=olga, now=now)
+    assert is_paid(red, now)
+
+
+def test_an_error_is_recorded_once_by_an_organizer_with_a_reason(
+    red: Team, olga: User, carl: User, rita: User, now: datetime
+) -> None:
+    row = associated(red, olga, now, None, now)
+    for by in (carl, rita):
+        with pytest.raises(NotAllowed):
+            association_mistaken(association_id=row.pk, reason="x", by=by, now=now)
+    for reason in (" ", "x" * 1001):
+        with pytest.raises(InvalidInput):
+            association_mistaken(association_id=row.pk, reason=reason, by=olga, now=now)
+    with pytest.raises(NotFound):
+        association_mistaken(association_id=0, reason="x", by=olga, now=now)
+    association_mistaken(association_id=row.pk, reason="x", by=olga, now=now)
+    with pytest.raises(Conflict):
+        association_mistaken(association_id=row.pk, reason="x", by=olga, now=now)
+    with pytest.raises(Conflict):
+        association_end(association_id=row.pk, until=now + DAY, by=olga, now=now)
+    for change in (lambda: AssociationMistake.objects.update(reason="y"), AssociationMistake.objects.all().delete):
+        with pytest.raises(DatabaseError), transaction.atomic():
+            change()
