@@ -34,6 +34,7 @@ FORGETTING: dict[str, tuple[str, tuple[str, ...]]] = {
         ("id", "source_id", "target_id", "cents", "rule", "why", "causes", "corrects_id", "decision_id", "made_at"),
     ),
     "contest_examination": ("confirmed_by_id", ("id", "image_id", "defense_id", "at")),
+    "contest_associationmistake": ("declared_by_id", ("id", "association_id", "reason", "declared_at")),
     "contest_pastmember": ("user_id", ("id", "team_id", "joined_at", "left_at")),
     "contest_teammerge": ("merged_by_id", ("id", "team_id", "into_id", "reason", "merged_at")),
     "labeling_voiding": ("voided_by_id", ("id", "tasker_id", "reason", "since", "voided_at")),

@@ -54,6 +54,7 @@ app.conf.beat_schedule = {
     "prizes": _every(30.0, "contest.tasks.settle_prizes"),
     "check of the ledger": _every(600.0, "contest.tasks.check_ledger"),
     "publication of defenses": _every(30.0, "contest.tasks.publish_defenses"),
+    "letters": _every(15.0, "contest.tasks.send_letters"),
     "releases": _every(60.0, "contest.tasks.release_due_weeks"),
     "leaderboards": _every(60.0, "contest.tasks.make_leaderboards"),
     "check of the leaderboards": _every(600.0, "contest.tasks.check_leaderboards"),

@@ -1,11 +1,13 @@
 """Domain errors become HTTP answers of one shape: {"code", "detail"} and, for a 400, "fields"."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from rest_framework import exceptions, status
 from rest_framework.response import Response
+from rest_framework.settings import api_settings
 from rest_framework.views import exception_handler, set_rollback
 
 from common.answers import error_body, http_status
@@ -20,13 +22,26 @@ def api_exception(error: Exception, context: dict[str, Any]) -> Response | None:
     if isinstance(error, exceptions.ValidationError):
         set_rollback()
         return Response(
-            {"code": "invalid", "detail": "Some fields are wrong.", "fields": error.detail},
+            {"code": "invalid", "detail": "Some fields are wrong.", "fields": _fields(error.detail)},
             status=status.HTTP_400_BAD_REQUEST,
         )
     response = exception_handler(error, context)
     if response is not None:
         response.data = {"code": _code(error), "detail": str(response.data.get("detail", error))}
     return response
+
+
+def _fields(detail: Any) -> dict[str, list[str]]:
+    """Return the messages of each field; what belongs to none is named as the framework names it."""
+    by_name = detail if isinstance(detail, Mapping) else {api_settings.NON_FIELD_ERRORS_KEY: detail}
+    return {str(name): _messages(of_field) for name, of_field in by_name.items()}
+
+
+def _messages(detail: Any) -> list[str]:
+    """Return the messages about one field; one about an entry of a list says which, counted from one."""
+    if isinstance(detail, Mapping):
+        return [f"Entry {place + 1}: {words}" for place, of_entry in detail.items() for words in _messages(of_entry)]
+    return [str(words) for words in detail]
 
 
 def _code(error: Exception) -> str:

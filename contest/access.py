@@ -10,7 +10,7 @@ from common.errors import NotAllowed
 from contest.models import Member
 from labeling.enums import Role
 from labeling.models import AccountRole
-from labeling.people import ORGANIZERS, REVIEW_BOARD, TEAMS
+from labeling.people import ORGANIZERS, REVIEW_BOARD, TEAMS, is_on_board
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,16 @@ def header_roles(user: Any) -> Roles:
     return roles_of(user)
 
 
+def not_for_taskers(user: Any, what: str = "how attacks and defenses fare") -> None:
+    """Raise NotAllowed (`not_for_taskers`) for who labels pictures: `what` is nothing they may know (R8)."""
+    if getattr(user, "tasker", None) is not None:
+        words = f"Who labels pictures does not see {what}. The start page leads to your work."
+        raise NotAllowed(words, "not_for_taskers")
+
+
 def board_member_of(user: User | AnonymousUser) -> User:
     """Return `user`, who is on the review board; NotAllowed (`not_on_board`) for other roles, Http404 for strangers."""
-    if isinstance(user, User) and user.groups.filter(name=REVIEW_BOARD).exists():
+    if isinstance(user, User) and is_on_board(user):
         return user
     if isinstance(user, User) and AccountRole.objects.filter(user=user).exists():
         words = "Only members of the review board open this page; this account has another role."

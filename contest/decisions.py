@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from common.errors import InvalidInput, NotAllowed
 from contest.enums import DecisionKind
 from contest.models import BoardDecision
-from labeling.people import REVIEW_BOARD
+from labeling.people import is_on_board
 from labeling.selectors import policy_in_force
 
 MOST_REASON_CHARACTERS = 4_000
@@ -27,7 +27,7 @@ def decide(
 
     Raises NotAllowed for somebody who is not on the board, InvalidInput without a reason: it is public.
     """
-    if not by.groups.filter(name=REVIEW_BOARD).exists():
+    if not is_on_board(by):
         raise NotAllowed("Only members of the review board decide this.", "not_on_board")
     said = reason.replace("\x00", "").strip()
     if not said:

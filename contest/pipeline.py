@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from adjudication import services as adjudication
 from common.credentials import credentials_purge
-from contest import breaks
+from contest import breaks, letters
 from contest.attacks.near import near_duplicates_find
 from contest.awards.services import awards_settle
 from contest.leaderboard import snapshots
@@ -114,6 +114,11 @@ def release_weeks() -> int:
     return builds.due_weeks_release(clock=timezone.now) + announcements.letters_send(clock=timezone.now)
 
 
+def send_letters() -> int:
+    """Send the letters that teams are to get."""
+    return letters.team_letters_send(clock=timezone.now)
+
+
 def make_leaderboards() -> int:
     """Make the tables of the leaderboard that are missing or no longer fresh."""
     return snapshots.boards_make_now_and_then(now=timezone.now())
@@ -174,6 +179,7 @@ QUEUES: dict[str, dict[str, Sweep]] = {
     },
     "gpu": {"runs scored": score},
     "slow": {
+        "letters sent": send_letters,
         "releases": release_weeks,
         "copies found": look_for_copies,
         "copied defenses": look_for_copied_defenses,

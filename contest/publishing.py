@@ -1,13 +1,14 @@
 """Which ended weeks are not released yet, in order (R39), and what is public through the releases (R24)."""
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import reduce
 from operator import or_
 
-from django.db.models import Min, Q, QuerySet
+from django.db.models import Q, QuerySet
 
-from contest.exports.tables import RELEASED_ORIGINS, images_of
+from contest.exports.contest_tables import first_moment
+from contest.exports.tables import RELEASED_ORIGINS
 from contest.models import Release
 from contest.rules import Week
 from contest.weeks import week_at, week_called
@@ -15,14 +16,19 @@ from labeling.models import Image
 
 
 def unreleased_weeks(now: datetime) -> Iterator[Week]:
-    """Yield the ended weeks with pictures and without a release, oldest first."""
-    first = Image.objects.filter(label_from__isnull=False).aggregate(at=Min("received_at"))["at"]
+    """Yield the ended weeks in which anything happened that a release shows and that have none, oldest first.
+
+    A week may have no pictures and still money or decisions; one with nothing at all is passed over.
+    """
     released = set(Release.objects.values_list("week", flat=True))
-    week = week_at(first or now)
-    while week.end <= now:
-        if week.name not in released and images_of(week).exists():
+    moment = first_moment(datetime.min.replace(tzinfo=UTC))
+    while moment is not None and (week := week_at(moment)).end <= now:
+        if week.name not in released:
             yield week
-        week = week_at(week.end)
+        # Weeks that have a release are passed by without asking what happened in them.
+        while (week := week_at(week.end)).name in released:
+            pass
+        moment = first_moment(week.start)
 
 
 # What is public -------------------------------------------------------------------------------------------------------

@@ -208,6 +208,19 @@ def waiting(week: Week) -> dict[str, int]:
     return _waiting(week, _numbers(_policy_rows(week)))
 
 
+def waiting_for_verdicts(week: Week) -> dict[str, int]:
+    """Return the same without the runs, which differ from one defense to the next."""
+    images = tables.images_of(week)
+    panels = Panel.objects.filter(image__in=images)
+    return {
+        "panel": images.filter(dealt_at__isnull=True).count(),
+        "answers": panels.filter(state=PanelState.OPEN).count(),
+        # What an organizer kept out is never answered, and so never waited for.
+        "report": panels.filter(_reported_and_undecided()).count(),
+        "ruling": panels.filter(state=PanelState.FULL).count(),
+    }
+
+
 WAITING_WORDS = {
     "panel": "for a panel",
     "answers": "for answers",
@@ -218,16 +231,8 @@ WAITING_WORDS = {
 
 
 def _waiting(week: Week, policies: dict[int, Policy]) -> dict[str, int]:
-    images = tables.images_of(week)
-    panels = Panel.objects.filter(image__in=images)
-    return {
-        "panel": images.filter(dealt_at__isnull=True).count(),
-        "answers": panels.filter(state=PanelState.OPEN).count(),
-        # What an organizer kept out is never answered, and so never waited for.
-        "report": panels.filter(_reported_and_undecided()).count(),
-        "ruling": panels.filter(state=PanelState.FULL).count(),
-        "runs": _waiting_for_runs(images, min(policy.evaluation_runs for policy in policies.values())),
-    }
+    rounds = min(policy.evaluation_runs for policy in policies.values())
+    return waiting_for_verdicts(week) | {"runs": _waiting_for_runs(tables.images_of(week), rounds)}
 
 
 def _kept_out(week: Week) -> int:
@@ -281,6 +286,8 @@ def _publish(
     values = {"counts": content.counts, "bytes": archive.stat().st_size, "released_at": now}
     with transaction.atomic():
         release, new = _record(week, part, manifest_sha256, values)
+        if release.bytes != values["bytes"]:  # packed anew, by another version of the library
+            Release.objects.filter(pk=release.pk).update(bytes=values["bytes"])
         if not there:
             _put(content.path, folder)
         os.replace(archive, out / archive.name)

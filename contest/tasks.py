@@ -35,6 +35,12 @@ def check_ledger() -> None:
 
 
 @slow_task
+def send_letters() -> None:
+    """Send the letters that teams are to get."""
+    pipeline.send_letters()
+
+
+@slow_task
 def release_due_weeks() -> None:
     """Publish the ended weeks that are settled."""
     pipeline.release_weeks()

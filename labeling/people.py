@@ -43,6 +43,11 @@ def _has_role(user: User) -> Conflict:
     )
 
 
+def is_on_board(user: User) -> bool:
+    """Say whether `user` is on the review board."""
+    return user.is_authenticated and user.groups.filter(name=REVIEW_BOARD).exists()
+
+
 def is_organizer(user: User) -> bool:
     """Say whether `user` organizes the contest."""
     return user.is_authenticated and user.groups.filter(name=ORGANIZERS).exists()

@@ -45,6 +45,11 @@ def policy_at(moment: datetime) -> Policy:
     return policy_in_force(moment).policy
 
 
+def policies_between(first: datetime, last: datetime) -> list[tuple[datetime, Policy]]:
+    """Return the numbers that were in force at any moment from `first` to `last`, newest first, and since when."""
+    return [(since, version.policy) for since, version in _policies.between(first, last)]
+
+
 Version = TypeVar("Version")
 
 
@@ -58,6 +63,12 @@ class _Versions(Generic[Version]):
     def at(self, moment: datetime) -> Version:
         """Return the newest version that was in force at `moment`."""
         return next(version for since, version in self.all() if since <= moment)
+
+    def between(self, first: datetime, last: datetime) -> list[tuple[datetime, Version]]:
+        """Return what was in force at any moment from `first` to `last`, newest first, and since when."""
+        begun = [(since, version) for since, version in self.all() if since <= last]
+        over_before = sum(since <= first for since, _ in begun) - 1
+        return begun[: len(begun) - max(over_before, 0)]
 
     def all(self) -> list[tuple[datetime, Version]]:
         """Return every version with the moment it came into force, newest first."""

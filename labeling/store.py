@@ -13,7 +13,7 @@ import tempfile
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, cast
 from urllib.parse import unquote, urlparse
 
 from django.conf import settings
@@ -51,6 +51,15 @@ class PictureStore(Protocol):
 
     def exists(self, key: str) -> bool:
         """Say whether `key` was put."""
+
+    def size(self, key: str) -> int:
+        """Return how many bytes were put; raises PictureMissing."""
+
+    def part(self, key: str, start: int, end: int) -> BinaryIO:
+        """Return the bytes from `start` up to and not including `end`, to be read and closed; raises PictureMissing.
+
+        There has to be such a byte.
+        """
 
 
 def picture_key(pixels_sha256: str) -> str:
@@ -129,9 +138,47 @@ class FolderStore:
         """Say whether the file is there."""
         return self._path(key).exists()
 
+    def size(self, key: str) -> int:
+        """Ask the folder; raises PictureMissing."""
+        try:
+            return self._path(key).stat().st_size
+        except FileNotFoundError as error:
+            raise PictureMissing(key) from error
+
+    def part(self, key: str, start: int, end: int) -> BinaryIO:
+        """Open the file where the part begins; raises PictureMissing."""
+        try:
+            return cast(BinaryIO, Part(open(self._path(key), "rb"), start, end))
+        except FileNotFoundError as error:
+            raise PictureMissing(key) from error
+
     def _path(self, key: str) -> Path:
         kind, name = _checked(key).split("/")
         return self.folder / kind / name[:2] / name
+
+
+class Part(io.RawIOBase):
+    """The bytes of an open file from `start` up to and not including `end`; closing it closes the file."""
+
+    def __init__(self, file: BinaryIO, start: int, end: int) -> None:
+        self._file, self._left = file, end - start
+        file.seek(start)
+
+    def readable(self) -> bool:
+        """Say that this is for reading."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes, at most `size`; none at the end."""
+        wanted = self._left if size < 0 else min(size, self._left)
+        data = self._file.read(wanted)
+        self._left -= len(data)
+        return data
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
 
 
 class S3Store:
@@ -171,21 +218,32 @@ class S3Store:
 
     def exists(self, key: str) -> bool:
         """Say whether the object is there."""
-        from botocore.exceptions import ClientError
-
         try:
-            self._client.head_object(Bucket=self.bucket, Key=self._name(key))
-        except ClientError as error:
-            if error.response["Error"]["Code"] in _MISSING_CODES:
-                return False
-            raise
+            self.size(key)
+        except PictureMissing:
+            return False
         return True
 
-    def _body(self, key: str) -> Any:
+    def size(self, key: str) -> int:
+        """Ask the bucket; raises PictureMissing."""
         from botocore.exceptions import ClientError
 
         try:
-            return self._client.get_object(Bucket=self.bucket, Key=self._name(key))["Body"]
+            return int(self._client.head_object(Bucket=self.bucket, Key=self._name(key))["ContentLength"])
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _MISSING_CODES:
+                raise PictureMissing(key) from error
+            raise
+
+    def part(self, key: str, start: int, end: int) -> BinaryIO:
+        """Ask for that part of the object; raises PictureMissing."""
+        return cast(BinaryIO, self._body(key, Range=f"bytes={start}-{end - 1}"))
+
+    def _body(self, key: str, **asked: str) -> Any:
+        from botocore.exceptions import ClientError
+
+        try:
+            return self._client.get_object(Bucket=self.bucket, Key=self._name(key), **asked)["Body"]
         except ClientError as error:
             if error.response["Error"]["Code"] in _MISSING_CODES:
                 raise PictureMissing(key) from error

@@ -38,6 +38,8 @@ OF_ORGANIZERS |= {"/organizer/reruns/0/pause/", "/organizer/reruns/0/now/"}
 ORGANIZERS_ONLY |= {"/organizer/scoring/", "/organizer/scoring/now/", "/organizer/scoring/retry/"}
 ORGANIZERS_ONLY |= {"/organizer/scoring/retry-trials/", "/organizer/leaderboard/"}
 OF_ORGANIZERS |= {f"/organizer/defenses/T-00000/{part}" for part in ("trial/", "framework/", "source.zip")}
+# The board checks frameworks, and organizers may see it (R31, 4).
+FRAMEWORK = {f"/organizer/defenses/T-00000/{part}" for part in ("framework/", "source.zip")}
 OPEN_TO_ALL |= {"/register/"}
 ORGANIZERS_ONLY |= {"/organizer/teams/", "/organizer/teams/same-person/"}
 OF_ORGANIZERS |= {"/organizer/teams/T-00000/", "/organizer/teams/requests/0/"}
@@ -50,15 +52,15 @@ OF_ORGANIZERS |= {"/organizer/releases/release-2026-W40/"}
 SETTLED, CHANGED = "/organizer/taskers/T-00000/settled/", f"/organizer/gold/{_ID}/"
 SIGN_IN_FIRST |= TASKERS_ONLY | OF_TASKERS | {"/qualification/", "/qualification/picture/"}
 SIGN_IN_FIRST |= ORGANIZERS_ONLY | OF_ORGANIZERS | {SETTLED, CHANGED}
-SIGN_IN_FIRST |= {"/team/", "/board/grants/"}
+SIGN_IN_FIRST |= {"/team/", "/board/grants/", "/board/frameworks/"}
 # Defenses of teams, and stakes; some are only posted to.
 ORGANIZERS_ONLY |= {"/organizer/stakes/"}
 OWN_DEFENSES, OWN_DEFENSE = {"/team/defenses/", "/team/defenses/new/"}, "/team/defenses/T-00000/"
 DONE_TO_IT = {f"{OWN_DEFENSE}source/", f"{OWN_DEFENSE}pause/"}
 SIGN_IN_FIRST |= {*OWN_DEFENSES, OWN_DEFENSE, *DONE_TO_IT, "/board/stakes/"}
 # Money and awards.
-ORGANIZERS_ONLY |= {"/organizer/money/"}
-OF_ORGANIZERS |= {"/organizer/money/payments/0/"}
+ORGANIZERS_ONLY |= {"/organizer/money/", "/organizer/money/corrections/"}
+OF_ORGANIZERS |= {"/organizer/money/payments/0/", "/organizer/money/corrections/0/"}
 MONEY_FILES = {"/organizer/money/payables.csv", "/organizer/money/receipts.csv"}
 OF_REVIEWERS = {"/board/awards/0/", "/board/examinations/T-00000/"}
 ASKED = "/organizer/money/ask/T-00000/"
@@ -66,7 +68,7 @@ SIGN_IN_FIRST |= {"/team/money/", "/board/withheld/", "/board/awards/", ASKED, *
 # Attacks: under embargo, or public.
 ORGANIZERS_ONLY |= {"/organizer/attacks/", "/organizer/near-duplicates/"}
 SEND, WITHDRAW = "/attacks/send/", "/attacks/T-00000/withdraw/"
-SIGN_IN_FIRST |= {"/attacks/", SEND, WITHDRAW}
+SIGN_IN_FIRST |= {"/attacks/", WITHDRAW}
 SIGN_IN_FIRST |= ORGANIZERS_ONLY | OF_ORGANIZERS
 OWN_ACCOUNT = {"/account/", "/account/email/", "/account/password/", "/account/second-factor/", "/account/delete/"}
 SIGN_IN_FIRST |= {*OWN_ACCOUNT, "/account/email/forged/", "/organizer/people/", "/organizer/people/T-00000/delete/"}
@@ -74,10 +76,11 @@ REFUSED = {"/metrics": 403, "/sign-out/": 405, "/api/v1/token/": 405, "/api/v1/m
 REFUSED |= dict.fromkeys(["/account/settings/", "/account/sessions/end/", "/account/tokens/revoke/", "/language/"], 405)
 REFUSED |= {"/join/forged/": 404, "/password/forged/forged/": 404}
 REFUSED |= {"/defenses/T-00000/": 404, "/defenses/T-00000/risk-coverage.csv": 404}
-REFUSED |= {"/defenses/T-00000/source.zip": 404}
+REFUSED |= {"/defenses/T-00000/release-2026-W40": 404}
 REFUSED |= {"/register/forged/": 404, "/team/join/forged/": 404, "/teams/T-00000/": 404}
 REFUSED |= {"/attacks/T-00000/": 404, "/attacks/weeks/release-2026-W40/": 404, "/api/v1/attacks/": 401}
-REFUSED |= {"/api/v1/preferences/": 401, "/api/v1/notices/": 401}
+REFUSED |= {"/api/v1/preferences/": 401, "/api/v1/notices/": 401, SEND: 401}
+REFUSED |= {"/api/v1/images/P-00000000/": 404, "/api/v1/rulings/": 400}
 NO_PAGES = {"/healthz", "/readyz", "/api/schema/", "/pictures/forged.png"}
 NO_PAGES |= {
     KEYS,
@@ -92,7 +95,7 @@ REFUSED |= dict.fromkeys(
 REFUSED |= {f"/releases/release-2026-W40{part}": 404 for part in ("/", ".zip", "/manifest.json")}
 NO_PAGES |= FEEDS
 NO_PAGES |= {OWN_DEFENSE, *DONE_TO_IT, "/api/v1/defenses/"}
-NO_PAGES |= MONEY_FILES | OF_REVIEWERS | {ASKED, SEND, WITHDRAW}
+NO_PAGES |= MONEY_FILES | OF_REVIEWERS | {ASKED, WITHDRAW}
 NO_PAGES |= OF_TASKERS | OF_ORGANIZERS | {SETTLED, CHANGED, "/leaderboard.csv", "/api/v1/leaderboard/"}
 NO_PAGES |= {"/account/email/forged/", "/organizer/people/T-00000/delete/"}
 _EXAMPLES = {
@@ -155,6 +158,7 @@ SHOWN_TO |= {"/money/": "stranger", "/team/money/": "captain"}
 SHOWN_TO |= dict.fromkeys(["/board/withheld/", "/board/awards/"], "board member")
 SHOWN_TO |= dict.fromkeys(sorted(OWN_DEFENSES), "captain") | {"/board/stakes/": "board member"}
 SHOWN_TO |= {"/register/": "stranger", "/team/": "captain", "/board/grants/": "board member"}
+SHOWN_TO |= {"/board/frameworks/": "board member"}
 SHOWN_TO |= dict.fromkeys(sorted(TASKERS_ONLY - {"/my-work/download/"}), "tasker") | {"/qualification/": "newcomer"}
 SHOWN_TO |= dict.fromkeys(["/organizer/people/", "/organizer/", "/organizer/now/"], "organizer")
 SHOWN_TO |= dict.fromkeys(sorted(ORGANIZERS_ONLY - {"/organizer/taskers.csv"}), "organizer")
@@ -239,13 +243,14 @@ ANSWERED = {
     "/organizer/people/T-00000/delete/": {"stranger": 302, "organizer": 404, "no role": 404},
     "/team/": {"stranger": 302, "captain": 200, "no role": 200},
     "/board/grants/": {"stranger": 302, "board member": 200, "no role": 404},
+    "/board/frameworks/": {"stranger": 302, "board member": 200, "organizer": 200, "no role": 404},
     "/team/money/": {"stranger": 302, "captain": 200, "no role": 404},
     **{address: {"stranger": 302, "captain": 200, "no role": 404} for address in OWN_DEFENSES},
     OWN_DEFENSE: {"stranger": 302, "captain": 404, "no role": 404},
     **{address: {"stranger": 302} | dict.fromkeys(ROLES[1:], 405) for address in DONE_TO_IT},
     "/board/stakes/": {"stranger": 302, "board member": 200, "no role": 404},
     "/attacks/": {"stranger": 302, "captain": 200, "no role": 404},
-    SEND: {"stranger": 302} | dict.fromkeys(ROLES[1:], 405),
+    SEND: {"stranger": 401} | dict.fromkeys(ROLES[1:], 405),
     WITHDRAW: {"stranger": 302, "captain": 404, "no role": 404},
     "/board/withheld/": {"stranger": 302, "board member": 200, "no role": 404},
     "/board/awards/": {"stranger": 302, "organizer": 200, "board member": 200, "no role": 404},
@@ -262,6 +267,7 @@ ANSWERED = {
     "/qualification/picture/": {"stranger": 302, "tasker": 302, "newcomer": 302},
     **{address: {"stranger": 302, "organizer": 200, "no role": 404} for address in ORGANIZERS_ONLY},
     **{address: {"stranger": 302, "organizer": 404, "no role": 404} for address in OF_ORGANIZERS},
+    **{address: {"stranger": 302, "organizer": 404, "board member": 404, "no role": 404} for address in FRAMEWORK},
     SETTLED: {"stranger": 302, "organizer": 404, "board member": 404, "no role": 404},
     CHANGED: {"stranger": 302} | dict.fromkeys(ROLES[1:], 405),
     **{f"/api/v1/{name}/": {"stranger": 401, "tasker": 200, "newcomer": 200} for name in ("preferences", "notices")},
@@ -294,6 +300,7 @@ def test_the_table_of_roles_has_every_address_that_asks_who_is_there() -> None:
         "/api/v1/me/",
         "/api/v1/preferences/",
         "/api/v1/notices/",
+        SEND,
     }
 
 

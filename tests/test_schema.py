@@ -42,9 +42,11 @@ CALLS = [
     ("GET", "/api/v1/attacks/"),
     ("POST", "/api/v1/defenses/"),
     ("GET", "/api/v1/defenses/"),
+    ("GET", "/api/v1/images/{image_id}/"),
     ("GET", "/api/v1/leaderboard/"),
     ("GET", "/api/v1/releases/"),
     ("GET", "/api/v1/releases/{week}/"),
+    ("GET", "/api/v1/rulings/"),
     ("GET", "/api/v1/preferences/"),
     ("POST", "/api/v1/preferences/"),
     ("GET", "/api/v1/notices/"),
@@ -57,6 +59,7 @@ CALLS = [
 ]
 # What a team asks; a tasker would be refused all of it.
 OF_TEAMS = ("/api/v1/attacks/", "/api/v1/defenses/", "/api/v1/leaderboard/", "/api/v1/releases/")
+OF_TEAMS += ("/api/v1/images/", "/api/v1/rulings/")
 load_all_checks()
 # Not asked: whether each well-formed body is accepted. One that names no lease is refused, and rightly.
 ASKED = CHECKS.get_by_names(

@@ -1,4 +1,7 @@
-"""The check of a defense's framework by a person (R31, 4): what was handed in, what was said before, and the form."""
+"""The board's check of a defense's framework (R31, 4): what waits, what was handed in and said before, and the form.
+
+Organizers see all of it and decide nothing.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,6 +9,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -15,13 +19,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from common.errors import InvalidInput, NotFound
+from contest.access import board_member_of, roles_of
 from contest.defenses.access import defense_of
-from labeling.access import organizer_of
+from labeling.people import is_organizer
 from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
 from scoring.models import Defense
 from scoring.trials.handed_in import open_source, source_listing
-from scoring.trials.selectors import framework_checks_of
+from scoring.trials.selectors import defenses_before_publication, framework_checks_of
 from scoring.trials.services import LONGEST_REASON, framework_check
 
 FILES_SHOWN = 500
@@ -40,19 +45,21 @@ class Form:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def framework(request: HttpRequest, public_id: str) -> HttpResponse:
-    """Show what was handed in and the earlier checks, and record an organizer's answer."""
-    organizer, now = organizer_of(request.user), timezone.now()
+    """Show what was handed in and the earlier checks, and record a board member's answer."""
+    reader, now = _reader(request), timezone.now()
+    if request.method == "POST":
+        reader = board_member_of(request.user)
     defense = defense_of(public_id)
     if request.method != "POST":
         return _page(request, defense, Form(), now)
     form = _form_of(request)
     try:
         passed = _passed(form)
-        framework_check(defense, passed=passed, reason=form.reason, by=organizer, now=now)
+        framework_check(defense, passed=passed, reason=form.reason, by=reader, now=now)
     except InvalidInput as error:
         return _page(request, defense, form, now, wrong=error)
     messages.success(request, f"The check is on record: {OUTCOMES[form.outcome].lower()}.")
-    return SeeOther(f"{reverse('defense', args=[defense.public_id])}#trials")
+    return SeeOther(f"{reverse('framework', args=[defense.public_id])}#checks")
 
 
 @login_required
@@ -60,10 +67,34 @@ def framework(request: HttpRequest, public_id: str) -> HttpResponse:
 @require_safe
 def framework_source(request: HttpRequest, public_id: str) -> FileResponse:
     """Stream the source zip for saving; nothing in it is ever shown by this site."""
-    organizer_of(request.user)
+    _reader(request)
     defense = defense_of(public_id)
     name = f"source-{defense.public_id}.zip"
     return FileResponse(open_source(defense), as_attachment=True, filename=name, content_type="application/zip")
+
+
+@login_required
+@never_cache
+@require_safe
+def frameworks(request: HttpRequest) -> HttpResponse:
+    """List the defenses before their publication, those that nobody has checked yet first."""
+    _reader(request)
+    now = timezone.now()
+    waiting = [(each, framework_checks_of(each)[:1]) for each in defenses_before_publication()]
+    context = {
+        "rows": sorted(waiting, key=lambda row: bool(row[1])),
+        "now": now,
+        "zone": policy_in_force(now).policy.time_zone,
+    }
+    return render(request, "defenses/frameworks.html", context)
+
+
+def _reader(request: HttpRequest) -> User:
+    """Return who may see a defense's source before the public: the board, and the organizers."""
+    user = request.user
+    if isinstance(user, User) and is_organizer(user):
+        return user
+    return board_member_of(user)
 
 
 def _form_of(request: HttpRequest) -> Form:
@@ -88,6 +119,7 @@ def _page(
         "form": form,
         "wrong": wrong,
         "outcomes": OUTCOMES,
+        "decides": roles_of(request.user).board,
         "longest": LONGEST_REASON,
         "checks": framework_checks_of(defense),
         "now": now,

@@ -4,23 +4,24 @@ import csv
 from datetime import datetime
 from typing import Any
 
-from django.http import FileResponse, HttpRequest, HttpResponse
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from common.errors import NotAllowed, NotFound
-from contest.access import roles_of
-from contest.defenses import figures
+from common.errors import NotFound
+from contest.access import not_for_taskers, roles_of
+from contest.defenses import figures, files
 from contest.defenses.drawing import curve
 from contest.defenses.risk import at_least, marks
 from contest.models import Entry
-from contest.stakes.selectors import is_open, last_moment, standings
+from contest.record.serving import serve_stored
+from contest.stakes.selectors import last_moment, standings
 from contest.stakes.shown import newest_stakes
 from labeling.selectors import policy_in_force
 from scoring.models import Defense
-from scoring.trials import handed_in
 from scoring.trials import selectors as trials
 from scoring.trials.enums import Standing
 
@@ -53,6 +54,7 @@ def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
         "standing": standings([defense], breaks=figures.breaks_shown(public))[defense.pk],
         "entry": getattr(defense, "entry", None),
         "stake": newest_stakes([defense], now).get(defense.pk),
+        "files": files.downloads(defense),
         "due": _due(request, defense),
         "figures": found,
         "curve": curve(found.risk) if found.risk else None,
@@ -92,28 +94,44 @@ def _due(request: HttpRequest, defense: Defense) -> datetime | None:
     return last_moment(entry.due_at) if entry is not None and waits and not _is_public(request) else None
 
 
-@never_cache
 @require_safe
-def open_source(request: HttpRequest, public_id: str) -> FileResponse:
-    """Stream the source of a published open defense for saving; nothing in it is ever shown by this site (R33)."""
-    public = _is_public(request)
-    defense = _defense_named(public_id, public)
-    if not is_open(defense):
-        raise NotFound("The source of this defense is closed.", "no_source")
-    name = f"source-{defense.public_id}.zip"
-    file = handed_in.open_source(defense)
-    return FileResponse(file, as_attachment=True, filename=name, content_type="application/zip")
+def defense_file(request: HttpRequest, public_id: str, name: str) -> HttpResponse:
+    """Send a file of a published open defense, or the part that a broken download is missing (R33).
+
+    It is for saving; nothing in it is ever shown by this site.
+    """
+    _is_public(request)
+    defense = _defense_named(public_id, public=True)
+    entry = files.open_entry(defense)
+    if entry is None or defense.published_at is None:
+        raise NotFound("The source of this defense is closed, and so are its files.", "no_source")
+    if name == files.LICENCE:
+        return _licence(defense, entry)
+    found = next((each for each in files.downloads(defense) if each.name == name), None)
+    if found is None:
+        raise NotFound("No such file was handed in with this defense.", "unknown_file")
+    return serve_stored(
+        request,
+        found.key,
+        tag=found.sha256[:32],
+        published_at=max(defense.published_at, entry.opened_at or defense.published_at),
+        content_type=found.content_type,
+        save_as=files.save_as(defense, name),
+    )
+
+
+def _licence(defense: Defense, entry: Entry) -> HttpResponse:
+    text = files.licence_text(defense, entry, settings.PUBLIC_URL)
+    answer = HttpResponse(text, content_type="text/plain; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{files.save_as(defense, files.LICENCE)}"'
+    answer["Cache-Control"] = "private, no-cache"
+    return answer
 
 
 def _is_public(request: HttpRequest) -> bool:
     """Say whether only what is public may be told; NotAllowed for taskers, who must not know what programs say."""
-    roles = roles_of(request.user)
-    if roles.tasker:
-        raise NotAllowed(
-            "Who labels pictures does not see what programs say of them. The start page leads to your work.",
-            "not_for_taskers",
-        )
-    return not roles.organizer
+    not_for_taskers(request.user, "what programs say of them")
+    return not roles_of(request.user).organizer
 
 
 def _defense_named(public_id: str, public: bool) -> Defense:

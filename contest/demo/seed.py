@@ -20,6 +20,7 @@ from django.utils import timezone
 from adjudication.services import panels_settle
 from contest import pipeline
 from contest.attacks.services import attack_receive
+from contest.demo.stakes import Staking
 from contest.models import Team
 from contest.rules import Week, week_of
 from contest.teams.entitlements import entitlement_grant
@@ -66,12 +67,15 @@ def seed(say: Callable[[str], Any]) -> bool:
     """Seed the demo unless it is there already; says whether it did. A half-done seeding leaves nothing behind."""
     if User.objects.filter(username="organizer").exists():
         return False
-    say("Seeding the demo contest: people, photographs, answers")
+    say("Seeding the demo contest: people, defenses, stakes, photographs, answers")
     now = timezone.now()
     with transaction.atomic():
         known_pictures_load(policy=policy_in_force(now).policy, now=now)
         teams = _people(now)
-        Demo(now, teams, photos()).play()
+        demo = Demo(now, teams, photos())
+        staking = Staking(teams["blue"], policy=demo.policy.policy, begin=demo.last_week.start, now=now)
+        staking.play()
+        demo.play()
         _gold(now)
     say("Running the defenses and writing the first release")
     for name, done in pipeline.settle():
@@ -107,7 +111,7 @@ def _people(now: datetime) -> dict[str, Team]:
     for name in BOARD:
         _user(name, REVIEW_BOARD)
     _user("organizer", ORGANIZERS)
-    return {name: _team(name, now - timedelta(days=21)) for name in CAPTAINS}
+    return {name: _team(name, now - timedelta(days=98)) for name in CAPTAINS}
 
 
 def _team(name: str, now: datetime) -> Team:

@@ -6,15 +6,18 @@ and makes no errata of this one. All functions run inside `contest.exports.table
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import reduce
+from operator import or_
 
-from django.db.models import Q, QuerySet
+from django.db.models import Min, Q, QuerySet
 
 from adjudication import release_format as form
 from contest.enums import AccountKind
 from contest.exports.files import Folder
-from contest.exports.tables import RELEASED_ORIGINS, by_bytes, images_of, stream
+from contest.exports.tables import RELEASED_ORIGINS, by_bytes, images_of, releasable_images, stream
 from contest.models import (
     Association,
+    AssociationMistake,
     Attack,
     AttackTarget,
     Award,
@@ -51,6 +54,27 @@ def write_contest_tables(folder: Folder, week: Week) -> dict[str, int]:
     return {name: folder.table(name, [form.header(name)], found) for name, found in rows.items()}
 
 
+def first_moment(since: datetime) -> datetime | None:
+    """Return when from `since` on the first thing happened that makes its week one to be released; None when nothing
+    did.
+
+    These are the pictures, and every row of these tables that is in the release of its own week alone: money that no
+    release showed would be missing in every sum.
+    """
+    asked = (
+        (releasable_images(), "received_at"),
+        (_attacks(), "received_at"),
+        (Team.objects.all(), "merged_at"),
+        (BoardDecision.objects.all(), "decided_at"),
+        (StakeBatch.objects.all(), "staked_at"),
+        *((_stakes(), column) for column in _STAKE_MOMENTS),
+        (Award.objects.all(), "awarded_at"),
+        (LedgerEntry.objects.all(), "made_at"),
+    )
+    moments = (rows.filter(**{f"{column}__gte": since}).aggregate(at=Min(column))["at"] for rows, column in asked)
+    return min((each for each in moments if each is not None), default=None)
+
+
 def decisions_of(week: Week) -> QuerySet[BoardDecision]:
     """Return what the board decided in the week beside pictures."""
     return BoardDecision.objects.filter(_within(week, "decided_at"))
@@ -58,8 +82,11 @@ def decisions_of(week: Week) -> QuerySet[BoardDecision]:
 
 def attacks_of(week: Week) -> QuerySet[Attack]:
     """Return the attacks of the week that everybody may know of once it is over: not the withdrawn ones (R24)."""
-    kept = Attack.objects.filter(_within(week, "received_at"), withdrawn_at__isnull=True)
-    return kept.filter(image__origin__in=RELEASED_ORIGINS)
+    return _attacks().filter(_within(week, "received_at"))
+
+
+def _attacks() -> QuerySet[Attack]:
+    return Attack.objects.filter(withdrawn_at__isnull=True, image__origin__in=RELEASED_ORIGINS)
 
 
 def _within(week: Week, moment: str) -> Q:
@@ -120,7 +147,8 @@ def _targets(week: Week) -> dict[int, list[str]]:
 
 
 def _teams_of(week: Week) -> set[int]:
-    """Return the teams that other tables of this release name, those that were merged in the week, and into which."""
+    """Return the teams that other tables of this release name, those that were merged in the week and into which, and
+    those whose association was found to be an error."""
     entries = Entry.objects.filter(defense__published_at__isnull=False)
     named = {
         *attacks_of(week).values_list("team", flat=True),
@@ -129,6 +157,7 @@ def _teams_of(week: Week) -> set[int]:
         *LedgerEntry.objects.filter(_within(week, "made_at")).values_list("source__team", flat=True),
         *LedgerEntry.objects.filter(_within(week, "made_at")).values_list("target__team", flat=True),
         *Team.objects.filter(_within(week, "merged_at")).values_list("pk", flat=True),
+        *AssociationMistake.objects.filter(_within(week, "declared_at")).values_list("association__team", flat=True),
     } - {None}
     while more := _merged_into(named, week) - named:
         named |= more
@@ -150,9 +179,9 @@ def _team_rows(week: Week) -> Rows:
 
 def _association_rows(week: Week) -> Rows:
     rows = Association.objects.filter(team__in=_teams_of(week), since__lt=week.end).order_by("pk")
-    columns = ("pk", "team__public_id", "since", "until", "declared_at")
-    for pk, team, since, until, declared in stream(rows.values_list(*columns)):
-        yield str(pk), team, form.time(since), _until(until, week), form.time(declared)
+    columns = ("pk", "team__public_id", "since", "until", "declared_at", "mistake__declared_at")
+    for pk, team, since, until, declared, mistaken in stream(rows.values_list(*columns)):
+        yield str(pk), team, form.time(since), _until(until, week), form.time(declared), _until(mistaken, week)
 
 
 def _eligibility_rows(week: Week) -> Rows:
@@ -183,10 +212,17 @@ def _batch_rows(week: Week) -> Rows:
         yield str(pk), name, str(decision), form.text(criteria), form.time(at)
 
 
+_STAKE_MOMENTS = ("staked_at", "clock_from", "ended_at")
+
+
+def _stakes() -> QuerySet[Stake]:
+    return Stake.objects.filter(staked_at__isnull=False, defense__published_at__isnull=False)
+
+
 def _stakes_of(week: Week) -> QuerySet[Stake]:
     """Return the stakes that began or ended in the week, or whose clock did."""
-    happened = _within(week, "staked_at") | _within(week, "ended_at") | _within(week, "clock_from")
-    return Stake.objects.filter(happened, staked_at__lt=week.end, defense__published_at__isnull=False)
+    happened = reduce(or_, (_within(week, column) for column in _STAKE_MOMENTS))
+    return _stakes().filter(happened, staked_at__lt=week.end)
 
 
 def _stake_rows(week: Week) -> Rows:

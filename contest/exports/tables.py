@@ -79,18 +79,21 @@ def _reading_only() -> Iterator[None]:
         connection.transaction_mode = mode  # type: ignore[attr-defined]
 
 
+_RELEASABLE = {"origin__in": RELEASED_ORIGINS, "label_from__isnull": False}
+
+
+def releasable_images() -> QuerySet[Image]:
+    """Return the images that the releases of all weeks are about."""
+    return Image.objects.filter(**_RELEASABLE)
+
+
 def images_of(week: Week) -> QuerySet[Image]:
     """Return the images a week's release is about: received in it, and meant to be labeled."""
     return Image.objects.filter(_of(week))
 
 
 def _of(week: Week, image: str = "") -> Q:
-    conditions = {
-        "received_at__gte": week.start,
-        "received_at__lt": week.end,
-        "origin__in": RELEASED_ORIGINS,
-        "label_from__isnull": False,
-    }
+    conditions = {"received_at__gte": week.start, "received_at__lt": week.end, **_RELEASABLE}
     return Q(**{image + name: value for name, value in conditions.items()})
 
 
@@ -107,13 +110,14 @@ def official_predictions() -> QuerySet[Prediction]:
 
 # A defense's own fault is final: there is no answer and none will come (R30).
 _FAULT = Q(run__state=RunState.DEAD, run__fault__in=DEFENSE_FAULTS)
+ITEM_SETTLED = Q(run__state=RunState.ASSESSED) | _FAULT
 
 
 def settled_items() -> QuerySet[RunItem]:
     """Return what runs need not be waited for any more: answered and looked at for breaks, or ended by a fault of the
     defense itself. Faults of the platform still wait for another try, and the answers of a re-run for it to be
     applied."""
-    return places_in_force().filter(Q(run__state=RunState.ASSESSED) | _FAULT)
+    return places_in_force().filter(ITEM_SETTLED)
 
 
 def _published_responses(week: Week) -> QuerySet[Response]:
@@ -263,12 +267,16 @@ def _ruling_rows(week: Week) -> Iterator[Sequence[str]]:
     for image, number, decided, by, panel, verdict, label, reasons, part, whole, policy, why in stream(
         rows.values_list(*_RULING)
     ):
-        share = "" if part is None else _ratio(Fraction(part, whole))
+        share = ratio_of(part, whole)
         said = (verdict, label, ";".join(reasons), share, str(policy), form.text(why))
         yield image, str(number), form.time(decided), by, str(panel), *said
 
 
-def _ratio(share: Fraction) -> str:
+def ratio_of(part: int | None, whole: int | None) -> str:
+    """Return an exact share in lowest terms, for example `1/4`; empty where there is none."""
+    if part is None or whole is None:
+        return ""
+    share = Fraction(part, whole)
     return f"{share.numerator}/{share.denominator}"
 
 

@@ -70,6 +70,7 @@ class StakedNow:
     row: DefenseRow
     seconds: float
     left: str
+    over: bool = False
 
 
 def front(*, now: datetime) -> Front:
@@ -107,7 +108,8 @@ def _staked_now(row: DefenseRow, now: datetime) -> StakedNow:
     if row.clock_ends is None:
         return StakedNow(row, 0.0, "")
     left = max(row.clock_ends - now, timedelta(0))
-    return StakedNow(row, left.total_seconds(), clock_words(-(-left // timedelta(seconds=1))))
+    words = clock_words(-(-left // timedelta(seconds=1)))
+    return StakedNow(row, left.total_seconds(), words, over=not left)
 
 
 def _defenders_cents() -> int:

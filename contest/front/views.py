@@ -6,9 +6,9 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from contest.access import not_for_taskers
 from contest.front.documents import document
 from contest.front.reading import clocks, front
-from contest.leaderboard.access import not_for_taskers
 from labeling.selectors import policy_in_force
 
 

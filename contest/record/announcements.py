@@ -1,35 +1,26 @@
 """Letters about releases, to those who asked for them: confirmed by a link, ended by one, sent once (R39).
 
-Which letters there are is written down together with the announcement, before any is sent, and a letter is taken before
-it goes: a sweep that dies in between loses at most the one letter it held and repeats none.
+Which letters there are is written down together with the announcement, before any is sent.
 """
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-import structlog
 from django.conf import settings
 from django.core import signing
 from django.core.mail import EmailMessage
 from django.db import transaction
-from django.db.models import F, Q
 from django.urls import reverse
 
-from common.errors import Conflict, NotFound
-from common.mail import letter, send, send_behind
+from common.errors import NotFound
+from common.mail import letter, send_behind
 from contest.models import Announcement, Release, ReleaseLetter, Subscriber
+from contest.posting import post_due
 from labeling.accounts.invitations import clean_address
 
 CONFIRM_WITHIN = timedelta(days=3)
-# A letter that the mail server refused is tried again after this long, this often.
-AGAIN_AFTER = timedelta(minutes=30)
-MOST_TRIES = 5
-# One sweep sends so many: releases that are due behind it wait no longer than these take.
-AT_ONCE = 50
 _SALT = "releases by e-mail"
 _LANGUAGE = "en"  # the record's own
-
-log = structlog.get_logger(__name__)
 
 
 def subscription_ask(*, email: str) -> None:
@@ -77,10 +68,7 @@ def letters_send(*, clock: Callable[[], datetime]) -> int:
     """Announce the releases that are not, and send the letters that are due; returns how many went out."""
     for release in Release.objects.filter(announcement__isnull=True).order_by("pk"):
         _announce(release, clock())
-    now = clock()
-    due = ReleaseLetter.objects.filter(Q(not_before__isnull=True) | Q(not_before__lte=now), taken_at__isnull=True)
-    rows = due.filter(tries__lt=MOST_TRIES).select_related("announcement__release", "subscriber").order_by("pk")
-    return sum(_send(row, clock()) for row in rows[:AT_ONCE])
+    return post_due(ReleaseLetter.objects.select_related("announcement__release", "subscriber"), _letter, clock=clock)
 
 
 @transaction.atomic
@@ -92,20 +80,8 @@ def _announce(release: Release, now: datetime) -> None:
         ReleaseLetter.objects.bulk_create(ReleaseLetter(announcement=row, subscriber=each) for each in told)
 
 
-def _send(row: ReleaseLetter, now: datetime) -> int:
-    """Take a letter and send it; one that the mail server refuses is due again later."""
-    if not ReleaseLetter.objects.filter(pk=row.pk, taken_at__isnull=True).update(taken_at=now, tries=F("tries") + 1):
-        return 0  # another sweep has it
-    try:
-        send(_letter(row.announcement.release, row.subscriber))
-    except Conflict:
-        ReleaseLetter.objects.filter(pk=row.pk).update(taken_at=None, not_before=now + AGAIN_AFTER)
-        return 0
-    return 1
-
-
-def _letter(release: Release, subscriber: Subscriber) -> EmailMessage:
-    site = settings.PUBLIC_URL
+def _letter(row: ReleaseLetter) -> EmailMessage:
+    site, release, subscriber = settings.PUBLIC_URL, row.announcement.release, row.subscriber
     leave = site + reverse("release-mail-end", args=[subscriber.key])
     page = site + reverse("release", args=[release.name])
     message = letter("release", to=subscriber.email, language=_LANGUAGE, release=release, page=page, leave=leave)

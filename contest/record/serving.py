@@ -1,43 +1,31 @@
 """Sending a file that never changes: in pieces, from where a broken download stopped, cached for ever (RFC 9110)."""
 
-import io
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.utils.http import http_date, parse_http_date_safe
 
 from contest.record.ranges import Span, Unsatisfiable, span_of
+from labeling.store import Part as Part
+from labeling.store import picture_store
 
 _PIECE = 1 << 16
 _FOR_EVER = "public, max-age=31536000, immutable"
+_FOR_ONE = "private, no-cache"
 _SANDBOX = "default-src 'none'; sandbox"
 
 
-class Part(io.RawIOBase):
-    """The bytes of a span of an open file; closing it closes the file."""
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What is sent: how many bytes there are, and how a part of them is opened."""
 
-    def __init__(self, file: BinaryIO, span: Span) -> None:
-        self._file, self._left = file, span.size
-        file.seek(span.start)
-
-    def readable(self) -> bool:
-        """Say that this is for reading."""
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        """Return the next bytes, at most `size`; none at the end."""
-        wanted = self._left if size < 0 else min(size, self._left)
-        data = self._file.read(wanted)
-        self._left -= len(data)
-        return data
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-        super().close()
+    size: int
+    part: Callable[[Span], BinaryIO]
 
 
 def serve(
@@ -48,15 +36,37 @@ def serve(
     With `save_as` a browser saves it under that name.
     """
     file = _opened(path)
-    size = os.fstat(file.fileno()).st_size
-    etag = f'"{tag}-{size:x}"'
-    try:
-        response = _answer(request, file, size, etag, int(published_at.timestamp()))
-    except Unsatisfiable:
+    sent = Sent(os.fstat(file.fileno()).st_size, lambda span: cast(BinaryIO, Part(file, span.start, span.end)))
+    response = _served(request, sent, tag, published_at, content_type)
+    if not response.streaming:
         file.close()
+    _head(response, _FOR_EVER, save_as)
+    return response
+
+
+def serve_stored(
+    request: HttpRequest, key: str, *, tag: str, published_at: datetime, content_type: str, save_as: str
+) -> HttpResponse:
+    """Answer GET and HEAD for a file of the store that a browser saves as `save_as`; PictureMissing without it.
+
+    Caches between leave it alone: who may read it depends on who asks.
+    """
+    store = picture_store()
+    sent = Sent(store.size(key), lambda span: store.part(key, span.start, span.end))
+    response = _served(request, sent, tag, published_at, content_type)
+    _head(response, _FOR_ONE, save_as)
+    return response
+
+
+def _served(request: HttpRequest, sent: Sent, tag: str, published_at: datetime, content_type: str) -> HttpResponse:
+    etag = f'"{tag}-{sent.size:x}"'
+    try:
+        response = _answer(request, sent, etag, int(published_at.timestamp()))
+    except Unsatisfiable:
         response = HttpResponse(status=416)
-        response["Content-Range"] = f"bytes */{size}"
-    _head(response, etag, published_at, save_as)
+        response["Content-Range"] = f"bytes */{sent.size}"
+    response["ETag"] = etag
+    response["Last-Modified"] = http_date(published_at.timestamp())
     if response.status_code in (200, 206):
         response["Content-Type"] = content_type
     return response
@@ -75,26 +85,23 @@ def _opened(path: Path) -> BinaryIO:
     return file
 
 
-def _answer(request: HttpRequest, file: BinaryIO, size: int, etag: str, changed: int) -> HttpResponse:
+def _answer(request: HttpRequest, sent: Sent, etag: str, changed: int) -> HttpResponse:
     if _is_known(request, etag, changed):
-        file.close()
         return HttpResponse(status=304)
     asked = request.headers.get("Range", "") if request.method == "GET" and _range_holds(request, etag, changed) else ""
-    span = span_of(asked, size)
-    return _bytes(request, file, span or Span(0, size), size, partial=span is not None)
+    span = span_of(asked, sent.size)
+    return _bytes(request, sent, span or Span(0, sent.size), partial=span is not None)
 
 
-def _bytes(request: HttpRequest, file: BinaryIO, span: Span, size: int, *, partial: bool) -> HttpResponse:
+def _bytes(request: HttpRequest, sent: Sent, span: Span, *, partial: bool) -> HttpResponse:
     status = 206 if partial else 200
-    if request.method == "HEAD":
-        file.close()
-        response = HttpResponse(status=status)
-    else:
-        response = FileResponse(Part(file, span), status=status)  # type: ignore[assignment]
+    response = HttpResponse(status=status)
+    if request.method != "HEAD" and span.size:
+        response = FileResponse(sent.part(span), status=status)  # type: ignore[assignment]
         response.block_size = _PIECE  # type: ignore[attr-defined]
     response["Content-Length"] = str(span.size)
     if partial:
-        response["Content-Range"] = f"bytes {span.start}-{span.end - 1}/{size}"
+        response["Content-Range"] = f"bytes {span.start}-{span.end - 1}/{sent.size}"
     return response
 
 
@@ -115,12 +122,10 @@ def _range_holds(request: HttpRequest, etag: str, changed: int) -> bool:
     return condition == etag or parse_http_date_safe(condition) == changed
 
 
-def _head(response: HttpResponse, etag: str, published_at: datetime, save_as: str) -> None:
+def _head(response: HttpResponse, kept: str, save_as: str) -> None:
     response["Accept-Ranges"] = "bytes"
-    response["ETag"] = etag
-    response["Last-Modified"] = http_date(published_at.timestamp())
     # A refusal is about this request alone: nobody keeps it.
-    response["Cache-Control"] = "no-store" if response.status_code == 416 else _FOR_EVER
+    response["Cache-Control"] = "no-store" if response.status_code == 416 else kept
     response["Content-Security-Policy"] = _SANDBOX
     response["X-Content-Type-Options"] = "nosniff"
     if save_as:

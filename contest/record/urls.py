@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from contest.record import api, feeds, mail_views, organizer_views, views
+from contest.record import api, feeds, mail_views, organizer_views, picture_api, views
 
 urlpatterns: list[URLPattern] = [
     path("releases/", views.release_list, name="releases"),
@@ -22,4 +22,6 @@ urlpatterns: list[URLPattern] = [
 api_urlpatterns: list[URLPattern] = [
     path("releases/", api.Releases.as_view(), name="api-releases"),
     path("releases/<str:week>/", api.ReleaseOfWeek.as_view(), name="api-release"),
+    path("images/<str:image_id>/", picture_api.ImageCall.as_view(), name="api-image"),
+    path("rulings/", picture_api.RulingsCall.as_view(), name="api-rulings"),
 ]

@@ -11,8 +11,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from common.errors import NotAllowed, NotFound
-from contest.access import roles_of
+from common.errors import NotFound
+from contest.access import not_for_taskers
 from contest.embargo import public_attacks, published
 from contest.exports.tables import images_of
 from contest.models import Release
@@ -112,9 +112,7 @@ def release_file(request: HttpRequest, name: str, path: str) -> HttpResponse:
 @require_safe
 def week_page(request: HttpRequest, name: str) -> HttpResponse:
     """Show the pictures of a week that has ended, and no answer of anybody: those come with its release (R24)."""
-    if roles_of(request.user).tasker:
-        words = "Who labels pictures does not look at them beforehand. The start page leads to your work."
-        raise NotAllowed(words, "not_for_taskers")
+    not_for_taskers(request.user, "them beforehand")
     week, now = _week_that_ended(name), timezone.now()
     images = images_of(week).filter(published(now=now)).order_by("pk")
     page = _page_of(request, Paginator(images, PICTURES_SHOWN))

@@ -13,7 +13,9 @@ from common.mail import wait_until_sent
 from contest.attacks.near import near_duplicates_find
 from contest.awards.services import awards_settle
 from contest.breaks import breaks_record
-from contest.money.payments import payables, payments_open
+from contest.letters import team_letters_drop
+from contest.money.due import payables
+from contest.money.payments import payments_open
 from contest.money.settlement import prizes_settle
 from contest.publishing import unreleased_weeks
 from contest.record.builds import due_weeks_release
@@ -236,4 +238,5 @@ def without_letters() -> Iterator[None]:
         yield
     finally:
         wait_until_sent()
+        team_letters_drop()
         settings.EMAIL_BACKEND = before

@@ -8,7 +8,8 @@ from contest.attacks.near import pair_see, pairs_to_see
 from contest.enums import EntitlementState
 from contest.models import Entitlement, Entry
 from contest.money.deposits import pool_deposit
-from contest.money.payments import payables, payment_ask, payment_pay, payments_open
+from contest.money.due import payables
+from contest.money.payments import payment_ask, payment_pay, payments_open
 from contest.money.words import money
 from contest.simulation import defenders
 from contest.simulation.cast import Character, Role

@@ -59,12 +59,13 @@ def span(seconds: float | None) -> str:
 
 
 @register.filter
-def in_words(numbers: Mapping[str, Any]) -> str:
-    """Return totals by name as one line of words, leaving out what has parts of its own."""
+def in_words(numbers: Mapping[str, Any], without: str = "") -> str:
+    """Return totals by name as one line of words, leaving out what is empty, what has parts of its own and `without`,
+    which the page tells elsewhere."""
     return ", ".join(
         f"{name.replace('_', ' ')} {_said(value)}"
         for name, value in numbers.items()
-        if not isinstance(value, (dict, list))
+        if not isinstance(value, (dict, list)) and value != "" and name != without
     )
 
 

@@ -74,3 +74,27 @@ def test_the_database_keeps_a_break(now: datetime) -> None:
     breaks_record(now=now)
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
         Break.objects.all().delete()
+
+
+@pytest.mark.parametrize(("origin", "breaks"), [("attack", 1), ("dataset", 1), ("gold", 0), ("example", 0)])
+def test_a_picture_that_is_never_published_breaks_nothing(origin: str, breaks: int, now: datetime) -> None:
+    """Nobody could check such a break (R39), and its prize would tell which pictures are gold (R6)."""
+    image = ruled_image(now)
+    Image.objects.update(origin=origin)
+    finished_run(image, BICYCLE, now)
+    breaks_record(now=now)
+    assert Break.objects.count() == breaks
+
+
+@pytest.mark.parametrize(("origin", "breaks"), [("dataset", 1), ("gold", 0)])
+def test_nor_after_a_later_ruling(origin: str, breaks: int, now: datetime) -> None:
+    image = ruled_image(now, real=False)
+    Image.objects.update(origin=origin)
+    finished_run(image, BICYCLE, now)
+    breaks_record(now=now)
+    Ruling.objects.create(
+        image=image, panel=image.panels.get(), policy=factories.policy_version(), number=2, verdict="valid",
+        label="bird", reasons=[], response_ids=[], decided_by="board", explanation="A bird.", decided_at=now,
+    )  # fmt: skip
+    breaks_record(now=now)
+    assert Break.objects.count() == breaks

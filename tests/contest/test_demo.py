@@ -1,30 +1,40 @@
 """The demo contest: a first look shows valid, rejected for every reason, and open pictures, breaks and a release."""
 
 import io
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
+from django.utils import timezone
 
 from adjudication import verify
 from adjudication.enums import Reason, Verdict
 from adjudication.models import Ruling
 from contest.demo import seed as demo
-from contest.models import Break, Release
+from contest.demo.known import known_runner
+from contest.demo.programs import PROGRAMS, program_of
+from contest.demo.stakes import Staking
+from contest.enums import DefenseStanding, StakeEnd, StakeKind
+from contest.models import Account, Break, Entry, LedgerEntry, Release, Stake, Team
+from contest.money.ledger import check
 from contest.rules import week_of
+from contest.stakes.selectors import is_due, standings
 from labeling.enums import PanelState
 from labeling.models import Image, Panel, Response, Tasker
 from labeling.people import tasker_register
+from scoring.models import Defense, Run, Trial
 
 DATASET_ONLY = {Reason.KNOWN_BAD, Reason.AMBIGUOUS}
 
 
 @pytest.mark.once
 @pytest.mark.django_db
-def test_a_first_look_shows_everything(settings: object) -> None:
+def test_a_first_look_shows_everything(settings: Any) -> None:
+    settings.DEMO = True
     call_command("publish_reference_defenses", stdout=io.StringIO())
     said: list[str] = []
     assert demo.seed(said.append) is True
@@ -37,9 +47,69 @@ def test_a_first_look_shows_everything(settings: object) -> None:
     assert {panel.answered for panel in open_panels} == {0, 1, 2}
     assert Break.objects.exists()
 
-    release = Release.objects.get()
-    folder = Path(settings.RELEASE_DIR) / release.name  # type: ignore[attr-defined]
-    assert verify.main([str(folder)]) == 0
+    for release in Release.objects.order_by("pk"):
+        assert verify.main([str(Path(settings.RELEASE_DIR) / release.name)]) == 0, release.name
+    last_week = week_of(week_of(timezone.now(), "UTC").start - timedelta(hours=1), "UTC")
+    assert Release.objects.get(week=last_week.name).counts["images"] > 10
+    _stakes_and_money()
+    _every_page_has_rows()
+
+
+def _stakes_and_money() -> None:
+    """One defense stands and its time is over, one was broken and its prize given, one its team paid for, one waits."""
+    defenses = {entry.defense.name: entry.defense for entry in Entry.objects.select_related("defense")}
+    states = {name: standings([defense])[defense.pk] for name, defense in defenses.items()}
+    assert states == {
+        "steadfast": DefenseStanding.STAKED,
+        "eager": DefenseStanding.BROKEN,
+        "patient": DefenseStanding.STAKED,
+        "sealed": DefenseStanding.PUBLISHED,
+    }
+    now = timezone.now()
+    due = {stake.defense.name: is_due(stake, now) for stake in Stake.objects.select_related("defense__entry")}
+    assert due == {"steadfast": True, "eager": False, "patient": False}
+    assert Stake.objects.get(defense__name="eager").end == StakeEnd.BROKEN
+    assert Stake.objects.get(kind=StakeKind.TEAM).defense.name == "patient"
+    prize = LedgerEntry.objects.get(rule="R35")
+    assert Account.objects.get(team=Team.objects.get(name="red")).balance_cents == prize.cents > 0
+    assert check().wrong == ()
+    assert not Run.objects.exclude(fault="").exists() and not Trial.objects.exclude(fault="").exists()
+
+
+ROWS = [
+    ("", "/", ["steadfast", "patient", "time over, waits for the board"], "what is at stake"),
+    ("", "/money/", ["Share of the attacker prize", "Given for the prizes"], "the ledger"),
+    ("", "/leaderboard/", ["eager", "sealed"], "the table"),
+    ("blue", "/team/defenses/", ["steadfast", "eager", "patient", "sealed"], "what the team handed in"),
+    ("red", "/attacks/", ["broke 1 defense"], "what an attack did"),
+    ("board1", "/board/stakes/", ["sealed", "the board, batch"], "what may be staked, and what is"),
+    ("board1", "/board/awards/", ["Time over", "steadfast"], "what may be awarded"),
+    ("organizer", "/organizer/money/", ["adds up", "for the appeals of"], "what waits to be paid"),
+]
+
+
+def _every_page_has_rows() -> None:
+    for who, address, shown, why in ROWS:
+        client = Client()
+        if who:
+            client.force_login(User.objects.get(username=who))
+        page = client.get(address).content.decode()
+        assert [words for words in shown if words not in page] == [], f"{address}: {why}"
+    for entry in Entry.objects.select_related("defense"):
+        status = 404 if entry.opened_at is None else 200
+        assert Client().get(f"/defenses/{entry.defense.public_id}/image.tar").status_code == status
+
+
+@pytest.mark.django_db
+def test_the_demo_s_programs_run_without_a_container_in_the_demo_alone(settings: Any) -> None:
+    now = timezone.now()
+    images = [Defense(name="any", image=each.digest, digest=each.digest, created_at=now) for each in PROGRAMS]
+    other = Defense(name="other", image="sha256:0", digest="sha256:0", created_at=now)
+    settings.DEMO = True
+    assert [program_of(each) for each in images] == list(PROGRAMS) and all(map(known_runner, images))
+    assert known_runner(other) is None
+    settings.DEMO = False
+    assert [known_runner(each) for each in images] == [None] * len(PROGRAMS)
 
 
 MOMENTS = [
@@ -53,7 +123,11 @@ MOMENTS = [
 @pytest.mark.django_db
 @pytest.mark.parametrize(("now", "why"), MOMENTS, ids=[row[1] for row in MOMENTS])
 def test_last_week_is_settled_whenever_the_demo_is_seeded(now: datetime, why: str) -> None:
-    demo.Demo(now, demo._people(now), demo.photos()).play()
+    teams = demo._people(now)
+    played = demo.Demo(now, teams, demo.photos())
+    Staking(teams["blue"], policy=played.policy.policy, begin=played.last_week.start, now=now).play()
+    played.play()
+    assert Stake.objects.filter(staked_at__isnull=False).count() == 3, why
     this_week = week_of(now, "UTC")
     of_last_week = Image.objects.filter(received_at__lt=this_week.start)
     assert of_last_week.count() > 10
@@ -64,8 +138,6 @@ def test_last_week_is_settled_whenever_the_demo_is_seeded(now: datetime, why: st
 
 @pytest.mark.django_db
 def test_every_demo_sign_in_works_and_has_one_role(client: Client) -> None:
-    from django.utils import timezone
-
     demo._people(timezone.now())
     assert set(User.objects.values_list("username", flat=True)) == set(demo.SIGN_INS)
     for name in demo.SIGN_INS:
@@ -78,8 +150,6 @@ def test_every_demo_sign_in_works_and_has_one_role(client: Client) -> None:
 @pytest.mark.django_db
 def test_an_organizer_cannot_become_a_tasker(olga: User) -> None:
     from random import Random
-
-    from django.utils import timezone
 
     from common.errors import Conflict
     from labeling.enums import TaskerState

@@ -1,5 +1,6 @@
 """The weekly publication (R39): ended weeks, oldest first, as soon as nothing of them is open."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -8,16 +9,19 @@ import pytest
 
 from adjudication.services import panels_settle
 from adjudication.verify import verify
-from contest.models import Release
+from contest.models import Attack, Award, BoardDecision, Release, Stake, StakeBatch, Team
+from contest.money.deposits import pool_deposit
 from contest.publishing import unreleased_weeks
 from contest.record.builds import due_weeks_release
 from contest.releases import release_week
 from contest.rules import week_named
+from contest.weeks import week_at
 from labeling.enums import Answer
 from labeling.png import encode_png, pixels_sha256
 from labeling.selectors import policy_in_force
 from labeling.store import picture_key, picture_store
 from tests import factories
+from tests.contest.release_fixtures import defense, picture
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
@@ -77,5 +81,90 @@ def test_a_week_without_pictures_is_passed_over() -> None:
     assert [week.name for week in unreleased_weeks(NOW)] == ["2026-W42", "2026-W47"]
 
 
-def test_without_pictures_there_is_nothing_to_release() -> None:
+def test_where_nothing_happened_there_is_nothing_to_release() -> None:
     assert due_weeks_release(clock=lambda: NOW) == 0
+
+
+# Weeks without pictures ----------------------------------------------------------------------------------------------
+
+EARLY = W46 - timedelta(weeks=3)
+_LONG_AGO = W46 - timedelta(weeks=30)
+
+
+def _decided(at: datetime) -> BoardDecision:
+    policy = factories.policy_version()
+    return BoardDecision.objects.create(kind="grant", subject={}, reason="why", policy=policy, decided_at=at)
+
+
+def _batch(at: datetime) -> None:
+    StakeBatch.objects.create(criteria="new", decision=_decided(at), staked_at=at)
+
+
+def _stake(**values: Any) -> Stake:
+    team = Team.objects.create(name="red", created_at=_LONG_AGO)
+    values = {"staked_at": _LONG_AGO, "clock_from": None, "asked_at": _LONG_AGO, "cents": 100} | values
+    return Stake.objects.create(defense=defense(1, published_at=_LONG_AGO), kind="team", paid_by=team, **values)
+
+
+def _awarded(at: datetime) -> None:
+    stake, decision = _stake(), _decided(_LONG_AGO)
+    Award.objects.create(stake=stake, decision=decision, cents=1, statement="yes", conditions={}, awarded_at=at)
+
+
+def _sent(at: datetime, **values: Any) -> None:
+    """An attack whose picture was received long before."""
+    team = Team.objects.create(name="red", created_at=_LONG_AGO)
+    image = picture(1, origin="attack", received_at=_LONG_AGO, label_from=_LONG_AGO)
+    Attack.objects.create(team=team, image=image, received_at=at, **values)
+
+
+HAPPENINGS: dict[str, Callable[[datetime], object]] = {
+    "money": lambda at: pool_deposit(cents=5, reason="x", by=factories.user("olga", "organizers"), now=at),
+    "a decision": _decided,
+    "a batch": _batch,
+    "a stake that began": lambda at: _stake(staked_at=at),
+    "a stake whose clock began": lambda at: _stake(clock_from=at),
+    "a stake that ended": lambda at: _stake(ended_at=at, end="broken"),
+    "an award": _awarded,
+    "an attack with an older picture": _sent,
+    "a merged team": lambda at: Team.objects.create(
+        name="green", created_at=_LONG_AGO, merged_at=at, merged_into=Team.objects.create(name="blue", created_at=at)
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HAPPENINGS)
+def test_a_week_in_which_anything_happened_is_released(what: str, settings: Any) -> None:
+    HAPPENINGS[what](EARLY)
+    for week in list(unreleased_weeks(EARLY)):  # what had to be there before
+        release_week(week, out=settings.RELEASE_DIR, now=NOW, incomplete=True)
+    assert [week.name for week in unreleased_weeks(NOW)] == ["2026-W43"]
+    assert due_weeks_release(clock=lambda: NOW) == 1
+    release = Release.objects.get(week="2026-W43")
+    assert any(release.counts[name] for name in release.counts if name not in ("defenses", "images"))
+    assert verify(settings.RELEASE_DIR / release.name).differences == []
+    assert list(unreleased_weeks(NOW)) == []
+
+
+def test_what_is_in_no_release_makes_no_week() -> None:
+    _sent(EARLY, withdrawn_at=EARLY)
+    asked = {"asked_at": EARLY, "staked_at": None, "ended_at": EARLY, "end": "withdrawn"}
+    Stake.objects.create(
+        defense=defense(1, published_at=_LONG_AGO), kind="team", paid_by=Team.objects.get(), cents=1, **asked
+    )
+    hidden = defense(2, published_at=None)
+    Stake.objects.create(
+        defense=hidden, kind="team", paid_by=Team.objects.get(), cents=1, asked_at=EARLY, staked_at=EARLY
+    )
+    assert [week.name for week in unreleased_weeks(NOW)] == [week_at(_LONG_AGO).name]
+
+
+def test_the_past_costs_no_questions(django_assert_max_num_queries: Any) -> None:
+    """However many weeks are released, the same few questions are asked."""
+    for weeks in range(40):
+        at = W46 - timedelta(weeks=weeks)
+        _decided(at)
+        name = week_at(at).name
+        Release.objects.create(week=name, manifest_sha256="0" * 64, counts={}, bytes=1, released_at=NOW)
+    with django_assert_max_num_queries(25):
+        assert list(unreleased_weeks(NOW)) == []

@@ -146,6 +146,18 @@ def test_a_published_folder_is_not_touched_again(contest: cast.Contest, out: Pat
     assert {path: path.stat().st_ino for path in folder.rglob("*")} == before
 
 
+def test_what_is_listed_is_the_size_of_the_zip_that_is_sent(
+    contest: cast.Contest, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another version of the library packs the same release into other bytes; who fetches it counts them."""
+    first = _release(out)
+    size = first.archive.stat().st_size
+    monkeypatch.setattr(archive, "_LEVEL", 9)
+    again = _release(out)
+    assert (again.new, again.release) == (False, first.release)
+    assert again.archive.stat().st_size == Release.objects.get().bytes < size
+
+
 def _one_more_response(contest: cast.Contest) -> None:
     contest_panel = contest.panels["occluded"]
     late = {"now": cast.MONDAY + timedelta(days=2), "counted": False}

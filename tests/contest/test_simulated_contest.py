@@ -101,7 +101,8 @@ def _is_honest_about_its_defenses() -> None:
 
 def _is_released_and_verifies() -> None:
     releases = Release.objects.order_by("pk")
-    assert [release.week for release in releases if release.part == 0] == ["2026-W02", "2026-W03"]
+    pictured = [release.week for release in releases if release.part == 0 and release.counts["images"]]
+    assert pictured == ["2026-W02", "2026-W03"]
     for release in releases:
         findings = verify(Path(settings.RELEASE_DIR) / release.name)
         assert findings.differences == []

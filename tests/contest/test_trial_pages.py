@@ -42,6 +42,13 @@ def organizer(olga: User, signed_in: Any) -> Client:
     return client
 
 
+@pytest.fixture
+def member(rita: User, signed_in: Any) -> Client:
+    """A member of the review board, which checks frameworks (R31, 4)."""
+    client: Client = signed_in(rita)
+    return client
+
+
 def plain(answer: Any) -> str:
     page = answer.content.decode().replace("<", " <")
     return unescape(re.sub(r"\s+", " ", strip_tags(page)))
@@ -350,7 +357,7 @@ class TestTheSource:
     def test_what_is_no_zip_any_more_is_told_and_can_still_be_saved(self, data: bytes, organizer: Client) -> None:
         defense = kept(data)
         page = words(organizer, framework_address(defense))
-        assert "The source is " in page and "Your answer" in page
+        assert "The source is " in page and "Earlier checks" in page
         assert b"".join(organizer.get(source_address(defense)).streaming_content) == data  # type: ignore[arg-type]
 
     def test_the_zip_is_saved_and_never_shown(self, organizer: Client) -> None:
@@ -366,27 +373,29 @@ class TestTheSource:
 
 
 class TestTheCheck:
-    def test_an_answer_is_kept_and_shown_on_the_page_of_the_defense(self, organizer: Client, olga: User) -> None:
+    def test_an_answer_is_kept_and_shown_on_the_page_of_the_defense(
+        self, organizer: Client, member: Client, rita: User
+    ) -> None:
         defense, _ = handed()
-        assert "Nobody has checked it yet." in words(organizer, framework_address(defense))
+        assert "Nobody has checked it yet." in words(member, framework_address(defense))
         form = {"outcome": "not-passed", "reason": " One compiled\r\nlibrary. "}
-        done = organizer.post(framework_address(defense), form)
-        assert (done.status_code, done["Location"]) == (303, f"{page_address(defense)}#trials")
+        done = member.post(framework_address(defense), form)
+        assert (done.status_code, done["Location"]) == (303, f"{framework_address(defense)}#checks")
+        assert "The check is on record: not passed." in words(member, framework_address(defense))
         check = FrameworkCheck.objects.get()
-        assert (check.passed, check.reason, check.checked_by) == (False, "One compiled\nlibrary.", olga)
+        assert (check.passed, check.reason, check.checked_by) == (False, "One compiled\nlibrary.", rita)
         page = words(organizer, page_address(defense))
-        assert "The check is on record: not passed." in page
         assert "Caffe or NumPy failed One compiled library." in page
 
-    def test_the_newest_holds_and_all_stay_on_record(self, organizer: Client, olga: User) -> None:
+    def test_the_newest_holds_and_all_stay_on_record(self, organizer: Client, member: Client) -> None:
         defense, _ = handed()
         for outcome, reason in (("not-passed", "A blob."), ("passed", "Readable <b>PyTorch</b>.")):
-            organizer.post(framework_address(defense), {"outcome": outcome, "reason": reason})
+            member.post(framework_address(defense), {"outcome": outcome, "reason": reason})
         FrameworkCheck.objects.filter(passed=False).update(checked_by=None)
         page = words(organizer, framework_address(defense)).partition("Earlier checks")[2]
         newest, older = page.index("Readable <b>PyTorch</b>."), page.index("A blob.")
         assert newest < older and page.count("holds now") == 1
-        assert page.index("olga") < newest < page.index("an account that is gone") < older
+        assert page.index("rita") < newest < page.index("an account that is gone") < older
         assert "Caffe or NumPy passed Readable <b>PyTorch</b>." in words(organizer, page_address(defense))
 
     @pytest.mark.parametrize(
@@ -398,25 +407,25 @@ class TestTheCheck:
             ({"outcome": "passed", "reason": "kept <words>" + "x" * 4000}, "Say why, in at most 4000 characters."),
         ],
     )
-    def test_what_was_typed_stays_when_it_is_refused(self, form: dict[str, str], said: str, organizer: Client) -> None:
+    def test_what_was_typed_stays_when_it_is_refused(self, form: dict[str, str], said: str, member: Client) -> None:
         defense, _ = handed()
-        refused = organizer.post(framework_address(defense), form)
+        refused = member.post(framework_address(defense), form)
         page = refused.content.decode()
         assert (refused.status_code, FrameworkCheck.objects.count()) == (400, 0)
         assert f"Nothing was recorded. {said}" in plain(refused)
         assert ("kept &lt;words&gt;" in page) is ("kept" in form["reason"])
         assert ('value="passed" required checked' in page) is (form.get("outcome") == "passed")
 
-    def test_as_many_characters_as_the_page_lets_type_are_taken(self, organizer: Client) -> None:
+    def test_as_many_characters_as_the_page_lets_type_are_taken(self, member: Client) -> None:
         """A browser counts the end of a line as one character and sends two."""
         defense = cast.container()
         form = {"outcome": "passed", "reason": ("x" * 9 + "\r\n") * 399 + "y" * 10}
-        assert organizer.post(framework_address(defense), form).status_code == 303
+        assert member.post(framework_address(defense), form).status_code == 303
         assert len(FrameworkCheck.objects.get().reason) == 4000
 
-    def test_a_nul_is_left_out(self, organizer: Client) -> None:
+    def test_a_nul_is_left_out(self, member: Client) -> None:
         defense = cast.container()
-        organizer.post(framework_address(defense), {"outcome": "passed", "reason": "NumPy\x00, readable"})
+        member.post(framework_address(defense), {"outcome": "passed", "reason": "NumPy\x00, readable"})
         assert FrameworkCheck.objects.get().reason == "NumPy, readable"
 
 
@@ -443,10 +452,10 @@ def test_the_page_of_a_defense_with_nothing_there_yet(
     assert f'href="{framework_address(defense)}"' in page
 
 
-def test_a_check_of_a_shipped_defense_is_shown_too(organizer: Client) -> None:
+def test_a_check_of_a_shipped_defense_is_shown_too(organizer: Client, member: Client) -> None:
     defense = cast.container(image="", reference="always-abstain")
     assert "Caffe or NumPy" not in words(organizer, page_address(defense))
-    organizer.post(framework_address(defense), {"outcome": "passed", "reason": "NumPy alone."})
+    member.post(framework_address(defense), {"outcome": "passed", "reason": "NumPy alone."})
     assert "Caffe or NumPy passed NumPy alone." in words(organizer, page_address(defense))
 
 
@@ -458,8 +467,8 @@ def test_nobody_else_is_shown_where_these_pages_are(client: Client) -> None:
 
 # Who may open --------------------------------------------------------------------------------------------------------
 
-FORMS = {"trial": {"kind": "smoke"}, "framework": {"outcome": "passed", "reason": "why"}, RETRY: {}}
-OPENED = [("get", each) for each in [*FORMS, "source.zip"]] + [("post", each) for each in FORMS]
+FORMS = {"trial": {"kind": "smoke"}, RETRY: {}}
+OPENED = [("get", each) for each in FORMS] + [("post", each) for each in FORMS]
 
 
 @pytest.mark.parametrize(("method", "part"), OPENED)
@@ -470,8 +479,7 @@ def test_only_organizers_enter(
     waits = dead(cast.container("Small net"))
     carl = factories.user("carl")
     Member.objects.create(team=Team.objects.create(name="red", created_at=now), user=carl)
-    end = part if part == "source.zip" else f"{part}/"
-    path = RETRY if part == RETRY else f"/organizer/defenses/{defense.public_id}/{end}"
+    path = RETRY if part == RETRY else f"/organizer/defenses/{defense.public_id}/{part}/"
     form = FORMS.get(part, {})
     stranger = getattr(Client(), method)(path, form)
     assert (stranger.status_code, stranger["Location"][:25]) == (302, "/sign-in/?next=/organizer")
@@ -480,7 +488,61 @@ def test_only_organizers_enter(
         refused = getattr(signed_in(known), method)(path, form)
         assert (refused.status_code, refused["Content-Type"]) == (403, "text/html; charset=utf-8")
     waits.refresh_from_db()
-    assert (waits.state, Trial.objects.count(), FrameworkCheck.objects.count()) == (RunState.DEAD, 1, 0)
+    assert (waits.state, Trial.objects.count()) == (RunState.DEAD, 1)
+
+
+# Who asks, with which method -> what is answered at the source, the check and the list of checks.
+_CHECK = {"outcome": "passed", "reason": "why"}
+FRAMEWORK = [
+    ("stranger", "get", 302, "signs in first"),
+    ("stan", "get", 404, "an account without a role learns nothing is there"),
+    ("tara", "get", 403, "a tasker"),
+    ("carl", "get", 403, "a team"),
+    ("rita", "get", 200, "the board reads the source"),
+    ("olga", "get", 200, "and organizers may see it"),
+    ("stranger", "post", 302, "signs in first"),
+    ("stan", "post", 404, "an account without a role"),
+    ("tara", "post", 403, "a tasker"),
+    ("carl", "post", 403, "a team"),
+    ("olga", "post", 403, "organizers decide nothing here (R31, 4)"),
+    ("rita", "post", 303, "the board does"),
+]
+
+
+@pytest.mark.parametrize(("who", "method", "status", "why"), FRAMEWORK, ids=[f"{r[0]} {r[1]}" for r in FRAMEWORK])
+def test_the_board_checks_a_framework_and_organizers_may_see(
+    who: str, method: str, status: int, why: str, request: pytest.FixtureRequest, signed_in: Any, now: datetime
+) -> None:
+    defense, _ = handed()
+    if who == "carl":
+        user = factories.user("carl")
+        Member.objects.create(team=Team.objects.create(name="red", created_at=now), user=user)
+    elif who == "tara":
+        user = request.getfixturevalue("tara")
+    else:
+        user = None if who == "stranger" else request.getfixturevalue(who)
+    client = Client() if user is None else signed_in(user)
+    paths = [framework_address(defense)]
+    paths += [source_address(defense), "/board/frameworks/"] if method == "get" else []
+    for path in paths:
+        assert getattr(client, method)(path, _CHECK if method == "post" else {}).status_code == status, (path, why)
+    assert FrameworkCheck.objects.exists() is (status == 303)
+
+
+def test_the_form_is_shown_to_who_may_use_it(organizer: Client, member: Client) -> None:
+    defense, _ = handed()
+    assert "Record the check" in words(member, framework_address(defense))
+    assert "Record the check" not in words(organizer, framework_address(defense))
+
+
+def test_the_board_sees_what_waits_for_it_first(member: Client) -> None:
+    checked, waits = cast.container("Checked net"), cast.container("Waiting net")
+    cast.container("Out already", published_at=factories.NOW)
+    member.post(framework_address(checked), _CHECK)
+    page = words(member, "/board/frameworks/")
+    assert page.index("Waiting net") < page.index("nobody has checked it") < page.index("Checked net")
+    assert "Out already" not in page
+    assert f'href="{framework_address(waits)}"' in member.get("/board/frameworks/").content.decode()
 
 
 @pytest.mark.parametrize("part", ["trial/", "framework/", "source.zip"])
@@ -488,10 +550,10 @@ def test_no_such_defense(part: str, organizer: Client) -> None:
     assert "There is no defense with this ID." in words(organizer, f"/organizer/defenses/D-00000/{part}", status=404)
 
 
-@pytest.mark.parametrize("part", ["trial/", "framework/"])
-def test_forms_are_guarded_against_other_sites(part: str, olga: User) -> None:
+@pytest.mark.parametrize(("part", "who"), [("trial/", "olga"), ("framework/", "rita")])
+def test_forms_are_guarded_against_other_sites(part: str, who: str, request: pytest.FixtureRequest) -> None:
     client = Client(enforce_csrf_checks=True)
-    client.force_login(olga)
+    client.force_login(request.getfixturevalue(who))
     path = f"/organizer/defenses/{cast.container().public_id}/{part}"
     assert client.post(path, {"kind": "smoke", "outcome": "passed", "reason": "why"}).status_code == 403
     assert not Trial.objects.exists() and not FrameworkCheck.objects.exists()

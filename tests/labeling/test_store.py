@@ -91,6 +91,28 @@ def test_fetching_what_is_not_there_says_so(store: PictureStore, tmp_path: Path)
         store.fetch(f"defenses/{SHA}.tar", file)
 
 
+PARTS = [(0, 1, "the first byte"), (5, 9, "some in the middle"), (1_500_000, 3_000_001, "to the end, several pieces")]
+
+
+@pytest.mark.parametrize(("start", "end", "reason"), PARTS, ids=[row[2] for row in PARTS])
+def test_a_part_is_read_alone(store: PictureStore, start: int, end: int, reason: str) -> None:
+    whole, key = os.urandom(3_000_001), f"defenses/{SHA}.tar"
+    store.put(key, whole)
+    part, found = store.part(key, start, end), b""
+    while piece := part.read(1 << 16):
+        assert len(piece) <= 1 << 16
+        found += piece
+    part.close()
+    assert found == whole[start:end], reason
+    assert store.size(key) == len(whole)
+
+
+def test_what_is_not_there_has_no_size_and_no_part(store: PictureStore) -> None:
+    for asked in (lambda: store.size(KEY), lambda: store.part(KEY, 0, 1)):
+        with pytest.raises(PictureMissing):
+            asked()
+
+
 def test_a_file_is_written_once(store: PictureStore) -> None:
     store.put(KEY, b"first")
     store.put(KEY, b"second")

@@ -10,6 +10,7 @@ from contest.enums import AccountKind
 from contest.models import (
     Account,
     Association,
+    AssociationMistake,
     Award,
     BoardDecision,
     Entry,
@@ -69,8 +70,12 @@ def fill_teams(record: Record) -> None:
     for row in rows:
         if row["merged_into"]:
             _merge(ids[row["team_id"]], ids[row["merged_into"]], at(row["merged_at"]))
-    Association.objects.bulk_create(
-        _association(row, ids[row["team_id"]]) for row in record.by_week(form.ASSOCIATIONS, "number")
+    associations = record.by_week(form.ASSOCIATIONS, "number")
+    Association.objects.bulk_create(_association(row, ids[row["team_id"]]) for row in associations)
+    AssociationMistake.objects.bulk_create(
+        AssociationMistake(association_id=int(row["number"]), reason="", declared_at=at(row["mistaken_at"]))
+        for row in associations
+        if row["mistaken_at"]
     )
 
 

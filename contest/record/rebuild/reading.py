@@ -11,7 +11,8 @@ from typing import Any
 from adjudication import release_format as form
 from adjudication.mirror import LIST
 from adjudication.verify import verify
-from adjudication.verify_reading import NotARelease, Row, file_sha256
+from adjudication.verify_chain import Listed, check_list, check_listed, read_listed
+from adjudication.verify_reading import Findings, NotARelease, Row, read_manifest
 from common.errors import Conflict, InvalidInput
 
 # Cells hold outlines and reasons, which may be longer than the module thinks.
@@ -24,6 +25,16 @@ class Part:
 
     folder: Path
     listed: dict[str, Any]
+
+    @cached_property
+    def link(self) -> Listed:
+        """Return what the chain needs of how it is listed; raises what `read_listed` raises."""
+        return read_listed(self.listed)
+
+    @property
+    def archive(self) -> Path:
+        """Return where its zip is."""
+        return self.folder.with_name(f"{self.link.name}.zip")
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -65,9 +76,10 @@ def read_record(folder: Path) -> Record:
     Raises InvalidInput when there is no list of releases or a release is missing, and Conflict when anything differs
     from what follows, or a release is too old to be rebuilt from.
     """
-    record = Record(tuple(Part(folder / row["name"], row) for row in _listed(folder)))
-    for part in record.parts:
-        _check(part)
+    record = Record(tuple(_parts(folder)))
+    _check_list([part.link for part in record.parts])
+    for before, part in zip([None, *record.parts], record.parts, strict=False):
+        _check(part, before)
     for part in record.weeks:
         if part.manifest.get("revision", 1) < form.REVISION:
             name = part.listed["name"]
@@ -76,22 +88,30 @@ def read_record(folder: Path) -> Record:
     return record
 
 
-def _listed(folder: Path) -> list[dict[str, Any]]:
+def _parts(folder: Path) -> Iterator[Part]:
     try:
-        rows: list[dict[str, Any]] = json.loads((folder / LIST).read_bytes())["releases"]
-    except (OSError, ValueError, KeyError) as error:
-        words = f"{folder} has no {LIST}: make it a mirror with release_mirror URL {folder} first."
+        for row in json.loads((folder / LIST).read_bytes())["releases"]:
+            yield Part(folder / read_listed(row).name, row)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        words = f"{folder} has no {LIST} that can be read: make it a mirror with release_mirror URL {folder} first."
         raise InvalidInput(words, "no_mirror", field="folder") from error
-    return rows
 
 
-def _check(part: Part) -> None:
-    name = part.listed["name"]
+def _check_list(releases: list[Listed]) -> None:
+    findings = Findings()
+    check_list(releases, findings)
+    if findings.differences:
+        raise Conflict(f"The releases are no chain: {findings.differences[0]}", "differs")
+
+
+def _check(part: Part, before: Part | None) -> None:
+    findings = Findings()
     try:
-        differences = verify(part.folder).differences
+        check_listed(part.link, before.link if before else None, read_manifest(part.folder), findings)
+        found = [*findings.differences, *verify(part.folder).differences]
     except NotARelease as error:
         raise InvalidInput(f"{error}. Run release_mirror again.", "no_mirror", field="folder") from error
-    if file_sha256(part.folder / form.MANIFEST) != part.listed["manifest_sha256"]:
-        differences.insert(0, "the manifest is not the one that is listed")
-    if differences:
-        raise Conflict(f"{name} differs from what follows from it: {differences[0]}", "differs")
+    if found:
+        raise Conflict(f"{part.link.name} differs from what follows from it: {found[0]}", "differs")
+    if not part.archive.is_file():
+        raise InvalidInput(f"{part.archive} is not there. Run release_mirror again.", "no_mirror", field="folder")

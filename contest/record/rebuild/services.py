@@ -1,6 +1,5 @@
 """Filling an empty database from a mirror of the releases, whole or not at all (R39)."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,10 +9,10 @@ from django.core.management.color import no_style
 from django.db import connection, transaction
 
 from common.errors import Conflict
-from contest.exports.folders import copy_folder
 from contest.models import Release, Team
 from contest.record.rebuild import around, pictures
-from contest.record.rebuild.reading import Part, Record, read_record
+from contest.record.rebuild.reading import Record, read_record
+from contest.releases import Released, release_copy
 from labeling.models import Image, Tasker
 from labeling.selectors import forget_versions
 from scoring.models import Defense
@@ -26,15 +25,19 @@ def rebuild(folder: Path, *, progress: Callable[[str], None] = lambda _: None) -
     """Fill an empty database from the mirror in `folder`, so that its public pages are those of the contest.
 
     Raises InvalidInput for a folder that is no mirror, Conflict where anything in it differs from what follows and
-    where the database is not empty (`not_empty`).
+    where the database is not empty (`not_empty`). Whatever else ends it early, the same again succeeds: nothing is in
+    the tables then, and what was put in its place already is what the next run puts there.
     """
     record = read_record(folder)
-    with transaction.atomic():
-        _refuse_full()
-        _fill(record, progress)
-    forget_versions()
-    for part in record.parts:
-        _publish(part)
+    try:
+        with transaction.atomic():
+            _refuse_full()
+            _fill(record, progress)
+            # Before the tables are there for good: what dies in here can be done again, and finds these files.
+            for release in Release.objects.order_by("pk"):
+                _publish(release, folder)
+    finally:
+        forget_versions()
     return record
 
 
@@ -71,12 +74,7 @@ def _count_on() -> None:
             cursor.execute(statement)
 
 
-def _publish(part: Part) -> None:
-    """Put folder and zip of a release where this contest serves them from."""
-    name, out = part.listed["name"], settings.RELEASE_DIR
-    out.mkdir(parents=True, exist_ok=True)
-    if not (out / name).exists():
-        copy_folder(part.folder, out / name)
-    archive = part.folder.with_name(f"{name}.zip")
-    if archive.is_file() and not (out / archive.name).exists():
-        shutil.copyfile(archive, out / archive.name)
+def _publish(release: Release, mirror: Path) -> None:
+    """Put folder and zip of a release where this contest serves them from, each in one step. Again changes nothing."""
+    here = Released(release, new=False, folder=mirror / release.name, archive=mirror / f"{release.name}.zip")
+    release_copy(here, settings.RELEASE_DIR)

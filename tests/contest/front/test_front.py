@@ -107,6 +107,13 @@ def test_what_is_staked_is_told_with_its_clock(client: Client) -> None:
     assert "8 of 90" in page, "days unbroken"
 
 
+def test_a_clock_that_ran_out_says_what_is_waited_for(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    staked(a_week().defenses[0])
+    monkeypatch.setattr(timezone, "now", lambda: MONDAY + timedelta(days=90))
+    page = main(client)
+    assert "time over, waits for the board" in page and "00:00:00</span>" not in page
+
+
 def test_a_closed_defense_cannot_win(client: Client) -> None:
     staked(fixtures.defense(7, image="sha256:" + "7" * 64), opened=False)
     assert "closed source: cannot win" in main(client)

@@ -7,6 +7,7 @@ from contest.enums import AccountKind, DecisionKind, StakeEnd, StakeKind
 from contest.models import (
     Account,
     Association,
+    AssociationMistake,
     Attack,
     AttackTarget,
     Award,
@@ -77,6 +78,8 @@ def _teams(contest: cast.Contest) -> None:
         created_at=cast.MONDAY, finished_at=cast.MONDAY,
     )  # fmt: skip
     Association.objects.create(team=blue, reason="works here", since=cast.MONDAY, declared_at=cast.MONDAY)
+    wrong = Association.objects.create(team=blue, reason="another", since=cast.MONDAY, declared_at=cast.MONDAY)
+    AssociationMistake.objects.create(association=wrong, reason="another blue", declared_at=LATER)
     policy, bird = factories.policy_version(), contest.images["valid bird"]
     first = Attack.objects.get(team=red)
     again = Attack.objects.create(

@@ -12,6 +12,7 @@ from django.core.mail.backends.locmem import EmailBackend
 from django.test import Client
 
 from common.mail import wait_until_sent
+from contest import posting
 from contest.models import Announcement, Release, ReleaseLetter, Subscriber
 from contest.record import announcements
 from tests.contest import release_fixtures
@@ -112,7 +113,7 @@ def test_a_sweep_that_dies_repeats_no_letter(
         raise SystemExit("killed")
 
     with monkeypatch.context() as broken:
-        broken.setattr(announcements, "send", dies_after_the_first)
+        broken.setattr(posting, "send", dies_after_the_first)
         with pytest.raises(SystemExit):
             announcements.letters_send(clock=_now)
     assert announcements.letters_send(clock=_now) == 1
@@ -129,7 +130,7 @@ def test_a_letter_the_server_refuses_is_due_again(
         broken.setattr(EmailBackend, "send_messages", refuse)
         assert announcements.letters_send(clock=_now) == 0
     assert announcements.letters_send(clock=_now) == 0, "not at once"
-    assert announcements.letters_send(clock=lambda: cast.NOW + announcements.AGAIN_AFTER) == 1
+    assert announcements.letters_send(clock=lambda: cast.NOW + posting.AGAIN_AFTER) == 1
     assert ReleaseLetter.objects.get().tries == 2
 
 
@@ -138,9 +139,9 @@ def test_a_server_that_always_refuses_is_given_up(ann: Subscriber, release: Rele
         raise SMTPException("never")
 
     monkeypatch.setattr(EmailBackend, "send_messages", refuse)
-    for turn in range(announcements.MOST_TRIES + 2):
-        announcements.letters_send(clock=lambda turn=turn: cast.NOW + turn * announcements.AGAIN_AFTER)
-    assert ReleaseLetter.objects.get().tries == announcements.MOST_TRIES
+    for turn in range(posting.MOST_TRIES + 2):
+        announcements.letters_send(clock=lambda turn=turn: cast.NOW + turn * posting.AGAIN_AFTER)
+    assert ReleaseLetter.objects.get().tries == posting.MOST_TRIES
 
 
 def test_a_letter_to_who_left_meanwhile_is_not_sent(ann: Subscriber, release: Release) -> None:

@@ -1,7 +1,10 @@
 """From the releases alone an empty database is filled whose public pages and releases are equal (R39)."""
 
+import csv
 import json
 import re
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +14,17 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from adjudication.mirror import LIST
+from adjudication.mirror import LIST, main
 from adjudication.verify import verify
-from contest.exports.folders import copy_folder
-from contest.models import LedgerEntry, Release
+from contest.enums import AccountKind
+from contest.exports.folders import copy_folder, same_folder
+from contest.models import Account, LedgerEntry, Release
+from contest.money.deposits import pool_deposit
+from contest.publishing import unreleased_weeks
+from contest.record.rebuild import services
 from contest.record.selectors import as_listed, releases
 from contest.releases import release_week
+from contest.rules import week_named
 from labeling.models import Image, Response
 from labeling.pictures import pixels_of
 from scoring.models import Defense
@@ -131,8 +139,6 @@ def _difference(folder: Path, out: Path) -> list[str]:
 
 
 def test_money_is_where_it_was(rebuilt: object) -> None:
-    from contest.models import Account
-
     balances = {str(each.kind): each.balance_cents for each in Account.objects.exclude(balance_cents=0)}
     assert balances == {"outside": -500, "pool": 200, "stake": 100, "team": 200}
     assert LedgerEntry.objects.count() == 3
@@ -166,10 +172,48 @@ def _changed_table(mirror: Path) -> None:
     (mirror / "release-2026-W48" / "attacks.csv").write_text("x")
 
 
-def _another_manifest(mirror: Path) -> None:
+def _relist(mirror: Path, change: Callable[[list[dict[str, Any]]], None]) -> None:
     listed = json.loads((mirror / LIST).read_text())
-    listed["releases"][-1]["manifest_sha256"] = "0" * 64
+    change(listed["releases"])
     (mirror / LIST).write_text(json.dumps(listed))
+
+
+def _another_manifest(mirror: Path) -> None:
+    _relist(mirror, lambda rows: rows[-1].update(manifest_sha256="0" * 64))
+
+
+def _cut_out(mirror: Path) -> None:
+    """The release between the others, and the list made to fit."""
+
+    def change(rows: list[dict[str, Any]]) -> None:
+        del rows[1]
+        rows[1]["previous_sha256"] = rows[0]["manifest_sha256"]
+
+    _relist(mirror, change)
+
+
+def _without_the_first(mirror: Path) -> None:
+    def change(rows: list[dict[str, Any]]) -> None:
+        del rows[0]
+        rows[0]["previous_sha256"] = ""
+
+    _relist(mirror, change)
+
+
+def _no_chain(mirror: Path) -> None:
+    _relist(mirror, lambda rows: rows.pop(1))
+
+
+def _another_week(mirror: Path) -> None:
+    _relist(mirror, lambda rows: rows[1].update(week="2026-W49"))
+
+
+def _no_zip(mirror: Path) -> None:
+    (mirror / "release-2026-W48.zip").unlink()
+
+
+def _no_name(mirror: Path) -> None:
+    _relist(mirror, lambda rows: rows[1].update(name="../release-2026-W48"))
 
 
 @pytest.mark.parametrize(
@@ -178,7 +222,13 @@ def _another_manifest(mirror: Path) -> None:
         (_unlist, "release_mirror"),
         (_no_manifest, "cannot be read"),
         (_changed_table, "differs"),
-        (_another_manifest, "not the one that is listed"),
+        (_another_manifest, "recorded manifest 0000"),
+        (_cut_out, "recorded previous [0-9a-f]+, follows"),
+        (_without_the_first, "recorded previous nothing, follows"),
+        (_no_chain, "no chain"),
+        (_another_week, "recorded week 2026-W49, follows 2026-W48"),
+        (_no_zip, "zip is not there"),
+        (_no_name, "release_mirror"),
     ],
 )
 def test_what_is_no_whole_mirror_fills_nothing(damage: Any, words: str, tmp_path: Path, settings: Any) -> None:
@@ -189,3 +239,107 @@ def test_what_is_no_whole_mirror_fills_nothing(damage: Any, words: str, tmp_path
     with pytest.raises(CommandError, match=words):
         call_command("rebuild_from_releases", str(mirror))
     assert not Image.objects.exists()
+
+
+# Ended early ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, settings: Any) -> tuple[Path, list[Any]]:
+    """A mirror, and an empty database on another machine."""
+    cast.two_weeks()
+    made = cast.released(settings.RELEASE_DIR)
+    mirror = _mirror(tmp_path / "mirror", made)
+    _empty_database()
+    settings.RELEASE_DIR = tmp_path / "elsewhere"
+    settings.IMAGE_STORE_URL = f"file://{tmp_path / 'other pictures'}"
+    return mirror, made
+
+
+def _all_is_there(made: list[Any], out: Path) -> None:
+    assert Release.objects.count() == len(made) and Image.objects.exists()
+    for each in made:
+        assert same_folder(each.folder, out / each.folder.name)
+        assert (out / each.archive.name).read_bytes() == each.archive.read_bytes()
+    assert not (out / ".release.partial").exists()
+
+
+def test_a_full_disk_is_survived(
+    elsewhere: tuple[Path, list[Any]], settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first release was copied when the second had no room: nothing is in the tables, and once more is enough."""
+    (mirror, made), copied = elsewhere, services.release_copy
+
+    def full(released: Any, out: Path) -> None:
+        if released.release.week == "2026-W48":
+            raise OSError(28, "No space left on device")
+        copied(released, out)
+
+    monkeypatch.setattr(services, "release_copy", full)
+    with pytest.raises(OSError, match="No space left"):
+        services.rebuild(mirror)
+    assert not Release.objects.exists() and not Image.objects.exists()
+    assert (settings.RELEASE_DIR / "release-2026-W47").is_dir()
+    monkeypatch.undo()
+    monkeypatch.setattr(timezone, "now", lambda: cast.NOW)
+    services.rebuild(mirror)
+    _all_is_there(made, settings.RELEASE_DIR)
+
+
+def test_what_a_killed_process_left_is_in_nobodys_way(elsewhere: tuple[Path, list[Any]], settings: Any) -> None:
+    """Killed while it copied: a release in its place, half of the next one beside it, and a zip that is cut off."""
+    mirror, made = elsewhere
+    out = settings.RELEASE_DIR
+    out.mkdir()
+    copy_folder(made[0].folder, out / made[0].folder.name)
+    copy_folder(made[1].folder, out / made[1].folder.name)
+    (out / made[1].folder.name / "ledger.csv").unlink()
+    (out / ".release.partial" / "release-2026-W47-errata-1").mkdir(parents=True)
+    (out / made[1].archive.name).write_bytes(made[1].archive.read_bytes()[:100])
+    services.rebuild(mirror)
+    _all_is_there(made, out)
+
+
+# Money before the first pictures -------------------------------------------------------------------------------------
+
+
+def _balances() -> dict[str, int]:
+    rows = Account.objects.exclude(balance_cents=0).values_list("kind", "team__public_id", "stake", "balance_cents")
+    return {f"{kind} {team or ''}{stake or ''}": cents for kind, team, stake, cents in rows}
+
+
+def _ledger(folders: list[Path]) -> dict[int, int]:
+    """Number -> cents over all releases."""
+    tables = [csv.DictReader((folder / "ledger.csv").read_text().splitlines()) for folder in folders]
+    return {int(row["number"]): int(row["cents"]) for rows in tables for row in rows}
+
+
+def test_money_of_weeks_without_pictures_is_published_and_rebuilt(
+    tmp_path: Path, settings: Any, live_server: Any, capsys: Any
+) -> None:
+    olga = factories.user("olga", "organizers")
+    pool_deposit(cents=10_000, reason="a sponsor", by=olga, now=cast.W47.start - timedelta(days=20))
+    cast.two_weeks()
+    paid = Account.objects.get(kind=AccountKind.TEAM)
+    LedgerEntry.objects.create(
+        source=Account.objects.get(kind=AccountKind.ATTACKERS), target=paid, cents=1_000, rule="R35", why="a share",
+        causes={}, made_at=cast.LATER,
+    )  # fmt: skip
+    made = [release_week(week, out=settings.RELEASE_DIR, now=cast.NOW) for week in unreleased_weeks(cast.NOW)]
+    assert [each.release.week for each in made] == ["2026-W44", "2026-W47", "2026-W48"]
+    assert made[0].release.counts["images"] == 0
+    assert _ledger([each.folder for each in made]) == dict(LedgerEntry.objects.values_list("pk", "cents"))
+
+    mirror = tmp_path / "mirror"
+    assert main([live_server.url, str(mirror), "--quiet"]) == 0, capsys.readouterr().out
+    for address in ("/releases/release-2026-W44/", "/weeks/2026-W44/", "/releases/"):
+        assert Client().get(address).status_code == 200
+    before = _balances()
+    _empty_database()
+    settings.RELEASE_DIR = tmp_path / "elsewhere"
+    settings.IMAGE_STORE_URL = f"file://{tmp_path / 'other pictures'}"
+    services.rebuild(mirror)
+    assert _balances() == before
+    assert list(unreleased_weeks(cast.NOW)) == []
+    again = release_week(week_named("2026-W44", "UTC"), out=tmp_path / "again", now=cast.NOW)
+    assert not again.new and same_folder(again.folder, mirror / "release-2026-W44")

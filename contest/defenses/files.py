@@ -1,0 +1,84 @@
+"""What anybody may download of a published defense with open source (R31-R33): its files as they were handed in.
+
+Not before its publication, and nothing of one whose source is closed: its image could be taken apart.
+"""
+
+from dataclasses import dataclass
+
+from django.core.cache import cache
+
+from contest.models import Entry
+from labeling.store import PictureMissing, picture_store
+from scoring.models import Defense
+from scoring.sealed import archive_key
+from scoring.trials.handed_in import source_key, weights_key
+
+LICENCE = "licence.txt"
+_REMEMBERED_SECONDS = 24 * 3600
+_ZIP, _BYTES, _TAR = "application/zip", "application/octet-stream", "application/x-tar"
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A file: the end of its address, its words, its SHA-256 and where it lies. `size` is None where it is missing."""
+
+    name: str
+    words: str
+    sha256: str
+    key: str
+    content_type: str
+    size: int | None
+
+
+def open_entry(defense: Defense) -> Entry | None:
+    """Return the entry of a defense whose files are public: it is published, and its source was handed in."""
+    entry: Entry | None = getattr(defense, "entry", None)
+    is_public = entry is not None and entry.opened_at is not None and defense.published_at is not None
+    return entry if is_public else None
+
+
+def downloads(defense: Defense) -> list[Download]:
+    """Return what may be downloaded of a defense; nothing where it is not public."""
+    entry = open_entry(defense)
+    return [] if entry is None else [each for each in _all(defense, entry) if each.sha256]
+
+
+def _all(defense: Defense, entry: Entry) -> list[Download]:
+    found = [
+        ("source.zip", "source", defense.source, source_key, _ZIP),
+        ("training-code.zip", "training code", entry.training_code, source_key, _ZIP),
+        ("weights.bin", "weights", defense.weights, weights_key, _BYTES),
+        ("image.tar", "image archive", defense.archive, archive_key, _TAR),
+    ]
+    return [
+        Download(name, words, sha256, key(sha256), kind, _size(key(sha256)) if sha256 else None)
+        for name, words, sha256, key, kind in found
+    ]
+
+
+def _size(key: str) -> int | None:
+    """Return the size of a file of the store, which never changes; None for one that it does not have."""
+    known: int | None = cache.get(f"size-{key}")
+    if known is not None:
+        return known
+    try:
+        size = picture_store().size(key)
+    except PictureMissing:
+        return None
+    cache.set(f"size-{key}", size, _REMEMBERED_SECONDS)
+    return size
+
+
+def licence_text(defense: Defense, entry: Entry, site: str) -> str:
+    """Return the file that goes with the others: whose they are, under which licence, and how to check them."""
+    team = entry.team.name
+    lines = [f"{defense.name} ({defense.public_id}), handed in by team {team}", f"{site}/defenses/{defense.public_id}/"]
+    lines += ["", f"Licence: {entry.licence}", "", "SHA-256 of the files:"]
+    lines += [f"{each.sha256}  {save_as(defense, each.name)}" for each in downloads(defense)]
+    return "\n".join(lines) + "\n"
+
+
+def save_as(defense: Defense, name: str) -> str:
+    """Return the name under which a browser saves a file of a defense."""
+    stem, dot, ending = name.partition(".")
+    return f"{stem}-{defense.public_id}{dot}{ending}"

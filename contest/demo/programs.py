@@ -1,0 +1,154 @@
+"""The defenses of the demo's team: one program with several thresholds, each in an image archive of its own.
+
+No machine has to have a container engine for the demo. Its images hold the program without an interpreter, and this
+project runs the very same files in the scorer's process; they are told by the digest of their image.
+"""
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from tarfile import TarFile, TarInfo
+from typing import Any
+
+from contest.demo.defense.predict import Defense as Edges
+from scoring.machine import processor_name
+from scoring.models import Defense
+from scoring.reference import AtOnce
+from scoring.runner import Pixels, ReferenceSession
+
+FOLDER = Path(__file__).parent / "defense"
+CODE, WEIGHTS, TRAINING = "predict.py", "weights.json", "train.py"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A defense of the demo: it abstains below `least_confidence`."""
+
+    name: str
+    least_confidence: float
+    words: str
+    closed: bool = False
+
+    @property
+    def description(self) -> str:
+        """Return what its team says of it."""
+        image = "The image holds the program without an interpreter; the demo contest runs the program itself."
+        return f"Demo. {self.words} {image}"
+
+    @cached_property
+    def weights(self) -> bytes:
+        """Return the file of parameters that it reads."""
+        fitted = json.loads((FOLDER / WEIGHTS).read_text())
+        return json.dumps(fitted | {"least_confidence": self.least_confidence}).encode()
+
+    @cached_property
+    def _layers(self) -> list[bytes]:
+        files = {f"app/{CODE}": (FOLDER / CODE).read_bytes()}
+        return [tar_of(files), tar_of({f"app/{WEIGHTS}": self.weights})]
+
+    @cached_property
+    def _configuration(self) -> bytes:
+        digests = [f"sha256:{_sha256(layer)}" for layer in self._layers]
+        told = {
+            "architecture": "amd64",
+            "os": "linux",
+            "config": {"Cmd": ["python3", f"/app/{CODE}"]},
+            "rootfs": {"type": "layers", "diff_ids": digests},
+        }
+        return json.dumps(told).encode()
+
+    @property
+    def digest(self) -> str:
+        """Return the digest of its image."""
+        return f"sha256:{_sha256(self._configuration)}"
+
+    @property
+    def archive(self) -> bytes:
+        """Return its image as `docker save` writes one."""
+        layers = {f"{_sha256(layer)}.tar": layer for layer in self._layers}
+        configuration = f"{_sha256(self._configuration)}.json"
+        manifest = [{"Config": configuration, "RepoTags": None, "Layers": list(layers)}]
+        rest = {configuration: self._configuration, "manifest.json": json.dumps(manifest).encode()}
+        return tar_of(layers | rest)
+
+    @property
+    def source(self) -> bytes:
+        """Return the zip of its source."""
+        return zip_of({CODE: (FOLDER / CODE).read_bytes(), WEIGHTS: self.weights})
+
+    @property
+    def training_code(self) -> bytes:
+        """Return the zip of what fitted its parameters."""
+        return zip_of({TRAINING: (FOLDER / TRAINING).read_bytes()})
+
+
+# The lowest confidence at which the program errs on a valid attack of the demo's red team is 0.56.
+STEADFAST = Program("steadfast", 0.75, "Weighs which way edges point, and abstains below a confidence of 75 %.")
+EAGER = Program("eager", 0.55, "Weighs which way edges point, and answers from a confidence of 55 % on.")
+PATIENT = Program("patient", 0.77, "Weighs which way edges point, and abstains below a confidence of 77 %.")
+SEALED = Program("sealed", 0.79, "Its source is closed: it can be attacked and staked and cannot win.", closed=True)
+PROGRAMS = (STEADFAST, EAGER, PATIENT, SEALED)
+
+
+@cache
+def _by_digest() -> dict[str, Program]:
+    return {program.digest: program for program in PROGRAMS}
+
+
+def program_of(defense: Defense) -> Program | None:
+    """Return the demo's program in a defense's image; None for every other image."""
+    return _by_digest().get(defense.digest) if defense.image else None
+
+
+class Running(AtOnce):
+    """A program of the demo in this process."""
+
+    device = f"cpu, {processor_name()}, without a container"
+
+    def __init__(self, program: Program) -> None:
+        super().__init__()
+        self._edges = Edges(json.loads(program.weights))
+
+    def predict(self, images: Pixels) -> Any:
+        """Return labels int8 [N] and scores float32 [N, 2]."""
+        return self._edges.predict(images)
+
+
+class ProgramRunner:
+    """Runs a program of the demo. It draws nothing at random, so the seed is not used."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    def open(self, defense: Defense, **_: object) -> ReferenceSession:
+        """Return a session of the program."""
+        return ReferenceSession(Running(self._program))
+
+
+def tar_of(files: Mapping[str, bytes]) -> bytes:
+    """Return a tar of files, the same bytes for the same files."""
+    packed = io.BytesIO()
+    with TarFile(fileobj=packed, mode="w") as archive:
+        for name, data in files.items():
+            header = TarInfo(name)
+            header.size = len(data)
+            archive.addfile(header, io.BytesIO(data))
+    return packed.getvalue()
+
+
+def zip_of(files: Mapping[str, bytes]) -> bytes:
+    """Return a zip of files, the same bytes for the same files."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(zipfile.ZipInfo(name), data)
+    return packed.getvalue()
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,126 @@
+"""What the demo's team hands in, and what the board, the organizers and the team put at stake, long before the attacks.
+
+Every step goes through the service that people's clicks go through; only the clock and the pictures of the private
+set, which are drawn, are told.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from django.contrib.auth.models import User
+
+from contest.demo.programs import EAGER, PATIENT, SEALED, STEADFAST, Program, ProgramRunner, program_of
+from contest.models import Entry, Team
+from contest.money.deposits import pool_deposit
+from contest.stakes.entries import HandIn, defenses_publish, entry_hand_in
+from contest.stakes.services import stake_ask, stake_batch, stake_receive
+from labeling.enums import Label
+from labeling.png import encode_png
+from labeling.policy import Policy
+from scoring.engine import Scorer
+from scoring.models import Defense
+from scoring.reference.drawing import draw
+from scoring.runner import Runner
+from scoring.trials.private_set import private_picture_add, private_set_begin, private_set_complete
+from scoring.trials.services import framework_check, trials_plan
+
+POOL_CENTS = 1_000_000
+LICENCE = "Apache-2.0"
+PRIVATE_PICTURES = 10
+# Drawings that all of the programs know or abstain on; each is drawn small and blown up, which costs no time.
+DRAWING_SEED, DRAWN_SIDE, TIMES = 15, 96, 4
+
+
+class Staking:
+    """The demo's defenses from the hand-in to the stake. `team` hands them in; `begin` is when its attackers begin."""
+
+    def __init__(self, team: Team, *, policy: Policy, begin: datetime, now: datetime) -> None:
+        self._team, self._policy, self._begin, self._now = team, policy, begin, now
+        self._captain = User.objects.get(membership__team=team, membership__captain=True)
+        self._organizer = User.objects.get(username="organizer")
+        self._board = User.objects.get(username="board1")
+        self._at = now
+        self._rng = Random("demo stakes")
+        self._scorer = Scorer(name="demo", clock=lambda: self._at, device="cpu", find_runner=_runner)
+
+    def play(self) -> None:
+        """One whose time is over now, one to be broken, one that its own team pays for, and one with closed source."""
+        long_ago = self._now - timedelta(days=97)
+        self._prepare(long_ago)
+        steadfast = self._published(STEADFAST, long_ago)
+        self._stake(steadfast, self._now - timedelta(hours=self._policy.stake_hours + 24))
+        eager = self._published(EAGER, self._begin - timedelta(days=6))
+        self._stake(eager, self._begin - timedelta(days=3))
+        patient = self._published(PATIENT, self._begin - timedelta(days=5))
+        self._pay(patient, self._begin - timedelta(days=2))
+        self._published(SEALED, self._begin - timedelta(days=4))
+        self._scorer.close()
+
+    def _prepare(self, at: datetime) -> None:
+        pool_deposit(cents=POOL_CENTS, reason="Given for the prizes of the demo.", by=self._organizer, now=at)
+        private, _ = private_set_begin(note="Drawn for the demo.", by=self._organizer, now=at)
+        rng, meant = np.random.default_rng(DRAWING_SEED), []
+        for number in range(PRIVATE_PICTURES):
+            label = Label.BIRD if number % 2 else Label.BICYCLE
+            size, source = self._policy.image_size, f"drawn {number + 1}"
+            row, _ = private_picture_add(private, _drawn(label, rng), label=label, source=source, size=size)
+            meant.append(row.pixels_sha256)
+        private_set_complete(private, meant=meant, now=at)
+
+    def _published(self, program: Program, at: datetime) -> Defense:
+        """Hand a program in at `at`; its trials end two hours later, and a day later it is published."""
+        with _files(program) as given:
+            entry, _ = entry_hand_in(self._team, given, by=self._captain, policy=self._policy, now=at)
+        self._at = at + timedelta(hours=2)
+        while trials_plan(policy=self._policy, now=self._at, rng=self._rng) + self._scorer.work_one():
+            pass
+        checked = at + timedelta(hours=20)
+        reason = "Readable NumPy, as handed in or shown to the board."
+        framework_check(entry.defense, passed=True, reason=reason, by=self._board, now=checked)
+        defenses_publish(policy=self._policy, now=at + timedelta(days=1))
+        return Entry.objects.select_related("defense").get(pk=entry.pk).defense
+
+    def _stake(self, defense: Defense, at: datetime) -> None:
+        criteria = "Published, unbroken, with open source, and quicker than a picture a minute."
+        stake_batch([defense], criteria, "It meets the criteria.", by=self._board, now=at)
+
+    def _pay(self, defense: Defense, at: datetime) -> None:
+        stake = stake_ask(defense, by=self._captain, now=at)
+        stake_receive(stake, "demo transfer 1", by=self._organizer, now=at + timedelta(hours=12))
+
+
+def _runner(defense: Defense) -> Runner:
+    program = program_of(defense)
+    assert program is not None, "only the demo's own programs have trials in the demo"
+    return ProgramRunner(program)
+
+
+def _drawn(label: Label, rng: np.random.Generator) -> bytes:
+    picture = draw(label, rng, DRAWN_SIDE).repeat(TIMES, axis=0).repeat(TIMES, axis=1)
+    return encode_png(picture.shape[1], picture.shape[0], picture.tobytes())
+
+
+@contextmanager
+def _files(program: Program) -> Iterator[HandIn]:
+    """Lay out what a team hands in as files, as an upload does."""
+    with TemporaryDirectory(prefix="unanimous-demo-") as folder:
+
+        def file(name: str, data: bytes) -> Path:
+            path = Path(folder) / name
+            path.write_bytes(data)
+            return path
+
+        yield HandIn(
+            name=program.name,
+            licence=LICENCE,
+            description=program.description,
+            archive=file("image.tar", program.archive),
+            source=None if program.closed else file("source.zip", program.source),
+            training_code=None if program.closed else file("training.zip", program.training_code),
+            weights=file("weights.json", program.weights),
+        )

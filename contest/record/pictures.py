@@ -1,0 +1,110 @@
+"""What somebody may know of one picture by its ID (R24): its team from the receipt on, organizers all, others what is
+public."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from adjudication.models import Ruling
+from common.errors import NotFound
+from common.ids import ALPHABET
+from contest.attacks.access import reader_of
+from contest.embargo import attacks_public, published
+from contest.models import Attack
+from contest.publishing import released
+from contest.teams.selectors import teams_counted_together
+from contest.weeks import week_at
+from labeling.enums import Origin
+from labeling.models import Image
+
+_ID = re.compile(rf"P-[{ALPHABET}]{{8}}")
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who asks: the teams whose attacks are their own, and whether they organize."""
+
+    teams: tuple[int, ...] = ()
+    organizer: bool = False
+
+    @classmethod
+    def of(cls, user: Any) -> "Reader":
+        """Return what `user` is; NotAllowed (`not_for_taskers`) for who labels pictures (R8)."""
+        team, organizer = reader_of(user)
+        together = teams_counted_together(team) if team is not None else []
+        return cls(tuple(each.pk for each in together), organizer)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A picture as far as a reader knows it. `received_at` is when it first came, as far as that is told."""
+
+    image: Image
+    origin: str
+    received_at: datetime
+    public: bool
+    in_record: bool
+    attacks: tuple[Attack, ...]
+    ruling: Ruling | None
+
+    @property
+    def week(self) -> str:
+        """Return the week it was received in."""
+        return week_at(self.received_at).name
+
+
+def is_picture_id(text: str) -> bool:
+    """Say whether `text` could be the ID of a picture."""
+    return _ID.fullmatch(text) is not None
+
+
+def picture_seen_by(public_id: str, reader: Reader, *, now: datetime) -> Image:
+    """Return the picture; NotFound in the same words for one under embargo and for one that is not there."""
+    own = Attack.objects.filter(team__in=reader.teams).values("image")
+    seen = Q() if reader.organizer else published(now=now) | Q(pk__in=own)
+    # An ID of another shape is nobody's, and may hold what the database refuses to look for.
+    image = Image.objects.filter(seen, public_id=public_id).first() if is_picture_id(public_id) else None
+    if image is None:
+        raise NotFound("There is no public picture with this ID.", "not_found")
+    return image
+
+
+def known_of(image: Image, reader: Reader, *, now: datetime) -> Known:
+    """Return what the reader may know of a picture that they may see.
+
+    Where it came from, and when it first did, is told with the release of its week: until then it is what was sent.
+    """
+    attacks = tuple(_attacks(image, reader, now))
+    in_record = Image.objects.filter(released(), pk=image.pk).exists()
+    all_told = in_record or reader.organizer or not attacks
+    return Known(
+        image=image,
+        origin=image.origin if all_told else Origin.ATTACK.value,
+        received_at=image.received_at if all_told else attacks[0].received_at,
+        public=Image.objects.filter(published(now=now), pk=image.pk).exists(),
+        in_record=in_record,
+        attacks=attacks,
+        ruling=rulings_seen_by(image, reader, now=now).last(),
+    )
+
+
+def _attacks(image: Image, reader: Reader, now: datetime) -> QuerySet[Attack]:
+    """Return the attacks by this picture that the reader may know of, in the order of receipt."""
+    seen = Q() if reader.organizer else attacks_public(now=now) | Q(team__in=reader.teams)
+    return Attack.objects.filter(seen, image=image).select_related("team").order_by("received_at", "pk")
+
+
+def rulings_seen_by(image: Image, reader: Reader, *, now: datetime) -> QuerySet[Ruling]:
+    """Return the rulings on a picture that the reader may know of, in their order; the last one holds (R16).
+
+    They are public with the release of its week; who sent it knows them as they are made, once its week has ended.
+    """
+    rows = Ruling.objects.filter(image=image).select_related("panel", "policy").order_by("number")
+    if reader.organizer:
+        return rows
+    # Who sent a copy knows them no earlier than everybody else.
+    own = Attack.objects.filter(attacks_public(now=now), team__in=reader.teams, copy_of=None)
+    return rows.filter(released("image__") | Q(image__in=own.values("image")))

@@ -1,0 +1,324 @@
+"""The calls about a picture and its rulings: who is told what before the boundary, after it, and with the release."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from adjudication.models import Ruling
+from contest.attacks.services import attack_withdraw
+from contest.models import Attack, Release, Team
+from contest.teams.services import member_add
+from labeling.models import Image, Tasker
+from tests import factories
+from tests.contest.attacks import cast
+from tests.contest.attacks.cast import BOUNDARY, send
+
+pytestmark = pytest.mark.django_db
+BEFORE, AFTER = BOUNDARY - timedelta(seconds=1), BOUNDARY + timedelta(days=3)
+SOMEWHERE = "P-00000000"
+NOT_THERE = {"code": "not_found", "detail": "There is no public picture with this ID."}
+
+
+@pytest.fixture
+def red(now: datetime) -> Team:
+    cast.policy()
+    return cast.team("red")
+
+
+@pytest.fixture
+def attack(red: Team, now: datetime) -> Attack:
+    return send(red, now=now)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[datetime], None]:
+    return lambda moment: monkeypatch.setattr("django.utils.timezone.now", lambda: moment)
+
+
+@pytest.fixture
+def people(red: Team, signed_in: Any) -> Callable[[str], Client]:
+    """Return the client of somebody in a role."""
+    makers: dict[str, Callable[[], User | Tasker]] = {
+        "no role": lambda: factories.user("stan"),
+        "other team": lambda: cast.captain(cast.team("blue")),
+        "board": lambda: factories.user("rita", "review board"),
+        "tasker": lambda: factories.tasker("tara"),
+        "newcomer": lambda: factories.tasker("nell", state="learning"),
+        "own team": lambda: cast.captain(red),
+        "colleague": lambda: _colleague(red),
+        "organizer": lambda: factories.user("olga", "organizers"),
+    }
+    return lambda role: Client() if role == "stranger" else signed_in(makers[role]())
+
+
+def _colleague(team: Team) -> User:
+    user = factories.user("colleague")
+    member_add(team=team, user=user, now=cast.LONG_AGO)
+    return user
+
+
+def ruled(image: Image, number: int = 1, **values: Any) -> Ruling:
+    """A ruling, by rows alone."""
+    panel = image.panels.first() or factories.panel(image)
+    told: dict[str, Any] = {
+        "verdict": "valid", "label": "bird", "decided_by": "rules", "decided_at": BOUNDARY + timedelta(days=1),
+        "smallest_box_numerator": 2, "smallest_box_denominator": 8,
+    }  # fmt: skip
+    return Ruling.objects.create(
+        image=image, number=number, panel=panel, policy=factories.policy_version(), response_ids=[], **told | values
+    )
+
+
+def release(week: str = "2026-W47") -> None:
+    Release.objects.create(week=week, manifest_sha256=week, counts={}, bytes=1, released_at=AFTER)
+
+
+def image_of(client: Client, public_id: str) -> Any:
+    return client.get(f"/api/v1/images/{public_id}/")
+
+
+def rulings_of(client: Client, public_id: str) -> Any:
+    return client.get("/api/v1/rulings/", {"image": public_id})
+
+
+# Who is told what: the status, whether the image's call tells its ruling, and how many rulings are listed.
+NOTHING, SEEN, ALL = (404, None, None), (200, False, 0), (200, True, 1)
+REFUSED = (403, None, None)
+OTHERS = ["stranger", "no role", "other team", "board"]
+TOLD = [
+    *[(role, "before", NOTHING) for role in OTHERS],
+    *[(role, "after", SEEN) for role in OTHERS],
+    *[(role, "released", ALL) for role in OTHERS],
+    # Who sent it knows the picture at once, and its ruling when its week is over.
+    *[(role, moment, told) for role in ("own team", "colleague")
+      for moment, told in (("before", SEEN), ("after", ALL), ("released", ALL))],
+    *[("organizer", moment, ALL) for moment in ("before", "after", "released")],
+    *[(role, moment, REFUSED) for role in ("tasker", "newcomer") for moment in ("before", "after", "released")],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("role", "moment", "told"), TOLD, ids=lambda each: each if isinstance(each, str) else "")
+def test_who_is_told_what(role: str, moment: str, told: Any, attack: Attack, people: Any, clock: Any) -> None:
+    client = people(role)
+    clock(BEFORE if moment == "before" else AFTER)
+    ruled(attack.image)
+    if moment == "released":
+        release()
+    picture, rulings = image_of(client, attack.image.public_id), rulings_of(client, attack.image.public_id)
+    assert picture.status_code == rulings.status_code == told[0]
+    if told[0] == 200:
+        said = picture.json()
+        assert (said["ruling"] is not None, rulings.json()["count"]) == told[1:]
+        assert (said["public"], said["released"]) == (moment != "before", moment == "released")
+        assert client.get(said["picture"]["url"]).status_code == 200
+    if told[0] == 403:
+        assert {each.json()["code"] for each in (picture, rulings)} == {"not_for_taskers"}
+
+
+@pytest.mark.parametrize("role", ["stranger", "no role", "other team", "board"])
+def test_what_is_under_embargo_answers_as_what_is_not_there(role: str, attack: Attack, people: Any, clock: Any) -> None:
+    client = people(role)
+    clock(BEFORE)
+    for ask in (image_of, rulings_of):
+        hidden, nothing = ask(client, attack.image.public_id), ask(client, SOMEWHERE)
+        assert (hidden.status_code, hidden.json()) == (nothing.status_code, nothing.json()) == (404, NOT_THERE)
+        assert hidden.headers.keys() == nothing.headers.keys()
+
+
+@pytest.mark.parametrize("role", ["own team", "organizer"])
+@pytest.mark.parametrize("name", [SOMEWHERE, "A-7Q4M2K9X", "1", "P-0000000\x00", "p-7q4m2k9x", "P-7Q4M2K9X\n"])
+def test_nobody_finds_what_is_not_there(name: str, role: str, attack: Attack, people: Any) -> None:
+    answer = people(role).get("/api/v1/images/" + name.replace("\x00", "%00").replace("\n", "%0A") + "/")
+    assert (answer.status_code, answer.json()) == (404, NOT_THERE)
+
+
+def test_a_picture_in_full(attack: Attack, red: Team, clock: Any, now: datetime) -> None:
+    ruled(attack.image, verdict="rejected", label="", reasons=["uncertain", "too_small"])
+    ruled(
+        attack.image,
+        2,
+        decided_by="board",
+        explanation="A heron.",
+        smallest_box_numerator=4,
+        smallest_box_denominator=4,
+    )
+    clock(AFTER)
+    release()
+    said = image_of(Client(), attack.image.public_id).json()
+    url = said["picture"].pop("url")
+    assert url.startswith("/pictures/")
+    newest = said.pop("ruling")
+    assert said == {
+        "id": attack.image.public_id,
+        "sha256_pixels": attack.image.pixels_sha256,
+        "origin": "attack",
+        "received_at": now.isoformat().replace("+00:00", "Z"),
+        "week": "2026-W47",
+        "public": True,
+        "released": True,
+        "picture": {"width": cast.SIDE, "height": cast.SIDE},
+        "attacks": [
+            {
+                "id": attack.public_id,
+                "team": {"id": red.public_id, "name": "team red"},
+                "received_at": now.isoformat().replace("+00:00", "Z"),
+                "week": "2026-W47",
+                "withdrawn_at": None,
+            }
+        ],
+    }
+    listed = rulings_of(Client(), attack.image.public_id).json()
+    assert (listed["count"], listed["next"]) == (2, None)
+    first, second = listed["results"]
+    assert second == newest
+    assert second == {
+        "image": attack.image.public_id,
+        "number": 2,
+        "decided_at": "2026-11-22T00:00:00Z",
+        "decided_by": "board",
+        "panel": 1,
+        "verdict": "valid",
+        "label": "bird",
+        "reasons": [],
+        "smallest_box_fraction": "1/1",
+        "policy_version": 1,
+        "explanation": "A heron.",
+    }
+    assert (first["label"], first["reasons"]) == (None, ["uncertain", "too_small"])
+    assert first["smallest_box_fraction"] == "1/4", "in lowest terms, as the release has it"
+
+
+def test_a_picture_that_nobody_outlined_has_no_share(attack: Attack, clock: Any) -> None:
+    ruled(attack.image, smallest_box_numerator=None, smallest_box_denominator=None, verdict="rejected", label="")
+    clock(AFTER)
+    release()
+    assert rulings_of(Client(), attack.image.public_id).json()["results"][0]["smallest_box_fraction"] is None
+
+
+# Withdrawn ones, copies, gold ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("role", "status"), [("stranger", 404), ("other team", 404), ("board", 404), ("own team", 200), ("organizer", 200)]
+)
+def test_a_withdrawn_one_is_its_team_s_alone(
+    role: str, status: int, attack: Attack, red: Team, people: Any, clock: Any, now: datetime
+) -> None:
+    attack_withdraw(attack=attack, by=cast.captain(red), now=now)
+    client = people(role)
+    clock(AFTER)
+    release()
+    answers = [image_of(client, attack.image.public_id), rulings_of(client, attack.image.public_id)]
+    assert [each.status_code for each in answers] == [status, status]
+    if status == 200:
+        assert answers[0].json()["attacks"][0]["withdrawn_at"] is not None
+
+
+def test_a_copy_under_embargo_is_not_told_with_the_first_one(attack: Attack, people: Any, clock: Any) -> None:
+    blue = people("other team")
+    copy = send(Team.objects.get(name="team blue"), now=BOUNDARY + timedelta(days=1))
+    ruled(attack.image)
+    clock(AFTER)
+    to_all, to_blue = (image_of(each, attack.image.public_id).json()["attacks"] for each in (Client(), blue))
+    assert [each["id"] for each in to_all] == [attack.public_id]
+    assert [each["id"] for each in to_blue] == [attack.public_id, copy.public_id]
+    assert rulings_of(blue, attack.image.public_id).json()["count"] == 0, "its own week has not ended"
+
+
+def test_who_sends_a_copy_learns_of_no_earlier_one(attack: Attack, people: Any, clock: Any, now: datetime) -> None:
+    client = people("other team")
+    copy = send(Team.objects.get(name="team blue"), now=now + timedelta(hours=1))
+    clock(BEFORE)
+    said = image_of(client, attack.image.public_id).json()
+    assert [each["id"] for each in said["attacks"]] == [copy.public_id]
+    assert said["received_at"] == copy.received_at.isoformat().replace("+00:00", "Z")
+
+
+def test_gold_is_told_to_nobody_who_happens_to_send_it(attack: Attack, red: Team, people: Any, clock: Any) -> None:
+    Image.objects.update(origin="gold")
+    ruled(attack.image)
+    own, stranger = people("own team"), Client()
+    clock(AFTER)
+    release()
+    said = image_of(own, attack.image.public_id).json()
+    assert (said["origin"], said["public"], said["ruling"]) == ("attack", False, None)
+    assert rulings_of(own, attack.image.public_id).json()["count"] == 0
+    assert image_of(stranger, attack.image.public_id).status_code == 404
+    assert image_of(people("organizer"), attack.image.public_id).json()["origin"] == "gold"
+
+
+def test_a_picture_of_the_organizers_comes_with_its_release(red: Team, clock: Any, now: datetime) -> None:
+    image = factories.image(origin="dataset", received_at=now, label_from=now)
+    clock(AFTER)
+    assert image_of(Client(), image.public_id).status_code == 404
+    release()
+    said = image_of(Client(), image.public_id).json()
+    assert (said["origin"], said["attacks"], said["week"]) == ("dataset", [], "2026-W47")
+
+
+# What is asked wrongly -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "words"),
+    [
+        ("", "image", "Name one picture by its ID"),
+        ("?image=", "image", "Name one picture by its ID"),
+        ("?image=P-7Q4M2K9X&image=P-00000000", "image", "Name one picture by its ID"),
+        ("?image=A-7Q4M2K9X", "image", "This is not the ID of a picture"),
+        ("?image=p-7q4m2k9x", "image", "This is not the ID of a picture"),
+        ("?image=P-0000000%00", "image", "This is not the ID of a picture"),
+        ("?image=P-00000000&verdict=valid", "verdict", "The parameter 'verdict' is not known"),
+    ],
+    ids=["missing", "empty", "twice", "a receipt", "in small letters", "a zero byte", "unknown parameter"],
+)
+def test_an_address_that_is_wrong_is_told_what_to_change(query: str, field: str, words: str, red: Team) -> None:
+    answer = Client().get(f"/api/v1/rulings/{query}")
+    assert (answer.status_code, list(answer.json()["fields"])) == (400, [field])
+    assert words in answer.json()["fields"][field][0]
+
+
+@pytest.mark.parametrize("address", [f"/api/v1/images/{SOMEWHERE}/", f"/api/v1/rulings/?image={SOMEWHERE}"])
+@pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
+def test_both_calls_are_only_read(method: str, address: str, people: Any) -> None:
+    answer = getattr(people("no role"), method)(address, "{}", content_type="application/json")
+    assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
+
+
+def test_head_answers_as_get_without_a_body(attack: Attack, clock: Any) -> None:
+    clock(AFTER)
+    for address in (f"/api/v1/images/{attack.image.public_id}/", f"/api/v1/rulings/?image={attack.image.public_id}"):
+        found, hidden = Client().head(address), Client().head(address.replace(attack.image.public_id, SOMEWHERE))
+        assert (found.status_code, found.content, hidden.status_code) == (200, b"", 404)
+        assert "no-store" in found["Cache-Control"], "what may be told changes with the weeks"
+
+
+def test_many_rulings_come_in_pages(attack: Attack, clock: Any) -> None:
+    for number in range(1, 53):
+        ruled(attack.image, number)
+    clock(AFTER)
+    release()
+    first = rulings_of(Client(), attack.image.public_id).json()
+    second = Client().get(first["next"]).json()
+    assert (first["count"], len(first["results"]), len(second["results"]), second["next"]) == (52, 50, 2, None)
+    assert [each["number"] for each in second["results"]] == [51, 52]
+
+
+@pytest.mark.parametrize("role", ["stranger", "own team", "organizer"])
+def test_the_number_of_questions_does_not_grow(
+    role: str, attack: Attack, people: Any, clock: Any, now: datetime, django_assert_max_num_queries: Any
+) -> None:
+    client = people(role)
+    for number in range(1, 40):
+        ruled(attack.image, number)
+    for name in ("blue", "green", "black"):
+        send(cast.team(name), now=now + timedelta(hours=1))
+    clock(AFTER)
+    release()
+    for ask in (image_of, rulings_of):
+        with django_assert_max_num_queries(16):
+            assert ask(client, attack.image.public_id).status_code == 200
