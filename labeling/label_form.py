@@ -45,6 +45,7 @@ MODULES = tuple(
         "label_sheet",
         "label_use",
         "label_words",
+        "csrf",
         "geometry",
         "outline_corner_list",
         "outline_editor",

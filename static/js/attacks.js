@@ -1,6 +1,7 @@
 // The page of attacks: takes pictures by choosing or dropping, looks at each before it is sent, and sends them one by one
 // with a receipt for each. Without this module the form sends them all at once and the next page lists what came of it.
 
+import { csrfToken } from "./csrf.js";
 import { fill, look } from "./picture_check.js";
 
 const rules = JSON.parse(document.getElementById("page-data").textContent);
@@ -98,11 +99,6 @@ async function take(files) {
   input.value = "";
   refresh();
   for (const row of added) await lookAt(row);
-}
-
-/** Signing in changes the token, so it is read from the cookie every time, and not from the form. */
-function csrfToken() {
-  return document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1] ?? "";
 }
 
 function post(row) {

@@ -1,8 +1,11 @@
 // Sends a hand-in's files and shows how far they are. Without this script the form sends itself, and only the progress
 // is missing.
+import { csrfToken } from "./csrf.js";
+
 const MEGABYTE = 1_000_000;
 const ENDED_EARLY =
   "The connection ended before the server had everything, so nothing was taken in. Check your connection and hand in again.";
+const SIGNED_OUT = "You are signed out, and nothing was sent. Your files stay chosen here: sign in, then hand in again.";
 const TOO_LARGE = "This file has more than is allowed. Make it smaller.";
 
 const size = (bytes) =>
@@ -53,13 +56,30 @@ class HandIn {
       wrong[0].focus();
       return;
     }
-    this.send();
+    this.sendIfSignedIn();
+  }
+
+  /** Ask before hours of sending whether the server still knows who sends: it answers anybody else with the sign-in. */
+  async sendIfSignedIn() {
+    this.button.disabled = true;
+    const asked = await fetch(this.form.action, { method: "HEAD", redirect: "manual" }).catch(() => null);
+    if (asked?.type !== "opaqueredirect") {
+      this.send();
+      return;
+    }
+    this.over(SIGNED_OUT);
+    const link = document.createElement("a");
+    link.href = this.form.dataset.signIn;
+    link.target = "_blank";
+    link.textContent = "Sign in, in a new tab";
+    this.refused.append(" ", link);
   }
 
   send() {
     const request = new XMLHttpRequest();
     request.open("POST", this.form.action);
     request.setRequestHeader("Accept", "application/json");
+    request.setRequestHeader("X-CSRFToken", csrfToken());
     const began = performance.now();
     request.upload.addEventListener("progress", (event) => this.show(event, (performance.now() - began) / 1000));
     request.addEventListener("load", () => this.answered(request));
@@ -68,7 +88,9 @@ class HandIn {
     window.addEventListener("beforeunload", leaving);
     this.button.disabled = true;
     this.progress.hidden = false;
-    request.send(new FormData(this.form));
+    const body = new FormData(this.form);
+    body.delete("csrfmiddlewaretoken");
+    request.send(body);
   }
 
   show({ loaded, total }, seconds) {

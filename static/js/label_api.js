@@ -1,5 +1,6 @@
 // Calls of the labeling API from the page: the session's cookie, the CSRF token of the moment, and errors by kind.
 
+import { csrfToken } from "./csrf.js";
 import { fill, words } from "./label_words.js";
 
 const PATIENCE_MS = 20000;
@@ -76,9 +77,4 @@ async function jsonOf(response) {
     // A proxy's page, or an answer cut off half way.
     throw new Unreachable(error.message);
   }
-}
-
-/** Signing in changes the token, so it is read from the cookie every time. */
-function csrfToken() {
-  return document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1] ?? "";
 }

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
+from common.models import UserSession
 from contest.models import Entry, Stake, StakeBatch, Team
 from contest.stakes import ends, services
 from contest.stakes.entries import defenses_publish
@@ -18,6 +19,7 @@ from scoring.enums import TrialKind
 from scoring.models import Defense
 from tests.browser.looking import SCREENS, too_wide, violations
 from tests.contest.stakes import cast
+from tests.factories import PASSWORD
 from tests.scoring.trials import cast as trials
 
 pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
@@ -135,6 +137,29 @@ def test_a_file_that_is_too_large_is_marked_before_it_is_sent(
     page.get_by_label("Source").set_input_files(cast.zipped(tmp_path / "source.zip"))
     expect(page.locator("#source-wrong")).to_have_text("This file has more than is allowed. Make it smaller.")
     expect(page.get_by_label("Source")).to_have_attribute("aria-invalid", "true")
+
+
+def test_a_sign_in_that_is_over_costs_no_files(blue: Team, visit: Callable[..., Page]) -> None:
+    """Signing in anew in another tab changes the CSRF token; the form is sent from the page that was open."""
+    page = visit("/team/defenses/new/", who="cap-blue")
+    page.get_by_label("Name", exact=True).fill("steadfast")
+    page.get_by_label("Licence").fill("Apache-2.0")
+    page.get_by_label("Or its name and digest").fill(cast.IN_REGISTRY)
+    UserSession.objects.all().delete()
+    page.get_by_role("button", name="Hand in").click()
+    refused = page.locator("[data-refused]")
+    expect(refused).to_contain_text("You are signed out, and nothing was sent. Your files stay chosen here")
+    assert violations(page) == []
+    with page.expect_popup() as opened:
+        refused.get_by_role("link", name="Sign in, in a new tab").click()
+    tab = opened.value
+    tab.get_by_label("User name").fill("cap-blue")
+    tab.get_by_label("Password", exact=True).fill(PASSWORD)
+    tab.get_by_role("button", name="Sign in").click()
+    expect(tab.get_by_role("heading", name="Hand in a defense")).to_be_visible()
+    page.get_by_role("button", name="Hand in").click()
+    page.wait_for_url(re.compile(r"/team/defenses/D-"))
+    assert Entry.objects.get().defense.name == "steadfast"
 
 
 def test_how_far_an_upload_is_can_be_read(blue: Team, visit: Callable[..., Page], tmp_path: Path) -> None:
