@@ -18,10 +18,10 @@ from labeling import services
 from labeling.access import labeling_tasker, tasker_of
 from labeling.answers import FIELDS
 from labeling.asking.services import report_make
-from labeling.enums import ReportKind
+from labeling.enums import OutlineGate, ReportKind
 from labeling.models import Assignment
 from labeling.pictures import picture_url
-from labeling.selectors import policy_at, policy_in_force
+from labeling.selectors import only_outline_gate, policy_at, policy_in_force
 from labeling.serializers import (
     AssignmentOut,
     ErrorOut,
@@ -52,8 +52,14 @@ def assignment_json(assignment: Assignment) -> dict[str, Any]:
             "height": image.height,
         },
         "tie_break": assignment.tie_break,
+        "outline_gate": _outline_gate(assignment),
         "instructions": assignment.instructions,
     }
+
+
+def _outline_gate(assignment: Assignment) -> OutlineGate:
+    # Where all versions agree, no panel has to be read at every claim.
+    return only_outline_gate() or services.outline_gate_of(assignment, policy_at)
 
 
 def receipt_json(submitted: services.Submitted) -> dict[str, Any]:

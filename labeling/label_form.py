@@ -233,7 +233,7 @@ def label_context(
     return {
         "assignment": assignment,
         "tie_break": wording.TIE_BREAKS[TieBreak(assignment["tie_break"])] if assignment else "",
-        "form": ShownForm(values or {}, errors or {}, policy.outline_gate, key_hints(tasker)),
+        "form": ShownForm(values or {}, errors or {}, _gate(assignment, policy), key_hints(tasker)),
         "hidden": hidden_fields(assignment, now=now),
         "refused": refused,
         "others_hold_some": others_hold_some,
@@ -264,19 +264,23 @@ def instructions_context(*, tasker: Tasker | None, policy: Policy, now: datetime
 def page_data(
     assignment: Mapping[str, Any] | None, *, desk: Desk, tasker: Tasker, policy: Policy, retry_after: int
 ) -> dict[str, Any]:
-    """Return what the page's script starts from: the assignment, the addresses, the words and the gate's table."""
+    """Return what the page's script starts from: the assignment, the addresses, the words, the gates."""
     return {
         "assignment": assignment,
         "retryAfter": retry_after,
         "ahead": desk.ahead,
         "breakMinutes": policy.break_minutes,
-        "asked": gate_table(policy.outline_gate),
+        "asked": {gate: gate_table(gate) for gate in OutlineGate},
         "followUps": {label: _words(follow_up) for label, follow_up in wording.FOLLOW_UPS.items()},
         "tieBreaks": wording.TIE_BREAKS,
         "words": page_words(),
         **_of_tasker(tasker),
         **_addresses(desk),
     }
+
+
+def _gate(assignment: Mapping[str, Any] | None, policy: Policy) -> OutlineGate:
+    return OutlineGate(assignment["outline_gate"]) if assignment else policy.outline_gate
 
 
 def _of_tasker(tasker: Tasker) -> dict[str, Any]:

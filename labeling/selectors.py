@@ -14,7 +14,7 @@ from django.db import connection, models
 from django.db.models import Q
 
 from common.lookups import Given, Lookup, Statement
-from labeling.enums import AssignmentState, KnownUse, PanelState
+from labeling.enums import AssignmentState, KnownUse, OutlineGate, PanelState
 from labeling.models import Assignment, Image, InstructionVersion, Panel, Place, PolicyVersion, Tasker
 from labeling.policy import LARGEST_PANEL, Policy
 
@@ -43,6 +43,12 @@ class InstructionsInForce:
 def policy_at(moment: datetime) -> Policy:
     """Return the numbers that were in force at `moment`."""
     return policy_in_force(moment).policy
+
+
+def only_outline_gate() -> OutlineGate | None:
+    """Return the gate that all versions of the policy share (R10); None where they differ."""
+    gates = {version.policy.outline_gate for _, version in _policies.all()}
+    return gates.pop() if len(gates) == 1 else None
 
 
 def policies_between(first: datetime, last: datetime) -> list[tuple[datetime, Policy]]:

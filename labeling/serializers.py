@@ -6,7 +6,7 @@ from typing import Any
 from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
 from rest_framework import serializers
 
-from labeling.enums import Answer, ReportKind, TieBreak
+from labeling.enums import Answer, OutlineGate, ReportKind, TieBreak
 
 _LEASE_TOKEN = "9f2c41d07be84a6f8f3f0f1a5e6d7c8b"
 
@@ -36,6 +36,7 @@ class PictureOut(serializers.Serializer[Any]):
     form="unambiguous",
     image={"url": "/pictures/gAAAAABo…", "width": 299, "height": 299},
     tie_break="leftmost",
+    outline_gate="best_guess_yes",
     instructions=1,
 )
 class AssignmentOut(serializers.Serializer[Any]):
@@ -47,6 +48,9 @@ class AssignmentOut(serializers.Serializer[Any]):
     form = serializers.ChoiceField(choices=["unambiguous"])
     image = PictureOut()
     tie_break = serializers.ChoiceField(choices=list(TieBreak))
+    outline_gate = serializers.ChoiceField(
+        choices=list(OutlineGate), help_text="Which answers to questions 1 and 2 make the outline and question 4 asked."
+    )
     instructions = serializers.IntegerField(help_text="The version of the instructions to answer under.")
 
 

@@ -20,7 +20,7 @@ from common.errors import Conflict, NotFound
 from common.lookups import Change, Given
 from labeling import selectors, signals
 from labeling.answers import Answers, read_answers
-from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState, TieBreak
+from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, OutlineGate, PanelState, TaskerState, TieBreak
 from labeling.gold import gold_mark
 from labeling.models import Assignment, Image, KnownPicture, Panel, Place, Response, Tasker
 from labeling.policy import LARGEST_PANEL, Policy
@@ -383,9 +383,8 @@ def response_submit(
     with transaction.atomic():
         assignment = _own_assignment(tasker, assignment_id, lease_token)
         image = assignment.image
-        answers = read_answers(
-            data, width=image.width, height=image.height, gate=policy_at(_asked_since(assignment)).outline_gate
-        )
+        gate = outline_gate_of(assignment, policy_at)
+        answers = read_answers(data, width=image.width, height=image.height, gate=gate)
         if assignment.state == AssignmentState.ANSWERED:
             return _repeated(assignment, answers)
         response = _keep(assignment, answers, now, counts=tasker.state == TaskerState.QUALIFIED)
@@ -393,9 +392,13 @@ def response_submit(
     return Submitted(response, repeated=False)
 
 
-def _asked_since(assignment: Assignment) -> datetime:
-    """Return when it was fixed what is asked. Gold goes with the pictures around it, however old its panel is (R6)."""
-    return assignment.panel.dealt_at if assignment.known_id is None else assignment.leased_at
+def outline_gate_of(assignment: Assignment, policy_at: Callable[[datetime], Policy]) -> OutlineGate:
+    """Return what the answers to questions 1 and 2 must be for 3 and 4 to be asked (R10).
+
+    Fixed when the panel was dealt. Gold goes with the pictures around it, however old its panel is (R6).
+    """
+    asked_since = assignment.panel.dealt_at if assignment.known_id is None else assignment.leased_at
+    return policy_at(asked_since).outline_gate
 
 
 def _repeated(assignment: Assignment, answers: Answers) -> Submitted:

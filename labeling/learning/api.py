@@ -43,6 +43,7 @@ def item_json(item: QualificationItem, *, policy: Policy, now: datetime) -> dict
         "form": "unambiguous",
         "image": {"url": picture_url(image, now=now), "width": image.width, "height": image.height},
         "tie_break": item.tie_break,
+        "outline_gate": policy_at(item.attempt.started_at).outline_gate,
         "instructions": item.attempt.instructions,
     }
 

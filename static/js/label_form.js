@@ -10,18 +10,17 @@ const TRUTH = { true: true, false: false };
 
 export class LabelForm {
   #root;
-  #asked;
+  #gate = {};
   #followUps;
   #onChange;
   #byArrow = false;
 
   /**
-   * `asked` maps "<bird> <bicycle>" to the class questions 3 and 4 are about, `followUps` a class to its words.
+   * `followUps` maps a class to the words of questions 3 and 4 about it.
    * `onChange(field, goOn)` follows every answer; `goOn` is false while arrow keys still walk through the answers.
    */
-  constructor(root, { asked, followUps, onChange }) {
+  constructor(root, { followUps, onChange }) {
     this.#root = root;
-    this.#asked = asked;
     this.#followUps = followUps;
     this.#onChange = onChange;
     this.#listen();
@@ -74,10 +73,15 @@ export class LabelForm {
     this.#tick.checked = cannot;
   }
 
+  /** "<bird> <bicycle>" -> the class questions 3 and 4 are about, as it is for the picture shown. */
+  set gate(gate) {
+    this.#gate = gate;
+  }
+
   /** The class questions 3 and 4 are about, or null. */
   get asked() {
     const { contains_bird: bird, contains_bicycle: bicycle } = this.answers;
-    return this.#asked[`${bird} ${bicycle}`] ?? null;
+    return this.#gate[`${bird} ${bicycle}`] ?? null;
   }
 
   /** The field of the question that is open. */

@@ -14,7 +14,6 @@ export class Sheet {
   #looks; // {smoothing, simplify}, as the tasker likes them
   #on;
   #form = new LabelForm(byId("questions"), {
-    asked: data.asked,
     followUps: data.followUps,
     onChange: (field, goOn) => this.#answered(field, goOn),
   });
@@ -49,6 +48,7 @@ export class Sheet {
     elements.assignment.value = assignment.id;
     elements.lease_token.value = assignment.lease_token;
     byId("tie-break").textContent = data.tieBreaks[assignment.tie_break];
+    this.#form.gate = data.asked[assignment.outline_gate];
     this.#newEditor(assignment.image);
     // What was said of the picture before is not of this one.
     this.#bar.hush();
