@@ -1,11 +1,13 @@
-"""What a new policy may not change any more: the currency, once the ledger has an entry (R34)."""
+"""The currency stays the same once the ledger has an entry (R34): all amounts are cents of it."""
 
+from datetime import datetime
 from typing import Any
 
 from common.errors import Conflict
 from contest.models import LedgerEntry
 from labeling.models import PolicyVersion
 from labeling.policy import Policy
+from labeling.selectors import policy_in_force
 
 
 def currency_keep(instance: PolicyVersion, **_: Any) -> None:
@@ -24,6 +26,21 @@ def currency_keep(instance: PolicyVersion, **_: Any) -> None:
         f" ledger has entries in {_currency(begun)}. Record it with the currency {_currency(begun)}.",
         "currency_fixed",
     )
+
+
+def currency_begin(now: datetime) -> None:
+    """Refuse the first entry of the ledger while a policy that is still to come has another currency: Conflict."""
+    if LedgerEntry.objects.exists():
+        return
+    kept = policy_in_force(now).policy.currency
+    for coming in PolicyVersion.objects.filter(in_force_from__gt=now).order_by("version"):
+        currency = policy_in_force(coming.in_force_from).policy.currency
+        if currency != kept:
+            raise Conflict(
+                f"Nothing was recorded: the currency is {kept} now and {currency} from {coming.in_force_from:%-d %B %Y}"
+                f" on. Record a policy that keeps {kept}, or wait until {currency} is in force.",
+                "currency_changes",
+            )
 
 
 def _currency(version: PolicyVersion) -> str:

@@ -11,6 +11,7 @@ from django.db.models import Sum
 from common.errors import Conflict, InvalidInput
 from contest.enums import AccountKind
 from contest.models import Account, BoardDecision, LedgerEntry, Stake, Team
+from contest.policies import currency_begin
 
 MOST_CENTS = 10**14
 MOST_WORDS = 1_000
@@ -45,8 +46,10 @@ def move(
 ) -> LedgerEntry:
     """Move `cents` from one account to another by `rule`, because of the rows that `causes` names.
 
-    Raises Conflict (`not_enough`) where `source` has less; InvalidInput for nothing or for less than nothing.
+    Raises Conflict (`not_enough`) where `source` has less, and for the first entry of all before the currency changes
+    (`currency_changes`); InvalidInput for nothing or for less than nothing.
     """
+    currency_begin(now)
     if not 0 < cents <= MOST_CENTS:
         raise InvalidInput("An entry moves at least one cent.", "invalid", field="cents")
     try:
