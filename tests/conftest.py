@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -19,6 +20,12 @@ from labeling.selectors import forget_versions
 from tests import factories
 
 pytest_plugins = ["tests.engine_plugin"]
+
+# The same examples every time, so that a failure is the change's and not the day's. New ones are looked for with
+# `pytest --hypothesis-profile search`.
+hypothesis.settings.register_profile("repeatable", derandomize=True)
+hypothesis.settings.register_profile("search")
+hypothesis.settings.load_profile("repeatable")
 
 TOGETHER = (
     *("tests/browser/", "tests/defense_kit/test_check.py", "tests/defense_kit/test_container.py"),
