@@ -126,6 +126,12 @@ POLICY = {
     "base-uri": "'none'",
     "frame-ancestors": "'none'",
 }
+FORBIDDEN = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
 
 
 def addresses(patterns: list[URLPattern | URLResolver] | None = None, before: str = "/") -> list[str]:
@@ -202,10 +208,13 @@ def test_every_address_is_known_to_these_tests() -> None:
     assert set(SHOWN_TO) | NO_PAGES == OPEN_TO_ALL | SIGN_IN_FIRST | {"/nothing"}
 
 
-@pytest.mark.parametrize("address", sorted(SIGN_IN_FIRST))
-def test_a_stranger_is_sent_to_sign_in_and_back(address: str, client: Client) -> None:
-    answer = client.get(address)
-    assert (answer.status_code, answer["Location"]) == (302, f"/sign-in/?next={address}")
+# Each walks all its addresses as one person: the whole map is the expectation, and a failure shows where it differs.
+
+
+def test_a_stranger_is_sent_to_sign_in_and_back(client: Client) -> None:
+    answers = {address: client.get(address) for address in sorted(SIGN_IN_FIRST)}
+    sent = {address: (answer.status_code, answer.get("Location")) for address, answer in answers.items()}
+    assert sent == {address: (302, f"/sign-in/?next={address}") for address in SIGN_IN_FIRST}
 
 
 @pytest.mark.parametrize(("address", "status"), sorted(REFUSED.items()))
@@ -213,21 +222,23 @@ def test_a_stranger_from_elsewhere_is_refused(address: str, status: int) -> None
     assert Client(REMOTE_ADDR="192.0.2.7").get(address).status_code == status
 
 
-@pytest.mark.parametrize("address", sorted(OPEN_TO_ALL - {"/pictures/forged.png"}))
-def test_what_is_open_is_open_to_strangers(address: str, client: Client) -> None:
-    assert client.get(address).status_code == 200
+def test_what_is_open_is_open_to_strangers(client: Client) -> None:
+    opened = sorted(OPEN_TO_ALL - {"/pictures/forged.png"})
+    assert {address: client.get(address).status_code for address in opened} == dict.fromkeys(opened, 200)
 
 
-@pytest.mark.parametrize("address", POSTED)
-def test_a_stranger_is_refused_by_the_api(address: str, client: Client) -> None:
-    answer = client.post(address, {}, content_type="application/json")
-    assert (answer.status_code, answer.json()["code"]) == (401, "not_authenticated")
+def test_a_stranger_is_refused_by_the_api(client: Client) -> None:
+    assert refusals(client) == dict.fromkeys(POSTED, (401, "not_authenticated"))
 
 
-@pytest.mark.parametrize("address", POSTED)
-def test_an_account_without_a_role_is_refused_by_the_api(address: str, stan: User, signed_in: Any) -> None:
-    answer = signed_in(stan).post(address, {}, content_type="application/json")
-    assert (answer.status_code, answer.json()["code"]) == (403, "not_a_tasker")
+def test_an_account_without_a_role_is_refused_by_the_api(stan: User, signed_in: Any) -> None:
+    assert refusals(signed_in(stan)) == dict.fromkeys(POSTED, (403, "not_a_tasker"))
+
+
+def refusals(client: Client) -> dict[str, tuple[int, str]]:
+    """Post nothing to all that takes a POST: address -> status and code."""
+    answers = {address: client.post(address, {}, content_type="application/json") for address in POSTED}
+    return {address: (answer.status_code, answer.json()["code"]) for address, answer in answers.items()}
 
 
 # Who is answered what; whoever is not named here is refused with 403.
@@ -276,22 +287,24 @@ ANSWERED = {
 
 
 @pytest.mark.parametrize("role", ROLES)
-@pytest.mark.parametrize("address", sorted(ANSWERED))
-def test_a_page_opens_to_the_roles_it_is_for(address: str, role: str, as_role: Callable[[str], Client]) -> None:
-    assert as_role(role).get(address).status_code == ANSWERED[address].get(role, 403)
+def test_the_pages_open_to_the_roles_they_are_for(role: str, as_role: Callable[[str], Client]) -> None:
+    client = as_role(role)
+    found = {address: client.get(address).status_code for address in sorted(ANSWERED)}
+    assert found == {address: answers.get(role, 403) for address, answers in ANSWERED.items()}
 
 
 @pytest.mark.parametrize("role", ["no role", "organizer", "board member", "captain"])
-@pytest.mark.parametrize("address", sorted(TASKERS_ONLY | {"/qualification/"}))
 def test_who_is_refused_a_tasker_s_page_is_told_whose_it_is_and_where_to_go(
-    address: str, role: str, as_role: Callable[[str], Client]
+    role: str, as_role: Callable[[str], Client]
 ) -> None:
-    refused = as_role(role).get(address)
-    main = refused.content.decode().partition("<main")[2].partition("</main>")[0]
-    assert (refused.status_code, "<h1>For taskers only</h1>" in main) == (403, True)
-    assert "This page is for those who label pictures" in main
-    assert '<a href="/">start page</a>' in main
-    assert "<code>not_a_tasker</code>" in main
+    client = as_role(role)
+    for address in sorted(TASKERS_ONLY | {"/qualification/"}):
+        refused = client.get(address)
+        main = refused.content.decode().partition("<main")[2].partition("</main>")[0]
+        assert (refused.status_code, "<h1>For taskers only</h1>" in main) == (403, True), address
+        assert "This page is for those who label pictures" in main, address
+        assert '<a href="/">start page</a>' in main, address
+        assert "<code>not_a_tasker</code>" in main, address
 
 
 def test_the_table_of_roles_has_every_address_that_asks_who_is_there() -> None:
@@ -311,34 +324,33 @@ def test_nobody_but_a_tasker_gets_a_picture_from_the_api(role: str, as_role: Cal
     assert (answer.status_code, answer.json()["code"]) == (403, code)
 
 
-@pytest.mark.parametrize("address", sorted({*addresses(), "/nothing", "/api/v1/nothing"}))
 @pytest.mark.parametrize("role", ["stranger", "tasker", "organizer"])
-def test_every_answer_has_a_strict_policy(role: str, address: str, as_role: Callable[[str], Client]) -> None:
-    answer = as_role(role).get(address)
-    policy = policy_of(answer)
-    assert "unsafe-" not in answer["Content-Security-Policy"]
-    if address.startswith("/pictures/"):
-        assert policy == {"default-src": "'none'", "sandbox": ""}
-    else:
-        assert policy.items() >= POLICY.items()
-    assert answer["X-Content-Type-Options"] == "nosniff"
-    assert answer["X-Frame-Options"] == "DENY"
-    assert answer["Referrer-Policy"] == "same-origin"
-    assert answer["Cross-Origin-Opener-Policy"] == "same-origin"
+def test_every_answer_has_a_strict_policy(role: str, as_role: Callable[[str], Client]) -> None:
+    client = as_role(role)
+    for address in sorted({*addresses(), "/nothing", "/api/v1/nothing"}):
+        answer = client.get(address)
+        policy = policy_of(answer)
+        assert "unsafe-" not in answer["Content-Security-Policy"], address
+        if address.startswith("/pictures/"):
+            assert policy == {"default-src": "'none'", "sandbox": ""}, address
+        else:
+            assert policy.items() >= POLICY.items(), address
+        assert {name: answer[name] for name in FORBIDDEN} == FORBIDDEN, address
 
 
-@pytest.mark.parametrize(("address", "role"), sorted(SHOWN_TO.items()))
-def test_no_page_carries_a_script_or_a_style_of_its_own(
-    address: str, role: str, as_role: Callable[[str], Client]
-) -> None:
-    answer = as_role(role).get(address)
-    assert answer.status_code == (404 if address == "/nothing" else 200)
-    assert answer["Content-Type"].startswith("text/html")
-    page = answer.content.decode()
-    assert " style=" not in page
-    assert "<style" not in page
-    assert not re.search(r"<[^>]+ on[a-z]+=", page)
-    assert all("src=" in tag.split(">")[0] or "application/json" in tag for tag in page.split("<script")[1:])
+@pytest.mark.parametrize("role", sorted(set(SHOWN_TO.values())))
+def test_no_page_carries_a_script_or_a_style_of_its_own(role: str, as_role: Callable[[str], Client]) -> None:
+    client = as_role(role)
+    for address in sorted(address for address, reader in SHOWN_TO.items() if reader == role):
+        answer = client.get(address)
+        assert answer.status_code == (404 if address == "/nothing" else 200), address
+        assert answer["Content-Type"].startswith("text/html"), address
+        page = answer.content.decode()
+        assert " style=" not in page, address
+        assert "<style" not in page, address
+        assert not re.search(r"<[^>]+ on[a-z]+=", page), address
+        scripts = (tag for tag in page.split("<script")[1:])
+        assert all("src=" in tag.split(">")[0] or "application/json" in tag for tag in scripts), address
 
 
 @pytest.mark.parametrize(
