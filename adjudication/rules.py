@@ -25,6 +25,7 @@ class Policy:
     name: str = "unambiguous-1"
     min_box_fraction: Fraction = Fraction(1, 4)
     outline_gate: OutlineGate = OutlineGate.BEST_GUESS_YES
+    occlusion_allowed: bool = False
 
 
 # R17: boxes over 16 %, strictly; occlusion allowed; the first reason only.
@@ -131,7 +132,7 @@ def _depiction(opinions: _Opinions, policy: Policy, share: Fraction | None) -> b
 
 
 def _occluded(opinions: _Opinions, policy: Policy, share: Fraction | None) -> bool:
-    return any(each.unoccluded is not True for each in _asked(opinions, policy))
+    return not policy.occlusion_allowed and any(each.unoccluded is not True for each in _asked(opinions, policy))
 
 
 def _truncated(opinions: _Opinions, policy: Policy, share: Fraction | None) -> bool:

@@ -70,7 +70,7 @@ def _rule(panel: Panel, policy: PolicyInForce, now: datetime) -> Ruling:
 def rules_policy(policy: PolicyInForce) -> Policy:
     """Return the part of the contest's policy that a verdict depends on."""
     numbers = policy.policy
-    return Policy(numbers.name, numbers.min_box_fraction, numbers.outline_gate)
+    return Policy(numbers.name, numbers.min_box_fraction, numbers.outline_gate, numbers.occlusion_allowed)
 
 
 def _opinions(responses: Sequence[Response]) -> list[Opinion]:

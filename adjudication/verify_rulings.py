@@ -62,7 +62,13 @@ def read_policies(manifest: Manifest, findings: Findings) -> dict[str, Numbers]:
 
 
 def _numbers(numbers: Mapping[str, Any]) -> Numbers:
-    rules = Policy(str(numbers["name"]), _share(numbers["min_box_fraction"]), OutlineGate(numbers["outline_gate"]))
+    rules = Policy(
+        str(numbers["name"]),
+        _share(numbers["min_box_fraction"]),
+        OutlineGate(numbers["outline_gate"]),
+        # Releases from before this could be allowed do not name it.
+        _yes_or_no(numbers.get("occlusion_allowed", False)),
+    )
     panel_size = _whole(numbers["panel_size"], SMALLEST_PANEL, LARGEST_PANEL)
     return Numbers(rules, panel_size, _whole(numbers["evaluation_runs"], 1, MOST_EVALUATION_RUNS))
 
@@ -72,6 +78,12 @@ def _share(text: str) -> Fraction:
     if _RATIO.fullmatch(text) is None:
         raise ValueError(f"{text[:_SHOWN]} is no ratio like 1/4")
     return Fraction(text)
+
+
+def _yes_or_no(value: object) -> bool:
+    if type(value) is not bool:
+        raise ValueError(f"{str(value)[:_SHOWN]} is neither true nor false")
+    return value
 
 
 def _whole(value: object, least: int, most: int) -> int:

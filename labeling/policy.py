@@ -39,6 +39,7 @@ class Policy:
     gold_feedback: GoldFeedback = GoldFeedback.SHARE  # R6
     break_minutes: int = 50  # a break is suggested after this long without one
     min_box_fraction: Fraction = Fraction(1, 4)  # R14, inclusive
+    occlusion_allowed: bool = False  # R15, as the dataset rules have it (R17)
     evaluation_runs: int = 3  # R29
     batch_size: int = 16  # R29, rows of one fixed, padded batch
     seconds_per_picture: int = 60  # R31, at least one picture a minute; a batch has its rows' share

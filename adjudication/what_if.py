@@ -1,0 +1,114 @@
+"""What other numbers would have made of the responses there are (R7, R10, R13-R15). Nothing is written.
+
+Pictures that the board ruled on are left out, as no number decides them; so are those still being labeled.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from adjudication.enums import DecidedBy, Verdict
+from adjudication.models import Ruling
+from adjudication.rules import Decision, Opinion, Policy, adjudicate
+from labeling.enums import Answer, Label
+from labeling.geometry import Box
+from labeling.models import Image, Response
+
+AT_ONCE = 1000
+
+
+class Numbers(NamedTuple):
+    """What is tried: the numbers a verdict depends on, and how many taskers are asked about a picture."""
+
+    rules: Policy
+    panel_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A picture of which something would be different. `after` is None where more answers would be needed first."""
+
+    image: Image
+    ruling: Ruling
+    after: Decision | None
+
+    @property
+    def before(self) -> Label | None:
+        """Return the class of a valid picture."""
+        return Label(self.ruling.label) if self.ruling.label else None
+
+    @property
+    def turns(self) -> bool:
+        """Say whether the verdict or the class would be another; else only the reasons are, or answers are missing."""
+        return self.after is not None and self.after.label != self.before
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What was found about some pictures. `through` is the last of them, to go on behind; None when none was left."""
+
+    looked: int
+    through: int | None
+    changes: tuple[Change, ...]
+
+
+def try_out(numbers: Numbers, *, behind: int = 0, most: int = AT_ONCE) -> Part:
+    """Decide up to `most` pictures again, in the order of their rows, those behind row `behind`."""
+    rulings = _rulings(behind, most)
+    said = _opinions(pk for each in rulings for pk in _asked(each, numbers))
+    changes = tuple(_changes(rulings, said, numbers))
+    return Part(len(rulings), rulings[-1].image_id if rulings else None, changes)
+
+
+def pictures_decided() -> int:
+    """Return how many pictures there are to try numbers on."""
+    return _newest().count()
+
+
+def _newest() -> QuerySet[Ruling]:
+    later = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
+    return Ruling.objects.filter(~Exists(later), decided_by=DecidedBy.RULES)
+
+
+def _rulings(behind: int, most: int) -> list[Ruling]:
+    found = _newest().filter(image__gt=behind).select_related("image")
+    return list(found.order_by("image")[:most])
+
+
+def _asked(ruling: Ruling, numbers: Numbers) -> Sequence[int]:
+    """Return the responses that the first `panel_size` taskers gave: fewer than that where fewer were asked."""
+    ids: list[int] = ruling.response_ids
+    return ids[: numbers.panel_size]
+
+
+def _changes(rulings: Iterable[Ruling], said: dict[int, Opinion], numbers: Numbers) -> Iterator[Change]:
+    for ruling in rulings:
+        opinions = [said[pk] for pk in _asked(ruling, numbers)]
+        change = Change(ruling.image, ruling, _decide(opinions, ruling.image, numbers))
+        if change.after is None or _differs(ruling, change.after):
+            yield change
+
+
+def _decide(opinions: Sequence[Opinion], image: Image, numbers: Numbers) -> Decision | None:
+    decision = adjudicate(opinions, numbers.rules, width=image.width, height=image.height)
+    # Under unanimity another answer never makes a rejected picture valid.
+    unfinished = len(opinions) < numbers.panel_size and decision.verdict == Verdict.VALID
+    return None if unfinished else decision
+
+
+def _differs(ruling: Ruling, decision: Decision) -> bool:
+    return (ruling.label, ruling.reasons) != (decision.label or "", list(decision.reasons))
+
+
+_COLUMNS = ("pk", "contains_bird", "contains_bicycle", "complete", "unoccluded", "real")
+_BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
+
+
+def _opinions(ids: Iterable[int]) -> dict[int, Opinion]:
+    rows = Response.objects.filter(pk__in=list(ids)).values_list(*_COLUMNS, *_BOX)
+    return {
+        pk: Opinion(Answer(bird), Answer(bicycle), None if None in box else Box(*box), complete, unoccluded, real)
+        for pk, bird, bicycle, complete, unoccluded, real, *box in rows.order_by()
+    }

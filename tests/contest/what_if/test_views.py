@@ -1,0 +1,147 @@
+"""The page where organizers try other numbers: what is typed, what is found, and that it goes on part by part."""
+
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from adjudication.models import Ruling
+from adjudication.services import panels_settle
+from adjudication.what_if import Numbers
+from common.errors import WrongFields
+from contest.what_if.forms import Typed, share
+from labeling.enums import Answer, OutlineGate
+from labeling.models import Panel, Tasker
+from labeling.policy import Policy
+from labeling.selectors import policy_in_force
+from tests import factories
+
+URL, PART = "/organizer/what-if/", "/organizer/what-if/part/"
+GATE = "&gate=best_guess_yes"
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("25 %", Fraction(1, 4)),
+        ("25", Fraction(1, 4)),
+        (" 12.5% ", Fraction(1, 8)),
+        ("1/3", Fraction(1, 3)),
+        ("100 %", Fraction(1)),
+        ("0", None),
+        ("101 %", None),
+        ("3/2", None),
+        ("1/0", None),
+        ("-5", None),
+        ("", None),
+        ("a fifth", None),
+        ("٢٥", None),  # digits that Python reads and nobody means
+    ],
+)
+def test_a_share_as_it_is_typed(typed: str, read: Fraction | None) -> None:
+    form = Typed(typed, "3", "best_guess_yes", occlusion=False)
+    if read is not None:
+        assert form.numbers(Policy()).rules.min_box_fraction == read
+        return
+    with pytest.raises(WrongFields) as refused:
+        form.numbers(Policy())
+    assert set(refused.value.fields) == {"box"}
+
+
+@pytest.mark.parametrize(
+    ("of", "words"),
+    [(Fraction(1, 4), "25 %"), (Fraction(1, 8), "12.5 %"), (Fraction(1, 3), "1/3"), (Fraction(1), "100 %")],
+)
+def test_a_share_in_words_is_read_again(of: Fraction, words: str) -> None:
+    assert share(of) == words
+    assert Typed(words, "3", "best_guess_yes", occlusion=False).numbers(Policy()).rules.min_box_fraction == of
+
+
+def test_what_is_in_force_tries_what_is_in_force() -> None:
+    policy = Policy(outline_gate=OutlineGate.NOT_EXCLUDED, panel_size=5, occlusion_allowed=True)
+    numbers = Typed.of(policy).numbers(policy)
+    assert (numbers.panel_size, numbers.rules.occlusion_allowed) == (5, True)
+    assert (numbers.rules.outline_gate, numbers.rules.min_box_fraction) == (OutlineGate.NOT_EXCLUDED, Fraction(1, 4))
+    assert isinstance(numbers, Numbers)
+
+
+@pytest.fixture
+def pictures(db: None, now: datetime) -> list[Panel]:
+    """A fine bird, one with a small box, one partly hidden, and one with nothing on it."""
+    factories.policy_version()
+    nothing: dict[str, Any] = {"bird": Answer.DEFINITELY_NO, "box": None, "complete": None, "unoccluded": None}
+    said: list[dict[str, Any]] = [{}, {"box": (0, 0, 13450, 13450)}, {"unoccluded": False}, nothing | {"real": None}]
+    panels = [factories.panel() for _ in said]
+    for panel, answers in zip(panels, said, strict=True):
+        for n in range(3):
+            factories.response(factories.tasker(f"{panel.pk}-{n}"), panel, **answers)
+    panels_settle(policy_at=policy_in_force, now=now)
+    return panels
+
+
+@pytest.fixture
+def client(signed_in: Any, olga: User) -> Client:
+    return signed_in(olga)  # type: ignore[no-any-return]
+
+
+def test_the_form_shows_what_is_in_force(client: Client, pictures: list[Panel]) -> None:
+    page = client.get(URL).content.decode()
+    assert "In force: 25 %" in page and "Try on 4 pictures" in page
+    assert "What would change" not in page
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("box=20%25&panel=3", {"valid": 1}),
+        ("box=25&panel=3&occlusion=on", {"valid": 1}),
+        ("box=1/5&panel=3&occlusion=on", {"valid": 2}),
+        ("box=60&panel=3", {"rejected": 1, "reasons": 1}),
+        ("box=25&panel=4", {"waiting": 1}),
+        ("box=25&panel=3", {}),
+    ],
+)
+def test_what_would_change(query: str, found: dict[str, int], client: Client, pictures: list[Panel]) -> None:
+    part = client.get(f"{PART}?{query}{GATE}").json()
+    assert (part["looked"], part["kinds"]) == (4, found)
+    assert len(part["items"]) == sum(found.values())
+    assert client.get(f"{PART}?{query}{GATE}&behind={part['through']}").json()["through"] is None
+    page = client.get(f"{URL}?{query}{GATE}&whole=1").content.decode()
+    assert "4 pictures tried." in page
+    assert all(f'data-kind="{kind}" data-label="Pictures">{count}<' in page for kind, count in found.items())
+    assert page.count("<figure>") == sum(found.values())
+
+
+def test_a_picture_says_what_it_is_and_what_it_would_be(client: Client, pictures: list[Panel]) -> None:
+    before = list(Ruling.objects.order_by("pk").values())
+    page = client.get(f"{URL}?box=20&panel=3{GATE}&whole=1").content.decode()
+    assert pictures[1].image.public_id in page
+    assert "would be valid</strong>: valid: bird." in page
+    assert "Now: the object is too small." in page
+    assert list(Ruling.objects.order_by("pk").values()) == before
+
+
+def test_what_makes_no_sense_is_said_at_its_field(client: Client, pictures: list[Panel]) -> None:
+    answer = client.get(f"{URL}?box=0&panel=12&gate=nobody")
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    for words in ("Give a percentage", "Give a whole number from 3 to 9", "Choose who is asked"):
+        assert words in page
+    assert 'value="12"' in page, "what was typed is kept"
+    assert client.get(f"{PART}?box=0&panel=3{GATE}").status_code == 400
+
+
+def test_with_no_picture_there_is_nothing_to_change(client: Client) -> None:
+    factories.policy_version()
+    page = client.get(f"{URL}?box=20&panel=3{GATE}&whole=1").content.decode()
+    assert "0 pictures tried." in page
+    assert '<p class="none">No verdict would change.</p>' in page
+
+
+@pytest.mark.parametrize("url", [URL, PART])
+def test_only_organizers_try(url: str, signed_in: Any, rita: User, stan: User, tara: Tasker) -> None:
+    found = [signed_in(who).get(url).status_code for who in (rita, stan, tara)]
+    assert [*found, Client().get(url).status_code] == [403, 404, 403, 302]
