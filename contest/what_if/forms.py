@@ -15,8 +15,8 @@ from labeling.policy import LARGEST_PANEL, SMALLEST_PANEL, Policy
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,4})?) ?%?", re.ASCII)
 _RATIO = re.compile(r"(\d{1,6}) ?/ ?(\d{1,6})", re.ASCII)
 GATES = {
-    OutlineGate.BEST_GUESS_YES: "who is sure or whose best guess is yes",
-    OutlineGate.NOT_EXCLUDED: "everybody who does not exclude it",
+    OutlineGate.BEST_GUESS_YES: "sure, or the best guess is yes",
+    OutlineGate.NOT_EXCLUDED: "all who do not exclude it",
 }
 
 

@@ -159,7 +159,7 @@ def _shown(change: Change, now: datetime) -> Shown:
 
 
 def _decided(decision: Decision | None) -> str:
-    return _verdict(decision.label or "", decision.reasons) if decision else ""
+    return (decision.label or _verdict("", decision.reasons)) if decision else ""
 
 
 def _verdict(label: str, reasons: Iterable[str]) -> str:

@@ -119,7 +119,7 @@ def test_a_picture_says_what_it_is_and_what_it_would_be(client: Client, pictures
     before = list(Ruling.objects.order_by("pk").values())
     page = client.get(f"{URL}?box=20&panel=3{GATE}&whole=1").content.decode()
     assert pictures[1].image.public_id in page
-    assert "would be valid</strong>: valid: bird." in page
+    assert "would be valid</strong>: bird." in page
     assert "Now: the object is too small." in page
     assert list(Ruling.objects.order_by("pk").values()) == before
 
