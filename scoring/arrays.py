@@ -22,7 +22,7 @@ Pixels = NDArray[np.uint8]
 MOST_COMPARED = 100_000
 LEAST_FREE_BYTES = 10 << 30
 _LEAST_FREE_SHARE = 20  # of a small disk, one part in so many
-_compared: set[Path] = set()
+_compared: set[str] = set()
 
 log = structlog.get_logger(__name__)
 
@@ -37,13 +37,13 @@ def load_arrays(pixels_sha256s: Sequence[str], size: int) -> Pixels:
     Raise WrongPicture where the store's picture is another or of another size; the store's own errors pass through.
     """
     pictures = np.empty((len(pixels_sha256s), size, size, 3), dtype=np.uint8)
-    for row, sha in enumerate(pixels_sha256s):
-        pictures[row] = load_picture(sha, size)
+    for picture, sha in zip(pictures, pixels_sha256s, strict=True):
+        _fill(picture.reshape(-1), sha, size, picture_key, cached=True)
     return pictures
 
 
-def _path(sha: str) -> Path:
-    return Path(settings.ARRAY_CACHE_DIR) / sha[:2] / f"{sha}.rgb"
+def _path(sha: str) -> str:
+    return os.path.join(settings.ARRAY_CACHE_DIR, sha[:2], f"{sha}.rgb")  # asked for each picture: a Path costs more
 
 
 def load_picture(sha: str, size: int, key: Callable[[str], str] = picture_key, *, cached: bool = True) -> Pixels:
@@ -51,31 +51,42 @@ def load_picture(sha: str, size: int, key: Callable[[str], str] = picture_key, *
 
     What is not to be `cached` leaves no trace in the shared cache.
     """
-    flat = _cached(sha, size) if cached else None
-    if flat is None:
-        flat = _decoded(sha, size, key)
-        if cached:
-            cache_picture(sha, flat)
-    return flat.reshape(size, size, 3)
+    picture = np.empty((size, size, 3), dtype=np.uint8)
+    _fill(picture.reshape(-1), sha, size, key, cached=cached)
+    return picture
 
 
-def _cached(sha: str, size: int) -> Pixels | None:
-    """Return what the cache has, None for nothing or for what it should not have."""
+def _fill(flat: Pixels, sha: str, size: int, key: Callable[[str], str], *, cached: bool) -> None:
+    """Read a picture to where it is wanted: to copy it there costs as much as to read it."""
+    if cached and _read_cached(flat, sha, size):
+        return
+    flat[:] = _decoded(sha, size, key)
+    if cached:
+        cache_picture(sha, flat)
+
+
+def _read_cached(flat: Pixels, sha: str, size: int) -> bool:
+    """Fill `flat` from the cache; False where that has nothing, or what it should not have."""
     path = _path(sha)
     try:
-        flat = np.fromfile(path, dtype=np.uint8)
+        with open(path, "rb", buffering=0) as file:
+            whole = os.fstat(file.fileno()).st_size == flat.size == file.readinto(flat.data)
     except OSError:  # not there yet, or no cache at all
-        return None
-    if flat.size != size * size * 3:
-        return None
-    if path not in _compared:  # once for each file in a process: hashing costs more than reading
-        if pixels_sha256(size, size, flat.tobytes()) != sha:
-            log.warning("cached_picture_damaged", pixels_sha256=sha)
-            return None
-        if len(_compared) >= MOST_COMPARED:
-            _compared.clear()
-        _compared.add(path)
-    return flat
+        return False
+    return whole and _is_picture(path, flat, sha, size)
+
+
+def _is_picture(path: str, flat: Pixels, sha: str, size: int) -> bool:
+    """Compare what was read with its hash, once for each file in a process: hashing costs more than reading."""
+    if path in _compared:
+        return True
+    if pixels_sha256(size, size, flat.tobytes()) != sha:
+        log.warning("cached_picture_damaged", pixels_sha256=sha)
+        return False
+    if len(_compared) >= MOST_COMPARED:
+        _compared.clear()
+    _compared.add(path)
+    return True
 
 
 def _decoded(sha: str, size: int, key: Callable[[str], str]) -> Pixels:
@@ -93,7 +104,7 @@ def _decoded(sha: str, size: int, key: Callable[[str], str]) -> Pixels:
 def cache_picture(sha: str, flat: Pixels) -> None:
     """Keep a picture's pixels, uint8 [S * S * 3], so that nobody has to decode it; where there is no room, do not."""
     try:
-        _write(_path(sha), flat)
+        _write(Path(_path(sha)), flat)
     except OSError:  # the pixels are at hand all the same
         log.warning("picture_not_cached", exc_info=True)
 

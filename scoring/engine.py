@@ -23,17 +23,19 @@ from scoring.enums import Fault
 from scoring.heartbeat import Heartbeat, longest
 from scoring.inference import choose_device, name_device
 from scoring.leases import LeaseLost
-from scoring.models import Prediction, Run, RunItem
+from scoring.models import Run
 from scoring.persistence import until_kept
 from scoring.rules import PLATFORM_FAULTS
 from scoring.runner import Answers, RunnerFault, Session, check_answers
+from scoring.selectors import Planned
+from scoring.services import Answered
 from scoring.trials.selectors import trial_waits_longest
 from scoring.trials.services import trial_claim
 from scoring.trials.work import TrialWork
 from scoring.warm import FindRunner, Warm
 
 Clock = Callable[[], datetime]
-Batch = plan.Batch[RunItem]
+Batch = plan.Batch[Planned]
 MOST_OUTSTANDING = 2
 _LONGEST_LATENCY = 2**31 - 1  # what the column holds: 35 minutes for one batch
 
@@ -114,7 +116,7 @@ class Scorer:
 class Failed(Exception):
     """What ended a run early, and the items of its plan it happened with."""
 
-    def __init__(self, fault: RunnerFault, items: Sequence[RunItem]) -> None:
+    def __init__(self, fault: RunnerFault, items: Sequence[Planned]) -> None:
         super().__init__(str(fault))
         self.fault, self.items = fault, items
 
@@ -125,13 +127,13 @@ class RunWork:
     def __init__(self, run: Run, warm: Warm, scorer: Scorer) -> None:
         self._run, self._warm, self._scorer, self._clock = run, warm, scorer, scorer.clock
         self._items = selectors.run_items(run)
-        self._size = self._items[0].image.width
+        self._size = self._items[0].width
 
     def work(self) -> None:
         """Answer the run or record what went wrong; LeaseLost when another scorer has it now."""
         try:
             with Heartbeat(self._run, self._scorer, until=self._deadline()) as heartbeat:
-                predictions, device = self._ask(heartbeat)
+                answers, device = self._ask(heartbeat)
         except LeaseLost:
             raise
         except Failed as failed:
@@ -142,24 +144,24 @@ class RunWork:
             log.exception("run_failed", run=self._run.pk)
             self._record(RunnerFault(Fault.PLATFORM, f"{type(error).__name__}: {error}"), ())
         else:
-            self._finish(predictions, device)
+            self._finish(answers, device)
 
     def _deadline(self) -> datetime:
         size, now = self._run.batch_size, self._clock()
         return now + longest(policy_in_force(now).policy, batch_size=size, batches=-(-len(self._items) // size))
 
-    def _finish(self, predictions: Sequence[Prediction], device: str) -> None:
-        until_kept(lambda: services.run_finish(self._run, predictions, device=device, now=self._clock()))
+    def _finish(self, answers: Sequence[Answered], device: str) -> None:
+        until_kept(lambda: services.run_finish(self._run, answers, device=device, now=self._clock()))
         if self._run.fresh:
             self._warm.drop()
         name = self._run.defense.name
-        log.info("run_finished", run=self._run.pk, defense=name, pictures=len(predictions), device=device)
+        log.info("run_finished", run=self._run.pk, defense=name, pictures=len(answers), device=device)
 
-    def _record(self, fault: RunnerFault, items: Sequence[RunItem]) -> None:
+    def _record(self, fault: RunnerFault, items: Sequence[Planned]) -> None:
         self._warm.drop()
         until_kept(lambda: self._keep(fault, items, self._clock()))
 
-    def _keep(self, fault: RunnerFault, items: Sequence[RunItem], now: datetime) -> None:
+    def _keep(self, fault: RunnerFault, items: Sequence[Planned], now: datetime) -> None:
         run = self._run
         told = {"run": run.pk, "attempt": run.attempt, "fault": fault.fault.value, "text": fault.text}
         if items and services.run_part(run, items, fault.fault, fault.text, now=now):
@@ -168,10 +170,10 @@ class RunWork:
         state = leases.fault(run, fault.fault, fault.text, now=now)
         log.warning("run_fault", state=state.value, **told)
 
-    def _ask(self, heartbeat: Heartbeat) -> tuple[list[Prediction], str]:
-        """Return the run's predictions, not yet saved, and the device that made them."""
+    def _ask(self, heartbeat: Heartbeat) -> tuple[list[Answered], str]:
+        """Return the run's answers, not yet saved, and the device that made them."""
         session = self._warm.session(self._run, self._size, cancelled=heartbeat.is_lost)
-        predictions: list[Prediction] = []
+        answered: list[Answered] = []
         outstanding: deque[tuple[Batch, int]] = deque()
         free_since = 0
         for batch, images in self._loaded():
@@ -182,11 +184,11 @@ class RunWork:
                 session.send(images)
             outstanding.append((batch, sent))
             if len(outstanding) == MOST_OUTSTANDING:
-                free_since = self._collect(session, *outstanding.popleft(), free_since, predictions)
+                free_since = self._collect(session, *outstanding.popleft(), free_since, answered)
         while outstanding:
             heartbeat.check()
-            free_since = self._collect(session, *outstanding.popleft(), free_since, predictions)
-        return predictions, session.device
+            free_since = self._collect(session, *outstanding.popleft(), free_since, answered)
+        return answered, session.device
 
     def _loaded(self) -> Iterator[tuple[Batch, Pixels]]:
         """Yield the batches with their pictures, the next one being read while this one is worked on."""
@@ -202,7 +204,7 @@ class RunWork:
     def _load(self, batch: Batch) -> Pixels:
         """Read a batch; the pictures that the store does not have, or has wrongly, are parted from the others."""
         try:
-            return load_arrays([item.image.pixels_sha256 for item in batch.rows], self._size)
+            return load_arrays([item.pixels_sha256 for item in batch.rows], self._size)
         except (PictureMissing, WrongPicture):
             bad = {item: text for item in batch.rows[: batch.real] if (text := self._missing(item))}
             if not bad:  # the padding's, which have a batch of their own
@@ -210,22 +212,20 @@ class RunWork:
             fault = RunnerFault(Fault.PLATFORM, "; ".join(bad.values()))
             raise Failed(fault, list(bad)) from None
 
-    def _missing(self, item: RunItem) -> str:
+    def _missing(self, item: Planned) -> str:
         try:
-            load_picture(item.image.pixels_sha256, self._size)
+            load_picture(item.pixels_sha256, self._size)
         except (PictureMissing, WrongPicture) as error:
             return f"{type(error).__name__}: {error}"
         return ""
 
-    def _collect(
-        self, session: Session, batch: Batch, sent: int, free_since: int, predictions: list[Prediction]
-    ) -> int:
+    def _collect(self, session: Session, batch: Batch, sent: int, free_since: int, answered: list[Answered]) -> int:
         """Take a batch's answers; return when they came, in nanoseconds, which is when the defense was free again."""
         with self._naming(batch):
             answers = check_answers(session.receive(), len(batch.rows))
         came = time.perf_counter_ns()
         latency_us = min((came - max(sent, free_since)) // 1000, _LONGEST_LATENCY)
-        predictions += self._predictions(batch, answers, session.device, latency_us)
+        answered += self._answered(batch, answers, latency_us)
         return came
 
     @contextmanager
@@ -238,29 +238,22 @@ class RunWork:
                 raise
             raise Failed(fault, [item for batch in batches for item in batch.rows[: batch.real]]) from fault
 
-    def _predictions(self, batch: Batch, answers: Answers, device: str, latency_us: int) -> list[Prediction]:
+    def _answered(self, batch: Batch, answers: Answers, latency_us: int) -> list[Answered]:
         """Turn the rows that count into facts; the padding's answers are dropped."""
-        run, now = self._run, self._clock()
+        now, items = self._clock(), batch.rows[: batch.real]
+        told = zip(items, answers.labels.tolist(), answers.scores.tolist(), strict=False)
         return [
-            Prediction(
-                item=item,
-                image=item.image,
-                defense=run.defense,
-                rerun_id=run.rerun_id,
-                round=run.round,
-                answer=int(answers.labels[row]),
-                score_bicycle=float(answers.scores[row, 0]),
-                score_bird=float(answers.scores[row, 1]),
-                pixels_sha256=item.image.pixels_sha256,
-                defense_digest=run.defense.digest,
-                device=device[:120],
-                batch_size=run.batch_size,
+            Answered(
+                item_id=item.pk,
+                image_id=item.image_id,
+                answer=answer,
+                score_bicycle=bicycle,
+                score_bird=bird,
+                pixels_sha256=item.pixels_sha256,
                 batch=batch.number,
                 row=row,
-                seed=run.seed,
-                attempt=run.attempt,
                 latency_us=latency_us,
                 predicted_at=now,
             )
-            for row, item in enumerate(batch.rows[: batch.real])
+            for row, (item, answer, (bicycle, bird)) in enumerate(told)
         ]

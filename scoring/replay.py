@@ -34,7 +34,7 @@ def replay(prediction: Prediction, *, find_runner: FindRunner, device: str) -> R
     items = selectors.run_items(run)
     batch = next(islice(plan.batches(items, batch_size=prediction.batch_size), prediction.batch, None))
     size = prediction.item.image.width
-    images = load_arrays([item.image.pixels_sha256 for item in batch.rows], size)
+    images = load_arrays([item.pixels_sha256 for item in batch.rows], size)
     warm = Warm(find_runner, device)
     try:
         session = warm.session(run, size)

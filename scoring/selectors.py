@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet
 from django.db.models.functions import Greatest
@@ -26,6 +27,16 @@ class Waiting:
 
     ruling_id: int
     image_id: int
+    width: int
+
+
+class Planned(NamedTuple):
+    """A picture in a run's plan; `pk` is its RunItem's."""
+
+    pk: int
+    position: int
+    image_id: int
+    pixels_sha256: str
     width: int
 
 
@@ -89,9 +100,11 @@ def runs_waiting(*, now: datetime) -> Runs:
     return leases.waiting(Run, now=now)
 
 
-def run_items(run: Run) -> list[RunItem]:
+def run_items(run: Run) -> list[Planned]:
     """Return the run's plan with its pictures, in order."""
-    return list(RunItem.objects.filter(run=run).select_related("image").order_by("position"))
+    items = RunItem.objects.filter(run=run).order_by("position")
+    rows = items.values_list("pk", "position", "image", "image__pixels_sha256", "image__width")
+    return [Planned(*row) for row in rows]
 
 
 def runs_without_assessment() -> Runs:

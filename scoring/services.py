@@ -14,6 +14,7 @@ from labeling.policy import Policy
 from scoring import leases, plan, rules, selectors
 from scoring.enums import Fault, RunState
 from scoring.models import Defense, PlanMark, Prediction, Rerun, Run, RunItem, Scorer
+from scoring.persistence import insert
 from scoring.reference import Reference
 
 PICTURES_PER_RUN = 256
@@ -161,18 +162,43 @@ def run_claim(*, worker: str, now: datetime, preferred: Preferred | None = None)
     return None
 
 
+class Answered(NamedTuple):
+    """What a defense answered for one place in a run's plan: of a Prediction, what its run does not say."""
+
+    item_id: int
+    image_id: int
+    answer: int
+    score_bicycle: float
+    score_bird: float
+    pixels_sha256: str
+    batch: int
+    row: int
+    latency_us: int
+    predicted_at: datetime
+
+
 @transaction.atomic
-def run_finish(run: Run, predictions: Sequence[Prediction], *, device: str, now: datetime) -> None:
+def run_finish(run: Run, answers: Sequence[Answered], *, device: str, now: datetime) -> None:
     """Keep the answers of a whole run and end it, both or neither; LeaseLost when the attempt is stale."""
     leases.end(run, RunState.FINISHED, device=device[:120], finished_at=now)
     planned = set(RunItem.objects.filter(run=run).values_list("pk", flat=True))
-    if len(predictions) != len(planned) or {each.item_id for each in predictions} != planned:
-        raise ValueError(f"{run} has {len(planned)} pictures and got {len(predictions)} answers")
-    Prediction.objects.bulk_create(predictions, batch_size=500)
+    if len(answers) != len(planned) or {each.item_id for each in answers} != planned:
+        raise ValueError(f"{run} has {len(planned)} pictures and got {len(answers)} answers")
+    alike = {
+        "defense_id": run.defense_id,
+        "rerun_id": run.rerun_id,
+        "round": run.round,
+        "defense_digest": run.defense.digest,
+        "device": device[:120],
+        "batch_size": run.batch_size,
+        "seed": run.seed,
+        "attempt": run.attempt,
+    }
+    insert(Prediction, alike, Answered._fields, answers)
 
 
 @transaction.atomic
-def run_part(run: Run, items: Sequence[RunItem], fault: Fault, text: str, *, now: datetime) -> bool:
+def run_part(run: Run, items: Sequence[selectors.Planned], fault: Fault, text: str, *, now: datetime) -> bool:
     """Give the pictures of a failed batch a run apart, so that one of them cannot take the others along (R30).
 
     Half of them when they are all the run has. What is left of the run waits at once, with its plan closed up. Returns
@@ -201,16 +227,16 @@ def run_part(run: Run, items: Sequence[RunItem], fault: Fault, text: str, *, now
         created_at=run.created_at,
     )
     moved = {item.pk for item in apart}
-    _close_up([item for item in all_items if item.pk in moved], other)
-    _close_up([item for item in all_items if item.pk not in moved], run)
+    _close_up([item for item in all_items if item.pk in moved], run, other)
+    _close_up([item for item in all_items if item.pk not in moved], run, run)
     return True
 
 
-def _close_up(items: Sequence[RunItem], run: Run) -> None:
-    """Number `items`, which are in order, from 0 in `run`. Ascending, so that no number is taken when it is given."""
+def _close_up(items: Sequence[selectors.Planned], run: Run, to: Run) -> None:
+    """Number `items` of `run`, in order, from 0 in `to`. Ascending, so that no number is taken when it is given."""
     for position, item in enumerate(items):
-        if (item.run_id, item.position) != (run.pk, position):
-            RunItem.objects.filter(pk=item.pk).update(run=run, position=position)
+        if (run.pk, item.position) != (to.pk, position):
+            RunItem.objects.filter(pk=item.pk).update(run=to, position=position)
 
 
 def runs_reclaim(*, now: datetime) -> int:

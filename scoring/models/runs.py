@@ -100,8 +100,9 @@ def _once(name: str) -> list[models.BaseConstraint]:
 class RunItem(models.Model):
     """One picture in a run's plan. The pair of defense and picture gets each round once, whoever plans it."""
 
-    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="items")
-    rerun = models.ForeignKey(Rerun, on_delete=models.PROTECT, null=True, related_name="+")
+    # Where an index of several columns begins with a column, it has none of its own: rows come by the million.
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="items", db_index=False)
+    rerun = models.ForeignKey(Rerun, on_delete=models.PROTECT, null=True, related_name="+", db_index=False)
     defense = models.ForeignKey(Defense, on_delete=models.PROTECT, related_name="+")
     round = models.PositiveSmallIntegerField()
     image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="run_items")
@@ -125,9 +126,9 @@ class Prediction(models.Model):
     """
 
     item = models.OneToOneField(RunItem, on_delete=models.PROTECT)
-    image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="predictions")
+    image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="predictions", db_index=False)
     defense = models.ForeignKey(Defense, on_delete=models.PROTECT, related_name="predictions")
-    rerun = models.ForeignKey(Rerun, on_delete=models.PROTECT, null=True, related_name="predictions")
+    rerun = models.ForeignKey(Rerun, on_delete=models.PROTECT, null=True, related_name="predictions", db_index=False)
     round = models.PositiveSmallIntegerField()
     answer = models.SmallIntegerField(choices=[(o.value, o.name.lower()) for o in Outcome])
     score_bicycle = models.FloatField()
@@ -141,7 +142,7 @@ class Prediction(models.Model):
     seed = models.BigIntegerField()
     attempt = models.PositiveSmallIntegerField()
     latency_us = models.PositiveIntegerField()
-    predicted_at = models.DateTimeField(db_index=True)
+    predicted_at = models.DateTimeField()
 
     class Meta:
         constraints = _once("prediction")

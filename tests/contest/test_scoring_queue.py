@@ -556,14 +556,9 @@ def answer_by_hand(answer: Outcome, now: datetime) -> None:
     """Claim and finish every run that waits with one answer, as a scorer would."""
     while (held := services.run_claim(worker="one", now=now)) is not None:
         given = [
-            Prediction(
-                item=item, image=item.image, defense=held.defense, rerun=held.rerun, round=held.round, answer=answer,
-                score_bicycle=0.5, score_bird=0.5, pixels_sha256=item.image.pixels_sha256,
-                defense_digest=held.defense.digest, device="cpu", batch_size=16, batch=0, row=row, seed=held.seed,
-                attempt=held.attempt, latency_us=1, predicted_at=now,
-            )
+            services.Answered(item.pk, item.image_id, answer, 0.5, 0.5, item.pixels_sha256, 0, row, 1, now)
             for row, item in enumerate(run_items(held))
-        ]  # fmt: skip
+        ]
         services.run_finish(held, given, device="cpu", now=now)
 
 

@@ -10,6 +10,7 @@ import pytest
 from django.db import OperationalError
 
 from common.errors import InvalidInput
+from labeling.models import Image
 from scoring import engine, inference, leases, persistence, rules, selectors, services, warm
 from scoring.enums import Fault, Outcome, RunState
 from scoring.models import Defense, Prediction, Run, Trial
@@ -142,7 +143,7 @@ def test_a_fault_in_the_last_batch_keeps_nothing_of_that_attempt(now: datetime) 
     cast.plan(now)
     run = services.run_claim(worker="one", now=now)
     assert run is not None
-    last = selectors.run_items(run)[-1].image
+    last = Image.objects.get(pk=selectors.run_items(run)[-1].image_id)
     leases.end(run, RunState.QUEUED)
     with cast.scorer_at(now, find_runner=cast.allergic_to(last)) as scorer:
         scorer.work_one()
@@ -160,8 +161,8 @@ def test_a_picture_that_a_defense_cannot_bear_stops_no_other(pictures: int, now:
     poison = images[2]
     cast.work_all(now, find_runner=cast.allergic_to(poison))
     dead = Run.objects.filter(state=RunState.DEAD)
-    with_it = {run.pk: [item.image for item in selectors.run_items(run)] for run in dead}
-    assert len(with_it) == 3 and all(poison in its for its in with_it.values())
+    with_it = {run.pk: [item.image_id for item in selectors.run_items(run)] for run in dead}
+    assert len(with_it) == 3 and all(poison.pk in its for its in with_it.values())
     assert {len(its) for its in with_it.values()} == {1}
     answered = set(Prediction.objects.values_list("image", "round"))
     assert answered == {(image.pk, number) for image in images if image != poison for number in (1, 2, 3)}

@@ -118,13 +118,8 @@ def test_answers_with_lower_numbers_that_are_on_their_way_are_not_meant(olga: Us
     assert asked_again.isdisjoint(late.values_list("image", "round"))
 
 
-def _answers(run: Run, now: datetime) -> list[Prediction]:
+def _answers(run: Run, now: datetime) -> list[services.Answered]:
     return [
-        Prediction(
-            item=item, image=item.image, defense=run.defense, round=run.round, answer=1, score_bicycle=0.5,
-            score_bird=0.5, pixels_sha256=item.image.pixels_sha256, defense_digest=run.defense.digest, device="cpu",
-            batch_size=run.batch_size, batch=0, row=row, seed=run.seed, attempt=run.attempt, latency_us=1,
-            predicted_at=now,
-        )
+        services.Answered(item.pk, item.image_id, 1, 0.5, 0.5, item.pixels_sha256, 0, row, 1, now)
         for row, item in enumerate(selectors.run_items(run))
-    ]  # fmt: skip
+    ]

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from adjudication.models import Ruling
 from labeling.models import Image
 from labeling.policy import Policy
-from scoring import leases, plan, selectors, services
+from scoring import leases, persistence, plan, selectors, services
 from scoring.enums import Fault, RunState
 from scoring.models import Defense, PlanMark, Prediction, Rerun, Run, RunItem
 from scoring.reference import REFERENCES
@@ -34,27 +34,9 @@ def planned() -> Counter[tuple[int, int, int]]:
     return Counter(RunItem.objects.values_list("defense_id", "image_id", "round"))
 
 
-def answers_for(run: Run, now: datetime) -> list[Prediction]:
+def answers_for(run: Run, now: datetime) -> list[services.Answered]:
     return [
-        Prediction(
-            item=item,
-            image_id=item.image_id,
-            defense_id=run.defense_id,
-            round=run.round,
-            answer=-1,
-            score_bicycle=0,
-            score_bird=0,
-            pixels_sha256=item.image.pixels_sha256,
-            defense_digest="d",
-            device="cpu",
-            batch_size=run.batch_size,
-            batch=0,
-            row=item.position,
-            seed=run.seed,
-            attempt=run.attempt,
-            latency_us=1,
-            predicted_at=now,
-        )
+        services.Answered(item.pk, item.image_id, -1, 0.0, 0.0, item.pixels_sha256, 0, item.position, 1, now)
         for item in selectors.run_items(run)
     ]
 
@@ -250,7 +232,7 @@ def test_a_run_holds_at_most_256_pictures_of_one_size(now: datetime, monkeypatch
     for size in (75, 75, 75, 75, 75, 299, 75):
         cast.ruled(factories.image(width=size, height=size))
     cast.plan(now, policy=Policy(evaluation_runs=1))
-    held = [[item.image.width for item in selectors.run_items(run)] for run in Run.objects.order_by("id")]
+    held = [[item.width for item in selectors.run_items(run)] for run in Run.objects.order_by("id")]
     assert held == [[75, 75, 75, 75], [75], [299], [75]]
 
 
@@ -377,6 +359,33 @@ def test_a_heartbeat_keeps_the_lease(now: datetime) -> None:
     leases.renew(run, now=now + timedelta(seconds=50))
     assert services.runs_reclaim(now=now + timedelta(seconds=61)) == 0
     assert services.runs_reclaim(now=now + timedelta(seconds=111)) == 1
+
+
+def test_every_column_of_an_answer_is_kept_to_the_last_bit(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(persistence, "MOST_ROWS", 99)  # as many as SQLite takes in one statement
+    run = claimed(now, pictures=120)
+    answers = [
+        services.Answered(
+            item_id=item.pk,
+            image_id=item.image_id,
+            answer=number % 3 - 1,
+            score_bicycle=(number - 60) / 7,
+            score_bird=10.0 ** (number - 60) / 3,
+            pixels_sha256=item.pixels_sha256,
+            batch=number // 16,
+            row=number % 16,
+            latency_us=number,
+            predicted_at=now + timedelta(microseconds=number),
+        )
+        for number, item in enumerate(selectors.run_items(run))
+    ]
+    services.run_finish(run, answers, device="d" * 121, now=now)
+    kept = Prediction.objects.order_by("batch", "row")
+    assert [services.Answered(*row) for row in kept.values_list(*services.Answered._fields)] == answers
+    of_run = ("defense", "rerun", "round", "defense_digest", "device", "batch_size", "seed", "attempt")
+    assert set(kept.values_list(*of_run)) == {
+        (run.defense_id, None, 1, run.defense.digest, "d" * 120, run.batch_size, run.seed, 1)
+    }
 
 
 def test_a_finished_run_keeps_every_answer(now: datetime) -> None:
