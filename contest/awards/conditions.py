@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
-from common.times import distance
+from common.times import absolute, distance, to_the_second
 from contest.awards.examinations import examined_share
 from contest.enums import AccountKind
 from contest.exports.tables import settled_items
@@ -29,6 +29,7 @@ from contest.stakes.selectors import (
     stakes_in_force,
     unbroken_until,
 )
+from contest.stakes.shown import hours_span
 from labeling.enums import Label
 from labeling.people import REVIEW_BOARD
 from labeling.policy import Policy
@@ -66,9 +67,9 @@ def own_conditions(stake: Stake, *, policy: Policy, now: datetime) -> list[Condi
     """Return the conditions that are about one defense alone."""
     return [
         _unbroken(stake, policy, now),
-        _source_open(stake),
+        _source_open(stake, policy),
         _team(stake, now),
-        *_weeks(stake, now),
+        *_weeks(stake, policy, now),
         _run_again(stake),
         _examined(stake),
         _no_break(stake),
@@ -108,7 +109,7 @@ def why_never(stake: Stake, *, now: datetime) -> str:
 
 
 def _unbroken(stake: Stake, policy: Policy, now: datetime) -> Condition:
-    title = f"Unbroken for {policy.stake_hours:,} hours at stake"
+    title = f"Unbroken for {hours_span(policy.stake_hours)} at stake"
     link = reverse("defense", args=[stake.defense.public_id])
     if stake.ended_at is not None:
         return Condition("unbroken", title, False, f"The stake is over: {stake.end}.", link)
@@ -116,13 +117,15 @@ def _unbroken(stake: Stake, policy: Policy, now: datetime) -> Condition:
     if until is None:
         return Condition("unbroken", title, False, "The clock does not run while the source is closed.", link)
     over = is_due(stake, now)
-    figures = f"Its time was over at {until:%Y-%m-%d %H:%M:%S} UTC." if over else f"{distance(until - now)} are left."
+    left = f"{distance(until - now)} are left."
+    figures = f"Its time was over on {to_the_second(until, policy.time_zone)}." if over else left
     return Condition("unbroken", title, over, figures, link)
 
 
-def _source_open(stake: Stake) -> Condition:
+def _source_open(stake: Stake, policy: Policy) -> Condition:
     opened = stake.defense.entry.opened_at if is_open(stake.defense) else None
-    figures = f"Handed in on {opened:%Y-%m-%d}." if opened else "Not handed in: a closed defense cannot win (R33)."
+    closed = "Not handed in: a closed defense cannot win (R33)."
+    figures = f"Handed in on {absolute(opened, policy.time_zone)}." if opened else closed
     return Condition(
         "source", "Source open", opened is not None, figures, reverse("defense", args=[stake.defense.public_id])
     )
@@ -136,9 +139,9 @@ def _team(stake: Stake, now: datetime) -> Condition:
 # The weeks ------------------------------------------------------------------------------------------------------------
 
 
-def _weeks(stake: Stake, now: datetime) -> list[Condition]:
+def _weeks(stake: Stake, policy: Policy, now: datetime) -> list[Condition]:
     """The weeks from that of the stake to the one its time ends in: what was sent in its part of that may break it."""
-    titles = ("Every week in that time settled", "Their appeals closed")
+    titles, zone = ("Every week in that time settled", "Their appeals closed"), policy.time_zone
     until = unbroken_until(stake)
     if until is None or stake.staked_at is None:
         words = "Its time does not run."
@@ -147,27 +150,29 @@ def _weeks(stake: Stake, now: datetime) -> list[Condition]:
     over = [week for week in weeks if week.end <= now]
     closing = {week.name: at for week in over if (at := known.appeals_close_at(week, of=stake.defense)) is not None}
     closed = [name for name, at in closing.items() if at <= now]
-    counts = f"{len(closing)} of {len(weeks)}. {_open_weeks([week for week in weeks if week.name not in closing], now)}"
+    still_open = _open_weeks([week for week in weeks if week.name not in closing], zone, now)
+    counts = f"{len(closing)} of {len(weeks)}. {still_open}"
     last = max((at for at in closing.values() if at > now), default=None)
-    more = f" The last of the others closes on {last:%Y-%m-%d %H:%M} UTC." if last else ""
+    unknown = "" if len(closing) == len(weeks) else " When the others close is known once they are settled."
+    more = f" Of those that are settled, the last closes on {absolute(last, zone)}." if last else ""
     return [
         Condition(_NAMES[0], titles[0], len(closing) == len(weeks), counts.strip(), reverse("releases")),
-        Condition(_NAMES[1], titles[1], len(closed) == len(weeks), f"{len(closed)} of {len(weeks)}.{more}"),
+        Condition(_NAMES[1], titles[1], len(closed) == len(weeks), f"{len(closed)} of {len(weeks)}.{more}{unknown}"),
     ]
 
 
 _NAMES = ("weeks", "appeals")
 
 
-def _open_weeks(weeks: Iterable[Week], now: datetime) -> str:
-    words = [f"{week.name} {_why_open(week, now)}" for week in weeks]
+def _open_weeks(weeks: Iterable[Week], zone: str, now: datetime) -> str:
+    words = [f"{week.name} {_why_open(week, zone, now)}" for week in weeks]
     shown = "; ".join(words[:MOST_NAMED])
     return f"Open: {shown}{' and more' if len(words) > MOST_NAMED else ''}." if words else ""
 
 
-def _why_open(week: Week, now: datetime) -> str:
+def _why_open(week: Week, zone: str, now: datetime) -> str:
     if week.end > now:
-        return f"ends at {week.end:%Y-%m-%d %H:%M} UTC"
+        return f"ends on {absolute(week.end, zone)}"
     waits = [f"{count} {WAITING_WORDS[name]}" for name, count in waiting(week).items() if count]
     return f"waits: {', '.join(waits)}" if waits else "waits for rulings"
 
@@ -240,6 +245,8 @@ def _mistakes(answers: QuerySet[Prediction]) -> QuerySet[Prediction]:
 def _examined(stake: Stake) -> Condition:
     share = examined_share(stake.defense)
     figures = f"{share.done} of {share.all} rejected pictures examined and confirmed as invalid."
+    if not share.all:
+        figures = "No picture of its time was rejected."
     link = reverse("board-examination", args=[stake.defense.public_id])
     return Condition("examined", "Every rejected picture examined", share.done == share.all, figures, link)
 
@@ -259,7 +266,7 @@ def _first(stake: Stake, now: datetime) -> Condition:
     group = {each.pk for each in sharing(stake, now=now)}
     earlier = [each for each in contenders(now=now) if each.pk not in group and _in_turn(each) < _in_turn(stake)]
     if not earlier:
-        return Condition("first", title, True, "It is the first whose time is over.")
+        return Condition("first", title, True, "No other's time is over before its own.")
     names = ", ".join(each.defense.name for each in earlier[:MOST_NAMED])
     return Condition("first", title, False, f"Their time was over earlier: {names}.", reverse("awards"))
 

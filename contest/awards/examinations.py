@@ -13,7 +13,7 @@ from contest.models import Attack, Examination, Stake
 from contest.stakes.selectors import unbroken_until
 from contest.weeks import week_at
 from labeling.models import Image
-from labeling.people import REVIEW_BOARD
+from labeling.people import is_on_board
 from scoring.models import Defense
 
 
@@ -62,14 +62,9 @@ def picture_confirm(*, image: Image, defense: Defense, by: User, now: datetime) 
 
     Raises NotAllowed for who is not on the board, Conflict for a picture that this award does not wait for.
     """
-    if not by.groups.filter(name=REVIEW_BOARD).exists():
+    if not is_on_board(by):
         raise NotAllowed("Only members of the review board confirm this.", "not_on_board")
     if not rejected_pictures(defense).filter(pk=image.pk).exists():
         raise Conflict("This picture is not one of the rejected ones any more. Reload the page.", "not_rejected")
     found, _ = Examination.objects.get_or_create(image=image, defense=defense, defaults={"confirmed_by": by, "at": now})
     return found
-
-
-def picture_in(defense: Defense, image_id: int) -> Image | None:
-    """Return a picture that waits for its examination, None for any other."""
-    return still_to_examine(defense).filter(pk=image_id).first()

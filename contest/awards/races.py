@@ -5,13 +5,16 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
 
 from common.errors import Conflict
 from contest.awards.conditions import why_never
+from contest.awards.services import change_of
 from contest.decisions import decide
 from contest.enums import DecisionKind, StakeEnd, StakeKind
 from contest.models import Award, Stake
 from contest.stakes.ends import locked, stake_end
+from contest.stakes.selectors import forfeited_stakes
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +28,26 @@ class Ending:
 def ending_of(stake: Stake, *, now: datetime) -> Ending | None:
     """Return how the board may end a stake of its own that is in force; None while it may still be the first to win.
 
-    One that can never win is taken back; one beside which another won is overtaken.
+    One that can never win is taken back; one beside which another won is overtaken, while that one has it: an award
+    that was lost, or of which anything was taken for good, is to be won again.
     """
     if stake.kind != StakeKind.BOARD or stake.staked_at is None or stake.ended_at is not None:
         return None
     if never := why_never(stake, now=now):
         return Ending(StakeEnd.WITHDRAWN, never)
-    given = Award.objects.filter(awarded_at__gte=stake.staked_at).select_related("stake__defense")
-    first = given.order_by("awarded_at", "pk").first()
-    if first is None:
+    won = awards_that_stand(Award.objects.filter(awarded_at__gte=stake.staked_at))
+    if not won:
         return None
-    return Ending(StakeEnd.OVERTAKEN, f"{first.stake.defense.name} was awarded the prize while this was at stake.")
+    return Ending(StakeEnd.OVERTAKEN, f"{won[0].stake.defense.name} was awarded the prize while this was at stake.")
+
+
+def awards_that_stand(among: QuerySet[Award]) -> list[Award]:
+    """Return the awards whose defense has the prize by the facts of now, oldest first: neither lost (R27, R37) nor
+    taken for good (R38)."""
+    given = among.exclude(stake__in=forfeited_stakes()).select_related("decision", "stake__defense")
+    rows = list(given.order_by("awarded_at", "pk"))
+    kept = {row.stake for decision in {each.decision for each in rows} for row in change_of(decision).kept}
+    return [each for each in rows if each.stake in kept]
 
 
 @transaction.atomic

@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import Conflict
+from contest.awards.aside import forfeited_of, withheld_by_team
 from contest.awards.conditions import Condition, checklist, contenders, ready, sharing
-from contest.awards.forfeits import forfeited_of, withheld_by_team
 from contest.decisions import decide
 from contest.enums import AccountKind, DecisionKind, StakeEnd
 from contest.models import Account, Award, BoardDecision, LedgerEntry, Stake, Team
@@ -19,10 +19,10 @@ from contest.money.deposits import checked_words
 from contest.money.facts import Found, found
 from contest.money.ledger import Causes, account, hold, move
 from contest.money.letters import posted_tell
-from contest.money.prizes import Outcome, defender_shares, in_order_of_receipt
+from contest.money.prizes import Outcome, defender_shares
 from contest.money.settlement import accounts_of, deciding_week, moved_by_award, stake_settle, take_back, teams_share
 from contest.settled import Weeks
-from contest.stakes.ends import locked, stake_end
+from contest.stakes.ends import stake_end, stakes_locked
 from contest.stakes.selectors import is_paid_for, owner_of
 from contest.teams.selectors import final_team
 from labeling.policy import Policy
@@ -53,9 +53,8 @@ def award_give(*, stake: Stake, statement: str, reason: str, policy: Policy, by:
 
 
 def _under_lock(stake: Stake, now: datetime) -> list[Stake]:
-    """Lock the stakes that share the prize, in one order always, and return them as they stand."""
-    group = sorted(each.pk for each in sharing(stake, now=now))
-    rows = [locked(pk) for pk in group]
+    """Lock the stakes that share the prize, and return them as they stand."""
+    rows = stakes_locked(each.pk for each in sharing(stake, now=now))
     over = next((each for each in rows if each.ended_at is not None), None)
     if over is not None:
         raise Conflict(f"The stake on {over.defense.name} is over: {over.end}. Nothing was awarded.", "stake_over")
@@ -122,12 +121,14 @@ class Change:
     """What an award is by the facts of now: which stakes keep it, which lost it, and what is to post.
 
     Those of `unpaid` stayed unbroken, and their team turned out to be associated with the contest in that time.
+    `shares` are the cents of each stake that keeps it, before anything is withheld.
     """
 
     decision: BoardDecision
     kept: tuple[Found, ...]
     lost: tuple[Found, ...]
     unpaid: tuple[Found, ...]
+    shares: Mapping[int, int]
     flows: Flows
 
     def lost_by(self, team: int) -> Found | None:
@@ -145,12 +146,13 @@ def change_of(decision: BoardDecision) -> Change:
     kept = tuple(row for row in others if row not in unpaid)
     total = sum(row.stake.award.cents for row in rows)
     forfeited = forfeited_of(decision)
-    due, at = _due(total, kept), _position(decision, total)
+    shares = defender_shares(total, _received(row.stake for row in kept))
+    due, at = _due(shares, kept), _position(decision, total)
     needed = flows(_less(due, forfeited), 0, replace(at, got=_less(at.got, forfeited)))
     if needed.owed:  # what is withheld was not paid out: it is there when the board gives it back
-        owed = {team: cents for team, cents in _less(needed.owed, withheld_by_team()).items() if cents}
+        owed = {team: cents for team, cents in _less(needed.owed, withheld_by_team(decision)).items() if cents}
         needed = replace(needed, owed=owed)
-    return Change(decision, kept, lost, unpaid, needed)
+    return Change(decision, kept, lost, unpaid, shares, needed)
 
 
 def _awarded(decision: BoardDecision) -> list[Stake]:
@@ -162,15 +164,13 @@ def _less(cents: Mapping[int, int], forfeited: Mapping[int, int]) -> dict[int, i
     return {team: max(each - forfeited.get(team, 0), 0) for team, each in cents.items()}
 
 
-def _due(total: int, kept: Sequence[Found]) -> dict[int, int]:
+def _due(shares: Mapping[int, int], kept: Sequence[Found]) -> dict[int, int]:
     """Return the cents by team, in the order of receipt of their first entries."""
-    received = _received(row.stake for row in kept)
-    shares = defender_shares(total, received)
     owners = {row.stake.pk: owner_of(row.stake.defense) for row in kept}
     due: dict[int, int] = {}
-    for stake in in_order_of_receipt(received):
+    for stake, cents in shares.items():
         if (owner := owners[stake]) is not None:
-            due[owner.pk] = due.get(owner.pk, 0) + shares[stake]
+            due[owner.pk] = due.get(owner.pk, 0) + cents
     return due
 
 
@@ -195,8 +195,7 @@ def _may_post(change: Change, weeks: Weeks) -> bool:
 
 @transaction.atomic
 def _award_settle(decision: BoardDecision, now: datetime) -> bool:
-    for pk in Stake.objects.filter(award__decision=decision).order_by("pk").values_list("pk", flat=True):
-        locked(pk)
+    stakes_locked(Stake.objects.filter(award__decision=decision).values_list("pk", flat=True))
     return _post(decision, now=now)
 
 

@@ -1,5 +1,6 @@
 """The pages of awards: what is due, the checklist of one, and the pictures that the board looks at before (R36-R38)."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -17,10 +18,11 @@ from common.answers import http_status
 from common.errors import DomainError, InvalidInput, NotFound
 from common.queues import hint
 from contest.access import board_member_of, roles_of
+from contest.awards.aside import entries_of, forfeited_of_award
 from contest.awards.conditions import checklist, contenders, ready, reruns_after, sharing, why_never
 from contest.awards.examinations import examined_share, picture_confirm, still_to_examine
-from contest.awards.forfeits import award_forfeit, forfeitable, forfeited_of
-from contest.awards.races import ending_of, race_end
+from contest.awards.forfeits import award_forfeit, award_withhold, forfeitable, withholdable
+from contest.awards.races import awards_that_stand, ending_of, race_end
 from contest.awards.services import award_give, change_of, rerun_begin
 from contest.decisions import MOST_REASON_CHARACTERS
 from contest.defenses.access import defense_of
@@ -50,8 +52,9 @@ def awards(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
     due = contenders(now=now)
     rest = [(each, unbroken_until(each), why_never(each, now=now)) for each in stakes_in_force() if each not in due]
+    stand = {each.pk for each in awards_that_stand(Award.objects.all())}
     given = Award.objects.select_related("stake__defense__entry__team").order_by("-pk")
-    context = {"due": due, "rest": rest, "given": list(given)}
+    context = {"due": due, "rest": rest, "given": [(each, each.pk in stand) for each in given]}
     return render(request, "awards/awards.html", context | frame(now))
 
 
@@ -89,21 +92,27 @@ def _do(request: HttpRequest, stake: Stake, by: User) -> str:
     if "end" in request.POST:
         ended = race_end(stake=stake, reason=reason, by=by, now=now)
         return f"The stake on {ended.defense.name} is over: {ended.end}."
+    if "withhold" in request.POST:
+        entries = award_withhold(award=_award(stake), reason=reason, by=by, now=now)
+        return f"{_sum(entries, now)} of the award are withheld."
     if "forfeit" in request.POST:
-        return _forfeit(stake, reason, by, now)
+        entries = award_forfeit(award=_award(stake), reason=reason, by=by, now=now)
+        return f"{_sum(entries, now)} went back to the defenders' half."
     statement = text(request, "statement", MOST_WORDS + 1)
     policy = frame(now)["policy"]
     given = award_give(stake=stake, statement=statement, reason=reason, policy=policy, by=by, now=now)
     return "Awarded: " + ", ".join(each.stake.defense.name for each in given) + "."
 
 
-def _forfeit(stake: Stake, reason: str, by: User, now: datetime) -> str:
+def _award(stake: Stake) -> Award:
     given = Award.objects.filter(stake=stake).select_related("decision", "stake__defense__entry__team").first()
     if given is None:
         raise NotFound("Nothing was awarded for this stake.", "not_found")
-    entries = award_forfeit(award=given, reason=reason, by=by, now=now)
-    cents = sum(each.cents for each in entries)
-    return f"{money(cents, frame(now)['currency'])} went back to the defenders' half."
+    return given
+
+
+def _sum(entries: Iterable[LedgerEntry], now: datetime) -> str:
+    return money(sum(each.cents for each in entries), frame(now)["currency"])
 
 
 def _page(request: HttpRequest, stake: Stake, error: DomainError | None = None) -> HttpResponse:
@@ -143,17 +152,17 @@ def _open(stake: Stake, policy: Any, now: datetime) -> dict[str, Any]:
 
 
 def _given(award: Award) -> dict[str, Any]:
-    rows = LedgerEntry.objects.filter(decision=award.decision).select_related(
+    rows = entries_of(award).select_related(
         "source__team", "source__stake__defense", "target__team", "target__stake__defense", "decision__decided_by"
     )
     entries = list(with_causes(list(rows.order_by("-pk")), told_at=None))
-    change, forfeited = change_of(award.decision), forfeited_of(award.decision)
     return {
         "award": award,
-        "change": change,
+        "change": change_of(award.decision),
         "entries": entries,
+        "withholdable": withholdable(award),
         "forfeitable": forfeitable(award),
-        "forfeited": sum(forfeited.values()),
+        "forfeited": forfeited_of_award(award),
     }
 
 

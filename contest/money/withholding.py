@@ -2,6 +2,9 @@
 
 Of a stake the share of one team is withheld, so that the others who broke it have theirs whole (R35). How much that can
 be changes with the facts: what is aside follows the decisions and the share, in the sweep of prizes.
+
+On a team's account prizes lie together. What is withheld of an award names it, so that it is never taken for what is
+withheld of another one (contest.awards.forfeits).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,18 +17,19 @@ from django.db import transaction
 from common.errors import Conflict, InvalidInput
 from contest.decisions import decide
 from contest.enums import AccountKind, DecisionKind
-from contest.models import Account, BoardDecision, LedgerEntry, Team
+from contest.models import Account, Award, BoardDecision, LedgerEntry, Team
 from contest.money.ledger import account, hold, move
 from contest.money.letters import posted_tell
 from contest.teams.selectors import final_team
 
-# Whose money: the stake, or None for what lies on a team's account, and the team.
-_Whose = tuple[int | None, int | None]
+# Whose money: the stake, or None for what lies on a team's account; the team; the award that it is of, if it names one.
+_Whose = tuple[int | None, int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """What is withheld of a team's account or of its share of a stake, and the decisions about it, oldest first.
+    """What is withheld of a team's account, of its `award` there, or of its share of a stake, and the decisions about
+    it, oldest first.
 
     `decided` is what the board withholds at most, `cents` what is aside now: of a stake never more than the share.
     """
@@ -35,6 +39,7 @@ class Withheld:
     cents: int
     decided: int
     decisions: tuple[BoardDecision, ...]
+    award: Award | None = None
 
 
 def withheld() -> list[Withheld]:
@@ -47,10 +52,16 @@ def withholdings() -> list[Withheld]:
     return [each for each in _all() if each.cents or each.decided]
 
 
-def withheld_of(of: Account, team: Team | None = None) -> Withheld | None:
-    """Return what the board withholds of a team's account, or of the share of `team` of a stake; None for nothing."""
-    whose = _named(of, team)
-    return next((each for each in withholdings() if _named(each.account, each.team) == whose), None)
+def ever_withheld() -> list[Withheld]:
+    """Return what the board ever withheld, the oldest first; also what it gave back."""
+    return list(_all())
+
+
+def withheld_of(of: Account, team: Team | None = None, award: Award | None = None) -> Withheld | None:
+    """Return what the board withholds of a team's account, of an `award` there, or of the share of `team` of a stake;
+    None for nothing."""
+    whose = _named(of, team, award)
+    return next((each for each in withholdings() if _named(each.account, each.team, each.award) == whose), None)
 
 
 def withheld_of_stakes() -> dict[int, list[Withheld]]:
@@ -70,16 +81,17 @@ def _all() -> Iterator[Withheld]:
         if "defense" not in decision.subject:  # one that returns a defense returns no money that was withheld
             by_whose.setdefault(_whose(decision.subject, teams), []).append(decision)
     aside = _aside(teams)
-    accounts = _accounts(by_whose)
+    accounts, awards = _accounts(by_whose), _awards(by_whose)
     for whose, decisions in by_whose.items():
         team = teams[whose[1]] if whose[1] is not None else None
-        yield Withheld(accounts[whose], team, aside.get(whose, 0), _decided(decisions), tuple(decisions))
+        told = (aside.get(whose, 0), _decided(decisions), tuple(decisions))
+        yield Withheld(accounts[whose], team, *told, award=awards[whose[2]] if whose[2] is not None else None)
 
 
 def _whose(rows: Mapping[str, list[int]], teams: Mapping[int, Team]) -> _Whose:
     """Return whose money the rows name. A share belongs to the team that another one was merged into."""
-    stake, team = next(iter(rows.get("stake", [])), None), next(iter(rows.get("team", [])), None)
-    return stake, final_team(teams[team]).pk if stake is not None and team is not None else team
+    stake, team, award = (next(iter(rows.get(table, [])), None) for table in ("stake", "team", "award"))
+    return stake, final_team(teams[team]).pk if stake is not None and team is not None else team, award
 
 
 def _aside(teams: Mapping[int, Team]) -> dict[_Whose, int]:
@@ -94,9 +106,14 @@ def _aside(teams: Mapping[int, Team]) -> dict[_Whose, int]:
 
 def _accounts(wanted: Iterable[_Whose]) -> dict[_Whose, Account]:
     related = Account.objects.select_related("team", "stake__defense")
-    stakes = {row.stake_id: row for row in related.filter(stake__in={stake for stake, _ in wanted if stake})}
-    teams = {row.team_id: row for row in related.filter(team__in={team for stake, team in wanted if not stake})}
-    return {(stake, team): stakes[stake] if stake else teams[team] for stake, team in wanted}
+    stakes = {row.stake_id: row for row in related.filter(stake__in={stake for stake, _, _ in wanted if stake})}
+    teams = {row.team_id: row for row in related.filter(team__in={team for stake, team, _ in wanted if not stake})}
+    return {whose: stakes[whose[0]] if whose[0] else teams[whose[1]] for whose in wanted}
+
+
+def _awards(wanted: Iterable[_Whose]) -> dict[int, Award]:
+    named = {award for _, _, award in wanted if award is not None}
+    return Award.objects.select_related("stake__defense").in_bulk(named) if named else {}
 
 
 def _decided(decisions: Iterable[BoardDecision]) -> int:
@@ -111,14 +128,22 @@ def _decided(decisions: Iterable[BoardDecision]) -> int:
 
 @transaction.atomic
 def money_withhold(
-    *, of: Account, cents: int, reason: str, by: User, now: datetime, team: Team | None = None
+    *,
+    of: Account,
+    cents: int,
+    reason: str,
+    by: User,
+    now: datetime,
+    team: Team | None = None,
+    award: Award | None = None,
 ) -> LedgerEntry:
-    """Take money of a team, or of the share of `team` of a stake, aside by a decision of the board.
+    """Take money of a team, of an `award` on its account, or of the share of `team` of a stake, aside by a decision of
+    the board. How much of an award is left there `contest.awards.forfeits` knows.
 
     Raises NotAllowed for who is not on the board, InvalidInput without a reason, for another account, and for a stake
     without a team, Conflict (`not_enough`) where less is there.
     """
-    subject = _subject(of, team)
+    subject = _subject(of, team, award)
     target = account(AccountKind.WITHHELD)
     hold([of, target])
     decision = decide(DecisionKind.WITHHOLD, subject=subject, reason=reason, by=by, now=now, cents=cents)
@@ -129,16 +154,19 @@ def money_withhold(
 
 
 @transaction.atomic
-def money_return(*, of: Account, reason: str, by: User, now: datetime, team: Team | None = None) -> BoardDecision:
-    """Give back all that is withheld of a team, or of its share of a stake, by a decision of the board.
+def money_return(
+    *, of: Account, reason: str, by: User, now: datetime, team: Team | None = None, award: Award | None = None
+) -> BoardDecision:
+    """Give back all that is withheld of a team without naming an award, of an award, or of its share of a stake, by a
+    decision of the board.
 
     Raises errors as `money_withhold` does, and Conflict (`nothing_withheld`). Where nothing is aside, the decision
     alone ends it.
     """
-    subject = _subject(of, team)
+    subject = _subject(of, team, award)
     source = account(AccountKind.WITHHELD)
     hold([of, source])
-    found = withheld_of(of, team)
+    found = withheld_of(of, team, award)
     if found is None:
         raise Conflict("Nothing of this account is withheld any more. Reload the page.", "nothing_withheld")
     decision = decide(DecisionKind.RETURN, subject=subject, reason=reason, by=by, now=now, cents=found.cents)
@@ -149,13 +177,15 @@ def money_return(*, of: Account, reason: str, by: User, now: datetime, team: Tea
     return decision
 
 
-def _named(of: Account, team: Team | None) -> _Whose:
-    return of.stake_id, (team.pk if team is not None else None) if of.stake_id is not None else of.team_id
+def _named(of: Account, team: Team | None, award: Award | None) -> _Whose:
+    if of.stake_id is None:
+        return None, of.team_id, award.pk if award is not None else None
+    return of.stake_id, team.pk if team is not None else None, None
 
 
-def _subject(of: Account, team: Team | None) -> dict[str, list[int]]:
+def _subject(of: Account, team: Team | None, award: Award | None) -> dict[str, list[int]]:
     if of.team_id is not None:
-        return {"team": [of.team_id]}
+        return {"team": [of.team_id]} | ({"award": [award.pk]} if award is not None else {})
     if of.stake_id is None:
         raise InvalidInput("Only the money of a team or of a stake can be withheld.", "invalid", field="account")
     if team is None:

@@ -97,11 +97,19 @@ def test_its_lines_say_their_figures(stake: Stake, makers: Team) -> None:
     cast.caught_up(stake.defense)
     run_again(stake)
     figures = {each.name: each.figures for each in checklist(stake, policy=POLICY, now=NOW)}
-    assert figures["unbroken"] == "Its time was over at 2027-02-14 09:00:00 UTC."
+    assert figures["unbroken"] == "Its time was over on Sun 14 Feb 2027 09:00:00 UTC."
     assert figures["weeks"] == figures["appeals"] == "14 of 14."
     assert figures["run_again"] == "1 of 1 pictures run again, 0 of them now taken for the other class."
     assert figures["examined"] == "0 of 1 rejected pictures examined and confirmed as invalid."
     assert figures["half"] == "USD 500.01 in the defenders' half."
+
+
+def test_it_says_of_appeals_only_what_is_known(stake: Stake) -> None:
+    all_met(stake)
+    unruled(stake)
+    figures = {each.name: each.figures for each in checklist(stake, policy=POLICY, now=NOW)}
+    assert figures["appeals"] == "13 of 14. When the others close is known once they are settled."
+    assert figures["examined"] == "No picture of its time was rejected."
 
 
 def associated(stake: Stake) -> None:

@@ -1,4 +1,4 @@
-"""An award beside a deposit, on real PostgreSQL: neither waits for the other for ever (R34)."""
+"""An award beside a deposit or a batch, on real PostgreSQL: neither waits for the other for ever (R34, R36)."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -7,16 +7,22 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connections
+from django.db import connections, transaction
 
+from common.errors import Conflict
 from contest.awards import services
+from contest.awards.services import awards_settle, change_of
 from contest.enums import AccountKind
-from contest.models import Account, LedgerEntry, Stake, Team
+from contest.models import Account, Association, LedgerEntry, Stake, Team
 from contest.money import deposits
 from contest.money.deposits import pool_deposit
 from contest.money.ledger import check
+from contest.stakes.services import stake_batch
+from scoring.models import Defense
 from tests.contest.awards.test_awards import HALF, NOW, all_met, give, makers, stake
-from tests.contest.money.cast import balance
+from tests.contest.money import cast
+from tests.contest.money.cast import BEFORE, balance
+from tests.contest.stakes.test_races import until_waiting
 
 __all__ = ["makers", "stake"]
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
@@ -61,4 +67,48 @@ def test_an_award_and_a_deposit_at_once(
         both = [pool.submit(done, act) for act in (lambda: give(stake, rita), deposit)]
         assert [each.result(2 * LONG) for each in both] == ["done", "done"]
     assert (balance(makers), balance(AccountKind.DEFENDERS)) == (HALF, 500)
+    assert check().wrong == ()
+
+
+@pytest.fixture
+def crossed(makers: Team) -> tuple[Stake, Stake]:
+    """Two unbroken stakes of one batch, begun in the other order than their defenses came."""
+    low, high = cast.defense("low", makers), cast.defense("high", cast.team("others"))
+    both = cast.batch()
+    first, second = cast.staked(high, of=both), cast.staked(low, of=both)
+    return all_met(first), all_met(second)
+
+
+def awarding(stake: Stake, rita: User) -> Callable[[], Any]:
+    return lambda: give(stake, rita)
+
+
+def settling(stake: Stake, rita: User) -> Callable[[], Any]:
+    """The award is given, and its money follows what is known of a team since."""
+    decision = give(stake, rita)[0].decision
+    Association.objects.create(team=Team.objects.get(name="others"), reason="x", since=BEFORE, declared_at=NOW)
+    assert change_of(decision).flows
+    return lambda: awards_settle(now=NOW)
+
+
+@pytest.mark.parametrize("begun", [awarding, settling])
+def test_an_award_of_two_beside_a_batch_of_the_same(
+    begun: Callable[[Stake, User], Callable[[], Any]], crossed: tuple[Stake, Stake], rita: User
+) -> None:
+    first, second = crossed
+    act = begun(first, rita)
+
+    def batch() -> None:
+        with pytest.raises(Conflict):
+            stake_batch([second.defense, first.defense], "c", "r", by=rita, now=NOW)
+
+    with ThreadPoolExecutor(2) as pool:
+        with transaction.atomic():
+            Defense.objects.select_for_update(no_key=True).get(pk=first.defense_id)
+            of_award = pool.submit(done, act)
+            until_waiting(1)
+            of_batch = pool.submit(done, batch)
+            until_waiting(2)
+        assert [each.result(LONG) for each in (of_award, of_batch)] == ["done", "done"]
+    assert set(Stake.objects.values_list("end", flat=True)) == {"won"}
     assert check().wrong == ()

@@ -8,15 +8,20 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from common.errors import Conflict, InvalidInput, NotAllowed
+from contest.awards.aside import forfeited_of
 from contest.awards.conditions import contenders
-from contest.awards.forfeits import award_forfeit, forfeitable, forfeited_of
-from contest.awards.races import ending_of, race_end
+from contest.awards.forfeits import award_forfeit, award_withhold, forfeitable, withholdable
+from contest.awards.races import awards_that_stand, ending_of, race_end
 from contest.awards.services import awards_settle, change_of
 from contest.enums import AccountKind, DefenseStanding, StakeEnd
+from contest.leaderboard.reading import read_facts
+from contest.leaderboard.tables import tables
 from contest.models import Account, Association, Award, BoardDecision, LedgerEntry, Stake, StakeChange, Team
+from contest.money.ledger import account, move
 from contest.money.settlement import prizes_settle
 from contest.money.withholding import money_return, money_withhold, withholdings
 from contest.stakes.selectors import staked, standing_of
+from contest.stakes.shown import stake_shown
 from tests.contest.awards.test_awards import (
     HALF,
     NOW,
@@ -28,12 +33,13 @@ from tests.contest.awards.test_awards import (
     run_again,
     stake,
     sweep,
+    two,
     unmet,
 )
 from tests.contest.money import cast
 from tests.contest.money.cast import BEFORE, MONDAY, PRIZE, balance
 
-__all__ = ["makers", "nothing_is_lost", "stake"]
+__all__ = ["makers", "nothing_is_lost", "stake", "two"]
 pytestmark = pytest.mark.django_db
 SignIn = Callable[[User], Client]
 DAY = timedelta(1)
@@ -100,6 +106,57 @@ def test_only_the_board_ends_its_own_stakes_and_gives_a_reason(
     assert not BoardDecision.objects.filter(kind="end").exists() and not paid.ended_at
 
 
+def associated(award: Award, rita: User) -> None:
+    team = award.stake.defense.entry.team
+    Association.objects.create(team=team, reason="Works here.", since=BEFORE, declared_at=NOW)
+
+
+def lost_and_settled(award: Award, rita: User) -> None:
+    found_late(award.stake, cast.team("red"))
+    sweep()
+
+
+def forfeited(award: Award, rita: User) -> None:
+    award_withhold(award=award, reason="It cheated.", by=rita, now=NOW)
+    award_forfeit(award=award, reason="Disqualified.", by=rita, now=NOW)
+
+
+GONE: list[tuple[Callable[[Award, User], object], bool, str]] = [
+    (lambda award, rita: None, True, "it stands"),
+    (lambda award, rita: found_late(award.stake, cast.team("red")), False, "lost by a break, not settled yet"),
+    (lost_and_settled, False, "lost by a break, and the half is there again"),
+    (associated, False, "its team is not paid"),
+    (lambda award, rita: award_withhold(award=award, reason="x", by=rita, now=NOW), True, "it may be given back"),
+    (forfeited, False, "taken for good"),
+]
+
+
+@pytest.mark.parametrize(("then", "over", "why"), GONE, ids=[row[2] for row in GONE])
+def test_the_race_is_over_while_the_award_stands(
+    then: Callable[[Award, User], object], over: bool, why: str, stake: Stake, other: Stake, rita: User
+) -> None:
+    (award,) = give(all_met(stake), rita)
+    then(award, rita)
+    later = NOW + 2 * DAY
+    ending = ending_of(Stake.objects.get(pk=other.pk), now=later)
+    assert (ending is not None) is over, why
+    assert [each.pk for each in awards_that_stand(Award.objects.all())] == ([award.pk] if over else []), why
+    if not over:
+        with pytest.raises(Conflict) as refused:
+            race_end(stake=other, reason="The race is over.", by=rita, now=later)
+        assert refused.value.code == "may_win"
+
+
+def test_the_race_is_over_while_one_of_the_batch_has_the_prize(two: tuple[Stake, Stake], rita: User) -> None:
+    late, early = two
+    all_met(early)
+    third = cast.staked(cast.defense("third", cast.team("third")), at=MONDAY + DAY)
+    give(all_met(late), rita)
+    found_late(early, cast.team("red"))
+    ending = ending_of(third, now=NOW + 2 * DAY)
+    assert ending is not None and ending.why == "late was awarded the prize while this was at stake."
+
+
 def test_an_award_from_before_the_stake_ends_no_race(stake: Stake, makers: Team, rita: User) -> None:
     give(all_met(stake), rita)
     later = cast.staked(cast.defense("later", makers), at=NOW + DAY)
@@ -130,8 +187,7 @@ def test_the_board_ends_it_by_the_page(
 def withheld(stake: Stake, other: Stake, makers: Team, rita: User) -> Award:
     """The award of makers, all of it withheld."""
     (award,) = give(all_met(stake), rita)
-    of = Account.objects.get(team=makers)
-    money_withhold(of=of, cents=HALF, reason="It looked at the private set.", by=rita, now=NOW)
+    award_withhold(award=award, reason="It looked at the private set.", by=rita, now=NOW)
     return award
 
 
@@ -154,21 +210,151 @@ def test_a_withheld_prize_goes_back_and_the_next_is_awarded(withheld: Award, oth
 def test_what_is_withheld_for_good_is_not_given_back(withheld: Award, makers: Team, rita: User) -> None:
     award_forfeit(award=withheld, reason="Disqualified.", by=rita, now=NOW)
     with pytest.raises(Conflict):
-        money_return(of=Account.objects.get(team=makers), reason="Sorry.", by=rita, now=NOW)
+        money_return(of=Account.objects.get(team=makers), award=withheld, reason="Sorry.", by=rita, now=NOW)
     with pytest.raises(Conflict) as refused:
         award_forfeit(award=withheld, reason="Again.", by=rita, now=NOW)
     assert refused.value.code == "nothing_withheld"
 
 
-def test_at_most_the_share_of_the_award_is_taken(stake: Stake, makers: Team, rita: User, olga: User) -> None:
+def test_what_else_is_withheld_of_the_team_is_not_the_halfs(stake: Stake, makers: Team, rita: User) -> None:
     (award,) = give(all_met(stake), rita)
     own = cast.staked(cast.defense("second", makers), by=makers, at=NOW)
     cast.ended(own, StakeEnd.WITHDRAWN, at=NOW + DAY)
     of = Account.objects.get(team=makers)
-    money_withhold(of=of, cents=HALF + PRIZE, reason="All of it.", by=rita, now=NOW)
+    money_withhold(of=of, cents=PRIZE, reason="Another matter.", by=rita, now=NOW)
+    assert (forfeitable(award), withholdable(award)) == (0, HALF)
+    award_withhold(award=award, reason="It looked at the private set.", by=rita, now=NOW)
+    assert [(each.award, each.cents) for each in withholdings()] == [(None, PRIZE), (award, HALF)]
     award_forfeit(award=award, reason="Disqualified.", by=rita, now=NOW)
     assert (balance(AccountKind.WITHHELD), balance(AccountKind.DEFENDERS)) == (PRIZE, HALF)
-    assert [each.cents for each in withholdings()] == [PRIZE], "its own stake is not the half's"
+    assert [(each.award, each.cents) for each in withholdings()] == [(None, PRIZE)], "its own stake is not the half's"
+    money_return(of=of, reason="Cleared up.", by=rita, now=NOW)
+    assert balance(makers) == PRIZE
+
+
+def paid_out(team: Team, cents: int) -> LedgerEntry:
+    own, outside = account(AccountKind.TEAM, team=team), account(AccountKind.OUTSIDE)
+    return move(own, outside, cents, rule="R34", why="Paid.", causes={}, now=NOW)
+
+
+def taken_back(paid: LedgerEntry) -> None:
+    told = {"rule": "R34", "why": "It came back.", "causes": {}, "now": NOW}
+    move(paid.target, paid.source, paid.cents, corrects=paid, **told)
+
+
+LEFT: list[tuple[Callable[[Team], object], int, str]] = [
+    (lambda makers: None, HALF, "all of it"),
+    (lambda makers: paid_out(makers, HALF), 0, "paid out, and what lies there is of an attack"),
+    (lambda makers: paid_out(makers, HALF - 5), 5, "paid out in part"),
+    (lambda makers: paid_out(makers, HALF + 7), 0, "paid out with a part of the other prize"),
+    (lambda makers: taken_back(paid_out(makers, HALF)), HALF, "the payment came back"),
+]
+
+
+@pytest.mark.parametrize(("then", "left", "why"), LEFT, ids=[row[2] for row in LEFT])
+def test_only_what_is_left_of_the_award_is_withheld_and_taken(
+    then: Callable[[Team], object], left: int, why: str, stake: Stake, makers: Team, rita: User
+) -> None:
+    (award,) = give(all_met(stake), rita)
+    attackers_share(makers)
+    then(makers)
+    there, attackers = balance(makers), balance(AccountKind.ATTACKERS)
+    assert (withholdable(award), forfeitable(award)) == (left, 0), why
+    if not left:
+        with pytest.raises(Conflict) as refused:
+            award_withhold(award=award, reason="It cheated.", by=rita, now=NOW)
+        assert refused.value.code == "nothing_left"
+        return
+    award_withhold(award=award, reason="It cheated.", by=rita, now=NOW)
+    assert (withholdable(award), forfeitable(award), balance(makers)) == (0, left, there - left)
+    award_forfeit(award=award, reason="Disqualified.", by=rita, now=NOW)
+    assert (balance(AccountKind.DEFENDERS), balance(AccountKind.ATTACKERS)) == (left, attackers), why
+    assert (balance(makers), withholdable(award), forfeitable(award)) == (there - left, 0, 0)
+
+
+def attackers_share(team: Team) -> None:
+    """A prize of an attack, which has come to the team's account after the award."""
+    other = cast.staked(cast.defense("its prey", cast.team("prey")), at=NOW)
+    cast.broken(other.defense, cast.attack(team, days=(NOW - MONDAY) / DAY + 1))
+    cast.ended(other, at=NOW + 7 * DAY)
+    before = balance(team)
+    prizes_settle(now=NOW + 30 * DAY)
+    assert balance(team) == before + PRIZE
+
+
+def test_what_is_withheld_of_the_team_for_an_attack_is_not_the_halfs(stake: Stake, makers: Team, rita: User) -> None:
+    (award,) = give(all_met(stake), rita)
+    attackers_share(makers)
+    paid_out(makers, HALF)
+    money_withhold(of=Account.objects.get(team=makers), cents=PRIZE, reason="The attack.", by=rita, now=NOW)
+    assert forfeitable(award) == 0
+    with pytest.raises(Conflict) as refused:
+        award_forfeit(award=award, reason="Disqualified.", by=rita, now=NOW)
+    assert refused.value.code == "nothing_withheld"
+    assert (balance(AccountKind.WITHHELD), balance(AccountKind.DEFENDERS)) == (PRIZE, 0)
+
+
+def test_of_two_winners_of_a_team_one_is_withheld(makers: Team, rita: User) -> None:
+    both = cast.batch()
+    first, second = (cast.staked(cast.defense(name, makers), of=both) for name in ("first", "second"))
+    all_met(second)
+    awards = {each.stake: each for each in give(all_met(first), rita)}
+    award_withhold(award=awards[first], reason="Its weights are copied.", by=rita, now=NOW)
+    assert [withholdable(awards[each]) for each in (first, second)] == [0, HALF // 2]
+    award_forfeit(award=awards[first], reason="Disqualified.", by=rita, now=NOW)
+    assert awards_settle(now=NOW) == 0
+    assert (balance(makers), balance(AccountKind.DEFENDERS)) == (HALF // 2, HALF // 2 + 1)
+    assert [standing_of(each.defense) for each in (first, second)] == [
+        DefenseStanding.PUBLISHED,
+        DefenseStanding.WON,
+    ]
+
+
+def test_an_award_of_a_team_that_was_merged_is_withheld(stake: Stake, makers: Team, rita: User) -> None:
+    (award,) = give(all_met(stake), rita)
+    Team.objects.filter(pk=makers.pk).update(merged_into=cast.team("whole"), merged_at=NOW)
+    award = Award.objects.get(pk=award.pk)
+    award_withhold(award=award, reason="It cheated.", by=rita, now=NOW)
+    (entry,) = award_forfeit(award=award, reason="Disqualified.", by=rita, now=NOW)
+    assert (entry.cents, balance(makers), balance(AccountKind.DEFENDERS)) == (HALF, 0, HALF)
+    assert awards_settle(now=NOW) == 0
+
+
+def test_what_is_withheld_of_one_award_is_no_part_of_another(
+    stake: Stake, makers: Team, rita: User, olga: User
+) -> None:
+    second = cast.staked(cast.defense("second", makers), at=MONDAY + DAY)
+    (award,) = give(all_met(stake), rita)
+    paid_out(makers, HALF)
+    cast.deposit(2 * HALF, olga)
+    (other,) = give(all_met(second), rita)
+    award_withhold(award=other, reason="It cheated.", by=rita, now=NOW)
+    assert (withholdable(award), forfeitable(award)) == (0, 0)
+    associated(award, rita)
+    assert change_of(award.decision).flows.owed == {makers.pk: HALF}, "it was paid out, and is owed whole"
+    assert change_of(other.decision).flows.owed == {}, "it was not"
+
+
+def test_only_the_board_withholds_an_award_and_gives_a_reason(stake: Stake, rita: User, olga: User) -> None:
+    (award,) = give(all_met(stake), rita)
+    with pytest.raises(NotAllowed):
+        award_withhold(award=award, reason="It cheated.", by=olga, now=NOW)
+    with pytest.raises(InvalidInput):
+        award_withhold(award=award, reason=" ", by=rita, now=NOW)
+    assert withholdings() == []
+
+
+def test_who_forfeits_an_award_has_not_won(withheld: Award, stake: Stake, rita: User) -> None:
+    assert standing_of(stake.defense) is DefenseStanding.WON, "it may be given back"
+    award_forfeit(award=withheld, reason="Disqualified.", by=rita, now=NOW + DAY)
+    assert standing_of(stake.defense) is DefenseStanding.PUBLISHED
+    ended = stake_shown(Stake.objects.get(pk=stake.pk), NOW + DAY)
+    assert ended.end_words == "awarded the prize, which the board took back"
+    states = [tables(read_facts(), at).defenses for at in (NOW + DAY / 2, NOW + DAY)]
+    assert [{each.name: each.state for each in rows}["net"] for rows in states] == [
+        DefenseStanding.WON,
+        DefenseStanding.PUBLISHED,
+    ]
 
 
 def test_a_break_found_after_it_makes_no_debt(withheld: Award, stake: Stake, rita: User) -> None:
@@ -184,7 +370,8 @@ def test_what_is_withheld_of_a_lost_award_is_no_debt(withheld: Award, stake: Sta
     found_late(stake, cast.team("red"))
     sweep()
     assert change_of(withheld.decision).flows.owed == {}, "it was not paid out"
-    money_return(of=Account.objects.get(team=makers), reason="Nothing is left to withhold.", by=rita, now=NOW)
+    of = Account.objects.get(team=makers)
+    money_return(of=of, award=withheld, reason="Nothing is left to withhold.", by=rita, now=NOW)
     sweep()
     assert (balance(makers), balance(AccountKind.DEFENDERS)) == (0, HALF)
 
@@ -195,9 +382,35 @@ def test_the_board_takes_it_for_good_by_the_page(
     monkeypatch.setattr("contest.awards.views.timezone.now", lambda: NOW)
     address, board = f"/board/awards/{withheld.stake_id}/", signed_in(rita)
     assert "Withheld for good" in board.get(address).content.decode()
+    assert "Withhold it" not in board.get(address).content.decode(), "all of it is"
     assert signed_in(olga).post(address, {"forfeit": "1", "reason": "x"}).status_code == 403
     assert board.post(address, {"forfeit": "1", "reason": ""}).status_code == 400
     done = board.post(address, {"forfeit": "1", "reason": "Disqualified."}, follow=True).content.decode()
     assert "USD 500.01 went back to the defenders&#x27; half." in done
-    assert "USD 500.01 of this award were withheld for good" in done
+    assert "USD 500.01 of this award were withheld for good" in done and "the defense has not won" in done
+    assert "It looked at the private set." in done and "team makers" in done, "its entries are all there"
+    assert "taken back since" in board.get("/board/awards/").content.decode()
     assert LedgerEntry.objects.filter(decision__kind="forfeit").count() == 1
+
+
+def test_the_board_withholds_it_by_the_page_and_gives_it_back(
+    stake: Stake, makers: Team, rita: User, olga: User, signed_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contest.awards.views.timezone.now", lambda: NOW)
+    (award,) = give(all_met(stake), rita)
+    money_withhold(of=Account.objects.get(team=makers), cents=1, reason="Another matter.", by=rita, now=NOW)
+    address, board = f"/board/awards/{stake.pk}/", signed_in(rita)
+    assert "USD 500.00 of this award are on the team" in board.get(address).content.decode()
+    assert "taken back since" not in board.get("/board/awards/").content.decode()
+    assert "Withhold it" not in signed_in(olga).get(address).content.decode()
+    assert signed_in(olga).post(address, {"withhold": "1", "reason": "x"}).status_code == 403
+    assert board.post(address, {"withhold": "1", "reason": ""}).status_code == 400
+    done = board.post(address, {"withhold": "1", "reason": "It cheated."}, follow=True).content.decode()
+    assert "USD 500.00 of the award are withheld." in done
+    assert board.post(address, {"withhold": "1", "reason": "Again."}).status_code == 409
+    listed = board.get("/board/withheld/").content.decode()
+    assert "Team makers, its award for net: USD 500.00" in listed and "Team makers: USD 0.01" in listed
+    assert "its award for" in board.get("/money/").content.decode()
+    given = {"account": Account.objects.get(team=makers).pk, "award": award.pk, "return": "1", "reason": "Cleared."}
+    assert board.post("/board/withheld/", given).status_code == 303
+    assert [(each.award, each.cents) for each in withholdings()] == [(None, 1)]

@@ -82,7 +82,7 @@ def test_the_pictures_are_examined_by_the_page(stake: Stake, rita: User, olga: U
         cast.ruled(image, "")
     address, board = f"/board/examinations/{stake.defense.public_id}/", signed_in(rita)
     found = shown(board, address)
-    assert "0 of 2 examined" in found and "uncertain" in found and found.count('type="checkbox"') == 2
+    assert "0 of 2 examined" in found and "a tasker was not sure" in found and found.count('type="checkbox"') == 2
     assert board.post(address, {}).status_code == 400
     done = board.post(address, {"image": images[0].public_id}, follow=True).content.decode()
     assert "1 picture is confirmed as invalid." in done and "1 of 2 examined" in done

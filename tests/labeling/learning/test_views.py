@@ -230,7 +230,8 @@ def test_the_api_has_the_shape_of_labeling(signed_in: SignIn, nell: Tasker) -> N
     assert call(client, "next/").status_code == 204
     begin(nell, timezone.now())
     first = call(client, "next/").json()
-    assert set(first) == {"id", "lease_token", "expires_at", "form", "image", "tie_break", "outline_gate", "instructions"}
+    told = {"id", "lease_token", "expires_at", "form", "image", "tie_break", "outline_gate", "instructions"}
+    assert set(first) == told
     assert call(client, "next/", holding=[first["id"]]).status_code == 204
     token = {"lease_token": first["lease_token"]}
     assert set(call(client, f"{first['id']}/heartbeat/", **token).json()) == {"expires_at"}
