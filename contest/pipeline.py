@@ -88,9 +88,13 @@ def record_breaks() -> int:
 
 
 def settle_prizes() -> int:
-    """Post what the facts make due and was not posted (R35, R36)."""
+    """Post what the facts make due and was not posted (R35, R36); a stake that cannot be settled holds up no award."""
     now = timezone.now()
-    return prizes_settle(now=now) + awards_settle(now=now)
+    try:
+        changed = prizes_settle(now=now)
+    finally:
+        awards = awards_settle(now=now)
+    return changed + awards
 
 
 def check_ledger() -> int:

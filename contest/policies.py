@@ -32,13 +32,17 @@ def currency_begin(now: datetime) -> None:
     """Refuse the first entry of the ledger while a policy that is still to come has another currency: Conflict."""
     if LedgerEntry.objects.exists():
         return
-    kept = policy_in_force(now).policy.currency
-    for coming in PolicyVersion.objects.filter(in_force_from__gt=now).order_by("version"):
-        currency = policy_in_force(coming.in_force_from).policy.currency
+    coming = PolicyVersion.objects.filter(in_force_from__gt=now).order_by("in_force_from", "version")
+    changes = [(each.in_force_from, policy_in_force(each.in_force_from).policy.currency) for each in coming]
+    if not changes:
+        return
+    begun = PolicyVersion.objects.filter(in_force_from__lte=now).exists()
+    kept = policy_in_force(now).policy.currency if begun else changes[0][1]
+    for since, currency in changes:
         if currency != kept:
             raise Conflict(
-                f"Nothing was recorded: the currency is {kept} now and {currency} from {coming.in_force_from:%-d %B %Y}"
-                f" on. Record a policy that keeps {kept}, or wait until {currency} is in force.",
+                f"Nothing was recorded: the currency is {kept} now and {currency} from {since:%-d %B %Y} on. Record a"
+                f" policy that keeps {kept}, or wait until {currency} is in force.",
                 "currency_changes",
             )
 

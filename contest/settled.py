@@ -1,25 +1,29 @@
 """When a week is over for money: every verdict there, and nobody may appeal any more (R22, R37)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet
+from django.db.models.functions import TruncDay
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
-from contest.exports.tables import ITEM_SETTLED, images_of, newest_ruling
+from contest.exports.tables import ITEM_SETTLED, RELEASED_ORIGINS, images_of, newest_ruling
 from contest.models import Attack
 from contest.releases import waiting_for_verdicts
 from contest.rules import Week
-from contest.weeks import week_at
+from contest.weeks import week_at, week_called
 from labeling.enums import PanelState
-from labeling.models import Image, Panel
+from labeling.models import Image, Panel, Report
 from labeling.selectors import policies_between, policy_at
 from scoring.models import Defense
 from scoring.selectors import places_in_force
 
 _INSTANT = timedelta(microseconds=1)
+_DAY = timedelta(days=1)
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 class Weeks:
@@ -32,6 +36,7 @@ class Weeks:
         self._now = now
         self._verdicts: dict[str, datetime | None] = {}
         self._runs: dict[str, _Runs] = {}
+        self._pictures: _Pictures | None = None
 
     def settled(self, week: Week, *, of: Defense) -> bool:
         """Say whether nothing of `week` is open for a defense: every picture is ruled upon, every valid one was run.
@@ -48,6 +53,18 @@ class Weeks:
         """Say whether `week` is over, settled, and past its appeals: every ruling is older than its `appeal_days`."""
         closing = self.appeals_close_at(week, of=of) if week.end <= self._now else None
         return closing is not None and closing <= self._now
+
+    def open_before(self, moment: datetime, *, of: Defense) -> list[Week]:
+        """Return the weeks before the one of `moment` that are not past their appeals for a defense, the oldest first.
+
+        It asks about those that something is open of, and never about each week there was.
+        """
+        if self._pictures is None:
+            self._pictures = _Pictures(_weeks_to_rule_on(self._now), dict(_by_day(_valid(), pictures=Count("pk"))))
+        until = week_at(moment).start
+        maybe = self._pictures.to_rule_on | _weeks_to_run(of, self._pictures.valid, self._now)
+        weeks = sorted((week for week in maybe if week.start < until), key=lambda each: each.start)
+        return [week for week in weeks if not self.appeals_closed(week, of=of)]
 
     def rulings_close_at(self, week: Week) -> datetime | None:
         """Return from when on no verdict of `week` can be appealed; None while one is missing."""
@@ -89,9 +106,14 @@ def _rulings_close_at(week: Week) -> datetime:
     return max([week.end, *(at + timedelta(days=policy_at(at).appeal_days) for at in newest)])
 
 
+def _rounds(since: datetime, now: datetime) -> int:
+    """Return how many rounds are waited for of pictures that came since then: they are planned as of the policy of
+    their day, which may be a later one than that of the week."""
+    return min(policy.evaluation_runs for _, policy in policies_between(since, now))
+
+
 def _runs_of(week: Week, now: datetime) -> _Runs:
-    # Rounds are planned as of the policy of that day, which may be a later one than that of the week.
-    rounds = min(policy.evaluation_runs for _, policy in policies_between(week.start, now))
+    rounds = _rounds(week.start, now)
     images = pictures_of(week).values("pk")
     valid = newest_ruling().filter(verdict=Verdict.VALID, image__in=images).values("image")
     wanted = valid.count() * rounds
@@ -107,15 +129,87 @@ def _attacks_without_a_ruling(week: Week) -> QuerySet[Attack]:
 
     What an organizer kept out is never ruled upon, and so not waited for.
     """
+    return _without_a_ruling().filter(week=week.name)
+
+
+def _without_a_ruling() -> QuerySet[Attack]:
     ruled = Exists(Ruling.objects.filter(image=OuterRef("image")))
     held = Exists(Panel.objects.filter(image=OuterRef("image"), state=PanelState.HELD))
-    return Attack.objects.filter(~ruled, ~held, week=week.name, withdrawn_at__isnull=True)
+    return Attack.objects.filter(~ruled, ~held, withdrawn_at__isnull=True)
 
 
 def pictures_of(week: Week) -> QuerySet[Image]:
     """Return the pictures whose verdicts `week` depends on: those received in it, and those that it sent again."""
     sent = Attack.objects.filter(week=week.name, withdrawn_at__isnull=True).values("image")
     return Image.objects.filter(Q(pk__in=images_of(week).values("pk")) | Q(pk__in=sent))
+
+
+# Where something may be open -----------------------------------------------------------------------------------------
+#
+# Weeks of pictures by the days they came on: no week is missed that something is open of, and of each that is named
+# `appeals_closed` says whether it is.
+
+
+@dataclass(frozen=True, slots=True)
+class _Pictures:
+    """The weeks that verdicts may come of, and how many valid pictures came on which day."""
+
+    to_rule_on: set[Week]
+    valid: Mapping[datetime, int]
+
+
+def _weeks_to_rule_on(now: datetime) -> set[Week]:
+    """Return the weeks with a picture that waits for a verdict, or whose ruling may be appealed."""
+    days = max(policy.appeal_days for _, policy in policies_between(_BEGINNING, now))
+    waiting: list[QuerySet[Any]] = [
+        Image.objects.filter(dealt_at__isnull=True, label_from__isnull=False),
+        Panel.objects.filter(state__in=(PanelState.OPEN, PanelState.FULL)),
+        Report.objects.filter(decided_at__isnull=True),
+        Ruling.objects.filter(decided_at__gt=now - timedelta(days=days)),
+    ]
+    found = {week for rows in waiting for week in _weeks_of_receipt(rows)}
+    sent = _without_a_ruling().order_by().values_list("week", flat=True).distinct()
+    return found | {week_called(name) for name in sent}
+
+
+def _weeks_of_receipt(rows: QuerySet[Any]) -> Iterator[Week]:
+    path = "received_at" if rows.model is Image else "image__received_at"
+    for day in rows.order_by().datetimes(path, "day", tzinfo=UTC):
+        yield from _weeks_on(day)
+
+
+def _weeks_on(day: datetime) -> tuple[Week, Week]:
+    """Return the weeks that a day of UTC may be of: in the contest's zone it may end within it."""
+    return week_at(day), week_at(day + _DAY - _INSTANT)
+
+
+def _weeks_to_run(of: Defense, valid: Mapping[datetime, int], now: datetime) -> set[Week]:
+    """Return the weeks with a valid picture that a defense is still to answer, given how many came on which day."""
+    if of.retired_at is not None or of.published_at is None:
+        return set()
+    places = places_in_force().filter(defense=of, image__in=_valid().values("image"))
+    answered, to_come = dict[datetime, int](), set[datetime]()
+    for day, number, done, planned in _by_day(
+        places, "round", done=Count("pk", filter=ITEM_SETTLED), planned=Count("pk")
+    ):
+        if number <= _rounds(day, now):
+            answered[day] = answered.get(day, 0) + done
+        if done < planned:
+            to_come.add(day)
+    missing = {day for day, pictures in valid.items() if answered.get(day, 0) < pictures * _rounds(day, now)}
+    return {week for day in missing | to_come for week in _weeks_on(day)}
+
+
+def _valid() -> QuerySet[Ruling]:
+    """Return the rulings that hold and ask for runs that a break may follow from."""
+    return newest_ruling().filter(verdict=Verdict.VALID, image__origin__in=RELEASED_ORIGINS)
+
+
+def _by_day(rows: QuerySet[Any], *keys: str, **counts: Count) -> Iterable[tuple[Any, ...]]:
+    """Count rows by the day on which their picture came, and by `keys`."""
+    days = rows.order_by().annotate(day=TruncDay("image__received_at", tzinfo=UTC))
+    counted: Iterable[tuple[Any, ...]] = days.values_list("day", *keys).annotate(**counts)
+    return counted
 
 
 def weeks_between(first: datetime, last: datetime) -> Iterator[Week]:

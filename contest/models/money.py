@@ -101,6 +101,11 @@ class Payment(models.Model):
     def __str__(self) -> str:
         return f"{self.cents} cents to {self.team_id}"
 
+    @property
+    def back_cents(self) -> int:
+        """Return how much of it came back, by the corrections of its entry."""
+        return sum(each.cents for each in self.entry.corrections.all()) if self.entry else 0
+
 
 class Correction(models.Model):
     """A movement from or to outside that was recorded wrongly, or money that a team gave back: asked for by one

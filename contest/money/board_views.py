@@ -17,7 +17,7 @@ from common.errors import DomainError, InvalidInput
 from contest.access import board_member_of
 from contest.decisions import MOST_REASON_CHARACTERS
 from contest.enums import AccountKind
-from contest.models import Account, Team
+from contest.models import Account, Award, Team
 from contest.money.figures import account_words
 from contest.money.views import form_errors, frame
 from contest.money.withholding import Withheld, money_return, money_withhold, withholdings
@@ -47,7 +47,7 @@ def _do(request: HttpRequest, by: User) -> str:
     of, reason, now = _account(request), text(request, "reason", MOST_REASON_CHARACTERS + 1), timezone.now()
     team = _team(request) if of.stake_id is not None else None
     if "return" in request.POST:
-        decision = money_return(of=of, team=team, reason=reason, by=by, now=now)
+        decision = money_return(of=of, team=team, award=_award(request), reason=reason, by=by, now=now)
         return f"{_sum(decision.details['cents'])} went back to the account of the {account_words(of)}."
     cents = cents_of(text(request, "sum", 30))
     if cents is None:
@@ -62,6 +62,8 @@ def _whose(of: Account, team: Team | None) -> str:
 
 
 def _shown(each: Withheld) -> str:
+    if each.award is not None:
+        return f"{account_words(each.account)}, its award for {each.award.stake.defense.name}"
     return _whose(each.account, each.team if each.account.stake_id is not None else None).removeprefix("the ")
 
 
@@ -76,6 +78,11 @@ def _account(request: HttpRequest) -> Account:
     if row is None:
         raise InvalidInput("Choose an account of the list.", "invalid", field="account")
     return row
+
+
+def _award(request: HttpRequest) -> Award | None:
+    typed = text(request, "award", 18)
+    return Award.objects.filter(pk=int(typed)).first() if typed.isascii() and typed.isdecimal() else None
 
 
 def _team(request: HttpRequest) -> Team | None:

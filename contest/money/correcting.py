@@ -19,6 +19,7 @@ from contest.money.deposits import HALVES, checked_words
 from contest.money.figures import Debt, debts
 from contest.money.ledger import MOST_CENTS, account, hold, move
 from contest.money.letters import posted_tell
+from contest.money.settlement import accounts_of_teams
 from contest.stakes.ends import locked, stake_end, stake_follow
 from contest.teams.selectors import final_team
 
@@ -233,10 +234,13 @@ def _receipt_back(correction: Correction, found: Movement, by: User, now: dateti
 
 
 def _repaid(correction: Correction, team: Team, by: User, now: datetime) -> LedgerEntry:
-    """Put what a team gave back on its account, from where the next sweep takes what it owes."""
+    """Put what a team gave back on its account, from where the next sweep takes what it owes.
+
+    It takes it there also for what a team got that was merged into it.
+    """
     team = final_team(team)
     outside, own = account(AccountKind.OUTSIDE), account(AccountKind.TEAM, team=team)
-    hold([outside, own])
+    hold([outside, own, *accounts_of_teams([team])])
     _refuse_more_than_owed(team, correction.cents)
     why = f"Team {team.name} gave back what it owes: {correction.reason}"
     causes = {"correction": [correction.pk], "team": [team.pk]}

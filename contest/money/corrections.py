@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 class Position:
     """How the `cents` of a stake or an award lie now.
 
-    `got` is what each team received of it, less what went back; `there` how much of that is on the team's account
+    `got` is what each team received of it, less what went back; `there` how much of that is on the team's accounts
     still. `hub` is what lies on the stake itself, `withheld` what is aside of it in all (R38); `lendable` what the half
     that stands behind it has. All else is in that half, or was advanced by it. `aside` says how much of `withheld` is
     of each team's share, `decided` how much of it the board withholds at most.

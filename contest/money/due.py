@@ -1,14 +1,18 @@
 """What of a team's money can be paid now, and what of it waits for the appeals of which weeks (R22, R37)."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import QuerySet
+
+from contest.awards.services import change_of
 from contest.enums import AccountKind, StakeEnd
 from contest.models import Account, Award, BoardDecision, Stake, Team
+from contest.money.corrections import Flows, flows
 from contest.money.facts import Found, begun_stakes, found
 from contest.money.prizes import Outcome, earliest_week
-from contest.money.settlement import deciding_week, got_of, moved_by_award, teams_share
+from contest.money.settlement import deciding_week, got_of, moved_by_award, positions, teams_share
 from contest.rules import Week
 from contest.settled import Weeks, weeks_between
 from contest.stakes.selectors import owner_of, unbroken_until
@@ -19,7 +23,10 @@ from scoring.models import Defense
 
 @dataclass(frozen=True, slots=True)
 class Payable:
-    """What a team has, what of it waits, and the weeks it waits for: their appeals are not closed (R22)."""
+    """What a team has, what of it waits, and the weeks it waits for: their appeals are not closed (R22).
+
+    Without a week it waits for the next sweep, which takes it: by the facts of now it is not due any more.
+    """
 
     team: Team
     balance: int
@@ -35,13 +42,13 @@ class Payable:
 def payables(*, now: datetime) -> list[Payable]:
     """Return the teams that have money, in the order of their names."""
     accounts = Account.objects.filter(kind=AccountKind.TEAM, balance_cents__gt=0).select_related("team")
-    return _payables(accounts.order_by("team__name"), now)
+    return sorted(_payables(accounts, now), key=lambda each: (each.team.name, each.team.pk))
 
 
 def payables_of(team: Team, *, now: datetime) -> list[Payable]:
     """Return what a team has and what each team that is counted with it has, also where that is nothing."""
     teams = teams_counted_together(team)
-    accounts = Account.objects.filter(team__in=teams, balance_cents__gt=0).select_related("team").order_by("pk")
+    accounts = Account.objects.filter(team__in=teams, balance_cents__gt=0).select_related("team")
     known = {each.team.pk: each for each in _payables(accounts, now)}
     return [known.get(each.pk) or Payable(each, 0, 0, ()) for each in teams]
 
@@ -65,8 +72,9 @@ class _Waiting:
         return taken
 
 
-def _payables(accounts: Iterable[Account], now: datetime) -> list[Payable]:
-    rows = [(row.team, row.balance_cents) for row in accounts if row.team is not None]
+def _payables(accounts: QuerySet[Account], now: datetime) -> list[Payable]:
+    """Return what of these accounts waits, in the order of their numbers: of merged teams the first waits first."""
+    rows = [(row.team, row.balance_cents) for row in accounts.order_by("pk") if row.team is not None]
     finals = {team.pk: final_team(team).pk for team, _ in rows}
     waits = _waiting(set(finals.values()), now)
     found_rows = []
@@ -80,11 +88,11 @@ def _payables(accounts: Iterable[Account], now: datetime) -> list[Payable]:
 
 def _waiting(teams: set[int], now: datetime) -> dict[int, _Waiting]:
     weeks, waits = Weeks(now), dict[int, _Waiting]()
-    for got in (*_of_stakes(teams), *_of_awards(teams)):
-        if still_open := got.open_in(weeks):
-            waiting = waits.setdefault(got.team, _Waiting(0, set()))
-            waiting.cents += got.cents
-            waiting.weeks |= still_open
+    for got in (*_of_stakes(teams), *_of_awards(teams)) if teams else ():
+        still_open = got.open_in(weeks)
+        waiting = waits.setdefault(got.team, _Waiting(0, set()))
+        waiting.cents += got.cents if still_open else got.over
+        waiting.weeks |= still_open
     return waits
 
 
@@ -92,45 +100,80 @@ def _waiting(teams: set[int], now: datetime) -> dict[int, _Waiting]:
 
 
 @dataclass(frozen=True, slots=True)
+class _Time:
+    """Weeks whose verdicts may change what becomes of a defense, and before which moment all others may as well."""
+
+    of: Defense
+    weeks: Sequence[Week]
+    before: datetime | None = None
+
+    def open_in(self, known: Weeks) -> set[str]:
+        """Return the names of those that can still be appealed."""
+        earlier = known.open_before(self.before, of=self.of) if self.before is not None else []
+        its_own = [week for week in self.weeks if not known.appeals_closed(week, of=self.of)]
+        return {week.name for week in (*earlier, *its_own)}
+
+
+@dataclass(frozen=True, slots=True)
 class _Got:
-    """What a team got for one defense, and the weeks whose verdicts may still change that."""
+    """What a team got for one defense, how much of that is not due any more by the facts of now, and when what decides
+    about the rest was sent.
+
+    What is not due any more waits for the sweep that takes it: whoever pays between the two would pay it for nothing.
+    """
 
     team: int
     cents: int
-    times: Sequence[tuple[Defense, Sequence[Week]]]
+    over: int
+    times: Sequence[_Time]
 
     def open_in(self, weeks: Weeks) -> set[str]:
         """Return the names of the weeks that can still be appealed."""
-        return {week.name for of, time in self.times for week in time if not weeks.appeals_closed(week, of=of)}
+        return {name for time in self.times for name in time.open_in(weeks)}
+
+
+def _over(needed: Flows, team: int) -> int:
+    """Return what a team got and has to give back, whether it is there or not."""
+    return needed.taken.get(team, 0) + needed.owed.get(team, 0)
 
 
 def _of_stakes(teams: set[int]) -> Iterator[_Got]:
     stakes = begun_stakes()
     got = {pk: _positive(cents, teams) for pk, cents in got_of(stakes).items()}
-    for row in found([stake for stake in stakes if got.get(stake.pk)]):
-        times = [(row.stake.defense, _weeks(row))]
+    rows = found([stake for stake in stakes if got.get(stake.pk)])
+    at = positions(rows)
+    for row in rows:
+        needed, times = flows(row.due.teams, row.due.held, at[row.stake.pk]), _times(row)
         for team, cents in got[row.stake.pk].items():
-            yield _Got(team, cents, times)
+            yield _Got(team, cents, _over(needed, team), times)
 
 
 def _positive(got: dict[int, int], teams: set[int]) -> dict[int, int]:
     return {team: cents for team, cents in got.items() if cents > 0 and team in teams}
 
 
-def _weeks(row: Found) -> list[Week]:
-    """Return the weeks that a prize hangs on: an attack of an earlier one would outrank it (R35).
+def _times(row: Found) -> list[_Time]:
+    """Return the weeks that a prize hangs on: an attack of an earlier one would outrank it (R35), and one of before
+    the stake began would void it.
 
-    Of a break from before the stake it is the week of that break alone: nothing is left to outrank.
+    Of a break from before the stake it is the week of that break alone: nothing is left to outrank. What goes back to
+    who paid it does so whatever was sent before.
     """
-    if row.due.outcome is Outcome.BEFORE:
-        return [week_called(earliest_week(each.fact for each in row.breaks))]
-    if row.stake.end == StakeEnd.WON and not row.due.week:
-        return _weeks_of_its_time(row.stake)
-    return list(weeks_between(_begun(row.stake), deciding_week(row).start))
+    stake = row.stake
+    match row.due.outcome:
+        case Outcome.HELD:  # nothing of it is due to anybody
+            return []
+        case Outcome.BEFORE:
+            return [_Time(stake.defense, [week_called(earliest_week(each.fact for each in row.breaks))])]
+        case Outcome.RETURNED if stake.end == StakeEnd.WON:
+            return [_Time(stake.defense, _weeks_of_its_time(stake))]
+    weeks = list(weeks_between(_begun(stake), deciding_week(row).start))
+    return [_Time(stake.defense, weeks, _begun(stake) if row.due.week else None)]
 
 
 def _of_awards(teams: set[int]) -> Iterator[_Got]:
-    """What was won waited for all weeks of its time (R37); a ruling since then lets it wait again."""
+    """What was won waited for all weeks of its time (R37); a ruling since then, or one of before its time that is still
+    to come, lets it wait again."""
     decided: dict[BoardDecision, dict[int, list[Stake]]] = {}
     for award in Award.objects.select_related("decision", "stake__defense__entry__team").order_by("pk"):
         owner = owner_of(award.stake.defense)
@@ -138,9 +181,11 @@ def _of_awards(teams: set[int]) -> Iterator[_Got]:
             decided.setdefault(award.decision, {}).setdefault(owner.pk, []).append(award.stake)
     for decision, winners in decided.items():
         got, _ = teams_share(moved_by_award(decision))
+        needed = change_of(decision).flows
         for team, stakes in winners.items():
             if got.get(team, 0) > 0:
-                yield _Got(team, got[team], [(each.defense, _weeks_of_its_time(each)) for each in stakes])
+                times = [_Time(each.defense, _weeks_of_its_time(each), _begun(each)) for each in stakes]
+                yield _Got(team, got[team], _over(needed, team), times)
 
 
 def _weeks_of_its_time(stake: Stake) -> list[Week]:

@@ -8,13 +8,13 @@ from typing import Self
 from django.db.models import Min
 
 from contest.breaks import standing_breaks
+from contest.credit import was_known
 from contest.enums import StakeEnd
 from contest.models import Association, Attack, Break, Stake, Team
 from contest.money.prizes import BreakFact, Due, StakeFact, earliest_week, stake_due
 from contest.stakes.selectors import owner_of, unbroken_until
 from contest.teams.selectors import final_team, is_paid
 from contest.weeks import week_at
-from labeling.enums import Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +74,6 @@ def _credits(images: Iterable[int]) -> dict[int, Attack]:
     return {attack.image_id: attack for attack in sent.order_by("-received_at", "-pk")}
 
 
-def _was_known(attack: Attack) -> bool:
-    """Say whether a picture was to be labeled anyhow before a team sent it: then it is nobody's merit."""
-    image = attack.image
-    return image.origin != Origin.ATTACK and image.label_from is not None and image.label_from <= attack.received_at
-
-
 @dataclass(frozen=True, slots=True)
 class _Teams:
     """All teams, read once: what each is part of now, and which of them were ever associated with the contest, and
@@ -118,7 +112,7 @@ def _credited(each: Break, attack: Attack | None, stake: Stake, own: set[int], k
     early = received < _begun(stake)
     if attack is None:
         return Credited(BreakFact(None, received, week_at(received).name, early=early), each, None)
-    team = None if _was_known(attack) else known.final(attack.team_id)
+    team = None if was_known(attack) else known.final(attack.team_id)
     return Credited(BreakFact(team, received, attack.week, own=team in own, early=early), each, attack)
 
 

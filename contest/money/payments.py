@@ -12,6 +12,7 @@ from contest.models import Payment, Team
 from contest.money.due import payable
 from contest.money.ledger import account, hold, move
 from contest.money.letters import paid_tell
+from contest.money.settlement import accounts_of_teams
 
 MOST_REFERENCE = 200
 
@@ -54,7 +55,7 @@ def payment_pay(*, payment_id: int, reference: str, by: User, now: datetime) -> 
     if payment.asked_by_id == by.pk:
         raise NotAllowed("You asked for this payment: another organizer marks it as paid.", "same_person")
     own, outside = account(AccountKind.TEAM, team=payment.team), account(AccountKind.OUTSIDE)
-    hold([own, outside])
+    hold([own, outside, *accounts_of_teams([payment.team])])  # what waits is told of all of them together
     _refuse_less(payment, now)
     causes = {"payment": [payment.pk]}
     why = f"Paid to team {payment.team.name}."

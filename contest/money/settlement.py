@@ -4,10 +4,12 @@ A late appeal, an earlier week, a break that is overruled or a team that turns o
 next sweep posts entries that correct, and nothing is ever changed or deleted (R22, R35, R36).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+import structlog
 from django.db import transaction
 from django.db.models import Q, Sum
 
@@ -22,8 +24,10 @@ from contest.money.stakes import stake_account
 from contest.money.withholding import Withheld, withheld_of_stakes
 from contest.rules import Week
 from contest.settled import Weeks
-from contest.teams.selectors import final_team
+from contest.teams.selectors import final_team, teams_counted_together
 from contest.weeks import week_at, week_called
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +41,20 @@ class Difference:
 def prizes_settle(*, now: datetime) -> int:
     """Post what is due and not posted, stake by stake; returns how many stakes changed. Twice changes nothing.
 
-    Shares of a week are posted when it is settled: all its verdicts are there, so that no other team can join.
+    Shares of a week are posted when it is settled: all its verdicts are there, so that no other team can join. A stake
+    that cannot be settled holds up no other: all errors are raised together at the end, as one ExceptionGroup.
     """
-    weeks = Weeks(now)
+    weeks, changed, failed = Weeks(now), 0, list[Exception]()
     waiting = [each.found.stake.pk for each in differences() if each.flows and _may_post(each.found, weeks)]
-    return sum(stake_settle(pk, now=now) for pk in waiting)
+    for pk in waiting:
+        try:
+            changed += stake_settle(pk, now=now)
+        except Exception as error:  # whatever it is, it is about this stake alone, which is undone
+            log.exception("stake_not_settled", stake=pk)
+            failed.append(error)
+    if failed:
+        raise ExceptionGroup(f"{len(failed)} of {len(waiting)} stakes were not settled", failed)
+    return changed
 
 
 def differences() -> list[Difference]:
@@ -83,9 +96,18 @@ def accounts_of(stake: Stake, teams: Iterable[int]) -> list[Account]:
 
     To be held all at once, before any balance is read that something follows from.
     """
-    known = Account.objects.filter(Q(entries_in__source__stake=stake) | Q(entries_out__target__stake=stake))
-    named = [account(AccountKind.TEAM, team=Team.objects.get(pk=team)) for team in teams]
-    return [stake_account(stake), account(AccountKind.ATTACKERS), *named, *known.exclude(kind=AccountKind.OUTSIDE)]
+    touched = Account.objects.filter(Q(entries_in__source__stake=stake) | Q(entries_out__target__stake=stake))
+    known = list(touched.exclude(kind=AccountKind.OUTSIDE))
+    due = list(Team.objects.filter(pk__in=[*teams]))
+    named = [account(AccountKind.TEAM, team=team) for team in due]
+    had = Team.objects.filter(pk__in={each.team_id for each in known if each.team_id is not None})
+    return [stake_account(stake), account(AccountKind.ATTACKERS), *known, *named, *accounts_of_teams([*due, *had])]
+
+
+def accounts_of_teams(teams: Iterable[Team]) -> list[Account]:
+    """Return the accounts of these teams and of all that are counted with them: what one of them owes, all owe."""
+    together = {each.pk for team in teams for each in teams_counted_together(team)}
+    return list(Account.objects.filter(team__in=together).order_by("pk"))
 
 
 # How the money lies ---------------------------------------------------------------------------------------------------
@@ -105,9 +127,9 @@ def positions(rows: Iterable[Found]) -> dict[int, Position]:
     moved = _moved(stakes)
     lendable = Account.objects.filter(kind=AccountKind.ATTACKERS).values_list("balance_cents", flat=True).first() or 0
     hubs = dict(Account.objects.filter(stake__in=stakes).values_list("stake", "balance_cents"))
-    withheld = withheld_of_stakes()
+    withheld, has = withheld_of_stakes(), _balances_of_teams()
     return {
-        pk: _position(stake, moved.get(pk, []), hubs.get(pk, 0), lendable, withheld.get(pk, []))
+        pk: _position(stake, moved.get(pk, []), hubs.get(pk, 0), lendable, withheld.get(pk, []), has)
         for pk, stake in stakes.items()
         if pk in hubs
     } | {pk: Position(0, {}, {}, 0, 0, 0) for pk in stakes if pk not in hubs}
@@ -120,27 +142,34 @@ def _moved(stakes: Iterable[int]) -> dict[int, list[Moved]]:
     for source, from_stake, target, to_stake, cents in rows:
         key, signed = ((from_stake, target), cents) if from_stake else ((to_stake, source), -cents)
         nets[key] = nets.get(key, 0) + signed
-    accounts = Account.objects.select_related("team").in_bulk({number for _, number in nets})
+    accounts = Account.objects.select_related("team__merged_into").in_bulk({number for _, number in nets})
     moved: dict[int, list[Moved]] = {}
     for (stake, number), cents in nets.items():
         moved.setdefault(stake, []).append(Moved(accounts[number], cents))
     return moved
 
 
-def _position(stake: Stake, moved: Iterable[Moved], hub: int, lendable: int, withheld: Iterable[Withheld]) -> Position:
-    got, there = teams_share(moved)
+def _position(
+    stake: Stake,
+    moved: Sequence[Moved],
+    hub: int,
+    lendable: int,
+    withheld: Sequence[Withheld],
+    has: Mapping[int, int],
+) -> Position:
+    got = _got(moved)
     aside = {each.team.pk: each.cents for each in withheld if each.team is not None}
     decided = {each.team.pk: each.decided for each in withheld if each.team is not None}
     outside = [-each.cents for each in moved if each.account.kind == AccountKind.OUTSIDE]
     # A payment that was recorded for the wrong stake went out again: then nothing was ever at stake.
     cents = sum(outside) if outside else stake.cents
     in_all = sum(each.cents for each in moved if each.account.kind == AccountKind.WITHHELD)
-    return Position(cents, got, there, hub, in_all, lendable, aside, decided)
+    return Position(cents, got, _there(got, has), hub, in_all, lendable, aside, decided)
 
 
 def got_of(stakes: Iterable[Stake]) -> dict[int, dict[int, int]]:
     """Return stake -> team -> what it got, less what went back; teams that were merged count as one."""
-    return {pk: teams_share(moved)[0] for pk, moved in _moved([each.pk for each in stakes]).items()}
+    return {pk: _got(moved) for pk, moved in _moved([each.pk for each in stakes]).items()}
 
 
 def moved_by_award(decision: BoardDecision) -> list[Moved]:
@@ -151,20 +180,38 @@ def moved_by_award(decision: BoardDecision) -> list[Moved]:
     for source, target, cents in entries.values_list("source", "target", "cents"):
         other, signed = (target, cents) if source == half else (source, -cents)
         nets[other] = nets.get(other, 0) + signed
-    accounts = Account.objects.select_related("team").in_bulk(nets)
+    accounts = Account.objects.select_related("team__merged_into").in_bulk(nets)
     return [Moved(accounts[number], cents) for number, cents in nets.items()]
 
 
 def teams_share(moved: Iterable[Moved]) -> tuple[dict[int, int], dict[int, int]]:
     """Return what each team got and how much of that is still there; teams that were merged count as one."""
+    got = _got(moved)
+    return got, _there(got, _balances_of_teams())
+
+
+def _got(moved: Iterable[Moved]) -> dict[int, int]:
     got: dict[int, int] = {}
-    there: dict[int, int] = {}
     for each in moved:
         if each.account.team is not None:
             team = final_team(each.account.team).pk
             got[team] = got.get(team, 0) + each.cents
-            there[team] = there.get(team, 0) + max(min(each.cents, each.account.balance_cents), 0)
-    return got, there
+    return got
+
+
+def _there(got: Mapping[int, int], has: Mapping[int, int]) -> dict[int, int]:
+    """Return how much of what teams got is on an account of theirs still, on whichever of those that are merged."""
+    return {team: max(min(cents, has.get(team, 0)), 0) for team, cents in got.items()}
+
+
+def _balances_of_teams() -> dict[int, int]:
+    """Return team -> what lies on its accounts; teams that were merged count as one."""
+    has: dict[int, int] = {}
+    for each in Account.objects.filter(team__isnull=False, balance_cents__gt=0).select_related("team__merged_into"):
+        if each.team is not None:
+            team = final_team(each.team).pk
+            has[team] = has.get(team, 0) + each.balance_cents
+    return has
 
 
 # Posting --------------------------------------------------------------------------------------------------------------
@@ -256,26 +303,19 @@ def take_back(
     decision: BoardDecision | None = None,
 ) -> list[LedgerEntry]:
     """Take `cents` of a stake or an award back from a team: entry by entry, the newest first, each named by its
-    correction; returns the corrections."""
+    correction; returns the corrections.
+
+    Of each entry first from the account that it came to, then from the others of teams that were merged with it.
+    """
     made: list[LedgerEntry] = []
+    accounts = accounts_of_teams(Team.objects.filter(pk=team))
+    has = {each.pk: each.balance_cents for each in accounts}
     for entry, left in _given_to(team, target, decision):
-        if not cents:
-            break
-        there = Account.objects.get(pk=entry.target_id).balance_cents
-        if part := min(cents, left, there):
-            correction = move(
-                entry.target,
-                target,
-                part,
-                rule=rule,
-                why=why,
-                causes=causes,
-                corrects=entry,
-                decision=decision,
-                now=now,
-            )
-            made.append(correction)
-            cents -= part
+        for source in sorted(accounts, key=lambda each: (each.pk != entry.target_id, each.pk)):
+            if part := min(cents, left, has[source.pk]):
+                told: dict[str, Any] = {"rule": rule, "why": why, "causes": causes, "decision": decision, "now": now}
+                made.append(move(source, target, part, corrects=entry, **told))
+                has[source.pk], cents, left = has[source.pk] - part, cents - part, left - part
     return made
 
 

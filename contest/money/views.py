@@ -41,7 +41,7 @@ def team_money(request: HttpRequest) -> HttpResponse:
     team, now = _team_of(request), timezone.now()
     teams = teams_counted_together(team)
     own = Account.objects.filter(kind=AccountKind.TEAM, team__in=teams)
-    shown, more = entries(told_at=None, of=own, before=before_of(request))
+    shown, more = entries(told_at=now, of=own, to=teams, before=before_of(request))
     context = {
         "team": team,
         "accounts": payables_of(team, now=now),

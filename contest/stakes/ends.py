@@ -3,7 +3,7 @@
 What their money does then follows from the same facts, in a sweep of its own (contest.money.settlement).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -55,11 +55,27 @@ def _follow(stake_id: int, now: datetime) -> bool:
     return stake_follow(locked(stake_id), now=now)
 
 
+# Who locks more than one defense, or stakes, does it by these three: first all defenses by their numbers, then the
+# stakes by theirs. In one order always, so that no two wait for each other.
+
+
+def defenses_locked(ids: Iterable[int]) -> list[Defense]:
+    """Lock defenses and return them. A break that is being recorded holds its defense: it is seen afterwards."""
+    return list(Defense.objects.select_for_update(no_key=True).filter(pk__in=set(ids)).order_by("pk"))
+
+
+def stakes_locked(ids: Iterable[int]) -> list[Stake]:
+    """Lock stakes, after the defenses of all of them, and return them by their numbers."""
+    wanted = Stake.objects.filter(pk__in=set(ids))
+    defenses_locked(wanted.values_list("defense", flat=True))
+    rows = wanted.select_for_update(of=("self",), no_key=True).order_by("pk")
+    return list(rows.select_related("defense__entry__team", "paid_by"))
+
+
 def locked(stake_id: int) -> Stake:
-    """Return a stake with its defense locked first, in the order in which everything here locks."""
-    Defense.objects.select_for_update(no_key=True).get(stakes=stake_id)
-    rows = Stake.objects.select_for_update(of=("self",), no_key=True)
-    return rows.select_related("defense__entry__team", "paid_by").get(pk=stake_id)
+    """Lock one stake, after its defense, and return it."""
+    (stake,) = stakes_locked([stake_id])
+    return stake
 
 
 def stake_follow(stake: Stake, *, now: datetime) -> bool:
@@ -138,13 +154,23 @@ def not_final(defense: Defense, *, now: datetime) -> NotFinal | None:
     """
     over = Stake.objects.filter(defense=defense, staked_at__isnull=False, ended_at__isnull=False)
     known = Weeks(now)
-    weeks = {week.name: week for stake in over.select_related("defense__entry") for week in _weeks_of(stake)}
+    stakes = over.select_related("defense__entry")
+    weeks = {week.name: week for stake in stakes for week in (*_weeks_before(stake, known), *_weeks_of(stake))}
     still_open = [week for _, week in sorted(weeks.items()) if not known.appeals_closed(week, of=defense)]
     if not still_open:
         return None
     closing = [known.appeals_close_at(week, of=defense) for week in still_open]
     certain = [at for at in closing if at is not None]
     return NotFinal(tuple(still_open), max(certain) if len(certain) == len(closing) else None)
+
+
+def _weeks_before(stake: Stake, known: Weeks) -> list[Week]:
+    """Return the weeks before the stake that may still void it. It is void, or was taken back unbroken: then nothing of
+    before changes what becomes of it."""
+    undone = stake.end == StakeEnd.WITHDRAWN and not breaks_of_stake(stake)
+    if stake.end == StakeEnd.VOID or undone or stake.staked_at is None:
+        return []
+    return known.open_before(stake.staked_at, of=stake.defense)
 
 
 def _weeks_of(stake: Stake) -> Iterator[Week]:

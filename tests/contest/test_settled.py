@@ -1,20 +1,21 @@
 """When a week is over for money: every verdict there, and past its appeals (R22)."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from contest.models import Team
+from contest.models import Attack, Team
 from contest.rules import Week
 from contest.settled import Weeks, weeks_between
 from contest.weeks import week_at
-from labeling.enums import PanelState
-from labeling.models import Panel, PolicyVersion
+from labeling.enums import PanelState, ReportKind
+from labeling.models import Image, Panel, PolicyVersion, Report
 from labeling.policy import Policy
 from labeling.selectors import forget_versions
 from scoring.enums import RunState
-from scoring.models import Defense, RunItem
+from scoring.models import Defense, Run, RunItem
 from tests import factories
 from tests.contest.money import cast
 from tests.contest.money.cast import CLOSED, MONDAY
@@ -170,6 +171,112 @@ def test_what_is_asked_of_many_defenses_reads_a_week_once(red: Team, django_asse
     with django_assert_max_num_queries(len(first)):
         weeks = Weeks(CLOSED)
         assert all(weeks.appeals_closed(week, of=each) for each in nets)
+
+
+# Weeks before a moment ------------------------------------------------------------------------------------------------
+
+Story = Callable[[Team, Defense], object]
+EARLY = -16  # days before MONDAY
+
+
+def sent(red: Team) -> Image:
+    return cast.attack(red, days=EARLY).image
+
+
+def answered(image: Image, net: Defense, *, rounds: int = 3) -> Image:
+    cast.ruled(image, at=MONDAY)
+    cast.answered(net, image, 1, at=MONDAY, rounds=rounds)
+    return image
+
+
+def full(image: Image) -> None:
+    factories.settle(factories.panel(image))
+    Panel.objects.filter(image=image).update(state=PanelState.FULL)
+
+
+def reported(image: Image) -> None:
+    asked = factories.assignment(factories.tasker("ada"), factories.panel(image))
+    Panel.objects.filter(image=image).update(state=PanelState.HELD)
+    Report.objects.create(
+        assignment=asked, image=image, tasker=asked.tasker, kind=ReportKind.OFFENSIVE, reported_at=MONDAY
+    )
+
+
+def sent_again(red: Team, image: Image) -> None:
+    at = MONDAY + EARLY * DAY
+    Attack.objects.create(team=red, image=image, received_at=at, week=week_at(at).name)
+
+
+def run_again(image: Image, net: Defense) -> None:
+    answered(image, net)
+    Run.objects.filter(items__image=image, round=3).update(state=RunState.QUEUED)
+
+
+OPEN_BEFORE: list[tuple[Story, bool, str]] = [
+    (lambda red, net: None, False, "nothing was sent"),
+    (lambda red, net: sent(red), True, "no panel yet"),
+    (lambda red, net: factories.panel(sent(red)), True, "no answers yet"),
+    (lambda red, net: full(sent(red)), True, "no ruling yet"),
+    (lambda red, net: reported(sent(red)), True, "reported, and nobody decided"),
+    (lambda red, net: sent_again(red, factories.image(origin="gold", received_at=cast.BEFORE)), True, "known before"),
+    (lambda red, net: cast.ruled(sent(red), "", at=CLOSED - DAY), True, "rejected, and can be appealed"),
+    (lambda red, net: cast.ruled(sent(red), "", at=MONDAY), False, "rejected, and past its appeals"),
+    (lambda red, net: cast.ruled(sent(red), at=MONDAY), True, "valid, and not run"),
+    (lambda red, net: answered(sent(red), net, rounds=2), True, "a round is missing"),
+    (lambda red, net: run_again(sent(red), net), True, "a run is to come"),
+    (lambda red, net: answered(sent(red), net), False, "valid, run, and past its appeals"),
+    (lambda red, net: cast.overruled(answered(sent(red), net), at=CLOSED - DAY), True, "ruled again of late"),
+    (lambda red, net: cast.attack(red, days=1), False, "of the week itself"),
+    (lambda red, net: cast.attack(red, days=-2.4), True, "of the last day before"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("story", "is_open", "why"), OPEN_BEFORE, ids=[row[2] for row in OPEN_BEFORE])
+def test_the_weeks_before_a_moment_that_are_open(story: Story, is_open: bool, why: str, red: Team) -> None:
+    net = cast.defense("net")
+    answered(cast.attack(red, days=EARLY - 7).image, net)
+    story(red, net)
+    weeks = Weeks(CLOSED)
+    found = weeks.open_before(MONDAY, of=net)
+    each = [week for week in weeks_between(cast.BEFORE, MONDAY) if week.end <= week_at(MONDAY).start]
+    assert found == [week for week in each if not weeks.appeals_closed(week, of=net)]
+    assert bool(found) is is_open, why
+
+
+ZONES = [("UTC", "a day is of one week"), ("Pacific/Kiritimati", "a day of UTC ends in the next week")]
+
+
+@pytest.mark.parametrize(("zone", "why"), ZONES, ids=[row[0] for row in ZONES])
+def test_a_day_of_two_weeks_is_of_both(zone: str, why: str) -> None:
+    factories.policy_version()
+    PolicyVersion.objects.update(numbers=Policy(time_zone=zone).to_json())
+    forget_versions()
+    red, net = cast.team("red"), cast.defense("net")
+    edge = week_at(MONDAY).start
+    before = cast.attack(red, days=(edge - INSTANT - MONDAY) / DAY)
+    cast.attack(red, days=(edge - MONDAY) / DAY)
+    assert [week.name for week in Weeks(CLOSED).open_before(MONDAY, of=net)] == [before.week], why
+
+
+def test_a_policy_of_more_rounds_asks_nothing_more_of_the_weeks_before_it(red: Team) -> None:
+    net = cast.defense("net")
+    answered(sent(red), net)
+    _next_policy(since=MONDAY - 10 * DAY, evaluation_runs=5)
+    assert Weeks(CLOSED).open_before(MONDAY, of=net) == []
+    late = cast.attack(red, days=-4)
+    answered(late.image, net)
+    assert [week.name for week in Weeks(CLOSED).open_before(MONDAY + 7 * DAY, of=net)] == [late.week]
+
+
+def test_of_many_closed_weeks_nothing_more_is_asked(red: Team, django_assert_max_num_queries: Any) -> None:
+    net = cast.defense("net")
+    answered(sent(red), net)
+    with django_assert_max_num_queries(10) as few:
+        assert Weeks(CLOSED).open_before(MONDAY, of=net) == []
+    for week in range(10):
+        answered(cast.attack(red, days=EARLY - 7 * week).image, net)
+    with django_assert_max_num_queries(len(few)):
+        assert Weeks(CLOSED).open_before(MONDAY, of=net) == []
 
 
 def test_the_weeks_between_two_moments_are_whole_and_without_gaps(red: Team) -> None:

@@ -1,15 +1,20 @@
 """What of a team's money can be paid, and what waits for which weeks (R22, R35, R37)."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from contest.enums import StakeEnd
-from contest.models import Stake, Team
+from common.errors import Conflict
+from contest.enums import AccountKind, StakeEnd
+from contest.models import Association, Attack, Member, Stake, Team
+from contest.money.correcting import owed
 from contest.money.due import payable, payables, payables_of
+from contest.money.ledger import account, move
 from contest.money.payments import payment_ask, payment_pay
 from contest.money.settlement import prizes_settle
 from contest.stakes.ends import stakes_end
@@ -68,6 +73,150 @@ def test_what_waits_of_merged_teams_is_held_back_once(makers: Team) -> None:
     assert rows[0].team == blue and payable(red, now=now) in rows
 
 
+def test_the_list_says_of_merged_teams_what_the_action_does(makers: Team, olga: User) -> None:
+    """Their names and their numbers sort differently."""
+    zed, abe = cast.team("zed"), cast.team("abe")
+    _broken_by([zed], makers, "first")
+    prizes_settle(now=SETTLED)
+    late = CLOSED + 3 * DAY
+    _broken_by([abe], makers, "second", days=(late - MONDAY) / DAY)
+    for stake in Stake.objects.all():
+        cast.caught_up(stake.defense)
+    now = late + 8 * DAY
+    prizes_settle(now=now)
+    zed.merged_into, zed.merged_at = abe, now
+    zed.save()
+    listed = payables(now=now)
+    assert [row.team.name for row in listed] == ["abe", "zed"]
+    assert sorted(listed, key=lambda row: row.team.pk) == sorted(payables_of(abe, now=now), key=lambda row: row.team.pk)
+    for row in listed:
+        if row.due:
+            assert payment_ask(team=row.team, by=olga, now=now).cents == row.due
+        else:
+            with pytest.raises(Conflict, match="Nothing is due"):
+                payment_ask(team=row.team, by=olga, now=now)
+    assert sorted(row.due for row in listed) == [0, PRIZE]
+
+
+# What is not due any more ---------------------------------------------------------------------------------------------
+
+
+def _overruled(sent: Attack) -> None:
+    cast.overruled(sent.image, at=CLOSED)
+
+
+def _overruled_and_in_force_again(sent: Attack) -> None:
+    _overruled(sent)
+    stakes_end(now=CLOSED)
+    assert Stake.objects.get().ended_at is None
+
+
+def _associated(sent: Attack) -> None:
+    Association.objects.create(team=sent.team, since=MONDAY, reason="Works here.", declared_at=CLOSED)
+
+
+CHANGES = [
+    (_overruled, "the break was overruled, and no sweep has seen it"),
+    (_overruled_and_in_force_again, "the stake is in force again"),
+    (_associated, "the team turned out to be unpaid"),
+]
+Change = Callable[[Attack], None]
+each_change = pytest.mark.parametrize(("change", "why"), CHANGES, ids=[row[1] for row in CHANGES])
+
+
+@pytest.fixture
+def sent(makers: Team) -> Attack:
+    """A break of the week after that of the stake, whose prize can be paid."""
+    red = cast.team("red")
+    stake = cast.staked(cast.defense("net", makers))
+    found = cast.attack(red, days=8)
+    cast.broken(stake.defense, found)
+    stakes_end(now=SETTLED + 3 * DAY)
+    prizes_settle(now=CLOSED)
+    assert payable(red, now=CLOSED).due == PRIZE
+    return found
+
+
+@each_change
+def test_what_is_not_due_any_more_is_not_asked_for(change: Change, why: str, sent: Attack, olga: User) -> None:
+    change(sent)
+    with pytest.raises(Conflict) as refused:
+        payment_ask(team=sent.team, by=olga, now=CLOSED)
+    assert refused.value.code == "nothing_due", why
+    later = CLOSED + 60 * DAY
+    assert (payable(sent.team, now=later).balance, payable(sent.team, now=later).due) == (PRIZE, 0), "whenever"
+    assert prizes_settle(now=CLOSED) == 1 and owed() == []
+
+
+@each_change
+def test_what_was_asked_for_is_not_paid_when_it_is_not_due_any_more(
+    change: Change, why: str, sent: Attack, olga: User
+) -> None:
+    asked = payment_ask(team=sent.team, by=olga, now=CLOSED)
+    change(sent)
+    with pytest.raises(Conflict) as refused:
+        payment_pay(payment_id=asked.pk, reference="SEPA 7", by=factories.user("olaf", "organizers"), now=CLOSED)
+    assert refused.value.code == "less_due" and cast.balance(sent.team) == PRIZE, why
+
+
+def test_a_part_that_is_not_due_any_more_waits_alone(sent: Attack) -> None:
+    """Another team shares it since; its week is closed again when nobody has swept."""
+    stake, blue = Stake.objects.get(), cast.team("blue")
+    cast.broken(stake.defense, cast.attack(blue, days=8.5))
+    found = payable(sent.team, now=CLOSED)
+    assert (found.balance, found.due, found.waiting, found.weeks) == (PRIZE, 5_001, 5_000, ())
+    own, half = account(AccountKind.TEAM, team=sent.team), account(AccountKind.ATTACKERS)
+    move(half, own, 100, rule="R35", why="Another share.", causes={}, now=CLOSED)
+    assert payable(sent.team, now=CLOSED).due == 5_101
+
+
+def test_the_pages_say_that_it_goes_back(
+    sent: Attack, olga: User, signed_in: Callable[[User], Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Member.objects.create(team=sent.team, user=factories.user("carl"), captain=True)
+    _overruled_and_in_force_again(sent)
+    monkeypatch.setattr("contest.money.organizer_views.timezone.now", lambda: CLOSED)
+    listed = signed_in(olga).get("/organizer/money/").content.decode()
+    assert "USD 100.01, not due any more: it goes back" in listed and "Ask for payment" not in listed
+    own = signed_in(User.objects.get(username="carl")).get("/team/money/").content.decode()
+    assert "which is not due any more and goes back" in own
+
+
+# Weeks before the stake -----------------------------------------------------------------------------------------------
+
+
+def test_a_prize_waits_for_a_picture_of_before_the_stake_that_may_void_it(makers: Team) -> None:
+    red, stake = cast.team("red"), cast.staked(cast.defense("net", makers))
+    early = cast.attack(cast.team("blue"), days=-20)
+    cast.broken(stake.defense, cast.attack(red, days=1))
+    stakes_end(now=SETTLED), prizes_settle(now=SETTLED)
+    found = payable(red, now=CLOSED)
+    assert (found.balance, found.due, found.weeks) == (PRIZE, 0, (early.week,))
+    cast.ruled(early.image, at=CLOSED)
+    assert payable(red, now=CLOSED + 8 * DAY).due == 0, "it is not run yet"
+    cast.answered(stake.defense, early.image, 1, at=CLOSED)
+    assert payable(red, now=CLOSED + 7 * DAY - DAY / 24).due == 0, "it can be appealed"
+    assert payable(red, now=CLOSED + 7 * DAY).due == PRIZE
+
+
+def test_what_goes_back_to_who_paid_it_does_not_wait_for_what_came_before(makers: Team) -> None:
+    stake = cast.staked(cast.defense("own", makers), by=makers)
+    cast.attack(cast.team("blue"), days=-20)
+    cast.ended(stake, StakeEnd.WITHDRAWN)
+    assert payable(makers, now=CLOSED).due == PRIZE
+
+
+def test_how_many_weeks_there_were_before_the_stake_asks_nothing_more(makers: Team) -> None:
+    red, blue = cast.team("red"), cast.team("blue")
+    _broken_by([red], makers)
+    prizes_settle(now=SETTLED)
+    few = _questions(red)
+    for week in range(8):
+        cast.ruled(cast.attack(blue, days=-7 * week - 5).image)
+    cast.caught_up(Stake.objects.get().defense)
+    assert payable(red, now=CLOSED).due == PRIZE and _questions(red) == few
+
+
 def test_a_team_without_money_is_told_so(makers: Team) -> None:
     found = payable(makers, now=CLOSED)
     assert (found.balance, found.due, found.weeks) == (0, 0, ()) and payables(now=CLOSED) == []
@@ -79,7 +228,7 @@ def _questions(team: Team) -> int:
     return len(asked)
 
 
-def test_a_defense_more_asks_one_question_more_however_many_weeks_there_are(makers: Team) -> None:
+def test_a_defense_more_asks_two_questions_more_however_many_weeks_there_are(makers: Team) -> None:
     red = cast.team("red")
     _broken_by([red], makers, "net 0")
     prizes_settle(now=SETTLED)
@@ -90,7 +239,7 @@ def test_a_defense_more_asks_one_question_more_however_many_weeks_there_are(make
         cast.caught_up(stake.defense)
     prizes_settle(now=SETTLED)
     assert payable(red, now=CLOSED).due == 4 * PRIZE
-    assert _questions(red) <= one + 3
+    assert _questions(red) <= one + 2 * 3
 
 
 def test_nothing_is_asked_of_weeks_whose_money_is_paid_out(makers: Team, olga: User) -> None:

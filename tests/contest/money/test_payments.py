@@ -11,7 +11,8 @@ from django.db import IntegrityError, connections, transaction
 
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed
 from contest.enums import AccountKind
-from contest.models import Account, BoardDecision, LedgerEntry, Payment, Stake, Team
+from contest.models import Account, Association, BoardDecision, LedgerEntry, Payment, Stake, Team
+from contest.money.correcting import owed
 from contest.money.due import payable, payables
 from contest.money.exports import guarded, payable_rows, receipt_rows
 from contest.money.ledger import account, check, move
@@ -205,6 +206,37 @@ def test_two_sweeps_at_once_post_a_share_once(olga: User) -> None:
         assert sum(pool.map(sweep, range(4))) == 3
     assert (balance(red), balance(blue)) == (3 * 501, 3 * 500)
     assert check().wrong == ()
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_of_merged_teams_nothing_is_paid_that_a_sweep_takes_at_once(red: Team, olga: User, olaf: User) -> None:
+    blue, first = cast.team("blue"), Stake.objects.get()
+    second = cast.staked(cast.caught_up(cast.defense("second", cast.team("others"))))
+    cast.broken(second.defense, cast.attack(blue, days=1))
+    cast.ended(second)
+    cast.caught_up(first.defense)
+    prizes_settle(now=SETTLED)
+    Team.objects.filter(pk=blue.pk).update(merged_into=red, merged_at=SETTLED)
+    asked = [payment_ask(team=each, by=olga, now=CLOSED) for each in (red, blue)]
+    assert [each.cents for each in asked] == [PRIZE, PRIZE]
+    Association.objects.create(team=red, since=MONDAY, until=SETTLED, reason="Worked here.", declared_at=CLOSED)
+    together = Barrier(3)
+
+    def at_once(payment: Payment | None) -> str:
+        together.wait()
+        try:
+            if payment is None:
+                return str(prizes_settle(now=CLOSED))
+            return "paid" if payment_pay(payment_id=payment.pk, reference="SEPA 7", by=olaf, now=CLOSED) else ""
+        except Conflict as refused:
+            return refused.code
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(at_once, [*asked, None])) == ["less_due", "paid", "1"]
+    assert (owed(), balance(red), balance(blue), check().wrong) == ([], 0, 0, ())
 
 
 # Withheld -------------------------------------------------------------------------------------------------------------

@@ -1,15 +1,17 @@
 """Prizes from breaks: what is posted when, and what corrects it later (R22, R27, R35, R36)."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from contest import pipeline
 from contest.enums import AccountKind, StakeEnd
 from contest.models import Association, Attack, LedgerEntry, Stake, Team
+from contest.money import settlement
 from contest.money.conflicts import conflicts
 from contest.money.figures import debts
 from contest.money.ledger import account, check, move
@@ -306,6 +308,33 @@ def test_the_sweep_asks_no_more_of_many_breaks_than_of_few(stake: Stake, red: Te
     with CaptureQueriesContext(connection) as many:
         prizes_settle(now=SETTLED)
     assert len(many) == len(few)
+
+
+def test_a_stake_that_cannot_be_settled_holds_up_no_other_and_is_told_of(
+    red: Team, maker: Team, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    stakes = [cast.staked(cast.defense(f"net {number}", maker)) for number in range(3)]
+    for stake in stakes:
+        cast.ended(stake, StakeEnd.VOID)
+        move(account(AccountKind.ATTACKERS), account(AccountKind.STAKE, stake=stake), 1, rule="R36", why="More.",
+             causes={}, now=SETTLED)  # fmt: skip
+    real, bad = settlement.stake_settle, stakes[0].pk
+
+    def settle(pk: int, *, now: datetime) -> bool:
+        done = real(pk, now=now)
+        if pk == bad:
+            raise RuntimeError("a row that nobody expected")
+        return done
+
+    monkeypatch.setattr(settlement, "stake_settle", settle)
+    awards = list[datetime]()
+    monkeypatch.setattr(pipeline, "awards_settle", lambda *, now: awards.append(now) or 0)
+    with pytest.raises(ExceptionGroup, match="1 of 3 stakes were not settled") as told:
+        pipeline.settle_prizes()
+    assert [str(error) for error in told.value.exceptions] == ["a row that nobody expected"]
+    assert [balance(stake) for stake in stakes[1:]] == [0, 0] and len(awards) == 1
+    (line,) = [each.msg for each in caplog.records if each.msg["event"] == "stake_not_settled"]  # type: ignore[index]
+    assert line["stake"] == bad  # type: ignore[index]
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["declared before the posting", "declared after it"])

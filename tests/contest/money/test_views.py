@@ -10,6 +10,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from contest.models import Account, Attack, LedgerEntry, Member, Payment, Release, Team
+from contest.money.correcting import correction_ask, correction_confirm
+from contest.money.payments import payment_ask, payment_pay
 from contest.money.settlement import prizes_settle
 from contest.money.withholding import money_withhold
 from contest.stakes.ends import stakes_end
@@ -112,6 +114,8 @@ def test_of_a_picture_sent_again_this_week_the_ledger_names_no_attack(red: Team,
 
 def test_what_is_withheld_is_public_with_its_reason(red: Team, rita: User, client: Client) -> None:
     money_withhold(of=Account.objects.get(team=red), cents=500, reason="<b>Two</b> accounts.", by=rita, now=SETTLED)
+    assert "Two" not in page(client, "/money/"), "it is about money of a week that is not released"
+    released()
     assert "USD 5.00. &lt;b&gt;Two&lt;/b&gt; accounts." in page(client, "/money/")
 
 
@@ -215,3 +219,21 @@ def test_the_board_withholds_and_gives_back_by_its_page(red: Team, rita: User, o
     assert signed_in(olga).post("/board/withheld/", {"account": of, "return": "1"}).status_code == 403
     done = client.post("/board/withheld/", {"account": of, "return": "1", "reason": "Cleared."}, follow=True)
     assert "went back" in done.content.decode() and balance(red) == PRIZE
+
+
+BACK = [(PRIZE, "came back", "of it came back", "all of it"), (2_500, "USD 25.00 of it came back", "", "a part of it")]
+
+
+@pytest.mark.parametrize(("cents", "words", "never", "why"), BACK, ids=[row[3] for row in BACK])
+def test_a_payment_that_came_back_says_how_much_of_it(
+    cents: int, words: str, never: str, why: str, red: Team, olga: User, olaf: User, captain: User, signed_in: SignIn
+) -> None:
+    asked = payment_ask(team=red, by=olga, now=cast.CLOSED)
+    paid = payment_pay(payment_id=asked.pk, reference="wire 7", by=olaf, now=cast.CLOSED)
+    assert paid.entry is not None
+    correction = correction_ask(entry=paid.entry.pk, cents=cents, reason="Sent back.", by=olga, now=cast.CLOSED)
+    correction_confirm(correction_id=correction.pk, by=olaf, now=cast.CLOSED)
+    shown = [page(signed_in(olga), "/organizer/money/"), page(signed_in(captain), "/team/money/")]
+    assert all(words in each and (not never or never not in each) for each in shown), why
+    part = "All" if cents == PRIZE else "USD 25.00"
+    assert f"{part} of it came back." in page(signed_in(olga), f"/organizer/money/payments/{paid.pk}/")

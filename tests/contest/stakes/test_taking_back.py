@@ -91,6 +91,21 @@ def test_a_void_stake_waits_for_the_week_of_its_break_alone(stake: Stake, captai
     assert withdrawn(stake, captain, CLOSED).retired_at == CLOSED
 
 
+def test_a_broken_stake_waits_for_a_week_of_before_that_may_void_it(stake: Stake, captain: User) -> None:
+    cast.broken(stake.defense, cast.attack(cast.team("red"), days=1))
+    early = cast.attack(cast.team("blue"), days=-20)
+    stakes_end(now=SETTLED)
+    assert early.week in refused(stake, captain, CLOSED)
+    cast.ruled(early.image, "", at=SETTLED)
+    assert withdrawn(stake, captain, CLOSED).retired_at == CLOSED
+
+
+def test_what_was_taken_back_unbroken_waits_for_nothing_of_before(stake: Stake) -> None:
+    cast.attack(cast.team("blue"), days=-20)
+    cast.ended(stake, StakeEnd.WITHDRAWN)
+    assert not_final(stake.defense, now=CLOSED) is None
+
+
 def test_a_break_that_no_sweep_has_seen_is_seen(stake: Stake, captain: User) -> None:
     cast.broken(stake.defense, cast.attack(cast.team("red"), days=1))
     assert "2026-W47" in refused(stake, captain, SETTLED)
