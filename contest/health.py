@@ -23,6 +23,8 @@ from prometheus_client.registry import Collector
 from adjudication.enums import Verdict
 from common import clock
 from contest import stages
+from contest.models import ReleaseLetter, TeamLetter
+from contest.posting import failing, given_up
 from labeling.enums import PanelState
 from labeling.models import Image, Panel
 from labeling.store import picture_key, picture_store
@@ -138,7 +140,7 @@ class PipelineCollector(Collector):
 
 def pipeline_metrics(*, now: datetime) -> list[Metric]:
     """Return the gauges of the pipeline at `now`; ages are seconds, 0 where nothing waits."""
-    return [*_images(now), *_panels(now), _leases(now), *_runs(now), _rulings()]
+    return [*_images(now), *_panels(now), _leases(now), *_runs(now), _rulings(), _letters()]
 
 
 def _images(now: datetime) -> list[Metric]:
@@ -188,6 +190,13 @@ def _rulings() -> Metric:
     standing = stages.rulings()
     counts = {verdict.value: standing.of(verdict) for verdict in Verdict}
     return _by_state("unanimous_rulings", "Pictures by the verdict that holds.", counts, label="verdict")
+
+
+def _letters() -> Metric:
+    kinds = (TeamLetter.objects.all(), ReleaseLetter.objects.all())
+    failed, lost = (sum(of(rows).count() for rows in kinds) for of in (failing, given_up))
+    counts = {"due_again": failed - lost, "given_up": lost}
+    return _by_state("unanimous_letters_not_sent", "Letters that could not be sent.", counts)
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:

@@ -8,23 +8,26 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
+import structlog
 from django.core.mail import EmailMessage
 from django.db.models import F, Q, QuerySet
 
 from common.errors import Conflict
 from common.mail import send
 
-# A letter that the mail server refused is tried again after this long, this often.
+# A letter that could not be made or sent is tried again after this long, this often.
 AGAIN_AFTER = timedelta(minutes=30)
 MOST_TRIES = 5
 # One sweep sends so many: what is due behind it waits no longer than these take.
 AT_ONCE = 50
+log = structlog.get_logger(__name__)
 
 
 def post_due(rows: QuerySet[Any], write: Callable[[Any], EmailMessage | None], *, clock: Callable[[], datetime]) -> int:
     """Send the letters that are due, the oldest first; return how many went out.
 
-    `write` makes the letter of a row, or None where there is nobody to send it to any more: then it is over.
+    `write` makes the letter of a row, or None where there is nobody to send it to any more: then it is over. One that
+    fails holds up no other.
     """
     now = clock()
     due = rows.filter(Q(not_before__isnull=True) | Q(not_before__lte=now), taken_at__isnull=True, tries__lt=MOST_TRIES)
@@ -32,16 +35,27 @@ def post_due(rows: QuerySet[Any], write: Callable[[Any], EmailMessage | None], *
 
 
 def _post(row: Any, write: Callable[[Any], EmailMessage | None], now: datetime) -> int:
-    """Take a letter and send it; one that the mail server refuses is due again later."""
+    """Take a letter and send it; one that could not be made, or that the mail server refused, is due again later."""
     itself = type(row).objects.filter(pk=row.pk)
     if not itself.filter(taken_at__isnull=True).update(taken_at=now, tries=F("tries") + 1):
         return 0  # another sweep has it
-    message = write(row)
-    if message is None:
-        return 0
     try:
-        send(message)
-    except Conflict:
+        message = write(row)
+        if message is not None:
+            send(message)
+    except Exception as error:  # whatever it is, the letter was not sent, and the next one is to be
         itself.update(taken_at=None, not_before=now + AGAIN_AFTER)
+        refused = isinstance(error, Conflict)  # which is logged where the mail server said it
+        log.warning("letter_not_sent", letter=f"{row._meta.label} {row.pk}", tries=row.tries + 1, exc_info=not refused)
         return 0
-    return 1
+    return int(message is not None)
+
+
+def failing(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Return the letters that were tried and not sent: due again, or given up after MOST_TRIES."""
+    return rows.filter(taken_at__isnull=True, tries__gt=0)
+
+
+def given_up(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Return the letters that are not tried any more: somebody misses them."""
+    return failing(rows).filter(tries__gte=MOST_TRIES)

@@ -28,7 +28,8 @@ from contest.exports.content import Content, copy_pictures, write_tables
 from contest.exports.contest_tables import attacks_of, decisions_of
 from contest.exports.files import Progress, sync_folder
 from contest.exports.folders import copy_folder, remove_folder, same_folder
-from contest.models import Release
+from contest.models import Break, LedgerEntry, Release
+from contest.publishing import released
 from contest.rules import Week
 from contest.weeks import week_at, week_called, zone_of
 from labeling.enums import PanelState
@@ -93,8 +94,9 @@ def release_week(
     """Write the release of `week` into `out`, as a folder and as a zip, and record it where it is new.
 
     With nothing changed since the last part the same bytes come again and no record; with anything changed, the next
-    errata part. Raises Conflict while pictures of the week are under way (unless `incomplete`), while `out` is in use,
-    and when another release was published meanwhile from elsewhere.
+    errata part. Raises Conflict while pictures of the week are under way (unless `incomplete`), before an earlier week
+    that its money follows from (`earlier_week_first`), while `out` is in use, and when another release was published
+    meanwhile from elsewhere.
     """
     with _workplace(out) as workplace, ThreadPoolExecutor(1) as packer:
         content, facts = _write_content(workplace, week, packer, incomplete, progress)
@@ -160,6 +162,7 @@ def _write_content(
         facts = _facts(week)
         if any(facts["waiting"].values()) and not incomplete:
             raise _under_way(week, facts["waiting"])
+        _refuse_ahead(week)
         content = write_tables(workplace, week, packer, progress)
     copy_pictures(workplace, content, progress)
     return content, facts
@@ -265,6 +268,18 @@ def _under_way(week: Week, waits: dict[str, int]) -> Conflict:
         "--incomplete and the rest later as errata.",
         "week_under_way",
     )
+
+
+def _refuse_ahead(week: Week) -> None:
+    """Refuse a week whose money may follow from what broke in an earlier one that is not told of yet (R24, R39)."""
+    found = Break.objects.filter(image__received_at__lt=week.start, found_at__lt=week.end).exclude(released("image__"))
+    first = found.aggregate(at=Min("image__received_at"))["at"]
+    if first is not None and LedgerEntry.objects.filter(made_at__gte=week.start, made_at__lt=week.end).exists():
+        raise Conflict(
+            f"Its money would tell who broke what in week {week_at(first).name}, which is not released. Release that "
+            "week first, as it stands if it still waits.",
+            "earlier_week_first",
+        )
 
 
 def _part_of(week: Week, content: Content, facts: dict[str, Any]) -> _Part:

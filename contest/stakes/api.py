@@ -75,8 +75,9 @@ class Defenses(APIView):
 
         As multipart/form-data with the archive that `docker save` writes, or as either kind with `image`, the name and
         digest of an image in a registry. Sending the very same again is safe: 200 with the same defense, and nothing
-        counts twice. 409 `name_taken`: each defense and each version of it has a name of its own. 429 `quota_used`: a
-        team hands in so many a week, because each is asked about the private set.
+        counts twice. 409 `differs`: this name and image were handed in before with another source, training code,
+        weights, licence or description; nothing was changed. 409 `name_taken`: each defense and each version has a name
+        of its own. 429 `quota_used`: a team hands in so many a week, because each is asked about the private set.
         """
         team, now = team_held_by(request.user), timezone.now()
         policy = policy_in_force(now).policy

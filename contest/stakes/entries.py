@@ -1,6 +1,6 @@
 """What changes entries: handing in, opening the source, publication, withdrawal (R28, R32, R33)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -71,11 +71,11 @@ def _wrong(texts: Mapping[str, str], archive: Path | None) -> list[tuple[str, st
 
 
 def entry_hand_in(team: Team, given: HandIn, *, by: User, policy: Policy, now: datetime) -> tuple[Entry, bool]:
-    """Take in a defense of `team`; return its entry and whether it is new: sent again by the same team it is known.
+    """Take in a defense of `team`; return its entry and whether it is new: the very same sent again is known.
 
     Its trials begin by themselves. Source that is handed in is open from then on (R33). Raises WrongFields and
-    InvalidInput with what to change, Conflict for a name that is taken, TooMany beyond the week's number: nothing
-    counts then.
+    InvalidInput with what to change, Conflict for a name that is taken and (`differs`) for what was handed in before
+    with other files or words, TooMany beyond the week's number: nothing counts then.
     """
     given = given.checked()
     refuse_beyond_quota(team, policy, now)
@@ -85,6 +85,7 @@ def entry_hand_in(team: Team, given: HandIn, *, by: User, policy: Policy, now: d
     with transaction.atomic():
         Team.objects.select_for_update(no_key=True).get(pk=team.pk)  # two at once: one after the other is counted
         if known := _known(team, given.name, kept["digest"]):
+            _refuse_different(known, given, kept, training_code)
             return known, False
         refuse_beyond_quota(team, policy, now)
         _refuse_taken(given.name, team)
@@ -140,6 +141,32 @@ def _known(team: Team, name: str, digest: str) -> Entry | None:
     if entry is None and selectors.entries_of(team).filter(defense__name=name).exists():
         raise Conflict(f"Your team has a defense called {name} already. Give this one a name of its own.", "name_taken")
     return entry
+
+
+def _refuse_different(entry: Entry, given: HandIn, kept: Mapping[str, Any], training_code: str) -> None:
+    """Raise Conflict (`differs`) where something was sent along that is not what was kept then: nothing is dropped
+    without a word. What was not sent again is no difference."""
+    sent_and_kept = {
+        "source": (kept["source"], entry.defense.source),
+        "training code": (training_code, entry.training_code),
+        "weights": (kept["weights"], entry.defense.weights),
+        "licence": (given.licence, entry.licence),
+        "description": (given.description, entry.defense.description),
+    }
+    if different := [what for what, (sent, before) in sent_and_kept.items() if sent and sent != before]:
+        raise Conflict(_different_words(entry, different), "differs")
+
+
+def _different_words(entry: Entry, different: Sequence[str]) -> str:
+    name, listed = entry.defense.name, " and ".join(filter(None, [", ".join(different[:-1]), different[-1]]))
+    words = f"Your team handed in {name} with this image before, with other files or words. Different now: {listed}. "
+    words += "It stays as it was, and what you sent now was not taken in. "
+    addable = {"source", "training code"} if entry.opened_at is None and "source" in different else set()
+    if addable:
+        words += f"Its source can be added on its page ({entry.defense.public_id}), under Open the source. "
+    if set(different) - addable:
+        words += "Hand in what is different as another version, with a name of its own."
+    return words.strip()
 
 
 def _defense(given: HandIn, kept: Mapping[str, Any], now: datetime) -> Defense:

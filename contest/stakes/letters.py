@@ -1,17 +1,21 @@
 """What is written to a team about its defenses: published, at stake, and how a stake ended (R32, R33, R35, R36)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Self
 
 from common.times import absolute, to_the_second
 from contest.embargo import public_attacks
-from contest.enums import LetterKind, StakeEnd, StakeKind
+from contest.enums import AccountKind, LetterKind, StakeEnd, StakeKind
 from contest.letters import team_write
-from contest.models import Attack, Entry, Stake
+from contest.models import Attack, Correction, Entry, LedgerEntry, Stake
 from contest.money.words import money
+from contest.publishing import released
 from contest.stakes.selectors import breaks_of_stake, owner_of, unbroken_until
 from contest.teams.letters import link_to
 from contest.weeks import week_at
+from labeling.models import Image
 from labeling.policy import Policy
 from labeling.selectors import policy_in_force
 from scoring.models import Defense
@@ -59,42 +63,74 @@ def staked_tell(stake: Stake, *, now: datetime) -> None:
 def stake_changed_tell(stake: Stake, *, now: datetime, reason: str = "") -> None:
     """Tell a team how the stake on its defense ended, or that it is in force again.
 
-    `reason` is what the board published with its decision. Of who broke it only what everybody may know is told (R24).
+    `reason` is what the board published with its decision. Who broke it is told with the release of the picture's week,
+    and not before (R24, R39).
     """
     owner, policy = owner_of(stake.defense), policy_in_force(now).policy
     if owner is None:
         return
-    week, attacks = _broken_by(stake, now) if stake.end in (StakeEnd.BROKEN, StakeEnd.VOID) else ("", [])
+    broke = _Broke.read(stake, now) if stake.end in (StakeEnd.BROKEN, StakeEnd.VOID) else _Broke()
+    why, words = _why(stake, reason)
     team_write(
         owner,
         LetterKind.STAKE_CHANGED,
         now=now,
         end=stake.end,
+        why=why,
         begun=stake.staked_at is not None,
         paid=stake.kind == StakeKind.TEAM,
         amount=money(stake.cents, policy.currency),
         at=to_the_second(stake.ended_at or now, policy.time_zone),
-        week=week,
-        by=[_named(attack) for attack in attacks[:MOST_NAMED]],
-        more=max(len(attacks) - MOST_NAMED, 0),
-        reason=reason,
+        week=broke.week,
+        by=[_named(attack) for attack in broke.attacks[:MOST_NAMED]],
+        more=max(len(broke.attacks) - MOST_NAMED, 0),
+        told_with=broke.told_with,
+        reason=words,
         **_pages(stake.defense),
     )
+
+
+def _why(stake: Stake, reason: str) -> tuple[str, str]:
+    """Return what made a stake be over, `board`, `correction`, `retired` or empty for others, and the public words."""
+    if reason or stake.end != StakeEnd.WITHDRAWN or stake.staked_at is None:
+        return "board" if reason else "", reason
+    correction = _correction_of(stake)
+    if correction is not None:
+        return "correction", correction.reason
+    return ("retired" if stake.defense.retired_at == stake.ended_at else ""), ""
+
+
+def _correction_of(stake: Stake) -> Correction | None:
+    """Return the correction that took the payment off a stake that it was not for."""
+    back = LedgerEntry.objects.filter(source__stake=stake, target__kind=AccountKind.OUTSIDE, corrects__isnull=False)
+    entry = back.order_by("-pk").first()
+    return Correction.objects.filter(pk__in=entry.causes.get("correction", ())).first() if entry else None
 
 
 def _named(attack: Attack) -> dict[str, str]:
     return {"team": attack.team.name, "receipt": attack.public_id, "link": link_to("attack", attack.public_id)}
 
 
-def _broken_by(stake: Stake, now: datetime) -> tuple[str, Sequence[Attack]]:
-    """Return the earliest week whose pictures break it, and the attacks of that week, in the order of receipt.
+@dataclass(frozen=True, slots=True)
+class _Broke:
+    """What may be told of who broke a stake: the earliest week with a break that is told of, and the attacks of that
+    week, in the order of receipt; `told_with` is the week with whose release an earlier one, or the first, is told."""
 
-    Both by what is public alone: the same pixels may be under embargo as somebody's attack of this week.
-    """
-    images = {each.fact.image_id: each.fact.image for each in breaks_of_stake(stake)}
-    sent = public_attacks(now=now).filter(image__in=images).select_related("team").order_by("-received_at", "-pk")
-    first = {attack.image_id: attack for attack in sent}
-    moments = {pk: first[pk].received_at if pk in first else image.received_at for pk, image in images.items()}
-    week = week_at(min(moments.values())).name if moments else ""
-    found = [attack for attack in first.values() if attack.week == week]
-    return week, sorted(found, key=lambda attack: (attack.received_at, attack.pk))
+    week: str = ""
+    attacks: Sequence[Attack] = ()
+    told_with: str = ""
+
+    @classmethod
+    def read(cls, stake: Stake, now: datetime) -> Self:
+        """Read it. Also of a picture that is told of, an attack of this week is under embargo: it may be a copy."""
+        images = {each.fact.image_id: each.fact.image for each in breaks_of_stake(stake)}
+        told = Image.objects.filter(released(), pk__in=images).in_bulk()
+        sent = public_attacks(now=now).filter(image__in=told).select_related("team").order_by("-received_at", "-pk")
+        first = {attack.image_id: attack for attack in sent}
+        moments = {pk: first[pk].received_at if pk in first else image.received_at for pk, image in told.items()}
+        week = week_at(min(moments.values())).name if moments else ""
+        untold = [week_at(image.received_at).name for pk, image in images.items() if pk not in told]
+        earliest = min(untold, default="")
+        found = [attack for attack in first.values() if attack.week == week]
+        by_receipt = sorted(found, key=lambda attack: (attack.received_at, attack.pk))
+        return cls(week, by_receipt, earliest if not week or earliest <= week else "")

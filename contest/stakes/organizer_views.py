@@ -1,6 +1,8 @@
 """The organizers' page of stakes: payments to record, what is at stake, and defenses that should be published (R32)."""
 
+from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -20,6 +22,8 @@ from contest.stakes.team_views import fields_of
 from labeling.access import organizer_of
 from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
+from scoring.models import CopyFlag
+from scoring.trials.selectors import copy_flags_of
 
 LATEST = 50
 
@@ -53,6 +57,11 @@ def _act(request: HttpRequest, organizer: User, now: datetime) -> str:
     return f"The payment is on record: {stake.defense.name} is at stake from now on."
 
 
+def _flagged(rows: Iterable[Any]) -> list[tuple[Any, list[CopyFlag]]]:
+    """Return each row of an entry with what says that its defense looks like another one."""
+    return [(row, copy_flags_of(row.entry.defense)) for row in rows]
+
+
 def _page(request: HttpRequest, now: datetime, error: DomainError | None = None) -> HttpResponse:
     policy = policy_in_force(now).policy
     ended = Stake.objects.filter(ended_at__isnull=False).select_related("defense__entry__team", "batch", "paid_by")
@@ -60,8 +69,8 @@ def _page(request: HttpRequest, now: datetime, error: DomainError | None = None)
         "asked": [shown.stake_shown(stake, now) for stake in selectors.stakes_asked()],
         "in_force": [shown.stake_shown(stake, now) for stake in selectors.stakes_in_force()],
         "ended": [shown.stake_shown(stake, now) for stake in ended.order_by("-ended_at", "-pk")[:LATEST]],
-        "overdue": selectors.overdue(policy, now),
-        "waiting": shown.entry_rows(selectors.entries_unpublished().filter(due_at__gt=now), now),
+        "overdue": _flagged(selectors.overdue(policy, now)),
+        "waiting": _flagged(shown.entry_rows(selectors.entries_unpublished().filter(due_at__gt=now), now)),
         "given": request.POST if request.method == "POST" else {},
         "wrong": error,
         "fields": fields_of(error),

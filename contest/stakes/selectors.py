@@ -9,8 +9,8 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from contest.breaks import standing_breaks
-from contest.enums import DefenseStanding, StakeEnd
-from contest.models import Attack, Break, Entry, Stake, Team
+from contest.enums import DecisionKind, DefenseStanding, StakeEnd
+from contest.models import Attack, Award, BoardDecision, Break, Entry, Stake, Team
 from contest.teams.selectors import final_team, is_paid_throughout, team_of, teams_counted_together
 from contest.weeks import week_at
 from labeling.policy import Policy
@@ -242,15 +242,24 @@ def standings(defenses: Iterable[Defense], *, breaks: QuerySet[Break] | None = N
     return {pk: _standing(row, pk in broken, pk in won, last.get(pk, StakeEnd.WITHDRAWN)) for pk, row in rows.items()}
 
 
+def forfeited_stakes() -> dict[int, datetime]:
+    """Return stake -> when the board first took anything of its award for good: it has not won any more (R38)."""
+    decisions = BoardDecision.objects.filter(kind=DecisionKind.FORFEIT).order_by("-pk")
+    taken = {award: at for subject, at in decisions.values_list("subject", "decided_at") for award in subject["award"]}
+    rows = Award.objects.filter(pk__in=taken).values_list("stake", "pk")
+    return {stake: taken[award] for stake, award in rows}
+
+
 def _won(defenses: set[int], breaks: QuerySet[Break]) -> set[int]:
     """Return those whose award stands by the facts of now: without a break of its time (R37), of a team that is paid
-    (R27)."""
+    (R27), and not withheld for good (R38)."""
     if not defenses:
         return set()
     sent: dict[int, list[datetime]] = {}
     for defense, at in breaks.filter(defense__in=defenses).values_list("defense", first_sent()):
         sent.setdefault(defense, []).append(at)
-    won = Stake.objects.filter(defense__in=defenses, end=StakeEnd.WON).select_related("defense__entry__team")
+    won = Stake.objects.filter(defense__in=defenses, end=StakeEnd.WON).exclude(pk__in=forfeited_stakes())
+    won = won.select_related("defense__entry__team")
     return {each.defense_id for each in won if not _in_time(each, sent) and is_paid_for(each, now=each.ended_at)}
 
 

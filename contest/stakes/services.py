@@ -13,7 +13,7 @@ from contest.enums import DecisionKind, StakeEnd, StakeKind
 from contest.models import Entry, Stake, StakeBatch, Team
 from contest.money.stakes import stake_funded
 from contest.stakes import selectors
-from contest.stakes.ends import locked, stake_end, stakes_revive
+from contest.stakes.ends import defenses_locked, locked, stake_end, stakes_revive
 from contest.stakes.letters import staked_tell
 from contest.teams.services import captain_held
 from labeling.people import is_organizer
@@ -38,7 +38,7 @@ def stake_batch(defenses: Sequence[Defense], criteria: str, reason: str, *, by: 
     criteria = _words(criteria, "criteria", "Give the criteria by which these were chosen: they are published.")
     if not 0 < len(defenses) <= MOST_IN_A_BATCH:
         raise InvalidInput(f"Choose between 1 and {MOST_IN_A_BATCH} defenses.", "invalid", field="defenses")
-    chosen = _lock({defense.pk for defense in defenses})
+    chosen = defenses_locked(defense.pk for defense in defenses)
     for defense in chosen:
         _refuse_unstakeable(defense, now)
     subject = {"defense": [defense.pk for defense in chosen]}
@@ -51,11 +51,6 @@ def stake_batch(defenses: Sequence[Defense], criteria: str, reason: str, *, by: 
         stake_funded(stake, now=now, by=by, decision=decision)
         staked_tell(stake, now=now)
     return batch
-
-
-def _lock(ids: set[int]) -> list[Defense]:
-    """Lock defenses in one order always. A break that is being recorded holds its defense: it is seen afterwards."""
-    return list(Defense.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk"))
 
 
 def _refuse_unstakeable(defense: Defense, now: datetime) -> None:
@@ -97,7 +92,7 @@ def stake_ask(defense: Defense, *, by: User, now: datetime) -> Stake:
     `stake_batch` does.
     """
     team = captain_held(by)
-    (defense,) = _lock({defense.pk})
+    (defense,) = defenses_locked([defense.pk])
     _refuse_others(defense, team)
     _refuse_unstakeable(defense, now)
     told = {"paid_by": team, "cents": policy_in_force(now).policy.attacker_prize_cents, "asked_at": now}

@@ -24,7 +24,7 @@ LOOKS = {
 }
 ENDS = {
     StakeEnd.BROKEN: "broken",
-    StakeEnd.WON: "won",
+    StakeEnd.WON: "awarded the prize",
     StakeEnd.OVERTAKEN: "over, another defense was first",
     StakeEnd.WITHDRAWN: "taken back",
     StakeEnd.VOID: "void: it was broken before it was at stake",
@@ -53,12 +53,15 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class StakeShown:
-    """A stake with its words. `clock` is None where none runs: it is over, not paid, or the source is closed."""
+    """A stake with its words. `clock` is None where none runs: it is over, not paid, or the source is closed.
+    `forfeited` is one whose award the board took for good (R38).
+    """
 
     stake: Stake
     clock: Clock | None
     currency: str
     is_open: bool
+    forfeited: bool = False
 
     @property
     def by(self) -> str:
@@ -70,13 +73,16 @@ class StakeShown:
     @property
     def end_words(self) -> str:
         """Return how it ended; empty while it is in force."""
+        if self.forfeited:
+            return f"{ENDS[StakeEnd.WON]}, which the board took back"
         return ENDS[StakeEnd(self.stake.end)] if self.stake.end else ""
 
 
 def stake_shown(stake: Stake, now: datetime) -> StakeShown:
     """Return what is told of a stake at `now`."""
     currency = policy_at(stake.asked_at).currency
-    return StakeShown(stake, clock_of(stake, now), currency, selectors.is_open(stake.defense))
+    forfeited = stake.end == StakeEnd.WON and stake.pk in selectors.forfeited_stakes()
+    return StakeShown(stake, clock_of(stake, now), currency, selectors.is_open(stake.defense), forfeited)
 
 
 def clock_of(stake: Stake, now: datetime) -> Clock | None:

@@ -16,7 +16,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from common.answers import error_body, http_status
 from common.errors import DomainError, InvalidInput, WrongFields
 from common.queues import hint
+from contest.access import refuse_other_team
 from contest.models import Entry
+from contest.scoring_queue.stuck import why_stuck
 from contest.stakes import entries, selectors, services, shown
 from contest.stakes.access import leads, own_entry, team_held_by
 from contest.stakes.uploads import FILES, path_of, read_hand_in, refused_files, streamed, wants_json
@@ -51,8 +53,9 @@ def defenses(request: HttpRequest) -> HttpResponse:
 
 def _may_hand_in(request: HttpRequest) -> None:
     """Refuse who may not, before a byte of their files is read."""
-    now = timezone.now()
-    entries.refuse_beyond_quota(team_held_by(request.user), policy_in_force(now).policy, now)
+    now, team = timezone.now(), team_held_by(request.user)
+    refuse_other_team(request.GET.get("team", ""), team)
+    entries.refuse_beyond_quota(team, policy_in_force(now).policy, now)
 
 
 @login_required
@@ -62,6 +65,8 @@ def _may_hand_in(request: HttpRequest) -> None:
 def defense_new(request: HttpRequest) -> HttpResponse:
     """Show the form and take a hand-in: as a page, or as JSON for the page's script, which shows how far it is."""
     team = team_held_by(request.user)
+    if request.method == "HEAD":  # how the script asks whether what it is about to send would be refused
+        refuse_other_team(request.GET.get("team", ""), team)
     if request.method != "POST":
         return _form(request)
     try:
@@ -143,6 +148,7 @@ def _page(request: HttpRequest, entry: Entry, error: DomainError | None = None) 
         "findings": eligibility.findings,
         "trials": list(found.trials.defer("answers", "log").order_by("created_at", "pk")),
         "smoke_log": trials.smoke_log_of(found),
+        "stuck": "" if entry.withdrawn_at else why_stuck(found, now=now),
         "stake": shown.newest_stakes([found], now).get(found.pk),
         "asked": stake if stake is not None and stake.staked_at is None else None,
         "in_force": stake if stake is not None and stake.staked_at is not None else None,

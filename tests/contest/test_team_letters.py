@@ -8,20 +8,25 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core import mail
-from django.core.mail import EmailMessage
+from django.core.mail import BadHeaderError, EmailMessage
 from django.core.mail.backends.locmem import EmailBackend
 from django.db import transaction
 from django.db.models import F, Value
 from django.db.models.functions import Concat
+from django.template import TemplateSyntaxError
+from django.utils.module_loading import import_string
 
 from common.errors import Conflict
 from contest import letters, pipeline, posting
 from contest.enums import AccountKind, LetterKind, StakeEnd
-from contest.models import Attack, BoardDecision, Member, Stake, Team, TeamLetter
+from contest.health import pipeline_metrics
+from contest.models import Attack, BoardDecision, LedgerEntry, Member, Release, Stake, Team, TeamLetter
+from contest.money.correcting import correction_ask, correction_confirm
 from contest.money.ledger import account
 from contest.money.payments import payment_ask, payment_pay
 from contest.money.settlement import prizes_settle
 from contest.money.withholding import money_return, money_withhold
+from contest.overview import overview
 from contest.simulation.contest import without_letters
 from contest.stakes import ends, entries, services
 from contest.weeks import week_at
@@ -165,21 +170,50 @@ def swept(at: datetime = ENDED) -> list[EmailMessage]:
     return sent(at)
 
 
-def test_a_broken_one_is_told_by_whom_and_in_which_week(defense: Defense, at_stake: Stake) -> None:
+def released(*weeks: str) -> None:
+    """Publish weeks."""
+    for week in weeks:
+        Release.objects.create(week=week, manifest_sha256=week, counts={}, bytes=1, released_at=ENDED)
+
+
+def test_a_broken_one_is_not_told_by_whom_before_the_release(defense: Defense, at_stake: Stake) -> None:
     red = cast.team("red")
     proof = cast.broken(defense, STAKED + DAY, found=ENDED - DAY, by=red)
-    receipt = Attack.objects.get(image=proof.image).public_id
     subject, text = one(swept())
     assert subject == "steadfast was broken"
-    assert "the stake of USD 1,000.00 on steadfast ended on Mon 23 Nov 2026 12:00:00 UTC" in text
-    assert "broken in week 2026-W47" in text
-    assert f"team red, receipt {receipt}\nhttp://127.0.0.1:8000/attacks/{receipt}/" in text
+    assert "the stake of USD 1,000.00 on steadfast ended on Mon 23 Nov 2026 12:00:00 UTC: steadfast was broken." in text
+    assert "Who broke it is told with the release of week 2026-W47." in text
+    for secret in ("team red", red.public_id, Attack.objects.get().public_id, proof.image.public_id):
+        assert secret not in text, secret
     assert "Until then other teams may join" in text
     assert swept() == []
 
 
+def test_a_broken_one_of_a_released_week_is_told_by_whom(defense: Defense, at_stake: Stake) -> None:
+    """A ruling after the release, for one, breaks it late."""
+    released("2026-W47")
+    proof = cast.broken(defense, STAKED + DAY, found=ENDED - DAY, by=cast.team("red"))
+    receipt = Attack.objects.get(image=proof.image).public_id
+    _, text = one(swept())
+    assert "steadfast was broken in week 2026-W47." in text
+    assert f"team red, receipt {receipt}\nhttp://127.0.0.1:8000/attacks/{receipt}/" in text
+    assert "with the release" not in text
+    assert "Until then other teams may join" in text
+
+
+def test_of_two_weeks_the_one_that_is_released_alone_is_told(defense: Defense, at_stake: Stake) -> None:
+    now = ENDED + 7 * DAY
+    released("2026-W48")
+    cast.broken(defense, STAKED + 8 * DAY, found=now, by=cast.team("told"))
+    cast.broken(defense, STAKED + DAY, found=now, by=cast.team("red"))
+    _, text = one(swept(now))
+    assert "team told, receipt" in text and "team red" not in text
+    assert "Another break, of the same week or an earlier one, is told with the release of week 2026-W47." in text
+
+
 def test_only_those_of_the_earliest_week_are_named_and_not_all_of_many(defense: Defense, at_stake: Stake) -> None:
     red, late = cast.team("red"), cast.team("late")
+    released("2026-W47", "2026-W48")
     for number in range(12):
         cast.broken(defense, STAKED + DAY + timedelta(minutes=number), found=ENDED, by=red)
     cast.broken(defense, STAKED + 4 * DAY, found=ENDED, by=late)
@@ -190,6 +224,7 @@ def test_only_those_of_the_earliest_week_are_named_and_not_all_of_many(defense: 
 
 
 def test_one_broken_by_no_team_is_told_so(defense: Defense, at_stake: Stake) -> None:
+    released("2026-W47")
     cast.broken(defense, STAKED + DAY, found=ENDED)
     _, text = one(swept())
     assert "By a picture that no team sent." in text
@@ -197,6 +232,7 @@ def test_one_broken_by_no_team_is_told_so(defense: Defense, at_stake: Stake) -> 
 
 def test_the_same_pixels_under_embargo_are_nobody_s(defense: Defense, at_stake: Stake) -> None:
     """A picture of the organizers that a team sends this week: that it did is a secret until the week ends (R24)."""
+    released("2026-W47")
     proof = cast.broken(defense, STAKED + DAY, found=ENDED)
     now = ENDED
     red = cast.team("red")
@@ -232,7 +268,8 @@ def test_a_void_one_is_told_what_becomes_of_the_money(defense: Defense) -> None:
     cast.broken(defense, STAKED - 10 * DAY, found=ENDED, by=cast.team("red"))
     subject, text = one(swept())
     assert subject == "The stake on steadfast is void"
-    assert "broken in week 2026-W46, before it was at stake" in text
+    assert "steadfast was broken, before it was at stake" in text
+    assert "Who broke it is told with the release of week 2026-W46." in text and "team red" not in text
     assert "the money goes back to your team" in text
     assert "The prize is shared" not in text
 
@@ -266,6 +303,45 @@ def test_one_taken_back_that_the_team_paid_has_a_letter_about_the_money_too(defe
     found = {each.subject: str(each.body) for each in sent() if each.to == [CAPTAIN]}
     assert sorted(found) == ["Posted for team blue: USD 1,000.00", "The stake on steadfast ended"]
     assert "What goes back to your team is in a letter of its own." in found["The stake on steadfast ended"]
+
+
+def test_one_that_was_taken_off_by_a_correction_is_told_why(defense: Defense) -> None:
+    own = cast.self_staked(defense, STAKED)
+    TeamLetter.objects.all().delete()
+    entry = LedgerEntry.objects.get(target__stake=own)
+    reason = "It was meant for another stake."
+    asked = correction_ask(entry=entry.pk, cents=own.cents, reason=reason, by=cast.organizer(), now=ENDED)
+    correction_confirm(correction_id=asked.pk, by=factories.user("olaf", "organizers"), now=ENDED)
+    subject, text = one(sent())
+    assert subject == "The stake on steadfast ended"
+    assert "was recorded wrongly. The organizers corrected that" in text
+    assert "Nothing of it is posted to the account of your team" in text
+    assert f"Reason of the organizers: {reason}" in text
+    assert "board" not in text and "letter of its own" not in text
+
+
+def test_one_on_a_defense_that_was_taken_back_is_told_that_it_does_not_come_back(
+    defense: Defense, at_stake: Stake
+) -> None:
+    proof = cast.broken(defense, STAKED + DAY, found=ENDED, by=cast.team("red"))
+    swept()
+    Defense.objects.filter(pk=defense.pk).update(retired_at=ENDED + DAY)
+    cast.overruled(proof, at=ENDED + 2 * DAY)
+    subject, text = one(swept(ENDED + 2 * DAY))
+    assert subject == "The stake on steadfast ended"
+    assert "no break of steadfast stands any more. steadfast was taken back on Wed 25 Nov 2026 12:00:00 UTC" in text
+    assert "does not come back into force. The money goes back to the attackers' half." in text
+    assert "board" not in text
+
+
+def test_one_that_lost_the_race_is_told_by_whom_it_was_ended(defense: Defense, at_stake: Stake) -> None:
+    decision = BoardDecision.objects.create(
+        kind="end", subject={}, reason="Another one won.", policy=factories.policy_version(), decided_at=ENDED
+    )
+    ends.stake_end(at_stake, StakeEnd.OVERTAKEN, now=ENDED, by=cast.board(), decision=decision)
+    _, text = one(sent())
+    assert "the review board ended the stake of USD 1,000.00 on steadfast on Tue 24 Nov 2026 12:00:00 UTC" in text
+    assert "another defense was awarded first" in text and "Reason of the board: Another one won." in text
 
 
 def test_one_that_won_is_told(defense: Defense, at_stake: Stake) -> None:
@@ -415,6 +491,56 @@ def test_a_letter_the_server_refuses_is_due_again(defense: Defense, monkeypatch:
         assert sent() == []
     assert sent() == [], "not at once"
     assert len(sent(ENDED + posting.AGAIN_AFTER)) == 2
+
+
+def _fails(error: Exception) -> Callable[..., Any]:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return fail
+
+
+FAILURES: list[tuple[str, Exception, str]] = [
+    ("contest.letters.letter", TemplateSyntaxError("no such filter"), "its text cannot be made"),
+    ("contest.letters.letter", KeyError("amount"), "a fact is missing"),
+    ("contest.posting.send", BadHeaderError("two lines"), "its address is none"),
+    ("contest.posting.send", UnicodeError("label too long"), "its domain is none"),
+]
+
+
+@pytest.mark.parametrize(("what", "error", "why"), FAILURES, ids=[row[2] for row in FAILURES])
+def test_a_letter_that_fails_is_due_again_and_holds_up_no_other(
+    what: str, error: Exception, why: str, defense: Defense, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cast.staked(defense, now=STAKED)
+    first = TeamLetter.objects.order_by("pk")[0]
+    real, calls = import_string(what), iter([True, False])
+    fails = _fails(error)
+    with monkeypatch.context() as failing:
+        failing.setattr(what, lambda *words, **more: (fails if next(calls) else real)(*words, **more))
+        assert [each.to for each in sent()] == [[MEMBER]], why
+    first.refresh_from_db()
+    assert (first.taken_at, first.tries, first.not_before) == (None, 1, ENDED + posting.AGAIN_AFTER)
+    assert sent() == [], "not at once"
+    assert [each.to for each in sent(ENDED + posting.AGAIN_AFTER)] == [[CAPTAIN]]
+
+
+def test_a_letter_that_fails_for_ever_is_given_up_and_organizers_see_it(
+    defense: Defense, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cast.staked(defense, now=STAKED)
+    monkeypatch.setattr("contest.letters.letter", _fails(KeyError("amount")))
+    for number in range(posting.MOST_TRIES + 2):
+        assert sent(ENDED + number * posting.AGAIN_AFTER) == []
+    assert {each.tries for each in TeamLetter.objects.all()} == {posting.MOST_TRIES}
+    shown = {
+        tuple(sample.labels.values()): sample.value
+        for metric in pipeline_metrics(now=ENDED)
+        for sample in metric.samples
+        if sample.name == "unanimous_letters_not_sent"
+    }
+    assert shown == {("due_again",): 0, ("given_up",): 2}
+    assert "2 letters to teams failed to be sent" in [each.words for each in overview(now=ENDED).attention]
 
 
 Change = Callable[[User], object]

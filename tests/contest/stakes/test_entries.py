@@ -148,6 +148,46 @@ def test_the_same_again_is_known_and_counts_once(now: datetime) -> None:
     assert (again, new, selectors.hand_ins_left(team, cast.policy(), now)) == (first, False, 2)
 
 
+DIFFERENT = [
+    ({"licence": "MIT"}, False, "licence", False, "another licence"),
+    ({"description": "Better."}, False, "description", False, "a description"),
+    ({"source": "s"}, True, "source", True, "source for a closed one, which is added on its page"),
+    ({"source": "s", "training_code": "t"}, True, "source and training code", True, "both are added there"),
+    ({"training_code": "t"}, True, "training code", False, "training code alone cannot be added"),
+    ({"source": "s", "licence": "MIT"}, True, "source and licence", True, "two ways for the two"),
+    ({"source": "s"}, False, "source", False, "another source than the one that was handed in"),
+    ({"weights": "w"}, False, "weights", False, "weights"),
+    ({"source": "s", "weights": "w", "licence": "MIT", "description": "x"}, True,
+     "source, weights, licence and description", True, "everything is named"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("values", "closed", "named", "addable", "why"), DIFFERENT, ids=[row[4] for row in DIFFERENT])
+def test_nothing_is_dropped_without_a_word(
+    values: dict[str, str], closed: bool, named: str, addable: bool, why: str, tmp_path: Path, now: datetime
+) -> None:
+    team = cast.team()
+    first = hand_in(team, now, **({} if closed else {"source": cast.zipped(tmp_path / "first.zip", "first.py")}))
+    files = {name: cast.zipped(tmp_path / name, "other.py") for name in ("source", "training_code", "weights")}
+    sent = {name: files.get(name, text) for name, text in values.items()}
+    with pytest.raises(Conflict) as refused:
+        hand_in(team, now, **sent)
+    words = refused.value.message
+    assert (refused.value.code, f"Different now: {named}." in words) == ("differs", True), why
+    assert (first.defense.public_id in words) is addable
+    assert ("another version" in words) is not (addable and set(values) <= {"source", "training_code"})
+    again = Entry.objects.select_related("defense").get()
+    assert (again.licence, again.defense.description, again.defense.weights) == ("Apache-2.0", "", "")
+    assert again.defense.source == first.defense.source
+
+
+def test_what_is_not_sent_again_is_no_difference(tmp_path: Path, now: datetime) -> None:
+    team, source = cast.team(), cast.zipped(tmp_path / "s.zip")
+    first = hand_in(team, now)
+    entries.source_open(first, source, by=cast.member(team), now=now)
+    assert hand_in(team, now) == first == hand_in(team, now, source=source)
+
+
 TAKEN = [
     ({}, "blue", "name_taken", "another image under a name of one's own"),
     ({}, "red", "name_taken", "the name of another team's defense"),

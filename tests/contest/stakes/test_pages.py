@@ -11,13 +11,14 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
+from django.utils.html import strip_tags
 
 from contest.enums import StakeEnd
 from contest.models import Entry, Stake, StakeBatch, Team
 from contest.stakes import ends, entries, services, uploads
 from labeling.models import Tasker
 from scoring.enums import TrialKind
-from scoring.models import Defense
+from scoring.models import CopyFlag, Defense
 from tests import factories
 from tests.contest.stakes import cast
 from tests.scoring.trials import cast as trials
@@ -139,6 +140,26 @@ def test_a_refused_form_keeps_what_was_typed(captain: User, signed_in: Any) -> N
     assert "Name the image with its digest" in page and not Entry.objects.exists()
 
 
+def test_the_form_says_what_it_needs_and_where_to_read_how(captain: User, signed_in: Any) -> None:
+    page = signed_in(captain).get("/team/defenses/new/").content.decode()
+    assert 'href="/docs/defenses/"' in page
+    assert page.count("(required)") == 2 and "One of the two is required" in page
+    assert "At most 256 MiB." in page and "At most 16 GiB." in page, "as they are counted"
+
+
+def test_what_differs_from_the_first_hand_in_is_said(tmp_path: Path, captain: User, signed_in: Any) -> None:
+    client = signed_in(captain)
+    assert client.post("/team/defenses/new/", fields()).status_code == 303
+    again = client.post("/team/defenses/new/", fields(), follow=True)
+    assert "was handed in before" in again.content.decode()
+    with open(cast.zipped(tmp_path / "s.zip"), "rb") as source:
+        refused = client.post("/team/defenses/new/", fields(source=source), HTTP_ACCEPT="application/json")
+    assert (refused.status_code, refused.json()["code"]) == (409, "differs")
+    page = client.post("/team/defenses/new/", fields(description="Better.")).content.decode()
+    assert "Different now: description." in page and "another version" in page
+    assert Entry.objects.get().opened_at is None
+
+
 def test_a_file_that_is_too_large_is_refused_while_it_comes(
     captain: User, signed_in: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,7 +232,7 @@ def test_its_own_page_tells_totals_and_the_whole_log_of_the_smoke_test(
     trials.passed(made.defense, TrialKind.PRIVATE, answers=b"secret")
     page = signed_in(captain).get(f"/team/defenses/{made.defense.public_id}/").content.decode()
     assert "the very last line" in page and page.count("loading weights") == 400
-    assert "right 9" in page and "abstained 1" in page
+    assert "9 right" in page and "1 abstained" in page
     assert "not yet" in page, "what is missing is said"
     assert "pixels" not in page and "P-" not in page, "no picture is named (R31)"
 
@@ -356,6 +377,16 @@ def test_an_organizer_drops_a_wish_and_sees_what_is_overdue(
     assert late.defense.name in page.partition("Publication overdue")[2].partition("Before publication")[0]
     assert client.post("/organizer/stakes/", {"stake": asked.pk, "drop": "1"}).status_code == 303
     assert "never paid" in client.get("/organizer/stakes/").content.decode()
+
+
+def test_an_organizer_sees_what_looks_like_a_copy(blue: Team, signed_in: Any, at: datetime) -> None:
+    late, new = cast.entry(blue, "late one", now=at - 30 * DAY).defense, cast.entry(blue, "new one", now=at).defense
+    for defense in (late, new):
+        for likeness, figures in (("layers", {"shared": 3, "of_theirs": 3}), ("weights", {"weights": "ff" * 32})):
+            original = Defense.objects.filter(name="original").first() or cast.published(blue, "original", now=at)
+            CopyFlag.objects.create(defense=defense, original=original, likeness=likeness, figures=figures, found_at=at)
+    page = " ".join(strip_tags(signed_in(cast.organizer()).get("/organizer/stakes/").content.decode()).split())
+    assert page.count("looks like original (layers, weights)") == 2, "overdue and before publication"
 
 
 # What everybody sees

@@ -40,24 +40,24 @@ def in_thread(pool: ThreadPoolExecutor, act: Callable[[], Any]) -> "Future[str]"
     return pool.submit(done)
 
 
-def waits_for_a_lock() -> bool:
-    """Say whether somebody waits for a lock in this database."""
+def waiting() -> int:
+    """Return how many wait for a lock in this database."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_stat_clear_snapshot()")  # within a transaction it would show the same again
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
         )
-        return bool(cursor.fetchone()[0])
+        return int(cursor.fetchone()[0])
 
 
-def until_waiting() -> None:
-    """Return when somebody waits for a lock."""
+def until_waiting(many: int = 1) -> None:
+    """Return when so many wait for a lock."""
     ended = Event()
     for _ in range(int(LONG * 20)):
-        if waits_for_a_lock():
+        if waiting() >= many:
             return
         ended.wait(0.05)
-    raise AssertionError("nobody waits for a lock")
+    raise AssertionError(f"{many} never waited for a lock")
 
 
 @pytest.fixture
