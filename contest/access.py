@@ -6,8 +6,9 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser, User
 from django.http import Http404
 
-from common.errors import NotAllowed
-from contest.models import Member
+from common.errors import Conflict, NotAllowed
+from contest.models import Member, Team
+from contest.teams.selectors import final_team
 from labeling.enums import Role
 from labeling.models import AccountRole
 from labeling.people import ORGANIZERS, REVIEW_BOARD, TEAMS, is_on_board
@@ -69,6 +70,23 @@ def not_for_taskers(user: Any, what: str = "how attacks and defenses fare") -> N
     if getattr(user, "tasker", None) is not None:
         words = f"Who labels pictures does not see {what}. The start page leads to your work."
         raise NotAllowed(words, "not_for_taskers")
+
+
+def refuse_other_team(opened_for: str, team: Team) -> None:
+    """Raise Conflict (`other_team`) where a page was opened for another team than the one that its reader is in now.
+
+    `opened_for` is the public ID that the page carries; a team that became part of `team` is the same one. A page
+    without an ID is let through.
+    """
+    known = Team.objects.filter(public_id=opened_for).first() if opened_for.isprintable() else None
+    if not opened_for or (known is not None and final_team(known) == final_team(team)):
+        return
+    other = f"team {known.name}" if known is not None else "another team"
+    words = (
+        f"This page was opened for {other}, and you are signed in as a member of team {team.name} now. Nothing was "
+        f"sent. Sign in for {other} again, or reload this page to send for team {team.name}."
+    )
+    raise Conflict(words, "other_team")
 
 
 def board_member_of(user: User | AnonymousUser) -> User:

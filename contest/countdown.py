@@ -21,6 +21,11 @@ class Countdown:
         return self.ends_at - self.now
 
     @property
+    def for_script(self) -> str:
+        """Return how long it still lasts as the page's script reads it: seconds, written alike in every language."""
+        return script_seconds(self.left)
+
+    @property
     def words(self) -> str:
         """Return how long it still lasts as days and a clock, for example `2 d 03:25:07`; seconds rounded up."""
         return clock_words(-(-self.left // timedelta(seconds=1)))
@@ -32,6 +37,11 @@ def clock_words(seconds: int) -> str:
     hours, rest = divmod(rest, 3_600)
     clock = f"{hours:02d}:{rest // 60:02d}:{rest % 60:02d}"
     return f"{days} d {clock}" if days else clock
+
+
+def script_seconds(left: timedelta) -> str:
+    """Return a time as seconds that a script can read: a template would write a decimal comma for German readers."""
+    return f"{left.total_seconds():.3f}"
 
 
 def countdown(*, now: datetime) -> Countdown:

@@ -20,12 +20,26 @@ _ROOM = 1024 * 1024
 _AT_ONCE = 64 * 1024
 
 
+class NoTeam(NotAllowed):
+    """A researcher who is in no team yet: only teams send."""
+
+    def __init__(self) -> None:
+        words = "Only a team sends attacks, and you are in none yet. Found one, or join one by its invitation."
+        super().__init__(words, "no_team")
+
+
 def member_of(user: Any) -> Team:
-    """Return the team that `user` is in; NotAllowed (`not_in_a_team`) for other roles, Http404 for strangers."""
+    """Return the team that `user` is in.
+
+    NoTeam for a researcher without one, NotAllowed (`not_in_a_team`) for other roles, Http404 for strangers.
+    """
     team = team_of(user)
     if team is not None:
         return team
-    if roles_of(user).names:
+    roles = roles_of(user)
+    if roles.names == () and roles.competes:
+        raise NoTeam
+    if roles.names:
         raise NotAllowed("Only members of a team send attacks; this account has another role.", "not_in_a_team")
     raise Http404("nothing here for a stranger")
 

@@ -28,6 +28,11 @@ def left(team: Team, *, policy: Policy, now: datetime) -> int:
     return max(policy.attacks_per_day - used(team, day_of(now, policy.time_zone)), 0)
 
 
+def day_ends(policy: Policy, now: datetime) -> datetime:
+    """Return when the day of `now` ends, and with it what was sent on it counts no more."""
+    return day_span(day_of(now, policy.time_zone), policy.time_zone)[1]
+
+
 def check(team: Team, *, policy: Policy, now: datetime) -> None:
     """Raise TooMany (`quota_used`) when nothing is left: before a picture is stored, and without a lock."""
     if not left(team, policy=policy, now=now):
@@ -61,9 +66,9 @@ def _held(team: Team) -> Team:
 
 def _used_up(policy: Policy, now: datetime) -> TooMany:
     most, zone = policy.attacks_per_day, policy.time_zone
-    _, ends = day_span(day_of(now, zone), zone)
+    begins = to_the_second(day_ends(policy, now), zone)
     words = (
-        f"Your team has sent its {most} pictures of today. The next day begins on {to_the_second(ends, zone)}; "
+        f"Your team has sent its {most} pictures of today. The next day begins on {begins}; "
         "nothing of this one was kept."
     )
     return TooMany(words, "quota_used")

@@ -8,11 +8,12 @@ from typing import Any
 from django.urls import reverse
 
 from common.errors import DomainError
+from common.times import to_the_second
 from contest.attacks import quota
 from contest.attacks.life import Standing
 from contest.attacks.selectors import known_pixels
 from contest.attacks.sending import Outcome
-from contest.attacks.uploads import MOST_BYTES
+from contest.attacks.uploads import MOST_BYTES, MOST_ENTRIES, NO_PICTURE, TOO_MANY_PICTURES
 from contest.embargo import attacks_public
 from contest.models import Attack, Team
 from contest.weeks import week_called, zone_of
@@ -78,7 +79,12 @@ def outcomes_json(outcomes: Sequence[Outcome], *, team: Team, policy: Policy, no
     return {
         "outcomes": [_outcome_json(each, now) for each in outcomes],
         "quota_left": quota.left(team, policy=policy, now=now),
+        "day_ends": _day_ends(policy, now),
     }
+
+
+def _day_ends(policy: Policy, now: datetime) -> str:
+    return to_the_second(quota.day_ends(policy, now), policy.time_zone)
 
 
 def _outcome_json(outcome: Outcome, now: datetime) -> dict[str, Any]:
@@ -102,7 +108,11 @@ def page_json(team: Team, *, policy: Policy, now: datetime) -> dict[str, Any]:
         "mostBytes": MAX_BYTES,
         "mostPixels": MAX_PIXELS,
         "mostUpload": MOST_BYTES,
+        "mostEntries": MOST_ENTRIES,
         "left": quota.left(team, policy=policy, now=now),
+        "aDay": policy.attacks_per_day,
+        "dayEnds": _day_ends(policy, now),
+        "dayLeft": (quota.day_ends(policy, now) - now).total_seconds(),
         "known": known_pixels(team),
         "refusals": {name: refusal.words for name, refusal in REFUSALS.items()},
         "kinds": {"blackAndWhite": BLACK_AND_WHITE, "greyscale": GREYSCALE, "palette": PALETTE, "cmyk": CMYK},
@@ -114,13 +124,20 @@ def page_json(team: Team, *, policy: Policy, now: datetime) -> dict[str, Any]:
 WORDS = {
     "looking": "Looking at it",
     "ready": "Ready to send",
-    "zip": "A zip: its pictures are looked at when it has arrived",
+    "zip": "A zip of {count} pictures: they are looked at when it has arrived",
+    "zipOne": "A zip of 1 picture: it is looked at when it has arrived",
+    "zipName": "zip",
+    "zipEmpty": NO_PICTURE,
+    "zipMost": TOO_MANY_PICTURES,
+    "zipUnread": "A zip: its pictures are looked at when it has arrived",
     "known": "Your team has sent exactly this picture before.",
     "sending": "Sending, {percent} %",
     "arrived": "Arrived, being checked",
     "receipt": "Receipt {id}",
     "refused": "Not sent: {words}",
     "serverRefused": "Refused: {words}",
+    "sendingAll": "Sending. Each picture gets its own receipt.",
+    "nextDay": ". The next day begins on {when}.",
     "failed": "Not sent: the server did not answer. Check the connection and send it again.",
     "signedOut": "You are signed out, and nothing more was sent. Your pictures are still here: sign in and send them.",
     "signIn": "Sign in, in a new tab",
@@ -133,4 +150,5 @@ WORDS = {
     "left": "{count} left for your team today",
     "done": "{sent} received, {refused} refused.",
     "tooMany": "More than your team has left today: the last ones will be refused.",
+    "usedUp": "Your team has sent all its pictures of today. What you chose waits here until the next day begins.",
 }

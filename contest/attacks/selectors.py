@@ -7,9 +7,11 @@ from django.db.models import Q, QuerySet
 
 from common.errors import NotFound
 from contest.embargo import attacks_public, public_attacks
-from contest.models import Attack, Team
+from contest.models import Attack, Stake, Team
 from contest.rules import Week
+from contest.stakes.selectors import is_due, stakes_in_force
 from contest.teams.selectors import teams_counted_together
+from scoring.models import Defense
 
 # Of how many pictures of a team the page that sends more is told, so that it knows what was sent before.
 MOST_KNOWN = 2_000
@@ -38,6 +40,29 @@ def attacks_of_week(week: Week, *, now: datetime) -> QuerySet[Attack]:
     """Return what everybody may know of a week's attacks, in the order of receipt: nothing before it ended."""
     rows = public_attacks(now=now).filter(received_at__gte=week.start, received_at__lt=week.end)
     return rows.select_related("image", "team", "copy_of").order_by("received_at", "pk")
+
+
+def waiting_for_board(now: datetime) -> list[Defense]:
+    """Return the defenses with a stake whose time is over: a picture sent now wins nothing of it (R36).
+
+    Together with contest.stakes.selectors.staked these are all that have one.
+    """
+    waiting = (stake.defense for stake in stakes_in_force() if is_due(stake, now))
+    return sorted(waiting, key=lambda defense: (defense.name, defense.pk))
+
+
+def any_at_stake(moment: datetime) -> bool:
+    """Say whether a picture that was sent at `moment` could win anything, by what is known of the stakes of then."""
+    begun = Stake.objects.filter(staked_at__lte=moment).select_related("defense__entry")
+    in_force = begun.filter(Q(ended_at__isnull=True) | Q(ended_at__gt=moment))
+    return any(not is_due(stake, moment) for stake in in_force)
+
+
+def against_all(attack: Attack) -> str:
+    """Return what a receipt says that names no defense: what that could win when it was received."""
+    if any_at_stake(attack.received_at):
+        return "all defenses that were at stake then"
+    return "every published defense; no prize could be won then"
 
 
 def known_pixels(team: Team) -> list[str]:

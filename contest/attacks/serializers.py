@@ -36,7 +36,7 @@ class AttackIn(serializers.Serializer[Any]):
         child=serializers.CharField(max_length=16, allow_blank=True),
         required=False,
         max_length=MOST_ENTRIES,
-        help_text="IDs of staked defenses, one field each; none means all staked defenses.",
+        help_text="IDs of defenses at stake whose time is not over, one field each; none means all of them.",
     )
 
     def to_internal_value(self, data: Any) -> Any:
@@ -58,7 +58,9 @@ class AttackOut(serializers.Serializer[Any]):
     sha256_pixels = serializers.CharField()
     file_name = serializers.CharField(max_length=LONGEST_NAME, allow_blank=True)
     of_quota = serializers.IntegerField(help_text="The how many-th picture of the team's day.")
-    defenses = serializers.ListField(child=serializers.CharField(), help_text="Empty: all staked defenses.")
+    defenses = serializers.ListField(
+        child=serializers.CharField(), help_text="Empty: all that were at stake when it was received."
+    )
     warnings = serializers.ListField(child=serializers.CharField())
     copy_of = serializers.CharField(
         allow_null=True, help_text="The first receipt of the same pixels, another team's, once that one is public."

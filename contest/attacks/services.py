@@ -9,6 +9,7 @@ from django.db import transaction
 
 from common.errors import Conflict, InvalidInput, NotAllowed
 from contest.attacks import quota
+from contest.attacks.selectors import waiting_for_board
 from contest.exports.tables import RELEASED_ORIGINS
 from contest.models import Attack, AttackTarget, Team
 from contest.stakes.selectors import staked
@@ -119,15 +120,29 @@ def check_entitled(team: Team, *, now: datetime) -> None:
 
 
 def targets_of(public_ids: Collection[str], *, now: datetime) -> list[Defense]:
-    """Return the defenses with these IDs; InvalidInput (`not_staked`) names those that are not staked at `now`."""
+    """Return the defenses with these IDs; InvalidInput (`not_staked`) names those that a picture sent at `now` wins
+    nothing of."""
     wanted = {each for each in public_ids if each}
     written = [each for each in wanted if each.isprintable()]
     found = list(staked(now).filter(public_id__in=written).order_by("public_id")) if written else []
     if missing := wanted - {each.public_id for each in found}:
-        listed = ", ".join(sorted(missing)[:5])
-        words = f"Not staked now: {one_line(listed)}. Choose among the staked defenses, or none to mean all of them."
-        raise InvalidInput(words, "not_staked", field="defenses")
+        raise InvalidInput(_not_staked(missing, now), "not_staked", field="defenses")
     return found
+
+
+def _not_staked(missing: set[str], now: datetime) -> str:
+    """Say of which defenses nothing can be won: those that wait for the board, and the others."""
+    waiting = {each.public_id for each in waiting_for_board(now)}
+    words = ""
+    if over := sorted(missing & waiting):
+        words = f"Time over, and waiting for the board: {_listed(over)}. What is sent now wins nothing of that stake. "
+    if others := sorted(missing - waiting):
+        words += f"Not at stake now: {_listed(others)}. "
+    return words + "Choose among the defenses that are at stake, or none to mean all of them."
+
+
+def _listed(public_ids: list[str]) -> str:
+    return one_line(", ".join(public_ids[:5]))
 
 
 def one_line(text: str) -> str:

@@ -18,6 +18,11 @@ from labeling.refusals import refused
 
 MOST_BYTES = 32 * 1024 * 1024
 MOST_ENTRIES = 200
+NO_PICTURE = (
+    "The zip has no picture to take: folders are looked into, and a name that begins with a dot, as hidden files and "
+    "paths out of the zip (../) do, is left out. Put the pictures themselves into one zip."
+)
+TOO_MANY_PICTURES = "The zip has {count} pictures. Put at most {most} into one."
 _ARCHIVE = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
 _END, _END_64 = b"PK\x05\x06", b"PK\x06\x07"
 _END_BYTES, _LONGEST_COMMENT, _END_64_BYTES = 22, 1 << 16, 20
@@ -68,8 +73,10 @@ def _archive(name: str, data: bytes) -> Iterator[Part]:
         _measure(data)
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = [each for each in archive.infolist() if _is_meant(each)]
-            if not 0 < len(entries) <= MOST_ENTRIES:
-                raise _wrong(f"The zip has {len(entries)} pictures. Put 1 to {MOST_ENTRIES} into one.", "wrong_zip")
+            if not entries:
+                raise _wrong(NO_PICTURE, "wrong_zip")
+            if len(entries) > MOST_ENTRIES:
+                raise _wrong(TOO_MANY_PICTURES.format(count=len(entries), most=MOST_ENTRIES), "wrong_zip")
             yield from _entries(archive, entries)
     except InvalidInput as error:
         yield Part(name, refused=error)

@@ -16,20 +16,31 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from common.answers import http_status
 from common.errors import Conflict, DomainError, NotAllowed
+from contest.access import refuse_other_team
 from contest.attacks import quota
-from contest.attacks.access import bounded, for_script, member_of, reader_of
+from contest.attacks.access import NoTeam, bounded, for_script, member_of, reader_of
+from contest.attacks.letters import tell_withdrawn
 from contest.attacks.life import standings, story
 from contest.attacks.receipts import outcomes_json, page_json, receipt_of
-from contest.attacks.selectors import attack_seen_by, attacks_of, attacks_of_week, is_own
+from contest.attacks.selectors import (
+    against_all,
+    attack_seen_by,
+    attacks_of,
+    attacks_of_week,
+    is_own,
+    waiting_for_board,
+)
 from contest.attacks.sending import Outcome, pictures_send
 from contest.attacks.services import attack_withdraw
 from contest.attacks.uploads import parts_of
 from contest.countdown import countdown
 from contest.exports.tables import RELEASED_ORIGINS
 from contest.models import Attack, Team
+from contest.money.won import won_with
 from contest.publishing import released
+from contest.rules import day_of
 from contest.stakes.selectors import staked
-from contest.teams.selectors import is_entitled
+from contest.teams.selectors import WAITING, entitlements_of, is_entitled, teams_counted_together
 from contest.weeks import week_at, week_called
 from labeling.models import Image
 from labeling.pictures import picture_url
@@ -45,7 +56,10 @@ ON_A_PAGE = 50
 @require_http_methods(["GET", "HEAD", "POST"])
 def attacks(request: HttpRequest) -> HttpResponse:
     """Show a team what it sent and let it send more; as a plain form where the page's script does not run."""
-    team = member_of(request.user)
+    try:
+        team = member_of(request.user)
+    except NoTeam as error:
+        return render(request, "attacks/no_team.html", {"refused": error}, status=http_status(error))
     if request.method != "POST":
         return _attacks_page(request, team)
     try:
@@ -68,6 +82,7 @@ def send(request: HttpRequest) -> HttpResponse:
 
 
 def _sent(request: HttpRequest, team: Team) -> tuple[list[Outcome], datetime]:
+    refuse_other_team(request.POST.get("team", ""), team)
     files = request.FILES.getlist("image")
     # The files are there, so the last byte has arrived: this is the moment that counts (R23).
     now = timezone.now()
@@ -92,10 +107,13 @@ def _attacks_page(
     context = {
         "team": team,
         "entitled": is_entitled(team, now),
+        "asked": entitlements_of(team).filter(state__in=WAITING).first(),
         "size": policy.image_size,
         "left": quota.left(team, policy=policy, now=now),
         "a_day": policy.attacks_per_day,
         "staked": [(each, each.public_id in chosen) for each in staked(now).order_by("name", "pk")],
+        "waiting": waiting_for_board(now),
+        "day_ends": quota.day_ends(policy, now),
         "page": page,
         "rows": _rows(list(page.object_list), now),
         "countdown": countdown(now=now),
@@ -133,12 +151,17 @@ def attack(request: HttpRequest, public_id: str) -> HttpResponse:
         "standing": standings([found], all_told=organizer, now=now)[found.pk] if told else None,
         "story": story(found, all_told=organizer, now=now) if told else [],
         "policy": found.policy,
+        "won": won_with(found, teams_counted_together(found.team), now=now) if told else [],
+        "currency": policy_in_force(now).policy.currency,
         "may_withdraw": own and found.withdrawn_at is None and now < week_called(found.week).end,
         "url": picture_url(found.image, now=now),
         "now": now,
     }
-    if own:
-        context["left"] = quota.left(found.team, policy=policy_in_force(now).policy, now=now)
+    if not found.targets.exists():
+        context["against_all"] = against_all(found)
+    policy = policy_in_force(now).policy
+    if own and day_of(found.received_at, policy.time_zone) == day_of(now, policy.time_zone):
+        context["left"] = quota.left(found.team, policy=policy, now=now)
     return render(request, "attacks/attack.html", context)
 
 
@@ -155,6 +178,7 @@ def withdraw(request: HttpRequest, public_id: str) -> HttpResponse:
     if request.method == "POST":
         try:
             attack_withdraw(attack=found, by=request.user, now=now)  # type: ignore[arg-type]  # a member is signed in
+            tell_withdrawn(found, by=request.user, now=now)  # type: ignore[arg-type]  # as above
         except Conflict as error:
             refused = error.message
         else:

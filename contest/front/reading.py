@@ -9,8 +9,8 @@ from django.db.models import Exists, OuterRef
 
 from adjudication.models import Ruling
 from contest.breaks import standing_breaks
-from contest.countdown import Countdown, clock_words, countdown
-from contest.embargo import public_attacks
+from contest.countdown import Countdown, clock_words, countdown, script_seconds
+from contest.credit import first_receipts
 from contest.enums import AccountKind, DefenseStanding
 from contest.leaderboard import snapshots
 from contest.leaderboard.rows import DefenseRow
@@ -50,12 +50,10 @@ class BreakShown:
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """What is read for the page; `staked_cents` is the sum over all that is staked, of which `staked` may be a part."""
+    """What is read for the page; `staked` are all defenses with a stake, whether their time is over or not."""
 
     policy: Policy
     staked: tuple[DefenseRow, ...]
-    staked_count: int
-    staked_cents: int
     defenders_cents: int
     published: int
     verdicts: tuple[VerdictShown, ...]
@@ -65,12 +63,26 @@ class Front:
 
 @dataclass(frozen=True, slots=True)
 class StakedNow:
-    """A staked defense with what is left of its clock: seconds and words; no words where no clock runs."""
+    """A staked defense with what is left of its clock: for the page's script, and in words; none where no clock runs.
+
+    Where its time is `over` it waits for the board, and a picture that is sent now wins nothing of it (R36).
+    """
 
     row: DefenseRow
-    seconds: float
-    left: str
+    for_script: str = ""
+    left: str = ""
     over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AtStake:
+    """What a picture that is sent now can win: of how many defenses, and cents. `waiting` are those whose time is over;
+    `rows` are the first of both, those with time left before the others."""
+
+    count: int
+    cents: int
+    waiting: int
+    rows: tuple[StakedNow, ...]
 
 
 def front(*, now: datetime) -> Front:
@@ -85,12 +97,9 @@ def front(*, now: datetime) -> Front:
 def read_front(*, now: datetime) -> Front:
     """Return what the page tells, read afresh: as many queries for much as for little."""
     rows = snapshots.shown(snapshots.PRESENT, now=now).tables.defenses
-    staked = [row for row in rows if row.state is DefenseStanding.STAKED]
     return Front(
         policy=policy_in_force(now).policy,
-        staked=tuple(staked[:MOST_STAKED]),
-        staked_count=len(staked),
-        staked_cents=sum(row.cents for row in staked),
+        staked=tuple(row for row in rows if row.state is DefenseStanding.STAKED),
         defenders_cents=_defenders_cents(),
         published=len(rows),
         verdicts=tuple(_verdicts(now)),
@@ -99,17 +108,19 @@ def read_front(*, now: datetime) -> Front:
     )
 
 
-def clocks(found: Front, *, now: datetime) -> tuple[Countdown, list[StakedNow]]:
-    """Return what changes with every second: the week's countdown, and the clocks of what is staked."""
-    return countdown(now=now), [_staked_now(row, now) for row in found.staked]
+def clocks(found: Front, *, now: datetime) -> tuple[Countdown, AtStake]:
+    """Return what changes with every second: the week's countdown, and what is at stake with its clocks."""
+    open_now = [row for row in found.staked if not row.is_over(now)]
+    waiting = [row for row in found.staked if row.is_over(now)]
+    first = tuple(_staked_now(row, now) for row in (open_now + waiting)[:MOST_STAKED])
+    return countdown(now=now), AtStake(len(open_now), sum(row.cents for row in open_now), len(waiting), first)
 
 
 def _staked_now(row: DefenseRow, now: datetime) -> StakedNow:
-    if row.clock_ends is None:
-        return StakedNow(row, 0.0, "")
-    left = max(row.clock_ends - now, timedelta(0))
-    words = clock_words(-(-left // timedelta(seconds=1)))
-    return StakedNow(row, left.total_seconds(), words, over=not left)
+    if row.clock_ends is None or row.is_over(now):
+        return StakedNow(row, over=row.is_over(now))
+    left = row.clock_ends - now
+    return StakedNow(row, script_seconds(left), clock_words(-(-left // timedelta(seconds=1))))
 
 
 def _defenders_cents() -> int:
@@ -120,7 +131,7 @@ def _verdicts(now: datetime) -> Iterator[VerdictShown]:
     newer = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
     rows = Ruling.objects.filter(~Exists(newer), released("image__")).select_related("image")
     latest = list(rows.order_by("-decided_at", "-pk")[:MOST_VERDICTS])
-    attacks = _credited([ruling.image_id for ruling in latest], now)
+    attacks = first_receipts([ruling.image_id for ruling in latest], all_told=False, now=now)
     for ruling in latest:
         url = picture_url(ruling.image, now=now)
         yield VerdictShown(ruling.image, url, ruling, attacks.get(ruling.image_id))
@@ -133,12 +144,6 @@ def _breaks(now: datetime) -> Iterator[BreakShown]:
     for each in latest:
         once.setdefault((each.defense_id, each.image_id), each)
     shown = list(once.values())[:MOST_BREAKS]
-    attacks = _credited([each.image_id for each in shown], now)
+    attacks = first_receipts([each.image_id for each in shown], all_told=False, now=now)
     for each in shown:
         yield BreakShown(each.defense, each.image, attacks.get(each.image_id), each.found_at)
-
-
-def _credited(images: list[int], now: datetime) -> dict[int, Attack]:
-    """Return image -> the first receipt of it that everybody may know of (R26)."""
-    rows = public_attacks(now=now).filter(image__in=images).select_related("team").order_by("-received_at", "-pk")
-    return {attack.image_id: attack for attack in rows}

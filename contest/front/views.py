@@ -19,11 +19,11 @@ def front_page(request: HttpRequest) -> HttpResponse:
     not_for_taskers(request.user)
     now = timezone.now()
     found = front(now=now)
-    week, staked = clocks(found, now=now)
+    week, at_stake = clocks(found, now=now)
     context = {
         "page": found,
         "policy": found.policy,
-        "staked": staked,
+        "at_stake": at_stake,
         "countdown": week,
         "now": now,
         "zone": week.zone,

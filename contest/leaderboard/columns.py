@@ -116,7 +116,7 @@ def _heading(column: Column, by: Sorting, address: Callable[[str], str]) -> Head
 DEFENSE_FIELDS = (
     *("rank", "id", "name", "demo", "team_id", "team", "state", "staked_since", "days_unbroken", "survived", "cents"),
     *("clock_ends", "private_pictures", "private_right", "private_wrong", "private_abstained", "private_faults"),
-    *("open_source", "randomised", "broken_at", "broken_week", "broken_by"),
+    *("open_source", "randomised", "broken_at", "broken_week", "broken_by", "broken_by_at"),
 )
 TEAM_FIELDS = ("rank", "id", "name", "unpaid", "sent", "valid", "breaks", "defenses", "cents")
 
@@ -136,7 +136,9 @@ def _defense(row: DefenseRow) -> Mapping[str, Any]:
     totals = ("pictures", "right", "wrong", "abstained", "faults")
     private = {f"private_{name}": getattr(row.eligibility, name, None) for name in totals}
     team = row.team or TeamName("", "")
-    return own | private | {"team_id": team.id, "team": team.name, "broken_by": ";".join(t.id for t in row.broken_by)}
+    by = {"broken_by": ";".join(t.id for t in row.broken_by)}
+    by["broken_by_at"] = ";".join(t.at.isoformat() for t in row.broken_by)
+    return own | private | by | {"team_id": team.id, "team": team.name}
 
 
 def _written(value: Any) -> Any:

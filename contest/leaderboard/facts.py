@@ -127,7 +127,8 @@ class Stake:
     """A stake that began at `at`; `until` is the end of its clock, told while the source is open (R36).
 
     `ended_at` and `end` are as the stake itself says. Where it has `changes`, in the order in which they came, these
-    say what was known when: a ruling that is overruled takes an end back (R22).
+    say what was known when: a ruling that is overruled takes an end back (R22). Of its award the board took
+    something for good at `forfeited_at`: it has not won from then on (R38).
     """
 
     defense: int
@@ -138,6 +139,7 @@ class Stake:
     ended_at: datetime | None
     end: str
     changes: tuple[StakeChange, ...] = ()
+    forfeited_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Prize:
-    """Cents that a team got, or gave back (negative), because of these breaks (R35-R37)."""
+    """Cents that a team won by its attacks, or gave back of that (negative), because of these breaks (R35)."""
 
     team: int
     cents: int

@@ -6,12 +6,11 @@ from functools import cache
 from django.db.models import Count, Max, Min, Q, QuerySet
 
 from adjudication.models import Ruling
-from contest.enums import AccountKind
 from contest.exports.tables import RELEASED_ORIGINS, snapshot
 from contest.leaderboard import facts as of
 from contest.models import Association, Attack, Break, LedgerEntry, Release, Stake, StakeChange, Team, TeamMerge
 from contest.rules import week_of
-from contest.stakes.selectors import unbroken_until
+from contest.stakes.selectors import forfeited_stakes, unbroken_until
 from contest.weeks import week_called
 from labeling.enums import Origin
 from labeling.models import Image
@@ -19,8 +18,6 @@ from labeling.selectors import policy_at, time_zones
 from scoring.enums import RerunState, RunState, TrialKind
 from scoring.models import Defense, Prediction, Trial
 from scoring.trials import totals
-
-_AWARD_RULES = ("R36", "R37")
 
 
 def read_facts() -> of.Facts:
@@ -145,11 +142,12 @@ def _defenses() -> Iterator[of.Defense]:
 
 
 def _stakes() -> Iterator[of.Stake]:
-    changes = _stake_changes()
+    changes, forfeited = _stake_changes(), forfeited_stakes()
     for row in Stake.objects.filter(staked_at__isnull=False).select_related("defense__entry"):
         assert row.staked_at is not None
         told = (row.cents, row.clock_from, unbroken_until(row), row.ended_at, row.end)
-        yield of.Stake(row.defense_id, row.staked_at, *told, changes=tuple(changes.get(row.pk, ())))
+        more = (tuple(changes.get(row.pk, ())), forfeited.get(row.pk))
+        yield of.Stake(row.defense_id, row.staked_at, *told, *more)
 
 
 def _stake_changes() -> dict[int, list[of.StakeChange]]:
@@ -169,21 +167,27 @@ def _trials() -> Iterator[of.Trial]:
 
 
 def _prizes() -> Iterator[of.Prize]:
-    """Yield shares and awards, what went back of them, and what the board took aside or gave back (R38).
+    """Yield shares of attacker prizes (R35), what went back of them, and what the board took aside of a team's money or
+    gave back (R38).
 
-    A stake that returns to who paid it is no prize.
+    A defender's award, and a stake that returns to who paid it, are no attacker's prizes; nor is what is withheld of an
+    award, which names it. What goes back follows from the breaks of what it corrects too; what
+    the board takes aside, unless it names an award, from all that the team got: its sum would tell of them.
     """
     given: dict[int, bool] = {}
-    columns = ("pk", "corrects", "rule", "source__kind", "source__team", "target__team", "cents", "made_at", "causes")
+    of_entry: dict[int, tuple[int, ...]] = {}
+    of_team: dict[int | None, tuple[int, ...]] = {}
+    columns = ("pk", "corrects", "rule", "source__team", "target__team", "cents", "made_at", "causes")
     moved = LedgerEntry.objects.filter(Q(source__team__isnull=False) | Q(target__team__isnull=False)).order_by("pk")
-    for pk, corrects, rule, kind, source, target, cents, at, causes in moved.values_list(*columns):
-        breaks = tuple(causes.get("break", ()))
-        given[pk] = corrects is None and target is not None and _is_prize(rule, kind)
+    for pk, corrects, rule, source, target, cents, at, causes in moved.values_list(*columns):
+        team = target if source is None else source
+        breaks = (*causes.get("break", ()), *of_entry.get(corrects, ()))
+        aside = rule == "R38" and "award" not in causes
+        if aside:
+            breaks += of_team.get(team, ())
+        of_entry[pk], of_team[team] = breaks, tuple({*of_team.get(team, ()), *breaks})
+        given[pk] = corrects is None and target is not None and (rule == "R35" or aside)
         if given[pk]:
             yield of.Prize(target, cents, at, breaks)
-        elif source is not None and (rule == "R38" or given.get(corrects)):
+        elif source is not None and (aside or given.get(corrects)):
             yield of.Prize(source, -cents, at, breaks)
-
-
-def _is_prize(rule: str, source: str) -> bool:
-    return rule in ("R35", "R38") or (source == AccountKind.DEFENDERS and rule in _AWARD_RULES)

@@ -17,6 +17,13 @@ class TeamName:
 
 
 @dataclass(frozen=True, slots=True)
+class Breaker(TeamName):
+    """A team that broke a defense: `at` is when its first picture that did so was received."""
+
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Eligibility:
     """The totals on the private set (R31)."""
 
@@ -32,6 +39,7 @@ class DefenseRow:
     """A defense. `days_unbroken` and `survived` count from the stake on; `clock_ends` is when it wins if it stays so.
 
     What broke it is told with the release of the week; before that, a stake that ended as broken says no more.
+    `broken_at` is the receipt of the first picture that did, and `broken_by` are the teams that did in the same week.
     """
 
     rank: int | None
@@ -50,12 +58,23 @@ class DefenseRow:
     randomised: bool
     broken_at: datetime | None
     broken_week: str
-    broken_by: tuple[TeamName, ...]
+    broken_by: tuple[Breaker, ...]
+
+    def is_over(self, at: datetime) -> bool:
+        """Say whether the time of its stake was over at `at`: it waits for the board, and what is sent then wins
+        nothing of it (R36). The same as contest.stakes.selectors.is_due says of the stake."""
+        return self.clock_ends is not None and self.clock_ends <= at
+
+    @property
+    def broken_by_contest(self) -> bool:
+        """Say whether the first picture that broke it is one that no team sent: of the contest's own data set."""
+        return self.broken_at is not None and not any(each.at == self.broken_at for each in self.broken_by)
 
 
 @dataclass(frozen=True, slots=True)
 class TeamRow:
-    """A team that attacks: pictures sent, how many of them are valid and its own, what they broke, prizes in cents.
+    """A team that attacks: pictures sent, how many of them are valid and its own, what they broke, and in cents what it
+    won by that. What it won as a defender is told with its defense.
 
     `breaks` counts pairs of picture and defense, without those of its own defenses; `defenses` counts the latter once.
     """
@@ -112,6 +131,10 @@ def _defense(row: Mapping[str, Any]) -> DefenseRow:
         "state": DefenseStanding(row["state"]),
         "team": row["team"] and TeamName(**row["team"]),
         "eligibility": row["eligibility"] and Eligibility(**row["eligibility"]),
-        "broken_by": tuple(TeamName(**team) for team in row["broken_by"]),
+        "broken_by": tuple(_breaker(team) for team in row["broken_by"]),
     }
     return DefenseRow(**read)
+
+
+def _breaker(team: Mapping[str, Any]) -> Breaker:
+    return Breaker(team["id"], team["name"], datetime.fromisoformat(team["at"]))

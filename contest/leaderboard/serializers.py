@@ -14,6 +14,12 @@ class TeamNameOut(serializers.Serializer[Any]):
     name = serializers.CharField()
 
 
+class BreakerOut(TeamNameOut):
+    """A team that broke a defense."""
+
+    at = serializers.DateTimeField(help_text="When its first picture that broke the defense was received.")
+
+
 class EligibilityOut(serializers.Serializer[Any]):
     """Totals on the private set (R31): the pictures are in exactly one of the four parts."""
 
@@ -38,14 +44,22 @@ class DefenseRowOut(serializers.Serializer[Any]):
     survived = serializers.IntegerField(
         allow_null=True, help_text="Valid attacks of other teams since the stake began that did not break it."
     )
-    cents = serializers.IntegerField(help_text="What is at stake now.")
+    cents = serializers.IntegerField(
+        help_text="What is staked on it. From `clock_ends` on it waits for the board: what is sent then wins nothing."
+    )
     clock_ends = serializers.DateTimeField(allow_null=True, help_text="When it wins if it stays unbroken.")
     eligibility = EligibilityOut(allow_null=True)
     open_source = serializers.BooleanField()
     randomised = serializers.BooleanField()
-    broken_at = serializers.DateTimeField(allow_null=True, help_text="When the first picture that broke it was sent.")
+    broken_at = serializers.DateTimeField(
+        allow_null=True, help_text="When the first picture that broke it was received, whether a team sent it or not."
+    )
     broken_week = serializers.CharField(allow_blank=True)
-    broken_by = TeamNameOut(many=True)
+    broken_by = BreakerOut(
+        many=True,
+        help_text="The teams whose pictures broke it in that week, in the order of receipt. Where none has the time of "
+        "`broken_at`, the first one was a picture of the contest's own data set.",
+    )
 
 
 class TeamRowOut(serializers.Serializer[Any]):
@@ -59,7 +73,9 @@ class TeamRowOut(serializers.Serializer[Any]):
     valid = serializers.IntegerField(help_text="Pictures ruled valid that it was the first to send.")
     breaks = serializers.IntegerField(help_text="Pairs of such a picture and a defense of others that it broke.")
     defenses = serializers.IntegerField(help_text="Defenses of others that it broke.")
-    cents = serializers.IntegerField(help_text="Prizes, without what the board withholds.")
+    cents = serializers.IntegerField(
+        help_text="Prizes won by attacks, without what the board withholds. Awards of defenders are none of them."
+    )
 
 
 class LeaderboardOut(serializers.Serializer[Any]):

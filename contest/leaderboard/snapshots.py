@@ -247,11 +247,12 @@ def _without_names(row: DefenseRow | TeamRow) -> dict[str, object]:
     values: dict[str, object] = asdict(replace(row, name=""))
     for column in ("team", "broken_by"):
         if column in values:
-            values[column] = _ids(values[column])
+            values[column] = _nameless(values[column])
     return values
 
 
-def _ids(teams: object) -> object:
+def _nameless(teams: object) -> object:
+    """Return teams without their names: the ID of one, and of each of several its ID and when it broke a defense."""
     if isinstance(teams, dict):
         return teams["id"]
-    return [team["id"] for team in teams] if isinstance(teams, (list, tuple)) else teams
+    return [f"{team['id']} at {team['at']}" for team in teams] if isinstance(teams, (list, tuple)) else teams

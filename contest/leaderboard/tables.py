@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from contest.enums import DefenseStanding, StakeEnd
 from contest.leaderboard.facts import Association, Attack, Defense, Facts, Picture, Stake, Trial
-from contest.leaderboard.rows import DefenseRow, Eligibility, Tables, TeamName, TeamRow
+from contest.leaderboard.rows import Breaker, DefenseRow, Eligibility, Tables, TeamName, TeamRow
 
 _DAY = timedelta(days=1)
 _BROKEN_ENDS = (StakeEnd.BROKEN, StakeEnd.VOID)
@@ -238,7 +238,7 @@ def _defense(known: _Known, defense: Defense) -> DefenseRow:
         randomised=defense.defense in known.randomised,
         broken_at=broke[0].received_at if broke else None,
         broken_week=broke[0].week if broke else "",
-        broken_by=tuple(_teams(known, broke)),
+        broken_by=tuple(_breakers(known, broke)),
     )
 
 
@@ -274,7 +274,10 @@ def _state(known: _Known, defense: Defense, stake: Stake | None) -> DefenseStand
 
 
 def _award_lost(known: _Known, defense: Defense, stake: Stake) -> bool:
-    """Say whether the facts of now take an award back: a break of its time (R37), or a team that is not paid (R27)."""
+    """Say whether the facts of now take an award back: a break of its time (R37), or a team that is not paid (R27); or
+    the board took it for good (R38)."""
+    if stake.forfeited_at is not None and stake.forfeited_at <= known.at:
+        return True
     broke = (known.first.get(each) or known.released[each] for each in known.breaks.get(defense.defense, ()))
     if any(stake.until is None or each.received_at < stake.until for each in broke):
         return True
@@ -289,9 +292,13 @@ def _what_broke(known: _Known, defense: Defense) -> list[Attack | Picture]:
     return [each for each in ordered if each.week == ordered[0].week]
 
 
-def _teams(known: _Known, broke: Iterable[Attack | Picture]) -> Iterator[TeamName]:
-    teams = dict.fromkeys(known.final(each.team) for each in broke if isinstance(each, Attack))
-    return (known.names[team] for team in teams)
+def _breakers(known: _Known, broke: Iterable[Attack | Picture]) -> Iterator[Breaker]:
+    """Yield the teams that sent them, each with its first receipt: it did not send what another one did before."""
+    first: dict[int, datetime] = {}
+    for each in broke:
+        if isinstance(each, Attack):
+            first.setdefault(known.final(each.team), each.received_at)
+    return (Breaker(known.names[team].id, known.names[team].name, at) for team, at in first.items())
 
 
 def _unbroken_to(known: _Known, stake: Stake | None, broke: Sequence[Attack | Picture]) -> datetime:
@@ -320,7 +327,7 @@ def _attackers(known: _Known) -> Iterator[TeamRow]:
     for attack in known.attacks:
         sent.setdefault(known.final(attack.team), []).append(attack)
     valid, broke, prizes = _counted(known), _broken_by(known), _prizes(known)
-    teams = sorted({*sent, *(team for team, cents in prizes.items() if cents)})
+    teams = sorted({*sent, *(team for team, cents in prizes.items() if cents > 0)})
     rows = [
         _attacker(known, team, sent.get(team, []), valid.get(team, 0), broke.get(team, []), prizes.get(team, 0))
         for team in teams
@@ -342,7 +349,7 @@ def _attacker(
         valid=valid,
         breaks=len(broke),
         defenses=len(set(broke)),
-        # What the board withholds may be more than prizes: a stake that was paid back is withheld too.
+        # What the board withholds of an account may be more than these: an award and a stake paid back lie there too.
         cents=max(cents, 0),
     )
 

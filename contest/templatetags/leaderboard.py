@@ -1,12 +1,14 @@
 """How the leaderboard and the front page write states and sums."""
 
 import re
+from datetime import datetime
 
 from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from contest.enums import DefenseStanding
+from contest.leaderboard.rows import DefenseRow
 from contest.money.words import money
 from contest.stakes.shown import LOOKS
 
@@ -19,6 +21,12 @@ _WITH_ADDRESS = re.compile(r"(.+?),? +(https?://\S+)")
 def state_look(state: DefenseStanding) -> str:
     """Return the class of a state's colour and shape."""
     return LOOKS[state]
+
+
+@register.filter
+def is_over(row: DefenseRow, at: datetime) -> bool:
+    """Say whether the time of a row's stake was over at `at`, so that a picture sent then wins nothing of it."""
+    return row.is_over(at)
 
 
 @register.filter

@@ -1,13 +1,16 @@
 """How the pages of scoring write figures."""
 
-from collections.abc import Mapping
-from datetime import timedelta
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from django import template
 
 from common.times import distance
-from scoring.enums import Outcome
+from contest.attacks.life import REASON_WORDS
+from contest.scoring_queue import stuck
+from scoring.enums import Likeness, Outcome
+from scoring.models import CopyFlag, Defense
 from scoring.trials.enums import Condition
 
 register = template.Library()
@@ -24,6 +27,18 @@ _CONDITIONS = {
 def outcome(answer: int | None) -> str:
     """Return an answer of a defense in words."""
     return "no answer" if answer is None else Outcome(answer).name.lower()
+
+
+@register.filter
+def reasons(names: Iterable[str]) -> str:
+    """Return the reasons of a rejection in words (R15)."""
+    return "; ".join(REASON_WORDS.get(name, name.replace("_", " ")) for name in names)
+
+
+@register.simple_tag
+def why_stuck(defense: Defense, now: datetime) -> str:
+    """Return why what was asked of a defense gets no answer now; empty where it has its turn."""
+    return stuck.why_stuck(defense, now=now)
 
 
 @register.filter
@@ -45,6 +60,29 @@ def significant(number: float) -> str:
 
 
 @register.filter
+def likeness_words(flag: CopyFlag) -> str:
+    """Return the figures of a copy flag in words (R31)."""
+    figures = flag.figures
+    if flag.likeness == Likeness.WEIGHTS:
+        return f"The files of weights are the same: SHA-256 {figures['weights'][:16]}…"
+    if flag.likeness == Likeness.LAYERS:
+        return f"{figures['shared']:,} of the other image's {figures['of_theirs']:,} layers are in this one"
+    return f"{figures['same']:,} of {figures['pictures']:,} answers are the same"
+
+
+@register.filter
+def is_known_program(defense: Defense) -> bool:
+    """Say whether a defense is a program of the demo, which runs without a container."""
+    return bool(defense.image) and not stuck.needs_engine(defense)
+
+
+@register.filter
+def binary_size(size: int) -> str:
+    """Return a limit of bytes as it was set, for example `16 GiB` or `256 MiB`."""
+    return f"{size >> 30:,} GiB" if size % (1 << 30) == 0 else f"{size >> 20:,} MiB"
+
+
+@register.filter
 def per_second(rate: float) -> str:
     """Return a rate with as many digits as it deserves."""
     return f"{rate:,.0f}" if rate >= 100 else f"{rate:.1f}"
@@ -60,16 +98,40 @@ def span(seconds: float | None) -> str:
 
 @register.filter
 def in_words(numbers: Mapping[str, Any], without: str = "") -> str:
-    """Return totals by name as one line of words, leaving out what is empty, what has parts of its own and `without`,
-    which the page tells elsewhere."""
-    return ", ".join(
-        f"{name.replace('_', ' ')} {_said(value)}"
-        for name, value in numbers.items()
-        if not isinstance(value, (dict, list)) and value != "" and name != without
-    )
+    """Return the totals of a trial as one line of words, leaving out what is empty, what has parts of its own and
+    `without`, which the page tells elsewhere."""
+    shown = ((name, value) for name, value in numbers.items() if name != without and _is_plain(value))
+    return ", ".join(words for name, value in shown if (words := _said(name, value)))
 
 
-def _said(value: Any) -> str:
+def _is_plain(value: Any) -> bool:
+    return not isinstance(value, (dict, list)) and value != ""
+
+
+def _said(name: str, value: Any) -> str:
+    if name in _SAID:
+        return _SAID[name](value)
+    words = name.replace("_", " ")
     if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+        return words if value else f"not {words}"
+    return f"{value:,} {words}" if isinstance(value, int) else f"{words} {value}"
+
+
+def _counted(one: str, many: str) -> Callable[[int], str]:
+    return lambda number: f"{number:,} {one if number == 1 else many}"
+
+
+_SAID: dict[str, Callable[[Any], str]] = {
+    "accepted": lambda accepted: "accepted" if accepted else "not accepted",
+    "pictures": _counted("picture", "pictures"),
+    "rounds": _counted("round", "rounds"),
+    "changed": lambda number: (
+        f"{number:,} answered differently in another round" if number else "the same in each round"
+    ),
+    "faults": _counted("fault", "faults"),
+    "rows": _counted("answer timed", "answers timed"),
+    "milliseconds": lambda number: f"in {number / 1000:,.1f} s" if number >= 100 else "in less than 0.1 s",
+    "pictures_per_minute": lambda number: f"{number:,} pictures a minute",
+    "device": lambda device: f"on {device}",
+    "shown": lambda shown: "differences for the board to look at" if shown else "no difference to look at",
+}

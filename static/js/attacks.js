@@ -13,8 +13,11 @@ const list = document.getElementById("chosen");
 const button = form.querySelector("[type=submit]");
 const summary = document.getElementById("summary");
 const left = document.getElementById("left");
+const nextDay = document.getElementById("next-day");
 const known = new Set(rules.known);
 const THUMBNAIL = 56;
+// What is refused of the whole upload, and is taken once something beside the pictures was put right.
+const KEEPS = ["signed_out", "other_team", "not_staked"];
 
 let rows = [];
 let sending = false;
@@ -65,15 +68,22 @@ function removeRow(row) {
 async function lookAt(row) {
   const found = await look(row.file, rules);
   if (found.canvas) row.picture.getContext("2d").drawImage(found.canvas, 0, 0, THUMBNAIL, THUMBNAIL);
+  if (found.zip) row.picture.replaceWith(element("span", "chosen-picture chosen-zip", words.zipName));
   if (found.refused) refuse(row, found.refused);
   else if (row.file.size > rules.mostUpload) refuse(row, fill(words.tooLarge, { most: rules.mostUpload / 1024 ** 2 }));
   else if (found.sha256 && known.has(found.sha256)) refuse(row, words.known);
   else {
     row.state = "ready";
-    row.sha256 = found.sha256;
-    say(row, found.warning ? "warning" : "muted", found.zip ? words.zip : found.warning || words.ready);
+    row.pictures = found.pictures ?? 1;
+    row.readyWords = found.zip ? zipWords(found.pictures) : found.warning || words.ready;
+    say(row, found.warning ? "warning" : "muted", row.readyWords);
   }
   refresh();
+}
+
+function zipWords(pictures) {
+  if (pictures === null) return words.zipUnread;
+  return pictures === 1 ? words.zipOne : fill(words.zip, { count: pictures });
 }
 
 function refuse(row, content) {
@@ -86,12 +96,16 @@ function ready() {
 }
 
 function refresh() {
-  const count = ready().length;
-  button.disabled = sending || (rows.length > 0 && count === 0);
+  const count = ready().reduce((sum, row) => sum + row.pictures, 0);
+  const usedUp = rules.left <= 0;
+  button.disabled = sending || usedUp || (rows.length > 0 && count === 0);
   const plural = count === 1 ? words.sendOne : fill(words.send, { count });
   button.textContent = count === 0 ? words.sendNone : plural;
   left.textContent = fill(words.left, { count: rules.left });
-  if (!sending) summary.textContent = count > rules.left ? words.tooMany : "";
+  nextDay.textContent = fill(words.nextDay, { when: rules.dayEnds });
+  nextDay.hidden = !usedUp;
+  const tooMany = count > rules.left ? words.tooMany : "";
+  if (!sending) summary.textContent = count > 0 && usedUp ? words.usedUp : tooMany;
 }
 
 async function take(files) {
@@ -144,6 +158,7 @@ function tell(row, answer) {
   for (const each of answer.outcomes) lines.append(line(each, answer.outcomes.length > 1));
   row.bar.replaceWith(lines);
   rules.left = answer.quota_left;
+  rules.dayEnds = answer.day_ends;
   const sent = answer.outcomes.filter((each) => each.receipt);
   for (const each of sent) known.add(each.receipt.sha256_pixels);
   return { sent: sent.length, refused: answer.outcomes.length - sent.length };
@@ -162,26 +177,43 @@ function line(outcome, named) {
   return made;
 }
 
-/** Nobody is signed in any more: the row waits as it was, and so do those behind it. */
-function keep(row) {
+/** Not of this picture: the row waits as it was, and so do those behind it. */
+function keep(row, answer) {
   row.bar.hidden = true;
   row.remove.hidden = false;
-  say(row, "muted", words.ready);
+  say(row, "muted", row.readyWords);
+  if (answer.code !== "signed_out") {
+    summary.textContent = answer.detail;
+    return;
+  }
   const signIn = link(rules.signIn, words.signIn);
   signIn.target = "_blank";
   summary.replaceChildren(`${words.signedOut} `, signIn);
 }
 
+/** Write what was sent so far anew, where the server still shows it to the same team. */
+async function renew() {
+  const answer = await fetch(location.pathname).catch(() => null);
+  const page = new DOMParser().parseFromString(answer?.ok ? await answer.text() : "", "text/html");
+  const team = page.querySelector("#attack-form [name=team]")?.value;
+  const [shown, fresh] = [document, page].map((each) => each.getElementById("sent-so-far"));
+  const isRead = shown.contains(document.activeElement);
+  if (fresh && !isRead && team === form.elements.namedItem("team").value) shown.replaceWith(document.importNode(fresh, true));
+}
+
 async function send() {
   sending = true;
+  summary.textContent = words.sendingAll;
+  // A button that is switched off loses the focus, and whoever types would begin at the top of the page again.
+  if (document.activeElement === button) summary.focus();
   refresh();
   const total = { sent: 0, refused: 0 };
   for (const row of ready()) {
     row.bar.hidden = false;
     row.remove.hidden = true;
     const answer = await post(row);
-    if (answer?.code === "signed_out") {
-      keep(row);
+    if (KEEPS.includes(answer?.code)) {
+      keep(row, answer);
       break;
     }
     const found = tell(row, answer);
@@ -193,6 +225,8 @@ async function send() {
   sending = false;
   refresh();
   summary.replaceChildren(...told);
+  if (document.activeElement === summary && !button.disabled) button.focus();
+  if (total.sent > 0) await renew();
 }
 
 input.addEventListener("change", () => take(input.files));
@@ -214,6 +248,10 @@ drop.addEventListener("drop", (event) => {
 });
 // A picture that misses the place would make the browser leave the page.
 for (const kind of ["dragover", "drop"]) window.addEventListener(kind, (event) => event.preventDefault());
+setTimeout(() => {
+  rules.left = rules.aDay;
+  refresh();
+}, rules.dayLeft * 1000);
 drop.classList.add("live");
 input.required = false;
 refresh();

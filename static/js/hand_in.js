@@ -3,9 +3,12 @@
 import { csrfToken } from "./csrf.js";
 
 const MEGABYTE = 1_000_000;
+const CONFLICT = 409;
 const ENDED_EARLY =
   "The connection ended before the server had everything, so nothing was taken in. Check your connection and hand in again.";
 const SIGNED_OUT = "You are signed out, and nothing was sent. Your files stay chosen here: sign in, then hand in again.";
+const OTHER_TEAM =
+  "This page was opened for team {team}, and you are signed in as a member of another team now. Nothing was sent, and your files stay chosen here: sign in for team {team} again, or reload this page to hand in for the other one.";
 const TOO_LARGE = "This file has more than is allowed. Make it smaller.";
 
 const size = (bytes) =>
@@ -59,10 +62,17 @@ class HandIn {
     this.sendIfSignedIn();
   }
 
-  /** Ask before hours of sending whether the server still knows who sends: it answers anybody else with the sign-in. */
+  /**
+   * Ask before hours of sending whether the server still knows who sends: it answers anybody else with the sign-in, and
+   * members of another team with a conflict.
+   */
   async sendIfSignedIn() {
     this.button.disabled = true;
     const asked = await fetch(this.form.action, { method: "HEAD", redirect: "manual" }).catch(() => null);
+    if (asked?.status === CONFLICT && this.form.dataset.team) {
+      this.over(OTHER_TEAM.replaceAll("{team}", () => this.form.dataset.team));
+      return;
+    }
     if (asked?.type !== "opaqueredirect") {
       this.send();
       return;

@@ -4,6 +4,13 @@
 const PNG = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
 const GREY = [0, 4];
 const PALETTE = 3;
+const ORIENTATION = 0x0112;
+const EXIF = [0x45, 0x78, 0x69, 0x66, 0, 0];
+const ZIP_END = [0x50, 0x4b, 0x05, 0x06];
+const ZIP_ENTRY = [0x50, 0x4b, 0x01, 0x02];
+const ZIP_END_BYTES = 22;
+const ZIP_ENTRY_BYTES = 46;
+const LONGEST_COMMENT = 65536;
 
 /** A reason why the picture is refused: a key of the catalogue, and what fills its places. */
 class Refused extends Error {
@@ -22,12 +29,33 @@ export function isZip(bytes) {
   return bytes[0] === 0x50 && bytes[1] === 0x4b && [0x03, 0x05, 0x07].includes(bytes[2]);
 }
 
-function starts(bytes, magic) {
-  return magic.every((each, at) => bytes[at] === each);
+function starts(bytes, magic, from = 0) {
+  return magic.every((each, at) => bytes[from + at] === each);
 }
 
 function text(bytes, at) {
   return String.fromCharCode(...bytes.subarray(at, at + 4));
+}
+
+/** Whether EXIF data between two places says to turn the picture. Data that makes no sense says nothing. */
+function isTurned(bytes, from, to) {
+  const begin = starts(bytes, EXIF, from) ? from + EXIF.length : from;
+  try {
+    const view = new DataView(bytes.buffer, bytes.byteOffset + begin, to - begin);
+    const little = view.getUint16(0) === 0x4949;
+    const list = view.getUint32(4, little);
+    for (let number = 0; number < view.getUint16(list, little); number += 1) {
+      const entry = list + 2 + 12 * number;
+      if (view.getUint16(entry, little) !== ORIENTATION) continue;
+      const read = { 1: "getUint8", 4: "getUint32" }[view.getUint16(entry + 2, little)] ?? "getUint16";
+      const turn = view[read](entry + 8, little);
+      return turn >= 2 && turn <= 8;
+    }
+    return false;
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
 }
 
 /** Numbers of the file; reading past its end says that it ends too early. */
@@ -52,21 +80,24 @@ function png(bytes, from) {
   const found = { width: from.long(16), height: from.long(20), bits: from.byte(24), lossy: false };
   const colour = from.byte(25);
   const kinds = new Set();
+  let turned = false;
   let at = 8;
   for (let kind = ""; kind !== "IEND"; ) {
     const length = from.long(at);
     from.long(at + 4);
     kind = text(bytes, at + 4);
     kinds.add(kind);
+    if (kind === "eXIf") turned = isTurned(bytes, at + 8, Math.min(at + 8 + length, bytes.length));
     at += 12 + length;
     if (at > bytes.length) throw new Refused("truncated");
   }
   const grey = GREY.includes(colour) ? (found.bits === 1 ? "blackAndWhite" : "greyscale") : "";
-  return { ...found, end: at, animated: kinds.has("acTL"), kind: colour === PALETTE ? "palette" : grey };
+  return { ...found, end: at, animated: kinds.has("acTL"), turned, kind: colour === PALETTE ? "palette" : grey };
 }
 
 function jpeg(bytes, from) {
   let frame = null;
+  let turned = false;
   let at = 2;
   for (;;) {
     if (from.byte(at) !== 0xff) throw new Refused("header");
@@ -84,12 +115,13 @@ function jpeg(bytes, from) {
     if (isFrame && frame === null) {
       frame = { bits: from.byte(at + 2), height: from.short(at + 3), width: from.short(at + 5), parts: from.byte(at + 7) };
     }
+    if (marker === 0xe1 && starts(bytes, EXIF, at + 2)) turned ||= isTurned(bytes, at + 2, Math.min(at + length, bytes.length));
     at += length;
     if (marker === 0xda) at = endOfScan(bytes, at);
   }
   if (frame === null) throw new Refused("header");
   const kind = { 1: "greyscale", 4: "cmyk" }[frame.parts] ?? "";
-  return { ...frame, end: at, lossy: true, animated: false, kind };
+  return { ...frame, end: at, lossy: true, animated: false, turned, kind };
 }
 
 function endOfScan(bytes, at) {
@@ -104,11 +136,11 @@ function webp(bytes, from) {
   const length = from.long(4, true);
   const end = 8 + length + (length % 2);
   if (end > bytes.length) throw new Refused("truncated");
-  const found = { end, bits: 8, animated: false, kind: "" };
+  const found = { end, bits: 8, animated: false, turned: false, kind: "" };
   const three = (at) => 1 + from.byte(at) + from.byte(at + 1) * 256 + from.byte(at + 2) * 65536;
   switch (text(bytes, 12)) {
     case "VP8X":
-      return { ...found, width: three(24), height: three(27), animated: (from.byte(20) & 2) !== 0, lossy: hasLossy(bytes, end) };
+      return { ...found, width: three(24), height: three(27), animated: (from.byte(20) & 2) !== 0, ...chunks(bytes, from, end) };
     case "VP8L": {
       if (from.byte(20) !== 0x2f) break;
       const packed = from.long(21, true);
@@ -120,9 +152,55 @@ function webp(bytes, from) {
   throw new Refused("header");
 }
 
-function hasLossy(bytes, end) {
-  for (let at = 30; at < end - 3; at += 1) if (text(bytes, at) === "VP8 ") return true;
-  return false;
+/** What the parts of an extended WebP say: whether it is lossy, and whether it is to be turned. */
+function chunks(bytes, from, end) {
+  const said = { lossy: false, turned: false };
+  for (let at = 12; at + 8 <= end; ) {
+    const length = from.long(at + 4, true);
+    const kind = text(bytes, at);
+    if (kind === "VP8 ") said.lossy = true;
+    if (kind === "EXIF") said.turned = isTurned(bytes, at + 8, Math.min(at + 8 + length, end));
+    at += 8 + length + (length % 2);
+  }
+  return said;
+}
+
+/** How many pictures a zip lists, as contest.attacks.uploads counts them; null where its list cannot be read. */
+function zipPictures(bytes) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let end = bytes.length - ZIP_END_BYTES;
+  const least = Math.max(end - LONGEST_COMMENT, 0);
+  while (end >= least && !starts(bytes, ZIP_END, end)) end -= 1;
+  if (end < least) return null;
+  const listed = view.getUint16(end + 10, true);
+  let at = end - view.getUint32(end + 12, true);
+  let pictures = 0;
+  for (let number = 0; number < listed; number += 1) {
+    if (at < 0 || at + ZIP_ENTRY_BYTES > end || !starts(bytes, ZIP_ENTRY, at)) return null;
+    const [name, extra, comment] = [28, 30, 32].map((place) => view.getUint16(at + place, true));
+    const path = String.fromCharCode(...bytes.subarray(at + ZIP_ENTRY_BYTES, at + ZIP_ENTRY_BYTES + name));
+    if (isMeant(path)) pictures += 1;
+    at += ZIP_ENTRY_BYTES + name + extra + comment;
+  }
+  return pictures;
+}
+
+/** Whether an entry of a zip is a picture somebody put there: no folder, and none of the files that systems add. */
+function isMeant(path) {
+  const parts = path.split("/");
+  const hidden = parts.some((part) => part.startsWith(".") || part.startsWith("__MACOSX"));
+  const last = parts[parts.length - 1].toLowerCase();
+  return last !== "" && !hidden && last !== "thumbs.db" && last !== "desktop.ini";
+}
+
+async function lookIntoZip(file, rules) {
+  if (file.size > rules.mostUpload) return { zip: true, pictures: null };
+  const pictures = zipPictures(new Uint8Array(await file.arrayBuffer()));
+  if (pictures === 0) return { zip: true, refused: rules.words.zipEmpty };
+  if (pictures > rules.mostEntries) {
+    return { zip: true, refused: fill(rules.words.zipMost, { count: pictures, most: rules.mostEntries }) };
+  }
+  return { zip: true, pictures };
 }
 
 /** What the headers say; throws Refused as the server would, in the order in which it looks. */
@@ -175,15 +253,16 @@ async function identity(pixels, size) {
 }
 
 /**
- * Look at a file. Returns {zip} for an archive, {refused: words} for what the server would refuse, else
- * {canvas, sha256, warning}.
+ * Look at a file. Returns {refused: words} for what the server would refuse, {zip, pictures} for an archive, with null
+ * where nobody can tell how many it holds, else {canvas, sha256, warning}.
  */
 export async function look(file, rules) {
   const bytes = new Uint8Array(await file.slice(0, rules.mostBytes + 1).arrayBuffer());
-  if (isZip(bytes)) return { zip: true };
+  if (isZip(bytes)) return lookIntoZip(file, rules);
   try {
     const found = outside(bytes, rules);
     const { canvas, pixels } = await decoded(file, rules.size);
+    if (found.turned) throw new Refused("exif_rotation");
     for (let at = 3; at < pixels.length; at += 4) if (pixels[at] !== 255) throw new Refused("transparent");
     const sha256 = await identity(pixels, rules.size);
     return { canvas, sha256, warning: found.lossy ? rules.lossy : "" };

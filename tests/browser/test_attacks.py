@@ -2,6 +2,7 @@
 
 import io
 import random
+import re
 import struct
 import zipfile
 import zlib
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 from PIL import Image as Pillow
 from playwright.sync_api import Page, expect
@@ -19,10 +21,11 @@ from playwright.sync_api import Page, expect
 from common.models import UserSession
 from contest.attacks.near import near_duplicates_find
 from contest.attacks.services import attack_withdraw
-from contest.models import Attack, NearDuplicate, Team
+from contest.attacks.uploads import MOST_ENTRIES, parts_of
+from contest.models import Attack, Entry, NearDuplicate, Team
 from labeling.images import PictureRefused, read_attack
 from labeling.png import encode_png
-from tests.browser.looking import SCREENS, too_wide, violations
+from tests.browser.looking import SCREENS, session_of, too_wide, violations
 from tests.contest.attacks import cast
 from tests.factories import PASSWORD
 
@@ -112,8 +115,9 @@ def test_a_zip_is_sent_whole_and_each_picture_of_it_is_told(red: Team, visit: Ca
         archive.writestr("two.png", b"not a picture")
     page = visit("/attacks/", who="red")
     page.locator("#image").set_input_files([given("many.zip", packed.getvalue())])
-    expect(page.locator(".chosen-row")).to_contain_text("its pictures are looked at when it has arrived")
-    page.get_by_role("button", name="Send 1 picture").click()
+    expect(page.locator(".chosen-row")).to_contain_text("A zip of 2 pictures: they are looked at when it has arrived")
+    expect(page.locator(".chosen-zip")).to_have_text("zip")
+    page.get_by_role("button", name="Send 2 pictures").click()
     expect(page.locator("#summary")).to_have_text("1 received, 1 refused.")
     expect(page.locator(".chosen-outcomes li").first).to_contain_text(
         f"one.png Receipt {Attack.objects.get().public_id}"
@@ -146,6 +150,12 @@ def test_everything_is_done_by_keyboard(red: Team, visit: Callable[..., Page]) -
     expect(page.locator("#summary")).to_have_text("1 received, 0 refused.")
     attack = Attack.objects.get()
     assert (attack.file_name, attack.targets.get().name) == ("b.png", "A small net")
+    # Who goes on by keyboard goes on from here: to what was sent so far, which the page has read anew.
+    place = page.locator("main button[type=submit]:focus, #summary:focus")
+    expect(place).to_have_count(1)
+    expect(page.locator("#sent-so-far")).to_contain_text(attack.public_id)
+    page.keyboard.press("Tab")
+    expect(page.locator("#sent-so-far").get_by_role("link", name=attack.public_id)).to_be_focused()
 
 
 def test_a_server_that_is_away_costs_nothing(red: Team, visit: Callable[..., Page]) -> None:
@@ -181,6 +191,73 @@ def test_a_sign_in_that_is_over_costs_nothing(red: Team, visit: Callable[..., Pa
     page.get_by_role("button", name="Send 2 pictures").click()
     expect(summary).to_have_text("2 received, 0 refused.")
     assert list(Attack.objects.order_by("pk").values_list("file_name", flat=True)) == ["a.png", "b.png"]
+
+
+def test_a_page_that_was_opened_for_another_team_sends_nothing_and_keeps_what_was_chosen(
+    red: Team, visit: Callable[..., Page], live_server: Any
+) -> None:
+    """Somebody signs out of one team and in to another in a second tab, and sends in the first one."""
+    blue = cast.team("blue")
+    page = visit("/attacks/", who="red")
+    page.locator("#image").set_input_files([given("a.png", cast.picture(1)), given("b.png", cast.picture(2))])
+    page.get_by_label("A small net").check()
+    expect(page.get_by_role("button", name="Send 2 pictures")).to_be_enabled()
+
+    def sign_in(person: User) -> None:
+        session = {"name": "sessionid", "value": session_of(person), "url": live_server.url}
+        page.context.add_cookies([session])  # type: ignore[list-item]
+
+    sign_in(cast.captain(blue))
+    page.get_by_role("button", name="Send 2 pictures").click()
+    summary, rows = page.locator("#summary"), page.locator(".chosen-row")
+    expect(summary).to_contain_text("opened for team team red, and you are signed in as a member of team team blue now")
+    expect(rows.nth(0)).to_contain_text("Ready to send")
+    expect(rows.nth(1)).to_contain_text("Ready to send")
+    assert not Attack.objects.exists()
+    sign_in(cast.captain(red))
+    page.get_by_role("button", name="Send 2 pictures").click()
+    expect(summary).to_have_text("2 received, 0 refused.")
+    sent = Attack.objects.order_by("pk").values_list("file_name", "team", "targets__name")
+    assert list(sent) == [("a.png", red.pk, "A small net"), ("b.png", red.pk, "A small net")]
+
+
+def test_a_hand_in_for_another_team_is_not_begun(red: Team, visit: Callable[..., Page], live_server: Any) -> None:
+    page = visit("/team/defenses/new/", who="red")
+    page.locator("#name").fill("A net")
+    page.locator("#licence").fill("MIT")
+    session = {"name": "sessionid", "value": session_of(cast.captain(cast.team("blue"))), "url": live_server.url}
+    page.context.add_cookies([session])  # type: ignore[list-item]
+    page.get_by_role("button", name="Hand in").click()
+    expect(page.locator("[data-refused]")).to_contain_text("This page was opened for team team red")
+    expect(page.locator("#name")).to_have_value("A net")
+    assert not Entry.objects.exists()
+
+
+def test_what_was_sent_so_far_and_what_is_left_are_told_at_once(red: Team, visit: Callable[..., Page]) -> None:
+    cast.policy(attacks_per_day=1)
+    page = visit("/attacks/", who="red")
+    expect(page.get_by_text("Nothing yet.")).to_be_visible()
+    page.locator("#image").set_input_files([given("a.png", cast.picture(1)), given("b.png", cast.picture(2))])
+    expect(page.locator("#summary")).to_have_text("More than your team has left today: the last ones will be refused.")
+    page.get_by_role("button", name="Remove b.png").click()
+    page.get_by_role("button", name="Send 1 picture").click()
+    expect(page.locator("#summary")).to_have_text("1 received, 0 refused.")
+    expect(page.locator("#sent-so-far")).to_contain_text(Attack.objects.get().public_id)
+    expect(page.get_by_text("Nothing yet.")).to_have_count(0)
+    expect(page.get_by_text("0 left for your team today. The next day begins on")).to_be_visible()
+    page.locator("#image").set_input_files([given("c.png", cast.picture(3))])
+    expect(page.get_by_role("button", name="Send 1 picture")).to_be_disabled()
+    expect(page.locator("#summary")).to_contain_text("What you chose waits here until the next day begins.")
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("address", ["/attacks/", "/"])
+def test_the_countdown_runs_for_a_german_reader(address: str, red: Team, visit: Callable[..., Page]) -> None:
+    page = visit(address, who="red" if address != "/" else "", locale="de-DE")
+    expect(page.locator("html")).to_have_attribute("lang", "de")
+    clock = page.locator("[data-clock]").first
+    expect(clock).to_have_text(re.compile(r"^([0-9] d )?[0-9]{2}:[0-9]{2}:[0-9]{2}$"))
+    expect(clock).not_to_have_text(clock.inner_text(), timeout=3_000)
 
 
 def test_without_a_script_the_form_sends_them_all(red: Team, visit: Callable[..., Page]) -> None:
@@ -224,11 +301,27 @@ def no_pixels() -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IEND", b"")
 
 
+def exif(turn: int) -> bytes:
+    entries = Pillow.Exif()
+    entries[0x0112] = turn
+    return entries.tobytes()
+
+
+def names(*paths: str) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for path in paths:
+            archive.writestr(path, b"x")
+    return packed.getvalue()
+
+
 def garbled() -> bytes:
     data = cast.picture()
     return data[:60] + random.Random(1).randbytes(12) + data[72:]
 
 
+# One entry of EXIF data in the order of bytes of some cameras: turn by 2.
+MIRRORED = b"\x01\x12\0\x03\0\0\0\x01\0\x02\0\0\0\0\0\0"
 LOOKED_AT = {
     "png": cast.picture,
     "rgba, opaque": lambda: file_of(photo().convert("RGBA")),
@@ -255,6 +348,14 @@ LOOKED_AT = {
     "jpeg, grey": lambda: file_of(photo().convert("L"), "JPEG"),
     "jpeg, cmyk": lambda: file_of(photo().convert("CMYK"), "JPEG"),
     "half clear": half_clear,
+    "jpeg, turned": lambda: file_of(photo(), "JPEG", exif=exif(6)),
+    "jpeg, turned, other order": lambda: file_of(photo(), "JPEG", exif=b"Exif\0\0MM\0*\0\0\0\x08\0\x01" + MIRRORED),
+    "jpeg, upright": lambda: file_of(photo(), "JPEG", exif=exif(1)),
+    "jpeg, exif of nothing": lambda: file_of(photo(), "JPEG", exif=b"Exif\0\0II*\0\x08\0\0\0\0\0\0\0\0\0"),
+    "png, turned": lambda: file_of(photo(), exif=exif(3)),
+    "webp, turned": lambda: file_of(photo(), "WEBP", lossless=True, exif=exif(8)),
+    "zip of nothing": lambda: names("a/", "../../x.png", "__MACOSX/._a.png", "a/thumbs.DB"),
+    "zip of too many": lambda: names(*(f"{number}.png" for number in range(MOST_ENTRIES + 1))),
     "garbled": garbled,
 }
 LOOK = """async ([files, rules]) => {
@@ -269,6 +370,9 @@ LOOK = """async ([files, rules]) => {
 
 
 def said_by_server(data: bytes) -> str:
+    if data.startswith(b"PK"):
+        (found,) = parts_of([SimpleUploadedFile("a.zip", data)])
+        return found.refused.message if found.refused else ""
     try:
         return " ".join(read_attack(data, size=SIDE).warnings)
     except PictureRefused as refusal:

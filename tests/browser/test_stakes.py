@@ -95,13 +95,13 @@ def test_a_team_hands_in_an_archive_the_board_stakes_it_and_the_clock_runs(
 ) -> None:
     page = visit("/team/defenses/", who="cap-blue")
     page.get_by_role("button", name="Hand in a defense").click()
-    page.get_by_label("Name", exact=True).fill("steadfast")
+    page.get_by_label("Name (required)", exact=True).fill("steadfast")
     page.get_by_label("Licence").fill("Apache-2.0")
     page.get_by_label("Archive").set_input_files(cast.zipped(tmp_path / "wrong.tar"))
     page.get_by_role("button", name="Hand in").click()
     # Refused on the spot, at its field, and everything typed is still there.
     expect(page.locator("#archive-wrong")).to_contain_text("not an archive as docker save writes it")
-    expect(page.get_by_label("Name", exact=True)).to_have_value("steadfast")
+    expect(page.get_by_label("Name (required)", exact=True)).to_have_value("steadfast")
     assert violations(page) == []
     page.get_by_label("Archive").set_input_files(cast.archive(tmp_path / "a"))
     page.get_by_label("Source").set_input_files(cast.zipped(tmp_path / "source.zip"))
@@ -142,7 +142,7 @@ def test_a_file_that_is_too_large_is_marked_before_it_is_sent(
 def test_a_sign_in_that_is_over_costs_no_files(blue: Team, visit: Callable[..., Page]) -> None:
     """Signing in anew in another tab changes the CSRF token; the form is sent from the page that was open."""
     page = visit("/team/defenses/new/", who="cap-blue")
-    page.get_by_label("Name", exact=True).fill("steadfast")
+    page.get_by_label("Name (required)", exact=True).fill("steadfast")
     page.get_by_label("Licence").fill("Apache-2.0")
     page.get_by_label("Or its name and digest").fill(cast.IN_REGISTRY)
     UserSession.objects.all().delete()
@@ -166,7 +166,7 @@ def test_how_far_an_upload_is_can_be_read(blue: Team, visit: Callable[..., Page]
     page = visit("/team/defenses/new/", who="cap-blue")
     big = tmp_path / "big.zip"
     big.write_bytes(bytes(8_000_000))
-    page.get_by_label("Name", exact=True).fill("steadfast")
+    page.get_by_label("Name (required)", exact=True).fill("steadfast")
     page.get_by_label("Licence").fill("Apache-2.0")
     page.get_by_label("Or its name and digest").fill(cast.IN_REGISTRY)
     page.get_by_label("Training code").set_input_files(big)

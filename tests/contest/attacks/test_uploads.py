@@ -61,6 +61,13 @@ def test_what_systems_add_to_a_zip_is_passed_over() -> None:
     assert parts(data) == [Part("a/b.png", b"1")]
 
 
+@pytest.mark.parametrize("name", ["../../x.png", ".hidden.png", "__MACOSX/._a.png", "a/"])
+def test_a_zip_without_a_picture_to_take_says_why(name: str) -> None:
+    (found,) = parts(zipped((name, b"one")))
+    assert found.refused is not None and found.refused.code == "wrong_zip"
+    assert "a name that begins with a dot" in found.refused.message
+
+
 def nested() -> bytes:
     return zipped(("inner.zip", zipped(("a.png", b"one"))))
 

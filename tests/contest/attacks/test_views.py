@@ -300,7 +300,7 @@ def test_a_receipt_names_the_zone_and_what_is_left(captain: Client, red: Team, n
         "2026-W47, to Sat 21 Nov 2026 00:00:00 UTC",
         attack.image.pixels_sha256,
         "number 1 of its day; 9 left today",
-        "all staked defenses",
+        "every published defense; no prize could be won then",
         "Under embargo until the week ends",
         "Withdraw</a>",
         "shade-7.png",

@@ -8,12 +8,17 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db import connection
+from django.template.loader import render_to_string
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
+from django.utils import timezone, translation
 
+from contest.attacks.selectors import waiting_for_board
+from contest.defenses.drawing import curve
+from contest.defenses.risk import Point
 from contest.enums import AccountKind, StakeKind
 from contest.models import Account, Attack, Entry, LedgerEntry, Member, Release, Stake, Team
+from contest.stakes import selectors
 from labeling.models import Image, Tasker
 from scoring.models import Defense
 from tests import factories
@@ -102,7 +107,7 @@ def test_what_is_staked_is_told_with_its_clock(client: Client) -> None:
     assert "At stake for attackers, on 1 defense<" in page
     assert "<dd>USD 1,234.56</dd>" in page
     assert "<dd>USD 50,000.00</dd>" in page
-    assert f'data-left="{left.total_seconds()}"' in page
+    assert f'data-left="{left.total_seconds():.3f}"' in page
     assert f"<span data-clock>{left.days} d 01:30:00</span>" in page
     assert "8 of 90" in page, "days unbroken"
 
@@ -112,6 +117,55 @@ def test_a_clock_that_ran_out_says_what_is_waited_for(client: Client, monkeypatc
     monkeypatch.setattr(timezone, "now", lambda: MONDAY + timedelta(days=90))
     page = main(client)
     assert "time over, waits for the board" in page and "00:00:00</span>" not in page
+
+
+def test_what_is_at_stake_for_attackers_is_what_can_still_be_won(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page, the form and the leaderboard ask the same of a stake, at its last moment and at the one after."""
+    week, end = a_week(), MONDAY + timedelta(days=90)
+    stakes = [staked(week.defenses[0]), staked(fixtures.defense(8), cents=654_321)]
+    Stake.objects.filter(pk=stakes[1].pk).update(clock_from=MONDAY + timedelta(hours=1))
+    for moment, sums, waiting in (
+        (end - timedelta(microseconds=1), "on 2 defenses</dt><dd>USD 7,777.77", 0),
+        (end, "on 1 defense</dt><dd>USD 6,543.21", 1),
+        (end + timedelta(hours=1), "No picture that is sent now wins a prize", 2),
+    ):
+        cache.clear()
+        monkeypatch.setattr(timezone, "now", lambda at=moment: at)
+        page = main(client)
+        assert sums in page, moment
+        assert page.count("time over, waits for the board") == waiting, moment
+        open_now = set(selectors.staked(moment).values_list("public_id", flat=True))
+        shown = set(re.findall(r'<th scope="row"><a href="/defenses/([^/]+)/', page)) if waiting < 2 else set()
+        assert open_now == shown - {each.public_id for each in waiting_for_board(moment)}, moment
+        board = main(client, "/leaderboard/")
+        assert board.count("time over, waits for the board") == waiting, moment
+        told = [main(client, f"/defenses/{stake.defense.public_id}/") for stake in stakes]
+        assert sum("too late to win anything of this stake" in each for each in told) == waiting, moment
+
+
+@pytest.mark.parametrize("address", ["/", "/attacks/weeks/2026-W48/"])
+def test_numbers_for_scripts_and_drawings_are_the_same_in_every_language(address: str, client: Client) -> None:
+    staked(a_week().defenses[0])
+    client.cookies["django_language"] = "de"
+    page = client.get(address).content.decode()
+    assert '<html lang="de"' in page
+    found = re.findall(r'data-left="([^"]*)"', page)
+    assert found and all(re.fullmatch(r"[0-9]+[.][0-9]{3}", each) for each in found), found
+
+
+def test_a_chart_is_drawn_alike_in_every_language() -> None:
+    points = [Point(0.9, 3, 1, 7), Point(0.5, 6, 2, 7)]
+    with translation.override("de"):
+        german = render_to_string("defenses/_curve.html", {"curve": curve(points)})
+    assert german == render_to_string("defenses/_curve.html", {"curve": curve(points)})
+
+
+def test_the_switch_names_each_language_in_its_own(client: Client) -> None:
+    for language, other in (("de", "English"), ("en", "Deutsch")):
+        client.cookies["django_language"] = language
+        assert f">{other}</button>" in client.get("/").content.decode()
 
 
 def test_a_closed_defense_cannot_win(client: Client) -> None:

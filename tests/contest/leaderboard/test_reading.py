@@ -183,13 +183,13 @@ def accounts(week: fixtures.Contest) -> dict[str, Account]:
     ("source", "rule", "cents"),
     [
         ("stake", "R35", 700),  # a share of an attacker prize
-        ("defenders", "R36", 700),  # an award
-        ("defenders", "R37", 700),
+        ("defenders", "R36", 0),  # an award, which is told with the defense that won it
+        ("defenders", "R37", 0),
         ("stake", "R36", 0),  # the stake back to who paid it
         ("outside", "R34", 0),  # money that came in
     ],
 )
-def test_prizes_are_shares_and_awards(source: str, rule: str, cents: int, week: fixtures.Contest) -> None:
+def test_prizes_of_attackers_are_shares_alone(source: str, rule: str, cents: int, week: fixtures.Contest) -> None:
     at = accounts(week)
     move(at[source], at["team"], 700, rule)
     assert attacker("=red").cents == cents
@@ -206,6 +206,29 @@ def test_corrections_and_what_the_board_withholds_are_taken_off(week: fixtures.C
     assert attacker("=red").cents == 500
     move(at["team"], at["outside"], 500, "R34")
     assert attacker("=red").cents == 500, "a payment takes no prize away"
+
+
+def test_who_only_defends_is_no_attacker_however_much_it_wins(week: fixtures.Contest) -> None:
+    at = accounts(week)
+    makers = Account.objects.create(
+        kind=AccountKind.TEAM, team=Team.objects.create(name="makers of one", created_at=STAKED)
+    )
+    move(at["defenders"], makers, 600, "R36", causes={"award": [1]})
+    move(makers, at["withheld"], 200, "R38", causes={"award": [1], "team": [makers.team_id]})
+    assert [row.name for row in now().attackers] == ["=red"]
+    move(makers, at["withheld"], 100, "R38", causes={"team": [makers.team_id]})
+    assert [row.name for row in now().attackers] == ["=red"], "nor does what is withheld of it make it one"
+
+
+def test_what_is_withheld_of_an_award_leaves_the_prizes_of_attacks_alone(week: fixtures.Contest) -> None:
+    at = accounts(week)
+    move(at["stake"], at["team"], 700, "R35")
+    award = move(at["defenders"], at["team"], 250, "R36", causes={"award": [1]})
+    move(at["team"], at["withheld"], 150, "R38", causes={"award": [1], "team": [at["team"].team_id]})
+    assert attacker("=red").cents == 700
+    move(at["withheld"], at["team"], 150, "R38", causes={"award": [1], "team": [at["team"].team_id]})
+    move(at["team"], at["defenders"], 250, "R37", corrects=award, causes={"award": [1]})
+    assert attacker("=red").cents == 700
 
 
 def test_a_share_waits_for_the_release_of_its_break(week: fixtures.Contest) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from contest.enums import DefenseStanding
 from contest.leaderboard import facts as of
-from contest.leaderboard.rows import DefenseRow, Eligibility, Tables, TeamName, TeamRow
+from contest.leaderboard.rows import Breaker, DefenseRow, Eligibility, Tables, TeamRow
 from contest.leaderboard.tables import ordered, ranks, tables
 
 DAY = timedelta(days=1)
@@ -105,7 +105,7 @@ def test_merged_teams_count_as_the_one_they_are_part_of() -> None:
     names = [row.name for row in tables(facts, NOW).attackers]
     assert names == ["red"]
     assert (team(facts, "red").sent, team(facts, "red").valid, team(facts, "red").cents) == (4, 2, 500)
-    assert first(facts).broken_by == (TeamName("G-1", "red"),)
+    assert first(facts).broken_by == (Breaker("G-1", "red", SENT),)
     assert [row.name for row in tables(facts, W47_END).attackers] == ["blue", "red"], "nobody knew of it then"
 
 
@@ -308,6 +308,67 @@ def test_who_broke_it_are_the_teams_of_the_earliest_week_in_the_order_of_receipt
     assert [each.name for each in first(facts).broken_by] == ["blue", "red"]
 
 
+def sent_by_nobody(number: int, at: datetime) -> of.Picture:
+    return of.Picture(number, at, "2026-W47", True)
+
+
+@pytest.mark.parametrize(
+    ("nobody_s", "by_contest", "broken_at", "teams", "why"),
+    [
+        (None, False, SENT - DAY, [("blue", SENT - DAY), ("red", SENT)], "each with its own first picture"),
+        (SENT - 2 * DAY, True, SENT - 2 * DAY, [("blue", SENT - DAY), ("red", SENT)], "the contest's own was first"),
+        (SENT + DAY, False, SENT - DAY, [("blue", SENT - DAY), ("red", SENT)], "the contest's own came later"),
+    ],
+)
+def test_every_team_is_named_with_the_time_of_its_own_picture(
+    nobody_s: datetime | None, by_contest: bool, broken_at: datetime, teams: list[tuple[str, datetime]], why: str
+) -> None:
+    attacks = (attack(1), attack(6, at=SENT + DAY), attack(3, 2, at=SENT - DAY))
+    facts = contest(attacks=attacks, breaks=(broke(1, 1, 1), broke(2, 1, 3), broke(3, 1, 6)))
+    facts = replace(
+        facts,
+        pictures=(*facts.pictures, sent_by_nobody(6, SENT)),
+        rulings=(*facts.rulings, of.Ruling(6, 1, W47_END, "bird")),
+    )
+    if nobody_s is not None:
+        facts = replace(
+            facts,
+            pictures=(*facts.pictures, sent_by_nobody(5, nobody_s)),
+            rulings=(*facts.rulings, of.Ruling(5, 1, W47_END, "bird")),
+            breaks=(*facts.breaks, broke(9, 1, 5)),
+        )
+    row = first(facts)
+    assert (row.broken_by_contest, row.broken_at) == (by_contest, broken_at), why
+    assert [(each.name, each.at) for each in row.broken_by] == teams, why
+    assert row.days_unbroken == (broken_at - STAKED) // DAY, why
+
+
+def test_a_week_in_which_no_team_broke_it_names_none_of_a_later_one() -> None:
+    later = attack(4, at=W47_END + DAY, week="2026-W48", week_end=W47_END + 7 * DAY)
+    facts = contest(
+        attacks=(later,),
+        pictures=(sent_by_nobody(1, SENT), of.Picture(4, W47_END + DAY, "2026-W48", True)),
+        rulings=tuple(of.Ruling(number, 1, RELEASED, "bird") for number in (1, 4)),
+        breaks=(broke(1, 1, 1), broke(2, 1, 4)),
+        releases=(of.Release(W47_END - 7 * DAY, W47_END + 7 * DAY, RELEASED),),
+    )
+    row = first(facts)
+    assert (row.broken_by_contest, row.broken_at, row.broken_week, row.broken_by) == (True, SENT, "2026-W47", ())
+
+
+@pytest.mark.parametrize(
+    ("more", "moment", "over", "why"),
+    [
+        ({}, STAKED + 90 * DAY - timedelta(microseconds=1), False, "its last moment"),
+        ({}, STAKED + 90 * DAY, True, "exactly at its end it is over"),
+        ({"until": None}, STAKED + 90 * DAY, False, "a closed source has no time"),
+        ({"ended_at": NOW, "end": "withdrawn"}, STAKED + 90 * DAY, False, "it is not at stake any more"),
+    ],
+)
+def test_a_stake_whose_time_is_over_waits(more: dict[str, Any], moment: datetime, over: bool, why: str) -> None:
+    assert first(contest(stakes=(stake(**more),)), moment).is_over(moment) is over, why
+
+
 def test_a_closed_defense_has_no_clock_and_gets_one_when_it_is_opened() -> None:
     opened = NOW - DAY
     facts = contest(defenses=(defense(opened_at=opened),), stakes=(stake(clock_from=opened, until=opened + 90 * DAY),))
@@ -426,6 +487,29 @@ def test_later_facts_change_nothing_about_an_earlier_moment(facts: of.Facts, at:
         for name in ("releases", "rulings", "breaks", "merges", "prizes", "answers", "varied")
     }
     assert tables(replace(facts, **kept), at) == tables(facts, at)
+
+
+@settings(max_examples=100, deadline=None)
+@given(contests(), moments())
+def test_who_broke_a_defense_sent_a_picture_that_did_at_that_time(facts: of.Facts, at: datetime) -> None:
+    """Of the earliest week with a break (R35), and each team once."""
+    broke_it = {(each.defense, each.picture) for each in facts.breaks}
+    numbers = {each.public_id: each.defense for each in facts.defenses}
+    into = {each.team: each.into for each in facts.merges if each.at <= at}
+    ids = {each.team: each.public_id for each in facts.teams}
+
+    def part_of(team: int) -> int:
+        return part_of(into[team]) if team in into else team
+
+    for row in tables(facts, at).defenses:
+        mine = [each for each in facts.attacks if (numbers[row.id], each.picture) in broke_it]
+        receipts = {(ids[part_of(each.team)], each.received_at) for each in mine}
+        assert receipts.issuperset((each.id, each.at) for each in row.broken_by)
+        assert len({each.id for each in row.broken_by}) == len(row.broken_by)
+        times = [each.at for each in row.broken_by]
+        assert times == sorted(times)
+        assert all(row.broken_at is not None and row.broken_at <= each for each in times)
+        assert row.broken_by_contest is (row.broken_at is not None and row.broken_at not in times)
 
 
 @settings(max_examples=100, deadline=None)

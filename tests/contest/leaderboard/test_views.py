@@ -164,7 +164,8 @@ def test_the_file_of_defenses_is_no_formula(week: fixtures.Contest, client: Clie
     rows = {row[1]: row for row in read_csv(client, {})}
     assert rows["D-00002"][2] == "'=SUM(A1)"
     assert rows["D-00002"][6] == "broken"
-    assert rows["D-00002"][-2:] == ["2026-W47", Team.objects.get().public_id]
+    sent = fixtures.MONDAY.isoformat()
+    assert rows["D-00002"][-4:] == [sent, "2026-W47", Team.objects.get().public_id, sent]
     assert rows["D-00001"][3] == "yes", "a demo"
 
 
@@ -178,7 +179,7 @@ def test_the_call_tells_what_the_page_does(week: fixtures.Contest, client: Clien
     by_id = {row["id"]: row for row in answer["defenses"]}
     red = Team.objects.get(name="=red")
     assert by_id["D-00002"]["state"] == "broken"
-    assert by_id["D-00002"]["broken_by"] == [{"id": red.public_id, "name": "=red"}]
+    assert by_id["D-00002"]["broken_by"] == [{"id": red.public_id, "name": "=red", "at": "2026-11-16T09:30:00Z"}]
     assert answer["attackers"] == [
         {
             "rank": 1, "id": red.public_id, "name": "=red", "unpaid": False, "sent": 1, "valid": 1, "breaks": 1,

@@ -1,0 +1,35 @@
+"""Who is credited with a picture (R26): the first receipt of its pixels that was not taken back."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db.models import F, Q
+
+from contest.embargo import attacks_public
+from contest.models import Attack
+from labeling.enums import Origin
+
+
+def has_credit() -> Q:
+    """The attacks that are the first receipt of a picture that was not to be labeled anyhow.
+
+    A picture of the organizers that a team sends afterwards is nobody's merit.
+    """
+    return Q(copy_of__isnull=True) & (
+        Q(image__origin=Origin.ATTACK)
+        | Q(image__label_from__isnull=True)
+        | Q(image__label_from__gt=F("received_at"))
+    )  # fmt: skip
+
+
+def was_known(attack: Attack) -> bool:
+    """Say whether the picture of an attack was to be labeled anyhow before it was sent."""
+    image = attack.image
+    return image.origin != Origin.ATTACK and image.label_from is not None and image.label_from <= attack.received_at
+
+
+def first_receipts(images: Iterable[int], *, all_told: bool, now: datetime) -> dict[int, Attack]:
+    """Return picture -> its first receipt that was not taken back; of those that everybody may know of, or all."""
+    told = Q(withdrawn_at__isnull=True) if all_told else attacks_public(now=now)
+    rows = Attack.objects.filter(told, image__in=list(images)).select_related("team", "image")
+    return {attack.image_id: attack for attack in rows.order_by("-received_at", "-pk")}
