@@ -8,6 +8,7 @@ from smtplib import SMTPException
 from typing import Any
 
 import structlog
+from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import transaction
 from django.template.loader import render_to_string
@@ -19,7 +20,11 @@ log = structlog.get_logger(__name__)
 
 
 def letter(template: str, *, to: str, language: str, **context: Any) -> EmailMessage:
-    """Return `mail/<template>.txt` in `language`, its times in UTC; its first line is the subject."""
+    """Return `mail/<template>.txt` in `language`, its times in UTC; its first line is the subject.
+
+    Every letter knows the organizers' address as `contact`, where there is one.
+    """
+    context = {"contact": settings.CONTACT_EMAIL} | context
     with translation.override(language or None), timezone.override(UTC):
         text = render_to_string(f"mail/{template}.txt", context)
     subject, _, body = text.strip().partition("\n")

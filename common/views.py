@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from common.guessing import LINKS
+from common.guessing import LINKS, is_of_letters, most_tries
 from common.sessions import CodeNeeded
 
 # What the sign-in form's fields are called, so that other pages can keep theirs apart.
@@ -96,10 +96,12 @@ def locked_out(request: HttpRequest, response: HttpResponse, credentials: dict[s
         answer: HttpResponse = JsonResponse({"code": "locked_out", "detail": words}, status=429)
     else:
         username = (credentials or {}).get("username", "")
+        links, letters = username == LINKS, is_of_letters(username)
         context = {
-            "limit": settings.AXES_FAILURE_LIMIT,
-            "links": username == LINKS,
-            "username": "" if username == LINKS else username,
+            "limit": most_tries(request, credentials),
+            "links": links,
+            "letters": letters,
+            "username": "" if links or letters else username,
         }
         answer = render(request, "registration/locked_out.html", context, status=429)
     answer["Retry-After"] = str(settings.AXES_COOLOFF_TIME * 3600)

@@ -35,6 +35,7 @@ ORGANIZER: "list[tuple[str, StrOrPromise]]" = [
     ("organizer-questions", "Questions"),
     ("people", "People"),
     ("organizer-teams", "Teams"),
+    ("organizer-attacks", "Attacks"),
     ("organizer-stakes", "Stakes"),
     ("organizer-money", "Money"),
 ]
@@ -44,9 +45,12 @@ RESEARCHER: "list[tuple[str, StrOrPromise]]" = [
     ("attacks", "Attacks"),
     ("defenses", "Defenses"),
 ]
+# A team's header leads to its own defenses; the footer to everybody's.
+IN_A_TEAM = [("team-defenses", words) if name == "defenses" else (name, words) for name, words in RESEARCHER]
 BOARD: "list[tuple[str, StrOrPromise]]" = [
     ("home", "Home"),
     ("board-grants", "Grants"),
+    ("frameworks", "Frameworks"),
     ("board-stakes", "Stakes"),
     ("awards", "Awards"),
     ("board-withheld", "Withheld"),
@@ -73,13 +77,16 @@ class Link(NamedTuple):
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
-    """Return whether this is the demo, whose sign-ins the page may print, the roles, and the header's entries.
+    """Return whether this is the demo, whose sign-ins and folder of letters pages may print, the address of the
+    organizers, the roles, and the header's entries.
 
     Roles are read only by a page that shows them: no query for a fragment or a stranger.
     """
     roles = SimpleLazyObject(lambda: header_roles(request.user))
     return {
         "demo": settings.DEMO,
+        "demo_letters": settings.EMAIL_FILE_PATH if settings.DEMO else None,
+        "contact": settings.CONTACT_EMAIL,
         "roles": roles,
         "pages": SimpleLazyObject(lambda: list(_links(request, _entries(request, roles)))),  # type: ignore[arg-type]
         "public_pages": SimpleLazyObject(lambda: list(_links(request, _public(roles)))),  # type: ignore[arg-type]
@@ -101,7 +108,9 @@ def _entries(request: HttpRequest, roles: Roles) -> "list[tuple[str, StrOrPromis
     if roles.tasker:
         learning = request.user.tasker.state == TaskerState.LEARNING  # type: ignore[union-attr]
         return LEARNER + TASKER[1:3] if learning else TASKER
-    if roles.competes or roles.teams:
+    if roles.teams:
+        return IN_A_TEAM
+    if roles.competes:
         return RESEARCHER
     if roles.board:
         return BOARD

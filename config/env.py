@@ -1,6 +1,7 @@
 """Settings from the environment: typed, documented in the README's table, and refused loudly when wrong."""
 
 import os
+import re
 import secrets
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,7 @@ def database(name: str, default: str) -> dict[str, Any]:
         raise ImproperlyConfigured(message) from None
 
 
+_ADDRESS = re.compile(r"[^@\s<>\"]+@[^@\s<>\"]+")
 _MAIL_PORTS = {"smtp": 25, "smtps": 465, "smtp+tls": 587}
 
 
@@ -82,6 +84,14 @@ def email(name: str, default: str) -> dict[str, Any]:
         "EMAIL_USE_SSL": parts.scheme == "smtps",
         "EMAIL_USE_TLS": parts.scheme == "smtp+tls",
     }
+
+
+def address(name: str) -> str:
+    """Read `name` as one e-mail address; empty when it is not set."""
+    value = os.environ.get(name, "").strip()
+    if value and not _ADDRESS.fullmatch(value):
+        raise ImproperlyConfigured(f"{name}={value!r} is not an e-mail address such as contest@example.org")
+    return value
 
 
 def count(name: str) -> int:

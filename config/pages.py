@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import structlog
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
@@ -52,7 +53,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if request.path.startswith("/api/v1/"):
         return JsonResponse({"code": "server_error", "detail": detail}, status=500)
     # Without the request: no session and no user, which may be what failed.
-    return render(None, "500.html", {"support_code": code}, status=500)
+    return render(None, "500.html", {"support_code": code, "contact": settings.CONTACT_EMAIL}, status=500)
 
 
 def _answer(request: HttpRequest, status: int, code: str, detail: str) -> HttpResponse:

@@ -43,6 +43,7 @@ INSTALLED_APPS = [
     "contest",
 ]
 MIDDLEWARE = [
+    "common.head.NoBodyForHead",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -116,7 +117,7 @@ AUTH_PASSWORD_VALIDATORS = [
 PASSWORD_RESET_TIMEOUT = 24 * 3600
 # What is read together with the signed-in user, so that a request needs one query to know who asks.
 SIGNED_IN_RELATED = ("tasker",)
-AXES_FAILURE_LIMIT = 10
+AXES_FAILURE_LIMIT = "common.guessing.most_tries"
 AXES_COOLOFF_TIME = 1
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
@@ -125,7 +126,8 @@ AXES_LOCKOUT_CALLABLE = "common.views.locked_out"
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_VERBOSE = False
 # Masked where a wrong try is recorded, as the password is.
-AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "otp", "proof", "code", "new_password", "csrfmiddlewaretoken"]
+AXES_SENSITIVE_PARAMETERS = ["username", "email", "ip_address", "otp", "proof", "code", "new_password"]
+AXES_SENSITIVE_PARAMETERS += ["csrfmiddlewaretoken"]
 # Behind a proxy every request has the proxy's address: one stranger could close anybody's account for everybody.
 TRUSTED_PROXIES = env.count("TRUSTED_PROXIES")
 AXES_CLIENT_IP_CALLABLE = "common.client_address.client_address"
@@ -137,6 +139,8 @@ EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = EMAIL.get("EMAIL_HOST_USER", ""), EMAIL.g
 EMAIL_USE_SSL, EMAIL_USE_TLS = EMAIL.get("EMAIL_USE_SSL", False), EMAIL.get("EMAIL_USE_TLS", False)
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.read.str("EMAIL_FROM", default=f"Unanimous <no-reply@{urlparse(PUBLIC_URL).hostname}>")
+# Where people reach the organizers; pages that say "write to an organizer" show it.
+CONTACT_EMAIL = env.address("CONTACT_EMAIL")
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "sign-in"

@@ -31,6 +31,15 @@ def standing_breaks() -> QuerySet[Break]:
     return Break.objects.alias(holds=Subquery(newest.values("label")[:1])).filter(ruling__label=F("holds"))
 
 
+def broken_by(images: Iterable[int]) -> dict[int, tuple[Defense, ...]]:
+    """Return picture -> the published defenses that it breaks, the first found first. Give it what may be told of."""
+    rows = standing_breaks().filter(image__in=list(images), defense__published_at__isnull=False)
+    found: dict[int, dict[int, Defense]] = {}
+    for each in rows.select_related("defense").order_by("found_at", "pk"):
+        found.setdefault(each.image_id, {}).setdefault(each.defense_id, each.defense)
+    return {image: tuple(defenses.values()) for image, defenses in found.items()}
+
+
 def breaks_record(*, now: datetime) -> int:
     """Assess every finished run, one transaction each, and derive again what a later ruling asks for (R22).
 

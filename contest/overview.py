@@ -15,10 +15,12 @@ from common.charts import Chart, Value
 from contest import pace, stages
 from contest.breaks import standing_breaks
 from contest.leaderboard.snapshots import open_differences
-from contest.models import Release
+from contest.models import Release, ReleaseLetter, TeamLetter
+from contest.posting import failing
 from contest.publishing import unreleased_weeks
 from contest.releases import WAITING_WORDS, waiting
 from contest.scoring_queue.figures import Again, reruns_not_over
+from contest.scoring_queue.stuck import reruns_to_apply, stuck
 from contest.stages import RunGroup, Stage
 from contest.teams.selectors import requests_asked
 from labeling.asking.selectors import open_question_count, pictures_waiting
@@ -29,6 +31,7 @@ from labeling.selectors import policy_in_force
 from scoring.enums import Outcome, RunState
 from scoring.models import Defense, Run
 from scoring.selectors import dead_runs, is_randomised, predictions_in_force
+from scoring.trials.selectors import trials_to_retry
 
 FRESH_SECONDS = 5
 AT_WORK = timedelta(minutes=15)
@@ -174,7 +177,7 @@ def read_overview(*, now: datetime) -> Overview:
         days=days,
         backlog=pace.backlog(pace.answers_missing(undealt, panels, policy.panel_size), now=now),
         at_work=_at_work(now, policy),
-        attention=tuple(_attention()),
+        attention=(*_scoring(now), *_attention()),
         defenses=figures,
         reruns=reruns_not_over(),
         dead_runs=tuple(dead.select_related("defense").order_by("-finished_at", "-pk")[:MOST_LISTED]),
@@ -184,10 +187,21 @@ def read_overview(*, now: datetime) -> Overview:
     )
 
 
+def _scoring(now: datetime) -> Iterator[Attention]:
+    """Yield what keeps scoring from going on: what is missing, and what somebody has to decide."""
+    if (found := stuck(now=now)) is not None:
+        yield Attention("scoring-queue", found.words)
+    if dead := trials_to_retry().count():
+        yield Attention("scoring-queue", f"{dead:,} trial{'' if dead == 1 else 's'} gave up")
+    if ended := reruns_to_apply().count():
+        yield Attention("scoring-queue", f"{ended:,} re-run{' is' if ended == 1 else 's are'} to be applied or stopped")
+
+
 def _attention() -> Iterator[Attention]:
     gold = KnownPicture.objects.filter(use=KnownUse.GOLD, retired_at__isnull=True, held_at__isnull=False)
     paused = Tasker.objects.filter(state=TaskerState.PAUSED, user__isnull=False)
     links = TaskerLink.objects.filter(kind=LinkKind.SUSPECTED, ended_at__isnull=True)
+    unsent, untold = failing(TeamLetter.objects.all()), failing(ReleaseLetter.objects.all())
     for page, number, one, several in (
         ("reports", pictures_waiting(), "picture reported by taskers", "pictures reported by taskers"),
         ("organizer-questions", open_question_count(), "question without an answer", "questions without an answer"),
@@ -195,6 +209,8 @@ def _attention() -> Iterator[Attention]:
         ("organizer-taskers", paused.count(), "tasker paused", "taskers paused"),
         ("organizer-taskers", links.count(), "pair of taskers who may copy", "pairs of taskers who may copy"),
         ("organizer-teams", requests_asked(), "team asks to attack", "teams ask to attack"),
+        ("organizer-teams", unsent.count(), "letter to a team failed to be sent", "letters to teams failed to be sent"),
+        ("organizer-releases", untold.count(), "letter about a release failed", "letters about releases failed"),
         ("leaderboard-check", open_differences(), "difference in the leaderboard", "differences in the leaderboard"),
     ):
         if number:

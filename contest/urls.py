@@ -13,6 +13,7 @@ import contest.record.urls
 import contest.scoring_queue.urls
 import contest.stakes.urls
 import contest.teams.urls
+import contest.what_if.urls
 from contest import api, health, views
 
 urlpatterns = [
@@ -33,6 +34,7 @@ urlpatterns = [
     *contest.scoring_queue.urls.urlpatterns,
     *contest.stakes.urls.urlpatterns,
     *contest.teams.urls.urlpatterns,
+    *contest.what_if.urls.urlpatterns,
 ]
 api_urlpatterns = [
     path("token/", api.Token.as_view(), name="token"),

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from common import clock
+from defense_kit.container import connect
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.limits import Limits
 from labeling.policy import Policy
@@ -26,6 +27,7 @@ from scoring.sealed import ContainerRunner, Patience
 from scoring.slots import Slot, take_slot
 
 SEEN_EVERY_SECONDS = 15.0
+_ENGINE_ANSWERS_SECONDS = 5.0
 
 log = structlog.get_logger(__name__)
 
@@ -36,6 +38,7 @@ class LocalScorer:
     def __init__(self, *, folder: Path, device: str, runtime: str) -> None:
         self._folder, self._device, self._runtime = folder, device, runtime
         self._scorer: Scorer | None = None
+        self._runners: Runners | None = None
         self._seen, self._apart = float("-inf"), timedelta(0)
 
     def work_one(self) -> bool:
@@ -49,6 +52,7 @@ class LocalScorer:
         if time.monotonic() - self._seen >= SEEN_EVERY_SECONDS:
             self._seen, self._apart = time.monotonic(), clock.apart()
             make_room()
+            scorer.runtime = self._runners.offered() if self._runners else ""
             scorer.seen(f"nothing: {clock.words(self._apart)}" if clock.is_apart(self._apart) else "")
         if clock.is_apart(self._apart):
             log.error("clock_apart", scorer=scorer.name, seconds=self._apart.total_seconds())
@@ -61,13 +65,12 @@ class LocalScorer:
             self._scorer.close()
 
     def _start(self) -> Scorer | None:
-        runners = take_device(self._folder, self._device, self._runtime)
+        runners = self._runners = take_device(self._folder, self._device, self._runtime)
         if runners is not None:
             self._scorer = Scorer(
                 name=runners.name,
                 clock=timezone.now,
                 device=runners.device,
-                runtime=self._runtime,
                 find_runner=runners,
             )
         return self._scorer
@@ -107,6 +110,16 @@ class Runners:
         if self._runtime != "docker":
             raise RunnerFault(Fault.PLATFORM, "this scorer runs no containers: its DEFENSE_RUNTIME is not docker")
         return self._containers()
+
+    def offered(self) -> str:
+        """Return what carries strangers' defenses here now; empty while no container engine answers."""
+        if self._runtime != "docker":
+            return self._runtime
+        try:
+            connect(seconds=_ENGINE_ANSWERS_SECONDS).close()
+        except RunnerFault:  # the page of the queue tells it, and what is tried all the same says why
+            return ""
+        return self._runtime
 
     def start_clean(self) -> None:
         """Remove what a killed scorer of this slot left behind."""

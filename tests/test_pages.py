@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, cast
 
 import pytest
@@ -11,7 +12,9 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from common.errors import Conflict
 from contest.models import Member, Team
+from contest.teams.services import team_create
 from labeling.models import Tasker
+from labeling.people import TEAMS
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -54,7 +57,7 @@ SIGN_IN_FIRST |= TASKERS_ONLY | OF_TASKERS | {"/qualification/", "/qualification
 SIGN_IN_FIRST |= ORGANIZERS_ONLY | OF_ORGANIZERS | {SETTLED, CHANGED}
 SIGN_IN_FIRST |= {"/team/", "/board/grants/", "/board/frameworks/"}
 # Defenses of teams, and stakes; some are only posted to.
-ORGANIZERS_ONLY |= {"/organizer/stakes/"}
+ORGANIZERS_ONLY |= {"/organizer/stakes/", "/organizer/what-if/", "/organizer/what-if/part/"}
 OWN_DEFENSES, OWN_DEFENSE = {"/team/defenses/", "/team/defenses/new/"}, "/team/defenses/T-00000/"
 DONE_TO_IT = {f"{OWN_DEFENSE}source/", f"{OWN_DEFENSE}pause/"}
 SIGN_IN_FIRST |= {*OWN_DEFENSES, OWN_DEFENSE, *DONE_TO_IT, "/board/stakes/"}
@@ -93,7 +96,7 @@ REFUSED |= dict.fromkeys(
     ["/releases/mail/confirm/forged/", "/api/v1/releases/2026-W40/", "/weeks/release-2026-W40/"], 404
 )
 REFUSED |= {f"/releases/release-2026-W40{part}": 404 for part in ("/", ".zip", "/manifest.json")}
-NO_PAGES |= FEEDS
+NO_PAGES |= FEEDS | {"/organizer/what-if/part/"}
 NO_PAGES |= {OWN_DEFENSE, *DONE_TO_IT, "/api/v1/defenses/"}
 NO_PAGES |= MONEY_FILES | OF_REVIEWERS | {ASKED, WITHDRAW}
 NO_PAGES |= OF_TASKERS | OF_ORGANIZERS | {SETTLED, CHANGED, "/leaderboard.csv", "/api/v1/leaderboard/"}
@@ -167,7 +170,7 @@ SHOWN_TO |= {"/register/": "stranger", "/team/": "captain", "/board/grants/": "b
 SHOWN_TO |= {"/board/frameworks/": "board member"}
 SHOWN_TO |= dict.fromkeys(sorted(TASKERS_ONLY - {"/my-work/download/"}), "tasker") | {"/qualification/": "newcomer"}
 SHOWN_TO |= dict.fromkeys(["/organizer/people/", "/organizer/", "/organizer/now/"], "organizer")
-SHOWN_TO |= dict.fromkeys(sorted(ORGANIZERS_ONLY - {"/organizer/taskers.csv"}), "organizer")
+SHOWN_TO |= dict.fromkeys(sorted(ORGANIZERS_ONLY - {"/organizer/taskers.csv", "/organizer/what-if/part/"}), "organizer")
 SHOWN_TO |= {"/attacks/": "captain"}
 ROLES = ["stranger", "no role", "newcomer", "tasker", "organizer", "board member", "captain"]
 
@@ -381,6 +384,19 @@ def test_the_header_names_who_is_signed_in_and_offers_what_they_may_do(
     assert ('href="/label/"' in organizers, 'href="/organizer/"' in organizers) == (False, True)
     assert "tara</a>" in taskers
     assert "olga</a><span" in organizers
+
+
+def test_the_header_leads_to_where_each_role_works(olga: User, rita: User, now: datetime, signed_in: Any) -> None:
+    fay = factories.user("fay", TEAMS)
+
+    def header(who: User) -> str:
+        return signed_in(who).get("/api/docs/").content.decode().partition("</header>")[0]
+
+    assert 'href="/organizer/attacks/"' in header(olga) and 'href="/board/frameworks/"' in header(rita)
+    assert 'href="/defenses/"' in header(fay), "who is in no team has no defenses"
+    factories.policy_version()
+    team_create(name="red", captain=fay, now=now)
+    assert 'href="/team/defenses/"' in header(fay) and 'href="/defenses/"' not in header(fay)
 
 
 def test_an_unknown_address_is_answered_with_a_way_back(client: Client) -> None:

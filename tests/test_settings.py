@@ -48,3 +48,18 @@ def test_a_count_that_is_none_is_named(value: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("TRUSTED_PROXIES", value)
     with pytest.raises(ImproperlyConfigured, match="TRUSTED_PROXIES"):
         env.count("TRUSTED_PROXIES")
+
+
+@pytest.mark.parametrize(("value", "read"), [("", ""), (" contest@example.org ", "contest@example.org")])
+def test_an_address_is_read(value: str, read: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONTACT_EMAIL", value)
+    assert env.address("CONTACT_EMAIL") == read
+
+
+@pytest.mark.parametrize(
+    "value", ["contest", "a@b@c", "Contest <contest@example.org>", 'a"b@example.org', "a b@example.org"]
+)
+def test_an_address_that_is_none_is_named(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONTACT_EMAIL", value)
+    with pytest.raises(ImproperlyConfigured, match="CONTACT_EMAIL"):
+        env.address("CONTACT_EMAIL")

@@ -57,7 +57,7 @@ def when(moment: datetime | None, now: datetime, zone: str, missing: Any = "") -
     if moment is None:
         return str(missing)
     return format_html(
-        '<time datetime="{}"><span>{}</span> <span class="absolute">· {}</span></time>',
+        '<time datetime="{}"><span>{}<span class="dot"> ·</span></span> <span class="absolute">{}</span></time>',
         moment.isoformat(),
         relative(moment, now),
         absolute(moment, zone),

@@ -1,4 +1,4 @@
-"""The risk-coverage curve as shapes, pure. Both axes begin at zero; the end carries its own label.
+"""The risk-coverage curve as shapes, pure. Both axes begin at zero; the end carries its own label, off the line.
 
 Lengths are in the units of the drawing's own box, 364 wide and 208 high, which the page scales to its place.
 """
@@ -10,6 +10,8 @@ from contest.defenses.risk import Point
 
 LEFT, RIGHT, TOP, GROUND = 40, 352, 24, 168
 MOST_POINTS = 200
+# What a character of a label takes, how far its letters reach above and below their line, and the gap to the curve.
+LETTER, ABOVE, BELOW, GAP = 6.0, 9, 3, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +45,61 @@ def curve(points: Sequence[Point]) -> Curve:
     path = "M" + " L".join(f"{x:g},{y:g}" for x, y in places)
     end_x, end_y = places[-1]
     last = points[-1]
+    words = f"{_percent(last.risk)} at {_percent(last.coverage)}"
+    leftwards = last.coverage > 0.5
+    text_x = min(end_x + 3, RIGHT) if leftwards else end_x - 3
     return Curve(
         path,
         tuple(_tick(_across(percent / 100), percent / 100) for percent in (0, 25, 50, 75, 100)),
         tuple(_tick(_upwards(top * part / 2, top), top * part / 2) for part in (0, 1, 2)),
         end_x,
         end_y,
-        f"{_percent(last.risk)} at {_percent(last.coverage)}",
-        min(end_x + 3, RIGHT) if last.coverage > 0.5 else end_x - 3,
-        end_y - 7 if end_y > TOP + 14 else end_y + 16,
-        "end" if last.coverage > 0.5 else "start",
+        words,
+        text_x,
+        _text_y(places, _span(text_x, words, leftwards), end_y),
+        "end" if leftwards else "start",
     )
+
+
+_Pair = tuple[float, float]
+
+
+def _span(text_x: float, words: str, leftwards: bool) -> _Pair:
+    """Return from where to where a label reaches."""
+    width = LETTER * len(words)
+    return (text_x - width, text_x) if leftwards else (text_x, text_x + width)
+
+
+def _text_y(places: Sequence[_Pair], span: _Pair, end_y: float) -> float:
+    """Return the line of letters nearest to the end of the curve, above rather than below, that the curve leaves free.
+
+    Where it leaves none, the letters stand above the end and have a rim in the colour of the page.
+    """
+    taken = [found for pair in _lines(places) if (found := _within(pair, span)) is not None]
+    near, far = end_y - 7, end_y + 16
+    lines = [near, far, *(float(y) for y in range(TOP + ABOVE, GROUND - BELOW, 4))]
+    free = [y for y in lines if y - ABOVE >= TOP and y + BELOW <= GROUND and not _is_taken(y, taken)]
+    return min(free, key=lambda y: abs(y - near), default=near if end_y > TOP + 14 else far)
+
+
+def _lines(places: Sequence[_Pair]) -> list[tuple[_Pair, _Pair]]:
+    return list(zip(places, places[1:], strict=False)) or [(places[0], places[0])]
+
+
+def _within(line: tuple[_Pair, _Pair], span: _Pair) -> _Pair | None:
+    """Return the least and the largest height of a line between two places across; None where it has none."""
+    (x0, y0), (x1, y1) = line
+    first, last = max(x0, span[0]), min(x1, span[1])
+    if first > last:
+        return None
+    if x0 == x1:
+        return min(y0, y1), max(y0, y1)
+    ends = [y0 + (y1 - y0) * (x - x0) / (x1 - x0) for x in (first, last)]
+    return min(ends), max(ends)
+
+
+def _is_taken(y: float, taken: Sequence[_Pair]) -> bool:
+    return any(y - ABOVE - GAP < high_y and low_y < y + BELOW + GAP for low_y, high_y in taken)
 
 
 def _tick(at: float, share: float) -> Tick:

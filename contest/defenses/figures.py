@@ -11,11 +11,12 @@ from django.db.models.functions import Greatest
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
 from contest.breaks import standing_breaks
+from contest.credit import first_receipts, was_known
 from contest.defenses.risk import Point, Tie, risk_coverage
 from contest.enums import DefenseStanding
-from contest.models import Break
+from contest.models import Attack, Break, Team
 from contest.publishing import released
-from contest.stakes.selectors import standings
+from contest.stakes.selectors import first_sent, standings
 from defense_kit.faults import WORDS, Words
 from labeling.enums import Label
 from labeling.models import Image
@@ -29,6 +30,7 @@ FRESH_SECONDS = 60
 # What is public changes with the weeks, and anybody may ask for it: 100,000 pictures take seconds to count.
 PUBLIC_FRESH_SECONDS = 600
 PICTURES_SHOWN = 24
+MOST_BREAKS = 12
 MOST_RUNS = 20
 # Which pictures a page lists: the word in the address, and the words on the page.
 KINDS = {
@@ -79,13 +81,41 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A picture with its ruling, the answers to it by round, and whether it breaks the defense."""
+    """A picture with its first receipt if it was sent as an attack, its ruling, the answers to it by round, and whether
+    it breaks the defense."""
 
     image: Image
     url: str
+    attack: Attack | None
     ruling: Ruling | None
     answers: tuple[Prediction, ...]
     broke: bool
+
+    @property
+    def same(self) -> Prediction | None:
+        """Return the answer of every round where all of them are the same, scores too; None where they differ."""
+        told = {(each.answer, each.score_bird, each.score_bicycle) for each in self.answers}
+        return self.answers[0] if len(self.answers) > 1 and len(told) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class BreakRow:
+    """A picture that broke a defense: with its first receipt if it was sent as an attack, and whose merit it is."""
+
+    image: Image
+    attack: Attack | None
+    label: str
+    found_at: datetime
+
+    @property
+    def sent_at(self) -> datetime:
+        """Return when it came: the week of that decides (R35)."""
+        return self.attack.received_at if self.attack else self.image.received_at
+
+    @property
+    def team(self) -> Team | None:
+        """Return who sent it; None for a picture that was to be labeled anyhow."""
+        return None if self.attack is None or was_known(self.attack) else self.attack.team
 
 
 def visible(public: bool, image: str = "") -> Q:
@@ -172,6 +202,20 @@ def risk_of(answers: QuerySet[Prediction]) -> list[Point]:
     return risk_coverage(ties, sum(answered for _, answered, _, _ in groups))
 
 
+# What broke it -------------------------------------------------------------------------------------------------------
+
+
+def breaks_of(defense: Defense, *, public: bool, now: datetime) -> list[BreakRow]:
+    """Return what broke a defense, each picture once, in the order in which it was sent: the first MOST_BREAKS."""
+    rows = breaks_shown(public).filter(defense=defense).annotate(sent_at=first_sent()).order_by("sent_at", "pk")
+    once: dict[int, Break] = {}
+    for each in rows.select_related("image", "ruling")[: 4 * MOST_BREAKS]:  # one picture may have several
+        once.setdefault(each.image_id, each)
+    shown = list(once.values())[:MOST_BREAKS]
+    attacks = first_receipts(list(once), all_told=not public, now=now)
+    return [BreakRow(each.image, attacks.get(each.image_id), each.ruling.label, each.found_at) for each in shown]
+
+
 # The pictures --------------------------------------------------------------------------------------------------------
 
 
@@ -183,7 +227,7 @@ def pictures(
     asked = Image.objects.filter(visible(public)).filter(_of_kind(defense, kind))
     page = list((asked.filter(pk__lt=before) if before else asked).order_by("-pk")[: PICTURES_SHOWN + 1])
     shown, more = page[:PICTURES_SHOWN], page[PICTURES_SHOWN:]
-    return list(_shown(defense, shown, now)), shown[-1].pk if more else None
+    return list(_shown(defense, shown, public, now)), shown[-1].pk if more else None
 
 
 def _of_kind(defense: Defense, kind: str) -> Q:
@@ -198,16 +242,16 @@ def _of_kind(defense: Defense, kind: str) -> Q:
     return Q(Exists(answers))
 
 
-def _shown(defense: Defense, images: Sequence[Image], now: datetime) -> Iterator[Shown]:
+def _shown(defense: Defense, images: Sequence[Image], public: bool, now: datetime) -> Iterator[Shown]:
     ids = [image.pk for image in images]
-    rulings = newest_rulings(ids)
+    rulings, attacks = newest_rulings(ids), first_receipts(ids, all_told=not public, now=now)
     answers: dict[int, list[Prediction]] = {}
     for each in predictions_in_force().filter(defense=defense, image__in=ids).order_by("round"):
         answers.setdefault(each.image_id, []).append(each)
     broke = set(standing_breaks().filter(defense=defense, image__in=ids).values_list("image", flat=True))
     for image in images:
         url, given = picture_url(image, now=now), tuple(answers.get(image.pk, ()))
-        yield Shown(image, url, rulings.get(image.pk), given, image.pk in broke)
+        yield Shown(image, url, attacks.get(image.pk), rulings.get(image.pk), given, image.pk in broke)
 
 
 # For organizers ------------------------------------------------------------------------------------------------------

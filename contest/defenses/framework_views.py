@@ -26,7 +26,7 @@ from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
 from scoring.models import Defense
 from scoring.trials.handed_in import open_source, source_listing
-from scoring.trials.selectors import defenses_before_publication, framework_checks_of
+from scoring.trials.selectors import copy_flags_of, defenses_before_publication, framework_checks_of
 from scoring.trials.services import LONGEST_REASON, framework_check
 
 FILES_SHOWN = 500
@@ -80,7 +80,7 @@ def frameworks(request: HttpRequest) -> HttpResponse:
     """List the defenses before their publication, those that nobody has checked yet first."""
     _reader(request)
     now = timezone.now()
-    waiting = [(each, framework_checks_of(each)[:1]) for each in defenses_before_publication()]
+    waiting = [(each, framework_checks_of(each)[:1], copy_flags_of(each)) for each in defenses_before_publication()]
     context = {
         "rows": sorted(waiting, key=lambda row: bool(row[1])),
         "now": now,
@@ -122,6 +122,7 @@ def _page(
         "decides": roles_of(request.user).board,
         "longest": LONGEST_REASON,
         "checks": framework_checks_of(defense),
+        "copy_flags": copy_flags_of(defense),
         "now": now,
         "zone": policy_in_force(now).policy.time_zone,
     }

@@ -57,6 +57,7 @@ def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
         "files": files.downloads(defense),
         "due": _due(request, defense),
         "figures": found,
+        "breaks": figures.breaks_of(defense, public=public, now=now),
         "curve": curve(found.risk) if found.risk else None,
         "marks": marks(found.risk),
         "at_coverage": at_least(found.risk, COVERAGE),

@@ -8,7 +8,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from common.errors import InvalidInput, NotFound
-from common.guessing import links_open, wrong_link
+from common.guessing import letter_asked, letters_open, wrong_link
 from contest.record import announcements
 
 
@@ -18,11 +18,10 @@ def ask(request: HttpRequest) -> HttpResponse:
     """Take an address and write to it; nothing follows before its link is opened."""
     if request.method != "POST":
         return render(request, "record/mail.html", {"step": "ask"})
-    if not links_open(request):
-        return HttpResponse(status=429)
     typed = request.POST.get("email", "").replace("\x00", "").strip()[:254]
-    # Each asking counts like a wrong link: nobody is flooded with letters by asking on and on.
-    wrong_link(request)
+    if not letters_open(request, typed):
+        return HttpResponse(status=429)
+    letter_asked(request, typed)
     try:
         announcements.subscription_ask(email=typed)
     except InvalidInput as error:
@@ -34,8 +33,6 @@ def ask(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def confirm(request: HttpRequest, token: str) -> HttpResponse:
     """Confirm an address. A button, because mail programs open links by themselves."""
-    if not links_open(request):
-        return HttpResponse(status=429)
     try:
         address = announcements.address_of(token)
     except NotFound as error:

@@ -6,7 +6,6 @@ from django.conf import settings
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -15,13 +14,11 @@ from common.errors import NotFound
 from contest.access import not_for_taskers
 from contest.embargo import public_attacks, published
 from contest.exports.tables import images_of
-from contest.models import Release
 from contest.record import selectors
 from contest.record.serving import serve
+from contest.record.week_pictures import week_pictures
 from contest.rules import Week
 from contest.weeks import week_at, week_called, zone_of
-from labeling.models import Image
-from labeling.pictures import picture_url
 
 FILES_SHOWN = 200
 PICTURES_SHOWN = 60
@@ -120,7 +117,7 @@ def week_page(request: HttpRequest, name: str) -> HttpResponse:
     context = {
         "week": week,
         "page": page,
-        "shown": [(image, _address(image, parts)) for image in page],
+        "shown": week_pictures(list(page), parts, now=now),
         "parts": parts,
         "now": now,
         "zone": zone_of(week),
@@ -136,11 +133,3 @@ def _week_that_ended(name: str) -> Week:
     if week.end > timezone.now():
         raise NotFound(f"Week {week.name} is not over. Its pictures are shown when it is.", "week_not_over")
     return week
-
-
-def _address(image: Image, parts: list[Release]) -> str:
-    """Return where the picture is: in the release for ever, before that for an hour."""
-    path = f"images/{image.pixels_sha256}.png"
-    if parts and selectors.file_of(parts[-1], path)[0].is_file():
-        return reverse("release-part", args=[parts[-1].name, path])
-    return picture_url(image, now=timezone.now())

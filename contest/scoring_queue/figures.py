@@ -9,6 +9,7 @@ from django.core.cache import cache
 from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
+from contest.scoring_queue.stuck import SILENT_AFTER, Stuck, runs_to_retry, stuck
 from defense_kit.faults import WORDS, Words
 from labeling.selectors import policy_in_force
 from scoring import reruns
@@ -20,8 +21,6 @@ from scoring.trials.selectors import dead_trials, trials_to_retry
 
 FRESH_SECONDS = 5
 MOST_LISTED = 50
-# A scorer says every 15 seconds that it is alive; one that only sweeps wakes now and then.
-SILENT_AFTER = timedelta(minutes=2)
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 
 
@@ -104,6 +103,7 @@ class Queue:
     dead: tuple[Dead, ...]
     dead_count: int
     retry_count: int
+    stuck: Stuck | None
     scorers: tuple[Busy, ...]
     trials: tuple[Trial, ...]
     dead_trials: tuple[DeadTrial, ...]
@@ -147,7 +147,8 @@ def read_queue(*, now: datetime) -> Queue:
         running=tuple(_running(now, _rates(spells))),
         dead=tuple(_dead(dead)),
         dead_count=dead.count(),
-        retry_count=dead.filter(_MAY_RETRY).count(),
+        retry_count=runs_to_retry().count(),
+        stuck=stuck(now=now),
         scorers=tuple(_scorers(spells, now)),
         trials=tuple(open_trials.select_related("defense").defer("answers", "log").order_by("id")[:MOST_LISTED]),
         dead_trials=tuple(_dead_trials()),
@@ -162,9 +163,6 @@ def reruns_not_over() -> tuple[Again, ...]:
     rows = list(found.select_related("defense").order_by("pk"))
     preparations = reruns.preparations(rows)
     return tuple(Again(rerun, preparations.get(rerun.pk)) for rerun in rows)
-
-
-_MAY_RETRY = Q(fault__in=PLATFORM_FAULTS, defense__retired_at__isnull=True)
 
 
 def _sized(runs: QuerySet[Run]) -> QuerySet[Run]:

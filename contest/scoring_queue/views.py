@@ -14,11 +14,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 from common.errors import Conflict
 from common.queues import hint
 from contest.scoring_queue.figures import queue
+from contest.scoring_queue.stuck import runs_to_retry
 from defense_kit.faults import WORDS, Fault
 from labeling.access import organizer_of
 from labeling.views import SeeOther
-from scoring.rules import PLATFORM_FAULTS
-from scoring.selectors import dead_runs
 from scoring.services import runs_retry
 from scoring.tasks import work_runs
 from scoring.trials.selectors import trials_to_retry
@@ -103,7 +102,7 @@ def _number(text: str) -> int | None:
 
 
 def _what_would_be_tried(run: int | None) -> dict[str, Any]:
-    dead = dead_runs().filter(fault__in=PLATFORM_FAULTS, defense__retired_at__isnull=True)
+    dead = runs_to_retry()
     chosen = dead if run is None else dead.filter(pk=run)
     first = chosen.select_related("defense").order_by("-finished_at").first()
     words = WORDS[Fault(first.fault)] if first else None

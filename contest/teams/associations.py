@@ -1,17 +1,20 @@
 """People associated with the contest may compete; they are marked, and never paid (R27)."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Q
 
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from common.times import absolute
 from contest.models import Association, AssociationMistake, Team
 from contest.teams.letters import association_tell
 from labeling.people import is_organizer
 from labeling.selectors import policy_in_force
 
 MOST_CHARACTERS = 1_000
+EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 @transaction.atomic
@@ -20,12 +23,17 @@ def association_declare(
 ) -> Association:
     """Declare that a team is associated with the contest from `since` on and before `until`; None: until it is ended.
 
-    It may begin in the past: what was won since then is not paid either.
+    It may begin in the past: what was won since then is not paid either. InvalidInput for a time before EARLIEST or
+    without an end after its beginning, Conflict (`overlaps`) where the team is associated already.
     """
     _check_organizer(by)
     said = _reason(reason)
+    if since < EARLIEST:
+        words = f"Give a day in {EARLIEST.year} or later: there was no contest before."
+        raise InvalidInput(words, "invalid", field="since")
     if until is not None and until <= since:
         raise InvalidInput("The association has to end after it begins.", "invalid", field="until")
+    _refuse_overlap(team, since, until)
     made = Association.objects.create(team=team, since=since, until=until, reason=said, declared_by=by, declared_at=now)
     association_tell(made, policy_in_force(now).policy.time_zone)
     return made
@@ -45,6 +53,7 @@ def association_end(*, association_id: int, until: datetime, by: User, now: date
         raise Conflict("This association is over already.", "over_already")
     if until <= max(found.since, now):
         raise InvalidInput("It ends in the future, and after it began.", "invalid", field="until")
+    _refuse_overlap(found.team, found.since, until, but=found.pk)
     found.until = until
     found.save(update_fields=["until"])
     association_tell(found, policy_in_force(now).policy.time_zone)
@@ -66,6 +75,28 @@ def association_mistaken(*, association_id: int, reason: str, by: User, now: dat
     made = AssociationMistake.objects.create(association=found, reason=said, declared_by=by, declared_at=now)
     association_tell(found, policy_in_force(now).policy.time_zone, mistake=made)
     return made
+
+
+def _refuse_overlap(team: Team, since: datetime, until: datetime | None, *, but: int = 0) -> None:
+    """Refuse a time of which a part is declared already: everybody reads each of them on the team's page.
+
+    One declared in error counts for nothing and is in nobody's way.
+    """
+    Team.objects.select_for_update(no_key=True).get(pk=team.pk)  # two at once wait for each other
+    others = Association.objects.filter(team=team, mistake=None).exclude(pk=but)
+    overlaps = Q(until__isnull=True) | Q(until__gt=since)
+    if until is not None:
+        overlaps &= Q(since__lt=until)
+    found = others.filter(overlaps).order_by("since").first()
+    if found is not None:
+        raise Conflict(_overlapping(found), "overlaps")
+
+
+def _overlapping(found: Association) -> str:
+    zone = policy_in_force(found.declared_at).policy.time_zone
+    span = f"since {absolute(found.since, zone)}"
+    span += f" until {absolute(found.until, zone)}" if found.until else ", without an end"
+    return f"The team is associated already {span}: give a time outside of that, or end that one first."
 
 
 def _held(association_id: int) -> Association:

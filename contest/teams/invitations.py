@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 
-from common.errors import Conflict, InvalidInput, NotFound
+from common.errors import Conflict, InvalidInput, NotFound, TooMany
 from common.mail import send_behind
 from contest.models import Member, Team, TeamInvitation
 from contest.teams.letters import team_invitation_letter, team_tell
@@ -18,6 +18,9 @@ from labeling.accounts.invitations import InvitationState, clean_address, digest
 
 VALID_FOR = timedelta(days=14)
 MOST_OPEN = 20
+# Letters, not invitations: one that was withdrawn counts as well.
+MOST_A_DAY, MOST_TO_ONE_A_DAY = 40, 3
+_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +49,13 @@ def team_invite(*, by: User, email: str, now: datetime) -> Invited:
     """Invite an address to the captain's team, and write to it; whether it has an account is told to nobody.
 
     InvalidInput (`email`) when it is no address; Conflict when it is a member's (`is_member`), has an open invitation
-    (`invited_already`), or too many are open (`too_many`).
+    (`invited_already`), or too many are open (`too_many`); TooMany (`letters_today`) beyond a day's letters of a
+    team or to one address.
     """
     team, address = captain_held(by), clean_address(email)
     _unfinished(team).filter(ends_at__lte=now).update(withdrawn_at=now)
     _check(team, address)
+    _refuse_flood(team, address, now)
     secret = secrets.token_urlsafe(32)
     invitation = TeamInvitation.objects.create(
         team=team,
@@ -73,6 +78,16 @@ def _check(team: Team, address: str) -> None:
     if _unfinished(team).count() >= MOST_OPEN:
         words = f"A team has {MOST_OPEN} open invitations at most: withdraw one first."
         raise Conflict(words, "too_many", field="email")
+
+
+def _refuse_flood(team: Team, address: str, now: datetime) -> None:
+    today = TeamInvitation.objects.filter(invited_at__gt=now - _DAY)
+    if today.filter(email=address).count() >= MOST_TO_ONE_A_DAY:
+        words = f"This address got {MOST_TO_ONE_A_DAY} letters in the last 24 hours: invite it tomorrow."
+        raise TooMany(words, "letters_today", field="email")
+    if today.filter(team=team).count() >= MOST_A_DAY:
+        words = f"Your team sent {MOST_A_DAY} invitations in the last 24 hours, which is the most. Go on tomorrow."
+        raise TooMany(words, "letters_today", field="email")
 
 
 @transaction.atomic

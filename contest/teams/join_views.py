@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
-from common.guessing import links_open, wrong_link
+from common.guessing import letter_asked, letters_open, wrong_link
 from contest.access import researcher_of
 from contest.models import TeamInvitation
 from contest.teams import invitations, registration, selectors
@@ -28,16 +28,15 @@ def register(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {"days": CONFIRM_WITHIN.days, "errors": {}}
     if request.method != "POST":
         return render(request, "teams/register.html", context)
-    if not links_open(request):
-        return HttpResponse(status=429)
     address = text(request, "email")
+    if not letters_open(request, address):
+        return HttpResponse(status=429)
     try:
         registration.register_ask(email=address)
     except InvalidInput as error:
         context |= {"errors": errors_of(error), "typed": address}
         return render(request, "teams/register.html", context, status=400)
-    # Each asking counts like a wrong link: nobody is flooded with letters.
-    wrong_link(request)
+    letter_asked(request, address)
     return render(request, "teams/register_sent.html", context | {"address": address})
 
 
@@ -45,8 +44,6 @@ def register(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def register_confirm(request: HttpRequest, token: str) -> HttpResponse:
     """Choose a user name and a password, and begin."""
-    if not links_open(request):
-        return HttpResponse(status=429)
     try:
         address = registration.address_of_link(token)
     except NotFound as error:
@@ -79,8 +76,6 @@ def _sign_in(request: HttpRequest, user: User) -> None:
 @require_http_methods(["GET", "HEAD", "POST"])
 def team_join(request: HttpRequest, token: str) -> HttpResponse:
     """Join a team by its link: with the account that is signed in, or with a new one."""
-    if not links_open(request):
-        return HttpResponse(status=429)
     try:
         invitation = invitations.team_invitation_of(token, now=timezone.now())
     except NotFound as error:

@@ -56,7 +56,8 @@ def step_tell(step: EntitlementStep) -> None:
     """Tell the team of a step of its request; organizers of one that waits for them."""
     team = final_team(step.entitlement.team)
     context = {"step": step, "entitlement": step.entitlement, "by_team": step.by_team}
-    _to_members(team, "team_entitlement", still_entitled=is_entitled(team, step.made_at), **context)
+    told = {"still_entitled": is_entitled(team, step.made_at), "attacks": link_to("attacks")}
+    _to_members(team, "team_entitlement", **told, **context)
     if step.by_team:
         organizers = User.objects.filter(groups__name=ORGANIZERS, is_active=True).exclude(email="")
         page = link_to("organizer-entitlement", step.entitlement_id)

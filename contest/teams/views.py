@@ -1,4 +1,4 @@
-"""A team's own page: who is in it, who is invited, why it may attack. And the page that everybody may see."""
+"""A team's own page: who is in it, who is invited, why it may attack."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,13 +10,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods
 
-from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound
-from common.guessing import links_open, wrong_link
+from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound, TooMany
 from contest.access import researcher_of
-from contest.enums import EntitlementState
-from contest.models import Member, Team
+from contest.enums import EntitlementState, EntitlementStepKind
+from contest.models import Entitlement, EntitlementStep, Member, Team
 from contest.teams import entitlements, invitations, names, selectors, services
 from labeling.accounts.forms import errors_of, go_to, text
 from labeling.selectors import policy_in_force
@@ -33,8 +32,6 @@ def team_page(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _page(request, user)
     wanted = text(request, "action", 40)
-    if wanted == "invite" and not links_open(request):
-        return HttpResponse(status=429)
     try:
         _confirmed(user)
         messages.success(request, _action(wanted)(request, user))
@@ -72,28 +69,38 @@ def _page(request: HttpRequest, user: User, wanted: str = "", error: DomainError
     return render(request, "teams/team.html", context | _of_team(member), status=status)
 
 
-_STATUS = {Conflict: 409, NotFound: 404, NotAllowed: 403}
+_STATUS = {Conflict: 409, NotFound: 404, NotAllowed: 403, TooMany: 429}
 
 
 def _of_team(member: Member) -> dict[str, Any]:
     team, now = member.team, timezone.now()
     requests = list(selectors.entitlements_of(team).prefetch_related("steps__made_by"))
+    waiting = next((each for each in requests if each.state in selectors.WAITING), None)
     return {
         "team": team,
         "members": list(selectors.members_of(team)),
         "invitations": _open_invitations(team) if member.captain else [],
         "entitled": selectors.entitlement_in_force(team, now),
         "requests": requests,
-        "waiting": next((each for each in requests if each.state in selectors.WAITING), None),
+        "waiting": waiting,
+        "asked": _newest_question(waiting),
         "question": EntitlementState.QUESTION.value,
-        **_associated(team),
+        **associated(team),
         "paid": selectors.is_paid(team, now),
         "merged": list(team.merges.select_related("team")),
         "days": invitations.VALID_FOR.days,
     }
 
 
-def _associated(team: Team) -> dict[str, Any]:
+def _newest_question(waiting: Entitlement | None) -> EntitlementStep | None:
+    """Return what the organizers asked last of a request that waits."""
+    steps = [] if waiting is None else waiting.steps.all()
+    asked = [step for step in steps if step.kind == EntitlementStepKind.QUESTION]
+    return max(asked, key=lambda step: step.pk, default=None)
+
+
+def associated(team: Team) -> dict[str, Any]:
+    """Return the marks of R27 for a page: every association, and whether any of them counts."""
     rows = list(selectors.associations_of(team))
     return {"associations": rows, "marked": any(not hasattr(each, "mistake") for each in rows)}
 
@@ -115,8 +122,6 @@ def _make(request: HttpRequest, user: User) -> str:
 
 
 def _invite(request: HttpRequest, user: User) -> str:
-    # Each invitation counts like a wrong link: nobody is flooded with letters.
-    wrong_link(request)
     invited = invitations.team_invite(by=user, email=text(request, "email"), now=timezone.now())
     return f"The invitation is on its way to {invited.invitation.email}. Its link works once."
 
@@ -178,20 +183,3 @@ def team_named(public_id: str) -> Team:
     if team is None:
         raise NotFound("There is no team with this ID.", "not_found")
     return team
-
-
-@never_cache
-@require_safe
-def team_public(request: HttpRequest, public_id: str) -> HttpResponse:
-    """Show what everybody may know of a team: never who is in it, nor an address."""
-    team, now = team_named(public_id), timezone.now()
-    context = {
-        "team": team,
-        "entitled": selectors.is_entitled(team, now),
-        **_associated(team),
-        "paid": selectors.is_paid(team, now),
-        "merged": list(team.merges.select_related("team")),
-        "now": now,
-        "zone": policy_in_force(now).policy.time_zone,
-    }
-    return render(request, "teams/public.html", context)

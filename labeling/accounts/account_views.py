@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from common import mail
 from common.errors import DomainError, InvalidInput, WrongFields
-from common.guessing import links_open, password_fits, wrong_link
+from common.guessing import letter_asked, letters_open, password_fits, wrong_link
 from common.models import RecoveryCode
 from common.second_factor import has_second_factor
 from labeling.accounts import passwords
@@ -151,17 +151,17 @@ def email(request: HttpRequest) -> HttpResponse:
     """Ask for a new address and write to it; nothing changes before its link was opened."""
     if request.method != "POST":
         return render(request, "accounts/email.html", {"errors": {}})
-    if not links_open(request):
+    user, typed = user_of(request), text(request, "email")
+    if not letters_open(request, typed):
         return HttpResponse(status=429)
-    user = user_of(request)
     try:
         _check_password(request, user)
-        # Each asking counts like a wrong link: nobody is flooded with letters, nor found out by asking on and on.
-        wrong_link(request)
-        address, token = passwords.address_ask(user=user, email=text(request, "email"))
+        # Counted before it is looked at: nobody is found out by asking on and on.
+        letter_asked(request, typed)
+        address, token = passwords.address_ask(user=user, email=typed)
         mail.send(address_letter(user, address, token))
     except DomainError as error:
-        context = {"errors": errors_of(error), "typed": text(request, "email")}
+        context = {"errors": errors_of(error), "typed": typed}
         return render(request, "accounts/email.html", context, status=400)
     return render(request, "accounts/email_sent.html", {"address": address})
 
@@ -177,8 +177,6 @@ def _check_password(request: HttpRequest, user: User) -> None:
 def email_confirm(request: HttpRequest, token: str) -> HttpResponse:
     """Take the new address. A button, because mail programs open links by themselves."""
     user = user_of(request)
-    if not links_open(request):
-        return HttpResponse(status=429)
     try:
         address = passwords.address_of(user, token)
         if request.method == "POST":

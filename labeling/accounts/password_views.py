@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from common.errors import DomainError, InvalidInput, NotFound, WrongFields
-from common.guessing import links_open, password_fits, wrong_link
+from common.guessing import letter_asked, letters_open, password_fits, wrong_link
 from common.models import RecoveryCode
 from common.second_factor import (
     enrolment,
@@ -69,24 +69,22 @@ def reset(request: HttpRequest) -> HttpResponse:
     """Ask for a link to a new password. The answer is the same whether there is such an account or not."""
     if request.method != "POST":
         return render(request, "accounts/reset.html", {"errors": {}})
-    if not links_open(request):
+    address = text(request, "email")
+    if not letters_open(request, address):
         return HttpResponse(status=429)
     try:
-        passwords.reset_ask(email=text(request, "email"))
+        passwords.reset_ask(email=address)
     except InvalidInput as error:
-        context = {"errors": errors_of(error), "typed": text(request, "email")}
+        context = {"errors": errors_of(error), "typed": address}
         return render(request, "accounts/reset.html", context, status=400)
-    # Each asking counts like a wrong link: nobody is flooded with letters.
-    wrong_link(request)
-    return render(request, "accounts/reset_sent.html", {"address": text(request, "email")})
+    letter_asked(request, address)
+    return render(request, "accounts/reset_sent.html", {"address": address})
 
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def reset_confirm(request: HttpRequest, uid: str, token: str) -> HttpResponse:
     """Choose a new password; every session and every token ends."""
-    if not links_open(request):
-        return HttpResponse(status=429)
     try:
         user = passwords.user_of_reset(uid, token)
     except NotFound as error:

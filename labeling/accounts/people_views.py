@@ -20,7 +20,7 @@ from django.views.decorators.http import require_http_methods
 
 from common import mail
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
-from common.guessing import links_open, password_fits, wrong_link
+from common.guessing import password_fits, wrong_link
 from labeling.access import organizer_of
 from labeling.accounts import invitations
 from labeling.accounts.forms import account_typed, errors_of, go_to, secret, text
@@ -29,6 +29,7 @@ from labeling.accounts.leaving import account_delete
 from labeling.accounts.letters import invitation_letter
 from labeling.enums import Role
 from labeling.models import Invitation, Tasker
+from labeling.selectors import policy_in_force
 
 _PER_PAGE = 50
 _random = SystemRandom()
@@ -38,8 +39,6 @@ _random = SystemRandom()
 @require_http_methods(["GET", "HEAD", "POST"])
 def join(request: HttpRequest, token: str) -> HttpResponse:
     """Accept an invitation: choose a user name and a password, and begin."""
-    if not links_open(request):
-        return HttpResponse(status=429)
     try:
         invitation = invitation_of(token, now=timezone.now())
     except NotFound as error:
@@ -142,6 +141,7 @@ def _people_page(request: HttpRequest, errors: Any, status: int = 200) -> HttpRe
         "errors": errors,
         "typed": request.POST if errors else {},
         "now": now,
+        "zone": policy_in_force(now).policy.time_zone,
     }
     return render(request, "accounts/people.html", context, status=status)
 

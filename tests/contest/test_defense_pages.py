@@ -17,6 +17,7 @@ from django.utils.html import strip_tags
 from contest.defenses import figures
 from contest.defenses.drawing import GROUND, LEFT, MOST_POINTS, RIGHT, TOP, curve
 from contest.defenses.risk import Point, Tie, at_least, marks, risk_coverage
+from contest.demo.programs import STEADFAST
 from contest.models import Member, Release, Team
 from contest.publishing import published_images
 from labeling.models import Image, Tasker
@@ -102,6 +103,32 @@ class TestCurve:
         assert 1 <= len(pairs) <= MOST_POINTS
         assert all(LEFT <= x <= RIGHT and TOP <= y <= GROUND for x, y in pairs)
         assert pairs[-1] == (drawn.end_x, drawn.end_y) and drawn.end_x == RIGHT
+
+    @pytest.mark.parametrize(
+        ("risks", "why"),
+        [
+            ([0, 4, 3, 4, 3.3, 4, 3.5], "it goes up and down near its ceiling"),
+            ([0, 0.5, 1, 2, 3, 4], "it rises to the end"),
+            ([4, 3, 2, 1, 0.5, 0.1], "it falls to the end"),
+            ([4, 0, 4, 0, 0, 0, 0], "its end lies on the ground"),
+        ],
+    )
+    def test_the_label_of_the_end_does_not_lie_on_the_line(self, risks: list[float], why: str) -> None:
+        number = len(risks)
+        drawn = curve(
+            [
+                Point(1.0 - n / 10, (n + 1) * 100, round(risk * (n + 1) * 10), number * 100)
+                for n, risk in enumerate(risks)
+            ]
+        )
+        pairs = [tuple(map(float, pair.split(","))) for pair in drawn.path[1:].split(" L")]
+        left = drawn.end_text_x - 5.5 * len(drawn.end_text)
+        for (x0, y0), (x1, y1) in zip(pairs, pairs[1:], strict=False):
+            for step in range(101):
+                x, y = x0 + (x1 - x0) * step / 100, y0 + (y1 - y0) * step / 100
+                inside = left <= x <= drawn.end_text_x and drawn.end_text_y - 8 <= y <= drawn.end_text_y + 2
+                assert not inside, f"{why}: the label lies over ({x:.0f}, {y:.0f})"
+        assert drawn.end_anchor == "end" and TOP <= drawn.end_text_y <= GROUND
 
     def test_axes_begin_at_zero(self) -> None:
         drawn = curve([Point(0.5, 10, 1, 20)])
@@ -318,13 +345,13 @@ def test_organizers_read_what_came_before_publication(signed_in: Any, now: Any) 
         finished_at=now, totals={"accepted": True, "pictures": 40}, log="loading <weights>",
     )  # fmt: skip
     CopyFlag.objects.create(
-        defense=defense, original=other, likeness="weights", figures={"sha256": "ff" * 4}, found_at=now
+        defense=defense, original=other, likeness="weights", figures={"weights": "ff" * 32}, found_at=now
     )
     page = words(olga_of(signed_in), f"/defenses/{defense.public_id}/")
-    assert "Smoke 1 finished accepted yes, pictures 40" in page
+    assert "Smoke 1 finished accepted, 40 pictures" in page
     assert "loading <weights>" in page
     assert "By its weights: The original" in page
-    assert "speaks the protocol passed accepted yes" in page
+    assert "speaks the protocol passed accepted, 40 pictures" in page
     assert "Caffe or NumPy not yet" in page
 
 
@@ -418,3 +445,27 @@ def test_a_rerun_is_nobody_s_to_see_before_it_is_applied(client: Client, signed_
     page = words(client, address)
     assert "Answered 2 " in page
     assert f"{image.public_id} bird abstain" in page and "otto.organizes" not in page
+
+
+RUNS_AS = [
+    ({"image": f"sha256:{'ab' * 32}", "digest": f"sha256:{'ab' * 32}"}, "the image of this digest", "said once"),
+    ({"image": "ghcr.io/b/n@sha256:1", "digest": "sha256:1"}, "ghcr.io/b/n@sha256:1 , in a sealed", "from where"),
+    ({"reference": "always-abstain"}, "reference defense always-abstain", "shipped"),
+    ({}, "nothing that can be run", "neither"),
+]
+
+
+@pytest.mark.parametrize(("values", "said", "why"), RUNS_AS, ids=[row[2] for row in RUNS_AS])
+def test_what_a_defense_runs_as(values: dict[str, str], said: str, why: str, client: Client) -> None:
+    defense = cast.defense(1, **values)
+    page = words(client, f"/defenses/{defense.public_id}/")
+    assert f"Runs as {said}" in page, why
+    assert page.count(f"sha256:{'ab' * 32}") == (1 if why == "said once" else 0)
+
+
+@pytest.mark.django_db
+def test_a_program_of_the_demo_is_no_container(client: Client, settings: Any) -> None:
+    defense = cast.defense(1, image=STEADFAST.digest, digest=STEADFAST.digest)
+    for demo, said in ((True, "a program of this demo, without a container"), (False, "the image of this digest")):
+        settings.DEMO = demo
+        assert f"Runs as {said}" in words(client, f"/defenses/{defense.public_id}/")

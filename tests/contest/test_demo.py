@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
@@ -156,3 +156,25 @@ def test_an_organizer_cannot_become_a_tasker(olga: User) -> None:
 
     with pytest.raises(Conflict, match="another role"):
         tasker_register(user=olga, state=TaskerState.QUALIFIED, now=timezone.now(), rng=Random(1))
+
+
+@pytest.mark.django_db
+def test_the_sign_in_page_of_the_demo_lists_every_account_and_where_letters_are(settings: Any, client: Client) -> None:
+    settings.DEMO, settings.EMAIL_FILE_PATH = True, "/data/mail"
+    page = client.get("/sign-in/").content.decode()
+    ends = {"tasker1", "tasker6", "board1", "board3"}  # the others of a row stand between them
+    for name in demo.SIGN_INS:
+        if name in ends or not name.startswith(("tasker", "board")):
+            assert f"<code>{name}</code>" in page, name
+    assert len(demo.ORGANIZING) == 2, "what one organizer asks for, another confirms"
+    assert "<code>/data/mail</code>" in page
+    settings.DEMO = False
+    assert "/data/mail" not in client.get("/sign-in/").content.decode()
+
+
+@pytest.mark.django_db
+def test_nothing_is_seeded_outside_a_demo(settings: Any) -> None:
+    settings.DEMO = False
+    with pytest.raises(CommandError, match="This is no demo"):
+        call_command("seed_demo")
+    assert not User.objects.exists()

@@ -29,6 +29,7 @@ from labeling.services import panels_deal
 from tests import factories
 from tests.contest.attacks import cast
 from tests.contest.attacks.cast import BOUNDARY, POLICY, send
+from tests.contest.money import cast as money
 
 pytestmark = pytest.mark.django_db
 SECOND = timedelta(seconds=1)
@@ -189,6 +190,24 @@ def test_an_attack_under_embargo_changes_nothing_that_others_see(
     with_attacks = plain(reach(people[role], words))
     assert with_attacks.keys() == without.keys()
     assert [address for address in without if without[address] != with_attacks[address]] == []
+
+
+@pytest.mark.parametrize("role", ["stranger", "no role", "other team"])
+def test_what_is_said_of_an_attack_changes_nothing_that_others_see_before_its_release(
+    role: str, red: Team, people: dict[str, Client], now: datetime, clock: Any
+) -> None:
+    """Its week is over, so that it is public: verdict, break and reasons come with the release, on no page before."""
+    valid, rejected, defense = send(red, now=now), send(red, 8, now=now), cast.defense()
+    clock(BOUNDARY)
+    words = [valid.public_id, rejected.public_id, valid.image.public_id, red.public_id, valid.week, defense.public_id]
+    panels_deal(policy=POLICY, now=BOUNDARY)
+    without = plain(reach(people[role], words))
+    money.ruled(rejected.image, "", at=BOUNDARY)
+    money.broken(defense, valid, found=BOUNDARY)
+    cache.clear()
+    said = plain(reach(people[role], words))
+    assert said.keys() == without.keys()
+    assert [address for address in without if without[address] != said[address]] == []
 
 
 @pytest.mark.parametrize("role", [role for role, (before, _) in EXPECTED.items() if not before])

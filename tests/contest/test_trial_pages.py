@@ -16,10 +16,11 @@ from django.utils.html import strip_tags
 
 from contest.defenses import framework_views
 from contest.models import Member, Team
+from contest.templatetags.scoring import in_words
 from labeling.models import Tasker
 from labeling.store import FolderStore, picture_store
 from scoring.enums import Fault, RunState, TrialKind
-from scoring.models import Defense, FrameworkCheck, Trial
+from scoring.models import CopyFlag, Defense, FrameworkCheck, Trial
 from scoring.trials.handed_in import source_key
 from tests import factories
 from tests.scoring import cast as scoring_cast
@@ -121,7 +122,7 @@ class TestAsking:
         assert "At least one picture a minute: passed now" in page
         assert "No confident mistake" not in page, "another trial decides that"
         replaced = page.partition("Replaces trial 1, ")[2].partition("The newest trial")[0]
-        for total in ("pictures 10", "right 9", "abstained 1", "rows 16", "milliseconds 900"):
+        for total in ("10 pictures", "9 right", "1 abstained", "16 answers timed", "in 0.9 s"):
             assert total in replaced
         assert "the new outcome counts even if it is worse" in page
         assert "Trials that come after this one are not begun until it is passed." in page
@@ -557,3 +558,39 @@ def test_forms_are_guarded_against_other_sites(part: str, who: str, request: pyt
     path = f"/organizer/defenses/{cast.container().public_id}/{part}"
     assert client.post(path, {"kind": "smoke", "outcome": "passed", "reason": "why"}).status_code == 403
     assert not Trial.objects.exists() and not FrameworkCheck.objects.exists()
+
+
+def test_who_checks_a_framework_sees_what_looks_like_a_copy(organizer: Client, member: Client, now: datetime) -> None:
+    defense, original = cast.container("copy"), cast.container("original", published_at=now)
+    flags = {"layers": {"shared": 3, "of_theirs": 4}, "outputs": {"same": 19, "pictures": 20}}
+    for likeness, figures in flags.items():
+        CopyFlag.objects.create(defense=defense, original=original, likeness=likeness, figures=figures, found_at=now)
+    assert "looks like original (layers, outputs)" in words(member, "/board/frameworks/")
+    for client in (member, organizer):
+        page = words(client, framework_address(defense))
+        assert "3 of the other image's 4 layers are in this one" in page and "19 of 20 answers are the same" in page
+    assert "Looks like another defense" not in words(member, framework_address(original))
+
+
+@pytest.mark.parametrize(
+    ("totals", "words"),
+    [
+        (
+            {"accepted": True, "pictures": 19, "rounds": 2, "answers": {"bird": 19}, "changed": 0},
+            "accepted, 19 pictures, 2 rounds, the same in each round",
+        ),
+        (
+            {"accepted": False, "pictures": 1, "rounds": 1, "changed": 1},
+            "not accepted, 1 picture, 1 round, 1 answered differently in another round",
+        ),
+        (
+            {"pictures": 1200, "right": 1100, "wrong": 0, "abstained": 99, "faults": 1},
+            "1,200 pictures, 1,100 right, 0 wrong, 99 abstained, 1 fault",
+        ),
+        ({"rows": 16, "milliseconds": 0, "device": "cpu"}, "16 answers timed, in less than 0.1 s, on cpu"),
+        ({"milliseconds": 65_400, "pictures_per_minute": 15}, "in 65.4 s, 15 pictures a minute"),
+        ({"shown": True, "fault": "crashed"}, "differences for the board to look at, fault crashed"),
+    ],
+)
+def test_totals_are_told_in_words(totals: dict[str, Any], words: str) -> None:
+    assert in_words(totals) == words

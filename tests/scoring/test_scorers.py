@@ -130,3 +130,16 @@ def test_a_second_scorer_of_a_device_waits_for_the_first(tmp_path: Path) -> None
     assert Prediction.objects.count() == 2 * 3
     (seen,) = Scorer.objects.all()
     assert seen.name.endswith(":cpu-0") and seen.device.startswith("cpu, ") and seen.runtime == "process"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("runtime", "told"), [("docker", ""), ("process", "process")])
+def test_a_scorer_tells_whether_a_container_engine_answers(
+    runtime: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    factories.policy_version()
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+    monkeypatch.setattr(clock, "apart", lambda: timedelta(0))
+    scorer = LocalScorer(folder=tmp_path, device="cpu", runtime=runtime)
+    assert scorer.work_one() is False
+    assert Scorer.objects.get().runtime == told

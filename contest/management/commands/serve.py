@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from contest.demo.seed import SIGN_INS, seed
+from contest.demo.seed import SIGN_INS
 from contest.pipeline import QUEUES
 
 STOP_SECONDS = 10
@@ -40,8 +40,8 @@ class Command(BaseCommand):
         call_command("collectstatic", interactive=False, verbosity=0)
         if not options["pages_only"]:
             call_command("publish_reference_defenses", verbosity=0)
-            if settings.DEMO and seed(self.stdout.write):
-                self.stdout.write("The demo contest is ready.")
+            if settings.DEMO:
+                _seed()
         processes = Processes(port, behind=not options["pages_only"])
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: sys.exit(0))
@@ -55,7 +55,18 @@ class Command(BaseCommand):
         self.stdout.write(f"\nUnanimous is at http://127.0.0.1:{port}")
         if demo:
             self.stdout.write(f"Sign in as one of {', '.join(SIGN_INS)}; the password of all is demo-only")
+            if settings.EMAIL_FILE_PATH:
+                self.stdout.write(f"Letters are written to files in {settings.EMAIL_FILE_PATH}")
         self.stdout.write("Ctrl-C ends it; everything is kept.\n")
+
+
+def _seed() -> None:
+    """Seed in a process of its own: it scores, and would keep the device from the worker as long as it lives; and its
+    settings are read anew, with the address that its letters lead to."""
+    try:
+        subprocess.run([sys.executable, "manage.py", "seed_demo"], cwd=settings.BASE_DIR, check=True)
+    except subprocess.CalledProcessError as error:
+        raise CommandError("The demo contest could not be seeded; the log above says why.") from error
 
 
 def _refuse_taken(port: int) -> None:

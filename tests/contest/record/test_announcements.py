@@ -79,8 +79,9 @@ def test_a_link_of_nobody_s_is_over(token: str) -> None:
 
 
 def test_asking_on_and_on_is_closed() -> None:
-    answers = [Client().post(ASK, {"email": f"ann{n}@example.org"}).status_code for n in range(12)]
-    assert answers[0] == 200 and answers[-1] == 429
+    answers = [Client().post(ASK, {"email": "ann@example.org"}).status_code for n in range(7)]
+    assert answers == [200] * 5 + [429] * 2
+    assert Client().post(ASK, {"email": "bob@example.org"}).status_code == 200
 
 
 def test_each_subscriber_is_told_once(ann: Subscriber, release: Release) -> None:

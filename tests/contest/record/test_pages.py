@@ -196,6 +196,12 @@ def test_with_the_release_all_pictures_have_addresses_that_last(settings: Any) -
     assert Client().get(address)["Content-Type"] == "image/png"
 
 
+def test_a_week_without_attacks_says_so_and_no_more() -> None:
+    page = Client().get("/weeks/2026-W40/").content.decode()
+    assert "The week ended" in page and "No attack was sent in this week." in page
+    assert "being labeled" not in page
+
+
 def test_who_labels_does_not_look_beforehand(tara: Tasker, signed_in: Any) -> None:
     answer = signed_in(tara).get("/weeks/2026-W47/")
     assert answer.status_code == 403 and "not_for_taskers" in answer.content.decode()

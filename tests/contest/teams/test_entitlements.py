@@ -22,6 +22,7 @@ from contest.teams.entitlements import (
     entitlement_withdraw,
     grant_revoke,
 )
+from contest.teams.letters import link_to
 from contest.teams.selectors import entitlement_in_force, is_entitled
 from contest.teams.services import member_add, member_leave, member_remove
 from labeling.accounts.leaving import account_delete
@@ -239,6 +240,7 @@ def test_the_board_grants_with_a_recorded_reason(red: Team, rita: User, now: dat
     row = entitlement_in_force(red, now)
     assert row is not None and (row.kind, row.decision) == ("grant", made)
     assert {each.subject for each in letters} == {"Team red may attack"}
+    assert all(f"Send attacks here: {link_to('attacks')}" in each.body for each in letters)
     assert "A lab without papers." in letters[0].body
 
 

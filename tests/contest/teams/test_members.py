@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, IntegrityError, connections, transaction
 
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound
+from common.times import to_the_second
 from contest.models import Member, PastMember, Team, TeamInvitation
 from contest.teams.invitations import (
     MOST_OPEN,
@@ -80,6 +81,7 @@ def test_an_invitation_brings_somebody_in(red: Team, carl: User, fay: User, now:
     [letter] = sent(lambda: invited(carl, "Fay@example.org", now))
     assert (letter.to, letter.subject) == (["fay@example.org"], "Team red invites you")
     secret = link_in(letter).split("/")[-2]
+    assert "UTC UTC" not in letter.body and f"until {to_the_second(now + VALID_FOR, 'UTC')}." in letter.body
     assert not TeamInvitation.objects.filter(token_sha256=secret).exists(), "only its hash is kept"
     letters = sent(lambda: team_invitation_accept(secret=secret, user=fay, now=now))
     assert names(red) == ["carl", "rosa", "fay"]

@@ -10,9 +10,10 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
+from common.errors import TooMany
 from contest.models import Association, Entitlement, Member, SamePerson, Team, TeamInvitation
-from contest.teams.entitlements import entitlement_ask, entitlement_grant, entitlement_question
-from contest.teams.invitations import MOST_OPEN, team_invite
+from contest.teams.entitlements import entitlement_answer, entitlement_ask, entitlement_grant, entitlement_question
+from contest.teams.invitations import MOST_A_DAY, MOST_TO_ONE_A_DAY, team_invite
 from contest.teams.merging import teams_merge
 from contest.teams.selectors import is_entitled, is_paid, team_of
 from contest.teams.services import team_create
@@ -153,9 +154,31 @@ def test_the_captain_invites_and_withdraws(red: Team, carl: User, rosa: User, si
 
 def test_a_captain_floods_nobody(red: Team, carl: User, signed_in: SignedIn) -> None:
     client = signed_in(carl)
-    forms = [{"action": "invite", "email": f"n{number}@example.org"} for number in range(11)]
-    assert [client.post("/team/", form).status_code for form in forms] == [303] * 9 + [429] * 2
-    assert TeamInvitation.objects.count() < MOST_OPEN
+    for _ in range(MOST_TO_ONE_A_DAY):
+        assert client.post("/team/", {"action": "invite", "email": "fay@example.org"}).status_code == 303
+        TeamInvitation.objects.update(withdrawn_at=timezone.now())
+    refused = client.post("/team/", {"action": "invite", "email": "fay@example.org"})
+    assert refused.status_code == 429 and "invite it tomorrow" in body(refused)
+    assert client.post("/team/", {"action": "invite", "email": "bea@example.org"}).status_code == 303, "others may be"
+
+
+def test_a_team_sends_so_many_invitations_a_day(red: Team, carl: User, now: datetime) -> None:
+    for number in range(MOST_A_DAY):
+        team_invite(by=carl, email=f"n{number}@example.org", now=now)
+        TeamInvitation.objects.update(withdrawn_at=now)
+    with pytest.raises(TooMany, match="40 invitations"):
+        team_invite(by=carl, email="fay@example.org", now=now)
+    assert team_invite(by=carl, email="fay@example.org", now=now + timedelta(days=1))
+
+
+def test_inviting_closes_no_link_of_a_house_that_shares_an_address(
+    red: Team, carl: User, link: str, signed_in: SignedIn
+) -> None:
+    client = signed_in(carl)
+    forms = [{"action": "invite", "email": f"n{number}@example.org"} for number in range(12)]
+    assert [client.post("/team/", form).status_code for form in forms] == [303] * 12
+    assert Client().get(link).status_code == 200
+    assert Client().post("/register/", {"email": "nora@example.org"}).status_code == 200
 
 
 @pytest.mark.parametrize("action", ["", "nothing", "make"])
@@ -226,10 +249,34 @@ def test_a_tasker_cannot_use_a_link(link: str, tara: Tasker, signed_in: SignedIn
 def test_guessing_links_ends(link: str) -> None:
     client = Client()
     assert [client.get(f"/team/join/guess{number}/").status_code for number in range(11)] == [404] * 9 + [429] * 2
-    assert client.get(link).status_code == 429
+    refused = client.get("/team/join/guess/")
+    assert "A link that still works opens all the same" in body(refused)
+    assert client.get(link).status_code == 200, "nobody is locked out by a neighbour"
 
 
 # A request, from the team's page to the organizers' and back.
+
+
+def test_the_question_stands_where_it_is_answered(
+    request_of_red: Entitlement, carl: User, rosa: User, olga: User, signed_in: SignedIn
+) -> None:
+    for words in ("Who wrote it?", "Which <b>author</b>?"):
+        entitlement_question(number=request_of_red.pk, words=words, by=olga, now=timezone.now())
+        entitlement_answer(by=carl, words="She.", now=timezone.now())
+    entitlement_question(number=request_of_red.pk, words="The newest?", by=olga, now=timezone.now())
+    page = body(signed_in(carl).get("/team/"))
+    asked = page.partition('<p id="question">')[2].partition("</p>")[0]
+    assert "The newest?" in asked and "Who wrote it?" not in asked
+    assert page.index('id="question"') < page.index('<textarea id="words"')
+    assert 'id="question"' not in body(signed_in(rosa).get("/team/")), "who cannot answer reads it in the story"
+
+
+@pytest.mark.parametrize("contact", ["contest@example.org", ""])
+def test_whom_to_write_to_is_said(contact: str, red: Team, carl: User, signed_in: SignedIn, settings: Any) -> None:
+    settings.CONTACT_EMAIL = contact
+    page = body(signed_in(carl).get("/team/"))
+    assert ("ask an organizer for it" in page) is not bool(contact)
+    assert (f'href="mailto:{contact}"' in page) is bool(contact)
 
 
 def test_a_request_is_asked_questioned_answered_and_accepted(

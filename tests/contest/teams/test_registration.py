@@ -10,7 +10,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from common import guessing
 from common.errors import Conflict
+from common.guessing import MOST_LETTERS_TO_ONE
 from labeling.accounts.passwords import CONFIRM_WITHIN
 from labeling.enums import TaskerState
 from labeling.models import AccountRole
@@ -116,6 +118,27 @@ def test_no_address_is_said(sent: Any) -> None:
 
 def test_nobody_is_flooded_with_letters() -> None:
     client = Client()
-    statuses = [client.post("/register/", {"email": f"n{number}@example.org"}).status_code for number in range(12)]
-    assert statuses == [200] * 9 + [429] * 3, "as for forgotten passwords"
-    assert Client(REMOTE_ADDR="192.0.2.9").post("/register/", {"email": "n@example.org"}).status_code == 200
+    answers = [client.post("/register/", {"email": "Nora@example.org"}) for _ in range(MOST_LETTERS_TO_ONE + 2)]
+    assert [each.status_code for each in answers] == [200] * MOST_LETTERS_TO_ONE + [429] * 2
+    assert "Those that were sent stay good" in answers[-1].content.decode()
+    assert client.post("/register/", {"email": " nora@example.org"}).status_code == 429, "the same recipient"
+    assert client.post("/register/", {"email": "fay@example.org"}).status_code == 200, "another one of the same house"
+    assert Client(REMOTE_ADDR="192.0.2.9").post("/register/", {"email": "nora@example.org"}).status_code == 200
+
+
+def test_one_address_asks_for_so_many_letters_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guessing, "MOST_LETTERS", 12)
+    client = Client()
+    statuses = [client.post("/register/", {"email": f"n{number}@example.org"}).status_code for number in range(14)]
+    assert statuses == [200] * 12 + [429] * 2
+
+
+def test_asking_for_letters_closes_no_link(sent: Any) -> None:
+    client = Client()
+    (letter,) = sent(lambda: client.post("/register/", {"email": "nora@example.org"}))
+    for _ in range(MOST_LETTERS_TO_ONE + 5):
+        client.post("/register/", {"email": "fay@example.org"})
+    for number in range(12):
+        client.get(f"/register/guess{number}/")
+    address = letter.body.partition("/register/")[2].split()[0]
+    assert client.get(f"/register/{address}").status_code == 200

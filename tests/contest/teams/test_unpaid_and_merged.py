@@ -234,7 +234,9 @@ def test_an_association_in_error_covers_nothing_and_stays_on_record(
 
 
 def test_another_association_of_the_same_time_still_counts(red: Team, olga: User, now: datetime) -> None:
-    wrong, right = (associated(red, olga, now, None, now) for _ in range(2))
+    wrong = associated(red, olga, now, None, now)
+    # From before two for one time were refused.
+    right = Association.objects.create(team=red, since=now, reason="Also.", declared_by=olga, declared_at=now)
     association_mistaken(association_id=wrong.pk, reason="Twice.", by=olga, now=now)
     assert not is_paid(red, now)
     association_mistaken(association_id=right.pk, reason="Wrong too.", by=olga, now=now)

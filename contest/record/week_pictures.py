@@ -1,0 +1,51 @@
+"""The pictures of a week on its page: from its end on who sent them, with its release what was said of them (R24)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.urls import reverse
+
+from adjudication.models import Ruling
+from adjudication.selectors import newest_rulings
+from contest.breaks import broken_by
+from contest.credit import first_receipts
+from contest.models import Attack, Release
+from contest.publishing import released
+from contest.record import selectors
+from labeling.models import Image
+from labeling.pictures import picture_url
+from scoring.models import Defense
+
+
+@dataclass(frozen=True, slots=True)
+class WeekPicture:
+    """A picture, where it is, its first receipt if it was sent as an attack, its ruling, and what it broke."""
+
+    image: Image
+    address: str
+    attack: Attack | None
+    ruling: Ruling | None
+    broke: tuple[Defense, ...]
+
+
+def week_pictures(images: Sequence[Image], parts: Sequence[Release], *, now: datetime) -> list[WeekPicture]:
+    """Return pictures of a week with what everybody may know of each: as many questions for many as for one."""
+    ids = [image.pk for image in images]
+    attacks = first_receipts(ids, all_told=False, now=now)
+    told = set(Image.objects.filter(released(), pk__in=ids).values_list("pk", flat=True))
+    rulings, broke = newest_rulings(told), broken_by(told)
+    return [
+        WeekPicture(
+            each, _address(each, parts, now), attacks.get(each.pk), rulings.get(each.pk), broke.get(each.pk, ())
+        )
+        for each in images
+    ]
+
+
+def _address(image: Image, parts: Sequence[Release], now: datetime) -> str:
+    """Return where the picture is: in the release for ever, before that for an hour."""
+    path = f"images/{image.pixels_sha256}.png"
+    if parts and selectors.file_of(parts[-1], path)[0].is_file():
+        return reverse("release-part", args=[parts[-1].name, path])
+    return picture_url(image, now=now)

@@ -1,0 +1,133 @@
+"""What waits for a scorer, or for a container engine, that is not there: in words for those who wait and those who act.
+
+Nothing else tells: work that nobody takes looks like work whose turn has not come.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from django.db.models import Count, QuerySet
+
+from scoring.enums import RerunState, RunState
+from scoring.known_programs import Known
+from scoring.models import Defense, Rerun, Run, Scorer, Trial
+from scoring.rules import PLATFORM_FAULTS
+from scoring.selectors import dead_runs
+from scoring.trials.selectors import trials_to_retry
+
+# A scorer says every 15 seconds that it is alive; one that only sweeps wakes now and then.
+SILENT_AFTER = timedelta(minutes=2)
+ENGINE = "docker"
+_OPEN = (RunState.QUEUED, RunState.RUNNING)
+
+
+class Missing(StrEnum):
+    """What there is none of."""
+
+    SCORER = "scorer"
+    ENGINE = "engine"
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """Runs and trials that nobody can work on now, because `missing` is not there."""
+
+    missing: Missing
+    runs: int
+    trials: int
+
+    @property
+    def count(self) -> str:
+        """Return what waits, in words."""
+        runs = f"{self.runs:,} run{'' if self.runs == 1 else 's'}"
+        trials = f"{self.trials:,} trial{'' if self.trials == 1 else 's'}"
+        return " and ".join(words for words, number in ((runs, self.runs), (trials, self.trials)) if number)
+
+    @property
+    def words(self) -> str:
+        """Return what is missing and what waits for it, in one line."""
+        verb = "waits" if self.runs + self.trials == 1 else "wait"
+        if self.missing is Missing.SCORER:
+            return f"No scorer is at work: {self.count} {verb}"
+        return f"No scorer has a container engine: {self.count} {verb} for one"
+
+
+def missing(*, now: datetime) -> Missing | None:
+    """Return what no scorer offers now; None where one that is alive has an engine, so that everything can run."""
+    runtimes = set(Scorer.objects.filter(seen_at__gte=now - SILENT_AFTER).values_list("runtime", flat=True))
+    if not runtimes:
+        return Missing.SCORER
+    return None if ENGINE in runtimes else Missing.ENGINE
+
+
+def needs_engine(defense: Defense) -> bool:
+    """Say whether a defense runs in a container: those shipped here do not, nor the programs of a demo."""
+    return bool(defense.image) and not defense.reference and Known.find(defense) is None
+
+
+def stuck(*, now: datetime) -> Stuck | None:
+    """Return what waits for something that is not there; None where nothing does."""
+    what = missing(now=now)
+    if what is None:
+        return None
+    # What gave up for want of an engine waits as well: somebody will try it again.
+    runs = _by_defense(Run.objects.filter(state__in=_OPEN), runs_to_retry())
+    trials = _by_defense(Trial.objects.filter(state__in=_OPEN), trials_to_retry())
+    if what is Missing.ENGINE:
+        sealed = {each.pk for each in Defense.objects.filter(pk__in=runs | trials) if needs_engine(each)}
+        runs, trials = (Counter({pk: n for pk, n in each.items() if pk in sealed}) for each in (runs, trials))
+    return Stuck(what, runs.total(), trials.total()) if runs or trials else None
+
+
+def _by_defense(*work: "QuerySet[Run] | QuerySet[Trial]") -> Counter[int]:
+    """Count work by its defense."""
+    found: Counter[int] = Counter()
+    for rows in work:
+        found.update(dict(rows.order_by().values_list("defense").annotate(count=Count("pk"))))
+    return found
+
+
+def why_stuck(defense: Defense, *, now: datetime) -> str:
+    """Return why what was asked of one defense gets no answer now and who mends that; empty where it has its turn."""
+    waits = _waits(defense)
+    gave_up = _gave_up(defense)
+    if not waits and not gave_up:
+        return ""
+    what = missing(now=now)
+    if what is Missing.SCORER:
+        return (
+            "No scorer is at work now: what was asked of this defense waits until an organizer starts one. Nothing of "
+            "it is lost, and nothing of it is held against the defense."
+        )
+    if what is Missing.ENGINE and needs_engine(defense):
+        return (
+            "This defense runs in a container, and no scorer at work has a container engine: what was asked of it "
+            "waits until an organizer starts one. Nothing of this is held against the defense."
+        )
+    if gave_up:
+        return (
+            "Work on this defense gave up for a reason that lies with the contest's machines and is not held against "
+            "the defense: an organizer has to try it again."
+        )
+    return ""
+
+
+def runs_to_retry() -> QuerySet[Run]:
+    """Return the dead runs that the platform is to blame for, of defenses whose place no newer version took."""
+    return dead_runs().filter(fault__in=PLATFORM_FAULTS, defense__retired_at__isnull=True)
+
+
+def reruns_to_apply() -> QuerySet[Rerun]:
+    """Return the re-runs that have nothing under way any more: an organizer applies or stops them."""
+    return Rerun.objects.filter(state=RerunState.RUNNING).exclude(runs__state__in=_OPEN)
+
+
+def _waits(defense: Defense) -> bool:
+    rows = (kind._default_manager.filter(defense=defense, state__in=_OPEN) for kind in (Trial, Run))
+    return any(each.exists() for each in rows)
+
+
+def _gave_up(defense: Defense) -> bool:
+    return trials_to_retry().filter(defense=defense).exists() or runs_to_retry().filter(defense=defense).exists()

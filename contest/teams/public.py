@@ -1,0 +1,168 @@
+"""What everybody may know of a team: its attacks once their week has ended; verdicts, breaks and prizes with the
+release of their week (R24, R39); its published defenses."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
+
+from adjudication.enums import Verdict
+from adjudication.models import Ruling
+from adjudication.selectors import newest_rulings
+from contest.attacks.life import Standing
+from contest.attacks.life import standings as standings_of_attacks
+from contest.breaks import broken_by, standing_breaks
+from contest.credit import has_credit
+from contest.embargo import attacks_public
+from contest.enums import DefenseStanding
+from contest.models import Attack, Break, Team
+from contest.money.won import Won, won_by
+from contest.publishing import released
+from contest.stakes.selectors import standings
+from contest.stakes.shown import StakeShown, newest_stakes
+from labeling.models import Image
+from labeling.pictures import picture_url
+from scoring.models import Defense
+
+# Which attacks the page lists: the word in the address, and the words on the page.
+KINDS = {"": "All", "valid": "Valid", "rejected": "Rejected", "broke": "That broke a defense"}
+MOST_BREAKS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What the team sent, what of it is valid and its own, and what that broke of others: as the leaderboard counts."""
+
+    sent: int
+    valid: int
+    breaks: int
+    defenses: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """An attack on the page; how it stands and its ruling once the week of the picture is released."""
+
+    attack: Attack
+    url: str
+    standing: Standing | None
+    ruling: Ruling | None
+    broke: tuple[Defense, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BreakRow:
+    """A break with the attack that has the credit; `own` of a defense of the team itself, which wins nothing (R35)."""
+
+    defense: Defense
+    attack: Attack
+    found_at: datetime
+    own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DefenseRow:
+    """A published defense of the team, how far it is, and its newest stake."""
+
+    defense: Defense
+    standing: DefenseStanding
+    stake: StakeShown | None
+
+
+def under_one_name(team: Team) -> list[Team]:
+    """Return the team and those that became part of it: what is on its page."""
+    found = [team]
+    for each in found:
+        found.extend(each.merged.order_by("pk"))
+    return found
+
+
+# Attacks --------------------------------------------------------------------------------------------------------------
+
+
+def attacks_of(teams: Collection[Team], kind: str, *, now: datetime) -> QuerySet[Attack]:
+    """Return the attacks of `kind` that everybody may know of, newest first."""
+    rows = Attack.objects.filter(attacks_public(now=now), team__in=teams).select_related("image", "team", "copy_of")
+    rows = rows.order_by("-received_at", "-pk")
+    if not kind:
+        return rows
+    told = rows.filter(released("image__"))
+    if kind == "broke":
+        return told.filter(Exists(_breaks_told().filter(image=OuterRef("image"))))
+    newest = Ruling.objects.filter(image=OuterRef("image")).order_by("-number").values("verdict")[:1]
+    return told.alias(verdict=Subquery(newest)).filter(verdict=Verdict(kind))
+
+
+def sent(attacks: Sequence[Attack], *, now: datetime) -> list[Sent]:
+    """Return attacks as the page shows them, with as many questions for a page of them as for one."""
+    images = [each.image_id for each in attacks]
+    told = set(Image.objects.filter(released(), pk__in=images).values_list("pk", flat=True))
+    shown, rulings, broke = (
+        standings_of_attacks(attacks, all_told=False, now=now),
+        newest_rulings(told),
+        broken_by(told),
+    )
+    return [
+        Sent(
+            each,
+            picture_url(each.image, now=now),
+            shown[each.pk] if each.image_id in told else None,
+            rulings.get(each.image_id),
+            broke.get(each.image_id, ()),
+        )
+        for each in attacks
+    ]
+
+
+def _breaks_told() -> QuerySet[Break]:
+    """Return the breaks that hold, of published defenses, on pictures of released weeks."""
+    return standing_breaks().filter(released("image__"), defense__published_at__isnull=False)
+
+
+# Breaks ---------------------------------------------------------------------------------------------------------------
+
+
+def breaks_of(teams: Collection[Team], *, now: datetime) -> list[BreakRow]:
+    """Return the breaks that the team is credited with, each pair of picture and defense once, newest first."""
+    credited = _credited(teams, now).filter(released("image__"))
+    attacks = {each.image_id: each for each in credited.filter(Exists(_breaks_told().filter(image=OuterRef("image"))))}
+    own = set(Defense.objects.filter(entry__team__in=teams).values_list("pk", flat=True))
+    rows = _breaks_told().filter(image__in=attacks).select_related("defense").order_by("found_at", "pk")
+    found: dict[tuple[int, int], BreakRow] = {}
+    for each in rows:
+        row = BreakRow(each.defense, attacks[each.image_id], each.found_at, each.defense_id in own)
+        found.setdefault((each.defense_id, each.image_id), row)
+    return list(found.values())[::-1]
+
+
+def _credited(teams: Collection[Team], now: datetime) -> QuerySet[Attack]:
+    rows = Attack.objects.filter(attacks_public(now=now), has_credit(), team__in=teams)
+    return rows.select_related("image", "team")
+
+
+def counts(teams: Collection[Team], breaks: Iterable[BreakRow], *, now: datetime) -> Counts:
+    """Return what is counted of the team; the breaks of its own defenses are not."""
+    counted = [each.defense.pk for each in breaks if not each.own]
+    valid = attacks_of(teams, "valid", now=now).filter(has_credit())
+    return Counts(attacks_of(teams, "", now=now).count(), valid.count(), len(counted), len(set(counted)))
+
+
+# Defenses and prizes --------------------------------------------------------------------------------------------------
+
+
+def defenses_of(teams: Collection[Team], *, now: datetime) -> list[DefenseRow]:
+    """Return the published defenses of the team, newest first, as far as everybody may know of what broke them."""
+    rows = list(
+        Defense.objects.filter(entry__team__in=teams, published_at__isnull=False)
+        .select_related("entry__team")
+        .order_by("-published_at", "-pk")
+    )
+    found, stakes = standings(rows, breaks=_breaks_told()), newest_stakes(rows, now)
+    return [DefenseRow(each, found[each.pk], stakes.get(each.pk)) for each in rows]
+
+
+def prizes_of(teams: Collection[Team], *, now: datetime) -> tuple[list[Won], int]:
+    """Return what the team won and gave back, and the sum of it in cents."""
+    rows = won_by(teams, now=now)
+    return rows, max(sum(each.cents for each in rows), 0)
