@@ -18,6 +18,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound, WrongFields
+from common.typed import whole_number
 from common.views import SIGN_IN_FIELDS, SignInForm
 from labeling import services
 from labeling.access import assignment_of, labeling_tasker, tasker_of
@@ -222,6 +223,5 @@ def instructions_news(request: HttpRequest) -> HttpResponse:
     if not request.user.is_authenticated:
         return redirect_to_login(request.get_full_path())
     tasker_of(request.user)
-    since = request.GET.get("since", "")
-    version = int(since) if since.isascii() and since.isdigit() and len(since) < 6 else 0
+    version = whole_number(request.GET.get("since", ""), digits=5) or 0
     return JsonResponse(news_json(news_since(version, now=timezone.now())), safe=False)

@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from common.typed import whole_number
 from contest.attacks.life import standings
 from contest.attacks.near import pair_see, pairs_to_see
 from contest.attacks.views import ON_A_PAGE
@@ -60,8 +61,7 @@ def near_duplicates(request: HttpRequest) -> HttpResponse:
     organizer, now = organizer_of(request.user), timezone.now()
     seen = request.GET.get("show") == "seen"
     if request.method == "POST":
-        asked = request.POST.get("pair", "")
-        pair_see(pair_id=int(asked) if asked.isascii() and asked.isdecimal() else 0, by=organizer, now=now)
+        pair_see(pair_id=whole_number(request.POST.get("pair", "")) or 0, by=organizer, now=now)
         return SeeOther(reverse("near-duplicates"))
     page = Paginator(pairs_to_see(seen=seen), PAIRS_ON_A_PAGE).get_page(request.GET.get("page"))
     policy = policy_in_force(now).policy

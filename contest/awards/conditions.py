@@ -12,12 +12,13 @@ from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from common.times import absolute, distance, to_the_second
 from contest.awards.examinations import examined_share
-from contest.enums import AccountKind
+from contest.enums import AccountKind, StakeKind
 from contest.exports.tables import settled_items
 from contest.models import Account, Attack, Member, Stake
 from contest.money.words import money
 from contest.releases import WAITING_WORDS, waiting
 from contest.rules import Week
+from contest.scoring_queue.stuck import reruns_to_apply
 from contest.settled import Weeks, weeks_between
 from contest.stakes.selectors import (
     breaks_of_stake,
@@ -59,7 +60,7 @@ def checklist(stake: Stake, *, policy: Policy, now: datetime) -> list[Condition]
         *own_conditions(stake, policy=policy, now=now),
         _first(stake, now),
         _batch(stake, policy, now),
-        _half(policy),
+        _half(stake, policy),
     ]
 
 
@@ -209,11 +210,17 @@ def _run_again(stake: Stake) -> Condition:
     link = reverse("rerun", args=[reruns[0].pk])
     applied = [each for each in reruns if each.state == RerunState.APPLIED]
     if not applied:
-        return Condition("run_again", title, False, f"Re-run {reruns[0].pk} is {reruns[0].state}.", link)
+        return Condition("run_again", title, False, _under_way(reruns[0]), link)
     done = _settled_again(stake, applied, pictures).count()
     mistakes = _mistakes(_in_time(stake, applied)).values("image").distinct().count()
     figures = f"{done} of {wanted} pictures run again, {mistakes} of them now taken for the other class."
     return Condition("run_again", title, done == wanted and not mistakes, figures, link)
+
+
+def _under_way(rerun: Rerun) -> str:
+    if reruns_to_apply().filter(pk=rerun.pk).exists():
+        return f"Re-run {rerun.pk} is answered: an organizer applies it."
+    return f"Re-run {rerun.pk} is {rerun.state}."
 
 
 def _settled_again(stake: Stake, applied: Sequence[Rerun], pictures: QuerySet[Any, Any]) -> QuerySet[Any, Any]:
@@ -282,10 +289,12 @@ def _batch(stake: Stake, policy: Policy, now: datetime) -> Condition:
     return Condition("batch", title, not unready, figures, link)
 
 
-def _half(policy: Policy) -> Condition:
+def _half(stake: Stake, policy: Policy) -> Condition:
     row = Account.objects.filter(kind=AccountKind.DEFENDERS).first()
     cents = row.balance_cents if row else 0
     figures = f"{money(cents, policy.currency)} in the defenders' half."
+    if not cents and stake.kind == StakeKind.TEAM:
+        figures += " The captain of its team can ask the board for the stake back, on the page of the team's defense."
     return Condition("half", "A prize to give", cents > 0, figures, reverse("money"))
 
 

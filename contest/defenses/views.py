@@ -12,6 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from common.errors import NotFound
+from common.typed import whole_number
 from contest.access import not_for_taskers, roles_of
 from contest.defenses import figures, files
 from contest.defenses.drawing import curve
@@ -149,8 +150,7 @@ def _kind(request: HttpRequest) -> str:
 
 
 def _before(request: HttpRequest) -> int | None:
-    asked = request.GET.get("before", "")
-    return int(asked) if asked.isascii() and asked.isdecimal() and len(asked) <= 18 else None
+    return whole_number(request.GET.get("before", ""))
 
 
 def _zone(now: Any) -> dict[str, str]:

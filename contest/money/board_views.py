@@ -14,14 +14,15 @@ from django.views.decorators.http import require_http_methods
 
 from common.answers import http_status
 from common.errors import DomainError, InvalidInput
+from common.typed import whole_number
 from contest.access import board_member_of
 from contest.decisions import MOST_REASON_CHARACTERS
 from contest.enums import AccountKind
 from contest.models import Account, Award, Team
 from contest.money.figures import account_words
-from contest.money.views import form_errors, frame
+from contest.money.views import form_errors, frame, sum_words
 from contest.money.withholding import Withheld, money_return, money_withhold, withholdings
-from contest.money.words import cents_of, money
+from contest.money.words import cents_of
 from labeling.accounts.forms import go_to, text
 
 KINDS = (AccountKind.TEAM, AccountKind.STAKE)
@@ -48,12 +49,12 @@ def _do(request: HttpRequest, by: User) -> str:
     team = _team(request) if of.stake_id is not None else None
     if "return" in request.POST:
         decision = money_return(of=of, team=team, award=_award(request), reason=reason, by=by, now=now)
-        return f"{_sum(decision.details['cents'])} went back to the account of the {account_words(of)}."
+        return f"{sum_words(decision.details['cents'])} went back to the account of the {account_words(of)}."
     cents = cents_of(text(request, "sum", 30))
     if cents is None:
         raise InvalidInput("Write the sum like 1234.50.", "invalid", field="sum")
     entry = money_withhold(of=of, team=team, cents=cents, reason=reason, by=by, now=now)
-    return f"{_sum(entry.cents)} of {_whose(of, team)} are withheld."
+    return f"{sum_words(entry.cents)} of {_whose(of, team)} are withheld."
 
 
 def _whose(of: Account, team: Team | None) -> str:
@@ -67,13 +68,9 @@ def _shown(each: Withheld) -> str:
     return _whose(each.account, each.team if each.account.stake_id is not None else None).removeprefix("the ")
 
 
-def _sum(cents: int) -> str:
-    return money(cents, str(frame(timezone.now())["currency"]))
-
-
 def _account(request: HttpRequest) -> Account:
     typed = text(request, "account", 18)
-    number = int(typed) if typed.isascii() and typed.isdecimal() else 0
+    number = whole_number(typed) or 0
     row = Account.objects.filter(pk=number, kind__in=KINDS).select_related("team", "stake__defense").first()
     if row is None:
         raise InvalidInput("Choose an account of the list.", "invalid", field="account")
@@ -82,7 +79,7 @@ def _account(request: HttpRequest) -> Account:
 
 def _award(request: HttpRequest) -> Award | None:
     typed = text(request, "award", 18)
-    return Award.objects.filter(pk=int(typed)).first() if typed.isascii() and typed.isdecimal() else None
+    return Award.objects.filter(pk=whole_number(typed) or 0).first()
 
 
 def _team(request: HttpRequest) -> Team | None:

@@ -117,7 +117,9 @@ def _refuse_sum(found: Movement, cents: int) -> None:
     if not found.left:
         raise Conflict("All of this entry was taken back before.", "corrected_before")
     if not 0 < cents <= found.left:
-        raise InvalidInput("Give a sum of no more than what is left of the entry.", "invalid", field="cents")
+        raise InvalidInput(
+            "Give a sum of one cent at least, and no more than what is left of the entry.", "invalid", field="cents"
+        )
     if found.kind is MovementKind.RECEIPT and cents != found.entry.cents:
         words = "A stake is taken back whole: give the sum of the entry."
         raise InvalidInput(words, "invalid", field="cents")

@@ -13,12 +13,13 @@ from django.views.decorators.http import require_http_methods
 
 from common.answers import http_status
 from common.errors import DomainError, InvalidInput, NotFound
+from common.typed import whole_number
 from contest.models import Correction, Team
 from contest.money import correcting
 from contest.money.figures import account_words
 from contest.money.ledger import MOST_WORDS
-from contest.money.views import form_errors, frame
-from contest.money.words import cents_of, money, plain
+from contest.money.views import form_errors, frame, sum_words
+from contest.money.words import cents_of, plain
 from labeling.access import organizer_of
 from labeling.accounts.forms import go_to, text
 
@@ -41,12 +42,12 @@ def corrections(request: HttpRequest) -> HttpResponse:
         asked = _repayment(request, organizer) if repaid else _correction(request, organizer)
     except DomainError as error:
         return _page(request, error, repaid=repaid)
-    messages.success(request, f"{_sum(asked.cents)} wait for another organizer to confirm the correction.")
+    messages.success(request, f"{sum_words(asked.cents)} wait for another organizer to confirm the correction.")
     return go_to("corrections")
 
 
 def _correction(request: HttpRequest, by: User) -> Correction:
-    entry = _number(text(request, "entry", 18))
+    entry = whole_number(text(request, "entry", 18))
     reason = text(request, "reason", MOST_WORDS + 1)
     return correcting.correction_ask(
         entry=entry or 0, cents=_cents(request, "sum"), reason=reason, by=by, now=timezone.now()
@@ -70,14 +71,6 @@ def _cents(request: HttpRequest, name: str) -> int:
     return cents
 
 
-def _number(typed: str) -> int | None:
-    return int(typed) if typed.isascii() and typed.isdecimal() else None
-
-
-def _sum(cents: int) -> str:
-    return money(cents, str(frame(timezone.now())["currency"]))
-
-
 def _page(request: HttpRequest, error: DomainError | None = None, *, repaid: bool = False) -> HttpResponse:
     errors = form_errors(error)
     context: dict[str, Any] = {
@@ -98,7 +91,7 @@ def _page(request: HttpRequest, error: DomainError | None = None, *, repaid: boo
 
 def _chosen(request: HttpRequest) -> dict[str, str]:
     """Return what the form begins with: the movement that the address names, with all that is left of it."""
-    number = _number(request.GET.get("entry", "")[:18])
+    number = whole_number(request.GET.get("entry", "")[:18])
     found = correcting.movement(number) if number is not None else None
     return {"entry": str(found.entry.pk), "sum": plain(found.left)} if found and found.left else {}
 
@@ -144,7 +137,7 @@ def _do(request: HttpRequest, row: Correction, by: User) -> str:
         correcting.correction_cancel(correction_id=row.pk, by=by, now=timezone.now())
         return "The correction is called off. Nothing was moved."
     done = correcting.correction_confirm(correction_id=row.pk, by=by, now=timezone.now())
-    return f"{_sum(row.cents)} are corrected: entry {done.entry_id} of the ledger."
+    return f"{sum_words(row.cents)} are corrected: entry {done.entry_id} of the ledger."
 
 
 def _correction_page(request: HttpRequest, row: Correction, error: DomainError | None = None) -> HttpResponse:

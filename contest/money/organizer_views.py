@@ -25,8 +25,8 @@ from contest.money.due import payables
 from contest.money.figures import entries, money_figures
 from contest.money.ledger import MOST_WORDS, check
 from contest.money.payments import payment_ask, payment_cancel, payment_pay, payments_open
-from contest.money.views import before_of, form_errors, frame
-from contest.money.words import cents_of, money
+from contest.money.views import before_of, form_errors, frame, sum_words
+from contest.money.words import cents_of
 from labeling.access import organizer_of
 from labeling.accounts.forms import go_to, text
 
@@ -50,22 +50,20 @@ def organizer_money(request: HttpRequest) -> HttpResponse:
         )
     except DomainError as error:
         return _page(request, error)
-    messages.success(request, f"{_sum(entry.cents)} came into the pool, half of it for each side.")
+    messages.success(request, f"{sum_words(entry.cents)} came into the pool, half of it for each side.")
     return go_to("organizer-money")
-
-
-def _sum(cents: int) -> str:
-    return money(cents, str(frame(timezone.now())["currency"]))
 
 
 def _page(request: HttpRequest, error: DomainError | None = None) -> HttpResponse:
     now = timezone.now()
     shown, more = entries(told_at=None, before=before_of(request))
     over = Payment.objects.exclude(paid_at=None, cancelled_at=None).select_related("team", "asked_by", "paid_by")
+    under_way = list(payments_open())
+    asked = {each.team_id: each.pk for each in under_way}
     context: dict[str, Any] = {
         "money": money_figures(told_at=None),
-        "payables": payables(now=now),
-        "open": list(payments_open()),
+        "payables": [(each, asked.get(each.team.pk)) for each in payables(now=now)],
+        "open": under_way,
         "over": list(
             over.select_related("entry").prefetch_related("entry__corrections").order_by("-pk")[:PAYMENTS_SHOWN]
         ),
@@ -96,7 +94,7 @@ def payment_new(request: HttpRequest, public_id: str) -> HttpResponse:
         payment = payment_ask(team=team, by=organizer, now=timezone.now())
     except DomainError as error:
         return _page(request, error)
-    messages.success(request, f"{_sum(payment.cents)} to team {team.name} wait for another organizer to pay them.")
+    messages.success(request, f"{sum_words(payment.cents)} to team {team.name} wait for another organizer to pay them.")
     return go_to("organizer-money")
 
 
@@ -124,7 +122,7 @@ def _do(request: HttpRequest, row: Payment, by: User) -> str:
         payment_cancel(payment_id=row.pk, by=by, now=timezone.now())
         return f"The payment to team {row.team.name} is cancelled. Nothing was moved."
     payment_pay(payment_id=row.pk, reference=text(request, "reference", 300), by=by, now=timezone.now())
-    return f"{_sum(row.cents)} to team {row.team.name} are recorded as paid."
+    return f"{sum_words(row.cents)} to team {row.team.name} are recorded as paid."
 
 
 def _payment_page(request: HttpRequest, row: Payment, error: DomainError | None = None) -> HttpResponse:

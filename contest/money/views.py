@@ -12,9 +12,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from common.errors import DomainError, NotAllowed
+from common.typed import whole_number
 from contest.access import not_for_taskers, roles_of
 from contest.enums import AccountKind
 from contest.models import Account, Payment, Team
+from contest.money import words
 from contest.money.due import payables_of
 from contest.money.figures import entries, money_figures
 from contest.teams.selectors import team_of, teams_counted_together
@@ -69,14 +71,18 @@ def _team_of(request: HttpRequest) -> Team:
 
 def before_of(request: HttpRequest) -> int | None:
     """Return the number of the entry that a page of the ledger ends before, None for the newest."""
-    asked = request.GET.get("before", "")
-    return int(asked) if asked.isascii() and asked.isdecimal() and len(asked) <= 18 else None
+    return whole_number(request.GET.get("before", ""))
 
 
 def form_errors(error: DomainError | None) -> dict[str, str]:
     """Return what is wrong by field of a form, where a sum is typed as `sum`."""
     found = errors_of(error) if error else {}
     return {"sum" if name == "cents" else name: words for name, words in found.items()}
+
+
+def sum_words(cents: int) -> str:
+    """Return a sum in the contest's currency."""
+    return words.money(cents, policy_in_force(timezone.now()).policy.currency)
 
 
 def frame(now: datetime) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from common.errors import InvalidInput
+from common.typed import whole_number
 from contest.weeks import week_called
 from scoring.rerun_scope import Scope
 
@@ -48,9 +49,10 @@ def scope_of(choice: Choice, zone: str) -> Scope:
     if choice.which == "between":
         return _between(choice, zone)
     if choice.which == "run":
-        if not choice.run.isascii() or not choice.run.isdecimal() or len(choice.run) > 18:
+        run = whole_number(choice.run)
+        if run is None:
             raise InvalidInput("Write the number of the run, for example 12.", "invalid", field="run")
-        return Scope(f"Everything that run {int(choice.run)} was asked.", run=int(choice.run))
+        return Scope(f"Everything that run {run} was asked.", run=run)
     return Scope("All answers.")
 
 

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from common.errors import Conflict
 from common.queues import hint
+from common.typed import whole_number
 from contest.scoring_queue.figures import queue
 from contest.scoring_queue.stuck import runs_to_retry
 from defense_kit.faults import WORDS, Fault
@@ -96,9 +97,7 @@ def _trials_that_would_be_tried(trial: int | None) -> dict[str, Any]:
 
 def _number(text: str) -> int | None:
     """Return None where no number was given, and for what cannot be one 0, which no row has: it must not mean all."""
-    if not text:
-        return None
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else 0
+    return (whole_number(text) or 0) if text else None
 
 
 def _what_would_be_tried(run: int | None) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods
 
 from common.answers import http_status
 from common.errors import DomainError, InvalidInput
+from common.typed import whole_number
 from contest.access import board_member_of
 from contest.decisions import MOST_REASON_CHARACTERS
 from contest.enums import AccountKind
@@ -56,9 +57,9 @@ def _stake(request: HttpRequest, member: User, now: datetime) -> str:
 
 
 def _answer(request: HttpRequest, member: User, now: datetime) -> str:
-    number = request.POST.get("stake", "")
+    number = whole_number(request.POST.get("stake", "")) or 0
     asked = selectors.stakes_in_force().filter(return_asked_at__isnull=False)
-    stake = asked.filter(pk=int(number)).first() if number.isascii() and number.isdecimal() else None
+    stake = asked.filter(pk=number).first()
     if stake is None:
         raise InvalidInput("Nobody asks for this defense any more.", "not_asked")
     if request.POST.get("granted") not in ("yes", "no"):

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods
 
 from common.answers import http_status
 from common.errors import Conflict, DomainError
+from common.typed import whole_number
 from contest.models import Stake
 from contest.stakes import selectors, services, shown
 from contest.stakes.team_views import fields_of
@@ -45,9 +46,9 @@ def stakes(request: HttpRequest) -> HttpResponse:
 
 
 def _act(request: HttpRequest, organizer: User, now: datetime) -> str:
-    number = request.POST.get("stake", "")
+    number = whole_number(request.POST.get("stake", "")) or 0
     rows = Stake.objects.filter(staked_at=None).select_related("defense")
-    stake = rows.filter(pk=int(number)).first() if number.isascii() and number.isdecimal() else None
+    stake = rows.filter(pk=number).first()
     if stake is None:
         raise Conflict("This stake is not waiting for a payment any more.", "not_asked")
     if "drop" in request.POST:

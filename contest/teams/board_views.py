@@ -12,6 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from common.errors import Conflict, DomainError, InvalidInput
+from common.typed import whole_number
 from contest.access import board_member_of
 from contest.decisions import MOST_REASON_CHARACTERS
 from contest.enums import EntitlementKind, EntitlementState
@@ -47,8 +48,7 @@ def _grant(request: HttpRequest, member: User) -> str:
 
 
 def _revoke(request: HttpRequest, member: User) -> str:
-    typed = text(request, "grant")
-    number = int(typed) if typed.isascii() and typed.isdecimal() and len(typed) < 19 else 0
+    number = whole_number(text(request, "grant")) or 0
     done = grant_revoke(number=number, reason=_reason(request), by=member, now=timezone.now())
     return f"The grant of team {done.team.name} is revoked; the team was told."
 

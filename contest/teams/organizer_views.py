@@ -16,6 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
+from common.typed import whole_number
 from contest.enums import EntitlementKind, EntitlementState
 from contest.models import Entitlement, Team
 from contest.teams import associations, entitlements, merging, selectors
@@ -126,8 +127,7 @@ def _mistaken(request: HttpRequest, organizer: User, shown: Team) -> str:
 
 
 def _association(request: HttpRequest) -> int:
-    typed = text(request, "association")
-    return int(typed) if typed.isascii() and typed.isdecimal() and len(typed) < 19 else 0
+    return whole_number(text(request, "association")) or 0
 
 
 def _merge(request: HttpRequest, organizer: User, shown: Team) -> str:

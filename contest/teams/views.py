@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound, TooMany
+from common.typed import whole_number
 from contest.access import researcher_of
 from contest.enums import EntitlementState, EntitlementStepKind
 from contest.models import Entitlement, EntitlementStep, Member, Team
@@ -112,8 +113,7 @@ def _open_invitations(team: Team) -> list[tuple[Any, str]]:
 
 
 def _number(request: HttpRequest, name: str) -> int:
-    typed = text(request, name)
-    return int(typed) if typed.isascii() and typed.isdecimal() and len(typed) < 19 else 0
+    return whole_number(text(request, name)) or 0
 
 
 def _make(request: HttpRequest, user: User) -> str:

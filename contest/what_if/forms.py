@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from adjudication.rules import Policy as Rules
 from adjudication.what_if import Numbers
 from common.errors import WrongFields
+from common.typed import whole_number
 from labeling.enums import OutlineGate
 from labeling.policy import LARGEST_PANEL, SMALLEST_PANEL, Policy
 
@@ -82,6 +83,5 @@ def _share(typed: str) -> Fraction | None:
 
 
 def _panel(typed: str) -> int | None:
-    text = typed.strip()
-    size = int(text) if text.isascii() and text.isdecimal() and len(text) < 3 else 0
+    size = whole_number(typed.strip(), digits=2) or 0
     return size if SMALLEST_PANEL <= size <= LARGEST_PANEL else None

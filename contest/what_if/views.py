@@ -18,6 +18,7 @@ from adjudication.enums import Verdict
 from adjudication.rules import Decision
 from adjudication.what_if import Change, Numbers, Part, pictures_decided, try_out
 from common.errors import WrongFields
+from common.typed import whole_number
 from contest.attacks.life import REASON_WORDS
 from contest.what_if.forms import GATES, Typed
 from labeling.access import organizer_of
@@ -84,7 +85,7 @@ def part(request: HttpRequest) -> HttpResponse:
     organizer_of(request.user)
     now = timezone.now()
     policy = policy_in_force(now).policy
-    found = try_out(_typed(request, policy).numbers(policy), behind=_row(request.GET.get("behind", "")))
+    found = try_out(_typed(request, policy).numbers(policy), behind=whole_number(request.GET.get("behind", "")) or 0)
     shown = [_shown(each, now) for each in found.changes[:MOST_SHOWN]]
     return JsonResponse(
         {
@@ -98,10 +99,6 @@ def part(request: HttpRequest) -> HttpResponse:
 
 def _typed(request: HttpRequest, policy: Policy) -> Typed:
     return Typed.read(request.GET.dict()) if request.GET else Typed.of(policy)
-
-
-def _row(typed: str) -> int:
-    return int(typed) if typed.isascii() and typed.isdecimal() and len(typed) < 19 else 0
 
 
 def _form(typed: Typed, version: int, in_force: Typed) -> dict[str, Any]:

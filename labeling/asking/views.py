@@ -16,6 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from common.errors import Conflict, InvalidInput, NotFound
+from common.typed import whole_number
 from labeling.access import organizer_of, tasker_of
 from labeling.asking import selectors
 from labeling.asking.services import (
@@ -152,13 +153,14 @@ class Reply:
 
 
 def _reply(request: HttpRequest) -> Reply:
-    number, to, requalify = request.POST.get("question", ""), request.POST.get("to"), "requalify" in request.POST
-    if not (number.isdecimal() and len(number) < 19):
+    number = whole_number(request.POST.get("question", ""))
+    to, requalify = request.POST.get("to"), "requalify" in request.POST
+    if number is None:
         raise NotFound("There is no such question.", "not_found")
     if to not in (_EVERYBODY, _ASKER):
         raise InvalidInput("Choose who reads the answer.", "invalid", field="to")
     answer = answer_checked(request.POST.get("answer", ""), to_everybody=to == _EVERYBODY, requalify=requalify)
-    return Reply(int(number), answer, to == _EVERYBODY, requalify)
+    return Reply(number, answer, to == _EVERYBODY, requalify)
 
 
 def _look_over(request: HttpRequest, reply: Reply, now: datetime) -> HttpResponse:

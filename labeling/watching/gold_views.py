@@ -15,6 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.errors import Conflict, InvalidInput, WrongFields
+from common.typed import whole_number
 from labeling.access import organizer_of
 from labeling.enums import Origin
 from labeling.marking import STATEMENTS
@@ -132,13 +133,12 @@ def gold_new(request: HttpRequest, image_id: str) -> HttpResponse:
 
 
 def _expected(form: QueryDict) -> Expected:
-    percent = form.get("min_iou_percent", "")
     facts = {name: _FACTS.get(form.get(name, "")) for name in STATEMENTS}
     return Expected(
         accepts_bird=tuple(form.getlist("accepts_bird")),
         accepts_bicycle=tuple(form.getlist("accepts_bicycle")),
         outline=form.get("outline", "").replace("\x00", "").strip(),
-        min_iou_percent=int(percent) if percent.isascii() and percent.isdecimal() and len(percent) < 4 else 0,
+        min_iou_percent=whole_number(form.get("min_iou_percent", ""), digits=3) or 0,
         topic=form.get("topic", ""),
         **facts,
     )

@@ -15,6 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from common.errors import Conflict, DomainError, InvalidInput, WrongFields
+from common.typed import whole_number
 from labeling.access import organizer_of
 from labeling.enums import WatchAction
 from labeling.models import Tasker, TaskerLink, WatchEvent, WatchRule
@@ -67,7 +68,7 @@ def _change(form: dict[str, str], by: User, now: datetime) -> str:
 
 
 def _whole(text: str) -> int | None:
-    return int(text) if text.strip().isascii() and text.strip().isdecimal() and len(text) < 10 else None
+    return whole_number(text.strip(), digits=9)
 
 
 def _number(text: str) -> float | None:

@@ -104,6 +104,21 @@ def test_its_lines_say_their_figures(stake: Stake, makers: Team) -> None:
     assert figures["half"] == "USD 500.01 in the defenders' half."
 
 
+def test_a_team_that_staked_its_own_is_told_how_to_get_the_stake_back(makers: Team) -> None:
+    """Where the prize was given to another, nothing is left to win, and the board ends no stake that a team paid."""
+    paid = cast.staked(cast.defense("paid", makers), by=makers)
+    emptied(paid)
+    figures = {each.name: each.figures for each in checklist(paid, policy=POLICY, now=NOW)}
+    assert figures["half"].startswith("USD 0.00 in the defenders' half. The captain of its team can ask the board")
+
+
+def test_a_re_run_that_is_answered_waits_for_an_organizer(stake: Stake) -> None:
+    valid_and_not_run_again(stake)
+    asked = run_again(stake, state=RerunState.RUNNING)
+    said = {each.name: each.figures for each in checklist(stake, policy=POLICY, now=NOW)}
+    assert said["run_again"] == f"Re-run {asked.pk} is answered: an organizer applies it."
+
+
 def test_it_says_of_appeals_only_what_is_known(stake: Stake) -> None:
     all_met(stake)
     unruled(stake)

@@ -165,6 +165,8 @@ def test_two_organizers_pay_by_the_pages(red: Team, olga: User, olaf: User, sign
         f"/organizer/money/ask/{red.public_id}/", follow=True
     ).content.decode()  # fmt: skip
     payment = Payment.objects.get()
+    shown = page(first, "/organizer/money/")
+    assert f"Asked for: payment {payment.pk}" in shown and "Ask for payment" not in shown
     address = f"/organizer/money/payments/{payment.pk}/"
     assert "Another organizer transfers it" in page(first, address)
     assert first.post(address, {"reference": "SEPA 7"}).status_code == 403
