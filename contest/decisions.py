@@ -10,7 +10,8 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from common.errors import InvalidInput, NotAllowed
+from common.errors import NotAllowed
+from common.typed import words_said
 from contest.enums import DecisionKind
 from contest.models import BoardDecision
 from labeling.people import is_on_board
@@ -29,12 +30,8 @@ def decide(
     """
     if not is_on_board(by):
         raise NotAllowed("Only members of the review board decide this.", "not_on_board")
-    said = reason.replace("\x00", "").strip()
-    if not said:
-        raise InvalidInput("Give the reason: it is published with the decision.", "invalid", field="reason")
-    if len(said) > MOST_REASON_CHARACTERS:
-        words = f"Give the reason in at most {MOST_REASON_CHARACTERS:,} characters."
-        raise InvalidInput(words, "invalid", field="reason")
+    ask = "Give the reason: it is published with the decision."
+    said = words_said(reason, field="reason", ask=ask, most=MOST_REASON_CHARACTERS)
     return BoardDecision.objects.create(
         kind=kind,
         subject={table: sorted(rows) for table, rows in subject.items()},

@@ -9,15 +9,15 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import Conflict
+from common.typed import words_said
 from contest.awards.aside import forfeited_of, withheld_by_team
 from contest.awards.conditions import Condition, checklist, contenders, ready, sharing
 from contest.decisions import decide
 from contest.enums import AccountKind, DecisionKind, StakeEnd
 from contest.models import Account, Award, BoardDecision, LedgerEntry, Stake, Team
 from contest.money.corrections import Flows, Position, flows
-from contest.money.deposits import checked_words
 from contest.money.facts import Found, found
-from contest.money.ledger import Causes, account, hold, move
+from contest.money.ledger import MOST_WORDS, Causes, account, hold, move
 from contest.money.letters import posted_tell
 from contest.money.prizes import Outcome, defender_shares
 from contest.money.settlement import accounts_of, deciding_week, moved_by_award, stake_settle, take_back, teams_share
@@ -32,6 +32,8 @@ from scoring.rerun_scope import Scope
 
 LOST = (Outcome.BROKEN, Outcome.BEFORE)
 
+_ASK_STATEMENT = "Write the public statement: it is published with the award."
+
 
 @transaction.atomic
 def award_give(*, stake: Stake, statement: str, reason: str, policy: Policy, by: User, now: datetime) -> list[Award]:
@@ -40,7 +42,7 @@ def award_give(*, stake: Stake, statement: str, reason: str, policy: Policy, by:
     Raises NotAllowed for who is not on the board, InvalidInput without a statement or a reason, Conflict (`not_yet`)
     where a condition is not met.
     """
-    said = checked_words(statement, "statement", "Write the public statement: it is published with the award.")
+    said = words_said(statement, field="statement", ask=_ASK_STATEMENT, most=MOST_WORDS)
     winners = _under_lock(stake, now)
     met = {each.pk: _met(each, policy, now) for each in winners}
     half = account(AccountKind.DEFENDERS)

@@ -13,11 +13,12 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet, Sum
 
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from common.typed import words_said
 from contest.enums import AccountKind, StakeEnd
 from contest.models import Correction, LedgerEntry, Team
-from contest.money.deposits import HALVES, checked_words
+from contest.money.deposits import HALVES
 from contest.money.figures import Debt, debts
-from contest.money.ledger import MOST_CENTS, account, hold, move
+from contest.money.ledger import MOST_CENTS, MOST_WORDS, account, hold, move
 from contest.money.letters import posted_tell
 from contest.money.settlement import accounts_of_teams
 from contest.stakes.ends import locked, stake_end, stake_follow
@@ -25,6 +26,7 @@ from contest.teams.selectors import final_team
 
 _SIDES = ("source__team", "source__stake__defense", "target__team", "target__stake__defense")
 _ASK = "Say what was wrong: the reason is public."
+_ASK_TRANSFER = "Say which transfer it was: it is public."
 
 
 class MovementKind(StrEnum):
@@ -104,7 +106,7 @@ def correction_ask(*, entry: int, cents: int, reason: str, by: User, now: dateti
     Raises InvalidInput for another entry, without a reason and for a sum that is not left of it, Conflict
     (`correction_open`) while another correction of it is under way, and for one that cannot be taken back any more.
     """
-    said = checked_words(reason, "reason", _ASK)
+    said = words_said(reason, field="reason", ask=_ASK, most=MOST_WORDS)
     found = movement(entry)
     if found is None:
         words = "Give the number of an entry that came in or went out, and is no correction itself."
@@ -131,7 +133,7 @@ def repayment_ask(*, team: Team, cents: int, reason: str, by: User, now: datetim
     Raises InvalidInput without a reason, Conflict for more than it owes (`less_owed`) and while another repayment of
     the team is under way (`correction_open`).
     """
-    said = checked_words(reason, "reason", "Say which transfer it was: it is public.")
+    said = words_said(reason, field="reason", ask=_ASK_TRANSFER, most=MOST_WORDS)
     if not 0 < cents <= MOST_CENTS:
         raise InvalidInput("Give the sum in whole cents, more than none.", "invalid", field="cents")
     team = final_team(team)

@@ -6,10 +6,12 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import InvalidInput
+from common.typed import words_said
 from contest.enums import AccountKind
 from contest.models import Account, LedgerEntry
 from contest.money.ledger import MOST_CENTS, MOST_WORDS, account, hold, move
 
+_ASK_SOURCE = "Say where the money came from: the reason is public."
 HALVES = (AccountKind.ATTACKERS, AccountKind.DEFENDERS)
 
 
@@ -19,7 +21,7 @@ def pool_deposit(*, cents: int, reason: str, by: User, now: datetime) -> LedgerE
 
     An odd cent stays in the pool until another comes. InvalidInput without a reason or a sum.
     """
-    said = checked_words(reason, "reason", "Say where the money came from: the reason is public.")
+    said = words_said(reason, field="reason", ask=_ASK_SOURCE, most=MOST_WORDS)
     if not 0 < cents <= MOST_CENTS:
         raise InvalidInput("Give the sum in whole cents, more than none.", "invalid", field="cents")
     outside, pool = account(AccountKind.OUTSIDE), account(AccountKind.POOL)
@@ -36,13 +38,3 @@ def _split_pool(deposit: LedgerEntry, by: User, now: datetime) -> None:
         if half:
             why = f"Half of the pool is for the {side.value}."
             move(pool, account(side), half, rule="R34", why=why, causes={"ledger_entry": [deposit.pk]}, by=by, now=now)
-
-
-def checked_words(text: str, field: str, needed: str) -> str:
-    """Return words that somebody has to give, stripped; InvalidInput without them, and where they are too many."""
-    said = text.replace("\x00", "").strip()
-    if not said:
-        raise InvalidInput(needed, "invalid", field=field)
-    if len(said) > MOST_WORDS:
-        raise InvalidInput(f"Write at most {MOST_WORDS:,} characters.", "invalid", field=field)
-    return said

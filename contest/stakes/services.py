@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import Conflict, InvalidInput, NotAllowed
+from common.typed import words_said
 from contest.breaks import standing_breaks
 from contest.decisions import decide
 from contest.enums import DecisionKind, StakeEnd, StakeKind
@@ -22,6 +23,8 @@ from scoring.models import Defense
 
 MOST_IN_A_BATCH = 50
 LONGEST_WORDS = 4_000
+_ASK_CRITERIA = "Give the criteria by which these were chosen: they are published."
+_ASK_WHY = "Say why the board should return it."
 LONGEST_RECEIPT = 200
 
 # By the board --------------------------------------------------------------------------------------------------------
@@ -35,7 +38,7 @@ def stake_batch(defenses: Sequence[Defense], criteria: str, reason: str, *, by: 
     criteria or reason, Conflict for a defense that cannot be staked (`not_published`, `broken`, `staked` ...) and
     where the attackers' half has not that much (`not_enough`).
     """
-    criteria = _words(criteria, "criteria", "Give the criteria by which these were chosen: they are published.")
+    criteria = words_said(criteria, field="criteria", ask=_ASK_CRITERIA, most=LONGEST_WORDS)
     if not 0 < len(defenses) <= MOST_IN_A_BATCH:
         raise InvalidInput(f"Choose between 1 and {MOST_IN_A_BATCH} defenses.", "invalid", field="defenses")
     chosen = defenses_locked(defense.pk for defense in defenses)
@@ -70,15 +73,6 @@ def _refuse_unstakeable(defense: Defense, now: datetime) -> None:
     if (stake := selectors.open_stake_of(defense)) is not None:
         words = "at stake already" if stake.staked_at else "to be staked by its team, whose payment is awaited"
         raise Conflict(f"{name} is {words}.", "staked")
-
-
-def _words(text: str, field: str, ask: str) -> str:
-    text = text.replace("\x00", "").replace("\r\n", "\n").strip()
-    if not text:
-        raise InvalidInput(ask, "invalid", field=field)
-    if len(text) > LONGEST_WORDS:
-        raise InvalidInput(f"Use at most {LONGEST_WORDS:,} characters.", "invalid", field=field)
-    return text
 
 
 # By a team that pays -------------------------------------------------------------------------------------------------
@@ -160,7 +154,7 @@ def return_ask(stake: Stake, reason: str, *, by: User, now: datetime) -> Stake:
     Raises NotAllowed for others, InvalidInput without a reason, Conflict for one that is not at stake or was asked for
     before.
     """
-    reason = _words(reason, "reason", "Say why the board should return it.")
+    reason = words_said(reason, field="reason", ask=_ASK_WHY, most=LONGEST_WORDS)
     with transaction.atomic():
         team = captain_held(by)
         found = locked(stake.pk)

@@ -8,12 +8,14 @@ from django.db.models import Q
 
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from common.times import absolute
+from common.typed import words_said
 from contest.models import Association, AssociationMistake, Team
 from contest.teams.letters import association_tell
 from labeling.people import is_organizer
 from labeling.selectors import policy_in_force
 
 MOST_CHARACTERS = 1_000
+_ASK_WHY = "Give the reason: the team reads it."
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -27,7 +29,7 @@ def association_declare(
     without an end after its beginning, Conflict (`overlaps`) where the team is associated already.
     """
     _check_organizer(by)
-    said = _reason(reason)
+    said = words_said(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
     if since < EARLIEST:
         words = f"Give a day in {EARLIEST.year} or later: there was no contest before."
         raise InvalidInput(words, "invalid", field="since")
@@ -68,7 +70,7 @@ def association_mistaken(*, association_id: int, reason: str, by: User, now: dat
     way back: a true association is declared anew. Conflict (`mistaken_already`) the second time.
     """
     _check_organizer(by)
-    said = _reason(reason)
+    said = words_said(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
     found = _held(association_id)
     if hasattr(found, "mistake"):
         raise Conflict("This association is recorded as an error already.", "mistaken_already")
@@ -104,14 +106,6 @@ def _held(association_id: int) -> Association:
     if found is None:
         raise NotFound("There is no such association.", "not_found")
     return found
-
-
-def _reason(typed: str) -> str:
-    said = typed.replace("\x00", "").strip()
-    if not 0 < len(said) <= MOST_CHARACTERS:
-        words = f"Give the reason, in at most {MOST_CHARACTERS:,} characters: the team reads it."
-        raise InvalidInput(words, "invalid", field="reason")
-    return said
 
 
 def _check_organizer(by: User) -> None:

@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from common.typed import words_said
 from contest.decisions import decide
 from contest.enums import DecisionKind, EntitlementKind, EntitlementState, EntitlementStepKind
 from contest.models import Entitlement, EntitlementStep, Team
@@ -81,7 +82,7 @@ def _author(team: Team, typed: str) -> User:
 def entitlement_answer(*, by: User, words: str, now: datetime) -> Entitlement:
     """Answer the organizers' question; the request waits for them again."""
     asked = _of_team(by, (EntitlementState.QUESTION,))
-    said = _words(words, "words", "Write your answer.")
+    said = words_said(words, field="words", ask="Write your answer.", most=MOST_CHARACTERS)
     return _move(asked, EntitlementState.ASKED, EntitlementStepKind.ANSWER, said, by, now)
 
 
@@ -107,7 +108,7 @@ def entitlement_accept(*, number: int, by: User, now: datetime) -> Entitlement:
 def entitlement_question(*, number: int, words: str, by: User, now: datetime) -> Entitlement:
     """Ask the team something before the request is decided."""
     asked = _for_organizer(number, by)
-    said = _words(words, "words", "Write the question.")
+    said = words_said(words, field="words", ask="Write the question.", most=MOST_CHARACTERS)
     return _move(asked, EntitlementState.QUESTION, EntitlementStepKind.QUESTION, said, by, now)
 
 
@@ -115,7 +116,7 @@ def entitlement_question(*, number: int, words: str, by: User, now: datetime) ->
 def entitlement_refuse(*, number: int, words: str, by: User, now: datetime) -> Entitlement:
     """Refuse a request with a reason, which the team reads; it may ask again."""
     asked = _for_organizer(number, by)
-    said = _words(words, "words", "Write the reason: the team reads it.")
+    said = words_said(words, field="words", ask="Write the reason: the team reads it.", most=MOST_CHARACTERS)
     return _move(asked, EntitlementState.REFUSED, EntitlementStepKind.REFUSED, said, by, now)
 
 
@@ -153,7 +154,7 @@ def entitlement_revoke(*, number: int, words: str, by: User, now: datetime) -> E
     Conflict (`not_accepted`) for what is not in force, and for a grant (`a_grant`), which the board itself revokes.
     """
     _check_organizer(by)
-    said = _words(words, "words", "Write the reason: the team reads it.")
+    said = words_said(words, field="words", ask="Write the reason: the team reads it.", most=MOST_CHARACTERS)
     found = _accepted_held(number)
     if found.kind == EntitlementKind.GRANT:
         raise Conflict("The review board granted this: it alone takes it back.", "a_grant")
@@ -214,15 +215,6 @@ def _for_organizer(number: int, by: User) -> Entitlement:
 def _check_organizer(by: User) -> None:
     if not is_organizer(by):
         raise NotAllowed("Only organizers decide about requests.", "not_an_organizer")
-
-
-def _words(typed: str, field: str, missing: str) -> str:
-    said = typed.replace("\x00", "").strip()
-    if not said:
-        raise InvalidInput(missing, "invalid", field=field)
-    if len(said) > MOST_CHARACTERS:
-        raise InvalidInput(f"Write at most {MOST_CHARACTERS:,} characters.", "invalid", field=field)
-    return said
 
 
 def _move(

@@ -5,7 +5,8 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from common.errors import Conflict, InvalidInput, NotAllowed
+from common.errors import Conflict, NotAllowed
+from common.typed import words_said
 from contest.models import Member, PastMember, Team, TeamMerge
 from contest.teams.letters import team_tell
 from contest.teams.services import team_held
@@ -22,10 +23,8 @@ def teams_merge(*, team: Team, into: Team, reason: str, by: User, now: datetime)
     """
     if not is_organizer(by):
         raise NotAllowed("Only organizers merge teams.", "not_an_organizer")
-    said = reason.replace("\x00", "").strip()
-    if not 0 < len(said) <= MOST_CHARACTERS:
-        words = f"Give the reason, in at most {MOST_CHARACTERS:,} characters: both teams read it."
-        raise InvalidInput(words, "invalid", field="reason")
+    ask = "Give the reason: both teams read it."
+    said = words_said(reason, field="reason", ask=ask, most=MOST_CHARACTERS)
     gone, stays = _both_held(team, into)
     team_tell(gone, "merged", into=stays, reason=said)
     team_tell(stays, "merged", into=stays, gone=gone, reason=said)
