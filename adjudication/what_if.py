@@ -62,6 +62,15 @@ def try_out(numbers: Numbers, *, behind: int = 0, most: int = AT_ONCE) -> Part:
     return Part(len(rulings), rulings[-1].image_id if rulings else None, changes)
 
 
+def try_on_all(numbers: Numbers) -> Iterator[Part]:
+    """Decide all pictures again, and yield what was found part by part."""
+    behind: int | None = 0
+    while behind is not None:
+        found = try_out(numbers, behind=behind)
+        yield found
+        behind = found.through
+
+
 def pictures_decided() -> int:
     """Return how many pictures there are to try numbers on."""
     return _newest().count()

@@ -15,7 +15,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import label_page, labeling_loop, last_minute, machine, release, rules, scoring, verify
+from bench import label_page, labeling_loop, last_minute, machine, release, rules, scoring, verify, what_if
 from bench.outcome import Section, Table, verdict
 from bench.servers import Cluster, cluster
 
@@ -33,12 +33,13 @@ def benchmarks(*, large: bool, quick: bool) -> list[Callable[[Cluster], Section]
             partial(labeling_loop.run, plan=_QUICK_LOOP),
             partial(release.run, pictures=60, rounds=1),
             partial(verify.run, pictures=60, full_size=2, rounds=1),
+            partial(what_if.run, pictures=60, rounds=1),
             partial(last_minute.run, plan=last_minute.QUICK),
             *(partial(each, plan=scoring.QUICK) for each in scoring.BENCHMARKS),
         ]
     usual = labeling_loop.Plan()
     loop = replace(usual, sizes=(*usual.sizes, LARGE)) if large else usual
-    others = [release.run, verify.run, label_page.run, last_minute.run, *scoring.BENCHMARKS]
+    others = [release.run, verify.run, what_if.run, label_page.run, last_minute.run, *scoring.BENCHMARKS]
     return [lambda _: rules.run(), partial(labeling_loop.run, plan=loop), *others]
 
 

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 
 from adjudication.enums import Verdict
 from adjudication.rules import Decision
-from adjudication.what_if import Change, Numbers, Part, pictures_decided, try_out
+from adjudication.what_if import Change, Numbers, pictures_decided, try_on_all, try_out
 from common.errors import WrongFields
 from common.typed import whole_number
 from contest.attacks.life import REASON_WORDS
@@ -117,19 +117,11 @@ def _form(typed: Typed, version: int, in_force: Typed) -> dict[str, Any]:
 
 def _everything(numbers: Numbers, now: datetime) -> dict[str, Any]:
     looked, kinds, shown = 0, Counter[str](), list[Shown]()
-    for each in _parts(numbers):
+    for each in try_on_all(numbers):
         looked += each.looked
         kinds.update(_kind(change) for change in each.changes)
         shown += [_shown(change, now) for change in each.changes[: MOST_SHOWN - len(shown)]]
     return {"looked": looked, "kinds": {key: kinds[key] for key in KINDS}, "shown": shown}
-
-
-def _parts(numbers: Numbers) -> Iterable[Part]:
-    behind: int | None = 0
-    while behind is not None:
-        found = try_out(numbers, behind=behind)
-        yield found
-        behind = found.through
 
 
 def _kind(change: Change) -> str:
