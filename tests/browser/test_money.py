@@ -62,6 +62,10 @@ def test_from_a_deposit_over_a_broken_stake_to_a_payment(
     expect(second.get_by_role("status")).to_contain_text("recorded as paid")
     assert balance(red) == 0
     everybody = visit("/money/", who="")
+    expect(everybody.locator("#ledger ~ table tbody tr").first).to_contain_text("told of with the release of its week")
+    expect(everybody.locator("main")).not_to_contain_text("team red")
+    cast.released("2026-W47")
+    everybody.reload()
     expect(everybody.locator("#ledger ~ table tbody tr").first).to_contain_text("Paid to team red")
     own = visit("/team/money/", who="carl")
     expect(own.get_by_text("SEPA 2026-7")).to_be_visible()

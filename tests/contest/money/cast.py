@@ -16,6 +16,7 @@ from contest.models import (
     Break,
     Entry,
     LedgerEntry,
+    Release,
     Stake,
     StakeBatch,
     Team,
@@ -178,3 +179,9 @@ def balance(of: Team | Stake | AccountKind) -> int:
 def open_again(image: Image) -> None:
     """Let a picture wait for answers again."""
     Panel.objects.filter(image=image).update(state=PanelState.OPEN, missing=1, answered=2)
+
+
+def released(*weeks: str) -> None:
+    """Publish weeks."""
+    for week in weeks:
+        Release.objects.create(week=week, manifest_sha256=week, counts={}, bytes=1, released_at=SETTLED)

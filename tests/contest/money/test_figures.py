@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from contest.enums import AccountKind, DefenseStanding
-from contest.models import Attack, Break, Release, Stake, Team
+from contest.models import Attack, Break, Stake, Team
 from contest.money.figures import debts, money_figures
 from contest.money.ledger import account, move
 from contest.stakes.selectors import standing_of, standings
@@ -24,8 +24,7 @@ def test_what_was_paid_out_of_a_lost_award_is_a_debt(stake: Stake, makers: Team,
     sweep()
     assert [(each.team, each.stake, each.cents) for each in debts()] == [(makers, stake, HALF - 5)]
     assert money_figures(told_at=NOW).debts == (), "the late break is of a week that is not released"
-    for week in {each.week for each in Attack.objects.all()}:
-        Release.objects.create(week=week, manifest_sha256=week, counts={}, bytes=1, released_at=NOW)
+    cast.released(*{each.week for each in Attack.objects.all()})
     assert money_figures(told_at=NOW).debts == tuple(debts())
 
 

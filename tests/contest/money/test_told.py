@@ -13,7 +13,7 @@ from django.test import Client
 from common.errors import Conflict
 from contest.enums import AccountKind
 from contest.leaderboard.reading import read_facts
-from contest.models import Account, Attack, BoardDecision, LedgerEntry, Member, Payment, Release, Stake, Team
+from contest.models import Account, Attack, BoardDecision, LedgerEntry, Member, Payment, Stake, Team
 from contest.money.correcting import correction_ask, correction_confirm, repayment_ask
 from contest.money.figures import Money, debts, entries, money_figures
 from contest.money.ledger import account, check, move
@@ -83,11 +83,6 @@ def broken(olga: User, rita: User) -> Broken:
 def nothing_is_lost(db: None) -> object:
     yield
     assert check().wrong == ()
-
-
-def released(*weeks: str) -> None:
-    for week in weeks:
-        Release.objects.create(week=week, manifest_sha256=week, counts={}, bytes=1, released_at=SETTLED)
 
 
 def page() -> str:
@@ -201,7 +196,7 @@ def test_until_the_release_the_page_does_not_name_who_broke_it(
     for secret in (" red", ">red", "Red ", broken.red.public_id, broken.attack.public_id, "2026-W47", "Looked into"):
         assert secret not in shown.split("<main")[1], (secret, why)
     adds_up(money_figures(told_at=CLOSED))
-    released("2026-W47")
+    cast.released("2026-W47")
     shown = page()
     assert "team red" in shown and "release of" not in shown, why
     assert money_figures(told_at=CLOSED).paid == money_figures(told_at=None).paid
@@ -220,7 +215,7 @@ def both(broken: Broken) -> Broken:
     cast.ended(early)
     for stake in Stake.objects.all():
         cast.caught_up(stake.defense)
-    released("2026-W46")
+    cast.released("2026-W46")
     broken.settled()
     return broken
 
@@ -234,13 +229,13 @@ def test_a_payment_of_both_leaves_what_is_told_as_it_was(both: Broken) -> None:
     assert after.waits and not before.waits
     assert "What a team was paid, gave back or had withheld" in page()
     adds_up(after)
-    released("2026-W47")
+    cast.released("2026-W47")
     told = money_figures(told_at=CLOSED)
     assert (told.teams, told.held, told.paid, told.waits) == ((), 0, 2 * PRIZE, False)
 
 
 def test_a_payment_from_before_the_share_stays_listed(broken: Broken) -> None:
-    released("2026-W47")
+    cast.released("2026-W47")
     paid(broken)
     late = cast.staked(cast.defense("late", Team.objects.get(name="makers")), at=CLOSED)
     cast.broken(late.defense, cast.attack(broken.red, days=42), found=CLOSED + timedelta(9))
@@ -254,7 +249,7 @@ def test_a_payment_from_before_the_share_stays_listed(broken: Broken) -> None:
 
 
 def test_what_is_set_off_against_a_told_debt_is_owed_still(broken: Broken) -> None:
-    released("2026-W47")
+    cast.released("2026-W47")
     owed(broken)
     assert [each.cents for each in money_figures(told_at=CLOSED).debts] == [PRIZE]
     late = cast.staked(cast.defense("late", Team.objects.get(name="makers")), at=CLOSED)
@@ -267,7 +262,7 @@ def test_what_is_set_off_against_a_told_debt_is_owed_still(broken: Broken) -> No
     shown = money_figures(told_at=CLOSED)
     assert [(each.team, each.cents) for each in shown.debts] == [(broken.red, PRIZE)]
     adds_up(shown)
-    released(Attack.objects.order_by("-received_at")[0].week)
+    cast.released(Attack.objects.order_by("-received_at")[0].week)
     assert money_figures(told_at=CLOSED).debts == ()
 
 
@@ -288,7 +283,7 @@ def test_an_award_that_a_late_break_takes_is_told_with_its_week(olga: User, rita
     adds_up(after)
     shown = page().split("<main")[1]
     assert "found late" not in shown and " red" not in shown and "follows from a break" not in shown
-    released(*(week for week in {each.week for each in Attack.objects.all()}))
+    cast.released(*(week for week in {each.week for each in Attack.objects.all()}))
     assert "found late" in page()
 
 
@@ -312,7 +307,7 @@ def test_a_team_is_not_told_which_other_team_broke_it_earlier(broken: Broken, si
     assert broken.attack.public_id in shown and broken.attack.image.public_id in shown, "what it sent itself it knows"
     for secret in (other.public_id, other.image.public_id, "blue"):
         assert secret not in shown, secret
-    released("2026-W47")
+    cast.released("2026-W47")
     assert other.public_id in own_page() and other.image.public_id in own_page()
 
 
@@ -333,7 +328,7 @@ def test_no_later_week_is_released_before_the_one_that_its_money_follows_from(br
     later = week_at(LedgerEntry.objects.get(target__team=broken.red).made_at)
     with pytest.raises(Conflict, match="who broke what in week 2026-W47, which is not released"):
         release_week(later, out=tmp_path, now=CLOSED, incomplete=True)
-    released("2026-W47")
+    cast.released("2026-W47")
     assert release_week(later, out=tmp_path, now=CLOSED, incomplete=True).new
 
 

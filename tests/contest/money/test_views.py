@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from contest.models import Account, Attack, LedgerEntry, Member, Payment, Release, Team
+from contest.models import Account, Attack, LedgerEntry, Member, Payment, Team
 from contest.money.correcting import correction_ask, correction_confirm
 from contest.money.payments import payment_ask, payment_pay
 from contest.money.settlement import prizes_settle
@@ -59,12 +59,8 @@ def page(client: Client, address: str) -> str:
     return answer.content.decode()
 
 
-def released(week: str = "2026-W47") -> None:
-    Release.objects.create(week=week, manifest_sha256="0" * 64, counts={}, bytes=1, released_at=SETTLED)
-
-
 def test_everybody_sees_where_the_money_is_and_why(red: Team, client: Client) -> None:
-    released()
+    cast.released("2026-W47")
     shown = page(client, "/money/")
     assert "USD 200.02" in shown, "the defenders' half"
     assert "USD 100.01" in shown, "the prize of team red"
@@ -87,7 +83,7 @@ def test_before_the_release_nobody_is_told_who_broke_it_with_what(
     assert "Teams that are named with the release of a week" in shown
     for who, address in ((olga, "/organizer/money/"), (captain, "/team/money/")):
         assert attack.public_id in page(signed_in(who), address), address
-    released()
+    cast.released("2026-W47")
     shown = page(client, "/money/")
     assert attack.public_id in shown and "named with the release" not in shown
 
@@ -101,12 +97,12 @@ def test_what_corrects_it_is_told_with_it(red: Team, client: Client) -> None:
     assert "break" not in back.causes and balance(red) == 0
     shown = page(client, "/money/")
     assert red.name not in shown and "named with the release" not in shown and "no break of net stands" not in shown
-    released()
+    cast.released("2026-W47")
     assert f"team {red.name}" in page(client, "/money/")
 
 
 def test_of_a_picture_sent_again_this_week_the_ledger_names_no_attack(red: Team, client: Client) -> None:
-    released()
+    cast.released("2026-W47")
     attack = red.attacks.get()
     Attack.objects.filter(pk=attack.pk).update(received_at=cast.CLOSED)
     assert attack.public_id not in page(client, "/money/")
@@ -115,7 +111,7 @@ def test_of_a_picture_sent_again_this_week_the_ledger_names_no_attack(red: Team,
 def test_what_is_withheld_is_public_with_its_reason(red: Team, rita: User, client: Client) -> None:
     money_withhold(of=Account.objects.get(team=red), cents=500, reason="<b>Two</b> accounts.", by=rita, now=SETTLED)
     assert "Two" not in page(client, "/money/"), "it is about money of a week that is not released"
-    released()
+    cast.released("2026-W47")
     assert "USD 5.00. &lt;b&gt;Two&lt;/b&gt; accounts." in page(client, "/money/")
 
 
