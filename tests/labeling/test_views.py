@@ -21,6 +21,12 @@ TRUE = {"complete": "true", "unoccluded": "true", "real": "true"}
 UNSPEAKABLE = (
     r"\b(attack\w*|adversar\w*|targets?|origins?|weeks?|claim\w*|gold|dataset|defen[cs]e\w*|teams?|panels?|w\d\d)\b"
 )
+_PICTURE = re.compile(r"/pictures/[\w=-]+")  # encrypted: any letters
+
+
+def unspeakable(page: str) -> list[str]:
+    """The words of a page that say what a tasker must never learn."""
+    return re.findall(UNSPEAKABLE, _PICTURE.sub("", page).lower())
 
 
 @pytest.fixture(autouse=True)
@@ -137,7 +143,7 @@ def test_the_page_tells_nothing_of_where_a_picture_comes_from(
     panel = factories.panel(image)
     factories.response(otto, panel)
     page = signed_in(tara).get(URL).content.decode()
-    assert re.findall(UNSPEAKABLE, page.lower()) == []
+    assert unspeakable(page) == []
     for secret in (image.public_id, image.pixels_sha256, "Ada", "JPEG", otto.public_id, "otto", f"panel {panel.pk}"):
         assert secret not in page
 
