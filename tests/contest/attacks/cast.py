@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 
 from contest.attacks.services import attack_receive
 from contest.enums import EntitlementKind, EntitlementState, StakeKind
@@ -119,3 +120,14 @@ def release(week: str = "2026-W47") -> Release:
     """Say that a week is released."""
     released_at = BOUNDARY + timedelta(days=2)
     return Release.objects.create(week=week, manifest_sha256="a", counts={}, bytes=1, released_at=released_at)
+
+
+def upload(data: bytes, name: str = "a.png") -> SimpleUploadedFile:
+    """A file as a form sends it."""
+    return SimpleUploadedFile(name, data, content_type="image/png")
+
+
+def main_of(answer: Any) -> str:
+    """What stands between the header and the footer of a page."""
+    page: str = answer.content.decode()
+    return page.partition("<main")[2].partition("</main>")[0]

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.core import mail
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from common.mail import wait_until_sent
@@ -16,43 +15,11 @@ from contest.models import Attack, Entitlement, Entry, Stake, Team, TeamMerge
 from scoring.models import Defense
 from tests import factories
 from tests.contest.attacks import cast
-from tests.contest.attacks.cast import picture, send
+from tests.contest.attacks.cast import main_of, picture, send, upload
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
 SENDING = ["/attacks/", "/attacks/send/"]
-
-
-@pytest.fixture
-def red(now: datetime) -> Team:
-    cast.policy()
-    return cast.team("red")
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch, now: datetime) -> Callable[[datetime], None]:
-    """Set what every view takes for now; it is Wednesday noon at first."""
-
-    def set_to(moment: datetime) -> None:
-        monkeypatch.setattr("django.utils.timezone.now", lambda: moment)
-
-    set_to(now)
-    return set_to
-
-
-@pytest.fixture
-def captain(red: Team, clock: Any, signed_in: Any) -> Client:
-    client: Client = signed_in(cast.captain(red))
-    return client
-
-
-def upload(data: bytes, name: str = "a.png") -> SimpleUploadedFile:
-    return SimpleUploadedFile(name, data, content_type="image/png")
-
-
-def main_of(answer: Any) -> str:
-    page: str = answer.content.decode()
-    return page.partition("<main")[2].partition("</main>")[0]
 
 
 # For whom a page was opened ------------------------------------------------------------------------------------------
