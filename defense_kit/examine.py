@@ -244,9 +244,9 @@ def _play(open_: Open, report: Report, pictures: Pixels, order: Order, batch_siz
     try:
         report.name = opened.name
         report.rounds.append(_round(opened, pictures, order, batch_size))
-        report.log = opened.log()
     finally:
         opened.close()
+    report.log = opened.log()  # once it has ended, or its last words may still be on their way
 
 
 def _round(opened: Examined, pictures: Pixels, order: Order, batch_size: int) -> Round:

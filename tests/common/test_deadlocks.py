@@ -38,7 +38,8 @@ def test_two_that_lock_the_other_way_round_both_come_through() -> None:
         thread.start()
     for thread in threads:
         thread.join(30)
-    assert (len(done), len(tries)) == (2, 3)
+    # One is ended and tries again, once or, where it is the faster one again, more often.
+    assert len(done) == 2 and len(tries) >= 3
 
 
 @pytest.mark.django_db(transaction=True)

@@ -36,9 +36,17 @@ def test_only_the_board_decides(olga: User, stan: User, now: datetime) -> None:
     assert not BoardDecision.objects.exists()
 
 
-@pytest.mark.parametrize("reason", ["", " \n", "\x00", "x" * (MOST_REASON_CHARACTERS + 1)])
-def test_a_reason_is_needed_and_bounded(reason: str, rita: User, now: datetime) -> None:
-    with pytest.raises(InvalidInput, match="Give the reason"):
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("", "Give the reason"),
+        (" \n", "Give the reason"),
+        ("\x00", "Give the reason"),
+        ("x" * (MOST_REASON_CHARACTERS + 1), "Write at most 4,000 characters"),
+    ],
+)
+def test_a_reason_is_needed_and_bounded(reason: str, words: str, rita: User, now: datetime) -> None:
+    with pytest.raises(InvalidInput, match=words):
         decided(rita, now, reason=reason)
 
 

@@ -60,7 +60,10 @@ FORGERIES: dict[str, tuple[str, Callable[[Forger], None]]] = {
         form.LEDGER,
         lambda f: f.cell(form.LEDGER, {}, made_at="2026-11-20T23:59:59.999999Z"),
     ),
-    "a correction of what comes later": (form.LEDGER, lambda f: f.cell(form.LEDGER, {"corrects": ""}, corrects="999")),
+    "a correction of what comes later": (
+        form.LEDGER,
+        lambda f: f.cell(form.LEDGER, {"corrects": ""}, corrects="999999999"),
+    ),
     "cents of a fraction": (form.LEDGER, lambda f: f.cell(form.LEDGER, {}, cents="1.5")),
     "a stake that did not change": (
         form.STAKES,
