@@ -22,8 +22,8 @@ lint: $(VENV)/.development
 
 # Collects the words of the pages into locale/, and packs the translations. Needs gettext.
 messages: $(VENV)/.development
-	@DEMO=1 $(BIN)/python manage.py makemessages --all --no-location --no-obsolete --ignore=.venv --ignore=var
-	@DEMO=1 $(BIN)/python manage.py compilemessages --ignore=.venv --verbosity 0
+	@$(BIN)/python manage.py makemessages --all --no-location --no-obsolete --ignore=.venv --ignore=var
+	@$(BIN)/python manage.py compilemessages --ignore=.venv --verbosity 0
 
 bench: $(VENV)/.development
 	@$(BIN)/python -m bench.run

@@ -1,6 +1,12 @@
 """Settings from the environment: what is read, and what a wrong value may repeat."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from config import env
@@ -63,3 +69,23 @@ def test_an_address_that_is_none_is_named(value: str, monkeypatch: pytest.Monkey
     monkeypatch.setenv("CONTACT_EMAIL", value)
     with pytest.raises(ImproperlyConfigured, match="CONTACT_EMAIL"):
         env.address("CONTACT_EMAIL")
+
+
+@pytest.mark.parametrize(
+    ("command", "ended", "why"),
+    [
+        (
+            ["makemigrations", "--check", "--dry-run"],
+            0,
+            "reads the models, and no migration is missing",
+        ),
+        (["check"], 1, "may go before serving: an installation without a key is told so"),
+    ],
+)
+def test_what_needs_a_key(command: list[str], ended: int, why: str, tmp_path: Path) -> None:
+    bare = {name: value for name, value in os.environ.items() if name not in {"SECRET_KEY", "DEMO", "DATABASE_URL"}}
+    bare |= {"DATA_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "config.settings"}
+    words = [sys.executable, "manage.py", *command]
+    done = subprocess.run(words, cwd=settings.BASE_DIR, env=bare, capture_output=True, text=True)
+    assert done.returncode == ended, f"{why}: {done.stderr}"
+    assert ("SECRET_KEY is required" in done.stderr) == bool(ended)
