@@ -4,7 +4,7 @@ Each function returns one SQL statement list for one table; migrations run them,
 has to empty tables between tests.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from django.db import migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
@@ -20,6 +20,10 @@ END $$;
 
 # Facts that name an account: (the column that may be emptied when the account goes, every other column).
 FORGETTING: dict[str, tuple[str, tuple[str, ...]]] = {
+    "common_auditentry": (
+        "user_id",
+        ("id", "at", "role", "action", "subject", "why", "origin", "published", "public", "private", "salt"),
+    ),
     "labeling_statechange": (
         "by_id",
         ("id", "tasker_id", "before", "after", "code", "reason", "event_id", "changed_at"),
@@ -27,13 +31,52 @@ FORGETTING: dict[str, tuple[str, tuple[str, ...]]] = {
     "scoring_frameworkcheck": ("checked_by_id", ("id", "defense_id", "passed", "reason", "checked_at")),
     "contest_boarddecision": (
         "decided_by_id",
-        ("id", "kind", "subject", "details", "reason", "policy_id", "decided_at"),
+        ("id", "kind", "subject", "details", "reason", "policy_id", "decided_at", "case_id"),
     ),
     "contest_ledgerentry": (
         "made_by_id",
         ("id", "source_id", "target_id", "cents", "rule", "why", "causes", "corrects_id", "decision_id", "made_at"),
     ),
-    "contest_examination": ("confirmed_by_id", ("id", "image_id", "defense_id", "at")),
+    "contest_examination": ("confirmed_by_id", ("id", "image_id", "defense_id", "ruling_id", "at")),
+    "contest_appeal": (
+        "sent_by_id",
+        (
+            "id",
+            "public_id",
+            "case_id",
+            "team_id",
+            "image_id",
+            "ruling_id",
+            "defense_id",
+            "side",
+            "argument",
+            "marks",
+            "sent_at",
+        ),
+    ),
+    "contest_statement": ("sent_by_id", ("id", "case_id", "team_id", "words", "sent_at")),
+    "contest_vote": (
+        "member_id",
+        ("id", "case_id", "choice", "label", "reasons", "words", "public", "cast_at"),
+    ),
+    "contest_casedecision": (
+        "confirmed_by_id",
+        (
+            "id",
+            "case_id",
+            "outcome",
+            "label",
+            "reasons",
+            "explanation",
+            "votes",
+            "quorum",
+            "recused",
+            "policy_id",
+            "ruling_id",
+            "panel_id",
+            "decided_at",
+        ),
+    ),
     "contest_associationmistake": ("declared_by_id", ("id", "association_id", "reason", "declared_at")),
     "contest_pastmember": ("user_id", ("id", "team_id", "joined_at", "left_at")),
     "contest_teammerge": ("merged_by_id", ("id", "team_id", "into_id", "reason", "merged_at")),
@@ -41,19 +84,23 @@ FORGETTING: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
-def _when_refused(vendor: str, table: str) -> str:
+def _when_refused(vendor: str, table: str, there: Collection[str] | None) -> str:
     """Return the condition under which an UPDATE is refused: always, save for forgetting who did it."""
     if table not in FORGETTING:
         return ""
-    who, kept = FORGETTING[table]
+    who, columns = FORGETTING[table]
+    kept = [column for column in columns if there is None or column in there]
     differs = "IS DISTINCT FROM" if vendor == "postgresql" else "IS NOT"
     changed = " OR ".join(f'OLD."{column}" {differs} NEW."{column}"' for column in kept)
     return f"WHEN (NEW.{who} IS NOT NULL OR {changed}) "
 
 
-def protect(vendor: str, table: str) -> list[str]:
-    """Return the statements that make `table` refuse UPDATE and DELETE on `vendor` (postgresql, sqlite)."""
-    refused = {"UPDATE": _when_refused(vendor, table), "DELETE": ""}
+def protect(vendor: str, table: str, there: Collection[str] | None = None) -> list[str]:
+    """Return the statements that make `table` refuse UPDATE and DELETE on `vendor` (postgresql, sqlite).
+
+    `there` are its columns, where a migration may have some still to add; None: all of them.
+    """
+    refused = {"UPDATE": _when_refused(vendor, table, there), "DELETE": ""}
     if vendor == "postgresql":
         return [_POSTGRES_FUNCTION] + [
             f'CREATE TRIGGER {table}_no_{operation.lower()} BEFORE {operation} ON "{table}" FOR EACH ROW {when}'
@@ -75,12 +122,17 @@ def unprotect(vendor: str, table: str) -> list[str]:
     return [f"DROP TRIGGER IF EXISTS {table}_no_{operation};" for operation in ("update", "delete")]
 
 
+def _columns(editor: BaseDatabaseSchemaEditor, table: str) -> set[str]:
+    with editor.connection.cursor() as cursor:
+        return {column.name for column in editor.connection.introspection.get_table_description(cursor, table)}
+
+
 def append_only(tables: Sequence[str]) -> migrations.RunPython:
     """Return the migration step that protects `tables`."""
 
     def forwards(_: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
         for table in tables:
-            for statement in protect(editor.connection.vendor, table):
+            for statement in protect(editor.connection.vendor, table, _columns(editor, table)):
                 editor.execute(statement, params=None)
 
     def backwards(_: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
@@ -97,7 +149,7 @@ def append_only_again(tables: Sequence[str]) -> migrations.RunPython:
     def forwards(_: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
         vendor = editor.connection.vendor
         for table in tables:
-            for statement in [*unprotect(vendor, table), *protect(vendor, table)]:
+            for statement in [*unprotect(vendor, table), *protect(vendor, table, _columns(editor, table))]:
                 editor.execute(statement, params=None)
 
     return migrations.RunPython(forwards, migrations.RunPython.noop)

@@ -6,7 +6,7 @@ from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.utils.crypto import constant_time_compare
 
-from common.models import ApiToken, UserSession
+from common.models import ApiToken, AuditPlace, UserSession
 
 ACCESS_KEPT = timedelta(days=90)
 _ACCESS_TABLES = (AccessAttempt, AccessLog, AccessFailureLog)
@@ -37,7 +37,9 @@ def credentials_end(user: AbstractBaseUser, *, but_session: str | None = None) -
 
 def access_purge(*, now: datetime) -> int:
     """Delete what is known of sign-ins, addresses included, after 90 days. Returns how many rows."""
-    return sum(table.objects.filter(attempt_time__lte=now - ACCESS_KEPT).delete()[0] for table in _ACCESS_TABLES)
+    old = now - ACCESS_KEPT
+    rows = (table.objects.filter(attempt_time__lte=old) for table in _ACCESS_TABLES)
+    return sum(each.delete()[0] for each in (AuditPlace.objects.filter(noted_at__lte=old), *rows))
 
 
 def access_forget(username: str) -> None:

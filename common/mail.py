@@ -20,7 +20,13 @@ log = structlog.get_logger(__name__)
 
 
 def letter(template: str, *, to: str, language: str, **context: Any) -> EmailMessage:
-    """Return `mail/<template>.txt` in `language`, its times in UTC; its first line is the subject.
+    """Return the letter of `text_of`."""
+    subject, body = text_of(template, language=language, **context)
+    return EmailMessage(subject=subject, body=body, to=[to])
+
+
+def text_of(template: str, *, language: str, **context: Any) -> tuple[str, str]:
+    """Return subject and text of `mail/<template>.txt` in `language`, its times in UTC; its first line is the subject.
 
     Every letter knows the organizers' address as `contact`, where there is one.
     """
@@ -28,7 +34,7 @@ def letter(template: str, *, to: str, language: str, **context: Any) -> EmailMes
     with translation.override(language or None), timezone.override(UTC):
         text = render_to_string(f"mail/{template}.txt", context)
     subject, _, body = text.strip().partition("\n")
-    return EmailMessage(subject=subject.strip(), body=body.strip() + "\n", to=[to])
+    return subject.strip(), body.strip() + "\n"
 
 
 def send(message: EmailMessage) -> None:

@@ -1,4 +1,4 @@
-"""Who is signed in: sessions that know their user, and API tokens stored as hashes."""
+"""Who is signed in (sessions that know their user, API tokens stored as hashes), and the audit trail."""
 
 from django.conf import settings
 from django.contrib.sessions.base_session import AbstractBaseSession
@@ -63,3 +63,75 @@ class RecoveryCode(models.Model):
 
     def __str__(self) -> str:
         return f"recovery code of {self.user_id}"
+
+
+class AuditEntry(models.Model):
+    """Something that somebody decided or did by hand. Append-only but for forgetting the account; see common.audit.
+
+    `subject` and `why` are public where `published` says so. Without a `salt` the private part is known by its hash
+    alone: the row comes from a release.
+    """
+
+    at = models.DateTimeField(db_index=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    role = models.CharField(max_length=9, blank=True)
+    action = models.CharField(max_length=41, db_index=True)
+    subject = models.JSONField(default=dict)
+    why = models.TextField(blank=True)
+    origin = models.CharField(max_length=60)
+    published = models.BooleanField()
+    public = models.JSONField(default=dict)
+    private = models.JSONField(default=dict)
+    salt = models.CharField(max_length=32, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.at}"
+
+
+class AuditSeal(models.Model):
+    """A row of the audit trail in its place in the chain, 1, 2, 3 and so on without a gap. Append-only."""
+
+    number = models.BigIntegerField(primary_key=True)
+    entry = models.OneToOneField(AuditEntry, on_delete=models.PROTECT, related_name="seal")
+    private_sha256 = models.CharField(max_length=64)
+    previous = models.CharField(max_length=64)
+    sha256 = models.CharField(max_length=64, unique=True)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=models.Q(number__gte=1), name="audit_seal_counts_from_one")]
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.sha256}"
+
+
+class AuditUnsealed(models.Model):
+    """A row of the audit trail that waits for its seal: so that the sweep asks an empty table when none does."""
+
+    entry = models.OneToOneField(AuditEntry, primary_key=True, on_delete=models.PROTECT, related_name="unsealed")
+
+    def __str__(self) -> str:
+        return f"{self.entry_id} waits"
+
+
+class AuditPlace(models.Model):
+    """The keyed digest of the address that something was done from: forgotten after 90 days and with the account."""
+
+    entry = models.OneToOneField(AuditEntry, primary_key=True, on_delete=models.PROTECT, related_name="place")
+    digest = models.CharField(max_length=12)
+    noted_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"place of {self.entry_id}"
+
+
+class AuditCheck(models.Model):
+    """What a check of the audit trail found: how far the chain holds, and in words what is wrong with the next row."""
+
+    checked_at = models.DateTimeField(db_index=True)
+    through = models.BigIntegerField()
+    sha256 = models.CharField(max_length=64)
+    by_hash_alone = models.BigIntegerField()
+    wrong = models.TextField(blank=True)
+
+    def __str__(self) -> str:
+        return f"checked {self.checked_at}"

@@ -2,11 +2,24 @@
 
 from django.utils import timezone
 
+from common.audit_seals import chain_check_now_and_then, entries_seal
 from common.credentials import credentials_purge
-from common.queues import quick_task
+from common.queues import quick_task, slow_task
 
 
 @quick_task
 def purge_credentials() -> None:
     """Delete the sessions and tokens that are over, and the record of sign-ins of long ago."""
     credentials_purge(now=timezone.now())
+
+
+@quick_task
+def seal_audit_trail() -> None:
+    """Seal what was added to the audit trail."""
+    entries_seal()
+
+
+@slow_task
+def check_audit_trail() -> None:
+    """Check the whole audit trail, once a day."""
+    chain_check_now_and_then(now=timezone.now())

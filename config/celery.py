@@ -53,7 +53,10 @@ app.conf.beat_schedule = {
     "stakes": _every(5.0, "contest.tasks.end_stakes"),
     "prizes": _every(30.0, "contest.tasks.settle_prizes"),
     "check of the ledger": _every(600.0, "contest.tasks.check_ledger"),
+    "cases": _every(15.0, "contest.tasks.tend_cases"),
+    "conflicts": _every(300.0, "contest.tasks.find_conflicts"),
     "publication of defenses": _every(30.0, "contest.tasks.publish_defenses"),
+    "messages": _every(300.0, "contest.tasks.tell_messages"),
     "letters": _every(15.0, "contest.tasks.send_letters"),
     "releases": _every(60.0, "contest.tasks.release_due_weeks"),
     "leaderboards": _every(60.0, "contest.tasks.make_leaderboards"),
@@ -62,5 +65,7 @@ app.conf.beat_schedule = {
     "near duplicates": _every(60.0, "contest.tasks.look_for_near_duplicates"),
     "copies": _every(600.0, "labeling.tasks.look_for_copies"),
     "same persons": _every(3600.0, "contest.tasks.look_for_same_persons"),
+    "audit trail": _every(5.0, "common.tasks.seal_audit_trail"),
+    "check of the audit trail": _every(600.0, "common.tasks.check_audit_trail"),
     "credentials": _every(3600.0, "common.tasks.purge_credentials"),
 }

@@ -11,6 +11,7 @@ from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext_lazy as _
 
 from contest.access import Roles, header_roles
+from contest.messages.selectors import MOST_COUNTED, unread_count
 from labeling.enums import TaskerState
 
 if TYPE_CHECKING:
@@ -47,8 +48,11 @@ RESEARCHER: "list[tuple[str, StrOrPromise]]" = [
 ]
 # A team's header leads to its own defenses; the footer to everybody's.
 IN_A_TEAM = [("team-defenses", words) if name == "defenses" else (name, words) for name, words in RESEARCHER]
+IN_A_TEAM += [("appeals", "Appeals")]
 BOARD: "list[tuple[str, StrOrPromise]]" = [
     ("home", "Home"),
+    ("board-cases", "Cases"),
+    ("board-conflicts", "Conflicts"),
     ("board-grants", "Grants"),
     ("frameworks", "Frameworks"),
     ("board-stakes", "Stakes"),
@@ -61,7 +65,9 @@ PUBLIC: "list[tuple[str, StrOrPromise]]" = [
     ("defenses", _("Defenses")),
     ("leaderboard", _("Leaderboard")),
     ("releases", _("Releases")),
+    ("overrules", "Overrules"),
     ("rules", _("Rules")),
+    ("search", "Search"),
 ]
 ABOUT: "list[tuple[str, StrOrPromise]]" = [("front", _("About the contest")), *PUBLIC, ("money", _("Money"))]
 FOR_TASKERS: "list[tuple[str, StrOrPromise]]" = [("rules", _("Rules"))]
@@ -88,9 +94,22 @@ def site(request: HttpRequest) -> dict[str, Any]:
         "demo_letters": settings.EMAIL_FILE_PATH if settings.DEMO else None,
         "contact": settings.CONTACT_EMAIL,
         "roles": roles,
+        "has_messages": _has_messages(request),
+        "unread_messages": SimpleLazyObject(lambda: _unread(request)),
         "pages": SimpleLazyObject(lambda: list(_links(request, _entries(request, roles)))),  # type: ignore[arg-type]
         "public_pages": SimpleLazyObject(lambda: list(_links(request, _public(roles)))),  # type: ignore[arg-type]
     }
+
+
+def _has_messages(request: HttpRequest) -> bool:
+    """Say whether the reader has a page of messages: all with an account but taskers, of whom nothing is asked."""
+    user = getattr(request, "user", AnonymousUser())
+    return user.is_authenticated and getattr(user, "tasker", None) is None
+
+
+def _unread(request: HttpRequest) -> str:
+    number = unread_count(request.user)  # type: ignore[arg-type]  # asked by pages of who is signed in
+    return f"{MOST_COUNTED}+" if number > MOST_COUNTED else str(number or "")
 
 
 def _links(request: HttpRequest, entries: "list[tuple[str, StrOrPromise]]") -> Iterator[Link]:

@@ -10,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from config import env
 from config.logs import configure_logs
-from contest.enums import DefenseStanding
+from contest.enums import CaseState, DefenseStanding
 from labeling.enums import Answer
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -53,6 +53,7 @@ MIDDLEWARE = [
     "common.sessions.SignedInUserMiddleware",
     "labeling.accounts.locale.PersonMiddleware",
     "common.request_log.RequestLog",
+    "common.audit_origin.OriginMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -117,6 +118,8 @@ AUTH_PASSWORD_VALIDATORS = [
 PASSWORD_RESET_TIMEOUT = 24 * 3600
 # What is read together with the signed-in user, so that a request needs one query to know who asks.
 SIGNED_IN_RELATED = ("tasker",)
+# Names the role of an account in a word, for the audit trail.
+AUDIT_ROLE_OF = "labeling.people.audit_role_of"
 AXES_FAILURE_LIMIT = "common.guessing.most_tries"
 AXES_COOLOFF_TIME = 1
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
@@ -197,6 +200,7 @@ SPECTACULAR_SETTINGS = {
     ],
     "ENUM_NAME_OVERRIDES": {
         "AnswerEnum": [answer.value for answer in Answer],
+        "CaseStateEnum": [state.value for state in CaseState],
         "DefenseStandingEnum": [standing.value for standing in DefenseStanding],
     },
 }

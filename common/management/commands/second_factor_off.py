@@ -3,13 +3,17 @@
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
+from django.db import transaction
+from django.utils import timezone
 
+from common.audit import audit
+from common.audit_origin import RecordedCommand
 from common.credentials import credentials_end
 from common.second_factor import has_second_factor, second_factor_turn_off
 
 
-class Command(BaseCommand):
+class Command(RecordedCommand):
     """Make sure that it is the owner who asks. Every session and token of the account ends."""
 
     help = __doc__
@@ -23,6 +27,8 @@ class Command(BaseCommand):
         user = User.objects.filter(username=options["name"]).first()
         if user is None or not has_second_factor(user):
             raise CommandError(f"There is no account {options['name']!r} with a second factor.")
-        second_factor_turn_off(user=user)
-        credentials_end(user)
+        with transaction.atomic():
+            second_factor_turn_off(user=user)
+            credentials_end(user)
+            audit("second_factor.off", by=None, subject={"account": [user.pk]}, now=timezone.now())
         self.stdout.write(f"{user.username} signs in with the password alone; every session and token has ended.")

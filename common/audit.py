@@ -1,0 +1,78 @@
+"""The audit trail: who did what, when, why and from where, written in the transaction of the act itself.
+
+`audit` adds a row; a sweep seals the rows into a chain later (`common.audit_seals`), so that no act waits for another.
+"""
+
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.utils.module_loading import import_string
+
+from common import audit_origin
+from common.audit_chain import canonical
+from common.models import AuditEntry, AuditPlace, AuditUnsealed
+
+# The role of what no person did: a sweep, or a command of the server.
+PLATFORM = "platform"
+_ACTION = re.compile(r"[a-z_]{1,20}\.[a-z_]{1,20}")
+Subject = Mapping[str, Sequence[str | int]]
+Facts = Mapping[str, Any]
+
+
+def audit(
+    action: str,
+    *,
+    by: User | None,
+    subject: Subject,
+    now: datetime,
+    why: str = "",
+    public: Facts | None = None,
+    private: Facts | None = None,
+    published: bool = False,
+) -> AuditEntry:
+    """Record in the transaction of the act that `by` did `action` to `subject`: public IDs, or numbers, by kind.
+
+    `by` is None for what no person did. Everybody gets the action, the time, the role and the facts of `public`; with
+    `published` the subject and the reason too, where they are public anyhow. Everything else is private: its hash
+    alone is published. No part may name a person: accounts are named by number.
+    """
+    if _ACTION.fullmatch(action) is None:
+        raise ValueError(f"{action!r} is no action such as `response.void`")
+    origin = audit_origin.origin()
+    entry = AuditEntry(
+        at=now,
+        user=by,
+        role=role_of(by),
+        action=action,
+        subject={kind: list(names) for kind, names in subject.items() if names},
+        why=why.replace("\r\n", "\n").replace("\r", "\n"),  # as a release writes it
+        origin=origin.words,
+        published=published,
+        public=dict(public or {}),
+        private=dict(private or {}),
+        salt=secrets.token_hex(16),
+    )
+    canonical([entry.subject, entry.public, entry.private])  # before it is kept: what cannot be sealed is no row
+    entry.save(force_insert=True)
+    AuditUnsealed.objects.create(entry=entry)
+    if origin.place:
+        AuditPlace.objects.create(entry=entry, digest=origin.place, noted_at=now)
+    return entry
+
+
+def role_of(user: User | None) -> str:
+    """Return in a word in which role somebody acts now; empty for an account without one."""
+    if user is None:
+        return PLATFORM
+    role: str = import_string(settings.AUDIT_ROLE_OF)(user)
+    return role
+
+
+def places_forget(user: User) -> None:
+    """Forget from where an account acted: it is going."""
+    AuditPlace.objects.filter(entry__user=user).delete()

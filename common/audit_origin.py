@@ -1,0 +1,79 @@
+"""From where something is done: a page, a program's call, a command of the server, a task or a sweep.
+
+Who writes into the audit trail stands far below the request. The origin waits beside the call, in a context variable,
+so that no service needs another parameter; every request, command, task and sweep says its own when it begins.
+
+A client's address is never kept as it is. It becomes a digest that is keyed with SECRET_KEY: the same place is known
+again, and without the key no address can be tried against it.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.http import HttpRequest, HttpResponse
+from django.utils.crypto import salted_hmac
+
+from common.client_address import client_address
+
+_PLACE_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """From where: words such as `page`, `command add_user` or `sweep rulings`, and of a request the place's digest."""
+
+    words: str
+    place: str = ""
+
+
+_SHELL = Origin("shell")
+_origin: ContextVar[Origin] = ContextVar("origin", default=_SHELL)
+
+
+def origin() -> Origin:
+    """Return from where the work at hand is done."""
+    return _origin.get()
+
+
+@contextmanager
+def acting_from(words: str, address: str | None = None) -> Iterator[None]:
+    """Inside, what is done is done from there."""
+    token = _origin.set(Origin(words, place_of(address) if address else ""))
+    try:
+        yield
+    finally:
+        _origin.reset(token)
+
+
+def place_of(address: str) -> str:
+    """Return what is kept of a client's address."""
+    return salted_hmac("common.audit_origin", address, algorithm="sha256").hexdigest()[:_PLACE_DIGITS]
+
+
+def _is_program(request: HttpRequest) -> bool:
+    scheme, _, _ = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
+    return bool(scheme.lower() == "token")
+
+
+class OriginMiddleware:
+    """Say of each request whether a page or a program with a token asks, and from which address."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        with acting_from("program" if _is_program(request) else "page", client_address(request)):
+            return self.get_response(request)
+
+
+class RecordedCommand(BaseCommand):
+    """A command of the server whose acts are in the audit trail under its name."""
+
+    def execute(self, *args: Any, **options: Any) -> Any:
+        """Run the command as usual."""
+        with acting_from(f"command {type(self).__module__.rpartition('.')[2]}"):
+            return super().execute(*args, **options)

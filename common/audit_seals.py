@@ -1,0 +1,150 @@
+"""Sealing the audit trail row by row, and checking that nothing of it was changed since."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+
+import structlog
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+
+from common.audit_chain import End, Link, digest, private_part, problem, public_part, sealed
+from common.models import AuditCheck, AuditEntry, AuditSeal, AuditUnsealed
+
+AT_ONCE = 1_000
+CHECK_EVERY = timedelta(days=1)
+log = structlog.get_logger(__name__)
+_CHUNK = 2_000
+
+
+def entries_seal() -> int:
+    """Seal the rows that are not, in the order of their numbers; returns how many.
+
+    Of two sweeps at once one seals: numbers and rows of seals are unique, and the other one then changes nothing.
+    """
+    if not AuditUnsealed.objects.exists():
+        return 0
+    end = chain_end()
+    try:
+        with transaction.atomic():
+            return _seal_after(end)
+    except IntegrityError:
+        if chain_end() == end:
+            raise  # nobody was faster: something else is wrong
+        return 0
+
+
+def _seal_after(end: End) -> int:
+    waiting = AuditUnsealed.objects.select_related("entry").order_by("entry")[:AT_ONCE]
+    entries = [row.entry for row in waiting]
+    AuditSeal.objects.bulk_create(_seals(end, entries))
+    AuditUnsealed.objects.filter(entry__in=[entry.pk for entry in entries]).delete()
+    return len(entries)
+
+
+def _seals(end: End, entries: list[AuditEntry]) -> Iterator[AuditSeal]:
+    for entry in entries:
+        link = sealed(end, public_of(entry), digest(private_of(entry)))
+        end = End(link.number, link.sha256)
+        yield AuditSeal(
+            number=link.number,
+            entry=entry,
+            private_sha256=link.private_sha256,
+            previous=link.previous,
+            sha256=link.sha256,
+        )
+
+
+def chain_end() -> End:
+    """Return where the chain stands."""
+    last = AuditSeal.objects.order_by("-number").first()
+    return End(last.number, last.sha256) if last else End()
+
+
+def public_of(entry: AuditEntry) -> dict[str, object]:
+    """Return the public part of a row."""
+    return public_part(
+        at=entry.at,
+        role=entry.role,
+        action=entry.action,
+        facts=entry.public,
+        subject=entry.subject if entry.published else None,
+        why=entry.why,
+    )
+
+
+def private_of(entry: AuditEntry) -> dict[str, object]:
+    """Return the private part of a row."""
+    return private_part(
+        salt=entry.salt,
+        origin=entry.origin,
+        facts=entry.private,
+        subject=None if entry.published else entry.subject,
+        why=entry.why,
+    )
+
+
+def link_of(seal: AuditSeal) -> Link:
+    """Return a sealed row as the chain sees it, its public part as it is now."""
+    return Link(seal.number, public_of(seal.entry), seal.private_sha256, seal.previous, seal.sha256)
+
+
+def chain_check(*, now: datetime) -> AuditCheck:
+    """Check the whole trail, row by row, until the first that differs; the result is kept.
+
+    What an earlier check reached has to be there with the same hash: a chain that was cut off, or made anew with other
+    rows, fits in itself.
+    """
+    end, alone, wrong = End(), 0, ""
+    reached = dict(AuditCheck.objects.filter(through__gt=0).values_list("through", "sha256"))
+    for seal in seals().iterator(chunk_size=_CHUNK):
+        if wrong := _problem(end, seal, reached.get(seal.number, seal.sha256)):
+            break
+        end, alone = End(seal.number, seal.sha256), alone + (not seal.entry.salt)
+    wrong = wrong or _lost() or _cut_off(end, reached)
+    found = {"through": end.number, "sha256": end.sha256, "by_hash_alone": alone, "wrong": wrong}
+    return AuditCheck.objects.create(checked_at=now, **found)
+
+
+def chain_check_now_and_then(*, now: datetime) -> int:
+    """Check the trail when nobody has for CHECK_EVERY; returns whether something is wrong."""
+    last = newest_check()
+    if last is not None and last.checked_at <= now < last.checked_at + CHECK_EVERY:
+        return 0
+    found = chain_check(now=now)
+    if found.wrong:
+        log.error("audit_trail_differs", wrong=found.wrong)
+    return int(bool(found.wrong))
+
+
+def newest_check() -> AuditCheck | None:
+    """Return what the last check found."""
+    return AuditCheck.objects.order_by("-checked_at", "-pk").first()
+
+
+def _problem(end: End, seal: AuditSeal, sha256: str) -> str:
+    wrong = problem(end, link_of(seal)) or _private_problem(seal)
+    if not wrong and seal.sha256 != sha256:
+        wrong = f"had the hash {sha256} when it was checked before, and now another one that fits"
+    return f"Row {seal.number:,} {wrong}." if wrong else ""
+
+
+def _cut_off(end: End, reached: Mapping[int, str]) -> str:
+    last = max(reached, default=0)
+    return f"The trail ends with row {end.number:,}, and had {last:,} rows before." if last > end.number else ""
+
+
+def _private_problem(seal: AuditSeal) -> str:
+    if not seal.entry.salt or digest(private_of(seal.entry)) == seal.private_sha256:
+        return ""
+    return "has a private part that is not the sealed one"
+
+
+def _lost() -> str:
+    """Return in words which row was never sealed and does not wait for that either: it was put in by hand."""
+    lost = AuditEntry.objects.filter(seal__isnull=True, unsealed__isnull=True).order_by("pk").first()
+    return f"The row of {lost.at:%Y-%m-%d %H:%M} UTC, {lost.action}, has no seal and waits for none." if lost else ""
+
+
+def seals() -> QuerySet[AuditSeal]:
+    """Return the sealed rows in the order of the chain."""
+    return AuditSeal.objects.select_related("entry").order_by("number")
