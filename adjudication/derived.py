@@ -37,14 +37,20 @@ _SQUARE_HUNDREDTHS = HUNDREDTHS_PER_PIXEL**2
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image, and what its newest ruling says: `label` is None unless that is valid; `panel` the panel it counted."""
+    """An image, and what its newest ruling says: `label` is None unless that is valid; `counted` are the ids of the
+    responses that it counted, None without a ruling."""
 
     image_id: str
     sha256_pixels: str
     width: int
     height: int
     label: Label | None = None
-    panel: int | None = None
+    counted: frozenset[int] | None = None
+
+    def heard(self, responses: Sequence["Counted"]) -> Sequence["Counted"]:
+        """Return the responses that the ruling that holds counted: of a picture with several panels, or one that more
+        taskers joined (R19), not every one; without a ruling all of them."""
+        return responses if self.counted is None else [each for each in responses if each.response_id in self.counted]
 
 
 class Counted(NamedTuple):
@@ -64,11 +70,12 @@ class Counted(NamedTuple):
 
 def tasker_data_row(picture: Picture, responses: Sequence[Counted]) -> list[str] | None:
     """Return the picture's row of 23 cells, taskers by response id; None unless exactly three responses counted."""
-    if len(responses) != TASKERS_IN_A_ROW:
+    heard = picture.heard(responses)
+    if len(heard) != TASKERS_IN_A_ROW:
         return None
-    folder = _folder(responses)
+    folder = _folder(heard)
     long_id = f"/{folder}/{picture.sha256_pixels[:_LONG_ID_DIGITS]}.png"
-    answers = [cell for response in responses for cell in _tasker_cells(response)]
+    answers = [cell for response in heard for cell in _tasker_cells(response)]
     return [picture_file(picture.sha256_pixels), long_id, *answers]
 
 
@@ -133,14 +140,14 @@ class Annotations:
         self._pictures = 0
         self._comma = ""
 
-    def of(self, picture: Picture, responses: Iterable[Counted]) -> str:
+    def of(self, picture: Picture, responses: Sequence[Counted]) -> str:
         """Return the lines of one picture with all its counted responses; nothing unless it is valid."""
         if picture.label is None:
             return ""
         self._pictures += 1
         lines = []
-        for each in responses:
-            if each.box is not None and each.panel == picture.panel:
+        for each in picture.heard(responses):
+            if each.box is not None:
                 annotation = _annotation(self._pictures, _CATEGORIES[picture.label], each, each.box)
                 lines.append(f"{self._comma}\n{annotation}")
                 self._comma = ","

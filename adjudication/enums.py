@@ -32,3 +32,38 @@ class DecidedBy(StrEnum):
 
     RULES = "rules"
     BOARD = "board"
+
+
+class CaseKind(StrEnum):
+    """What the board votes on: the verdict on a `picture` (R18-R20), or a `motion`, which is everything else (R21)."""
+
+    PICTURE = "picture"
+    MOTION = "motion"
+
+
+class AppealSide(StrEnum):
+    """Who appeals (R18): a `defender` against a valid verdict, an `attacker` against a rejection."""
+
+    DEFENDER = "defender"
+    ATTACKER = "attacker"
+
+
+class VoteChoice(StrEnum):
+    """What a member votes for: the first three about a picture (R19), the others about a motion."""
+
+    UPHOLD = "uphold"
+    MORE_TASKERS = "more_taskers"
+    OVERRULE = "overrule"
+    IN_FAVOUR = "in_favour"
+    AGAINST = "against"
+
+
+class CaseOutcome(StrEnum):
+    """What the board decided. A motion is `carried`, `lost`, or `dropped` by who moved it."""
+
+    UPHOLD = "uphold"
+    MORE_TASKERS = "more_taskers"
+    OVERRULE = "overrule"
+    CARRIED = "carried"
+    LOST = "lost"
+    DROPPED = "dropped"

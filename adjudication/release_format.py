@@ -6,20 +6,20 @@ release can be checked on a bare checkout.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from adjudication.enums import DecidedBy, Reason, Verdict
+from adjudication.enums import AppealSide, CaseOutcome, DecidedBy, Reason, Verdict
 from labeling.enums import Answer, Label, Origin, PanelState
 from labeling.geometry import HUNDREDTHS_PER_PIXEL
 
 FORMAT = "unanimous-release-1"
 # What was added since the first releases stands at the end: columns behind the others, and files beside them. A
 # manifest without a revision is of the first one.
-REVISION = 2
+REVISION = 3
 RULE_BOOK_VERSION = "1"
 
 MANIFEST = "manifest.json"
@@ -46,9 +46,15 @@ AWARDS = "awards.csv"
 LEDGER = "ledger.csv"
 UNPROVED = "unproved_breaks.csv"
 ELIGIBILITY = "eligibility.csv"
+AUDIT = "audit.csv"
+APPEALS = "appeals.csv"
+STATEMENTS = "statements.csv"
+CASES = "cases.csv"
+MOTIONS = "motions.csv"
+EXAMINATIONS = "examinations.csv"
 
 
-def _one_of(words: type[StrEnum]) -> str:
+def _one_of(words: Iterable[StrEnum]) -> str:
     return "|".join(word.value for word in words)
 
 
@@ -73,9 +79,15 @@ _TEXT = r"(?![=+\-@\t|])[^\r]*"
 _MAYBE_ID = f"(?:{_ID})?"
 _MAYBE_TIME = f"(?:{_TIME})?"
 _MAYBE_NUMBER = f"(?:{_NUMBER})?"
+_NUMBERS = rf"(?:(?:{_NUMBER})(?:;(?:{_NUMBER}))*)?"
 _MAYBE_SHA256 = f"(?:{_SHA256})?"
 _WORD = r"[a-z_]{1,20}"
 _JSON_OBJECT = r"\{[^\r\n]*\}"
+_JSON_LIST = r"\[[^\r\n]*\]"
+_OF_PICTURES = (CaseOutcome.UPHOLD, CaseOutcome.MORE_TASKERS, CaseOutcome.OVERRULE)
+_OF_MOTIONS = (CaseOutcome.CARRIED, CaseOutcome.LOST, CaseOutcome.DROPPED)
+# What follows the outcome of a case: the count of the votes, without names.
+_COUNTED = {"votes": _JSON_LIST, "quorum": _NUMBER, "recused": _NUMBER}
 # A place where money is: one of the contest's, a team's, or what lies at one stake.
 _ACCOUNT = rf"[a-z]{{1,20}}|team:{_ID}|stake:(?:{_NUMBER})"
 
@@ -172,7 +184,7 @@ _TABLES = {
 
 _BREAK = _TABLES[BREAKS]
 # What the second revision added: columns behind those of the first, and tables of its own.
-_ADDED = {
+_SECOND = {
     PREDICTIONS: {"run": _NUMBER},
     DEFENSES: {
         "number": _NUMBER,
@@ -294,27 +306,99 @@ _ADDED = {
     },
 }
 
+# What the third added: which answers each ruling counted, as more taskers may join a panel (R19); the audit trail; and
+# what the board was asked and decided (R18-R21, R37).
+_THIRD = {
+    RULINGS: {"response_ids": _NUMBERS},
+    PANELS: {"joined": _NUMBER, "joined_at": _MAYBE_TIME},
+    AUDIT: {
+        "number": _NUMBER,
+        "at": _TIME,
+        "role": r"[a-z]{0,9}",
+        "action": r"[a-z_]{1,20}\.[a-z_]{1,20}",
+        "subject": f"(?:{_JSON_OBJECT})?",
+        "why": _TEXT,
+        "facts": _JSON_OBJECT,
+        "private_sha256": _SHA256,
+        "previous": _SHA256,
+        "sha256": _SHA256,
+    },
+    DECISIONS: {"case_id": _MAYBE_ID},
+    APPEALS: {
+        "appeal_id": _ID,
+        "image_id": _ID,
+        "ruling_number": _NUMBER,
+        "side": _one_of(AppealSide),
+        "team_id": _ID,
+        "defense_id": _MAYBE_ID,
+        "sent_at": _TIME,
+        "argument": _TEXT,
+        "marks": _JSON_LIST,
+        "case_id": _ID,
+    },
+    STATEMENTS: {"case_id": _ID, "team_id": _ID, "sent_at": _TIME, "words": _TEXT},
+    CASES: {
+        "case_id": _ID,
+        "image_id": _ID,
+        "ruling_number": _NUMBER,
+        "opened_at": _TIME,
+        "opened_policy_version": _NUMBER,
+        "decided_at": _TIME,
+        "policy_version": _NUMBER,
+        "outcome": _one_of(_OF_PICTURES),
+        "label": f"(?:{_one_of(Label)})?",
+        "reasons": _REASONS,
+        "explanation": _TEXT,
+        **_COUNTED,
+        "made_ruling_number": _MAYBE_NUMBER,
+        "asked_panel": _MAYBE_NUMBER,
+        "closed_at": _TIME,
+        "result_ruling_number": _NUMBER,
+    },
+    MOTIONS: {
+        "case_id": _ID,
+        "kind": _WORD,
+        "subject": _JSON_OBJECT,
+        "details": _JSON_OBJECT,
+        "reason": _TEXT,
+        "opened_at": _TIME,
+        "opened_policy_version": _NUMBER,
+        "decided_at": _TIME,
+        "policy_version": _NUMBER,
+        "outcome": _one_of(_OF_MOTIONS),
+        "explanation": _TEXT,
+        **_COUNTED,
+    },
+    EXAMINATIONS: {
+        "number": _NUMBER,
+        "defense_id": _ID,
+        "image_id": _ID,
+        "ruling_number": _MAYBE_NUMBER,
+        "at": _TIME,
+    },
+}
+_REVISIONS: tuple[Mapping[str, Mapping[str, str]], ...] = (_TABLES, _SECOND, _THIRD)
+
 # file -> column -> what a cell looks like. The order of the columns is the order in the file.
 Tables: TypeAlias = Mapping[str, Mapping[str, re.Pattern[str]]]
 
 
-def _compiled(tables: Mapping[str, Mapping[str, str]]) -> Tables:
-    return MappingProxyType(
-        {
-            file: MappingProxyType({column: re.compile(cell, re.ASCII) for column, cell in columns.items()})
-            for file, columns in tables.items()
-        }
-    )
+def _tables(revision: int) -> Tables:
+    columns: dict[str, dict[str, re.Pattern[str]]] = {}
+    for added in _REVISIONS[:revision]:
+        for file, cells in added.items():
+            columns.setdefault(file, {}).update({name: re.compile(cell, re.ASCII) for name, cell in cells.items()})
+    return MappingProxyType({file: MappingProxyType(cells) for file, cells in columns.items()})
 
 
-_FIRST = _compiled(_TABLES)
-TABLES = _compiled({file: _TABLES.get(file, {}) | _ADDED.get(file, {}) for file in [*_TABLES, *_ADDED]})
+_TABLES_OF = tuple(_tables(revision) for revision in range(1, REVISION + 1))
+TABLES = _TABLES_OF[-1]
 FILES = frozenset({*TABLES, TASKER_DATA, COCO, PARQUET})
 
 
 def tables_of(revision: int) -> Tables:
     """Return the tables that a release of this revision has."""
-    return _FIRST if revision == 1 else TABLES
+    return _TABLES_OF[revision - 1]
 
 
 def files_of(revision: int) -> frozenset[str]:

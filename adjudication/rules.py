@@ -153,6 +153,9 @@ _OBJECTIONS: tuple[tuple[Reason, Callable[[_Opinions, Policy, Fraction | None], 
     (Reason.TRUNCATED, _truncated),
 )
 
+# What the rules, and the board (R20), reject a picture for, in the order of R15.
+REASONS = tuple(reason for reason, _ in _OBJECTIONS)
+
 
 def adjudicate_dataset(
     opinions: Sequence[Opinion], *, width: int, height: int, folder: Label, known_bad: bool = False

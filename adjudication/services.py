@@ -1,22 +1,28 @@
-"""Rulings: from a full panel to an appended row (R13-R16)."""
+"""Rulings: from a full panel, or a decision of the board, to an appended row (R13-R16, R20)."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Max
 
 from adjudication import selectors
-from adjudication.enums import DecidedBy
+from adjudication.enums import DecidedBy, Reason, Verdict
 from adjudication.models import Ruling
-from adjudication.rules import Opinion, Policy, adjudicate
+from adjudication.rules import REASONS, Opinion, Policy, adjudicate
+from common.errors import Conflict, InvalidInput
+from common.typed import words_said
 from labeling import services as labeling
-from labeling.enums import Answer, PanelState
+from labeling.enums import Answer, Label, PanelState
 from labeling.geometry import Box
-from labeling.models import Panel, Response
+from labeling.models import Image, Panel, Response
+from labeling.more_taskers import kept_out, newest_panel_locked
 from labeling.selectors import PolicyInForce
 
 SETTLED_AT_ONCE = 500
+# What a public explanation has at least, so that it says something (R20), and at most.
+LEAST_CHARACTERS, LEAST_WORDS, MOST_CHARACTERS = 40, 6, 4_000
 
 
 # Gives the policy that was in force at a moment.
@@ -33,7 +39,8 @@ def panels_settle(*, policy_at: PolicyAt, now: datetime) -> int:
 def panel_settle(*, panel_id: int, policy_at: PolicyAt, now: datetime) -> bool:
     """Rule on one panel if it is full and nobody else is at it. The ruling and the panel's end commit together.
 
-    The policy is the one under which the panel was dealt, and so under which its taskers were asked (R7).
+    The policy is the one under which the panel was dealt, and so under which its taskers were asked (R7). A panel that
+    others joined is ruled upon again, over all its answers; a fresh one by its own alone (R19).
     """
     rows = Panel.objects.select_for_update(skip_locked=True, of=("self",)).select_related("image")
     panel = rows.filter(pk=panel_id, state=PanelState.FULL).first()
@@ -48,12 +55,11 @@ def _rule(panel: Panel, policy: PolicyInForce, now: datetime) -> Ruling:
     counts = Response.objects.filter(panel=panel, place__isnull=False, voided__isnull=True)
     counted = list(counts.order_by("place__number"))
     image = panel.image
-    decision = adjudicate(_opinions(counted), rules_policy(policy), width=image.width, height=image.height)
+    decision = adjudicate(opinions_of(counted), rules_policy(policy), width=image.width, height=image.height)
     share = decision.smallest_box
-    latest = Ruling.objects.filter(image=image).aggregate(number=Max("number"))["number"] or 0
     return Ruling.objects.create(
         image=image,
-        number=latest + 1,
+        number=_next_number(image),
         panel=panel,
         verdict=decision.verdict,
         label=decision.label or "",
@@ -67,13 +73,100 @@ def _rule(panel: Panel, policy: PolicyInForce, now: datetime) -> Ruling:
     )
 
 
+def _next_number(image: Image) -> int:
+    """Return the next ruling's number. The newest panel is locked, and no earlier one is ever ruled upon."""
+    latest = Ruling.objects.filter(image=image).aggregate(number=Max("number"))["number"]
+    return (latest or 0) + 1
+
+
+@transaction.atomic
+def rule_by_board(
+    *,
+    image: Image,
+    verdict: Verdict,
+    label: Label | None,
+    reasons: Sequence[Reason],
+    explanation: str,
+    policy: PolicyInForce,
+    now: datetime,
+) -> Ruling:
+    """Append the board's ruling to those of a picture (R20). It names the answers that the last ruling counted.
+
+    InvalidInput without a class where it is valid, or with one where it is not; the same for reasons of R15, which
+    are put in their order; and for an explanation that says nothing. Conflict (`not_settled`) while taskers are being
+    asked, whose ruling would come on top of it, and (`no_ruling`) before the first ruling.
+    """
+    said = explanation_said(explanation)
+    given = _outcome(verdict, label, reasons)
+    _refuse_while_asked(image)
+    latest = Ruling.objects.filter(image=image).order_by("-number").first()
+    if latest is None:
+        raise Conflict("There is no ruling on this picture that the board could overrule.", "no_ruling")
+    return Ruling.objects.create(
+        image=image,
+        number=latest.number + 1,
+        panel_id=latest.panel_id,
+        verdict=verdict,
+        label=label or "",
+        reasons=given,
+        smallest_box_numerator=latest.smallest_box_numerator,
+        smallest_box_denominator=latest.smallest_box_denominator,
+        policy_id=policy.id,
+        response_ids=latest.response_ids,
+        decided_at=now,
+        decided_by=DecidedBy.BOARD,
+        explanation=said,
+    )
+
+
+def explanation_said(typed: str) -> str:
+    """Return the public explanation of a decision of the board; InvalidInput for one that says too little (R20)."""
+    ask = "Give the public explanation: what the answers show, and why the ruling is another one."
+    said = words_said(typed, field="explanation", ask=ask, most=MOST_CHARACTERS)
+    words = {word.casefold() for word in re.findall(r"[^\W_]+", said)}
+    if len(said) < LEAST_CHARACTERS or len(words) < LEAST_WORDS:
+        least = f"{LEAST_CHARACTERS} characters and {LEAST_WORDS} different words"
+        raise InvalidInput(
+            f"Explain more: at least {least}. Everybody reads it.", "says_too_little", field="explanation"
+        )
+    return said
+
+
+def _outcome(verdict: Verdict, label: Label | None, reasons: Sequence[Reason]) -> list[Reason]:
+    """Return the reasons in their order (R15)."""
+    if verdict is Verdict.VALID:
+        if label is None:
+            raise InvalidInput("Choose the class that the picture shows: a valid one has it.", "invalid", field="label")
+        if reasons:
+            raise InvalidInput(
+                "A valid picture has no reason of rejection: leave them out.", "invalid", field="reasons"
+            )
+        return []
+    if label is not None:
+        raise InvalidInput("A rejected picture has no class: leave it out.", "invalid", field="label")
+    given = [reason for reason in REASONS if reason in reasons]
+    if not given or set(given) != set(reasons):
+        raise InvalidInput("Choose at least one of the reasons of rejection.", "invalid", field="reasons")
+    return given
+
+
+def _refuse_while_asked(image: Image) -> None:
+    """What an organizer keeps out waits for nobody, so the board may rule on it."""
+    newest = newest_panel_locked(image.pk)
+    waits = newest.state == PanelState.HELD and not kept_out(image.pk)
+    if waits or newest.state in (PanelState.OPEN, PanelState.FULL):
+        words = "Taskers are still being asked about this picture: wait for the ruling that follows from them."
+        raise Conflict(words, "not_settled")
+
+
 def rules_policy(policy: PolicyInForce) -> Policy:
     """Return the part of the contest's policy that a verdict depends on."""
     numbers = policy.policy
     return Policy(numbers.name, numbers.min_box_fraction, numbers.outline_gate, numbers.occlusion_allowed)
 
 
-def _opinions(responses: Sequence[Response]) -> list[Opinion]:
+def opinions_of(responses: Iterable[Response]) -> list[Opinion]:
+    """Return responses as the rules see them."""
     return [
         Opinion(
             bird=Answer(each.contains_bird),

@@ -1,8 +1,8 @@
 """`python -m adjudication.verify DIR`: check a weekly release with nothing but Python (R39).
 
 Everything that follows from the raw responses and predictions is derived again by the contest's own rules: rulings,
-breaks, `tasker_data.csv` and the annotations. Each difference is one line. Exit status: 0 nothing differs, 1
-something does, 2 the folder is no release.
+breaks, `tasker_data.csv` and the annotations; and the votes of the board are counted again. Each difference is one
+line. Exit status: 0 nothing differs, 1 something does, 2 the folder is no release.
 """
 
 import csv
@@ -21,9 +21,12 @@ from adjudication.derived import (
     coco_head,
     tasker_data_row,
 )
+from adjudication.verify_audit import check_audit
+from adjudication.verify_board import check_board
 from adjudication.verify_breaks import check_breaks, check_complete, read_faults, read_predictions
 from adjudication.verify_chain import check_chain
 from adjudication.verify_contest import check_contest
+from adjudication.verify_panels import Panels, counted_ids, read_panels
 from adjudication.verify_pictures import check_images, check_pictures
 from adjudication.verify_reading import (
     Findings,
@@ -37,7 +40,7 @@ from adjudication.verify_reading import (
     read_table,
     read_text,
 )
-from adjudication.verify_rulings import Panels, check_rulings, read_policies, read_responses
+from adjudication.verify_rulings import check_rulings, read_policies, read_responses
 from labeling.enums import Label
 
 NOTHING_DIFFERS, DIFFERENT, NO_RELEASE = 0, 1, 2
@@ -60,6 +63,8 @@ def verify(
     tables = {name: read_table(folder, name, findings, revision=revision) for name in form.tables_of(revision)}
     check_images(tables[form.IMAGES], manifest, findings)
     _check_rows(folder, manifest, tables, findings)
+    if form.AUDIT in tables:
+        check_audit(folder, manifest, tables[form.AUDIT], previous, findings)
     if pictures:
         check_pictures(folder, manifest, tables[form.IMAGES], findings, progress)
     _note_what_waits(manifest, findings)
@@ -71,6 +76,7 @@ def _check_rows(folder: Path, manifest: Manifest, tables: Mapping[str, list[Row]
     defenses = {row["defense_id"]: row for row in tables[form.DEFENSES]}
     policies = read_policies(manifest, findings)
     panels = read_responses(tables[form.RESPONSES], images, findings)
+    read_panels(tables.get(form.PANELS, []), manifest, panels)
     newest = check_rulings(tables[form.RULINGS], images, panels, policies, manifest, findings)
     predictions = read_predictions(tables[form.PREDICTIONS], images, defenses, findings)
     faults = read_faults(tables[form.FAULTS], images, defenses, predictions, findings)
@@ -78,6 +84,8 @@ def _check_rows(folder: Path, manifest: Manifest, tables: Mapping[str, list[Row]
     check_breaks(tables[form.BREAKS], tables[form.RULINGS], newest, predictions, findings)
     if manifest.revision > 1:
         check_contest(tables, predictions, manifest, findings)
+    if form.CASES in tables:
+        check_board(tables, manifest, findings)
     tasker_rows = _check_derived(folder, manifest, images, newest, panels, findings)
     _check_counts(manifest, tables, tasker_rows, findings)
 
@@ -91,7 +99,7 @@ def _check_derived(
     findings: Findings,
 ) -> int:
     """Write `tasker_data.csv` and the annotations anew and compare. Returns the rows of the first."""
-    pictures = [_picture(row, newest.get(image_id)) for image_id, row in images.items()]
+    pictures = [_picture(row, newest.get(image_id), panels) for image_id, row in images.items()]
     with_responses = [(each, panels.of(each.image_id)) for each in pictures]
     rows = [row for each, counted in with_responses if (row := tasker_data_row(each, counted)) is not None]
     text = io.StringIO(newline="")
@@ -109,10 +117,10 @@ def _check_derived(
     return len(rows)
 
 
-def _picture(row: Row, ruling: Row | None) -> Picture:
+def _picture(row: Row, ruling: Row | None, panels: Panels) -> Picture:
     label = Label(ruling["label"]) if ruling and ruling["label"] else None
-    panel = int(ruling["panel"]) if ruling else None
-    return Picture(row["image_id"], row["sha256_pixels"], int(row["width"]), int(row["height"]), label, panel)
+    counted = frozenset(counted_ids(ruling, panels)) if ruling else None
+    return Picture(row["image_id"], row["sha256_pixels"], int(row["width"]), int(row["height"]), label, counted)
 
 
 def _check_counts(manifest: Manifest, tables: Mapping[str, list[Row]], tasker_rows: int, findings: Findings) -> None:

@@ -41,6 +41,8 @@ _NUMBERED = (
     form.AWARDS,
     form.LEDGER,
     form.ELIGIBILITY,
+    form.AUDIT,
+    form.EXAMINATIONS,
 )
 _SORTED_BY: Mapping[str, Callable[[Row], Any]] = {
     form.IMAGES: lambda row: row["image_id"],
@@ -54,6 +56,10 @@ _SORTED_BY: Mapping[str, Callable[[Row], Any]] = {
     form.PANELS: lambda row: (row["image_id"], int(row["panel"])),
     form.TEAMS: lambda row: row["team_id"],
     form.UNPROVED: lambda row: int(row["break_id"]),
+    form.APPEALS: lambda row: row["appeal_id"],
+    form.STATEMENTS: lambda row: (row["case_id"], row["team_id"]),
+    form.CASES: lambda row: row["case_id"],
+    form.MOTIONS: lambda row: row["case_id"],
     **dict.fromkeys(_NUMBERED, lambda row: int(row["number"])),
 }
 

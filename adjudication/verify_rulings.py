@@ -4,9 +4,8 @@ Pure: standard library only.
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +13,7 @@ from adjudication import release_format as form
 from adjudication.derived import Counted, outline_box
 from adjudication.enums import DecidedBy, Verdict
 from adjudication.rules import Opinion, Policy, adjudicate
+from adjudication.verify_panels import Panels, check_counted, check_panels, counted_ids
 from adjudication.verify_reading import Findings, Manifest, Row
 from labeling.enums import Answer, OutlineGate
 from labeling.geometry import HUNDREDTHS_PER_PIXEL, Box
@@ -32,22 +32,6 @@ class Numbers:
     rules: Policy
     panel_size: int
     evaluation_runs: int
-
-
-@dataclass
-class Panels:
-    """Counted responses by image and panel, in the order of their ids."""
-
-    counted: dict[str, dict[int, list[Counted]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
-
-    def of(self, image_id: str) -> list[Counted]:
-        """Every counted response of an image, by id."""
-        panels = self.counted.get(image_id, {})
-        return sorted(response for panel in panels.values() for response in panel)
-
-    def panel(self, image_id: str, panel: int) -> list[Counted]:
-        """The counted responses of one panel."""
-        return self.counted.get(image_id, {}).get(panel, [])
 
 
 def read_policies(manifest: Manifest, findings: Findings) -> dict[str, Numbers]:
@@ -93,7 +77,7 @@ def _whole(value: object, least: int, most: int) -> int:
 
 
 def read_responses(rows: Sequence[Row], images: Mapping[str, Row], findings: Findings) -> Panels:
-    """Check every response by itself and gather those that count."""
+    """Check every response by itself and gather those that count. `rows` come by their ids."""
     panels = Panels()
     asked: set[tuple[str, str]] = set()
     for row in rows:
@@ -162,6 +146,8 @@ def check_rulings(
             findings.add(form.RULINGS, identity, f"number {row['number']}", f"number {number}")
         newest[row["image_id"]] = row
         _check_ruling(row, identity, images[row["image_id"]], panels, policies, findings)
+    ruled = check_counted(rows, panels, manifest, findings)
+    check_panels(panels, ruled, {policy.panel_size for policy in policies.values()}, manifest, findings)
     _check_none_missing(images, newest, panels, policies, manifest, findings)
     derived = sum(row["decided_by"] == DecidedBy.RULES for row in rows)
     findings.figures.append(f"{len(rows):,} rulings read, {derived:,} of them derived again")
@@ -175,8 +161,10 @@ def _check_ruling(
     if policy is None:
         findings.add(form.RULINGS, identity, f"policy {row['policy_version']}", "a policy of the manifest")
     elif row["decided_by"] == DecidedBy.RULES:
-        counted = panels.panel(row["image_id"], int(row["panel"]))
-        _check_size(row, identity, len(counted), policy, policies, findings)
+        ids = counted_ids(row, panels)
+        if "response_ids" not in row:
+            _check_size(row, identity, len(ids), policy, policies, findings)
+        counted = [each for each in panels.panel(row["image_id"], int(row["panel"])) if each.response_id in ids]
         _check_decision(row, identity, image, counted, policy.rules, findings)
     else:
         _check_board(row, identity, findings)
@@ -248,8 +236,10 @@ def _check_none_missing(
     sizes = [policy.panel_size for policy in policies.values()]
     for image_id, by_panel in panels.counted.items():
         for number, counted in by_panel.items():
-            if sizes and len(counted) > max(sizes):
-                row = f"row {counted[max(sizes)].response_id}"
+            seats = panels.seats_of(image_id, number)
+            size = seats.size if seats is not None else max(sizes, default=len(counted))
+            if len(counted) > size:
+                row = f"row {counted[size].response_id}"
                 findings.add(form.RESPONSES, row, f"counted on {image_id} panel {number}", "the panel was full")
 
 

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 
 from adjudication.enums import DecidedBy, Verdict
 from adjudication.models import Ruling
 from adjudication.rules import Decision, Opinion, Policy, adjudicate
-from labeling.enums import Answer, Label
+from labeling.enums import Answer, Label, PanelState
 from labeling.geometry import Box
-from labeling.models import Image, Response
+from labeling.models import Image, Panel, Response
 
 AT_ONCE = 1000
 
@@ -78,18 +78,21 @@ def pictures_decided() -> int:
 
 def _newest() -> QuerySet[Ruling]:
     later = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
-    return Ruling.objects.filter(~Exists(later), decided_by=DecidedBy.RULES)
+    asked = Panel.objects.filter(image=OuterRef("image")).exclude(state=PanelState.SETTLED)
+    return Ruling.objects.filter(~Exists(later), ~Exists(asked), decided_by=DecidedBy.RULES)
 
 
 def _rulings(behind: int, most: int) -> list[Ruling]:
-    found = _newest().filter(image__gt=behind).select_related("image")
+    found = _newest().filter(image__gt=behind).select_related("image").annotate(joined=F("panel__joined"))
     return list(found.order_by("image")[:most])
 
 
 def _asked(ruling: Ruling, numbers: Numbers) -> Sequence[int]:
-    """Return the responses that the first `panel_size` taskers gave: fewer than that where fewer were asked."""
+    """Return the responses that the first `panel_size` taskers gave: fewer than that where fewer were asked. Those who
+    joined them since count whatever the numbers are, as the board asked for them (R19)."""
     ids: list[int] = ruling.response_ids
-    return ids[: numbers.panel_size]
+    dealt = len(ids) - ruling.joined  # type: ignore[attr-defined]
+    return ids[:dealt][: numbers.panel_size] + ids[dealt:]
 
 
 def _changes(rulings: Iterable[Ruling], said: dict[int, Opinion], numbers: Numbers) -> Iterator[Change]:

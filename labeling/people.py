@@ -51,3 +51,8 @@ def is_on_board(user: User) -> bool:
 def is_organizer(user: User) -> bool:
     """Say whether `user` organizes the contest."""
     return user.is_authenticated and user.groups.filter(name=ORGANIZERS).exists()
+
+
+def audit_role_of(user: User) -> str:
+    """Return the role of an account in a word, for the audit trail (AUDIT_ROLE_OF); empty without one."""
+    return AccountRole.objects.filter(user=user).values_list("role", flat=True).first() or ""

@@ -13,6 +13,45 @@ from labeling.enums import GoldFeedback, OutlineGate
 
 SMALLEST_PANEL, LARGEST_PANEL = 3, 9
 MOST_EVALUATION_RUNS = 9
+# The least and the most that each whole number may be, both allowed.
+LIMITS: Mapping[str, tuple[int, int]] = {
+    "panel_size": (SMALLEST_PANEL, LARGEST_PANEL),
+    "image_size": (16, 4096),
+    "lease_seconds": (60, 24 * 3600),
+    "pictures_held": (1, 3),
+    "qualification_size": (1, 50),
+    "qualification_needed": (1, 50),
+    "short_qualification_size": (1, 50),
+    "short_qualification_needed": (1, 50),
+    "free_tries": (1, 1000),
+    "retry_hours": (0, 24 * 31),
+    "gold_percent": (0, 50),
+    "gold_pass_percent": (1, 100),
+    "gold_minimum": (1, 1000),
+    "gold_doubt_percent": (1, 50),
+    "gold_most_uses": (1, 1_000_000),
+    "break_minutes": (10, 480),
+    "evaluation_runs": (1, MOST_EVALUATION_RUNS),
+    "batch_size": (1, 256),
+    "seconds_per_picture": (1, 3600),
+    "start_seconds": (1, 3600),
+    "hello_seconds": (1, 3600),
+    "defense_memory_mib": (64, 1 << 20),
+    "defense_cpus": (1, 256),
+    "defense_processes": (8, 4096),
+    "defense_scratch_mib": (1, 1 << 17),
+    "eligibility_percent": (1, 100),
+    "attacks_per_day": (1, 10_000),
+    "near_duplicate_bits": (0, 32),
+    "appeal_days": (0, 365),
+    "appeal_taskers": (1, 9),
+    "board_days": (1, 365),
+    "board_quorum": (1, 9),
+    "examination_members": (1, 3),
+    "defenses_per_week": (1, 1000),
+    "stake_hours": (1, 24 * 3660),
+    "attacker_prize_cents": (1, 10**12),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +94,10 @@ class Policy:
     attacks_per_day: int = 10  # R25, pictures of one team on one calendar day of the contest's zone
     near_duplicate_bits: int = 6  # R26, of 64, by which two perceptual hashes may differ
     appeal_days: int = 7  # R18, from the ruling on
+    appeal_taskers: int = 3  # R19, asked in addition, or anew
+    board_days: int = 14  # R19, in which the board decides a case
+    board_quorum: int = 2  # R21, votes of members without a conflict that a decision needs
+    examination_members: int = 1  # R37, who confirm each rejected picture before an award
     defenses_per_week: int = 3  # R31, handed in by one team in one week; each costs trials on the private set
     stake_hours: int = 90 * 24  # R36, unbroken after staking
     attacker_prize_cents: int = 100_000  # R32, R35, for each staked defense
@@ -62,41 +105,14 @@ class Policy:
 
     def __post_init__(self) -> None:
         """Refuse a policy that cannot be followed, naming the number."""
+        wrong = [name for name, (least, most) in LIMITS.items() if not least <= getattr(self, name) <= most]
         checks = {
-            "panel_size": SMALLEST_PANEL <= self.panel_size <= LARGEST_PANEL,
-            "image_size": 16 <= self.image_size <= 4096,
-            "lease_seconds": 60 <= self.lease_seconds <= 24 * 3600,
-            "pictures_held": 1 <= self.pictures_held <= 3,
-            "qualification_needed": 1 <= self.qualification_needed <= self.qualification_size <= 50,
-            "short_qualification_needed": 1 <= self.short_qualification_needed <= self.short_qualification_size <= 50,
-            "free_tries": self.free_tries >= 1,
-            "retry_hours": 0 <= self.retry_hours <= 24 * 31,
-            "gold_percent": 0 <= self.gold_percent <= 50,
-            "gold_pass_percent": 1 <= self.gold_pass_percent <= 100,
-            "gold_minimum": 1 <= self.gold_minimum <= 1000,
-            "gold_doubt_percent": 1 <= self.gold_doubt_percent <= 50,
-            "gold_most_uses": self.gold_most_uses >= 1,
-            "break_minutes": 10 <= self.break_minutes <= 480,
+            "qualification_needed": self.qualification_needed <= self.qualification_size,
+            "short_qualification_needed": self.short_qualification_needed <= self.short_qualification_size,
             "min_box_fraction": 0 < self.min_box_fraction <= 1,
-            "evaluation_runs": 1 <= self.evaluation_runs <= MOST_EVALUATION_RUNS,
-            "batch_size": 1 <= self.batch_size <= 256,
-            "seconds_per_picture": 1 <= self.seconds_per_picture <= 3600,
-            "start_seconds": 1 <= self.start_seconds <= 3600,
-            "hello_seconds": 1 <= self.hello_seconds <= 3600,
-            "defense_memory_mib": 64 <= self.defense_memory_mib <= 1 << 20,
-            "defense_cpus": 1 <= self.defense_cpus <= 256,
-            "defense_processes": 8 <= self.defense_processes <= 4096,
-            "defense_scratch_mib": 1 <= self.defense_scratch_mib <= 1 << 17,
-            "eligibility_percent": 1 <= self.eligibility_percent <= 100,
-            "attacks_per_day": 1 <= self.attacks_per_day <= 10_000,
-            "near_duplicate_bits": 0 <= self.near_duplicate_bits <= 32,
-            "appeal_days": 0 <= self.appeal_days <= 365,
-            "defenses_per_week": 1 <= self.defenses_per_week <= 1000,
-            "stake_hours": 1 <= self.stake_hours <= 24 * 3660,
-            "attacker_prize_cents": 1 <= self.attacker_prize_cents <= 10**12,
             "currency": len(self.currency) == 3 and self.currency.isascii() and self.currency.isupper(),
         }
-        wrong = [name for name, right in checks.items() if not right]
+        wrong += [name for name, right in checks.items() if not right]
         if wrong:
             raise ValueError(f"policy out of range: {', '.join(wrong)}")
         ZoneInfo(self.time_zone)

@@ -1,7 +1,7 @@
 """Questions to the tables of labeling."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -87,9 +87,28 @@ class _Versions(Generic[Version]):
         self._remembered = None
 
 
+def never_held(rows: Iterable[PolicyVersion]) -> dict[int, int]:
+    """Return the versions that no moment is left to, each with the newer one that holds from then on or before.
+
+    `rows` are in the order of their versions. That is how a version to come is called back.
+    """
+    held: list[PolicyVersion] = []
+    found: dict[int, int] = {}
+    for row in rows:
+        while held and held[-1].in_force_from >= row.in_force_from:
+            found[held.pop().version] = row.version
+        held.append(row)
+    return found
+
+
 def _read_policies() -> list[tuple[datetime, PolicyInForce]]:
-    rows = PolicyVersion.objects.order_by("-version")
-    return [(row.in_force_from, PolicyInForce(row.pk, row.version, Policy.from_json(row.numbers))) for row in rows]
+    rows = list(PolicyVersion.objects.order_by("version"))
+    never = never_held(rows)
+    return [
+        (row.in_force_from, PolicyInForce(row.pk, row.version, Policy.from_json(row.numbers)))
+        for row in reversed(rows)
+        if row.version not in never
+    ]
 
 
 def _read_instructions() -> list[tuple[datetime, InstructionsInForce]]:
@@ -178,41 +197,56 @@ _first_free_place = Lookup(
 )
 
 
-# Somebody who may be the same person, or copies, was asked about the panel: linked taskers are never on one (R6).
+# Somebody who may be the same person, or copies, was asked about the picture: on this panel, where linked taskers are
+# never together (R6), or on the one before it, as nobody sees a picture twice (R8).
 _NO_LINKED = """
           AND NOT EXISTS (SELECT 1 FROM labeling_assignment b JOIN labeling_tasker t ON t.id = b.tasker_id
-                          WHERE b.panel_id = p.id AND t.person = %s)"""
+                          WHERE b.image_id = p.image_id AND b.known_id IS NULL AND t.person = %s)"""
 
 
-def _level(missing: int, linked: bool) -> str:
-    # One level of the queue: panels that miss this many answers, from where the tasker's own answers end.
+def _part(name: str, missing: str, condition: str, linked: bool) -> str:
     return f"""
       SELECT * FROM (
-        SELECT p.id, p.missing, p.image_id, i.pixels_sha256, i.width, i.height
+        SELECT p.id, {missing} AS missing, p.image_id, i.pixels_sha256, i.width, i.height
         FROM labeling_panel p JOIN labeling_image i ON i.id = p.image_id
-        WHERE p.state = '{PanelState.OPEN}' AND p.missing = {missing} AND p.waiting_since >= %s
+        WHERE p.state = '{PanelState.OPEN}' AND {condition}
           AND p.answered + p.leased < p.size
           AND NOT EXISTS (SELECT 1 FROM labeling_assignment a WHERE a.tasker_id = %s AND a.image_id = p.image_id)
           {_NO_LINKED if linked else ""}
         ORDER BY p.waiting_since, p.id LIMIT {WINDOW}
-      ) AS missing_{missing}"""
+      ) AS {name}"""
+
+
+def _urgent(linked: bool) -> str:
+    # What the board waits for (R19), however many answers it misses and wherever a mark stands. Its index is empty at
+    # nearly every claim.
+    return _part("urgent", str(_BEFORE_ALL_LEVELS), "p.urgent", linked)
+
+
+def _level(missing: int, linked: bool) -> str:
+    # One level of the queue: panels that miss this many answers, from where the tasker's own answers end.
+    return _part(f"missing_{missing}", "p.missing", f"p.missing = {missing} AND p.waiting_since >= %s", linked)
 
 
 @cache
 def _candidates(levels: range, linked: bool) -> Statement:
-    sql = " UNION ALL ".join(_level(missing, linked) for missing in levels) + f" LIMIT {WINDOW}"
+    first = levels[0] == ALL_LEVELS[0]
+    parts = [_urgent(linked)] * first + [_level(missing, linked) for missing in levels]
+    who = [_TASKER, *([_PERSON] if linked else [])]
     name = f"candidates_{levels[0]}_{levels[-1]}" + ("_linked" if linked else "")
-    return Statement(name, sql, _level_parameters(levels, linked))
+    sql = " UNION ALL ".join(parts) + f" LIMIT {WINDOW}"
+    return Statement(name, sql, who * first + _level_parameters(levels, who))
 
 
 ALL_LEVELS = range(1, LARGEST_PANEL + 1)
+_BEFORE_ALL_LEVELS = 0
 _PICTURE = ("id", "pixels_sha256", "width", "height")
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _level_parameters(levels: range, linked: bool = False) -> list[Given]:
+def _level_parameters(levels: range, who: Sequence[Given]) -> list[Given]:
     since = [Given(f"since_{missing}", models.DateTimeField()) for missing in levels]
-    return [parameter for each in since for parameter in (each, _TASKER, *([_PERSON] if linked else []))]
+    return [parameter for each in since for parameter in (each, *who)]
 
 
 def _level_values(tasker: Tasker, levels: range, passed: Mapping[str, str]) -> dict[str, Any]:
@@ -224,8 +258,8 @@ def _level_values(tasker: Tasker, levels: range, passed: Mapping[str, str]) -> d
 def candidates(tasker: Tasker, levels: range = ALL_LEVELS, *, from_marks: bool = True) -> list[tuple[int, Image]]:
     """Return (panel id, image) of open panels with a free place and not seen by this tasker, best first.
 
-    Fewest missing answers first, then oldest; within a block of WINDOW panels each tasker has an order of their own
-    (R8). Blocks do not slide, so nobody puts a picture off for ever.
+    What the board waits for first (R19), then fewest missing answers, then oldest; within a block of WINDOW panels each
+    tasker has an order of their own (R8). Blocks do not slide, so nobody puts a picture off for ever.
     One statement that reads a bounded part of the queue's index: a level ends after WINDOW rows and later levels
     are read only when earlier ones are short. `tasker.passed` is where each level's scan begins, or somebody 10,000
     pictures ahead of the others would step over all of those again at every claim. `levels` are the numbers of missing
@@ -261,7 +295,7 @@ def _first_not_passed(missing: int) -> str:
 _not_passed = Statement(
     "not_passed",
     " UNION ALL ".join(_first_not_passed(missing) for missing in ALL_LEVELS),
-    _level_parameters(ALL_LEVELS),
+    _level_parameters(ALL_LEVELS, [_TASKER]),
 )
 
 
@@ -290,7 +324,9 @@ def lapsed_with_room(tasker: Tasker) -> Assignment | None:
         panel__size__gt=models.F("panel__answered") + models.F("panel__leased"),
     )
     if tasker.person is not None:
-        linked = Assignment.objects.filter(panel=models.OuterRef("panel"), tasker__person=tasker.person)
+        linked = Assignment.objects.filter(
+            image=models.OuterRef("image"), known__isnull=True, tasker__person=tasker.person
+        )
         lapsed = lapsed.exclude(models.Exists(linked.exclude(tasker=tasker)))
     return lapsed.select_related("image", "panel").order_by("leased_at", "id").first()
 

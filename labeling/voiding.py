@@ -5,8 +5,9 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Max, Q, QuerySet
+from django.db.models import F, Max, Q, QuerySet
 
+from common.audit import Subject, audit
 from common.deadlocks import again_after_deadlock
 from common.errors import InvalidInput
 from labeling.enums import PanelState, ReportDecision
@@ -17,12 +18,17 @@ UNSETTLED = (PanelState.OPEN, PanelState.HELD, PanelState.FULL)
 
 def unsettled_responses(tasker: Tasker, since: datetime | None) -> QuerySet[Response]:
     """Return the tasker's counted responses that no ruling has counted yet, from `since` on."""
-    return _counted(tasker, since).filter(panel__state__in=UNSETTLED).order_by("pk")
+    return _counted(tasker, since).exclude(_ruled_upon()).order_by("pk")
 
 
 def settled_responses(tasker: Tasker, since: datetime | None) -> QuerySet[Response]:
     """Return the tasker's responses that a ruling counted: those are for the board, never voided."""
-    return _counted(tasker, since).filter(panel__state=PanelState.SETTLED).order_by("pk")
+    return _counted(tasker, since).filter(_ruled_upon()).order_by("pk")
+
+
+def _ruled_upon() -> Q:
+    """Answers on settled panels; and the earlier ones of a panel that others have joined since (R19)."""
+    return Q(panel__state=PanelState.SETTLED) | Q(place__number__lte=F("panel__ruled_through"))
 
 
 def _counted(tasker: Tasker, since: datetime | None) -> QuerySet[Response]:
@@ -49,6 +55,9 @@ def responses_void(*, tasker: Tasker, since: datetime | None, reason: str, by: U
         response = unsettled_responses(tasker, since).filter(panel=panel).first()
         if response is not None:
             _void(response, panel, voiding, now)
+    told = {"answers": voiding.responses.count()}
+    subject: Subject = {"tasker": [tasker.public_id], "voiding": [voiding.pk]}
+    audit("response.void", by=by, subject=subject, why=voiding.reason, now=now, private=told)
     return voiding
 
 

@@ -15,6 +15,7 @@ from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
+from common.audit import audit
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
 from labeling.enums import Role, TaskerState
 from labeling.models import Invitation, Tasker
@@ -88,6 +89,7 @@ def invite(*, email: str, role: Role, language: str, by: User, now: datetime) ->
                 invited_by=by,
                 expires_at=now + VALID_FOR,
             )
+            _record("invitation.send", invitation, by, now)
     except IntegrityError:
         words = "This address was invited already. Find it in the list and send the invitation again, or revoke it."
         raise Conflict(words, "invited_already") from None
@@ -95,22 +97,29 @@ def invite(*, email: str, role: Role, language: str, by: User, now: datetime) ->
 
 
 @transaction.atomic
-def invitation_renew(*, invitation_id: int, now: datetime) -> Invited:
+def invitation_renew(*, invitation_id: int, by: User, now: datetime) -> Invited:
     """Make a new link, good for 7 days; the former one ends. Conflict (`invitation_over`) once accepted or revoked."""
     invitation = _unfinished(invitation_id)
     secret = secrets.token_urlsafe(32)
     invitation.digest, invitation.expires_at = digest_of(secret), now + VALID_FOR
     invitation.save(update_fields=["digest", "expires_at"])
+    _record("invitation.renew", invitation, by, now)
     return Invited(invitation, secret)
 
 
 @transaction.atomic
-def invitation_revoke(*, invitation_id: int, now: datetime) -> Invitation:
+def invitation_revoke(*, invitation_id: int, by: User, now: datetime) -> Invitation:
     """End an invitation; its link opens nothing any more. Conflict (`invitation_over`) once accepted or revoked."""
     invitation = _unfinished(invitation_id)
     invitation.revoked_at = now
     invitation.save(update_fields=["revoked_at"])
+    _record("invitation.revoke", invitation, by, now)
     return invitation
+
+
+def _record(action: str, invitation: Invitation, by: User, now: datetime) -> None:
+    """The address stays out of the trail: it is forgotten with the account that came of it."""
+    audit(action, by=by, subject={"invitation": [invitation.pk]}, now=now, private={"role": str(invitation.role)})
 
 
 def _unfinished(invitation_id: int) -> Invitation:
@@ -148,6 +157,8 @@ def invitation_accept(*, secret: str, username: str, password: str, now: datetim
     _give_role(user, invitation, now, rng)
     invitation.accepted_at, invitation.user = now, user
     invitation.save(update_fields=["accepted_at", "user"])
+    subject, told = {"account": [user.pk], "invitation": [invitation.pk]}, {"role": str(invitation.role)}
+    audit("role.give", by=user, subject=subject, now=now, private=told)
     return user
 
 

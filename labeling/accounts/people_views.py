@@ -100,11 +100,11 @@ def _invite(request: HttpRequest, organizer: User) -> None:
 
 
 def _renew(request: HttpRequest, organizer: User) -> None:
-    _deliver(request, invitations.invitation_renew(invitation_id=_number(request), now=timezone.now()))
+    _deliver(request, invitations.invitation_renew(invitation_id=_number(request), by=organizer, now=timezone.now()))
 
 
 def _revoke(request: HttpRequest, organizer: User) -> None:
-    revoked = invitations.invitation_revoke(invitation_id=_number(request), now=timezone.now())
+    revoked = invitations.invitation_revoke(invitation_id=_number(request), by=organizer, now=timezone.now())
     messages.success(request, f"The invitation of {revoked.email} is revoked; its link opens nothing any more.")
 
 
@@ -171,7 +171,7 @@ def remove_person(request: HttpRequest, public_id: str) -> HttpResponse:
         elif not password_fits(request, organizer, secret(request, "password")):
             errors = {"password": "This is not your password."}
         else:
-            account_delete(user=tasker.user, now=timezone.now())
+            account_delete(user=tasker.user, now=timezone.now(), by=organizer)
             messages.success(request, f"The account of {public_id} is deleted; the ID and the answers stay.")
             return go_to("people")
     return render(

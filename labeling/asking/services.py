@@ -16,6 +16,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from common.audit import Subject, audit
 from common.errors import Conflict, InvalidInput, NotFound
 from labeling import services
 from labeling.accounts.locale import zone_of
@@ -93,6 +94,8 @@ def _decide(image: Image, decision: ReportDecision, reply: str, by: User, now: d
     Report.objects.filter(pk__in=[report.pk for report in reports]).update(**values)
     _apply(image, decision, reply, reports, now)
     _tell_reporters(reports, decision, reply, now)
+    subject: Subject = {"picture": [image.public_id], "report": [report.pk for report in reports]}
+    audit("report.decide", by=by, subject=subject, why=reply, now=now, private={"decision": str(decision)})
     return reports
 
 
@@ -179,6 +182,8 @@ def question_answer(
     with _in_the_words_of(question.tasker):
         text = _("Your question “%(question)s” is answered: %(answer)s")
         _notice(question.tasker, "question_answered", text % {"question": question.text, "answer": answer}, now)
+    told = {"answer": answer, "to_everybody": to_everybody, "requalify": requalify}
+    audit("question.answer", by=by, subject={"question": [question.pk]}, now=now, private=told)
     return question
 
 

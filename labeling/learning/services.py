@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
+from common.audit import audit
 from common.errors import Conflict, InvalidInput, NotFound
 from labeling.answers import Answers, read_answers
 from labeling.enums import AttemptKind, TaskerState
@@ -215,7 +216,7 @@ def _publish(
             "too_early",
             field="in_force_from",
         )
-    return InstructionVersion.objects.create(
+    version = InstructionVersion.objects.create(
         version=newest.version + 1 if newest else 1,
         summary=summary,
         clarification=clarification,
@@ -223,6 +224,9 @@ def _publish(
         in_force_from=in_force_from,
         published_by=by,
     )
+    subject, told = {"instructions": [version.version]}, {"requalify": requalify}
+    audit("instructions.publish", by=by, subject=subject, why=summary, now=now, private=told)
+    return version
 
 
 def _checked(words: str, field: str) -> str:

@@ -18,12 +18,20 @@ from labeling.policy import LARGEST_PANEL
 
 
 class PolicyVersion(models.Model):
-    """One recorded version of the contest's policy; the newest in force is the one that decides."""
+    """One recorded version of the contest's policy; the newest in force is the one that decides.
+
+    One that is to come is called back by a newer one that holds before it: rows are never changed. The migrations and
+    programs record versions too, by nobody.
+    """
 
     version = models.PositiveIntegerField(unique=True)
     numbers = models.JSONField()
     in_force_from = models.DateTimeField()
     reason = models.TextField()
+    recorded_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
+    recorded_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return f"policy {self.version}"
@@ -93,7 +101,11 @@ class Tasker(models.Model):
 
 
 class Panel(models.Model):
-    """The set of places for one image (R7). `waiting_since` is when it came to miss this many answers."""
+    """The set of places for one image (R7). `waiting_since` is when it came to miss this many answers.
+
+    The board may let more taskers join a panel that was ruled upon, or a fresh one replace it (R19): of the panels of
+    an image the newest alone may be unsettled.
+    """
 
     # Here and below: no index of its own where a unique constraint begins with the column.
     image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="panels", db_index=False)
@@ -106,11 +118,23 @@ class Panel(models.Model):
     dealt_at = models.DateTimeField()
     waiting_since = models.DateTimeField()
     full_at = models.DateTimeField(null=True)
+    # Dealt before all others, because the board waits for it (R19).
+    urgent = models.BooleanField(db_default=False, default=False)
+    # How many of the places joined when the panel had been ruled upon (R19), and when the last of them did.
+    joined = models.PositiveSmallIntegerField(db_default=0, default=0)
+    joined_at = models.DateTimeField(null=True)
+    # An answer in a place up to this number was counted by a ruling before the last ones joined: never voided (R6).
+    ruled_through = models.PositiveSmallIntegerField(db_default=0, default=0)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["image", "number"], name="panel_number_once"),
-            models.CheckConstraint(condition=Q(size__gte=3), name="panel_of_three_or_more"),
+            models.CheckConstraint(
+                condition=Q(joined=0, joined_at__isnull=True, ruled_through=0)
+                | Q(joined__gt=0, joined_at__isnull=False, ruled_through__gte=3),
+                name="panel_joined_at_a_time",
+            ),
+            models.CheckConstraint(condition=Q(size__gte=F("joined") + 3), name="panel_of_three_or_more"),
             models.CheckConstraint(condition=Q(missing=F("size") - F("answered")), name="panel_missing_adds_up"),
             models.CheckConstraint(condition=Q(answered__lte=F("size") - F("leased")), name="panel_never_over_size"),
             models.CheckConstraint(
@@ -124,6 +148,9 @@ class Panel(models.Model):
                 fields=["missing", "waiting_since", "id"],
                 name="panel_queue",
                 condition=Q(state=PanelState.OPEN),
+            ),
+            models.Index(
+                fields=["waiting_since", "id"], name="panel_urgent", condition=Q(state=PanelState.OPEN, urgent=True)
             ),
             models.Index(fields=["full_at"], name="panel_full", condition=Q(state=PanelState.FULL)),
         ]
@@ -159,17 +186,18 @@ class Assignment(models.Model):
 
     `slot` numbers the pictures a tasker holds at once, so that two browsers of one person cannot hold more.
     With `known` it is gold: asked to see how the tasker answers, on a panel that is settled, and holding no place (R6).
-    `person` is the tasker's at that time, so that linked taskers cannot come onto one panel.
+    `person` is the tasker's at that time, so that linked taskers cannot both be asked about one image.
     """
 
     public_id = models.UUIDField(unique=True, default=uuid.uuid4)
-    panel = models.ForeignKey(Panel, on_delete=models.PROTECT, related_name="assignments", db_index=False)
+    panel = models.ForeignKey(Panel, on_delete=models.PROTECT, related_name="assignments")
     person = models.BigIntegerField()
     known = models.ForeignKey(
         "labeling.KnownPicture", null=True, on_delete=models.PROTECT, related_name="assignments", db_index=False
     )
     instructions = models.PositiveSmallIntegerField(db_default=1, default=1)
-    image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="+")
+    # Asked for with a tasker or a person, and never of gold alone: the constraints' indexes serve.
+    image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="+", db_index=False)
     tasker = models.ForeignKey(Tasker, on_delete=models.PROTECT, related_name="assignments", db_index=False)
     lease_token = models.CharField(max_length=32)
     state = models.CharField(max_length=8, choices=choices(AssignmentState), default=AssignmentState.LEASED.value)
@@ -191,9 +219,9 @@ class Assignment(models.Model):
             ),
             models.CheckConstraint(condition=Q(slot__gte=1, slot__lte=3), name="assignment_slot_range"),
             models.UniqueConstraint(
-                fields=["panel", "person"],
+                fields=["image", "person"],
                 condition=Q(known__isnull=True),
-                name="assignment_once_per_person_and_panel",
+                name="assignment_once_per_person_and_image",
             ),
         ]
         indexes = [

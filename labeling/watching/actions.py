@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext, gettext_noop, override
 
+from common.audit import audit
 from common.deadlocks import again_after_deadlock
 from common.errors import Conflict, InvalidInput
 from labeling import services, voiding
@@ -32,6 +33,11 @@ _WORDS = {
     ),
 }
 _CODES = {WatchAction.WARN: _WARNED, WatchAction.PAUSE: _PAUSED, WatchAction.REQUALIFY: REQUALIFY}
+_ACTS = {
+    WatchAction.WARN: "tasker.warn",
+    WatchAction.PAUSE: "tasker.pause",
+    WatchAction.REQUALIFY: "tasker.requalify",
+}
 _AFTER = {WatchAction.PAUSE: TaskerState.PAUSED, WatchAction.REQUALIFY: TaskerState.LEARNING}
 
 
@@ -56,6 +62,8 @@ def action_take(
         tasker_state_change(tasker=tasker, after=_AFTER[action], code=code, reason=reason, now=now, by=by, event=event)
         services.leases_end(tasker=tasker, now=now)
     _tell(tasker, code, reason, now, event)
+    rule = {"watch_rule": event.rule_id, "watch_event": event.pk} if event is not None else None
+    audit(_ACTS[action], by=by, subject={"tasker": [tasker.public_id]}, why=reason, now=now, private=rule)
 
 
 @transaction.atomic
@@ -71,6 +79,7 @@ def tasker_return(*, tasker: Tasker, reason: str, by: User, now: datetime) -> No
     # What they were told of the pause is over, and would come again on the page they return to.
     Notice.objects.filter(tasker=tasker, code__in=(_PAUSED, REQUALIFY), seen_at__isnull=True).update(seen_at=now)
     _tell(tasker, RETURNED, reason, now)
+    audit("tasker.return", by=by, subject={"tasker": [tasker.public_id]}, why=reason, now=now)
 
 
 def state_before_pause(tasker: Tasker) -> TaskerState:

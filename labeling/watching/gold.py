@@ -9,12 +9,14 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
+from common.audit import audit
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
 from labeling.enums import Answer, KnownUse, OutlineGate, PanelState, Topic
 from labeling.marking import STATEMENTS
 from labeling.models import GoldMark, KnownPicture, Panel
+from labeling.more_taskers import newest_panel_locked
 from labeling.outlines import read_outline
 from labeling.rules import outline_asked_of
 from labeling.watching.figures import Share
@@ -53,7 +55,7 @@ class Candidate:
 
 def candidates(origin: str = "") -> list[Candidate]:
     """Return settled panels whose pictures have no known answer yet: unanimous ones first, then the newest."""
-    panels = Panel.objects.filter(state=PanelState.SETTLED, image__known__isnull=True).select_related("image")
+    panels = _free_panels().select_related("image")
     if origin:
         panels = panels.filter(image__origin=origin)
     latest = list(panels.order_by("-full_at", "-pk")[:MOST_CANDIDATES])
@@ -66,6 +68,12 @@ def candidates(origin: str = "") -> list[Candidate]:
     return sorted(found, key=lambda candidate: not candidate.unanimous)
 
 
+def _free_panels() -> QuerySet[Panel]:
+    """Return the settled panels whose picture could become gold: no fresh one follows that taskers are asked on."""
+    later = Panel.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
+    return Panel.objects.filter(~Exists(later), state=PanelState.SETTLED, image__known__isnull=True)
+
+
 def counted_answers(panel_ids: Collection[int]) -> Mapping[int, list[AnswerRow]]:
     """Return what rulings counted on these panels, by panel."""
     return company_of(answer_rows(counted_on_complete_panels().filter(panel__in=panel_ids))).panels
@@ -73,8 +81,7 @@ def counted_answers(panel_ids: Collection[int]) -> Mapping[int, list[AnswerRow]]
 
 def candidate_panel(image_public_id: str) -> Panel:
     """Return the newest settled panel of a picture without a known answer; NotFound otherwise."""
-    panels = Panel.objects.filter(image__public_id=image_public_id, state=PanelState.SETTLED)
-    panel = panels.filter(image__known__isnull=True).select_related("image").order_by("-number").first()
+    panel = _free_panels().filter(image__public_id=image_public_id).select_related("image").first()
     if panel is None:
         raise NotFound("There is no settled picture of this name that could become gold.", "not_found")
     return panel
@@ -126,11 +133,12 @@ def gold_add(*, panel: Panel, expected: Expected, gate: OutlineGate, by: User, n
     WrongFields names what cannot be right; Conflict (`not_settled`, `known_already`) when the picture is not free.
     """
     outline = _checked(expected, panel, gate)
-    if Panel.objects.select_for_update(of=("self",)).get(pk=panel.pk).state != PanelState.SETTLED:
+    newest = newest_panel_locked(panel.image_id)
+    if newest.pk != panel.pk or newest.state != PanelState.SETTLED:
         raise Conflict("The panel of this picture is not settled: wait for its ruling.", "not_settled")
     if KnownPicture.objects.filter(image=panel.image_id).exists():
         raise Conflict("This picture has a known answer already.", "known_already")
-    return KnownPicture.objects.create(
+    known = KnownPicture.objects.create(
         image=panel.image,
         panel=panel,
         use=KnownUse.GOLD,
@@ -143,6 +151,8 @@ def gold_add(*, panel: Panel, expected: Expected, gate: OutlineGate, by: User, n
         created_at=now,
         created_by=by,
     )
+    _record("gold.add", known, by, now)
+    return known
 
 
 def _checked(expected: Expected, panel: Panel, gate: OutlineGate) -> str:
@@ -205,27 +215,37 @@ def gold_pictures() -> QuerySet[KnownPicture]:
     return KnownPicture.objects.filter(use=KnownUse.GOLD).select_related("image")
 
 
-def gold_retire(*, known: KnownPicture, reason: str, now: datetime) -> None:
+@transaction.atomic
+def gold_retire(*, known: KnownPicture, reason: str, by: User, now: datetime) -> None:
     """Deal the picture never again; the marks given stay. InvalidInput without a reason."""
     reason = reason.replace("\x00", "").strip()
     if not reason:
         raise InvalidInput("Give the reason: it stays on record.", "invalid", field="reason")
     _change(known, "This gold picture is retired already.", retired_at=now, retired_because=reason)
+    _record("gold.retire", known, by, now, reason)
 
 
-def gold_hold(*, known: KnownPicture, now: datetime) -> None:
+@transaction.atomic
+def gold_hold(*, known: KnownPicture, by: User, now: datetime) -> None:
     """Deal the picture no more until it is let go."""
     _change(known, "This gold picture is retired.", held_at=now)
+    _record("gold.hold", known, by, now)
 
 
-def gold_let_go(*, known: KnownPicture) -> None:
+@transaction.atomic
+def gold_let_go(*, known: KnownPicture, by: User, now: datetime) -> None:
     """Deal a held picture again."""
     _change(known, "This gold picture is retired.", held_at=None)
+    _record("gold.let_go", known, by, now)
 
 
 def _change(known: KnownPicture, conflict: str, **values: Any) -> None:
     if KnownPicture.objects.filter(pk=known.pk, retired_at__isnull=True).update(**values) != 1:
         raise Conflict(conflict, "retired")
+
+
+def _record(action: str, known: KnownPicture, by: User, now: datetime, why: str = "") -> None:
+    audit(action, by=by, subject={"picture": [known.image.public_id]}, why=why, now=now)
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
@@ -68,10 +69,10 @@ def _shown(known: KnownPicture, rate: gold.PassRate | None, now: datetime) -> di
 @require_POST
 def gold_change(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """Retire, hold or let go a gold picture."""
-    organizer_of(request.user)
+    organizer = organizer_of(request.user)
     known, now = gold.gold_of(public_id), timezone.now()
     try:
-        told = _change(known, request.POST, now)
+        told = _change(known, request.POST, organizer, now)
     except (InvalidInput, Conflict) as error:
         messages.error(request, f"Nothing was changed: {error.message}")
     else:
@@ -79,16 +80,16 @@ def gold_change(request: HttpRequest, public_id: UUID) -> HttpResponse:
     return SeeOther(reverse("gold"))
 
 
-def _change(known: KnownPicture, form: QueryDict, now: datetime) -> str:
+def _change(known: KnownPicture, form: QueryDict, by: User, now: datetime) -> str:
     action = form.get("action")
     if action == "retire":
-        gold.gold_retire(known=known, reason=form.get("reason", ""), now=now)
+        gold.gold_retire(known=known, reason=form.get("reason", ""), by=by, now=now)
         return "retired; it is never dealt again"
     if action == "hold":
-        gold.gold_hold(known=known, now=now)
+        gold.gold_hold(known=known, by=by, now=now)
         return "held; it is not dealt until you let it go"
     if action == "let_go":
-        gold.gold_let_go(known=known)
+        gold.gold_let_go(known=known, by=by, now=now)
         return "in use again"
     raise InvalidInput("Choose what happens with the picture.", "invalid", field="action")
 

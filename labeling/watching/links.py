@@ -16,6 +16,7 @@ from django.core.cache import cache
 from django.db import IntegrityError, transaction
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 
+from common.audit import audit
 from common.errors import Conflict, InvalidInput
 from labeling.enums import AssignmentState, LinkKind, PanelState
 from labeling.models import Assignment, Panel, Response, Tasker, TaskerLink
@@ -159,6 +160,7 @@ def link_end(*, link: TaskerLink, reason: str, by: User, now: datetime) -> Taske
         if open_link.update(ended_at=now, ended_by=by, ended_because=because) != 1:
             raise Conflict("This link was ended before: reload the page.", "link_ended")
         _name_persons(members)
+        audit("link.end", by=by, subject=_named(link), why=because, now=now)
         return TaskerLink.objects.get(pk=link.pk)
 
     return _with_group((link.first_id, link.second_id), end)
@@ -198,9 +200,14 @@ def _link(
             first_id=first, second_id=second, kind=kind, reason=reason, figures=figures, linked_at=now, linked_by=by
         )
         _name_persons(members)
+        audit("link.make", by=by, subject=_named(link), why=reason, now=now, private={"kind": str(kind)})
         return link
 
     return _with_group((first, second), make)
+
+
+def _named(link: TaskerLink) -> dict[str, list[str | int]]:
+    return {"link": [link.pk], "tasker": [link.first.public_id, link.second.public_id]}
 
 
 def _with_group(pair: Pair, change: Callable[[Collection[int]], Done]) -> Done:
@@ -250,13 +257,15 @@ def _name_persons(members: Collection[int]) -> None:
 
 
 def _name_on_panels(group: Collection[int]) -> None:
-    """Let the places on panels without a ruling know the person, so that the database refuses a second one (R7).
+    """Let those asked about a picture that waits for answers know the person, so that the database refuses a second
+    one (R7), on whichever of its panels they were asked (R8).
 
-    Where two of the group are on one panel already, both stay as they were: see `panels_shared`.
+    Where two of the group were asked already, both stay as they were: see `panels_shared`.
     """
-    asked = Assignment.objects.filter(tasker_id__in=group, known__isnull=True, panel__state__in=UNSETTLED)
+    waiting = Exists(Panel.objects.filter(image=OuterRef("image"), state__in=UNSETTLED))
+    asked = Assignment.objects.filter(waiting, tasker_id__in=group, known__isnull=True)
     other = Assignment.objects.filter(
-        ~Q(tasker=OuterRef("tasker")), panel=OuterRef("panel"), tasker_id__in=group, known__isnull=True
+        ~Q(tasker=OuterRef("tasker")), image=OuterRef("image"), tasker_id__in=group, known__isnull=True
     )
     alone = asked.filter(~Exists(other)).select_for_update(of=("self",)).order_by("pk")
     ids = list(alone.values_list("pk", flat=True))

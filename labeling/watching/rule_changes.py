@@ -3,7 +3,9 @@
 from datetime import datetime
 
 from django.contrib.auth.models import User
+from django.db import transaction
 
+from common.audit import audit
 from common.errors import Conflict, WrongFields
 from labeling.enums import WatchAction
 from labeling.models import WatchRule
@@ -12,6 +14,7 @@ from labeling.watching.rules import COLLECTORS, COMPARISONS
 WIDEST_WINDOW = 1_000
 
 
+@transaction.atomic
 def rule_add(
     *,
     name: str,
@@ -43,7 +46,7 @@ def rule_add(
     wrong = {field: message for field, (right, message) in checks.items() if not right}
     if wrong or window is None or minimum is None or threshold is None:
         raise WrongFields(wrong)
-    return WatchRule.objects.create(
+    rule = WatchRule.objects.create(
         name=name,
         collector=collector,
         window=window,
@@ -55,10 +58,27 @@ def rule_add(
         created_at=now,
         created_by=by,
     )
+    _record("watch_rule.add", rule, by, now)
+    return rule
 
 
-def rule_retire(*, rule_id: int, now: datetime) -> WatchRule:
+@transaction.atomic
+def rule_retire(*, rule_id: int, by: User, now: datetime) -> WatchRule:
     """Take a rule out of force; its events stay. Conflict (`no_rule`) when it is not in force."""
     if WatchRule.objects.filter(pk=rule_id, retired_at__isnull=True).update(retired_at=now) != 1:
         raise Conflict("This rule is not in force: reload the page.", "no_rule")
-    return WatchRule.objects.get(pk=rule_id)
+    rule = WatchRule.objects.get(pk=rule_id)
+    _record("watch_rule.retire", rule, by, now)
+    return rule
+
+
+def _record(action: str, rule: WatchRule, by: User, now: datetime) -> None:
+    told = {
+        "name": rule.name,
+        "reads": rule.collector,
+        "window": rule.window,
+        "minimum": rule.minimum,
+        "condition": f"{rule.comparison} {rule.threshold!r}",
+        "action": rule.action,
+    }
+    audit(action, by=by, subject={"watch_rule": [rule.pk]}, why=rule.words, now=now, private=told)

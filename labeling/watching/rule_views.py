@@ -50,7 +50,7 @@ def watching(request: HttpRequest) -> HttpResponse:
 
 def _change(form: dict[str, str], by: User, now: datetime) -> str:
     if "retire" in form:
-        rule = rule_retire(rule_id=_whole(form["retire"]) or 0, now=now)
+        rule = rule_retire(rule_id=_whole(form["retire"]) or 0, by=by, now=now)
         return f"Retired: {rule.name}."
     rule = rule_add(
         name=form.get("name", ""),

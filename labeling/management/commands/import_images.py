@@ -12,11 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
+from django.db import transaction
 from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from common.audit import audit
+from common.audit_origin import RecordedCommand
 from common.errors import DomainError, InvalidInput
 from labeling.enums import Origin
 from labeling.images import MAX_BYTES
@@ -29,7 +32,7 @@ _ORIGINS = [origin.value for origin in (Origin.DATASET, Origin.EXAMPLE, Origin.G
 _LINE_EVERY = 100
 
 
-class Command(BaseCommand):
+class Command(RecordedCommand):
     """Exit status 0: every picture is in; 1: some were refused; 2: nothing was tried; 130: interrupted."""
 
     help = (
@@ -60,6 +63,9 @@ class Command(BaseCommand):
                 advance()
         if options["refused"]:
             _write_refused(options["refused"], tally.refused)
+        with transaction.atomic():  # each picture has a transaction of its own: this says that somebody imported them
+            told = {"origin": options["origin"], **tally.counts}
+            audit("picture.import", by=None, subject={}, now=timezone.now(), private=told)
         self._report(tally, len(entries), others)
 
     def _say(self, line: str) -> None:

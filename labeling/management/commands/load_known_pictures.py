@@ -4,15 +4,18 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
+from django.db import transaction
 from django.utils import timezone
 
+from common.audit import audit
+from common.audit_origin import RecordedCommand
 from common.errors import InvalidInput
 from labeling.learning.content import PICTURES, known_pictures_load
 from labeling.selectors import policy_in_force
 
 
-class Command(BaseCommand):
+class Command(RecordedCommand):
     """Idempotent: run again after an upgrade, it adds what is new."""
 
     help = (
@@ -31,4 +34,6 @@ class Command(BaseCommand):
             new = known_pictures_load(policy=policy_in_force(now).policy, now=now, folder=options["folder"])
         except InvalidInput as error:
             raise CommandError(error.message) from error
+        with transaction.atomic():  # each picture has a transaction of its own: this says that somebody loaded them
+            audit("known_picture.load", by=None, subject={}, now=now, private={"new": new})
         self.stdout.write(f"{new} pictures to learn from are new.")

@@ -1,0 +1,64 @@
+"""Counting the votes of the board (R19): what most are for is decided, and a tie leaves things as they are.
+
+Pure: standard library only. The board decides with it, and the verifier of a release counts the votes again.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from adjudication.enums import CaseKind, CaseOutcome, VoteChoice
+from adjudication.rules import REASONS
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """What a vote is for. All that reject a picture are for the same, whatever for: its reasons are put together, as
+    those of taskers are (R15)."""
+
+    choice: VoteChoice
+    label: str = ""
+    reasons: tuple[str, ...] = ()
+
+
+# What a tie decides: the ruling holds, and a motion changes nothing.
+ON_A_TIE = {CaseKind.PICTURE: Ballot(VoteChoice.UPHOLD), CaseKind.MOTION: Ballot(VoteChoice.AGAINST)}
+CHOICES = {
+    CaseKind.PICTURE: (VoteChoice.UPHOLD, VoteChoice.MORE_TASKERS, VoteChoice.OVERRULE),
+    CaseKind.MOTION: (VoteChoice.IN_FAVOUR, VoteChoice.AGAINST),
+}
+OUTCOMES = {
+    VoteChoice.UPHOLD: CaseOutcome.UPHOLD,
+    VoteChoice.MORE_TASKERS: CaseOutcome.MORE_TASKERS,
+    VoteChoice.OVERRULE: CaseOutcome.OVERRULE,
+    VoteChoice.IN_FAVOUR: CaseOutcome.CARRIED,
+    VoteChoice.AGAINST: CaseOutcome.LOST,
+}
+
+
+def decided_by(ballots: Sequence[Ballot], kind: CaseKind) -> Ballot:
+    """Return what the votes decide: what has more votes than everything else, and `ON_A_TIE` where nothing has.
+
+    A rejection has every reason that a vote for it names, in the order of R15.
+    """
+    if not ballots or is_tie(ballots):
+        return ON_A_TIE[kind]
+    first = Counter(map(_counted_as, ballots)).most_common(1)[0][0]
+    winning = [ballot for ballot in ballots if _counted_as(ballot) == first]
+    named = {reason for ballot in winning for reason in ballot.reasons}
+    return replace(winning[0], reasons=tuple(each.value for each in REASONS if each in named))
+
+
+def is_tie(ballots: Sequence[Ballot]) -> bool:
+    """Say whether two things have the most votes: then what is on record stays (R19)."""
+    counted = Counter(map(_counted_as, ballots)).most_common(2)
+    return len(counted) == 2 and counted[0][1] == counted[1][1]
+
+
+def agrees(ballot: Ballot, decided: Ballot) -> bool:
+    """Say whether a vote was for what is decided, maybe for other reasons; else it dissents."""
+    return _counted_as(ballot) == _counted_as(decided)
+
+
+def _counted_as(ballot: Ballot) -> tuple[VoteChoice, str]:
+    return ballot.choice, ballot.label

@@ -1,0 +1,277 @@
+"""Whether what the board was asked and decided agrees with the rulings, the panels and the votes (R18-R21, R37).
+
+Pure: standard library only.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from adjudication import release_format as form
+from adjudication.enums import AppealSide, CaseKind, CaseOutcome, DecidedBy, Verdict
+from adjudication.verify_reading import Findings, Manifest, Row
+from adjudication.verify_votes import check_count, value_of
+
+Tables: TypeAlias = Mapping[str, list[Row]]
+
+_SIDES = ("x", "y", "width", "height")
+
+
+@dataclass(frozen=True)
+class _Record:
+    """The tables, and what of them is asked for by name."""
+
+    tables: Tables
+    manifest: Manifest
+    findings: Findings
+    images: Mapping[str, Row]
+    rulings: Mapping[str, Mapping[str, Row]]
+    panels: Mapping[tuple[str, str], Row]
+    cases: Mapping[str, Row]
+    teams: frozenset[str]
+    defenses: frozenset[str]
+
+    def ruling(self, image_id: str, number: str) -> Row | None:
+        """Return a ruling; None where there is no such one."""
+        return self.rulings.get(image_id, {}).get(number)
+
+
+def check_board(tables: Tables, manifest: Manifest, findings: Findings) -> None:
+    """Check what the third revision of the format says of the board."""
+    rulings: dict[str, dict[str, Row]] = defaultdict(dict)
+    for row in tables[form.RULINGS]:
+        rulings[row["image_id"]][row["number"]] = row
+    record = _Record(
+        tables,
+        manifest,
+        findings,
+        {row["image_id"]: row for row in tables[form.IMAGES]},
+        rulings,
+        {(row["image_id"], row["panel"]): row for row in tables[form.PANELS]},
+        {row["case_id"]: row for row in tables[form.CASES]},
+        frozenset(row["team_id"] for row in tables[form.TEAMS]),
+        frozenset(row["defense_id"] for row in tables[form.DEFENSES]),
+    )
+    for row in tables[form.CASES]:
+        _check_case(row, record)
+    _check_rulings(record)
+    _check_appeals(record)
+    _check_statements(record)
+    _check_motions(record)
+    _check_examinations(record)
+    counts = (len(tables[name]) for name in (form.APPEALS, form.CASES, form.MOTIONS))
+    findings.figures.append("{:,} appeals, {:,} cases and {:,} motions of the board checked".format(*counts))
+
+
+def _differs(record: _Record, file: str, identity: str, column: str, recorded: str, follows: str) -> None:
+    if recorded != follows:
+        record.findings.add(file, identity, f"{column} {recorded}", f"{column} {follows}")
+
+
+# Cases ---------------------------------------------------------------------------------------------------------------
+
+
+def _check_case(row: Row, record: _Record) -> None:
+    identity = f"row {row['case_id']}"
+    check_count(form.CASES, row, CaseKind.PICTURE, record.manifest, record.findings)
+    before = record.ruling(row["image_id"], row["ruling_number"])
+    if before is None:
+        record.findings.add(form.CASES, identity, f"ruling {row['ruling_number']}", "a ruling of this release")
+        return
+    times = (before["decided_at"], row["opened_at"], row["decided_at"], row["closed_at"])
+    if list(times) != sorted(times):
+        record.findings.add(form.CASES, identity, " ".join(times), "ruling, opened, decided, closed, in this order")
+    for column, follows in _what_came_of_it(row, before, record).items():
+        _differs(record, form.CASES, identity, column, row[column], follows)
+    if row["outcome"] == CaseOutcome.OVERRULE:
+        _check_made(row, record)
+
+
+def _what_came_of_it(row: Row, before: Row, record: _Record) -> dict[str, str]:
+    """Return the ruling that was made, the panel that was asked, and the ruling that came of it, as they follow."""
+    number, came = row["ruling_number"], {"made_ruling_number": "", "asked_panel": ""}
+    if row["outcome"] == CaseOutcome.MORE_TASKERS:
+        return came | _asked(row, before, record)
+    if row["outcome"] == CaseOutcome.OVERRULE:
+        number = came["made_ruling_number"] = str(int(number) + 1)
+    return came | {"result_ruling_number": number, "closed_at": row["decided_at"]}
+
+
+def _asked(row: Row, before: Row, record: _Record) -> dict[str, str]:
+    """More taskers join the panel of a valid verdict; a fresh one takes the place of a rejection's (R19). A later
+    ruling on that panel came of it."""
+    joins = before["verdict"] == Verdict.VALID
+    asked = before["panel"] if joins else str(int(before["panel"]) + 1)
+    panel = record.panels.get((row["image_id"], asked))
+    since = panel["joined_at" if joins else "dealt_at"] if panel else ""
+    if since < row["decided_at"]:
+        words = f"panel {asked} asked at {since or 'no time'}"
+        record.findings.add(form.CASES, f"row {row['case_id']}", words, "a panel that was asked when it was decided")
+    rulings = record.rulings[row["image_id"]].values()
+    later = (int(ruling["number"]) for ruling in rulings if ruling["panel"] == asked)
+    result = min((number for number in later if number > int(row["ruling_number"])), default=None)
+    return {"asked_panel": asked, "result_ruling_number": "a later ruling on it" if result is None else str(result)}
+
+
+def _check_made(row: Row, record: _Record) -> None:
+    """An overrule is a ruling of the board with its class, its reasons and its explanation (R20)."""
+    made = record.ruling(row["image_id"], row["made_ruling_number"])
+    if made is None:
+        return  # there is no such ruling: another number follows, or the one that follows is missing
+    if made["decided_by"] != DecidedBy.BOARD:
+        words = f"ruling {made['number']} by the {made['decided_by']}"
+        record.findings.add(form.CASES, f"row {row['case_id']}", words, "a ruling by the board")
+    for column in ("label", "reasons", "explanation", "policy_version", "decided_at"):
+        _differs(record, form.CASES, f"row {row['case_id']}", column, row[column], made[column])
+
+
+def _check_rulings(record: _Record) -> None:
+    """Each ruling of the board has the one case that made it, and each made ruling is there."""
+    made = Counter((row["image_id"], row["made_ruling_number"]) for row in record.tables[form.CASES])
+    for ruling in record.tables[form.RULINGS]:
+        key = (ruling["image_id"], ruling["number"])
+        if ruling["decided_by"] == DecidedBy.BOARD and made[key] != 1:
+            identity = f"row {key[0]} number {key[1]}"
+            record.findings.add(form.RULINGS, identity, f"{made[key]} cases that made it", "one case")
+    for row in record.tables[form.CASES]:
+        number = row["made_ruling_number"]
+        if number and record.ruling(row["image_id"], number) is None:
+            record.findings.add(
+                form.CASES, f"row {row['case_id']}", f"made ruling {number}", "a ruling of this release"
+            )
+
+
+# What teams said -----------------------------------------------------------------------------------------------------
+
+
+def _check_appeals(record: _Record) -> None:
+    appealed: set[tuple[str, str]] = set()
+    for row in record.tables[form.APPEALS]:
+        for recorded, follows in _wrong_with_appeal(row, record):
+            record.findings.add(form.APPEALS, f"row {row['appeal_id']}", recorded, follows)
+        pair = (row["team_id"], row["image_id"])
+        if pair in appealed:
+            words = f"{pair[0]} on {pair[1]} again"
+            record.findings.add(form.APPEALS, f"row {row['appeal_id']}", words, "one appeal of each team")
+        appealed.add(pair)
+
+
+def _wrong_with_appeal(row: Row, record: _Record) -> Iterator[tuple[str, str]]:
+    case = record.cases.get(row["case_id"])
+    if case is None:
+        yield f"case {row['case_id']}", "a case of this release"
+        return
+    yield from _wrong_with_words(row, row["argument"], case, record)
+    for column in ("image_id", "ruling_number"):
+        if row[column] != case[column]:
+            yield f"{column} {row[column]}", f"{column} {case[column]}"
+    yield from _wrong_with_side(row, case, record)
+    if row["image_id"] in record.images and (wrong := _wrong_marks(row["marks"], record.images[row["image_id"]])):
+        yield f"marks: {wrong}", "marks inside the picture"
+
+
+def _wrong_with_words(row: Row, words: str, case: Row, record: _Record) -> Iterator[tuple[str, str]]:
+    """What a team says it says before the decision, and it is a team that the release names."""
+    if row["team_id"] not in record.teams:
+        yield f"team {row['team_id']}", f"a team of {form.TEAMS}"
+    if not case["opened_at"] <= row["sent_at"] <= case["decided_at"]:
+        yield row["sent_at"], "a time while the case was open"
+    if not words:
+        yield "no words", "what the team says"
+
+
+def _wrong_with_side(row: Row, case: Row, record: _Record) -> Iterator[tuple[str, str]]:
+    """A defender appeals a valid verdict for a defense, an attacker a rejection (R18)."""
+    ruling = record.ruling(case["image_id"], case["ruling_number"])
+    side = AppealSide.DEFENDER if ruling and ruling["verdict"] == Verdict.VALID else AppealSide.ATTACKER
+    if ruling is not None and row["side"] != side:
+        yield f"side {row['side']}", f"side {side}"
+    if (row["side"] == AppealSide.DEFENDER) != (row["defense_id"] in record.defenses):
+        yield f"defense {row['defense_id']}", "a defense of this release exactly when a defender appeals"
+
+
+def _wrong_marks(cell: str, image: Row) -> str:
+    """Return what is wrong with the marks that an appeal draws on a picture; empty where nothing is."""
+    try:
+        marks = value_of(cell)
+        return next((wrong for wrong in (_wrong_mark(each, image) for each in marks) if wrong), "")
+    except ValueError as error:
+        return f"cannot be read: {error}"
+
+
+def _wrong_mark(mark: Any, image: Row) -> str:
+    wanted = {"words": str, **dict.fromkeys(_SIDES, int)}
+    if not isinstance(mark, dict) or {name: type(value) for name, value in mark.items()} != wanted:
+        return "no x, y, width, height and words"
+    x, y, width, height = (mark[side] for side in _SIDES)
+    inside = 0 <= x < x + width <= int(image["width"]) and 0 <= y < y + height <= int(image["height"])
+    return "" if inside else f"{x}, {y}, {width}, {height}"
+
+
+def _check_statements(record: _Record) -> None:
+    for row in record.tables[form.STATEMENTS]:
+        identity = f"row {row['case_id']} of {row['team_id']}"
+        case = record.cases.get(row["case_id"])
+        if case is None:
+            record.findings.add(form.STATEMENTS, identity, f"case {row['case_id']}", "a case of this release")
+            continue
+        for recorded, follows in _wrong_with_words(row, row["words"], case, record):
+            record.findings.add(form.STATEMENTS, identity, recorded, follows)
+
+
+# Motions and examinations --------------------------------------------------------------------------------------------
+
+
+def _check_motions(record: _Record) -> None:
+    """A motion was decided in the week as its votes say; what was done by it is there exactly when it was carried."""
+    made: dict[str, list[Row]] = {row["case_id"]: [] for row in record.tables[form.MOTIONS]}
+    for row in record.tables[form.DECISIONS]:
+        if row["case_id"] in made:
+            made[row["case_id"]].append(row)
+        elif row["case_id"]:
+            record.findings.add(
+                form.DECISIONS, f"row {row['number']}", f"case {row['case_id']}", "a motion of the week"
+            )
+    for row in record.tables[form.MOTIONS]:
+        check_count(form.MOTIONS, row, CaseKind.MOTION, record.manifest, record.findings)
+        for recorded, follows in _wrong_with_motion(row, made[row["case_id"]], record):
+            record.findings.add(form.MOTIONS, f"row {row['case_id']}", recorded, follows)
+
+
+def _wrong_with_motion(row: Row, made: list[Row], record: _Record) -> Iterator[tuple[str, str]]:
+    if not _in_week(row["decided_at"], record):
+        yield row["decided_at"], "a time within the week"
+    if row["opened_at"] > row["decided_at"]:
+        yield f"opened {row['opened_at']}", f"no later than {row['decided_at']}"
+    for column in ("subject", "details"):
+        try:
+            value_of(row[column])
+        except ValueError as error:
+            yield f"{column} that cannot be read: {error}", "JSON"
+    if (row["outcome"] == CaseOutcome.CARRIED) != bool(made):
+        yield f"{row['outcome']} with {len(made)} decisions", "decisions exactly when it was carried"
+    for each in made:
+        for column in ("kind", "reason", "decided_at"):
+            if each[column] != row[column]:
+                yield f"{column} {row[column]}", f"{column} {each[column]} of decision {each['number']}"
+
+
+def _in_week(moment: str, record: _Record) -> bool:
+    return bool(record.manifest.values["week_start"] <= moment < record.manifest.values["week_end"])
+
+
+def _check_examinations(record: _Record) -> None:
+    """A confirmation is of the week and of a rejection that there was; of other weeks' pictures that is seen there."""
+    for row in record.tables[form.EXAMINATIONS]:
+        identity = f"row {row['number']}"
+        if not _in_week(row["at"], record):
+            record.findings.add(form.EXAMINATIONS, identity, row["at"], "a time within the week")
+        if row["defense_id"] not in record.defenses:
+            record.findings.add(form.EXAMINATIONS, identity, row["defense_id"], "a defense of this release")
+        if row["image_id"] not in record.images or not row["ruling_number"]:
+            continue
+        ruling = record.ruling(row["image_id"], row["ruling_number"])
+        if ruling is None or ruling["verdict"] != Verdict.REJECTED or ruling["decided_at"] > row["at"]:
+            words = f"ruling {row['ruling_number']} of {row['image_id']}"
+            record.findings.add(form.EXAMINATIONS, identity, words, "a rejection that there was")

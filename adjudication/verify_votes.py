@@ -1,0 +1,95 @@
+"""Reading the votes that a release keeps of a case, and counting them again (R19-R21).
+
+Pure: standard library only. The count is the board's own function.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from adjudication import release_format as form
+from adjudication.counting import CHOICES, OUTCOMES, Ballot, agrees, decided_by
+from adjudication.enums import CaseKind, CaseOutcome, Reason, VoteChoice
+from adjudication.verify_reading import Findings, Manifest, Row
+from labeling.enums import Label
+
+_VOTE = {"choice": str, "dissent": bool, "label": str, "reasons": list, "words": str}
+
+
+@dataclass(frozen=True)
+class _Vote:
+    ballot: Ballot
+    dissent: bool
+
+
+def value_of(cell: str) -> Any:
+    """Return what a cell of JSON says; raises ValueError for what is none, or not in the one form that is written."""
+    try:
+        value = json.loads(cell)
+        again = form.json_cell(value)
+    except RecursionError as error:
+        raise ValueError("JSON without end") from error
+    if again != cell:
+        raise ValueError("JSON in another form")
+    return value
+
+
+def check_count(file: str, row: Row, kind: CaseKind, manifest: Manifest, findings: Findings) -> None:
+    """There is a quorum, and what was decided is what the votes say; who moved something may have taken it back."""
+    identity = f"row {row['case_id']}"
+    _check_policies(file, row, identity, manifest, findings)
+    try:
+        votes = [_vote(each, kind) for each in value_of(row["votes"])]
+    except ValueError as error:
+        findings.add(file, identity, f"votes that cannot be read: {error}", "votes")
+        return
+    if row["outcome"] != CaseOutcome.DROPPED:
+        if len(votes) < int(row["quorum"]):
+            findings.add(file, identity, f"{len(votes)} votes", f"at least {row['quorum']}")
+        _check_outcome(file, row, identity, decided_by([vote.ballot for vote in votes], kind), findings)
+    _check_dissents(file, identity, votes, kind, findings)
+
+
+def _check_policies(file: str, row: Row, identity: str, manifest: Manifest, findings: Findings) -> None:
+    """Both policies are there, and the quorum is that of the one under which the case was opened (R21)."""
+    policies: Mapping[str, Any] = manifest.values["policy"]
+    for column in ("opened_policy_version", "policy_version"):
+        if row[column] not in policies:
+            findings.add(file, identity, f"{column} {row[column]}", "a policy of the manifest")
+    numbers = policies.get(row["opened_policy_version"])
+    quorum = numbers.get("board_quorum") if isinstance(numbers, dict) else None
+    if quorum is not None and row["quorum"] != str(quorum):
+        findings.add(file, identity, f"quorum {row['quorum']}", f"quorum {quorum}")
+
+
+def _check_outcome(file: str, row: Row, identity: str, decides: Ballot, findings: Findings) -> None:
+    follows = {"outcome": OUTCOMES[decides.choice].value}
+    if "label" in row:
+        follows |= {"label": decides.label, "reasons": ";".join(decides.reasons)}
+    for column, value in follows.items():
+        if row[column] != value:
+            findings.add(file, identity, f"{column} {row[column]}", f"{column} {value}")
+
+
+def _check_dissents(file: str, identity: str, votes: list[_Vote], kind: CaseKind, findings: Findings) -> None:
+    """Who voted for something else dissents."""
+    decides = decided_by([vote.ballot for vote in votes], kind)
+    for number, vote in enumerate(votes, start=1):
+        if vote.dissent == agrees(vote.ballot, decides):
+            said = ("no dissent", "dissent")
+            findings.add(file, identity, f"vote {number}: {said[vote.dissent]}", said[not vote.dissent])
+
+
+def _vote(told: Any, kind: CaseKind) -> _Vote:
+    if not isinstance(told, dict) or {name: type(value) for name, value in told.items()} != _VOTE:
+        raise ValueError("no choice, dissent, label, reasons and words")
+    if told["choice"] not in CHOICES[kind]:
+        raise ValueError(f"nobody votes for {told['choice']}")
+    choice, label, reasons = VoteChoice(told["choice"]), told["label"], told["reasons"]
+    ordered = [each for each in Reason if each in reasons]
+    if label not in {"", *Label} or ordered != reasons:
+        raise ValueError(f"no class or reasons: {label} {reasons}")
+    if (choice is VoteChoice.OVERRULE) != (bool(label) != bool(reasons)) or (label and reasons):
+        raise ValueError(f"{choice} with {label or 'no class'} and {len(reasons)} reasons")
+    return _Vote(Ballot(choice, label, tuple(reasons)), told["dissent"])

@@ -1,0 +1,194 @@
+"""More taskers for a picture that was ruled upon, because the board asks for them (R19): they join its panel, or a
+fresh panel replaces it.
+
+They are asked before all others and as blindly as ever: nothing that a tasker gets tells such a picture from another
+one (R8). Lock order is assignments, panels, as in `labeling.services`.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import BigIntegerField, Exists, F, Max, OuterRef, Q
+from django.db.models.functions import Coalesce
+
+from common.deadlocks import again_after_deadlock
+from common.errors import Conflict, InvalidInput
+from labeling.enums import AssignmentState, PanelState, ReportDecision, TaskerState
+from labeling.models import Assignment, Image, KnownPicture, Panel, Place, Report, Tasker
+from labeling.policy import LARGEST_PANEL, SMALLEST_PANEL
+
+
+@again_after_deadlock
+@transaction.atomic
+def panel_join(panel: Panel, more: int, *, now: datetime) -> Panel:
+    """Give a settled panel `more` further places, to be ruled upon again when all are answered (R19).
+
+    InvalidInput for fewer than one. Conflict when the panel is not settled or not the newest of its picture
+    (`not_settled`, `replaced`), when it would have too many places (`panel_too_large`), and when nobody may be asked
+    about the picture (`known_already`, `kept_out`).
+    """
+    if more < 1:
+        raise InvalidInput("Ask for at least one more tasker.", "invalid", field="more")
+    newest = _settled(panel.image_id)
+    if newest.pk != panel.pk:
+        raise Conflict("A fresh panel replaced this one: more taskers can join that one alone.", "replaced")
+    last = _last_place(newest)
+    _check_room(last, more)
+    _seat(newest, range(last + 1, last + more + 1))
+    newest.size += more
+    newest.missing += more
+    newest.joined += more
+    newest.ruled_through, newest.joined_at = last, now
+    # Now, not as before: a mark of the queue must never stand beyond a panel that has room again.
+    newest.waiting_since, newest.full_at = now, None
+    newest.state, newest.urgent = _state_with_room(newest.image_id), True
+    newest.save()
+    return newest
+
+
+@again_after_deadlock
+@transaction.atomic
+def panel_fresh(image: Image, size: int, *, now: datetime) -> Panel:
+    """Deal another panel of `size` places in the place of the settled one, which stays on record (R19).
+
+    InvalidInput for a size that no panel has. Conflict as for `panel_join`.
+    """
+    if not SMALLEST_PANEL <= size <= LARGEST_PANEL:
+        raise InvalidInput(f"A panel has {SMALLEST_PANEL} to {LARGEST_PANEL} places.", "invalid", field="size")
+    before = _settled(image.pk)
+    panel = Panel.objects.create(
+        image_id=image.pk,
+        number=before.number + 1,
+        size=size,
+        missing=size,
+        state=_state_with_room(image.pk),
+        urgent=True,
+        dealt_at=now,
+        waiting_since=now,
+    )
+    _seat(panel, range(1, size + 1))
+    return panel
+
+
+def newest_panel_locked(image_id: int) -> Panel:
+    """Lock the panels of a picture and return the newest: whoever asks for more, rules for the board or makes gold of
+    the picture does so first, so that one of them is done with it before the next begins.
+
+    Conflict (`no_panel`) while the picture has none.
+    """
+    rows = Panel.objects.filter(image=image_id)
+    list(rows.select_for_update(of=("self",), no_key=True).order_by("pk").values_list("pk", flat=True))
+    # Asked anew under the lock: a fresh panel may have been dealt while we waited for it.
+    newest = rows.order_by("-number").first()
+    if newest is None:
+        raise Conflict("No tasker was asked about this picture yet: wait for its first ruling.", "no_panel")
+    return newest
+
+
+def kept_out(image_id: int) -> bool:
+    """Say whether an organizer decided that nobody is asked about the picture any more, after a report."""
+    return Report.objects.filter(image=image_id, decision=ReportDecision.KEPT_OUT).exists()
+
+
+def _settled(image_id: int) -> Panel:
+    """Lock the picture's panels and return the newest, where more taskers may be asked about it."""
+    _name_persons(image_id)
+    newest = newest_panel_locked(image_id)
+    if newest.state != PanelState.SETTLED:
+        words = "Taskers are still being asked about this picture: wait for the ruling that follows from them."
+        raise Conflict(words, "not_settled")
+    if KnownPicture.objects.filter(image=image_id).exists():
+        words = "This picture is or was gold, whose answers taskers may know: decide without further taskers."
+        raise Conflict(words, "known_already")
+    if kept_out(image_id):
+        words = "An organizer keeps this picture out after a report: decide without further taskers."
+        raise Conflict(words, "kept_out")
+    return newest
+
+
+def _name_persons(image_id: int) -> None:
+    """Let whoever was asked before be known as the person they are now, so that the database refuses somebody linked
+    with them since (R6, R8). Two who turned out to be one stay as they were."""
+    asked = Assignment.objects.filter(image=image_id, known__isnull=True).select_related("tasker").order_by("pk")
+    rows = list(asked.select_for_update(of=("self",), no_key=True))
+    persons = Counter(row.tasker.person or row.tasker_id for row in rows)
+    taken = {row.person for row in rows}
+    for row in rows:
+        person = row.tasker.person or row.tasker_id
+        if persons[person] == 1 and person not in taken:
+            Assignment.objects.filter(pk=row.pk).update(person=person)
+
+
+def room_in(panel: Panel) -> int:
+    """Return how many taskers may still join a panel."""
+    return LARGEST_PANEL - _last_place(panel)
+
+
+def _last_place(panel: Panel) -> int:
+    return int(panel.places.aggregate(last=Max("number"))["last"])
+
+
+def _check_room(places: int, more: int) -> None:
+    """Places of voided answers count too: they are numbered, and stay on record (R6)."""
+    room = LARGEST_PANEL - places
+    if more <= room:
+        return
+    held = f"A panel has at most {LARGEST_PANEL} places, those of voided answers with them, and this one has {places}"
+    what = f"ask for {room} more at most" if room > 0 else "decide without further taskers"
+    raise Conflict(f"{held}: {what}.", "panel_too_large")
+
+
+def _seat(panel: Panel, numbers: range) -> None:
+    Place.objects.bulk_create(Place(panel=panel, number=number) for number in numbers)
+
+
+def _state_with_room(image_id: int) -> PanelState:
+    """Held while a report waits for an organizer, who then opens the panel."""
+    undecided = Report.objects.filter(image=image_id, decided_at__isnull=True).exists()
+    return PanelState.HELD if undecided else PanelState.OPEN
+
+
+# Where nobody is left -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Short:
+    """A panel that the board waits for, with more free places than there are people who may still be asked.
+
+    It waits until others qualify: organizers invite them, or let somebody paused label again.
+    """
+
+    panel: Panel
+    places: int
+    people: int
+
+
+def panels_nobody_can_answer() -> list[Short]:
+    """Return the panels asked for by the board that cannot become full with today's taskers, longest waiting first.
+
+    A tasker who saw the picture is never asked again, nor is anybody linked with them (R8).
+    """
+    urgent = Panel.objects.filter(state=PanelState.OPEN, urgent=True).select_related("image")
+    found = [_short(panel) for panel in urgent.order_by("waiting_since", "pk")]
+    return [each for each in found if each.people < each.places]
+
+
+def _short(panel: Panel) -> Short:
+    return Short(panel, panel.missing - panel.leased, len(_who_may_be_asked(panel)))
+
+
+def _who_may_be_asked(panel: Panel) -> set[int]:
+    """Return the persons, as numbers, who may get a place of the panel that nobody holds. Who let a lease of it lapse
+    may take it up again."""
+    asked = Assignment.objects.filter(image=panel.image_id, known__isnull=True)
+    lapsed = Q(
+        panel=panel, state__in=(AssignmentState.EXPIRED, AssignmentState.RELEASED), problem="", tasker=OuterRef("pk")
+    )
+    linked = asked.filter(tasker__person=OuterRef("person")).exclude(tasker=OuterRef("pk"))
+    new = ~Exists(Assignment.objects.filter(image=panel.image_id, tasker=OuterRef("pk"))) | Exists(asked.filter(lapsed))
+    able = Tasker.objects.filter(state=TaskerState.QUALIFIED, user__isnull=False).filter(new, ~Exists(linked))
+    return set(
+        able.annotate(who=Coalesce(F("person"), F("id"), output_field=BigIntegerField())).values_list("who", flat=True)
+    )
