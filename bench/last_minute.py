@@ -283,17 +283,19 @@ def teams_make(count: int) -> list[str]:
     from django.utils import timezone
 
     from common.authentication import issue_token
-    from contest.teams.entitlements import entitlement_grant
+    from contest.board.moves import grant_move
+    from contest.demo.voting import vote_through
     from contest.teams.services import team_create
     from labeling.people import REVIEW_BOARD, role_give
 
     now, tokens = timezone.now(), []
-    board = User.objects.create(username="board")
-    role_give(user=board, role=REVIEW_BOARD)
+    board = [User.objects.create(username=f"board{number}") for number in range(2)]
+    for member in board:
+        role_give(user=member, role=REVIEW_BOARD)
     for number in range(count):
         captain = User.objects.create(username=f"captain{number}")
         team = team_create(name=f"team {number}", captain=captain, now=now)
-        entitlement_grant(team=team, reason="A benchmark.", by=board, now=now)
+        vote_through(grant_move(team, reason="A benchmark.", by=board[0], now=now), now=now)
         tokens.append(issue_token(captain, now=now))
     return tokens
 

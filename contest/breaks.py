@@ -12,6 +12,7 @@ from adjudication.selectors import newest_rulings
 from contest.exports.tables import RELEASED_ORIGINS
 from contest.models import Break
 from labeling.enums import Label
+from labeling.models import Image
 from scoring import services as scoring
 from scoring.enums import Outcome, RunState
 from scoring.models import Defense, Prediction
@@ -46,7 +47,7 @@ def breaks_record(*, now: datetime) -> int:
     Returns how many runs and breaks that were; running it twice adds nothing.
     """
     ids = list(runs_without_assessment().values_list("pk", flat=True)[:ASSESSED_AT_ONCE])
-    return sum(_assess(pk, now) for pk in ids) + _derive_again(now)
+    return sum(_assess(pk, now) for pk in ids) + breaks_derive(now=now)
 
 
 @transaction.atomic
@@ -82,14 +83,18 @@ def _is_case(prediction: Prediction, ruling: Ruling) -> bool:
     return ruling.verdict == Verdict.VALID and prediction.image.origin in RELEASED_ORIGINS
 
 
-def _derive_again(now: datetime) -> int:
-    """Record the breaks that follow from rulings made after a picture's runs were assessed; return how many."""
-    found = {(each.defense_id, each.image_id): each for each in _overtaken()}
+def breaks_derive(*, now: datetime, image: Image | None = None) -> int:
+    """Record the breaks that follow from rulings made after a picture's runs were assessed, of all pictures or of one;
+    return how many (R22)."""
+    rows = _overtaken() if image is None else _overtaken().filter(image=image)
+    found = {(each.defense_id, each.image_id): each for each in rows}
     rulings = newest_rulings({image for _, image in found})
-    return sum(_break_if_mistaken(each, rulings[each.image_id], now) for each in found.values())
+    # Each holds its defense: by their numbers, as everybody who holds several (contest.stakes.ends).
+    in_order = sorted(found.values(), key=lambda each: (each.defense_id, each.image_id))
+    return sum(_break_if_mistaken(each, rulings[each.image_id], now) for each in in_order)
 
 
-def _overtaken() -> Iterable[Prediction]:
+def _overtaken() -> QuerySet[Prediction]:
     """Return the assessed mistakes under a later ruling that have no break under it, the first round last."""
     newer = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
     later = Ruling.objects.filter(~Exists(newer), number__gt=1, verdict=Verdict.VALID)

@@ -1,43 +1,64 @@
-"""Decisions of the board beside pictures: staking, grants, withholding, awards.
+"""Decisions of the board beside pictures: staking, grants, withholding, awards (R21).
 
-One recorded action of a board member with a reason. Who calls `decide` acts on what it returns, so that votes, quorum
-and recusal can come between without a change elsewhere.
+Each follows from a motion that the board carried by its votes. Who acts for the board has a mandate, which names the
+motion; `decide` records what was done by it.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.db import transaction
 
+from common.audit import Subject as AuditSubject
+from common.audit import audit
 from common.errors import NotAllowed
 from common.typed import words_said
-from contest.enums import DecisionKind
-from contest.models import BoardDecision
-from labeling.people import is_on_board
+from contest.enums import CaseState, DecisionKind
+from contest.models import BoardDecision, Case
 from labeling.selectors import policy_in_force
 
 MOST_REASON_CHARACTERS = 4_000
 Subject = Mapping[str, Sequence[int]]
 
 
+@dataclass(frozen=True, slots=True)
+class Mandate:
+    """That most votes were for a motion: `motion` is its case, `member` who confirmed the count.
+
+    Made in `contest.board.carriers` alone, in the transaction that closes the case.
+    """
+
+    motion: Case
+    member: User
+
+
+@transaction.atomic
 def decide(
-    kind: DecisionKind, *, subject: Subject, reason: str, by: User, now: datetime, **details: Any
+    kind: DecisionKind, *, subject: Subject, reason: str, by: Mandate, now: datetime, **details: Any
 ) -> BoardDecision:
     """Record what the board decided; `subject` names rows by table (`{"defense": [3]}`), `details` what about them.
 
-    Raises NotAllowed for somebody who is not on the board, InvalidInput without a reason: it is public.
+    Raises NotAllowed (`no_mandate`) for a motion of another kind or one that is decided already, InvalidInput without a
+    reason: it is public.
     """
-    if not is_on_board(by):
-        raise NotAllowed("Only members of the review board decide this.", "not_on_board")
+    if by.motion.motion != kind or by.motion.state != CaseState.OPEN:
+        raise NotAllowed("The board decides this by its votes, once.", "no_mandate")
     ask = "Give the reason: it is published with the decision."
     said = words_said(reason, field="reason", ask=ask, most=MOST_REASON_CHARACTERS)
-    return BoardDecision.objects.create(
+    decision = BoardDecision.objects.create(
         kind=kind,
         subject={table: sorted(rows) for table, rows in subject.items()},
         details=details,
         reason=said,
         policy_id=policy_in_force(now).id,
-        decided_by=by,
+        decided_by=by.member,
         decided_at=now,
+        case=by.motion,
     )
+    about: AuditSubject = {"decision": [decision.pk], "case": [by.motion.public_id]}
+    told = {"kind": str(kind)}
+    audit("board.decide", by=by.member, subject=about, why=said, now=now, public=told, published=True)
+    return decision

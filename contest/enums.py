@@ -2,6 +2,12 @@
 
 from enum import StrEnum
 
+# Words of the board that the verifier of a release reads too.
+from adjudication.enums import AppealSide as AppealSide
+from adjudication.enums import CaseKind as CaseKind
+from adjudication.enums import CaseOutcome as CaseOutcome
+from adjudication.enums import VoteChoice as VoteChoice
+
 
 class EntitlementKind(StrEnum):
     """Why a team may attack (R25)."""
@@ -54,6 +60,34 @@ class DecisionKind(StrEnum):
     FORFEIT = "forfeit"
 
 
+class ConflictKind(StrEnum):
+    """Why a member of the board steps aside for a team (R21). `member`: they were of the team themselves."""
+
+    COAUTHOR = "coauthor"
+    INSTITUTION = "institution"
+    ADVISOR = "advisor"
+    MEMBER = "member"
+    OTHER = "other"
+
+
+class CaseState(StrEnum):
+    """OPEN: members vote; PANEL: decided, and more taskers are at it (R19); CLOSED: nothing more comes of it."""
+
+    OPEN = "open"
+    PANEL = "panel"
+    CLOSED = "closed"
+
+
+class PartyRole(StrEnum):
+    """Why a case is about a team: it sent the picture, holds a defense that it meets, appealed, or is what a motion
+    is about."""
+
+    SENDER = "sender"
+    DEFENDER = "defender"
+    APPELLANT = "appellant"
+    CONCERNED = "concerned"
+
+
 class StakeKind(StrEnum):
     """Who stands for the prize of a staked defense (R32)."""
 
@@ -95,14 +129,54 @@ class AccountKind(StrEnum):
     WITHHELD = "withheld"
 
 
-class LetterKind(StrEnum):
-    """What a letter to a team tells of; the name of its text."""
+class MessageKind(StrEnum):
+    """What a message tells of; the name of its text. What each is made of is in contest.messages.kinds."""
 
+    ATTACK_RECEIVED = "attack_received"
+    ATTACK_WITHDRAWN = "attack_withdrawn"
+    ATTACK_VERDICTS = "attack_verdicts"
+    ATTACK_BROKE = "attack_broke"
     PUBLISHED = "defense_published"
     STAKED = "defense_staked"
+    DEFENSE_BROKEN = "defense_broken"
     STAKE_CHANGED = "stake_changed"
     POSTED = "money_posted"
     PAID = "money_paid"
+    TEAM_NEWS = "team_news"
+    ASSOCIATION = "team_association"
+    ENTITLEMENT = "team_entitlement"
+    QUESTION_WAITING = "question_waiting"
+    PICTURES_VALID = "pictures_valid"
+    APPEALS_CLOSING = "appeals_closing"
+    APPEAL_RECEIVED = "appeal_received"
+    APPEAL_AGAINST = "appeal_against"
+    CASE_OPENED = "case_opened"
+    CASE_DUE = "case_due"
+    CASE_NO_QUORUM = "case_no_quorum"
+    CASE_DECIDED = "case_decided"
+    RULING_CHANGED = "ruling_changed"
+    REQUEST = "organizer_entitlement"
+    RELEASE_FAILED = "release_failed"
+    LETTERS_GIVEN_UP = "letters_given_up"
+
+
+class MessageGroup(StrEnum):
+    """Kinds of messages that a person has one wish for."""
+
+    ATTACKS = "attacks"
+    DEFENSES = "defenses"
+    MONEY = "money"
+    CASES = "cases"
+    TEAM = "team"
+    ORGANIZING = "organizing"
+
+
+class MessageRate(StrEnum):
+    """How messages go by e-mail: `app` is not at all."""
+
+    AT_ONCE = "at_once"
+    DIGEST = "digest"
+    APP = "app"
 
 
 class BuildState(StrEnum):

@@ -23,7 +23,7 @@ from prometheus_client.registry import Collector
 from adjudication.enums import Verdict
 from common import clock
 from contest import stages
-from contest.models import ReleaseLetter, TeamLetter
+from contest.models import Digest, Message, ReleaseLetter
 from contest.posting import failing, given_up
 from labeling.enums import PanelState
 from labeling.models import Image, Panel
@@ -193,7 +193,7 @@ def _rulings() -> Metric:
 
 
 def _letters() -> Metric:
-    kinds = (TeamLetter.objects.all(), ReleaseLetter.objects.all())
+    kinds = (Message.objects.all(), Digest.objects.all(), ReleaseLetter.objects.all())
     failed, lost = (sum(of(rows).count() for rows in kinds) for of in (failing, given_up))
     counts = {"due_again": failed - lost, "given_up": lost}
     return _by_state("unanimous_letters_not_sent", "Letters that could not be sent.", counts)

@@ -1,7 +1,7 @@
 """What the organizer's page says: the pipeline as it stands, as frozen values."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -14,24 +14,27 @@ from common import charts
 from common.charts import Chart, Value
 from contest import pace, stages
 from contest.breaks import standing_breaks
-from contest.leaderboard.snapshots import open_differences
-from contest.models import Release, ReleaseLetter, TeamLetter
-from contest.posting import failing
+from contest.cockpit.ages import Ages, panel_ages
+from contest.cockpit.cases import Cases, cases
+from contest.cockpit.deadlines import Deadlines, deadlines
+from contest.cockpit.disagreement import Disagreement, disagreement
+from contest.cockpit.gold import Gold, gold_health
+from contest.cockpit.leases import Hanging, hanging
+from contest.cockpit.taskers import Noticed, noticed
+from contest.cockpit.waiting import Waits, for_somebody, in_line, oldest_first
+from contest.models import Release
 from contest.publishing import unreleased_weeks
 from contest.releases import WAITING_WORDS, waiting
+from contest.rules import Week
 from contest.scoring_queue.figures import Again, reruns_not_over
-from contest.scoring_queue.stuck import reruns_to_apply, stuck
 from contest.stages import RunGroup, Stage
-from contest.teams.selectors import requests_asked
-from labeling.asking.selectors import open_question_count, pictures_waiting
-from labeling.enums import AssignmentState, KnownUse, LinkKind, TaskerState
-from labeling.models import Assignment, Image, KnownPicture, Response, Tasker, TaskerLink
+from labeling.enums import AssignmentState, TaskerState
+from labeling.models import Assignment, Image, Response, Tasker
 from labeling.policy import Policy
 from labeling.selectors import policy_in_force
 from scoring.enums import Outcome, RunState
 from scoring.models import Defense, Run
 from scoring.selectors import dead_runs, is_randomised, predictions_in_force
-from scoring.trials.selectors import trials_to_retry
 
 FRESH_SECONDS = 5
 AT_WORK = timedelta(minutes=15)
@@ -47,7 +50,8 @@ _DONE = (RunState.FINISHED, RunState.ASSESSED)
 class Step:
     """One row of the pipeline: pictures there, since when the oldest, and the name of the state they are in.
 
-    `part` marks a row that breaks the one above down.
+    `part` marks a row that breaks the one above down. `page` is the name of the page where it is moved on, `fragment`
+    the place there.
     """
 
     name: str
@@ -55,6 +59,8 @@ class Step:
     oldest: datetime | None = None
     state: str = ""
     part: bool = False
+    page: str = ""
+    fragment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +106,8 @@ class NextRelease:
 
 
 @dataclass(frozen=True, slots=True)
-class Attention:
-    """Something that waits for an organizer, in words, and the name of the page where it is decided."""
-
-    page: str
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
 class Overview:
-    """The whole page."""
+    """The whole page. `attention` waits for somebody, `queues` for a scorer, the board, or a week to be complete."""
 
     now: datetime
     zone: str
@@ -121,9 +119,17 @@ class Overview:
     answers: Chart
     rulings: Chart
     days: tuple[pace.Day, ...]
-    backlog: pace.Backlog
+    missing: int
+    deadlines: Deadlines
+    ages: Ages
     at_work: tuple[AtWork, ...]
-    attention: tuple[Attention, ...]
+    attention: tuple[Waits, ...]
+    queues: tuple[Waits, ...]
+    hanging: tuple[Hanging, ...]
+    gold: Gold
+    disagreement: Disagreement
+    noticed: tuple[Noticed, ...]
+    cases: Cases
     defenses: tuple[DefenseFigures, ...]
     reruns: tuple[Again, ...]
     dead_runs: tuple[Run, ...]
@@ -135,6 +141,11 @@ class Overview:
     def any_day(self) -> bool:
         """Say whether there is anything to draw for the last days."""
         return any(day.answers or day.rulings for day in self.days)
+
+    @property
+    def waits(self) -> tuple[Waits, ...]:
+        """Return what waits for anybody, the oldest first."""
+        return oldest_first(self.attention + self.queues)
 
     @property
     def ruled(self) -> int:
@@ -158,7 +169,7 @@ def read_overview(*, now: datetime) -> Overview:
     groups, standing = stages.run_groups(), stages.rulings()
     figures = _defenses(groups, policy)
     days = pace.days(now=now, zone=policy.time_zone)
-    dead = dead_runs()
+    dead, board, week = dead_runs(), cases(now=now), next(unreleased_weeks(now), None)
     return Overview(
         now=now,
         zone=policy.time_zone,
@@ -175,46 +186,24 @@ def read_overview(*, now: datetime) -> Overview:
         answers=_day_chart("answers", "Answers per day", [(day.start, day.answers) for day in days]),
         rulings=_day_chart("rulings", "Rulings per day", [(day.start, day.rulings) for day in days]),
         days=days,
-        backlog=pace.backlog(pace.answers_missing(undealt, panels, policy.panel_size), now=now),
+        missing=pace.answers_missing(undealt, panels, policy.panel_size),
+        deadlines=deadlines(now=now),
+        ages=panel_ages(now=now),
         at_work=_at_work(now, policy),
-        attention=(*_scoring(now), *_attention()),
+        attention=for_somebody(now=now),
+        queues=tuple(in_line(to_release=week, board=board)),
+        hanging=hanging(now=now),
+        gold=gold_health(policy, now=now),
+        disagreement=disagreement(now=now),
+        noticed=noticed(now=now),
+        cases=board,
         defenses=figures,
         reruns=reruns_not_over(),
         dead_runs=tuple(dead.select_related("defense").order_by("-finished_at", "-pk")[:MOST_LISTED]),
         dead_count=dead.count(),
         releases=_releases(),
-        next_release=_next_release(now),
+        next_release=_next_release(week),
     )
-
-
-def _scoring(now: datetime) -> Iterator[Attention]:
-    """Yield what keeps scoring from going on: what is missing, and what somebody has to decide."""
-    if (found := stuck(now=now)) is not None:
-        yield Attention("scoring-queue", found.words)
-    if dead := trials_to_retry().count():
-        yield Attention("scoring-queue", f"{dead:,} trial{'' if dead == 1 else 's'} gave up")
-    if ended := reruns_to_apply().count():
-        yield Attention("scoring-queue", f"{ended:,} re-run{' is' if ended == 1 else 's are'} to be applied or stopped")
-
-
-def _attention() -> Iterator[Attention]:
-    gold = KnownPicture.objects.filter(use=KnownUse.GOLD, retired_at__isnull=True, held_at__isnull=False)
-    paused = Tasker.objects.filter(state=TaskerState.PAUSED, user__isnull=False)
-    links = TaskerLink.objects.filter(kind=LinkKind.SUSPECTED, ended_at__isnull=True)
-    unsent, untold = failing(TeamLetter.objects.all()), failing(ReleaseLetter.objects.all())
-    for page, number, one, several in (
-        ("reports", pictures_waiting(), "picture reported by taskers", "pictures reported by taskers"),
-        ("organizer-questions", open_question_count(), "question without an answer", "questions without an answer"),
-        ("gold", gold.count(), "gold picture held", "gold pictures held"),
-        ("organizer-taskers", paused.count(), "tasker paused", "taskers paused"),
-        ("organizer-taskers", links.count(), "pair of taskers who may copy", "pairs of taskers who may copy"),
-        ("organizer-teams", requests_asked(), "team asks to attack", "teams ask to attack"),
-        ("organizer-teams", unsent.count(), "letter to a team failed to be sent", "letters to teams failed to be sent"),
-        ("organizer-releases", untold.count(), "letter about a release failed", "letters about releases failed"),
-        ("leaderboard-check", open_differences(), "difference in the leaderboard", "differences in the leaderboard"),
-    ):
-        if number:
-            yield Attention(page, f"{number:,} {one if number == 1 else several}")
 
 
 def _steps_before_rulings(now: datetime, undealt: Stage, panels: dict[int, Stage]) -> list[Step]:
@@ -222,12 +211,13 @@ def _steps_before_rulings(now: datetime, undealt: Stage, panels: dict[int, Stage
     oldest = min((stage.oldest for stage in panels.values() if stage.oldest), default=None)
     steps = [Step("Under embargo, due later", later.count, later.oldest, "embargo")] if later.count else []
     steps.append(Step("Waiting for a panel", undealt.count, undealt.oldest, "open"))
-    steps.append(Step("In panels", sum(stage.count for stage in panels.values()), oldest, "open"))
+    in_panels = sum(stage.count for stage in panels.values())
+    steps.append(Step("In panels", in_panels, oldest, "open", page="overview", fragment="deadlines"))
     for missing, stage in panels.items():
         words = f"{missing} answers missing" if missing > 1 else "1 answer missing"
         steps.append(Step(words, stage.count, stage.oldest, part=True))
     if held.count:
-        steps.append(Step("Reported by taskers and held", held.count, held.oldest, "open"))
+        steps.append(Step("Reported by taskers and held", held.count, held.oldest, "open", page="reports"))
     steps.append(Step("All answers given, waiting for a ruling", full.count, full.oldest, "open"))
     return steps
 
@@ -237,7 +227,7 @@ def _steps_of_scoring(valid: int, groups: Sequence[RunGroup], figures: Sequence[
     first = (group.oldest for group in groups if group.state in _UNDER_WAY and not group.again)
     oldest = min(first, default=None)
     return [
-        Step("Valid, waiting for scoring", max(valid - scored, 0), oldest, "open"),
+        Step("Valid, waiting for scoring", max(valid - scored, 0), oldest, "open", page="scoring-queue"),
         Step("Scored by every published defense", scored, state="unbroken"),
         Step("Broke a defense", standing_breaks().values("image").distinct().count(), state="broken"),
     ]
@@ -327,8 +317,7 @@ def _releases() -> tuple[ReleaseRow, ...]:
     return tuple(ReleaseRow(release, (settings.RELEASE_DIR / f"{release.name}.zip").is_file()) for release in newest)
 
 
-def _next_release(now: datetime) -> NextRelease | None:
-    week = next(unreleased_weeks(now), None)
+def _next_release(week: Week | None) -> NextRelease | None:
     if week is None:
         return None
     waits: dict[str, int] | None = cache.get(f"waiting-{week.name}")

@@ -10,11 +10,17 @@ from random import SystemRandom
 from django.utils import timezone
 
 from adjudication import services as adjudication
+from common.audit_origin import acting_from
+from common.audit_seals import chain_check_now_and_then, entries_seal
 from common.credentials import credentials_purge
-from contest import breaks, letters
+from contest import breaks
 from contest.attacks.near import near_duplicates_find
 from contest.awards.services import awards_settle
+from contest.board.conflicts import conflicts_find
+from contest.board.tending import cases_tend_now_and_then
 from contest.leaderboard import snapshots
+from contest.messages.sending import messages_send
+from contest.messages.sweeps import messages_tell_now_and_then
 from contest.money.nightly import ledger_check_now_and_then
 from contest.money.settlement import prizes_settle
 from contest.record import announcements, builds
@@ -118,9 +124,24 @@ def release_weeks() -> int:
     return builds.due_weeks_release(clock=timezone.now) + announcements.letters_send(clock=timezone.now)
 
 
+def tell_messages() -> int:
+    """Write down what people are to be told because of facts (R18, R26)."""
+    return messages_tell_now_and_then(now=timezone.now())
+
+
 def send_letters() -> int:
-    """Send the letters that teams are to get."""
-    return letters.team_letters_send(clock=timezone.now)
+    """Send the messages that people want by e-mail, at once or once a day."""
+    return messages_send(clock=timezone.now)
+
+
+def tend_cases() -> int:
+    """Follow the facts with the board's cases: closed panels, parties, quorum, clocks (R19, R21)."""
+    return cases_tend_now_and_then(now=timezone.now())
+
+
+def find_conflicts() -> int:
+    """Record what ties members of the board to teams (R21)."""
+    return conflicts_find(now=timezone.now())
 
 
 def make_leaderboards() -> int:
@@ -136,6 +157,16 @@ def check_leaderboards() -> int:
 def purge_credentials() -> int:
     """Delete the sessions and tokens that are over."""
     return credentials_purge(now=timezone.now())
+
+
+def seal_audit_trail() -> int:
+    """Seal what was added to the audit trail."""
+    return entries_seal()
+
+
+def check_audit_trail() -> int:
+    """Check the audit trail, once a day; returns whether something is wrong."""
+    return chain_check_now_and_then(now=timezone.now())
 
 
 def watch_taskers() -> int:
@@ -180,22 +211,33 @@ QUEUES: dict[str, dict[str, Sweep]] = {
         "prizes settled": settle_prizes,
         "defenses published": publish_defenses,
         "taskers watched": watch_taskers,
+        "cases tended": tend_cases,
+        "audit trail sealed": seal_audit_trail,
     },
     "gpu": {"runs scored": score},
     "slow": {
+        "messages told": tell_messages,
         "letters sent": send_letters,
         "releases": release_weeks,
         "copies found": look_for_copies,
         "copied defenses": look_for_copied_defenses,
         "attacks hashed": look_for_near_duplicates,
         "same persons found": look_for_same_persons,
+        "conflicts found": find_conflicts,
         "leaderboards made": make_leaderboards,
         "leaderboards checked": check_leaderboards,
         "ledger checked": check_ledger,
+        "audit trail checked": check_audit_trail,
         "credentials deleted": purge_credentials,
     },
 }
 _MOST_ROUNDS = 1_000
+
+
+def swept(name: str, sweep: Sweep) -> int:
+    """Run one sweep; the audit trail says of what it does that this sweep did it."""
+    with acting_from(f"sweep {name}"):
+        return sweep()
 
 
 def settle() -> Iterator[tuple[str, int]]:
@@ -204,7 +246,7 @@ def settle() -> Iterator[tuple[str, int]]:
         busy = False
         for sweeps in QUEUES.values():
             for name, sweep in sweeps.items():
-                if done := sweep():
+                if done := swept(name, sweep):
                     busy = True
                     yield name, done
         if not busy:

@@ -25,6 +25,7 @@ def currency_keep(instance: PolicyVersion, **_: Any) -> None:
         f"Version {instance.version} of the policy was not recorded: its currency is {_currency(instance)}, and the"
         f" ledger has entries in {_currency(begun)}. Record it with the currency {_currency(begun)}.",
         "currency_fixed",
+        field="currency",
     )
 
 

@@ -1,7 +1,7 @@
 """Sending letters that rows stand for: each once, whatever happens.
 
 A row is taken before its letter goes, so that a sweep that dies in between loses at most the one letter it held and
-repeats none. A row has `taken_at`, `not_before` and `tries`.
+repeats none. A row is a Posted (contest.models.posting).
 """
 
 from collections.abc import Callable
@@ -14,12 +14,15 @@ from django.db.models import F, Q, QuerySet
 
 from common.errors import Conflict
 from common.mail import send
+from contest.models.posting import Posted
 
 # A letter that could not be made or sent is tried again after this long, this often.
 AGAIN_AFTER = timedelta(minutes=30)
 MOST_TRIES = 5
 # One sweep sends so many: what is due behind it waits no longer than these take.
 AT_ONCE = 50
+NOBODY = "Its reader has no address, or may not be told any more."
+_LONGEST = Posted._meta.get_field("error").max_length or 0
 log = structlog.get_logger(__name__)
 
 
@@ -31,24 +34,32 @@ def post_due(rows: QuerySet[Any], write: Callable[[Any], EmailMessage | None], *
     """
     now = clock()
     due = rows.filter(Q(not_before__isnull=True) | Q(not_before__lte=now), taken_at__isnull=True, tries__lt=MOST_TRIES)
-    return sum(_post(row, write, clock()) for row in due.order_by("pk")[:AT_ONCE])
+    return sum(_post(rows, row, write, clock()) for row in due.order_by("pk")[:AT_ONCE])
 
 
-def _post(row: Any, write: Callable[[Any], EmailMessage | None], now: datetime) -> int:
+def _post(rows: QuerySet[Any], row: Any, write: Callable[[Any], EmailMessage | None], now: datetime) -> int:
     """Take a letter and send it; one that could not be made, or that the mail server refused, is due again later."""
     itself = type(row).objects.filter(pk=row.pk)
-    if not itself.filter(taken_at__isnull=True).update(taken_at=now, tries=F("tries") + 1):
-        return 0  # another sweep has it
+    # Looked at again: another sweep may have it, or its reader may want it in another way since.
+    if not rows.filter(pk=row.pk, taken_at__isnull=True).update(taken_at=now, tries=F("tries") + 1):
+        return 0
     try:
         message = write(row)
         if message is not None:
             send(message)
     except Exception as error:  # whatever it is, the letter was not sent, and the next one is to be
-        itself.update(taken_at=None, not_before=now + AGAIN_AFTER)
+        itself.update(taken_at=None, not_before=now + AGAIN_AFTER, error=_why(error))
         refused = isinstance(error, Conflict)  # which is logged where the mail server said it
         log.warning("letter_not_sent", letter=f"{row._meta.label} {row.pk}", tries=row.tries + 1, exc_info=not refused)
         return 0
+    itself.update(error=NOBODY) if message is None else itself.update(sent_at=now, error="")
     return int(message is not None)
+
+
+def _why(error: Exception) -> str:
+    """Return why a letter was not sent, for organizers: what the mail server said, or what is wrong with its text."""
+    cause = error.__cause__ if isinstance(error, Conflict) and error.__cause__ is not None else error
+    return f"{type(cause).__name__}: {cause}"[:_LONGEST]
 
 
 def failing(rows: QuerySet[Any]) -> QuerySet[Any]:
@@ -59,3 +70,13 @@ def failing(rows: QuerySet[Any]) -> QuerySet[Any]:
 def given_up(rows: QuerySet[Any]) -> QuerySet[Any]:
     """Return the letters that are not tried any more: somebody misses them."""
     return failing(rows).filter(tries__gte=MOST_TRIES)
+
+
+def lost(rows: QuerySet[Any], *, before: datetime) -> QuerySet[Any]:
+    """Return the letters that a sweep held when it died: whether they left is not known."""
+    return rows.filter(taken_at__lt=before, sent_at__isnull=True, error="")
+
+
+def post_again(rows: QuerySet[Any]) -> int:
+    """Let letters that did not leave, or may not have, be due at once; return how many."""
+    return rows.filter(sent_at__isnull=True).update(taken_at=None, not_before=None, tries=0)

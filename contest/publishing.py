@@ -34,13 +34,13 @@ def unreleased_weeks(now: datetime) -> Iterator[Week]:
 # What is public -------------------------------------------------------------------------------------------------------
 
 
-def released(image: str = "") -> Q:
+def released(image: str = "", *, by: datetime | None = None) -> Q:
     """The pictures of the released weeks (R24, R39): the one condition that decides what is public.
 
-    `image` leads to the picture, for example `image__`.
+    `image` leads to the picture, for example `image__`; `by` leaves out what was released after it.
     """
-    names = Release.objects.filter(part=0).order_by("pk").values_list("week", flat=True)
-    spans = _joined(week_called(name) for name in names)
+    parts = Release.objects.filter(part=0) if by is None else Release.objects.filter(part=0, released_at__lte=by)
+    spans = _joined(week_called(name) for name in parts.order_by("pk").values_list("week", flat=True))
     received = [Q(**{f"{image}received_at__gte": start, f"{image}received_at__lt": end}) for start, end in spans]
     public = Q(**{f"{image}origin__in": RELEASED_ORIGINS, f"{image}label_from__isnull": False})
     return public & reduce(or_, received) if received else Q(**{f"{image}pk__in": []})

@@ -22,8 +22,11 @@ from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet
 from adjudication import release_format as form
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
+from common.audit import audit
+from common.audit_seals import entries_seal
 from common.errors import Conflict, InvalidInput, NotFound
 from contest.exports import tables
+from contest.exports.board_tables import decisions_on_pictures, motions_of
 from contest.exports.content import Content, copy_pictures, write_tables
 from contest.exports.contest_tables import attacks_of, decisions_of
 from contest.exports.files import Progress, sync_folder
@@ -35,6 +38,7 @@ from contest.weeks import week_at, week_called, zone_of
 from labeling.enums import PanelState
 from labeling.models import Image, Panel, PolicyVersion, Report
 from labeling.policy import Policy
+from labeling.selectors import never_held
 from scoring.selectors import defenses_in_force
 
 
@@ -98,6 +102,8 @@ def release_week(
     that its money follows from (`earlier_week_first`), while `out` is in use, and when another release was published
     meanwhile from elsewhere.
     """
+    while entries_seal():  # what was recorded in the week is part of its release
+        pass
     with _workplace(out) as workplace, ThreadPoolExecutor(1) as packer:
         content, facts = _write_content(workplace, week, packer, incomplete, progress)
         part = _part_of(week, content, facts)
@@ -190,15 +196,20 @@ def _numbers(rows: Sequence[PolicyVersion]) -> dict[int, Policy]:
 
 
 def _policy_rows(week: Week) -> list[PolicyVersion]:
-    """Return every policy in force between the week's first panel and its last ruling, or used by one, by an attack or
-    by a decision of the week, by version."""
+    """Return every policy in force between the week's first panel and the last ruling or decision of the board on its
+    pictures, or used by one, by an attack or by a decision of the week, by version."""
     images = tables.images_of(week)
     rulings = Ruling.objects.filter(image__in=images)
     first = Panel.objects.filter(image__in=images).aggregate(at=Min("dealt_at"))["at"] or week.end
     last = rulings.aggregate(at=Max("decided_at"))["at"] or week.end
-    decided = (rulings, attacks_of(week), decisions_of(week))
+    cases, motions = decisions_on_pictures(week), motions_of(week)
+    last = max(last, cases.aggregate(at=Max("decided_at"))["at"] or last)
+    decided = (rulings, attacks_of(week), decisions_of(week), cases, motions)
     used = {version for rows in decided for version in rows.values_list("policy__version", flat=True).distinct()}
-    begun = list(PolicyVersion.objects.filter(in_force_from__lte=max(last, week.end)).order_by("version"))
+    used |= {version for rows in (cases, motions) for version in rows.values_list("case__policy__version", flat=True)}
+    recorded = list(PolicyVersion.objects.filter(in_force_from__lte=max(last, week.end)).order_by("version"))
+    never = never_held(recorded)
+    begun = [row for row in recorded if row.version not in never]
     oldest = max((row.version for row in begun if row.in_force_from <= min(first, week.end)), default=None)
     if oldest is None:
         message = f"No policy was in force in week {week.name}, so there is nothing to release."
@@ -325,7 +336,11 @@ def _record(week: Week, part: _Part, manifest_sha256: str, values: dict[str, Any
         raise Conflict(message, "release_overtaken")
     previous = part.previous.manifest_sha256 if part.previous else ""
     fixed = {"manifest_sha256": manifest_sha256, "previous_sha256": previous}
-    return Release.objects.create(week=week.name, part=part.number, **fixed, **values), True
+    release = Release.objects.create(week=week.name, part=part.number, **fixed, **values)
+    told = {"manifest_sha256": manifest_sha256}
+    subject = {"release": [release.name]}
+    audit("release.publish", by=None, subject=subject, now=release.released_at, public=told, published=True)
+    return release, True
 
 
 def _hold_the_chain() -> None:

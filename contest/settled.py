@@ -10,17 +10,21 @@ from django.db.models.functions import TruncDay
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
+from contest.enums import CaseState
 from contest.exports.tables import ITEM_SETTLED, RELEASED_ORIGINS, images_of, newest_ruling
-from contest.models import Attack
+from contest.models import Attack, Case
+from contest.publishing import released
 from contest.releases import waiting_for_verdicts
 from contest.rules import Week
 from contest.weeks import week_at, week_called
+from contest.windows import copies_close_at
 from labeling.enums import PanelState
 from labeling.models import Image, Panel, Report
 from labeling.selectors import policies_between, policy_at
 from scoring.models import Defense
 from scoring.selectors import places_in_force
 
+_ASKED = (PanelState.OPEN, PanelState.FULL)
 _INSTANT = timedelta(microseconds=1)
 _DAY = timedelta(days=1)
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
@@ -36,6 +40,8 @@ class Weeks:
         self._now = now
         self._verdicts: dict[str, datetime | None] = {}
         self._runs: dict[str, _Runs] = {}
+        self._cases: dict[str, bool] = {}
+        self._closings: dict[str, datetime | None] = {}
         self._pictures: _Pictures | None = None
 
     def settled(self, week: Week, *, of: Defense) -> bool:
@@ -46,11 +52,18 @@ class Weeks:
         return self.rulings_close_at(week) is not None and not self._waits_for_runs(week, of)
 
     def appeals_close_at(self, week: Week, *, of: Defense) -> datetime | None:
-        """Return from when on nothing of `week` can be appealed; None while it is not settled for the defense."""
-        return self.rulings_close_at(week) if self.settled(week, of=of) else None
+        """Return from when on nothing of `week` can be appealed; None while that cannot be said: it is not settled for
+        the defense, the board has a case of one of its pictures (R22), or who sent a copy of a rejected one does not
+        know of that yet (R24)."""
+        verdicts = self.rulings_close_at(week)
+        if verdicts is None or not self.settled(week, of=of) or self.has_cases(week):
+            return None
+        if week.name not in self._closings:
+            self._closings[week.name] = _with_copies(week, verdicts)
+        return self._closings[week.name]
 
     def appeals_closed(self, week: Week, *, of: Defense) -> bool:
-        """Say whether `week` is over, settled, and past its appeals: every ruling is older than its `appeal_days`."""
+        """Say whether `week` is over, settled, and past its appeals: nobody has any of their `appeal_days` left."""
         closing = self.appeals_close_at(week, of=of) if week.end <= self._now else None
         return closing is not None and closing <= self._now
 
@@ -72,6 +85,12 @@ class Weeks:
             self._verdicts[week.name] = None if _misses_verdicts(week) else _rulings_close_at(week)
         return self._verdicts[week.name]
 
+    def has_cases(self, week: Week) -> bool:
+        """Say whether the board has a case of a picture of `week` that is not closed."""
+        if week.name not in self._cases:
+            self._cases[week.name] = open_cases().filter(image__in=pictures_of(week).values("pk")).exists()
+        return self._cases[week.name]
+
     def _waits_for_runs(self, week: Week, of: Defense) -> bool:
         """Say whether the defense misses an answer; one that is retired is let alone, as nothing new is run against
         it."""
@@ -90,6 +109,11 @@ class _Runs:
     complete: frozenset[int]
 
 
+def open_cases() -> QuerySet[Case]:
+    """Return the cases of pictures that are not closed: what comes of them may change a verdict."""
+    return Case.objects.filter(image__isnull=False).exclude(state=CaseState.CLOSED)
+
+
 def _misses_verdicts(week: Week) -> bool:
     return any(waiting_for_verdicts(week).values()) or _attacks_without_a_ruling(week).exists()
 
@@ -104,6 +128,24 @@ def _rulings_close_at(week: Week) -> datetime:
     for since, _ in policies_between(made["first"], made["last"])[:-1]:
         newest.append(rulings.filter(decided_at__lt=since).aggregate(at=Max("decided_at"))["at"])
     return max([week.end, *(at + timedelta(days=policy_at(at).appeal_days) for at in newest)])
+
+
+def _with_copies(week: Week, verdicts: datetime) -> datetime | None:
+    """Who sent a copy of a rejected picture has days of their own, from its release on."""
+    closing = [verdicts]
+    rejected = newest_ruling().filter(_rejected_copies(), image__in=pictures_of(week).values("pk"))
+    for ruling in rejected.select_related("image"):
+        at = copies_close_at(ruling)
+        if at is None:
+            return None
+        closing.append(at)
+    return max(closing)
+
+
+def _rejected_copies() -> Q:
+    """The rejections of what somebody sent a copy of, of those pictures that a release tells of."""
+    copies = Attack.objects.filter(copy_of__isnull=False, withdrawn_at=None, image__origin__in=RELEASED_ORIGINS)
+    return Q(verdict=Verdict.REJECTED, image__label_from__isnull=False, image__in=copies.values("image"))
 
 
 def _rounds(since: datetime, now: datetime) -> int:
@@ -125,7 +167,8 @@ def _runs_of(week: Week, now: datetime) -> _Runs:
 
 
 def _attacks_without_a_ruling(week: Week) -> QuerySet[Attack]:
-    """Return the attacks on pictures that came earlier, for something else, and that wait for their verdict still.
+    """Return the attacks on pictures that came earlier, for something else, and that wait for their verdict still, or
+    for another one of more taskers (R19).
 
     What an organizer kept out is never ruled upon, and so not waited for.
     """
@@ -134,8 +177,10 @@ def _attacks_without_a_ruling(week: Week) -> QuerySet[Attack]:
 
 def _without_a_ruling() -> QuerySet[Attack]:
     ruled = Exists(Ruling.objects.filter(image=OuterRef("image")))
-    held = Exists(Panel.objects.filter(image=OuterRef("image"), state=PanelState.HELD))
-    return Attack.objects.filter(~ruled, ~held, withdrawn_at__isnull=True)
+    panels = Panel.objects.filter(image=OuterRef("image"))
+    held = Exists(panels.filter(state=PanelState.HELD))
+    asked = Exists(panels.filter(state__in=_ASKED))
+    return Attack.objects.filter(~ruled & ~held | asked, withdrawn_at__isnull=True)
 
 
 def pictures_of(week: Week) -> QuerySet[Image]:
@@ -159,17 +204,23 @@ class _Pictures:
 
 
 def _weeks_to_rule_on(now: datetime) -> set[Week]:
-    """Return the weeks with a picture that waits for a verdict, or whose ruling may be appealed."""
+    """Return the weeks with a picture that waits for a verdict, whose ruling may be appealed now or with its release,
+    or that the board has."""
     days = max(policy.appeal_days for _, policy in policies_between(_BEGINNING, now))
+    since, cases = now - timedelta(days=days), open_cases()
+    recent = Ruling.objects.filter(Q(decided_at__gt=since) | (_rejected_copies() & ~released("image__", by=since)))
     waiting: list[QuerySet[Any]] = [
         Image.objects.filter(dealt_at__isnull=True, label_from__isnull=False),
-        Panel.objects.filter(state__in=(PanelState.OPEN, PanelState.FULL)),
+        Panel.objects.filter(state__in=_ASKED),
         Report.objects.filter(decided_at__isnull=True),
-        Ruling.objects.filter(decided_at__gt=now - timedelta(days=days)),
+        recent,
+        cases,
     ]
     found = {week for rows in waiting for week in _weeks_of_receipt(rows)}
-    sent = _without_a_ruling().order_by().values_list("week", flat=True).distinct()
-    return found | {week_called(name) for name in sent}
+    changing = Q(image__in=recent.values("image")) | Q(image__in=cases.values("image"))
+    sent = [_without_a_ruling(), Attack.objects.filter(changing, withdrawn_at__isnull=True)]
+    names = {name for rows in sent for name in rows.order_by().values_list("week", flat=True).distinct()}
+    return found | {week_called(name) for name in names}
 
 
 def _weeks_of_receipt(rows: QuerySet[Any]) -> Iterator[Week]:

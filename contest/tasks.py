@@ -28,6 +28,18 @@ def settle_prizes() -> None:
     pipeline.settle_prizes()
 
 
+@quick_task
+def tend_cases() -> None:
+    """Follow the facts with the board's cases."""
+    pipeline.tend_cases()
+
+
+@slow_task
+def find_conflicts() -> None:
+    """Record what ties members of the board to teams."""
+    pipeline.find_conflicts()
+
+
 @slow_task
 def check_ledger() -> None:
     """Add up the ledger, once a day."""
@@ -35,8 +47,14 @@ def check_ledger() -> None:
 
 
 @slow_task
+def tell_messages() -> None:
+    """Write down what people are to be told because of facts."""
+    pipeline.tell_messages()
+
+
+@slow_task
 def send_letters() -> None:
-    """Send the letters that teams are to get."""
+    """Send the messages that people want by e-mail."""
     pipeline.send_letters()
 
 

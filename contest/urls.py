@@ -4,11 +4,17 @@ from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
 import contest.attacks.urls
+import contest.audit.urls
 import contest.awards.urls
+import contest.board.team_urls
+import contest.board.urls
+import contest.cockpit.urls
 import contest.defenses.urls
 import contest.front.urls
 import contest.leaderboard.urls
+import contest.messages.urls
 import contest.money.urls
+import contest.policy.urls
 import contest.record.urls
 import contest.scoring_queue.urls
 import contest.stakes.urls
@@ -25,12 +31,18 @@ urlpatterns = [
     path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("api/docs/", views.api_docs, name="api-docs"),
     *contest.attacks.urls.urlpatterns,
+    *contest.audit.urls.urlpatterns,
     *contest.awards.urls.urlpatterns,
+    *contest.board.team_urls.urlpatterns,
+    *contest.board.urls.urlpatterns,
+    *contest.cockpit.urls.urlpatterns,
     *contest.defenses.urls.urlpatterns,
     *contest.front.urls.urlpatterns,
     *contest.leaderboard.urls.urlpatterns,
     *contest.record.urls.urlpatterns,
+    *contest.messages.urls.urlpatterns,
     *contest.money.urls.urlpatterns,
+    *contest.policy.urls.urlpatterns,
     *contest.scoring_queue.urls.urlpatterns,
     *contest.stakes.urls.urlpatterns,
     *contest.teams.urls.urlpatterns,
@@ -42,5 +54,8 @@ api_urlpatterns = [
     *contest.leaderboard.urls.api_urlpatterns,
     *contest.record.urls.api_urlpatterns,
     *contest.attacks.urls.api_urlpatterns,
+    *contest.board.team_urls.api_urlpatterns,
+    *contest.board.urls.api_urlpatterns,
     *contest.stakes.urls.api_urlpatterns,
+    *contest.policy.urls.api_urlpatterns,
 ]

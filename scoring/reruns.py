@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery
 
+from common.audit import Subject, audit
 from common.errors import Conflict, InvalidInput
 from scoring.enums import Fault, Outcome, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, RunItem, Superseded
@@ -129,6 +130,7 @@ def rerun_start(*, defense: Defense, scope: Scope, reason: str, by: User, now: d
                 defense=defense, reason=said, state=RerunState.PREPARING, asked_by=by, asked_at=now
             )
             _note_what_is_meant(rerun, scope)
+            _record("rerun.ask", rerun, by, now, why=said)
     except IntegrityError:
         raise Conflict(
             "Another re-run of this defense is under way. Apply or cancel it first.", "rerun_under_way"
@@ -165,7 +167,7 @@ def _refuse_out_of_force(defense: Defense) -> None:
 
 
 @transaction.atomic
-def rerun_stop(*, rerun_id: int, now: datetime) -> int:
+def rerun_stop(*, rerun_id: int, by: User, now: datetime) -> int:
     """Take what waits out of the queue until `rerun_go_on`; return how many runs. What runs now is let to its end.
 
     Conflict when the re-run is being prepared, is over, or nothing of it waits.
@@ -175,18 +177,21 @@ def rerun_stop(*, rerun_id: int, now: datetime) -> int:
     stopped = waiting.update(state=RunState.DEAD, fault=Fault.CANCELLED, fault_text=_STOPPED, finished_at=now)
     if not stopped:
         raise Conflict("No run of it waits: there is nothing to stop.", "nothing_waits")
+    _record("rerun.stop", rerun, by, now)
     return stopped
 
 
 @transaction.atomic
-def rerun_go_on(*, rerun_id: int) -> int:
+def rerun_go_on(*, rerun_id: int, by: User, now: datetime) -> int:
     """Queue again what was stopped; return how many runs.
 
     Conflict when the re-run is being prepared, is over, or was not stopped.
     """
-    queued = runs_queue(_begun_under_lock(rerun_id))
+    rerun = _begun_under_lock(rerun_id)
+    queued = runs_queue(rerun)
     if not queued:
         raise Conflict("No run of it is stopped: it goes on by itself.", "nothing_stopped")
+    _record("rerun.go_on", rerun, by, now)
     return queued
 
 
@@ -202,6 +207,7 @@ def rerun_cancel(*, rerun_id: int, by: User, now: datetime) -> None:
     ended = {"fault": Fault.CANCELLED, "fault_text": "The re-run was cancelled.", "finished_at": now}
     still_open.update(state=RunState.DEAD, lease_until=None, **ended)
     _end(rerun, RerunState.CANCELLED, by, now)
+    _record("rerun.cancel", rerun, by, now)
 
 
 @transaction.atomic
@@ -220,7 +226,13 @@ def rerun_apply(*, rerun_id: int, by: User, now: datetime) -> int:
     for chunk in _chunks(rows):
         replaced += len(Superseded.objects.bulk_create(chunk))
     _end(rerun, RerunState.APPLIED, by, now)
+    _record("rerun.apply", rerun, by, now)
     return replaced
+
+
+def _record(action: str, rerun: Rerun, by: User, now: datetime, why: str = "") -> None:
+    subject: Subject = {"defense": [rerun.defense.public_id], "rerun": [rerun.pk]}
+    audit(action, by=by, subject=subject, why=why, now=now)
 
 
 def _under_lock(rerun_id: int) -> Rerun:

@@ -6,10 +6,12 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import NamedTuple
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max
 
 from adjudication.models import Ruling
+from common.audit import audit
 from labeling.policy import Policy
 from scoring import leases, plan, rules, selectors
 from scoring.enums import Fault, RunState
@@ -49,6 +51,7 @@ def reference_publish(declared: Reference, *, now: datetime) -> tuple[Defense, b
     versions.update(retired_at=now)
     defense.published_at, defense.retired_at = defense.published_at or now, None
     defense.save(update_fields=["published_at", "retired_at"])
+    audit("defense.publish", by=None, subject={"defense": [defense.public_id]}, now=now)
     return defense, True
 
 
@@ -244,11 +247,18 @@ def runs_reclaim(*, now: datetime) -> int:
     return leases.reclaim(Run, now=now)
 
 
-def runs_retry(*, now: datetime, run: int | None = None) -> int:
-    """Queue again, for one try each, the runs that the platform's faults ended, or the one `run`; return how many."""
+@transaction.atomic
+def runs_retry(*, now: datetime, run: int | None = None, by: User | None = None) -> int:
+    """Queue again, for one try each, the runs that the platform's faults ended, or the one `run`; return how many.
+
+    `by` is the organizer who asks, None for a command of the server.
+    """
     dead = selectors.dead_runs().filter(fault__in=rules.PLATFORM_FAULTS, defense__retired_at__isnull=True)
     chosen = dead if run is None else dead.filter(pk=run)
-    return chosen.update(state=RunState.QUEUED, not_before=now, finished_at=None)
+    queued = chosen.update(state=RunState.QUEUED, not_before=now, finished_at=None)
+    if queued:
+        audit("run.retry", by=by, subject={"run": [run] if run else []}, now=now, private={"queued": queued})
+    return queued
 
 
 def run_assessed(run: Run) -> bool:

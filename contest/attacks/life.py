@@ -190,8 +190,11 @@ def story(attack: Attack, *, all_told: bool, now: datetime) -> list[Entry]:
 def _labeling(attack: Attack) -> list[Entry]:
     told = []
     for panel in attack.image.panels.order_by("number"):
-        words = f"Given to a panel of {panel.size} taskers." if panel.number == 1 else "Given to another panel."
+        dealt = panel.size - panel.joined
+        words = f"Given to a panel of {dealt} taskers." if panel.number == 1 else "Given to another panel."
         told.append(Entry(panel.dealt_at, words))
+        if panel.joined_at is not None:
+            told.append(Entry(panel.joined_at, f"{panel.joined} more taskers joined the panel, as the board asked."))
         if panel.state == PanelState.HELD:
             told.append(Entry(None, "A report on the picture is looked at by an organizer.", "open"))
     return told

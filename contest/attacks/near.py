@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 
+from common.audit import audit
 from common.errors import NotFound
 from contest.attacks.hashing import Hashes, as_array, difference_hash, near, signed
 from contest.models import Attack, NearDuplicate, PictureHash
@@ -68,8 +69,11 @@ def pairs_to_see(*, seen: bool) -> QuerySet[NearDuplicate]:
     return rows.order_by("-seen_at", "-pk") if seen else rows.order_by("distance", "pk")
 
 
+@transaction.atomic
 def pair_see(*, pair_id: int, by: User, now: datetime) -> None:
     """Record that an organizer looked at a pair; the first time counts. NotFound for a pair that is not there."""
     rows = NearDuplicate.objects.filter(pk=pair_id)
-    if not rows.filter(seen_at__isnull=True).update(seen_by=by, seen_at=now) and not rows.exists():
+    if rows.filter(seen_at__isnull=True).update(seen_by=by, seen_at=now):
+        audit("near_duplicate.see", by=by, subject={"near_duplicate": [pair_id]}, now=now)
+    elif not rows.exists():
         raise NotFound("There is no such pair.", "not_found")

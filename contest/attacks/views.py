@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -33,7 +34,9 @@ from contest.attacks.selectors import (
 from contest.attacks.sending import Outcome, pictures_send
 from contest.attacks.services import attack_withdraw
 from contest.attacks.uploads import parts_of
+from contest.board.grounds import appeal_of, appealable, ground_of
 from contest.countdown import countdown
+from contest.enums import AppealSide
 from contest.exports.tables import RELEASED_ORIGINS
 from contest.models import Attack, Team
 from contest.money.won import won_with
@@ -119,6 +122,7 @@ def _attacks_page(
         "countdown": countdown(now=now),
         "zone": policy.time_zone,
         "now": now,
+        "to_appeal": [each for each in appealable(team, now) if each.side is AppealSide.ATTACKER],
         "outcomes": outcomes,
         "nothing_chosen": outcomes == [],
         "refused": refused,
@@ -155,6 +159,8 @@ def attack(request: HttpRequest, public_id: str) -> HttpResponse:
         "currency": policy_in_force(now).policy.currency,
         "may_withdraw": own and found.withdrawn_at is None and now < week_called(found.week).end,
         "url": picture_url(found.image, now=now),
+        "appealed": appeal_of(team, found.image) if team else None,
+        "ground": ground_of(found.image, team, now) if team else None,
         "now": now,
     }
     if not found.targets.exists():
@@ -177,8 +183,9 @@ def withdraw(request: HttpRequest, public_id: str) -> HttpResponse:
     refused = ""
     if request.method == "POST":
         try:
-            attack_withdraw(attack=found, by=request.user, now=now)  # type: ignore[arg-type]  # a member is signed in
-            tell_withdrawn(found, by=request.user, now=now)  # type: ignore[arg-type]  # as above
+            with transaction.atomic():
+                attack_withdraw(attack=found, by=request.user, now=now)  # type: ignore[arg-type]  # a member is signed in
+                tell_withdrawn(found, by=request.user, now=now)  # type: ignore[arg-type]  # as above
         except Conflict as error:
             refused = error.message
         else:

@@ -72,7 +72,7 @@ def own_conditions(stake: Stake, *, policy: Policy, now: datetime) -> list[Condi
         _team(stake, now),
         *_weeks(stake, policy, now),
         _run_again(stake),
-        _examined(stake),
+        _examined(stake, now),
         _no_break(stake),
     ]
 
@@ -149,20 +149,30 @@ def _weeks(stake: Stake, policy: Policy, now: datetime) -> list[Condition]:
         return [Condition(name, title, False, words) for name, title in zip(_NAMES, titles, strict=True)]
     weeks, known = list(weeks_between(stake.staked_at, until)), Weeks(now)
     over = [week for week in weeks if week.end <= now]
-    closing = {week.name: at for week in over if (at := known.appeals_close_at(week, of=stake.defense)) is not None}
+    settled = [week for week in over if known.settled(week, of=stake.defense)]
+    closing = {week.name: at for week in settled if (at := known.appeals_close_at(week, of=stake.defense)) is not None}
     closed = [name for name, at in closing.items() if at <= now]
-    still_open = _open_weeks([week for week in weeks if week.name not in closing], zone, now)
-    counts = f"{len(closing)} of {len(weeks)}. {still_open}"
+    still_open = _open_weeks([week for week in weeks if week not in settled], zone, now)
+    counts = f"{len(settled)} of {len(weeks)}. {still_open}"
     last = max((at for at in closing.values() if at > now), default=None)
-    unknown = "" if len(closing) == len(weeks) else " When the others close is known once they are settled."
+    unknown = "" if len(settled) == len(weeks) else " When the others close is known once they are settled."
     more = f" Of those that are settled, the last closes on {absolute(last, zone)}." if last else ""
+    more += _not_closed([week for week in settled if week.name not in closing])
     return [
-        Condition(_NAMES[0], titles[0], len(closing) == len(weeks), counts.strip(), reverse("releases")),
+        Condition(_NAMES[0], titles[0], len(settled) == len(weeks), counts.strip(), reverse("releases")),
         Condition(_NAMES[1], titles[1], len(closed) == len(weeks), f"{len(closed)} of {len(weeks)}.{more}{unknown}"),
     ]
 
 
 _NAMES = ("weeks", "appeals")
+
+
+def _not_closed(weeks: list[Week]) -> str:
+    """Name the settled weeks with a case that is not closed (R22): not that there is one, which some members of the
+    board may not know (R21)."""
+    names = ", ".join(week.name for week in weeks[:MOST_NAMED])
+    more = " and more" if len(weeks) > MOST_NAMED else ""
+    return f" Not closed yet: {names}{more}." if weeks else ""
 
 
 def _open_weeks(weeks: Iterable[Week], zone: str, now: datetime) -> str:
@@ -249,8 +259,8 @@ def _mistakes(answers: QuerySet[Prediction]) -> QuerySet[Prediction]:
     return answers.annotate(label_now=Subquery(newest)).filter(other)
 
 
-def _examined(stake: Stake) -> Condition:
-    share = examined_share(stake.defense)
+def _examined(stake: Stake, now: datetime) -> Condition:
+    share = examined_share(stake.defense, now=now)
     figures = f"{share.done} of {share.all} rejected pictures examined and confirmed as invalid."
     if not share.all:
         figures = "No picture of its time was rejected."

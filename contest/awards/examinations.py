@@ -1,34 +1,52 @@
-"""The board's look at the rejected pictures before an award: each is confirmed as invalid (R37)."""
+"""The board's sweep before an award: every rejected picture is looked at and confirmed as invalid (R37).
+
+A picture is confirmed under the rejection that holds: after another ruling it is looked at anew. The policy says how
+many members confirm each. Who steps aside for a team confirms nothing for its award, and no picture that it sent (R21).
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.db import transaction
+from django.db.models import BigIntegerField, Count, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
+from adjudication.selectors import newest_rulings
+from common.audit import audit
 from common.errors import Conflict, NotAllowed
-from contest.models import Attack, Examination, Stake
-from contest.stakes.selectors import unbroken_until
+from contest.board.recusal import board_members, cases_seen_by, conflicts_in_force, teams_stepped_aside_for
+from contest.embargo import attacks_public
+from contest.enums import CaseState
+from contest.models import Attack, Case, Examination, Stake
+from contest.stakes.selectors import owner_of, unbroken_until
+from contest.teams.selectors import teams_counted_together
 from contest.weeks import week_at
 from labeling.models import Image
 from labeling.people import is_on_board
+from labeling.selectors import policy_in_force
 from scoring.models import Defense
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many of the rejected pictures were examined."""
+    """How many of the rejected pictures are confirmed by as many members as it takes."""
 
     done: int
     all: int
 
+    @property
+    def percent(self) -> int:
+        """Return the share in whole percent, rounded down: 100 is all of them."""
+        return 100 * self.done // self.all if self.all else 100
 
-def examined_share(defense: Defense) -> Share:
+
+def examined_share(defense: Defense, *, now: datetime) -> Share:
     """Return how many rejected pictures the board examined for the award of `defense`, of how many."""
     rejected = rejected_pictures(defense)
-    return Share(rejected.filter(_examined(defense)).count(), rejected.count())
+    return Share(rejected.filter(_complete(now, defense)).count(), rejected.count())
 
 
 def rejected_pictures(defense: Defense) -> QuerySet[Image]:
@@ -48,23 +66,102 @@ def rejected_pictures(defense: Defense) -> QuerySet[Image]:
     return rejected.filter(pk__in=sent.values("image")).order_by("pk")
 
 
-def _examined(defense: Defense) -> Exists:
-    return Exists(Examination.objects.filter(image=OuterRef("pk"), defense=defense))
+def _of_holding(defense: Defense) -> QuerySet[Examination]:
+    """Return the confirmations for an award of the rejections that hold; those of before rulings were named count."""
+    newest = Ruling.objects.filter(image=OuterRef("image")).order_by("-number").values("pk")[:1]
+    rows = Examination.objects.filter(defense=defense).annotate(holding=Subquery(newest))
+    return rows.filter(Q(ruling=F("holding")) | Q(ruling=None)).exclude(_stepped_aside(defense))
 
 
-def still_to_examine(defense: Defense) -> QuerySet[Image]:
-    """Return the rejected pictures nobody of the board has confirmed yet, the first received first."""
-    return rejected_pictures(defense).exclude(_examined(defense)).order_by("received_at", "pk")
+def _stepped_aside(defense: Defense) -> Q:
+    """Return the confirmations of members with a conflict with the award's team, or with who sent the picture: like a
+    vote they count no more, whenever the conflict was declared (R21). One that was over before they looked is none."""
+    owner, found = owner_of(defense), Q(pk__in=[])
+    for conflict in conflicts_in_force(board_members()).select_related("team"):
+        theirs = Q(confirmed_by=conflict.member_id) & (Q(at__lt=conflict.until) if conflict.until else Q())
+        together = teams_counted_together(conflict.team)
+        sent = Attack.objects.filter(team__in=together, withdrawn_at__isnull=True)
+        found |= theirs if owner in together else theirs & Q(image__in=sent.values("image"))
+    return found
 
 
-def picture_confirm(*, image: Image, defense: Defense, by: User, now: datetime) -> Examination:
-    """Record that a member of the board looked at a rejected picture and found it invalid; twice changes nothing.
+def _complete(now: datetime, defense: Defense) -> Q:
+    """Return the pictures that as many members confirmed as the policy asks for."""
+    needed = policy_in_force(now).policy.examination_members
+    # Accounts that are gone have no number any more: each of their confirmations stands for one member.
+    member = Coalesce(F("confirmed_by"), -F("pk"), output_field=BigIntegerField())
+    rows = _of_holding(defense).order_by().values("image")
+    counted = rows.annotate(members=Count(member, distinct=True))
+    return Q(pk__in=counted.filter(members__gte=needed).values("image"))
 
-    Raises NotAllowed for who is not on the board, Conflict for a picture that this award does not wait for.
+
+# What is left for a member --------------------------------------------------------------------------------------------
+
+
+def may_examine(member: User, defense: Defense, *, now: datetime) -> bool:
+    """Say whether a member examines pictures for the award of a defense: not for a team they step aside for (R21)."""
+    owner = owner_of(defense)
+    return owner is None or owner.pk not in teams_stepped_aside_for(member, now=now)
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """What of the sweep is left: for this member, `in_cases` what waits for a case that they may know of, and
+    `by_others` the rest: this one confirmed it, or steps aside from what it waits for."""
+
+    mine: QuerySet[Image]
+    by_others: int
+    in_cases: int
+
+
+def queue_of(defense: Defense, member: User, *, now: datetime) -> Queue:
+    """Return what is still to examine for an award, the first received first."""
+    left = rejected_pictures(defense).exclude(_complete(now, defense))
+    waiting = Case.objects.exclude(state=CaseState.CLOSED).filter(image__isnull=False).values("image")
+    free = left.exclude(pk__in=waiting)
+    seen = cases_seen_by(member).exclude(state=CaseState.CLOSED).values("image")
+    in_cases = left.filter(pk__in=seen).count()
+    theirs = Attack.objects.filter(attacks_public(now=now), team__in=teams_stepped_aside_for(member, now=now))
+    confirmed = _of_holding(defense).filter(confirmed_by=member).values("image")
+    mine = free.exclude(pk__in=theirs.values("image")).exclude(pk__in=confirmed).order_by("received_at", "pk")
+    return Queue(mine, left.count() - mine.count() - in_cases, in_cases)
+
+
+def members_for(image: Image, defense: Defense) -> int:
+    """Return how many members confirmed a picture for an award, under the rejection that holds."""
+    return _of_holding(defense).filter(image=image).count()
+
+
+@transaction.atomic
+def picture_confirm(*, image: Image, defense: Defense, ruling: int, by: User, now: datetime) -> Examination:
+    """Record that a member of the board looked at a rejected picture and found `ruling` right; twice changes nothing.
+
+    Raises NotAllowed for who is not on the board or steps aside for the award's team or who sent the picture, Conflict
+    (`not_rejected`) for a picture that this award does not wait for, (`ruling_changed`) under another ruling, and
+    (`in_case`) while a case of it is open.
     """
     if not is_on_board(by):
         raise NotAllowed("Only members of the review board confirm this.", "not_on_board")
+    Image.objects.select_for_update(no_key=True, of=("self",)).get(pk=image.pk)  # no case or ruling comes meanwhile
     if not rejected_pictures(defense).filter(pk=image.pk).exists():
-        raise Conflict("This picture is not one of the rejected ones any more. Reload the page.", "not_rejected")
-    found, _ = Examination.objects.get_or_create(image=image, defense=defense, defaults={"confirmed_by": by, "at": now})
-    return found
+        raise Conflict("This picture is not one of the rejected ones any more. Go on to the next.", "not_rejected")
+    if newest_rulings([image.pk])[image.pk].pk != ruling:
+        raise Conflict("There is another ruling on this picture by now. Look at it again.", "ruling_changed")
+    _refuse(image, defense, by, now)
+    told = {"image": image, "defense": defense, "ruling_id": ruling, "confirmed_by": by}
+    made, new = Examination.objects.get_or_create(**told, defaults={"at": now})
+    if new:
+        subject = {"picture": [image.public_id], "defense": [defense.public_id]}
+        audit("examination.confirm", by=by, subject=subject, now=now)
+    return made
+
+
+def _refuse(image: Image, defense: Defense, by: User, now: datetime) -> None:
+    sent = Attack.objects.filter(attacks_public(now=now), image=image).values_list("team", flat=True)
+    cases = Case.objects.filter(image=image).exclude(state=CaseState.CLOSED)
+    known = cases.filter(pk__in=cases_seen_by(by).values("pk"))
+    aside = not may_examine(by, defense, now=now) or not teams_stepped_aside_for(by, now=now).isdisjoint(sent)
+    if aside or cases.exists() and not known.exists():
+        raise NotAllowed("You step aside for a team that this is about: others look at it.", "recused")
+    if known.exists():
+        raise Conflict("The board has a case of this picture: the sweep waits for it.", "in_case")

@@ -7,14 +7,13 @@ was not paid out of it.
 
 from datetime import datetime
 
-from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet, Sum
 
 from common.errors import Conflict
 from contest.awards.aside import awards_of, forfeited_of, set_aside
 from contest.awards.services import change_of
-from contest.decisions import decide
+from contest.decisions import Mandate, decide
 from contest.enums import AccountKind, DecisionKind
 from contest.models import Account, Award, LedgerEntry
 from contest.money.ledger import account, hold, move
@@ -78,10 +77,10 @@ def _sum_of(rows: QuerySet[LedgerEntry]) -> int:
 
 
 @transaction.atomic
-def award_withhold(*, award: Award, reason: str, by: User, now: datetime) -> list[LedgerEntry]:
+def award_withhold(*, award: Award, reason: str, by: Mandate, now: datetime) -> list[LedgerEntry]:
     """Take what is left of an award on its team's account aside, by a decision of the board.
 
-    Raises NotAllowed for who is not on the board, InvalidInput without a reason, Conflict (`nothing_left`) where
+    Raises NotAllowed without a mandate of the board, InvalidInput without a reason, Conflict (`nothing_left`) where
     nothing of it is there.
     """
     hold([account(AccountKind.WITHHELD), *_accounts(award)])
@@ -117,10 +116,10 @@ def _withheld_of(award: Award) -> list[_Part]:
 
 
 @transaction.atomic
-def award_forfeit(*, award: Award, reason: str, by: User, now: datetime) -> list[LedgerEntry]:
+def award_forfeit(*, award: Award, reason: str, by: Mandate, now: datetime) -> list[LedgerEntry]:
     """Move what is withheld of an award to the defenders' half, by a decision of the board.
 
-    Raises NotAllowed for who is not on the board, InvalidInput without a reason, Conflict (`nothing_withheld`) where
+    Raises NotAllowed without a mandate of the board, InvalidInput without a reason, Conflict (`nothing_withheld`) where
     nothing of this award is withheld.
     """
     hold([account(AccountKind.WITHHELD), account(AccountKind.DEFENDERS)])
@@ -131,10 +130,10 @@ def award_forfeit(*, award: Award, reason: str, by: User, now: datetime) -> list
     return [_forfeit(award, of, cents, reason, by, now) for of, cents in parts]
 
 
-def _forfeit(award: Award, of: Account, cents: int, reason: str, by: User, now: datetime) -> LedgerEntry:
+def _forfeit(award: Award, of: Account, cents: int, reason: str, by: Mandate, now: datetime) -> LedgerEntry:
     assert of.team_id is not None, "an award is given to a team"
     subject = {"team": [of.team_id], "award": [award.pk]}
     decision = decide(DecisionKind.FORFEIT, subject=subject, reason=reason, by=by, now=now, cents=cents)
     source, half = account(AccountKind.WITHHELD), account(AccountKind.DEFENDERS)
     why = f"Withheld for good of the award for {award.stake.defense.name}: it is in the defenders' half again."
-    return move(source, half, cents, rule="R38", why=why, causes=subject, by=by, decision=decision, now=now)
+    return move(source, half, cents, rule="R38", why=why, causes=subject, by=by.member, decision=decision, now=now)

@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 
 from common.errors import Conflict
 from contest.awards.conditions import why_never
 from contest.awards.services import change_of
-from contest.decisions import decide
+from contest.decisions import Mandate, decide
 from contest.enums import DecisionKind, StakeEnd, StakeKind
 from contest.models import Award, Stake
 from contest.stakes.ends import locked, stake_end
@@ -51,11 +50,11 @@ def awards_that_stand(among: QuerySet[Award]) -> list[Award]:
 
 
 @transaction.atomic
-def race_end(*, stake: Stake, reason: str, by: User, now: datetime) -> Stake:
+def race_end(*, stake: Stake, reason: str, by: Mandate, now: datetime) -> Stake:
     """End a stake of the board by a decision; its money goes to the attackers' half, unless it was broken (R36).
 
-    Raises NotAllowed for who is not on the board, InvalidInput without a reason, Conflict (`may_win`) for one that is
-    over, that a team paid for, or that may still win.
+    Raises NotAllowed without a mandate of the board, InvalidInput without a reason, Conflict (`may_win`) for one that
+    is over, that a team paid for, or that may still win.
     """
     found = locked(stake.pk)
     ending = ending_of(found, now=now)
@@ -64,4 +63,4 @@ def race_end(*, stake: Stake, reason: str, by: User, now: datetime) -> Stake:
         raise Conflict(words, "may_win")
     subject = {"stake": [found.pk], "defense": [found.defense_id]}
     decision = decide(DecisionKind.END, subject=subject, reason=reason, by=by, now=now, end=ending.end.value)
-    return stake_end(found, ending.end, now=now, by=by, decision=decision)
+    return stake_end(found, ending.end, now=now, by=by.member, decision=decision)

@@ -12,7 +12,7 @@ from common.errors import Conflict
 from common.typed import words_said
 from contest.awards.aside import forfeited_of, withheld_by_team
 from contest.awards.conditions import Condition, checklist, contenders, ready, sharing
-from contest.decisions import decide
+from contest.decisions import Mandate, decide
 from contest.enums import AccountKind, DecisionKind, StakeEnd
 from contest.models import Account, Award, BoardDecision, LedgerEntry, Stake, Team
 from contest.money.corrections import Flows, Position, flows
@@ -32,25 +32,25 @@ from scoring.rerun_scope import Scope
 
 LOST = (Outcome.BROKEN, Outcome.BEFORE)
 
-_ASK_STATEMENT = "Write the public statement: it is published with the award."
+ASK_STATEMENT = "Write the public statement: it is published with the award."
 
 
 @transaction.atomic
-def award_give(*, stake: Stake, statement: str, reason: str, policy: Policy, by: User, now: datetime) -> list[Award]:
+def award_give(*, stake: Stake, statement: str, reason: str, policy: Policy, by: Mandate, now: datetime) -> list[Award]:
     """Give the defenders' half to `stake` and to those of its batch that share it (R36), by a decision of the board.
 
-    Raises NotAllowed for who is not on the board, InvalidInput without a statement or a reason, Conflict (`not_yet`)
-    where a condition is not met.
+    Raises NotAllowed without a mandate of the board, InvalidInput without a statement or a reason, Conflict
+    (`not_yet`) where a condition is not met.
     """
-    said = words_said(statement, field="statement", ask=_ASK_STATEMENT, most=MOST_WORDS)
+    said = words_said(statement, field="statement", ask=ASK_STATEMENT, most=MOST_WORDS)
     winners = _under_lock(stake, now)
     met = {each.pk: _met(each, policy, now) for each in winners}
     half = account(AccountKind.DEFENDERS)
     shares = defender_shares(hold(_accounts(half, winners))[half.pk].balance_cents, _received(winners))
     subject = {"stake": list(shares), "defense": [each.defense_id for each in winners]}
     decision = decide(DecisionKind.AWARD, subject=subject, reason=reason, by=by, now=now, statement=said)
-    given = [_give(each, shares[each.pk], met[each.pk], decision, by, now) for each in winners]
-    _post(decision, now=now, by=by)
+    given = [_give(each, shares[each.pk], met[each.pk], decision, by.member, now) for each in winners]
+    _post(decision, now=now, by=by.member)
     return given
 
 

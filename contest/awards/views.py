@@ -13,34 +13,30 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from adjudication.selectors import newest_rulings
 from common.answers import http_status
-from common.errors import DomainError, InvalidInput, NotFound
+from common.errors import DomainError, NotFound
 from common.queues import hint
-from contest.access import board_member_of, roles_of
+from contest.access import roles_of
 from contest.awards.aside import entries_of, forfeited_of_award
 from contest.awards.conditions import checklist, contenders, ready, reruns_after, sharing, why_never
-from contest.awards.examinations import examined_share, picture_confirm, still_to_examine
-from contest.awards.forfeits import award_forfeit, award_withhold, forfeitable, withholdable
-from contest.awards.races import awards_that_stand, ending_of, race_end
-from contest.awards.services import award_give, change_of, rerun_begin
+from contest.awards.forfeits import forfeitable, withholdable
+from contest.awards.races import awards_that_stand, ending_of
+from contest.awards.services import change_of, rerun_begin
+from contest.board.moved import Moved, moved_for, moved_words, stands_aside
+from contest.board.moves import award_move, award_withhold_move, end_move, forfeit_move
 from contest.decisions import MOST_REASON_CHARACTERS
-from contest.defenses.access import defense_of
-from contest.models import Account, Award, LedgerEntry, Stake
+from contest.enums import DecisionKind
+from contest.models import Account, Award, Stake
 from contest.money.figures import with_causes
 from contest.money.ledger import MOST_WORDS
 from contest.money.prizes import defender_shares
 from contest.money.views import frame
-from contest.money.words import money
 from contest.stakes.selectors import owner_of, stakes_in_force, unbroken_until
 from labeling.accounts.forms import errors_of, go_to, text
-from labeling.models import Image
-from labeling.pictures import picture_url
 from labeling.watching.access import reviewer_of
-from scoring.models import Defense
 from scoring.tasks import prepare_reruns
 
-PICTURES_SHOWN = 24
+KINDS = (DecisionKind.AWARD, DecisionKind.END, DecisionKind.WITHHOLD, DecisionKind.FORFEIT, DecisionKind.RETURN)
 
 
 @login_required
@@ -62,14 +58,14 @@ def awards(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def award(request: HttpRequest, number: int) -> HttpResponse:
-    """Show the checklist of one stake; begin to run its attacks again, and award it when every line is met."""
+    """Show the checklist of one stake; begin to run its attacks again, and move to award it when every line is met."""
     reviewer, stake = reviewer_of(request.user), _stake(number)
     if request.method != "POST":
-        return _page(request, stake)
+        return _page(request, stake, reviewer)
     try:
         words = _do(request, stake, reviewer)
     except DomainError as error:
-        return _page(request, _stake(number), error)
+        return _page(request, _stake(number), reviewer, error)
     messages.success(request, words)
     return go_to("award", number)
 
@@ -90,18 +86,13 @@ def _do(request: HttpRequest, stake: Stake, by: User) -> str:
         return "The re-run is being prepared. An organizer applies it when it is finished."
     reason = text(request, "reason", MOST_REASON_CHARACTERS + 1)
     if "end" in request.POST:
-        ended = race_end(stake=stake, reason=reason, by=by, now=now)
-        return f"The stake on {ended.defense.name} is over: {ended.end}."
+        return moved_words(end_move(stake, reason=reason, by=by, now=now))
     if "withhold" in request.POST:
-        entries = award_withhold(award=_award(stake), reason=reason, by=by, now=now)
-        return f"{_sum(entries, now)} of the award are withheld."
+        return moved_words(award_withhold_move(_award(stake), reason=reason, by=by, now=now))
     if "forfeit" in request.POST:
-        entries = award_forfeit(award=_award(stake), reason=reason, by=by, now=now)
-        return f"{_sum(entries, now)} went back to the defenders' half."
+        return moved_words(forfeit_move(_award(stake), reason=reason, by=by, now=now))
     statement = text(request, "statement", MOST_WORDS + 1)
-    policy = frame(now)["policy"]
-    given = award_give(stake=stake, statement=statement, reason=reason, policy=policy, by=by, now=now)
-    return "Awarded: " + ", ".join(each.stake.defense.name for each in given) + "."
+    return moved_words(award_move(stake, statement=statement, reason=reason, by=by, now=now))
 
 
 def _award(stake: Stake) -> Award:
@@ -111,11 +102,7 @@ def _award(stake: Stake) -> Award:
     return given
 
 
-def _sum(entries: Iterable[LedgerEntry], now: datetime) -> str:
-    return money(sum(each.cents for each in entries), frame(now)["currency"])
-
-
-def _page(request: HttpRequest, stake: Stake, error: DomainError | None = None) -> HttpResponse:
+def _page(request: HttpRequest, stake: Stake, reviewer: User, error: DomainError | None = None) -> HttpResponse:
     now = timezone.now()
     framed = frame(now)
     context: dict[str, Any] = {
@@ -126,12 +113,15 @@ def _page(request: HttpRequest, stake: Stake, error: DomainError | None = None) 
         "longest_reason": MOST_REASON_CHARACTERS,
         "errors": errors_of(error) if error else {},
         "typed": request.POST if error else {},
-        "organizer": roles_of(request.user).organizer,
+        "organizer": roles_of(reviewer).organizer,
+        "quorum": framed["policy"].board_quorum,
     }
     given = (
         Award.objects.select_related("decision__decided_by", "stake__defense__entry__team").filter(stake=stake).first()
     )
     context |= _given(given) if given else _open(stake, framed["policy"], now)
+    if not context["organizer"]:
+        context |= _of_the_board(reviewer, stake, given, context.get("group", []), now)
     return render(request, "awards/award.html", context | framed, status=http_status(error) if error else 200)
 
 
@@ -151,6 +141,26 @@ def _open(stake: Stake, policy: Any, now: datetime) -> dict[str, Any]:
     }
 
 
+def _of_the_board(
+    member: User, stake: Stake, award: Award | None, group: Iterable[tuple[Stake, int]], now: datetime
+) -> dict[str, Any]:
+    """Return the open motions about a stake, or its award, and whether the member steps aside from what is moved."""
+    stakes = [each.pk for each, _ in group]
+    moved = [each for each in moved_for(member, *KINDS) if _is_about(each, stake, award)]
+    return {
+        "moved": moved,
+        "moved_kinds": {each.kind.value for each in moved},
+        "steps_aside": stands_aside(member, {"stake": [stake.pk]}, now=now),
+        "steps_aside_of_group": stands_aside(member, {"stake": stakes}, now=now),
+    }
+
+
+def _is_about(moved: Moved, stake: Stake, award: Award | None) -> bool:
+    if award is not None:
+        return moved.names("award", award.pk)
+    return moved.kind in (DecisionKind.AWARD, DecisionKind.END) and moved.names("stake", stake.pk)
+
+
 def _given(award: Award) -> dict[str, Any]:
     rows = entries_of(award).select_related(
         "source__team", "source__stake__defense", "target__team", "target__stake__defense", "decision__decided_by"
@@ -164,46 +174,3 @@ def _given(award: Award) -> dict[str, Any]:
         "forfeitable": forfeitable(award),
         "forfeited": forfeited_of_award(award),
     }
-
-
-# The pictures ---------------------------------------------------------------------------------------------------------
-
-
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def examination(request: HttpRequest, public_id: str) -> HttpResponse:
-    """Show the board the rejected pictures that an award waits for; take which of them were looked at."""
-    member, defense = board_member_of(request.user), defense_of(public_id)
-    if request.method != "POST":
-        return _pictures(request, defense)
-    now = timezone.now()
-    try:
-        marked = _marked(request)
-        for image in marked:
-            picture_confirm(image=image, defense=defense, by=member, now=now)
-    except DomainError as error:
-        return _pictures(request, defense, error)
-    what = "picture is" if len(marked) == 1 else "pictures are"
-    messages.success(request, f"{len(marked)} {what} confirmed as invalid.")
-    return go_to("board-examination", public_id)
-
-
-def _marked(request: HttpRequest) -> list[Image]:
-    found = list(Image.objects.filter(public_id__in=request.POST.getlist("image")[:PICTURES_SHOWN]).order_by("pk"))
-    if not found:
-        raise InvalidInput("Mark the pictures that you looked at.", "invalid", field="image")
-    return found
-
-
-def _pictures(request: HttpRequest, defense: Defense, error: DomainError | None = None) -> HttpResponse:
-    now = timezone.now()
-    shown = list(still_to_examine(defense)[:PICTURES_SHOWN])
-    rulings = newest_rulings(each.pk for each in shown)
-    context = {
-        "defense": defense,
-        "share": examined_share(defense),
-        "pictures": [(each, picture_url(each, now=now), rulings[each.pk]) for each in shown],
-        "errors": errors_of(error) if error else {},
-    }
-    return render(request, "awards/examination.html", context | frame(now), status=http_status(error) if error else 200)

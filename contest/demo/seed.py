@@ -20,10 +20,12 @@ from django.utils import timezone
 from adjudication.services import panels_settle
 from contest import pipeline
 from contest.attacks.services import attack_receive
+from contest.board.moves import grant_move
+from contest.demo.appeals import appeals_play
 from contest.demo.stakes import Staking
+from contest.demo.voting import vote_through
 from contest.models import Team
 from contest.rules import Week, week_of
-from contest.teams.entitlements import entitlement_grant
 from contest.teams.services import team_create
 from labeling import services
 from labeling.enums import Origin, TaskerState
@@ -82,6 +84,7 @@ def seed(say: Callable[[str], Any]) -> bool:
     say("Running the defenses and writing the first release")
     for name, done in pipeline.settle():
         say(f"  {name}: {done}")
+    appeals_play(teams, timezone.now())
     return True
 
 
@@ -123,7 +126,7 @@ def _team(name: str, now: datetime) -> Team:
     captain.save(update_fields=["email"])
     team = team_create(name=name, captain=captain, now=now)
     board = User.objects.get(username=BOARD[0])
-    entitlement_grant(team=team, reason="A team of the demo contest.", by=board, now=now)
+    vote_through(grant_move(team, reason="A team of the demo contest.", by=board, now=now), now=now)
     return team
 
 

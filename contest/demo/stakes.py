@@ -14,11 +14,13 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from django.contrib.auth.models import User
 
+from contest.board.moves import stakes_move
 from contest.demo.programs import EAGER, PATIENT, SEALED, STEADFAST, Program, ProgramRunner, program_of
+from contest.demo.voting import vote_through
 from contest.models import Entry, Team
 from contest.money.deposits import pool_deposit
 from contest.stakes.entries import HandIn, defenses_publish, entry_hand_in
-from contest.stakes.services import stake_ask, stake_batch, stake_receive
+from contest.stakes.services import stake_ask, stake_receive
 from labeling.enums import Label
 from labeling.png import encode_png
 from labeling.policy import Policy
@@ -70,7 +72,7 @@ class Staking:
             size, source = self._policy.image_size, f"drawn {number + 1}"
             row, _ = private_picture_add(private, _drawn(label, rng), label=label, source=source, size=size)
             meant.append(row.pixels_sha256)
-        private_set_complete(private, meant=meant, now=at)
+        private_set_complete(private, meant=meant, by=self._organizer, now=at)
 
     def _published(self, program: Program, at: datetime) -> Defense:
         """Hand a program in at `at`; its trials end two hours later, and a day later it is published."""
@@ -87,7 +89,8 @@ class Staking:
 
     def _stake(self, defense: Defense, at: datetime) -> None:
         criteria = "Published, unbroken, with open source, and quicker than a picture a minute."
-        stake_batch([defense], criteria, "It meets the criteria.", by=self._board, now=at)
+        moved = stakes_move([defense], criteria, "It meets the criteria.", by=self._board, now=at)
+        vote_through(moved, now=at)
 
     def _pay(self, defense: Defense, at: datetime) -> None:
         stake = stake_ask(defense, by=self._captain, now=at)

@@ -9,10 +9,12 @@ from datetime import datetime
 from functools import reduce
 from operator import or_
 
-from django.db.models import Min, Q, QuerySet
+from django.db.models import Min, QuerySet
 
 from adjudication import release_format as form
 from contest.enums import AccountKind
+from contest.exports.audit_table import audit_rows
+from contest.exports.board_tables import board_rows, decided_motions, examinations, named_by_board, within
 from contest.exports.files import Folder
 from contest.exports.tables import RELEASED_ORIGINS, by_bytes, images_of, releasable_images, stream
 from contest.models import (
@@ -50,6 +52,8 @@ def write_contest_tables(folder: Folder, week: Week) -> dict[str, int]:
         form.AWARDS: _award_rows(week),
         form.LEDGER: _ledger_rows(week),
         form.ELIGIBILITY: _eligibility_rows(week),
+        form.AUDIT: audit_rows(week),
+        **board_rows(week),
     }
     return {name: folder.table(name, [form.header(name)], found) for name, found in rows.items()}
 
@@ -70,6 +74,8 @@ def first_moment(since: datetime) -> datetime | None:
         *((_stakes(), column) for column in _STAKE_MOMENTS),
         (Award.objects.all(), "awarded_at"),
         (LedgerEntry.objects.all(), "made_at"),
+        (decided_motions(), "decided_at"),
+        (examinations(), "at"),
     )
     moments = (rows.filter(**{f"{column}__gte": since}).aggregate(at=Min(column))["at"] for rows, column in asked)
     return min((each for each in moments if each is not None), default=None)
@@ -77,20 +83,16 @@ def first_moment(since: datetime) -> datetime | None:
 
 def decisions_of(week: Week) -> QuerySet[BoardDecision]:
     """Return what the board decided in the week beside pictures."""
-    return BoardDecision.objects.filter(_within(week, "decided_at"))
+    return BoardDecision.objects.filter(within(week, "decided_at"))
 
 
 def attacks_of(week: Week) -> QuerySet[Attack]:
     """Return the attacks of the week that everybody may know of once it is over: not the withdrawn ones (R24)."""
-    return _attacks().filter(_within(week, "received_at"))
+    return _attacks().filter(within(week, "received_at"))
 
 
 def _attacks() -> QuerySet[Attack]:
     return Attack.objects.filter(withdrawn_at__isnull=True, image__origin__in=RELEASED_ORIGINS)
-
-
-def _within(week: Week, moment: str) -> Q:
-    return Q(**{f"{moment}__gte": week.start, f"{moment}__lt": week.end})
 
 
 def _maybe(value: object) -> str:
@@ -118,9 +120,10 @@ def _provenance_rows(week: Week) -> Rows:
 
 def _panel_rows(week: Week) -> Rows:
     rows = Panel.objects.filter(image__in=images_of(week)).order_by(by_bytes("image__public_id"), "number")
-    columns = ("image__public_id", "number", "size", "state", "dealt_at", "full_at")
-    for image, number, size, state, dealt, full in stream(rows.values_list(*columns)):
-        yield image, str(number), str(size), state, form.time(dealt), _maybe_time(full)
+    columns = ("image__public_id", "number", "size", "state", "dealt_at", "full_at", "joined", "joined_at")
+    for image, number, size, state, dealt, full, joined, joined_at in stream(rows.values_list(*columns)):
+        more = (str(joined), _maybe_time(joined_at))
+        yield image, str(number), str(size), state, form.time(dealt), _maybe_time(full), *more
 
 
 def _attack_rows(week: Week) -> Rows:
@@ -154,10 +157,11 @@ def _teams_of(week: Week) -> set[int]:
         *attacks_of(week).values_list("team", flat=True),
         *entries.values_list("team", flat=True),
         *_stakes_of(week).filter(paid_by__isnull=False).values_list("paid_by", flat=True),
-        *LedgerEntry.objects.filter(_within(week, "made_at")).values_list("source__team", flat=True),
-        *LedgerEntry.objects.filter(_within(week, "made_at")).values_list("target__team", flat=True),
-        *Team.objects.filter(_within(week, "merged_at")).values_list("pk", flat=True),
-        *AssociationMistake.objects.filter(_within(week, "declared_at")).values_list("association__team", flat=True),
+        *LedgerEntry.objects.filter(within(week, "made_at")).values_list("source__team", flat=True),
+        *LedgerEntry.objects.filter(within(week, "made_at")).values_list("target__team", flat=True),
+        *Team.objects.filter(within(week, "merged_at")).values_list("pk", flat=True),
+        *AssociationMistake.objects.filter(within(week, "declared_at")).values_list("association__team", flat=True),
+        *named_by_board(week),
     } - {None}
     while more := _merged_into(named, week) - named:
         named |= more
@@ -197,16 +201,16 @@ def _eligibility_rows(week: Week) -> Rows:
 
 
 def _decision_rows(week: Week) -> Rows:
-    columns = ("pk", "kind", "subject", "details", "reason", "policy__version", "decided_at")
-    for pk, kind, subject, details, reason, policy, at in stream(
+    columns = ("pk", "kind", "subject", "details", "reason", "policy__version", "decided_at", "case__public_id")
+    for pk, kind, subject, details, reason, policy, at, case in stream(
         decisions_of(week).order_by("pk").values_list(*columns)
     ):
         said = (form.json_cell(subject), form.json_cell(details), form.text(reason))
-        yield str(pk), kind, *said, str(policy), form.time(at)
+        yield str(pk), kind, *said, str(policy), form.time(at), case or ""
 
 
 def _batch_rows(week: Week) -> Rows:
-    rows = StakeBatch.objects.filter(_within(week, "staked_at")).order_by("pk")
+    rows = StakeBatch.objects.filter(within(week, "staked_at")).order_by("pk")
     columns = ("pk", "public_id", "decision", "criteria", "staked_at")
     for pk, name, decision, criteria, at in stream(rows.values_list(*columns)):
         yield str(pk), name, str(decision), form.text(criteria), form.time(at)
@@ -221,7 +225,7 @@ def _stakes() -> QuerySet[Stake]:
 
 def _stakes_of(week: Week) -> QuerySet[Stake]:
     """Return the stakes that began or ended in the week, or whose clock did."""
-    happened = reduce(or_, (_within(week, column) for column in _STAKE_MOMENTS))
+    happened = reduce(or_, (within(week, column) for column in _STAKE_MOMENTS))
     return _stakes().filter(happened, staked_at__lt=week.end)
 
 
@@ -239,7 +243,7 @@ def _stake_rows(week: Week) -> Rows:
 
 def _award_rows(week: Week) -> Rows:
     columns = ("pk", "stake", "stake__defense__public_id", "decision", "cents", "statement", "conditions", "awarded_at")
-    rows = Award.objects.filter(_within(week, "awarded_at")).order_by("pk")
+    rows = Award.objects.filter(within(week, "awarded_at")).order_by("pk")
     for *ids, cents, statement, conditions, at in stream(rows.values_list(*columns)):
         yield *map(str, ids), str(cents), form.text(statement), form.json_cell(conditions), form.time(at)
 
@@ -249,7 +253,7 @@ _PLACE = ("kind", "team__public_id", "stake")
 
 def _ledger_rows(week: Week) -> Rows:
     places = [f"{side}__{column}" for side in ("source", "target") for column in _PLACE]
-    rows = LedgerEntry.objects.filter(_within(week, "made_at")).order_by("pk")
+    rows = LedgerEntry.objects.filter(within(week, "made_at")).order_by("pk")
     columns = ("pk", "made_at", "cents", "rule", "why", "causes", "corrects", "decision")
     for pk, at, cents, rule, why, causes, corrects, decision, *account in stream(rows.values_list(*columns, *places)):
         money = (_place(*account[:3]), _place(*account[3:]), str(cents), form.text(rule), form.text(why))

@@ -30,11 +30,11 @@ from adjudication.derived import (
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from contest.exports.files import Folder
-from contest.models import Attack, Break
+from contest.models import Attack, Break, Release
 from contest.rules import Week
 from labeling.enums import Label, Origin, PanelState
 from labeling.geometry import Box
-from labeling.models import Image, Report, Response
+from labeling.models import Image, Place, Report, Response
 from scoring.enums import Outcome, RunState
 from scoring.models import Defense, Prediction, RunItem
 from scoring.rules import DEFENSE_FAULTS
@@ -122,11 +122,22 @@ def settled_items() -> QuerySet[RunItem]:
 
 def _published_responses(week: Week) -> QuerySet[Response]:
     """Every response of the week but those that somebody still to answer could read: on panels with room (R8), unless
-    an organizer kept the picture out, and on gold pictures in use (R6)."""
+    an organizer kept the picture out, and on gold pictures in use (R6). What was published before others joined a panel
+    (R19) is never taken back."""
     undecided = Report.objects.filter(image=OuterRef("image"), decided_at__isnull=True)
     may_be_asked = Q(panel__state=PanelState.OPEN) | Q(Exists(undecided), panel__state=PanelState.HELD)
-    rows = Response.objects.filter(_of(week, "image__")).exclude(may_be_asked)
+    rows = Response.objects.filter(_of(week, "image__")).filter(~may_be_asked | _told_before_others_joined(week))
     return rows.filter(Q(assignment__known__isnull=True) | Q(assignment__known__retired_at__isnull=False))
+
+
+def _told_before_others_joined(week: Week) -> Q:
+    """The answers on a panel that stood in a release of the week, made between a ruling on the panel and the joining of
+    others: those that had a place then, and those that had come as surplus."""
+    ruled = Ruling.objects.filter(panel=OuterRef(OuterRef("panel")), decided_at__lte=OuterRef("released_at"))
+    told = Release.objects.filter(Exists(ruled), week=week.name, released_at__lt=OuterRef("panel__joined_at"))
+    ruled_upon = Place.objects.filter(pk=OuterRef("place"), number__lte=OuterRef("panel__ruled_through"))
+    surplus = Q(Exists(told.filter(released_at__gte=OuterRef("submitted_at"))), place__isnull=True)
+    return Q(Exists(told), Exists(ruled_upon)) | surplus
 
 
 def by_bytes(field: str) -> Collate:
@@ -259,17 +270,18 @@ _RULING = (
     "smallest_box_denominator",
     "policy__version",
     "explanation",
+    "response_ids",
 )
 
 
 def _ruling_rows(week: Week) -> Iterator[Sequence[str]]:
     rows = Ruling.objects.filter(_of(week, "image__")).order_by(by_bytes("image__public_id"), "number")
-    for image, number, decided, by, panel, verdict, label, reasons, part, whole, policy, why in stream(
+    for image, number, decided, by, panel, verdict, label, reasons, part, whole, policy, why, ids in stream(
         rows.values_list(*_RULING)
     ):
         share = ratio_of(part, whole)
         said = (verdict, label, ";".join(reasons), share, str(policy), form.text(why))
-        yield image, str(number), form.time(decided), by, str(panel), *said
+        yield image, str(number), form.time(decided), by, str(panel), *said, ";".join(map(str, ids))
 
 
 def ratio_of(part: int | None, whole: int | None) -> str:
@@ -392,12 +404,13 @@ def _pictures(images: QuerySet[Image]) -> Iterator[tuple[int, Picture]]:
     holds = Ruling.objects.filter(image=OuterRef("pk")).order_by("-number")
     newest = {
         "newest_label": Subquery(holds.values("label")[:1]),
-        "newest_panel": Subquery(holds.values("panel__number")[:1]),
+        "newest_ids": Subquery(holds.values("response_ids")[:1]),
     }
     columns = ("pk", "public_id", "pixels_sha256", "width", "height", *newest)
     rows = images.annotate(**newest).order_by(by_bytes("public_id")).values_list(*columns)
-    for pk, name, sha, width, height, label, panel in stream(rows):
-        yield pk, Picture(name, sha, width, height, Label(label) if label else None, panel)
+    for pk, name, sha, width, height, label, ids in stream(rows):
+        counted = None if ids is None else frozenset(ids)
+        yield pk, Picture(name, sha, width, height, Label(label) if label else None, counted)
 
 
 def _valid_pictures(week: Week) -> Iterator[Picture]:

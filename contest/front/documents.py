@@ -1,9 +1,10 @@
 """The project's own documents as pages: trusted, and rendered as if they were not. No HTML of theirs passes."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 
 from django.conf import settings
 from django.urls import reverse
@@ -37,13 +38,23 @@ def document(file: str) -> Document:
     return render((settings.BASE_DIR / "docs" / file).read_text())
 
 
-def render(text: str) -> Document:
-    """Render Markdown whose first block is the title. Raw HTML is shown as text; rules can be linked to (`#R8`)."""
+@lru_cache(maxsize=2)
+def rule_book(beside: tuple[tuple[str, str], ...]) -> Document:
+    """Return the rules with something beside some of them, as trusted HTML: (rule, what stands there)."""
+    return render((settings.BASE_DIR / "docs" / "rules.md").read_text(), dict(beside))
+
+
+def render(text: str, beside: Mapping[str, str] = MappingProxyType({})) -> Document:
+    """Render Markdown whose first block is the title. Raw HTML is shown as text; rules can be linked to (`#R8`).
+
+    `beside` gives trusted HTML for the end of rules' entries, by the rule's number.
+    """
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = markdown.parse(text)
     title, rest = tokens[1].content, tokens[3:]
     headings = tuple(_name_headings(rest))
     _name_rules(rest)
+    rest = list(_with_asides(rest, beside))
     _label_cells(rest)
     for token in rest:
         if token.type == "fence":
@@ -72,6 +83,17 @@ def _name_rules(tokens: Sequence[Token]) -> None:
             number = children[2].content
             if tokens[at - 2].type == "list_item_open" and _RULE.fullmatch(number):
                 tokens[at - 2].attrSet("id", number)
+
+
+def _with_asides(tokens: Sequence[Token], beside: Mapping[str, str]) -> Iterator[Token]:
+    """Put what stands beside a rule at the end of its entry."""
+    open_entries: list[str] = []
+    for token in tokens:
+        if token.type == "list_item_open":
+            open_entries.append(str(token.attrGet("id")))
+        elif token.type == "list_item_close" and (html := beside.get(open_entries.pop())):
+            yield Token("html_block", "", 0, content=html)
+        yield token
 
 
 def _label_cells(tokens: Sequence[Token]) -> None:

@@ -7,8 +7,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from contest.access import not_for_taskers
-from contest.front.documents import document
+from contest.front.documents import document, rule_book
 from contest.front.reading import clocks, front
+from contest.policy.beside import beside_rules
+from contest.policy.selectors import State, history, holding
 from labeling.selectors import policy_in_force
 
 
@@ -36,13 +38,19 @@ def front_page(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def rules(request: HttpRequest) -> HttpResponse:
-    """Show the rule book, and the numbers that are in force."""
+    """Show the rule book with the numbers in force beside the rules, what is to come, and every version there was."""
     now = timezone.now()
-    in_force = policy_in_force(now)
+    found = history(now=now)
+    numbers, zone = holding(found), policy_in_force(now).policy.time_zone
+    plain = policy_in_force(now).policy.to_json()
     context = {
-        "document": document("rules.md"),
-        "numbers": [(name, _plain(value)) for name, value in in_force.policy.to_json().items()],
-        "version": in_force.version,
+        "document": rule_book(tuple(beside_rules(numbers, zone).items())),
+        "numbers": [(each, _plain(plain[each.number.name])) for each in numbers],
+        "version": policy_in_force(now).version,
+        "versions": found,
+        "coming": [each for each in reversed(found) if each.state is State.TO_COME],
+        "now": now,
+        "zone": zone,
     }
     return render(request, "front/rules.html", context)
 

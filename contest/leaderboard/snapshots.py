@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 
+from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Max, Min
 
+from common.audit import audit
 from common.errors import NotFound
 from contest.leaderboard.facts import Facts
 from contest.leaderboard.facts import Stake as StakeFact
@@ -156,11 +158,12 @@ def _store(week: str, facts: Facts, now: datetime) -> None:
 
 
 @transaction.atomic
-def boards_make_anew(*, now: datetime) -> int:
+def boards_make_anew(*, by: User, now: datetime) -> int:
     """Make every stored table anew from the facts, and check them; returns how many there are."""
     weeks = list(Leaderboard.objects.values_list("week", flat=True))
     made = _make(weeks, now) if weeks else 0
     board_check(now=now)
+    audit("leaderboard.make", by=by, subject={}, now=now, private={"tables": made})
     return made
 
 

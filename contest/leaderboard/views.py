@@ -88,10 +88,10 @@ def leaderboard_csv(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def leaderboard_check(request: HttpRequest) -> HttpResponse:
     """Show an organizer what the nightly check found, and make all tables anew where they ask for it."""
-    organizer_of(request.user)
+    organizer = organizer_of(request.user)
     now = timezone.now()
     if request.method == "POST":
-        made = snapshots.boards_make_anew(now=now)
+        made = snapshots.boards_make_anew(by=organizer, now=now)
         messages.success(request, f"{made:,} tables were made anew from the facts and compared.")
         return SeeOther(reverse("leaderboard-check"))
     context = {

@@ -1,10 +1,21 @@
 """The rows of the contest: teams, what they send, what breaks, what it is worth, and what is published."""
 
 from contest.models.attacks import Attack, AttackTarget, NearDuplicate, PictureHash, QuotaDay
+from contest.models.board import (
+    Appeal,
+    Case,
+    CaseDecision,
+    CaseParty,
+    Conflict,
+    Disclosure,
+    Statement,
+    Ties,
+    Vote,
+)
 from contest.models.breaks import Break
 from contest.models.decisions import BoardDecision
 from contest.models.leaderboard import Leaderboard, LeaderboardCheck
-from contest.models.letters import TeamLetter
+from contest.models.messages import Digest, Message, MessagePreference, Told
 from contest.models.money import Account, Correction, LedgerEntry, Payment
 from contest.models.releases import Announcement, Release, ReleaseBuild, ReleaseLetter, Subscriber
 from contest.models.stakes import Award, Entry, Examination, Stake, StakeBatch, StakeChange
@@ -24,6 +35,7 @@ from contest.models.teams import (
 __all__ = [
     "Account",
     "Announcement",
+    "Appeal",
     "Association",
     "AssociationMistake",
     "Attack",
@@ -31,7 +43,13 @@ __all__ = [
     "Award",
     "BoardDecision",
     "Break",
+    "Case",
+    "CaseDecision",
+    "CaseParty",
+    "Conflict",
     "Correction",
+    "Digest",
+    "Disclosure",
     "Entitlement",
     "EntitlementStep",
     "Entry",
@@ -40,6 +58,8 @@ __all__ = [
     "LeaderboardCheck",
     "LedgerEntry",
     "Member",
+    "Message",
+    "MessagePreference",
     "NearDuplicate",
     "PastMember",
     "Payment",
@@ -52,9 +72,12 @@ __all__ = [
     "Stake",
     "StakeBatch",
     "StakeChange",
+    "Statement",
     "Subscriber",
     "Team",
     "TeamInvitation",
-    "TeamLetter",
     "TeamMerge",
+    "Ties",
+    "Told",
+    "Vote",
 ]

@@ -11,7 +11,8 @@ from labeling.models import PolicyVersion
 class BoardDecision(models.Model):
     """A decision of the board with its public reason. Append-only but for forgetting the account.
 
-    `subject` names the rows it is about (`{"defense": [3, 4]}`), `details` what was decided about them.
+    `subject` names the rows it is about (`{"defense": [3, 4]}`), `details` what was decided about them. `case` is the
+    motion that was carried (R21); decisions of before the board voted on them have none.
     """
 
     kind = models.CharField(max_length=8, choices=choices(DecisionKind))
@@ -21,6 +22,7 @@ class BoardDecision(models.Model):
     policy = models.ForeignKey(PolicyVersion, on_delete=models.PROTECT, related_name="+")
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
     decided_at = models.DateTimeField()
+    case = models.ForeignKey("contest.Case", on_delete=models.PROTECT, null=True, related_name="made")
 
     class Meta:
         constraints = [models.CheckConstraint(condition=~models.Q(reason=""), name="board_decision_has_reason")]

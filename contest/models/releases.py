@@ -9,6 +9,7 @@ from django.db.models import Q
 from common.choices import choices
 from common.ids import random_id
 from contest.enums import BuildState
+from contest.models.posting import Posted
 
 
 class Release(models.Model):
@@ -92,15 +93,11 @@ class Announcement(models.Model):
         return f"announcement of {self.release_id}"
 
 
-class ReleaseLetter(models.Model):
-    """One letter to one subscriber about one release. `taken_at` is when a sweep took it to send it: then it is never
-    sent again, unless the mail server refused it, which empties the field until `not_before`."""
+class ReleaseLetter(Posted):
+    """One letter to one subscriber about one release."""
 
     announcement = models.ForeignKey(Announcement, on_delete=models.PROTECT, related_name="letters")
     subscriber = models.ForeignKey(Subscriber, on_delete=models.CASCADE, related_name="letters")
-    taken_at = models.DateTimeField(null=True)
-    not_before = models.DateTimeField(null=True)
-    tries = models.PositiveSmallIntegerField(default=0)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["announcement", "subscriber"], name="release_letter_once")]

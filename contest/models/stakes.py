@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from adjudication.models import Ruling
 from common.choices import choices
 from common.ids import random_id
 from contest.enums import StakeEnd, StakeKind
@@ -129,18 +130,25 @@ class Award(models.Model):
 
 
 class Examination(models.Model):
-    """A member of the board looked at a rejected picture and confirms that it is invalid (R37). Append-only.
+    """A member of the board looked at a rejected picture and confirms that it is invalid (R37). Append-only but for
+    forgetting the account.
 
-    `defense` is the one whose award waits for it.
+    `defense` is the one whose award waits for it; `ruling` the rejection that was confirmed, so that another one is
+    looked at anew.
     """
 
     image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="examinations")
     defense = models.ForeignKey(Defense, on_delete=models.PROTECT, related_name="examinations")
     confirmed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    ruling = models.ForeignKey(Ruling, on_delete=models.PROTECT, null=True, related_name="examinations")
     at = models.DateTimeField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["image", "defense"], name="examination_once")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["image", "defense", "ruling", "confirmed_by"], name="examination_once_per_member"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"image {self.image_id} for {self.defense_id}"

@@ -1,5 +1,6 @@
-"""The board's page of prizes that are withheld (R38)."""
+"""The board's page of prizes that are withheld (R21, R38)."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
@@ -16,12 +17,15 @@ from common.answers import http_status
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
 from contest.access import board_member_of
+from contest.board.moved import Moved, moved_for, moved_words
+from contest.board.moves import return_move, withhold_move
+from contest.board.recusal import teams_stepped_aside_for
 from contest.decisions import MOST_REASON_CHARACTERS
-from contest.enums import AccountKind
+from contest.enums import AccountKind, DecisionKind
 from contest.models import Account, Award, Team
 from contest.money.figures import account_words
-from contest.money.views import form_errors, frame, sum_words
-from contest.money.withholding import Withheld, money_return, money_withhold, withholdings
+from contest.money.views import form_errors, frame
+from contest.money.withholding import Withheld, subject_of, withholdings
 from contest.money.words import cents_of
 from labeling.accounts.forms import go_to, text
 
@@ -32,14 +36,14 @@ KINDS = (AccountKind.TEAM, AccountKind.STAKE)
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def board_withheld(request: HttpRequest) -> HttpResponse:
-    """Show what is withheld; withhold money of a team or a stake with a public reason, or give it back."""
+    """Show what is withheld; move to withhold money of a team or a stake with a public reason, or to give it back."""
     member = board_member_of(request.user)
     if request.method != "POST":
-        return _page(request, None)
+        return _page(request, member, None)
     try:
         words = _do(request, member)
     except DomainError as error:
-        return _page(request, error)
+        return _page(request, member, error)
     messages.success(request, words)
     return go_to("board-withheld")
 
@@ -48,24 +52,25 @@ def _do(request: HttpRequest, by: User) -> str:
     of, reason, now = _account(request), text(request, "reason", MOST_REASON_CHARACTERS + 1), timezone.now()
     team = _team(request) if of.stake_id is not None else None
     if "return" in request.POST:
-        decision = money_return(of=of, team=team, award=_award(request), reason=reason, by=by, now=now)
-        return f"{sum_words(decision.details['cents'])} went back to the account of the {account_words(of)}."
+        return moved_words(return_move(of, team=team, award=_award(request), reason=reason, by=by, now=now))
     cents = cents_of(text(request, "sum", 30))
     if cents is None:
         raise InvalidInput("Write the sum like 1234.50.", "invalid", field="sum")
-    entry = money_withhold(of=of, team=team, cents=cents, reason=reason, by=by, now=now)
-    return f"{sum_words(entry.cents)} of {_whose(of, team)} are withheld."
-
-
-def _whose(of: Account, team: Team | None) -> str:
-    """Return whose money is withheld; of a stake it is the share of one team."""
-    return f"the share of team {team.name} of the {account_words(of)}" if team else f"the {account_words(of)}"
+    return moved_words(withhold_move(of, cents, team=team, reason=reason, by=by, now=now))
 
 
 def _shown(each: Withheld) -> str:
+    """Return whose money is withheld; of a stake it is the share of one team."""
+    words = account_words(each.account)
     if each.award is not None:
-        return f"{account_words(each.account)}, its award for {each.award.stake.defense.name}"
-    return _whose(each.account, each.team if each.account.stake_id is not None else None).removeprefix("the ")
+        return f"{words}, its award for {each.award.stake.defense.name}"
+    return f"share of team {each.team.name} of the {words}" if each.team and each.account.stake_id else words
+
+
+def _is_moved(each: Withheld, moved: Iterable[Moved]) -> bool:
+    """Say whether it is moved already to give this back."""
+    rows = subject_of(each.account, each.team, each.award)
+    return any(motion.kind is DecisionKind.RETURN and motion.case.subject == rows for motion in moved)
 
 
 def _account(request: HttpRequest) -> Account:
@@ -90,15 +95,24 @@ def _teams() -> QuerySet[Team]:
     return Team.objects.filter(merged_into=None).order_by("name", "pk")
 
 
-def _page(request: HttpRequest, error: DomainError | None) -> HttpResponse:
-    with_money = Account.objects.filter(kind__in=KINDS, balance_cents__gt=0).select_related("team", "stake__defense")
+def _page(request: HttpRequest, member: User, error: DomainError | None) -> HttpResponse:
+    now = timezone.now()
+    aside = teams_stepped_aside_for(member, now=now)
+    kinds = (DecisionKind.WITHHOLD, DecisionKind.RETURN, DecisionKind.FORFEIT)
+    moved = [each for each in moved_for(member, *kinds) if "defense" not in each.case.subject]
+    with_money = Account.objects.filter(kind__in=KINDS, balance_cents__gt=0).exclude(team__in=aside)
+    rows = with_money.select_related("team", "stake__defense").order_by("kind", "pk")
+    framed = frame(now)
     context: dict[str, Any] = {
-        "accounts": [(each, account_words(each)) for each in with_money.order_by("kind", "pk")],
-        "teams": _teams(),
-        "withheld": [(each, _shown(each)) for each in withholdings()],
+        "accounts": [(each, account_words(each)) for each in rows],
+        "teams": _teams().exclude(pk__in=aside),
+        "withheld": [(each, _shown(each), _is_moved(each, moved)) for each in withholdings()],
+        "moved": moved,
+        "aside": aside,
+        "quorum": framed["policy"].board_quorum,
         "longest": MOST_REASON_CHARACTERS,
         "errors": form_errors(error),
         "typed": request.POST if error else {},
     }
     status = http_status(error) if error else 200
-    return render(request, "money/withheld.html", context | frame(timezone.now()), status=status)
+    return render(request, "money/withheld.html", context | framed, status=status)

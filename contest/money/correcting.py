@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet, Sum
 
+from common.audit import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from common.typed import words_said
 from contest.enums import AccountKind, StakeEnd
@@ -151,6 +152,8 @@ def _asked(correction: Correction) -> Correction:
     try:
         with transaction.atomic():
             correction.save()
+            assert correction.asked_by is not None
+            _record("correction.ask", correction, correction.asked_by, correction.asked_at)
     except IntegrityError:
         raise Conflict(
             "A correction of this is under way already. Confirm it or call it off first.", "correction_open"
@@ -175,6 +178,7 @@ def correction_confirm(*, correction_id: int, by: User, now: datetime) -> Correc
     correction.confirmed_by, correction.confirmed_at = by, now
     correction.save(update_fields=["entry", "confirmed_by", "confirmed_at"])
     posted_tell([correction.entry], now=now)
+    _record("correction.confirm", correction, by, now)
     return correction
 
 
@@ -257,7 +261,18 @@ def correction_cancel(*, correction_id: int, by: User, now: datetime) -> Correct
     correction = _open_under_lock(correction_id)
     correction.cancelled_at, correction.cancelled_by = now, by
     correction.save(update_fields=["cancelled_at", "cancelled_by"])
+    _record("correction.cancel", correction, by, now)
     return correction
+
+
+def _record(action: str, correction: Correction, by: User, now: datetime) -> None:
+    subject: Subject = {
+        "correction": [correction.pk],
+        "ledger_entry": [correction.corrects_id] if correction.corrects_id else [],
+        "team": [correction.team.public_id] if correction.team else [],
+    }
+    told = {"cents": correction.cents}
+    audit(action, by=by, subject=subject, why=correction.reason, now=now, private=told)
 
 
 def _open_under_lock(correction_id: int) -> Correction:

@@ -5,6 +5,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from common.audit import audit
 from common.errors import InvalidInput
 from common.typed import words_said
 from contest.enums import AccountKind
@@ -28,6 +29,8 @@ def pool_deposit(*, cents: int, reason: str, by: User, now: datetime) -> LedgerE
     hold([outside, pool, *map(account, HALVES)])
     deposit = move(outside, pool, cents, rule="R34", why=said, causes={}, by=by, now=now)
     _split_pool(deposit, by, now)
+    subject, told = {"ledger_entry": [deposit.pk]}, {"cents": cents}
+    audit("pool.deposit", by=by, subject=subject, why=said, now=now, private=told)
     return deposit
 
 

@@ -4,9 +4,11 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from django.urls import reverse
+
 from common.times import to_the_second
-from contest.enums import AccountKind, LetterKind
-from contest.letters import team_write
+from contest.enums import AccountKind, MessageKind
+from contest.messages.writing import write
 from contest.models import Account, LedgerEntry, Payment, Team
 from contest.money.words import money
 from contest.teams.letters import link_to
@@ -27,9 +29,10 @@ def posted_tell(entries: Iterable[LedgerEntry], *, now: datetime) -> None:
 
 def _tell(team: Team, moved: list[tuple[int, LedgerEntry]], now: datetime) -> None:
     currency = policy_in_force(now).policy.currency
-    team_write(
+    write(
         team,
-        LetterKind.POSTED,
+        MessageKind.POSTED,
+        about=reverse("team-money"),
         now=now,
         amount=money(sum(cents for cents, _ in moved), currency),
         corrected=any(entry.corrects_id for _, entry in moved),
@@ -51,9 +54,10 @@ def _account(team: Team, currency: str) -> dict[str, str]:
 def paid_tell(payment: Payment, *, now: datetime) -> None:
     """Tell a team that a payment was made."""
     policy = policy_in_force(now).policy
-    team_write(
+    write(
         payment.team,
-        LetterKind.PAID,
+        MessageKind.PAID,
+        about=reverse("team-money"),
         now=now,
         amount=money(payment.cents, policy.currency),
         reference=payment.reference,

@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
+from common.audit import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from contest.enums import AccountKind
 from contest.models import Payment, Team
@@ -33,7 +34,9 @@ def payment_ask(*, team: Team, by: User, now: datetime) -> Payment:
         raise Conflict(f"Nothing is due to team {team.name} now. Reload the page for what waits.", "nothing_due")
     try:
         with transaction.atomic():
-            return Payment.objects.create(team=team, cents=due, asked_by=by, asked_at=now)
+            payment = Payment.objects.create(team=team, cents=due, asked_by=by, asked_at=now)
+            _record("payment.ask", payment, by, now)
+            return payment
     except IntegrityError:
         raise Conflict(
             f"A payment to team {team.name} is under way already. Mark it as paid or cancel it first.", "payment_open"
@@ -63,6 +66,7 @@ def payment_pay(*, payment_id: int, reference: str, by: User, now: datetime) -> 
     payment.paid_by, payment.paid_at, payment.reference = by, now, said
     payment.save(update_fields=["entry", "paid_by", "paid_at", "reference"])
     paid_tell(payment, now=now)
+    _record("payment.pay", payment, by, now)
     return payment
 
 
@@ -80,7 +84,14 @@ def payment_cancel(*, payment_id: int, by: User, now: datetime) -> Payment:
     payment = _open_under_lock(payment_id)
     payment.cancelled_at, payment.cancelled_by = now, by
     payment.save(update_fields=["cancelled_at", "cancelled_by"])
+    _record("payment.cancel", payment, by, now)
     return payment
+
+
+def _record(action: str, payment: Payment, by: User, now: datetime) -> None:
+    told = {"cents": payment.cents, "reference": payment.reference}
+    subject: Subject = {"team": [payment.team.public_id], "payment": [payment.pk]}
+    audit(action, by=by, subject=subject, now=now, private=told)
 
 
 def _open_under_lock(payment_id: int) -> Payment:

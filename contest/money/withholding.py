@@ -11,11 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import Conflict, InvalidInput
-from contest.decisions import decide
+from contest.decisions import Mandate, decide
 from contest.enums import AccountKind, DecisionKind
 from contest.models import Account, Award, BoardDecision, LedgerEntry, Team
 from contest.money.ledger import account, hold, move
@@ -132,7 +131,7 @@ def money_withhold(
     of: Account,
     cents: int,
     reason: str,
-    by: User,
+    by: Mandate,
     now: datetime,
     team: Team | None = None,
     award: Award | None = None,
@@ -140,22 +139,22 @@ def money_withhold(
     """Take money of a team, of an `award` on its account, or of the share of `team` of a stake, aside by a decision of
     the board. How much of an award is left there `contest.awards.forfeits` knows.
 
-    Raises NotAllowed for who is not on the board, InvalidInput without a reason, for another account, and for a stake
-    without a team, Conflict (`not_enough`) where less is there.
+    Raises NotAllowed without a mandate of the board, InvalidInput without a reason, for another account, and for a
+    stake without a team, Conflict (`not_enough`) where less is there.
     """
-    subject = _subject(of, team, award)
+    subject = subject_of(of, team, award)
     target = account(AccountKind.WITHHELD)
     hold([of, target])
     decision = decide(DecisionKind.WITHHOLD, subject=subject, reason=reason, by=by, now=now, cents=cents)
     why = "Withheld by the board."
-    entry = move(of, target, cents, rule="R38", why=why, causes=subject, by=by, decision=decision, now=now)
+    entry = move(of, target, cents, rule="R38", why=why, causes=subject, by=by.member, decision=decision, now=now)
     posted_tell([entry], now=now)
     return entry
 
 
 @transaction.atomic
 def money_return(
-    *, of: Account, reason: str, by: User, now: datetime, team: Team | None = None, award: Award | None = None
+    *, of: Account, reason: str, by: Mandate, now: datetime, team: Team | None = None, award: Award | None = None
 ) -> BoardDecision:
     """Give back all that is withheld of a team without naming an award, of an award, or of its share of a stake, by a
     decision of the board.
@@ -163,7 +162,7 @@ def money_return(
     Raises errors as `money_withhold` does, and Conflict (`nothing_withheld`). Where nothing is aside, the decision
     alone ends it.
     """
-    subject = _subject(of, team, award)
+    subject = subject_of(of, team, award)
     source = account(AccountKind.WITHHELD)
     hold([of, source])
     found = withheld_of(of, team, award)
@@ -172,7 +171,9 @@ def money_return(
     decision = decide(DecisionKind.RETURN, subject=subject, reason=reason, by=by, now=now, cents=found.cents)
     if found.cents:
         why = "Given back by the board."
-        entry = move(source, of, found.cents, rule="R38", why=why, causes=subject, by=by, decision=decision, now=now)
+        entry = move(
+            source, of, found.cents, rule="R38", why=why, causes=subject, by=by.member, decision=decision, now=now
+        )
         posted_tell([entry], now=now)
     return decision
 
@@ -183,7 +184,8 @@ def _named(of: Account, team: Team | None, award: Award | None) -> _Whose:
     return of.stake_id, team.pk if team is not None else None, None
 
 
-def _subject(of: Account, team: Team | None, award: Award | None) -> dict[str, list[int]]:
+def subject_of(of: Account, team: Team | None, award: Award | None = None) -> dict[str, list[int]]:
+    """Return the rows that say whose money it is; errors as `money_withhold` for what is nobody's."""
     if of.team_id is not None:
         return {"team": [of.team_id]} | ({"award": [award.pk]} if award is not None else {})
     if of.stake_id is None:

@@ -16,6 +16,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q, QuerySet
 
+from common.audit import audit
 from common.errors import Conflict, DomainError
 from contest.enums import BuildState
 from contest.models import Release, ReleaseBuild
@@ -48,7 +49,11 @@ def build_ask(week: Week, *, by: User | None, now: datetime, incomplete: bool = 
         raise Conflict(f"Pictures of week {week.name} still wait. Say so to release it without them.", "week_under_way")
     try:
         with transaction.atomic():
-            return ReleaseBuild.objects.create(week=week.name, asked_at=now, asked_by=by, incomplete=incomplete)
+            build = ReleaseBuild.objects.create(week=week.name, asked_at=now, asked_by=by, incomplete=incomplete)
+            if by is not None:  # what is due by the calendar nobody asked for
+                subject, told = {"week": [week.name]}, {"incomplete": incomplete}
+                audit("release.build", by=by, subject=subject, now=now, private=told)
+            return build
     except IntegrityError:
         raise Conflict(f"The release of week {week.name} is being built already.", "release_running") from None
 

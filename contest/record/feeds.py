@@ -1,6 +1,8 @@
-"""The releases as feeds, Atom (RFC 4287) and JSON Feed 1.1: stable ids, newest first, all of them."""
+"""Releases and decisions as feeds, Atom (RFC 4287) and JSON Feed 1.1: stable ids, newest first."""
 
 import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -12,86 +14,136 @@ from django.views.decorators.http import last_modified, require_safe
 
 from adjudication import release_format as form
 from common.times import file_size
-from contest.models import Release
+from contest.board.case_words import public_decision
+from contest.models import CaseDecision, Release
+from contest.record.closed_cases import public_decisions, with_told_at
+from contest.record.overrules import OUTCOMES, ruling_words
 from contest.record.selectors import releases
 
 TITLE = "Unanimous: weekly releases"
 WORDS = "The published record of every contest week: pictures, answers, rulings, outputs, breaks, awards."
+DECISIONS_TITLE = "Unanimous: decisions of the review board"
+DECISIONS_WORDS = "What the review board decided about rulings on pictures, with its explanation and count of votes."
+MOST_DECISIONS = 50
 _MAX_AGE = "public, max-age=300"
 
 
-def _newest(request: HttpRequest) -> datetime | None:
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One entry of a feed. `name` stays when the address of the contest changes; `more` is for JSON alone."""
+
+    name: str
+    title: str
+    words: str
+    path: str
+    at: datetime
+    more: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A feed: its name, its words, and the names of the addresses that it is about and that it has."""
+
+    name: str
+    title: str
+    words: str
+    page: str
+    items: list[Item]
+
+
+def _atom(feed: Feed) -> HttpResponse:
+    site = settings.PUBLIC_URL
+    written = Atom1Feed(
+        title=feed.title,
+        link=site + reverse(feed.page),
+        description=feed.words,
+        subtitle=feed.words,
+        author_name="Unanimous",
+        feed_url=site + reverse(f"{feed.page}-atom"),
+        feed_guid=_id(feed.name),
+        language="en",
+    )
+    for item in feed.items:
+        written.add_item(
+            title=item.title,
+            link=site + item.path,
+            description=item.words,
+            unique_id=_id(item.name),
+            pubdate=item.at,
+            updateddate=item.at,
+        )
+    response = HttpResponse(written.writeString("utf-8"), content_type=written.content_type)
+    response["Cache-Control"] = _MAX_AGE
+    return response
+
+
+def _json(feed: Feed) -> HttpResponse:
+    site = settings.PUBLIC_URL
+    told = {
+        "version": "https://jsonfeed.org/version/1.1",
+        "title": feed.title,
+        "description": feed.words,
+        "home_page_url": site + reverse(feed.page),
+        "feed_url": site + reverse(f"{feed.page}-json"),
+        "language": "en",
+        "authors": [{"name": "Unanimous"}],
+        "items": [_json_item(item) for item in feed.items],
+    }
+    response = JsonResponse(told, content_type="application/feed+json", json_dumps_params={"ensure_ascii": False})
+    response["Cache-Control"] = _MAX_AGE
+    return response
+
+
+def _json_item(item: Item) -> dict[str, Any]:
+    return {
+        "id": _id(item.name),
+        "url": settings.PUBLIC_URL + item.path,
+        "title": item.title,
+        "content_text": item.words,
+        "date_published": form.time(item.at),
+        **item.more,
+    }
+
+
+def _id(what: str) -> str:
+    """A name that stays when the address of the contest changes."""
+    return uuid.uuid5(uuid.NAMESPACE_OID, f"unanimous {what}").urn
+
+
+# Releases -------------------------------------------------------------------------------------------------------------
+
+
+def _newest_release(request: HttpRequest) -> datetime | None:
     return Release.objects.order_by("-released_at").values_list("released_at", flat=True).first()
 
 
 @require_safe
-@last_modified(_newest)
+@last_modified(_newest_release)
 def atom(request: HttpRequest) -> HttpResponse:
-    """Answer the Atom feed."""
-    site = settings.PUBLIC_URL
-    feed = Atom1Feed(
-        title=TITLE,
-        link=site + reverse("releases"),
-        description=WORDS,
-        subtitle=WORDS,
-        author_name="Unanimous",
-        feed_url=site + reverse("releases-atom"),
-        feed_guid=_id("releases"),
-        language="en",
-    )
-    for release in reversed(releases()):
-        feed.add_item(**_entry(release))
-    response = HttpResponse(feed.writeString("utf-8"), content_type=feed.content_type)
-    response["Cache-Control"] = _MAX_AGE
-    return response
-
-
-def _entry(release: Release) -> dict[str, Any]:
-    return {
-        "title": title_of(release),
-        "link": settings.PUBLIC_URL + reverse("release", args=[release.name]),
-        "description": summary_of(release),
-        "unique_id": _id(release.manifest_sha256),
-        "pubdate": release.released_at,
-        "updateddate": release.released_at,
-    }
+    """Answer the Atom feed of releases."""
+    return _atom(_releases())
 
 
 @require_safe
-@last_modified(_newest)
+@last_modified(_newest_release)
 def json_feed(request: HttpRequest) -> HttpResponse:
-    """Answer the JSON feed."""
-    site = settings.PUBLIC_URL
-    feed = {
-        "version": "https://jsonfeed.org/version/1.1",
-        "title": TITLE,
-        "description": WORDS,
-        "home_page_url": site + reverse("releases"),
-        "feed_url": site + reverse("releases-json"),
-        "language": "en",
-        "authors": [{"name": "Unanimous"}],
-        "items": [_item(release) for release in reversed(releases())],
-    }
-    response = JsonResponse(feed, content_type="application/feed+json", json_dumps_params={"ensure_ascii": False})
-    response["Cache-Control"] = _MAX_AGE
-    return response
+    """Answer the JSON feed of releases."""
+    return _json(_releases())
 
 
-def _item(release: Release) -> dict[str, Any]:
-    site = settings.PUBLIC_URL
+def _releases() -> Feed:
+    return Feed("releases", TITLE, WORDS, "releases", [_of_release(each) for each in reversed(releases())])
+
+
+def _of_release(release: Release) -> Item:
     archive = {
-        "url": site + reverse("release-zip", args=[release.name]),
+        "url": settings.PUBLIC_URL + reverse("release-zip", args=[release.name]),
         "mime_type": "application/zip",
         "size_in_bytes": release.bytes,
     }
-    return {
-        "id": _id(release.manifest_sha256),
-        "url": site + reverse("release", args=[release.name]),
-        "title": title_of(release),
-        "content_text": summary_of(release),
-        "date_published": form.time(release.released_at),
-        "attachments": [archive],
-    }
+    path = reverse("release", args=[release.name])
+    name, title = release.manifest_sha256, title_of(release)
+    return Item(name, title, summary_of(release), path, release.released_at, {"attachments": [archive]})
 
 
 def title_of(release: Release) -> str:
@@ -105,6 +157,49 @@ def summary_of(release: Release) -> str:
     return f"{release.name}: {', '.join(numbers)}; {file_size(release.bytes)}; manifest {release.manifest_sha256}"
 
 
-def _id(what: str) -> str:
-    """A name that stays when the address of the contest changes."""
-    return uuid.uuid5(uuid.NAMESPACE_OID, f"unanimous {what}").urn
+# Decisions ------------------------------------------------------------------------------------------------------------
+
+
+def _newest_decision(request: HttpRequest) -> datetime | None:
+    return max((at for _, at in with_told_at(public_decisions())), default=None)
+
+
+@require_safe
+@last_modified(_newest_decision)
+def decisions_atom(request: HttpRequest) -> HttpResponse:
+    """Answer the Atom feed of what the board decided about pictures."""
+    return _atom(_decisions())
+
+
+@require_safe
+@last_modified(_newest_decision)
+def decisions_json(request: HttpRequest) -> HttpResponse:
+    """Answer the JSON feed of what the board decided about pictures."""
+    return _json(_decisions())
+
+
+def _decisions() -> Feed:
+    """The decisions that everybody came to know of last: that is with the release of the week, where it came later."""
+    told = sorted(with_told_at(public_decisions()), key=lambda pair: (pair[1], pair[0].pk), reverse=True)
+    items = [_of_decision(each, at) for each, at in told[:MOST_DECISIONS]]
+    return Feed("decisions", DECISIONS_TITLE, DECISIONS_WORDS, "overrules", items)
+
+
+def _of_decision(decision: CaseDecision, at: datetime) -> Item:
+    case = decision.case
+    assert case.image is not None, "a public case has a picture"
+    title = f"Picture {case.image.public_id}: {OUTCOMES[decision.outcome]}"
+    path = reverse("picture-record", args=[case.image.public_id]) + f"#case-{case.public_id}"
+    return Item(f"case {case.public_id}", title, "\n\n".join(_words(decision)), path, at)
+
+
+def _words(decision: CaseDecision) -> Iterator[str]:
+    case, public = decision.case, public_decision(decision)
+    assert case.ruling is not None and case.result is not None, "a closed case has both"
+    yield f"Before: {ruling_words(case.ruling)}. After: {ruling_words(case.result)}."
+    if public.explanation:
+        yield public.explanation
+    yield "Votes: " + "; ".join(f"{number} × {words}" for words, number in public.tally) + "."
+    for each in public.remarks:
+        if each.dissent:
+            yield f"A dissenting member, who voted {each.vote}: {each.words}"

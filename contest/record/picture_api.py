@@ -45,7 +45,8 @@ class ImageCall(APIView):
     )
     def get(self, request: Request, image_id: str) -> Response:
         """Tell of one picture what you may know: your team's own from its receipt on, everybody's when its week has
-        ended, its ruling with the release of that week. Organizers see all.
+        ended, its ruling with the release of that week. Organizers see all. Appeals are told to everybody alike: once
+        the board's case is closed and the week is released.
 
         Nobody has to be signed in; taskers are refused (403 `not_for_taskers`). 404 `not_found` for a picture under
         embargo as for one that is not there.

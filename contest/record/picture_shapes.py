@@ -6,7 +6,10 @@ from rest_framework import serializers
 
 from adjudication.enums import DecidedBy, Reason, Verdict
 from adjudication.models import Ruling
+from contest.board.appeals_serializers import Marks
+from contest.enums import AppealSide, CaseOutcome
 from contest.exports.tables import ratio_of
+from contest.record.closed_cases import appeals_json
 from contest.record.pictures import Known
 from labeling.enums import Label, Origin
 from labeling.notices import iso
@@ -44,6 +47,22 @@ PICTURE: dict[str, Any] = {
         }
     ],
     "ruling": RULING,
+    "appeals": [
+        {
+            "id": "L-7Q4M2K",
+            "case": "C-4K7QX2",
+            "team": {"id": "G-4K7QX", "name": "blue"},
+            "side": "defender",
+            "defense": "D-4K7QX2M9",
+            "ruling": 1,
+            "argument": "The object is a toy: the marked hinge holds the wheel to the wall behind it.",
+            "marks": [{"x": 120, "y": 88, "width": 40, "height": 36, "words": "the hinge"}],
+            "sent_at": "2026-11-26T09:12:44.120931Z",
+            "outcome": "uphold",
+            "explanation": "",
+            "decided_at": "2026-12-01T15:02:10.551204Z",
+        }
+    ],
 }
 
 
@@ -93,6 +112,23 @@ class SentOut(serializers.Serializer[Any]):
     withdrawn_at = serializers.DateTimeField(allow_null=True)
 
 
+class PublicAppealOut(serializers.Serializer[Any]):
+    """An appeal against a ruling on the picture (R18), with what the board decided (R19)."""
+
+    id = serializers.CharField()
+    case = serializers.CharField()
+    team = SenderOut()
+    side = serializers.ChoiceField(choices=[each.value for each in AppealSide])
+    defense = serializers.CharField(allow_null=True, help_text="A defender's that was at stake.")
+    ruling = serializers.IntegerField(help_text="The number of the ruling that it is against.")
+    argument = serializers.CharField()
+    marks = Marks()
+    sent_at = serializers.DateTimeField()
+    outcome = serializers.ChoiceField(choices=[each.value for each in CaseOutcome])
+    explanation = serializers.CharField(allow_blank=True, help_text="What the board published with its decision.")
+    decided_at = serializers.DateTimeField()
+
+
 class ImageOut(serializers.Serializer[Any]):
     """A picture, as far as the caller may know it (R24)."""
 
@@ -106,6 +142,9 @@ class ImageOut(serializers.Serializer[Any]):
     picture = PictureOut(help_text="Its address opens for an hour.")
     attacks = SentOut(many=True, help_text="By which it was sent, in the order of receipt.")
     ruling = RulingOut(allow_null=True, help_text="The one that holds; null where the caller may know of none.")
+    appeals = PublicAppealOut(
+        many=True, help_text="In the order of sending; public once their case is closed and the week is released."
+    )
 
 
 def image_json(known: Known, url: str) -> dict[str, Any]:
@@ -131,6 +170,7 @@ def image_json(known: Known, url: str) -> dict[str, Any]:
             for attack in known.attacks
         ],
         "ruling": ruling_json(known.ruling, image.public_id) if known.ruling else None,
+        "appeals": appeals_json(image),
     }
 
 

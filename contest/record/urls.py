@@ -2,7 +2,17 @@
 
 from django.urls import URLPattern, path
 
-from contest.record import api, feeds, mail_views, organizer_views, picture_api, views
+from contest.record import (
+    api,
+    feeds,
+    mail_views,
+    organizer_views,
+    overrule_views,
+    picture_api,
+    picture_views,
+    search_views,
+    views,
+)
 
 urlpatterns: list[URLPattern] = [
     path("releases/", views.release_list, name="releases"),
@@ -13,6 +23,12 @@ urlpatterns: list[URLPattern] = [
     path("releases/<str:name>/", views.release_page, name="release"),
     path("releases/<str:name>/<path:path>", views.release_file, name="release-part"),
     path("weeks/<str:name>/", views.week_page, name="week"),
+    path("record/<str:public_id>/", picture_views.picture_record, name="picture-record"),
+    path("overrules/", overrule_views.overrules, name="overrules"),
+    path("overrules.csv", overrule_views.overrules_csv, name="overrules-csv"),
+    path("search/", search_views.search, name="search"),
+    path("feeds/overrules.atom", feeds.decisions_atom, name="overrules-atom"),
+    path("feeds/overrules.json", feeds.decisions_json, name="overrules-json"),
     path("feeds/releases.atom", feeds.atom, name="releases-atom"),
     path("feeds/releases.json", feeds.json_feed, name="releases-json"),
     path("organizer/releases/", organizer_views.releases, name="organizer-releases"),

@@ -160,11 +160,11 @@ def _apply(number: int, by: User, now: datetime) -> object:
 
 
 def _stop(number: int, by: User, now: datetime) -> object:
-    return reruns.rerun_stop(rerun_id=number, now=now)
+    return reruns.rerun_stop(rerun_id=number, by=by, now=now)
 
 
 def _go_on(number: int, by: User, now: datetime) -> object:
-    queued = reruns.rerun_go_on(rerun_id=number)
+    queued = reruns.rerun_go_on(rerun_id=number, by=by, now=now)
     hint(work_runs)
     return queued
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -48,12 +49,12 @@ def scoring_queue_now(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def runs_try_again(request: HttpRequest) -> HttpResponse:
     """Say which runs would be tried again, all or the one in the address, and queue them when that is confirmed."""
-    organizer_of(request.user)
+    organizer = organizer_of(request.user)
     form = request.POST if request.method == "POST" else request.GET
     run = _number(form.get("run", ""))
     if request.method != "POST":
         return render(request, "scoring_queue/retry.html", _what_would_be_tried(run))
-    count = runs_retry(now=timezone.now(), run=run)
+    count = runs_retry(now=timezone.now(), run=run, by=organizer)
     if not count:
         raise Conflict("Nothing is left to try again: somebody did it already, or the fault is final.", "nothing_dead")
     messages.success(request, f"{count:,} run{'s wait' if count > 1 else ' waits'} again, for one try each.")
@@ -65,13 +66,13 @@ def runs_try_again(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def trials_try_again(request: HttpRequest) -> HttpResponse:
     """Say which trials would be tried again, all or the one in the address, and queue them when that is confirmed."""
-    organizer_of(request.user)
+    organizer = organizer_of(request.user)
     form = request.POST if request.method == "POST" else request.GET
     trial = _number(form.get("trial", ""))
     if request.method != "POST":
         return render(request, "scoring_queue/retry_trials.html", _trials_that_would_be_tried(trial))
     try:
-        count = _retry_trials(trial)
+        count = _retry_trials(trial, organizer)
     except Conflict as error:
         context = _trials_that_would_be_tried(trial) | {"refused": error.message}
         return render(request, "scoring_queue/retry_trials.html", context, status=409)
@@ -80,8 +81,8 @@ def trials_try_again(request: HttpRequest) -> HttpResponse:
     return SeeOther(reverse("scoring-queue"))
 
 
-def _retry_trials(trial: int | None) -> int:
-    count = trials_retry(now=timezone.now(), trial=trial)
+def _retry_trials(trial: int | None, by: User) -> int:
+    count = trials_retry(now=timezone.now(), trial=trial, by=by)
     if not count:
         raise Conflict("Nothing is left to try again: somebody did it already, or the fault is final.", "nothing_dead")
     return count

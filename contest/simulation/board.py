@@ -1,20 +1,22 @@
-"""What the members of the board do: one grants, two stake by different lights, all examine, award and withhold."""
+"""What the members of the board do: one moves grants, two stakes by different lights, and all that the votes of two
+carry; all examine, award and withhold.
+"""
 
 from datetime import timedelta
 
+from adjudication.selectors import newest_rulings
 from common.errors import DomainError
 from contest.awards.conditions import contenders, own_conditions, reruns_after, sharing
-from contest.awards.examinations import picture_confirm, still_to_examine
-from contest.awards.services import award_give, rerun_begin
+from contest.awards.examinations import picture_confirm, queue_of
+from contest.awards.services import rerun_begin
+from contest.board.moves import award_move, grant_move, stakes_move, withhold_move
+from contest.demo.voting import vote_through
 from contest.enums import AccountKind
-from contest.models import Account, Stake
-from contest.money.withholding import money_withhold
+from contest.models import Account, Award, Stake
 from contest.money.words import money
 from contest.simulation.cast import Role
 from contest.simulation.world import World
 from contest.stakes.selectors import stakeable, stakes_in_force
-from contest.stakes.services import stake_batch
-from contest.teams.entitlements import entitlement_grant
 from scoring.enums import RerunState
 from scoring.models import Defense, Rerun
 from scoring.reruns import progress, rerun_apply
@@ -39,7 +41,7 @@ def _grant(world: World) -> None:
     for each in world.teams:
         if not each.character.by_paper and not each.entitled:
             reason = "Known for work on robust classifiers."
-            entitlement_grant(team=each.team, reason=reason, by=world.board[0], now=world.now)
+            vote_through(grant_move(each.team, reason=reason, by=world.board[0], now=world.now), now=world.now)
             each.entitled = True
 
 
@@ -56,7 +58,7 @@ def _stake(world: World) -> None:
     criteria = "Every eligible defense." if bold else "Published for six days and unbroken, three at most."
     by = world.board[1] if bold else world.board[2]
     try:
-        stake_batch(chosen, criteria, "The criteria are met.", by=by, now=world.now)
+        vote_through(stakes_move(chosen, criteria, "The criteria are met.", by=by, now=world.now), now=world.now)
     except DomainError as error:
         world.note(f"The board staked nothing: {error.message}")
         return
@@ -106,9 +108,11 @@ def _brought_on(world: World, stake: Stake) -> bool:
         world.note(f"All attacks are run again against {stake.defense.name}, whose time is over.")
     elif rerun.state == RerunState.RUNNING and _is_done(world, rerun.pk):
         rerun_apply(rerun_id=rerun.pk, by=world.organizer, now=world.now)
-    for number, image in enumerate(list(still_to_examine(stake.defense))):
-        by = world.board[number % len(world.board)]
-        picture_confirm(image=image, defense=stake.defense, by=by, now=world.now)
+    waiting = list(queue_of(stake.defense, world.board[0], now=world.now).mine)
+    holds = newest_rulings(each.pk for each in waiting)
+    for number, image in enumerate(waiting):
+        by, ruling = world.board[number % len(world.board)], holds[image.pk].pk
+        picture_confirm(image=image, defense=stake.defense, ruling=ruling, by=by, now=world.now)
     return all(each.passed for each in own_conditions(stake, policy=world.policy, now=world.now))
 
 
@@ -121,18 +125,14 @@ def _give(world: World, first: Stake, group: list[Stake]) -> None:
     names = _listed([each.defense for each in group])
     statement = f"{names} stood unbroken for {world.plan.stake_days} days, and through every attack run again."
     try:
-        given = award_give(
-            stake=first,
-            statement=statement,
-            reason="Every condition is met.",
-            policy=world.policy,
-            by=world.board[0],
-            now=world.now,
-        )
+        reason = "Every condition is met."
+        moved = award_move(first, statement=statement, reason=reason, by=world.board[0], now=world.now)
+        vote_through(moved, now=world.now)
     except DomainError as error:
         world.note(f"No award for {names} yet: {error.message}")
         return
-    world.note(f"The board gave the defenders' half to {names}: {_money(world, sum(each.cents for each in given))}.")
+    given = sum(Award.objects.filter(stake__in=group).values_list("cents", flat=True))
+    world.note(f"The board gave the defenders' half to {names}: {_money(world, given)}.")
 
 
 # Withholding ----------------------------------------------------------------------------------------------------------
@@ -143,7 +143,8 @@ def _withhold(world: World) -> None:
     cheats = [each.team.pk for each in world.teams if each.character.role is Role.CHEAT]
     for row in Account.objects.filter(team__in=cheats, balance_cents__gt=0).select_related("team").order_by("pk"):
         reason = "Its pictures carried words that asked taskers for an answer."
-        money_withhold(of=row, cents=row.balance_cents, reason=reason, by=world.board[0], now=world.now)
+        moved = withhold_move(row, row.balance_cents, reason=reason, by=world.board[0], now=world.now)
+        vote_through(moved, now=world.now)
         world.note(f"The board withheld {_money(world, row.balance_cents)} of {row.team}: words to taskers.")
 
 

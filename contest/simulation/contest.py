@@ -13,7 +13,7 @@ from common.mail import wait_until_sent
 from contest.attacks.near import near_duplicates_find
 from contest.awards.services import awards_settle
 from contest.breaks import breaks_record
-from contest.letters import team_letters_drop
+from contest.messages.writing import unsent_drop
 from contest.money.due import payables
 from contest.money.payments import payments_open
 from contest.money.settlement import prizes_settle
@@ -238,5 +238,5 @@ def without_letters() -> Iterator[None]:
         yield
     finally:
         wait_until_sent()
-        team_letters_drop()
+        unsent_drop()
         settings.EMAIL_BACKEND = before

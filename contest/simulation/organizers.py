@@ -76,7 +76,7 @@ def _private_set(world: World) -> None:
         row, _ = private_picture_add(private, painted.data, label=label, source=f"drawn {number + 1}", size=size)
         meant.append(row.pixels_sha256)
         world.remember(None, painted)
-    private_set_complete(private, meant=meant, now=world.now)
+    private_set_complete(private, meant=meant, by=world.organizer, now=world.now)
 
 
 def _clear(world: World, label: Label) -> Painted:

@@ -1,5 +1,8 @@
-"""The board's page of stakes: staking in batches with criteria, and answering teams that want a defense back (R32)."""
+"""The board's page of stakes: moving to stake a batch by criteria, and what teams are answered that want a defense back
+(R21, R32).
+"""
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from django.contrib import messages
@@ -17,11 +20,14 @@ from common.answers import http_status
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
 from contest.access import board_member_of
+from contest.board.moved import Moved, moved_for, moved_words
+from contest.board.moves import answer_move, stakes_move
+from contest.board.recusal import teams_stepped_aside_for
 from contest.decisions import MOST_REASON_CHARACTERS
-from contest.enums import AccountKind
-from contest.models import StakeBatch
+from contest.enums import AccountKind, DecisionKind
+from contest.models import Stake, StakeBatch
 from contest.money.ledger import account
-from contest.stakes import selectors, services, shown
+from contest.stakes import selectors, shown
 from contest.stakes.team_views import fields_of
 from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
@@ -29,20 +35,21 @@ from scoring.models import Defense
 from scoring.trials.selectors import copy_flags_of, probe_of
 
 BATCHES_SHOWN = 50
+KINDS = (DecisionKind.STAKE, DecisionKind.RETURN)
 
 
 @login_required
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def stakes(request: HttpRequest) -> HttpResponse:
-    """Show what may be staked and what is, and record a batch or an answer to a team."""
+    """Show what may be staked and what is, and move a batch or an answer to a team."""
     member, now = board_member_of(request.user), timezone.now()
     if request.method != "POST":
-        return _page(request, now)
+        return _page(request, member, now)
     try:
         words = _answer(request, member, now) if "stake" in request.POST else _stake(request, member, now)
     except DomainError as error:
-        return _page(request, now, error)
+        return _page(request, member, now, error)
     messages.success(request, words)
     return SeeOther(reverse("board-stakes"))
 
@@ -52,8 +59,7 @@ def _stake(request: HttpRequest, member: User, now: datetime) -> str:
     criteria, reason = request.POST.get("criteria", ""), request.POST.get("reason", "")
     if not chosen:
         raise InvalidInput("Choose at least one defense.", "invalid", field="defenses")
-    batch = services.stake_batch(chosen, criteria, reason, by=member, now=now)
-    return f"Batch {batch.public_id} is at stake: {', '.join(each.name for each in chosen)}."
+    return moved_words(stakes_move(chosen, criteria, reason, by=member, now=now))
 
 
 def _answer(request: HttpRequest, member: User, now: datetime) -> str:
@@ -65,23 +71,29 @@ def _answer(request: HttpRequest, member: User, now: datetime) -> str:
     if request.POST.get("granted") not in ("yes", "no"):
         raise InvalidInput("Choose whether it is returned.", "invalid", field=f"granted-{stake.pk}")
     granted = request.POST["granted"] == "yes"
-    services.return_decide(stake, granted=granted, reason=request.POST.get("reason", ""), by=member, now=now)
-    return f"{stake.defense.name} {'is not at stake any more' if granted else 'stays at stake'}."
+    return moved_words(answer_move(stake, granted=granted, reason=request.POST.get("reason", ""), by=member, now=now))
 
 
-def _page(request: HttpRequest, now: datetime, error: DomainError | None = None) -> HttpResponse:
+def _page(request: HttpRequest, member: User, now: datetime, error: DomainError | None = None) -> HttpResponse:
     policy = policy_in_force(now).policy
     rows = list(selectors.stakes_in_force())
+    aside = teams_stepped_aside_for(member, now=now)
+    moved = [each for each in moved_for(member, *KINDS) if "defense" in each.case.subject]
     batches = StakeBatch.objects.select_related("decision__decided_by").annotate(defenses=Count("stakes"))
+    named = {defense for each in moved for defense in each.case.subject["defense"]}
+    free = [each for each in selectors.stakeable() if each.entry.team_id not in aside and each.pk not in named]
     context = {
-        "choices": [_choice(defense) for defense in selectors.stakeable()],
+        "choices": [_choice(each) for each in free],
         "chosen": set(request.POST.getlist("defense")),
         "given": request.POST if request.method == "POST" else {},
         "stakes": [shown.stake_shown(stake, now) for stake in rows],
-        "returns": [stake for stake in rows if stake.return_asked_at is not None],
+        "returns": _returns(rows, aside, moved),
+        "moved": moved,
+        "aside": aside,
         "batches": batches.order_by("-staked_at")[:BATCHES_SHOWN],
         "half": account(AccountKind.ATTACKERS).balance_cents,
         "policy": policy,
+        "quorum": policy.board_quorum,
         "longest": MOST_REASON_CHARACTERS,
         "wrong": error,
         "fields": fields_of(error),
@@ -89,6 +101,13 @@ def _page(request: HttpRequest, now: datetime, error: DomainError | None = None)
         "zone": policy.time_zone,
     }
     return render(request, "stakes/board.html", context, status=http_status(error) if error else 200)
+
+
+def _returns(stakes: Iterable[Stake], aside: set[int], moved: Iterable[Moved]) -> list[tuple[Stake, bool]]:
+    """Return what teams want back that the member may judge, each with whether an answer is moved already."""
+    asked = [each for each in stakes if each.return_asked_at is not None and each.defense.entry.team_id not in aside]
+    answers = [each for each in moved if each.kind is DecisionKind.RETURN]
+    return [(stake, any(each.names("stake", stake.pk) for each in answers)) for stake in asked]
 
 
 def _choice(defense: Defense) -> dict[str, object]:

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
+from django.urls import reverse
+
 from common.times import absolute, to_the_second
 from contest.embargo import public_attacks
-from contest.enums import AccountKind, LetterKind, StakeEnd, StakeKind
-from contest.letters import team_write
+from contest.enums import AccountKind, MessageKind, StakeEnd, StakeKind
+from contest.messages.writing import write
 from contest.models import Attack, Correction, Entry, LedgerEntry, Stake
 from contest.money.words import money
 from contest.publishing import released
@@ -26,14 +28,19 @@ MOST_NAMED = 10
 
 def published_tell(entry: Entry, *, policy: Policy, now: datetime) -> None:
     """Tell a team that its defense is published, and what staking it costs."""
-    team_write(
+    write(
         entry.team,
-        LetterKind.PUBLISHED,
+        MessageKind.PUBLISHED,
+        about=_about(entry.defense),
         now=now,
         at=to_the_second(now, policy.time_zone),
         price=money(policy.attacker_prize_cents, policy.currency),
         **_pages(entry.defense),
     )
+
+
+def _about(defense: Defense) -> str:
+    return reverse("team-defense", args=[defense.public_id])
 
 
 def _pages(defense: Defense) -> dict[str, str]:
@@ -46,9 +53,10 @@ def staked_tell(stake: Stake, *, now: datetime) -> None:
     owner, policy, until = owner_of(stake.defense), policy_in_force(now).policy, unbroken_until(stake)
     if owner is None:
         return
-    team_write(
+    write(
         owner,
-        LetterKind.STAKED,
+        MessageKind.STAKED,
+        about=_about(stake.defense),
         now=now,
         paid=stake.kind == StakeKind.TEAM,
         amount=money(stake.cents, policy.currency),
@@ -71,9 +79,10 @@ def stake_changed_tell(stake: Stake, *, now: datetime, reason: str = "") -> None
         return
     broke = _Broke.read(stake, now) if stake.end in (StakeEnd.BROKEN, StakeEnd.VOID) else _Broke()
     why, words = _why(stake, reason)
-    team_write(
+    write(
         owner,
-        LetterKind.STAKE_CHANGED,
+        MessageKind.STAKE_CHANGED,
+        about=_about(stake.defense),
         now=now,
         end=stake.end,
         why=why,

@@ -6,10 +6,11 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from common.audit import Facts, Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed
 from common.typed import words_said
 from contest.breaks import standing_breaks
-from contest.decisions import decide
+from contest.decisions import Mandate, decide
 from contest.enums import DecisionKind, StakeEnd, StakeKind
 from contest.models import Entry, Stake, StakeBatch, Team
 from contest.money.stakes import stake_funded
@@ -23,7 +24,7 @@ from scoring.models import Defense
 
 MOST_IN_A_BATCH = 50
 LONGEST_WORDS = 4_000
-_ASK_CRITERIA = "Give the criteria by which these were chosen: they are published."
+ASK_CRITERIA = "Give the criteria by which these were chosen: they are published."
 _ASK_WHY = "Say why the board should return it."
 LONGEST_RECEIPT = 200
 
@@ -31,14 +32,14 @@ LONGEST_RECEIPT = 200
 
 
 @transaction.atomic
-def stake_batch(defenses: Sequence[Defense], criteria: str, reason: str, *, by: User, now: datetime) -> StakeBatch:
+def stake_batch(defenses: Sequence[Defense], criteria: str, reason: str, *, by: Mandate, now: datetime) -> StakeBatch:
     """Stake defenses together, each for the attacker prize of now: the unbroken ones of a batch share a prize (R36).
 
-    All of them or none. Raises NotAllowed for somebody who is not on the board, InvalidInput without defenses,
-    criteria or reason, Conflict for a defense that cannot be staked (`not_published`, `broken`, `staked` ...) and
-    where the attackers' half has not that much (`not_enough`).
+    All of them or none. Raises NotAllowed without a mandate of the board, InvalidInput without defenses, criteria or
+    reason, Conflict for a defense that cannot be staked (`not_published`, `broken`, `staked` ...) and where the
+    attackers' half has not that much (`not_enough`).
     """
-    criteria = words_said(criteria, field="criteria", ask=_ASK_CRITERIA, most=LONGEST_WORDS)
+    criteria = words_said(criteria, field="criteria", ask=ASK_CRITERIA, most=LONGEST_WORDS)
     if not 0 < len(defenses) <= MOST_IN_A_BATCH:
         raise InvalidInput(f"Choose between 1 and {MOST_IN_A_BATCH} defenses.", "invalid", field="defenses")
     chosen = defenses_locked(defense.pk for defense in defenses)
@@ -51,7 +52,7 @@ def stake_batch(defenses: Sequence[Defense], criteria: str, reason: str, *, by: 
     for defense in chosen:
         told = {"kind": StakeKind.BOARD, "batch": batch, "cents": cents, "asked_at": now}
         stake = Stake.objects.create(defense=defense, staked_at=now, clock_from=now, **told)
-        stake_funded(stake, now=now, by=by, decision=decision)
+        stake_funded(stake, now=now, by=by.member, decision=decision)
         staked_tell(stake, now=now)
     return batch
 
@@ -117,6 +118,7 @@ def stake_receive(stake: Stake, receipt: str, *, by: User, now: datetime) -> Sta
     stake.save(update_fields=["receipt", "received_by", "staked_at", "clock_from"])
     stake_funded(stake, now=now, by=by)
     staked_tell(stake, now=now)
+    _record("stake.receive", stake, by, now, private={"receipt": receipt, "cents": stake.cents})
     return stake
 
 
@@ -142,7 +144,13 @@ def stake_cancel(stake: Stake, *, by: User, now: datetime) -> Stake:
         found = locked(stake.pk)
         if found.staked_at is not None:
             raise Conflict(f"{found.defense.name} is at stake. Only the board returns it.", "staked")
+        _record("stake.cancel", found, by, now)
         return stake_end(found, StakeEnd.WITHDRAWN, now=now, by=by)
+
+
+def _record(action: str, stake: Stake, by: User, now: datetime, private: Facts | None = None) -> None:
+    subject: Subject = {"defense": [stake.defense.public_id], "stake": [stake.pk]}
+    audit(action, by=by, subject=subject, now=now, private=private)
 
 
 # Taking a staked one back --------------------------------------------------------------------------------------------
@@ -168,13 +176,13 @@ def return_ask(stake: Stake, reason: str, *, by: User, now: datetime) -> Stake:
     return found
 
 
-def return_decide(stake: Stake, *, granted: bool, reason: str, by: User, now: datetime) -> Stake:
-    """Record the board's answer to a team that asked: granted, the stake ends.
+def return_decide(stake: Stake, *, granted: bool, reason: str, by: Mandate, now: datetime) -> Stake:
+    """Give the board's answer to a team that asked: granted, the stake ends.
 
     The defense stays in force: what was sent against it in time is run still, and may break it (R29). Its team takes it
     back when that is final (`entry_withdraw`).
 
-    Raises NotAllowed for somebody who is not on the board, InvalidInput without a reason, Conflict where nobody asked.
+    Raises NotAllowed without a mandate of the board, InvalidInput without a reason, Conflict where nobody asked.
     """
     with transaction.atomic():
         found = locked(stake.pk)
@@ -186,4 +194,4 @@ def return_decide(stake: Stake, *, granted: bool, reason: str, by: User, now: da
             found.return_asked_at, found.return_reason = None, ""
             found.save(update_fields=["return_asked_at", "return_reason"])
             return found
-        return stake_end(found, StakeEnd.WITHDRAWN, now=now, by=by, decision=decision)
+        return stake_end(found, StakeEnd.WITHDRAWN, now=now, by=by.member, decision=decision)

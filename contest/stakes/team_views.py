@@ -17,6 +17,8 @@ from common.answers import error_body, http_status
 from common.errors import DomainError, InvalidInput, WrongFields
 from common.queues import hint
 from contest.access import refuse_other_team
+from contest.board.grounds import appealable
+from contest.enums import AppealSide
 from contest.models import Entry
 from contest.scoring_queue.stuck import why_stuck
 from contest.stakes import entries, selectors, services, shown
@@ -150,6 +152,7 @@ def _page(request: HttpRequest, entry: Entry, error: DomainError | None = None) 
         "smoke_log": trials.smoke_log_of(found),
         "stuck": "" if entry.withdrawn_at else why_stuck(found, now=now),
         "stake": shown.newest_stakes([found], now).get(found.pk),
+        "to_appeal": [each for each in appealable(final_team(entry.team), now) if each.side is AppealSide.DEFENDER],
         "asked": stake if stake is not None and stake.staked_at is None else None,
         "in_force": stake if stake is not None and stake.staked_at is not None else None,
         "may_ask": selectors.stakeable().filter(pk=found.pk).exists(),

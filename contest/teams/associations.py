@@ -6,6 +6,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 
+from common.audit import Subject, audit
+from common.audit_chain import moment
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from common.times import absolute
 from common.typed import words_said
@@ -37,7 +39,8 @@ def association_declare(
         raise InvalidInput("The association has to end after it begins.", "invalid", field="until")
     _refuse_overlap(team, since, until)
     made = Association.objects.create(team=team, since=since, until=until, reason=said, declared_by=by, declared_at=now)
-    association_tell(made, policy_in_force(now).policy.time_zone)
+    association_tell(made, now=now)
+    _record("association.declare", made, by, now, said)
     return made
 
 
@@ -58,7 +61,8 @@ def association_end(*, association_id: int, until: datetime, by: User, now: date
     _refuse_overlap(found.team, found.since, until, but=found.pk)
     found.until = until
     found.save(update_fields=["until"])
-    association_tell(found, policy_in_force(now).policy.time_zone)
+    association_tell(found, now=now)
+    _record("association.end", found, by, now)
     return found
 
 
@@ -75,8 +79,15 @@ def association_mistaken(*, association_id: int, reason: str, by: User, now: dat
     if hasattr(found, "mistake"):
         raise Conflict("This association is recorded as an error already.", "mistaken_already")
     made = AssociationMistake.objects.create(association=found, reason=said, declared_by=by, declared_at=now)
-    association_tell(found, policy_in_force(now).policy.time_zone, mistake=made)
+    association_tell(found, now=now, mistake=made)
+    _record("association.mistaken", found, by, now, said)
     return made
+
+
+def _record(action: str, of: Association, by: User, now: datetime, why: str = "") -> None:
+    told = {"since": moment(of.since), "until": moment(of.until) if of.until else None}
+    subject: Subject = {"team": [of.team.public_id], "association": [of.pk]}
+    audit(action, by=by, subject=subject, why=why, now=now, private=told)
 
 
 def _refuse_overlap(team: Team, since: datetime, until: datetime | None, *, but: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""The board's page of grants: a team that has no paper may attack all the same, until that is revoked (R25)."""
+"""The board's page of grants: a team that has no paper may attack all the same, until that is revoked (R21, R25)."""
 
 from typing import Any
 
@@ -11,13 +11,16 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from common.errors import Conflict, DomainError, InvalidInput
+from common.answers import http_status
+from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
 from contest.access import board_member_of
+from contest.board.moved import moved_for, moved_words
+from contest.board.moves import grant_move, revoke_move
+from contest.board.recusal import teams_stepped_aside_for
 from contest.decisions import MOST_REASON_CHARACTERS
-from contest.enums import EntitlementKind, EntitlementState
+from contest.enums import DecisionKind, EntitlementKind, EntitlementState
 from contest.models import Entitlement, Team
-from contest.teams.entitlements import entitlement_grant, grant_revoke
 from labeling.accounts.forms import errors_of, go_to, text
 from labeling.selectors import policy_in_force
 
@@ -26,15 +29,15 @@ from labeling.selectors import policy_in_force
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def grants(request: HttpRequest) -> HttpResponse:
-    """Show what the board has granted, grant, and take a grant back."""
+    """Show what the board has granted, and move to grant or to take a grant back."""
     member = board_member_of(request.user)
     if request.method != "POST":
-        return _page(request, None)
+        return _page(request, member, None)
     act = _revoke if text(request, "action") == "revoke" else _grant
     try:
         said = act(request, member)
     except DomainError as error:
-        return _page(request, error)
+        return _page(request, member, error)
     messages.success(request, said)
     return go_to("board-grants")
 
@@ -43,33 +46,41 @@ def _grant(request: HttpRequest, member: User) -> str:
     team = Team.objects.filter(public_id=text(request, "team")).first()
     if team is None:
         raise InvalidInput("Choose a team of the list.", "invalid", field="team")
-    entitlement_grant(team=team, reason=_reason(request), by=member, now=timezone.now())
-    return f"Team {team.name} may attack now; it was told."
+    return moved_words(grant_move(team, reason=_reason(request), by=member, now=timezone.now()))
 
 
 def _revoke(request: HttpRequest, member: User) -> str:
-    number = whole_number(text(request, "grant")) or 0
-    done = grant_revoke(number=number, reason=_reason(request), by=member, now=timezone.now())
-    return f"The grant of team {done.team.name} is revoked; the team was told."
+    grant = Entitlement.objects.filter(pk=whole_number(text(request, "grant")) or 0).first()
+    if grant is None:
+        raise InvalidInput("Choose a grant of the list.", "invalid", field="grant")
+    return moved_words(revoke_move(grant, reason=_reason(request), by=member, now=timezone.now()))
 
 
 def _reason(request: HttpRequest) -> str:
     return text(request, "reason", MOST_REASON_CHARACTERS + 1)
 
 
-def _page(request: HttpRequest, error: DomainError | None) -> HttpResponse:
+def _page(request: HttpRequest, member: User, error: DomainError | None) -> HttpResponse:
     now = timezone.now()
+    policy = policy_in_force(now).policy
+    aside = teams_stepped_aside_for(member, now=now)
+    moved = moved_for(member, DecisionKind.GRANT, DecisionKind.REVOKE)
+    named = {team for each in moved for team in each.case.subject["team"]}
+    rest = Team.objects.filter(merged_into=None).exclude(pk__in=aside | named)
     granted = Entitlement.objects.filter(kind=EntitlementKind.GRANT).select_related("team", "decision__decided_by")
     in_force = granted.filter(state=EntitlementState.ACCEPTED)
     context: dict[str, Any] = {
-        "teams": list(Team.objects.filter(merged_into=None).exclude(entitlements__in=in_force).order_by("name")),
+        "teams": list(rest.exclude(entitlements__in=in_force).order_by("name")),
+        "moved": moved,
+        "aside": aside,
+        "closed": aside | named,
+        "quorum": policy.board_quorum,
         "granted": list(granted.prefetch_related("steps__made_by").order_by("-decided_at", "-pk")),
         "revoking": text(request, "grant") if error and request.POST.get("action") == "revoke" else "",
         "longest": MOST_REASON_CHARACTERS,
         "errors": errors_of(error) if error else {},
         "typed": request.POST if error else {},
         "now": now,
-        "zone": policy_in_force(now).policy.time_zone,
+        "zone": policy.time_zone,
     }
-    status = 200 if error is None else 409 if isinstance(error, Conflict) else 400
-    return render(request, "teams/grants.html", context, status=status)
+    return render(request, "teams/grants.html", context, status=http_status(error) if error else 200)

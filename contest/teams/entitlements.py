@@ -5,9 +5,10 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from common.audit import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from common.typed import words_said
-from contest.decisions import decide
+from contest.decisions import Mandate, decide
 from contest.enums import DecisionKind, EntitlementKind, EntitlementState, EntitlementStepKind
 from contest.models import Entitlement, EntitlementStep, Team
 from contest.teams.arxiv import paper_id
@@ -101,6 +102,7 @@ def entitlement_accept(*, number: int, by: User, now: datetime) -> Entitlement:
     if author is None or team_of(author) != final_team(asked.team):
         words = "The member whose paper this is has left the team: refuse the request, or ask the team."
         raise Conflict(words, "author_left")
+    _record("entitlement.accept", asked, by, now)
     return _move(asked, EntitlementState.ACCEPTED, EntitlementStepKind.ACCEPTED, "", by, now)
 
 
@@ -109,6 +111,7 @@ def entitlement_question(*, number: int, words: str, by: User, now: datetime) ->
     """Ask the team something before the request is decided."""
     asked = _for_organizer(number, by)
     said = words_said(words, field="words", ask="Write the question.", most=MOST_CHARACTERS)
+    _record("entitlement.question", asked, by, now, said)
     return _move(asked, EntitlementState.QUESTION, EntitlementStepKind.QUESTION, said, by, now)
 
 
@@ -117,14 +120,15 @@ def entitlement_refuse(*, number: int, words: str, by: User, now: datetime) -> E
     """Refuse a request with a reason, which the team reads; it may ask again."""
     asked = _for_organizer(number, by)
     said = words_said(words, field="words", ask="Write the reason: the team reads it.", most=MOST_CHARACTERS)
+    _record("entitlement.refuse", asked, by, now, said)
     return _move(asked, EntitlementState.REFUSED, EntitlementStepKind.REFUSED, said, by, now)
 
 
 @transaction.atomic
-def entitlement_grant(*, team: Team, reason: str, by: User, now: datetime) -> Entitlement:
+def entitlement_grant(*, team: Team, reason: str, by: Mandate, now: datetime) -> Entitlement:
     """Let the board entitle a team without a paper. Conflict when it was merged or is entitled already.
 
-    NotAllowed for who is not on the board, InvalidInput (`reason`) without a reason.
+    NotAllowed without a mandate of the board, InvalidInput (`reason`) without a reason.
     """
     held = team_held(team.pk)
     if held.merged_into is not None:
@@ -137,13 +141,13 @@ def entitlement_grant(*, team: Team, reason: str, by: User, now: datetime) -> En
         team=held,
         kind=EntitlementKind.GRANT,
         state=EntitlementState.ACCEPTED,
-        asked_by=by,
+        asked_by=by.member,
         asked_at=now,
-        decided_by=by,
+        decided_by=by.member,
         decided_at=now,
         decision=decision,
     )
-    _step(row, EntitlementStepKind.ACCEPTED, decision.reason, by, now)
+    _step(row, EntitlementStepKind.ACCEPTED, decision.reason, by.member, now)
     return row
 
 
@@ -158,21 +162,22 @@ def entitlement_revoke(*, number: int, words: str, by: User, now: datetime) -> E
     found = _accepted_held(number)
     if found.kind == EntitlementKind.GRANT:
         raise Conflict("The review board granted this: it alone takes it back.", "a_grant")
+    _record("entitlement.revoke", found, by, now, said)
     return _revoked(found, said, by, now)
 
 
 @transaction.atomic
-def grant_revoke(*, number: int, reason: str, by: User, now: datetime) -> Entitlement:
+def grant_revoke(*, number: int, reason: str, by: Mandate, now: datetime) -> Entitlement:
     """Let the board take a grant back: a decision of its own, with a public reason.
 
-    NotAllowed for who is not on the board, InvalidInput (`reason`) without a reason, Conflict (`not_accepted`) for what
-    is not in force.
+    NotAllowed without a mandate of the board, InvalidInput (`reason`) without a reason, Conflict (`not_accepted`) for
+    what is not in force.
     """
     found = _accepted_held(number)
     if found.kind != EntitlementKind.GRANT:
         raise Conflict("This is no grant: an organizer takes back that a paper was accepted.", "not_a_grant")
     decision = decide(DecisionKind.REVOKE, subject={"team": [found.team_id]}, reason=reason, by=by, now=now)
-    return _revoked(found, decision.reason, by, now)
+    return _revoked(found, decision.reason, by.member, now)
 
 
 def _accepted_held(number: int) -> Entitlement:
@@ -226,6 +231,11 @@ def _move(
     asked.save(update_fields=["state", "decided_by", "decided_at"])
     _step(asked, kind, words, by, now)
     return asked
+
+
+def _record(action: str, of: Entitlement, by: User, now: datetime, why: str = "") -> None:
+    subject: Subject = {"team": [of.team.public_id], "entitlement": [of.pk]}
+    audit(action, by=by, subject=subject, why=why, now=now)
 
 
 def _step(of: Entitlement, kind: EntitlementStepKind, words: str, by: User, now: datetime) -> None:

@@ -1,4 +1,4 @@
-"""Which e-mail addresses lead to one inbox, pure: what the big providers ignore is left out."""
+"""Which e-mail addresses lead to one inbox, and which to one institution, pure."""
 
 # Provider -> (the name its addresses are compared under, what it ignores before the +).
 _GMAIL, _PROTON = ("gmail.com", "."), ("proton.me", "._-")
@@ -21,3 +21,27 @@ def inbox(address: str) -> str:
     provider, ignored = _PROVIDERS[domain]
     before = name.partition("+")[0]
     return "".join(letter for letter in before if letter not in ignored) + "@" + provider
+
+
+# Where anybody gets an address: two people there have nothing in common.
+_ANYBODY = {
+    *_PROVIDERS,
+    *("aol.com", "gmx.com", "gmx.de", "gmx.net", "web.de", "t-online.de", "mail.com", "mail.ru", "yandex.com"),
+    *("yandex.ru", "yahoo.com", "yahoo.co.uk", "yahoo.co.jp", "yahoo.de", "yahoo.fr", "ymail.com", "msn.com"),
+    *("qq.com", "163.com", "126.com", "sina.com", "foxmail.com", "naver.com", "hey.com", "tutanota.com", "posteo.de"),
+    *("mailbox.org", "free.fr", "orange.fr", "laposte.net", "libero.it", "hotmail.co.uk", "hotmail.fr", "live.de"),
+}
+# Below these, in countries that have them, an institution has its name: ox.ac.uk, and not ac.uk.
+_SECOND_LEVELS = {"ac", "co", "com", "edu", "gov", "go", "gob", "gouv", "mil", "net", "ne", "or", "org", "res", "uni"}
+
+
+def institution(address: str) -> str:
+    """Return the domain of the institution that an address, or a domain, is of: `ox.ac.uk` for somebody at its
+    department of physics. Empty where anybody may have one, and for none."""
+    domain = address.strip().lower().rpartition("@")[2].strip(".")
+    labels = [label for label in domain.split(".") if label]
+    if len(labels) < 2 or domain in _ANYBODY:
+        return ""
+    below = len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _SECOND_LEVELS
+    named = ".".join(labels[-3 if below else -2 :])
+    return "" if named in _ANYBODY else named

@@ -126,7 +126,7 @@ def team_invitation_accept(*, secret: str, user: User, now: datetime) -> Member:
     # The address is not needed any more: who joined is a member, perhaps by another address of theirs.
     invitation.accepted_at, invitation.email = now, ""
     invitation.save(update_fields=["accepted_at", "email"])
-    team_tell(team, "joined", who=user.username)
+    team_tell(team, "joined", now=now, who=user.username)
     return member
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Q
 
+from contest.messages.writing import person_forget
 from contest.models import Entitlement, Member, TeamInvitation
 from contest.teams.letters import team_tell
 from contest.teams.selectors import speaks_for
@@ -14,11 +15,12 @@ from contest.teams.services import member_end, member_held
 
 def account_forget(sender: Any, *, user: User, now: datetime, **_: Any) -> None:
     """End the membership, pass the captaincy on, and forget the person's addresses. Answers `account_leaving`."""
+    person_forget(user)
     if Member.objects.filter(user=user).exists():
         member = member_held(user)
         lost = speaks_for(user, member.team, now)
         member_end(member, now=now, forgotten=True)
-        team_tell(member.team, "left", who="A member, whose account was deleted,", not_entitled=lost)
+        team_tell(member.team, "left", now=now, who="A member, whose account was deleted,", not_entitled=lost)
     _forget_addresses(user, now)
 
 

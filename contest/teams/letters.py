@@ -1,5 +1,6 @@
-"""What is written to researchers by e-mail. Team pages and letters are in English."""
+"""What is written to researchers about their accounts and teams. Team pages and letters are in English."""
 
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -7,10 +8,14 @@ from django.contrib.auth.models import User
 from django.core.mail import EmailMessage
 from django.urls import reverse
 
-from common.mail import letter, send_behind
+from common.mail import letter
+from common.times import to_the_second
+from contest.enums import MessageKind
+from contest.messages.writing import write
 from contest.models import Association, AssociationMistake, EntitlementStep, Team, TeamInvitation
 from contest.teams.selectors import final_team, is_entitled
 from labeling.people import ORGANIZERS
+from labeling.selectors import policy_in_force
 
 LANGUAGE = "en"
 
@@ -38,34 +43,50 @@ def team_invitation_letter(invitation: TeamInvitation, secret: str) -> EmailMess
     return letter("team_invitation", to=invitation.email, language=LANGUAGE, **context)
 
 
-def team_tell(team: Team, what: str, **context: Any) -> None:
-    """Tell every member that something about the team changed.
+def team_tell(team: Team, what: str, *, now: datetime, **context: Any) -> None:
+    """Tell everybody who is a member at this moment that something about the team changed.
 
     `what`: `joined`, `left`, `removed`, `captain` (with `who`), `merged` (with `into` and `reason`). Who leaves
-    may take the entitlement along: `not_entitled`.
+    may take the entitlement along: `not_entitled`. They are told as people: one who goes with it hears of it still.
     """
-    _to_members(team, "team_news", what=what, **context)
+    members = User.objects.filter(membership__team=team)
+    write(members, MessageKind.TEAM_NEWS, about=reverse("team"), now=now, team=_named(team), what=what, **context)
 
 
-def association_tell(association: Association, zone: str, mistake: AssociationMistake | None = None) -> None:
+def merged_tell(gone: Team, stays: Team, *, reason: str, now: datetime) -> None:
+    """Tell both teams that one of them is part of the other from now on."""
+    team_tell(gone, "merged", now=now, into=_named(stays), reason=reason)
+    team_tell(stays, "merged", now=now, into=_named(stays), gone=_named(gone), reason=reason)
+
+
+def association_tell(association: Association, *, now: datetime, mistake: AssociationMistake | None = None) -> None:
     """Tell every member that the team is associated with the contest, or until when (R27), or that it was an error."""
-    _to_members(association.team, "team_association", association=association, mistake=mistake, zone=zone)
+    zone = policy_in_force(now).policy.time_zone
+    write(
+        association.team,
+        MessageKind.ASSOCIATION,
+        about=reverse("team"),
+        now=now,
+        since=to_the_second(association.since, zone),
+        until=to_the_second(association.until, zone) if association.until else "",
+        reason=mistake.reason if mistake else association.reason,
+        mistake=mistake is not None,
+    )
 
 
 def step_tell(step: EntitlementStep) -> None:
     """Tell the team of a step of its request; organizers of one that waits for them."""
-    team = final_team(step.entitlement.team)
-    context = {"step": step, "entitlement": step.entitlement, "by_team": step.by_team}
-    told = {"still_entitled": is_entitled(team, step.made_at), "attacks": link_to("attacks")}
-    _to_members(team, "team_entitlement", **told, **context)
+    team, now, entitlement = final_team(step.entitlement.team), step.made_at, step.entitlement
+    facts: dict[str, Any] = {
+        "step": {"kind": step.kind, "words": step.words},
+        "entitlement": {"kind": entitlement.kind, "arxiv_id": entitlement.arxiv_id, "team": _named(entitlement.team)},
+    }
+    told: dict[str, Any] = {"still_entitled": is_entitled(team, now), "attacks": link_to("attacks")}
+    write(team, MessageKind.ENTITLEMENT, about=reverse("team"), now=now, **told, **facts)
     if step.by_team:
-        organizers = User.objects.filter(groups__name=ORGANIZERS, is_active=True).exclude(email="")
-        page = link_to("organizer-entitlement", step.entitlement_id)
-        for each in organizers:
-            send_behind(letter("organizer_entitlement", to=each.email, language=LANGUAGE, page=page, **context))
+        about = reverse("organizer-entitlement", args=[entitlement.pk])
+        write(ORGANIZERS, MessageKind.REQUEST, about=about, now=now, **facts)
 
 
-def _to_members(team: Team, template: str, **context: Any) -> None:
-    page = link_to("team")
-    for each in User.objects.filter(membership__team=team).exclude(email=""):
-        send_behind(letter(template, to=each.email, language=LANGUAGE, team=team, page=page, **context))
+def _named(team: Team) -> dict[str, str]:
+    return {"name": team.name}

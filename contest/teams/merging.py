@@ -5,10 +5,11 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from common.audit import audit
 from common.errors import Conflict, NotAllowed
 from common.typed import words_said
 from contest.models import Member, PastMember, Team, TeamMerge
-from contest.teams.letters import team_tell
+from contest.teams.letters import merged_tell
 from contest.teams.services import team_held
 from labeling.people import is_organizer
 
@@ -26,11 +27,11 @@ def teams_merge(*, team: Team, into: Team, reason: str, by: User, now: datetime)
     ask = "Give the reason: both teams read it."
     said = words_said(reason, field="reason", ask=ask, most=MOST_CHARACTERS)
     gone, stays = _both_held(team, into)
-    team_tell(gone, "merged", into=stays, reason=said)
-    team_tell(stays, "merged", into=stays, gone=gone, reason=said)
+    merged_tell(gone, stays, reason=said, now=now)
     _move_members(gone, stays, now)
     gone.invitations.filter(accepted_at__isnull=True, withdrawn_at__isnull=True).update(withdrawn_at=now)
     Team.objects.filter(pk=gone.pk).update(merged_into=stays, merged_at=now)
+    audit("team.merge", by=by, subject={"team": [gone.public_id, stays.public_id]}, why=said, now=now)
     return TeamMerge.objects.create(team=gone, into=stays, reason=said, merged_by=by, merged_at=now)
 
 

@@ -229,9 +229,9 @@ def _decide(request: HttpRequest, organizer: User, number: int) -> str:
 @login_required
 def same_person(request: HttpRequest) -> HttpResponse:
     """Show the accounts that look like one person, with the figures; look again when asked to."""
-    organizer_of(request.user)
+    organizer = organizer_of(request.user)
     if request.method == "POST":
-        new = same_persons_find(now=timezone.now())
+        new = same_persons_find(now=timezone.now(), by=organizer)
         messages.success(request, f"Looked at every account: {new} new pair{'' if new == 1 else 's'}.")
         return go_to("same-person")
     page = Paginator(same_persons(), _PER_PAGE).get_page(request.GET.get("page"))

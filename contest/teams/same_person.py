@@ -12,8 +12,10 @@ from typing import Any
 from axes.models import AccessLog
 from django.contrib.auth.models import User
 from django.core.cache import cache
+from django.db import transaction
 from django.db.models import QuerySet
 
+from common.audit import audit
 from contest.enums import EntitlementKind, SamePersonBy
 from contest.models import Entitlement, SamePerson
 from contest.teams.inboxes import inbox
@@ -29,8 +31,12 @@ Pair = tuple[int, int]
 Key = tuple[int, int, str]
 
 
-def same_persons_find(*, now: datetime) -> int:
-    """Record the pairs of accounts, one of which competes, that look like one person. Returns how many are new."""
+@transaction.atomic
+def same_persons_find(*, now: datetime, by: User | None = None) -> int:
+    """Record the pairs of accounts, one of which competes, that look like one person. Returns how many are new.
+
+    `by` is the organizer who asks for it; None: it is the time for it.
+    """
     competing = set(AccountRole.objects.filter(role=Role.TEAM).values_list("user_id", flat=True))
     known: set[Key] = set(SamePerson.objects.values_list("first_id", "second_id", "by"))
     found = {
@@ -41,6 +47,8 @@ def same_persons_find(*, now: datetime) -> int:
     }
     new = [_row(key, figures, now) for key, figures in found.items() if key not in known]
     SamePerson.objects.bulk_create(new, ignore_conflicts=True)
+    if by is not None:
+        audit("same_person.look", by=by, subject={}, now=now, private={"new": len(new)})
     return len(new)
 
 

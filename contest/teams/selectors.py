@@ -117,6 +117,6 @@ def requests_waiting() -> QuerySet[Entitlement]:
     return rows.order_by("asked_at", "pk")
 
 
-def requests_asked() -> int:
-    """Return how many requests wait for an organizer."""
-    return Entitlement.objects.filter(state=EntitlementState.ASKED).count()
+def requests_asked() -> QuerySet[Entitlement]:
+    """Return the requests that wait for an organizer."""
+    return Entitlement.objects.filter(state=EntitlementState.ASKED)

@@ -56,7 +56,7 @@ def member_leave(*, user: User, now: datetime) -> Team:
         raise Conflict(words, "hand_over_first")
     lost = speaks_for(user, member.team, now)
     member_end(member, now=now)
-    team_tell(member.team, "left", who=user.username, not_entitled=lost)
+    team_tell(member.team, "left", now=now, who=user.username, not_entitled=lost)
     return member.team
 
 
@@ -65,17 +65,17 @@ def member_remove(*, by: User, member_id: int, now: datetime) -> Member:
     """Take a member out of the captain's team; they are told by e-mail."""
     other = _other_member(by, member_id)
     lost = speaks_for(other.user, other.team, now)
-    team_tell(other.team, "removed", who=other.user.username, not_entitled=lost)
+    team_tell(other.team, "removed", now=now, who=other.user.username, not_entitled=lost)
     member_end(other, now=now)
     return other
 
 
 @transaction.atomic
-def captain_hand_over(*, by: User, member_id: int) -> Member:
+def captain_hand_over(*, by: User, member_id: int, now: datetime) -> Member:
     """Make another member the captain; the former one stays as a member."""
     other = _other_member(by, member_id)
     _captain_make(other)
-    team_tell(other.team, "captain", who=other.user.username)
+    team_tell(other.team, "captain", now=now, who=other.user.username)
     return other
 
 

@@ -138,7 +138,7 @@ def _remove(request: HttpRequest, user: User) -> str:
 
 
 def _hand_over(request: HttpRequest, user: User) -> str:
-    leads = services.captain_hand_over(by=user, member_id=_number(request, "member"))
+    leads = services.captain_hand_over(by=user, member_id=_number(request, "member"), now=timezone.now())
     return f"{leads.user.username} is the captain now."
 
 

@@ -48,9 +48,16 @@ class Typed:
         fields = {"box": self.box, "panel": self.panel, "gate": self.gate}
         return urlencode(fields | ({"occlusion": "on"} if self.occlusion else {}))
 
+    @property
+    def for_policy(self) -> str:
+        """Return the fields for the address where a version of the policy is recorded, under their names there."""
+        occlusion = "yes" if self.occlusion else "no"
+        fields = {"min_box_fraction": self.box, "panel_size": self.panel, "outline_gate": self.gate}
+        return urlencode(fields | {"occlusion_allowed": occlusion})
+
     def numbers(self, policy: Policy) -> Numbers:
         """Return what to try in the place of what `policy` has; WrongFields names what to change."""
-        box, panel = _share(self.box), _panel(self.panel)
+        box, panel = share_of(self.box), _panel(self.panel)
         gate = next((each for each in OutlineGate if each == self.gate), None)
         wrong = {
             "box": "" if box else "Give a percentage, as 20 %, or a ratio, as 1/5: more than 0 and at most all of it.",
@@ -71,7 +78,8 @@ def share(of: Fraction) -> str:
     return f"{whole}.{digits:04d}".rstrip("0").rstrip(".") + " %"
 
 
-def _share(typed: str) -> Fraction | None:
+def share_of(typed: str) -> Fraction | None:
+    """Return a share that was typed as a percentage or a ratio: more than 0, at most 1; None for anything else."""
     text = typed.strip()
     if found := _PERCENT.fullmatch(text):
         value = Fraction(found[1]) / 100

@@ -19,6 +19,7 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 
+from common.audit import audit
 from common.errors import InvalidInput, NotFound
 from defense_kit.archive import ImageFacts, read_archive
 from defense_kit.faults import RunnerFault
@@ -110,7 +111,10 @@ def defense_hand_in(
     kept = files_keep(archive, image=image, source=source, weights=weights)
     told = kept | {"description": description, "created_at": now}
     with transaction.atomic():
-        return Defense.objects.get_or_create(name=name, digest=told.pop("digest"), defaults=told)
+        defense, new = Defense.objects.get_or_create(name=name, digest=told.pop("digest"), defaults=told)
+        if new:
+            audit("defense.import", by=None, subject={"defense": [defense.public_id]}, now=now)
+        return defense, new
 
 
 def files_keep(

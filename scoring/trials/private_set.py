@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 
+from common.audit import audit
 from common.errors import Conflict, InvalidInput
 from labeling.enums import Label
 from labeling.images import Picture, read_dataset
@@ -41,7 +42,9 @@ def private_set_begin(*, note: str, by: User | None, now: datetime) -> tuple[Pri
     number = (PrivateSet.objects.aggregate(most=Max("number"))["most"] or 0) + 1
     try:
         with transaction.atomic():
-            return PrivateSet.objects.create(number=number, note=note.strip(), imported_by=by, imported_at=now), True
+            begun = PrivateSet.objects.create(number=number, note=note.strip(), imported_by=by, imported_at=now)
+            audit("private_set.begin", by=by, subject={"private_set": [number]}, why=begun.note, now=now)
+            return begun, True
     except IntegrityError:
         message = "Another import began a set at this moment. Run the command again to go on with that one."
         raise Conflict(message, "set_begun") from None
@@ -87,7 +90,7 @@ def _hold_unfinished(private_set: PrivateSet) -> None:
 
 
 @transaction.atomic
-def private_set_complete(private_set: PrivateSet, *, meant: Collection[str], now: datetime) -> None:
+def private_set_complete(private_set: PrivateSet, *, meant: Collection[str], by: User | None, now: datetime) -> None:
     """Put the set in force, all of it at once. `meant` are the hashes of the pictures that belong to it.
 
     Raises Conflict when it is complete already or holds other pictures, as after an import of another folder that was
@@ -103,6 +106,8 @@ def private_set_complete(private_set: PrivateSet, *, meant: Collection[str], now
         message = "A set needs pictures of both classes. Put some into the folders bird and bicycle."
         raise InvalidInput(message, "one_class")
     PrivateSet.objects.filter(pk=private_set.pk).update(completed_at=now)
+    told = {"pictures": len(held)}
+    audit("private_set.complete", by=by, subject={"private_set": [private_set.number]}, now=now, private=told)
 
 
 @transaction.atomic

@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 
+from common.audit import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed
 from labeling.people import is_on_board
 from labeling.policy import Policy
@@ -30,7 +31,7 @@ def trial_ask(
     before = Trial.objects.filter(defense=defense, kind=kind).aggregate(last=Max("number"))["last"] or 0
     try:
         with transaction.atomic():
-            return Trial.objects.create(
+            trial = Trial.objects.create(
                 defense=defense,
                 kind=kind,
                 number=before + 1,
@@ -40,6 +41,10 @@ def trial_ask(
                 asked_by=by,
                 created_at=now,
             )
+            if by is not None:
+                subject: Subject = {"defense": [defense.public_id], "trial": [trial.pk]}
+                audit("trial.ask", by=by, subject=subject, now=now, private={"kind": str(kind)})
+            return trial
     except IntegrityError:  # somebody asked for it at the same moment
         raise _under_way() from None
 
@@ -116,17 +121,22 @@ def trials_reclaim(*, now: datetime) -> int:
     return leases.reclaim(Trial, now=now)
 
 
-def trials_retry(*, now: datetime, trial: int | None = None) -> int:
+def trials_retry(*, now: datetime, trial: int | None = None, by: User | None = None) -> int:
     """Queue again, for one try each, the trials that the platform's faults ended, or the one `trial`; return how many.
 
-    Raises Conflict, and queues none, when somebody asks for a new trial of the same kind at the same moment.
+    `by` is the organizer who asks, None for a command of the server. Raises Conflict, and queues none, when somebody
+    asks for a new trial of the same kind at the same moment.
     """
     chosen = selectors.trials_to_retry()
     chosen = chosen if trial is None else chosen.filter(pk=trial)
     dead = Trial.objects.filter(pk__in=chosen.values("pk"), state=RunState.DEAD)
     try:
         with transaction.atomic():
-            return dead.update(state=RunState.QUEUED, not_before=now, finished_at=None)
+            queued = dead.update(state=RunState.QUEUED, not_before=now, finished_at=None)
+            if queued:
+                which = {"trial": [trial] if trial else []}
+                audit("trial.retry", by=by, subject=which, now=now, private={"queued": queued})
+            return queued
     except IntegrityError:
         raise _under_way() from None
 
@@ -136,6 +146,7 @@ def trial_finish(trial: Trial, *, now: datetime, **found: object) -> None:
     leases.end(trial, RunState.FINISHED, finished_at=now, **found)
 
 
+@transaction.atomic
 def framework_check(defense: Defense, *, passed: bool, reason: str, by: User, now: datetime) -> FrameworkCheck:
     """Record what the board found: is the source readable TensorFlow, PyTorch, Caffe or NumPy (R31, 4)? The newest
     answer holds.
@@ -148,4 +159,12 @@ def framework_check(defense: Defense, *, passed: bool, reason: str, by: User, no
     if not reason or len(reason) > LONGEST_REASON:
         message = f"Say why, in at most {LONGEST_REASON} characters."
         raise InvalidInput(message, "no_reason", field="reason")
+    audit(
+        "framework.check",
+        by=by,
+        subject={"defense": [defense.public_id]},
+        why=reason,
+        now=now,
+        private={"passed": passed},
+    )
     return FrameworkCheck.objects.create(defense=defense, passed=passed, reason=reason, checked_by=by, checked_at=now)

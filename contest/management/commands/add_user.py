@@ -8,10 +8,12 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 from django.utils import timezone
 
+from common.audit import audit
+from common.audit_origin import RecordedCommand
 from common.errors import InvalidInput
 from labeling.accounts.invitations import clean_address
 from labeling.enums import TaskerState
@@ -20,7 +22,7 @@ from labeling.people import ORGANIZERS, REVIEW_BOARD, role_give, tasker_register
 GROUPS = {"organizer": ORGANIZERS, "board": REVIEW_BOARD}
 
 
-class Command(BaseCommand):
+class Command(RecordedCommand):
     """One account, one role (R8); the password is asked for, or read from standard input."""
 
     help = __doc__
@@ -48,6 +50,8 @@ class Command(BaseCommand):
             else:
                 role_give(user=user, role=GROUPS[role])
                 self.stdout.write(f"{name} is added to: {GROUPS[role]}")
+            told = {"role": role, "qualified": options["qualified"]}
+            audit("role.give", by=None, subject={"account": [user.pk]}, now=timezone.now(), private=told)
 
     def _address(self, typed: str) -> str:
         try:

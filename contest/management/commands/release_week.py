@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from common.audit_origin import RecordedCommand
 from common.errors import DomainError
 from contest import releases
 from contest.exports.files import Progress as Report
 
 
-class Command(BaseCommand):
+class Command(RecordedCommand):
     """The release of one week that is over, as a folder and as a zip."""
 
     help = "Write the weekly release of a week that is over; without a week, of the last one."

@@ -8,7 +8,7 @@ import structlog
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import close_old_connections
 
-from contest.pipeline import QUEUES, Sweep
+from contest.pipeline import QUEUES, Sweep, swept
 
 IDLE_SECONDS = 0.5
 AFTER_ERROR_SECONDS = 5.0
@@ -38,7 +38,7 @@ class Command(BaseCommand):
 def _run(name: str, sweep: Sweep) -> float:
     """Run one sweep; return how long to rest. An error is logged and the other sweeps go on."""
     try:
-        done = sweep()
+        done = swept(name, sweep)
     except Exception:
         # Whatever it was, the rows say what is left to do; the next round tries again.
         log.exception("sweep failed", sweep=name)

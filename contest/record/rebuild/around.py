@@ -6,6 +6,7 @@ from typing import Any
 
 from adjudication import release_format as form
 from adjudication.verify_reading import Row
+from common.models import AuditEntry, AuditSeal
 from contest.enums import AccountKind
 from contest.models import (
     Account,
@@ -13,6 +14,7 @@ from contest.models import (
     AssociationMistake,
     Award,
     BoardDecision,
+    Case,
     Entry,
     LedgerEntry,
     Release,
@@ -44,6 +46,31 @@ def fill_policies(record: Record) -> None:
         for version, numbers in part.manifest["policy"].items():
             values = {"numbers": numbers, "in_force_from": at(since[version]), "reason": why[version]}
             PolicyVersion.objects.update_or_create(version=int(version), defaults=values)
+
+
+def fill_audit(record: Record) -> None:
+    """Fill the audit trail as far as it is published: of the private parts the hashes alone, and so without a salt."""
+    rows = record.by_week(form.AUDIT, "number")
+    entries = AuditEntry.objects.bulk_create(map(_audited, rows))
+    AuditSeal.objects.bulk_create(_seal(row, entry) for row, entry in zip(rows, entries, strict=True))
+
+
+def _audited(row: Row) -> AuditEntry:
+    return AuditEntry(
+        at=at(row["at"]),
+        role=row["role"],
+        action=row["action"],
+        subject=json.loads(row["subject"] or "{}"),
+        why=form.text_from(row["why"]),
+        origin="release",
+        published=bool(row["subject"]),
+        public=json.loads(row["facts"]),
+    )
+
+
+def _seal(row: Row, entry: AuditEntry) -> AuditSeal:
+    hashes = {name: row[name] for name in ("private_sha256", "previous", "sha256")}
+    return AuditSeal(number=int(row["number"]), entry=entry, **hashes)
 
 
 def fill_releases(record: Record) -> None:
@@ -151,16 +178,17 @@ def _entry(row: Row, team: int) -> Entry:
 
 
 def fill_stakes(record: Record) -> None:
-    """Fill what the board decided beside pictures, and what was staked."""
+    """Fill what the board decided beside pictures, by the motions that are there already, and what was staked."""
     policies = dict(PolicyVersion.objects.values_list("version", "pk"))
     decisions = record.by_week(form.DECISIONS, "number")
-    BoardDecision.objects.bulk_create(_decision(row, policies) for row in decisions)
+    motions = ids_of(Case)
+    BoardDecision.objects.bulk_create(_decision(row, policies, motions) for row in decisions)
     StakeBatch.objects.bulk_create(map(_batch, record.by_week(form.BATCHES, "number")))
     known = ids_of(Defense), ids_of(Team), ids_of(StakeBatch)
     Stake.objects.bulk_create(_stake(row, *known) for row in record.by_week(form.STAKES, "number"))
 
 
-def _decision(row: Row, policies: dict[int, int]) -> BoardDecision:
+def _decision(row: Row, policies: dict[int, int], motions: dict[str, int]) -> BoardDecision:
     return BoardDecision(
         pk=int(row["number"]),
         kind=row["kind"],
@@ -169,6 +197,7 @@ def _decision(row: Row, policies: dict[int, int]) -> BoardDecision:
         reason=form.text_from(row["reason"]),
         policy_id=policies[int(row["policy_version"])],
         decided_at=at(row["decided_at"]),
+        case_id=motions.get(row["case_id"]),
     )
 
 

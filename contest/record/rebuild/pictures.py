@@ -57,8 +57,8 @@ def fill_week(part: Part, known: Filled) -> None:
     """Fill everything of a week whose rows keep their numbers."""
     _fill_images(part, known)
     panels = _fill_panels(part, known)
-    counted = _fill_responses(part, known, panels)
-    _in_chunks(Ruling, (_ruling(row, known, panels, counted) for row in part.rows(form.RULINGS)))
+    _fill_responses(part, known, panels)
+    _in_chunks(Ruling, (_ruling(row, known, panels) for row in part.rows(form.RULINGS)))
     _fill_attacks(part, known)
     _fill_predictions(part, known)
     _fill_breaks(part, known)
@@ -122,6 +122,9 @@ def _fill_panels(part: Part, known: Filled) -> _Panels:
         elif row["counted"] == "true":
             seats.counted.append(int(row["response_id"]))
     for seats in panels.values():
+        if seats.panel.joined:  # what came after others joined is published once it was ruled upon
+            dealt = seats.panel.size - seats.panel.joined
+            seats.panel.ruled_through = max(len(seats.voided) + len(seats.counted), dealt)
         seats.panel.answered = len(seats.counted)
         seats.panel.missing = seats.panel.size - len(seats.counted)
     _in_chunks(Panel, (seats.panel for seats in panels.values()))
@@ -138,6 +141,8 @@ def _panel(row: Row, known: Filled) -> Panel:
         number=int(row["panel"]),
         size=int(row["size"]),
         state=row["state"],
+        joined=int(row["joined"]),
+        joined_at=form.time_from(row["joined_at"]),
         dealt_at=dealt,
         waiting_since=full or dealt,
         full_at=full,
@@ -154,8 +159,7 @@ def _seat(seats: _Seats) -> None:
     seats.places = dict(zip([*seats.voided, *seats.counted], places, strict=False))
 
 
-def _fill_responses(part: Part, known: Filled, panels: _Panels) -> dict[int, list[int]]:
-    """Fill the answers; returns which of them a ruling on each panel counted."""
+def _fill_responses(part: Part, known: Filled, panels: _Panels) -> None:
     rows = part.rows(form.RESPONSES)
     while chunk := list(islice(rows, CHUNK)):
         _fill_taskers(chunk, known)
@@ -164,7 +168,6 @@ def _fill_responses(part: Part, known: Filled, panels: _Panels) -> dict[int, lis
         pairs = zip(chunk, assignments, strict=True)
         Response.objects.bulk_create(_response(row, given, panels) for row, given in pairs)
         _fill_voidings(chunk, known)
-    return {seats.panel.pk: seats.counted for seats in panels.values()}
 
 
 def _fill_taskers(rows: list[Row], known: Filled) -> None:
@@ -228,7 +231,7 @@ def _fill_voidings(rows: list[Row], known: Filled) -> None:
             VoidedResponse.objects.create(response_id=int(row["response_id"]), voiding=by)
 
 
-def _ruling(row: Row, known: Filled, panels: _Panels, counted: dict[int, list[int]]) -> Ruling:
+def _ruling(row: Row, known: Filled, panels: _Panels) -> Ruling:
     panel = panels[row["image_id"], row["panel"]].panel
     part, _, whole = row["smallest_box_fraction"].partition("/")
     return Ruling(
@@ -241,7 +244,7 @@ def _ruling(row: Row, known: Filled, panels: _Panels, counted: dict[int, list[in
         smallest_box_numerator=number(part),
         smallest_box_denominator=number(whole),
         policy_id=known.policies[int(row["policy_version"])],
-        response_ids=counted[panel.pk],
+        response_ids=[int(each) for each in row["response_ids"].split(";") if each],
         decided_at=at(row["decided_at"]),
         decided_by=row["decided_by"],
         explanation=form.text_from(row["explanation"]),

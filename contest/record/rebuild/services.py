@@ -10,7 +10,7 @@ from django.db import connection, transaction
 
 from common.errors import Conflict
 from contest.models import Release, Team
-from contest.record.rebuild import around, pictures
+from contest.record.rebuild import around, board, pictures
 from contest.record.rebuild.reading import Record, read_record
 from contest.releases import Released, release_copy
 from labeling.models import Image, Tasker
@@ -52,12 +52,16 @@ def _fill(record: Record, progress: Callable[[str], None]) -> None:
     around.fill_policies(record)
     around.fill_teams(record)
     around.fill_defenses(record)
+    board.fill_motions(record)
     around.fill_stakes(record)
     known = pictures.begin()
     for part in record.weeks:
         pictures.fill_week(part, known)
+        board.fill_cases(part, known)
         progress(part.listed["name"])
+    board.fill_examinations(record, known)
     around.fill_money(record)
+    around.fill_audit(record)
     around.fill_releases(record)
     _count_on()
     for part in record.weeks:

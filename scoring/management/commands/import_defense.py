@@ -4,14 +4,15 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
+from common.audit_origin import RecordedCommand
 from common.errors import DomainError
 from scoring.trials.handed_in import defense_hand_in
 
 
-class Command(BaseCommand):
+class Command(RecordedCommand):
     """Exit status 0: it is in; 1: it was refused, and nothing changed."""
 
     help = (

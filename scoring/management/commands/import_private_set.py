@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
+from common.audit_origin import RecordedCommand
 from common.errors import DomainError, InvalidInput
 from labeling.enums import Label
 from labeling.images import MAX_BYTES
@@ -34,7 +35,7 @@ class Entry:
     problem: InvalidInput | None = None
 
 
-class Command(BaseCommand):
+class Command(RecordedCommand):
     """Exit status 0: the set is complete and in force; 1: files were refused, and it is not; 2: nothing was tried."""
 
     help = (
@@ -61,8 +62,7 @@ class Command(BaseCommand):
         self._work(private_set, entries, options)
 
     def _begin(self, options: dict[str, Any]) -> PrivateSet:
-        by = _user(options["by"]) if options["by"] else None
-        private_set, new = private.private_set_begin(note=options["note"], by=by, now=timezone.now())
+        private_set, new = private.private_set_begin(note=options["note"], by=_by(options), now=timezone.now())
         self.stdout.write(f"{'New' if new else 'Going on with'} set {private_set.number}.")
         if options["start_over"]:
             dropped = private.private_set_empty(private_set)
@@ -87,14 +87,18 @@ class Command(BaseCommand):
         if refused and not options["leave_out_refused"]:
             message = "The set is not complete. Mend or remove the refused files, or use --leave-out-refused."
             raise CommandError(message, returncode=EXIT_REFUSED)
-        self._complete(private_set, taken)
+        self._complete(private_set, taken, _by(options))
 
-    def _complete(self, private_set: PrivateSet, taken: dict[str, bool]) -> None:
+    def _complete(self, private_set: PrivateSet, taken: dict[str, bool], by: User | None) -> None:
         try:
-            private.private_set_complete(private_set, meant=taken, now=timezone.now())
+            private.private_set_complete(private_set, meant=taken, by=by, now=timezone.now())
         except DomainError as error:
             raise CommandError(error.message, returncode=EXIT_REFUSED) from error
         self.stdout.write(f"Set {private_set.number} is complete and in force with {len(taken)} pictures.")
+
+
+def _by(options: dict[str, Any]) -> User | None:
+    return _user(options["by"]) if options["by"] else None
 
 
 def _user(name: str) -> User:

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand
 from django.utils import timezone
 
+from common.audit_origin import RecordedCommand
 from scoring.reference import REFERENCES
 from scoring.services import reference_publish
 
 
-class Command(BaseCommand):
+class Command(RecordedCommand):
     """Registers and publishes each; running it again changes nothing while the files are the same."""
 
     help = "Publish the reference defenses shipped with this installation (idempotent)."

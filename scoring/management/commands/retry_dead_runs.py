@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand
 from django.utils import timezone
 
+from common.audit_origin import RecordedCommand
 from scoring.services import runs_retry
 from scoring.trials.services import trials_retry
 
 
-class Command(BaseCommand):
+class Command(RecordedCommand):
     """For after a mended worker, store or device; faults of the defenses themselves stay as they are (R30)."""
 
     help = "Queue again the runs and trials that ended in a fault of the platform."

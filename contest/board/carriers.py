@@ -1,0 +1,136 @@
+"""What is done when most votes are for a motion: each kind by the contest's own service, with a mandate (R21).
+
+A motion keeps rows and plain values (contest.board.moves says which, by kind); here they become a call again.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from common.errors import Conflict
+from contest.awards.forfeits import award_forfeit, award_withhold
+from contest.awards.races import race_end
+from contest.awards.services import award_give
+from contest.decisions import Mandate
+from contest.enums import AccountKind, DecisionKind
+from contest.models import Account, Award, Case, Stake, Team
+from contest.money.ledger import account
+from contest.money.withholding import money_return, money_withhold
+from contest.stakes.services import return_decide, stake_batch
+from contest.teams.entitlements import entitlement_grant, grant_revoke
+from labeling.selectors import policy_in_force
+from scoring.models import Defense
+
+_Carrier = Callable[[Mandate, datetime], object]
+
+
+@transaction.atomic
+def carry_out(case: Case, *, by: User, now: datetime) -> None:
+    """Do what an open motion asks for; `by` is the member who confirms the count.
+
+    Raises what the service of its kind raises, when it cannot be done (any more): then nothing is.
+    """
+    CARRIERS[DecisionKind(case.motion)](Mandate(case, by), now)
+
+
+def rehearse(case: Case, *, by: User, now: datetime) -> None:
+    """Refuse at once what could not be carried out now, with the same errors; nothing of it stays done."""
+    with transaction.atomic():
+        carry_out(case, by=by, now=now)
+        transaction.set_rollback(True)
+
+
+# Stakes ---------------------------------------------------------------------------------------------------------------
+
+
+def _stake(by: Mandate, now: datetime) -> None:
+    motion = by.motion
+    defenses = Defense.objects.filter(pk__in=motion.subject["defense"]).order_by("pk")
+    stake_batch(list(defenses), motion.details["criteria"], motion.reason, by=by, now=now)
+
+
+def _return(by: Mandate, now: datetime) -> None:
+    """Give money back, or answer a team that wants its defense back."""
+    motion = by.motion
+    if "defense" not in motion.subject:
+        award = _award_of(motion) if "award" in motion.subject else None
+        money_return(of=_account(motion), team=_sharer(motion), award=award, reason=motion.reason, by=by, now=now)
+        return
+    return_decide(_stake_of(motion), granted=motion.details["granted"], reason=motion.reason, by=by, now=now)
+
+
+def _end(by: Mandate, now: datetime) -> None:
+    race_end(stake=_stake_of(by.motion), reason=by.motion.reason, by=by, now=now)
+
+
+def _stake_of(motion: Case) -> Stake:
+    return Stake.objects.select_related("defense").get(pk=motion.subject["stake"][0])
+
+
+# Grants ---------------------------------------------------------------------------------------------------------------
+
+
+def _grant(by: Mandate, now: datetime) -> None:
+    team = Team.objects.get(pk=by.motion.subject["team"][0])
+    entitlement_grant(team=team, reason=by.motion.reason, by=by, now=now)
+
+
+def _revoke(by: Mandate, now: datetime) -> None:
+    grant_revoke(number=by.motion.details["grant"], reason=by.motion.reason, by=by, now=now)
+
+
+# Prizes ---------------------------------------------------------------------------------------------------------------
+
+
+def _award(by: Mandate, now: datetime) -> None:
+    motion = by.motion
+    stake = Stake.objects.select_related("defense").get(pk=motion.details["stake"])
+    told = {"statement": motion.details["statement"], "reason": motion.reason}
+    given = award_give(stake=stake, **told, policy=policy_in_force(now).policy, by=by, now=now)
+    if sorted(each.stake_id for each in given) != motion.subject["stake"]:
+        words = "Nothing was awarded: others share the prize now than when this was moved. Move the award anew."
+        raise Conflict(words, "others_share")
+
+
+def _withhold(by: Mandate, now: datetime) -> None:
+    motion = by.motion
+    if "award" in motion.subject:
+        award_withhold(award=_award_of(motion), reason=motion.reason, by=by, now=now)
+        return
+    cents = motion.details["cents"]
+    money_withhold(of=_account(motion), team=_sharer(motion), cents=cents, reason=motion.reason, by=by, now=now)
+
+
+def _forfeit(by: Mandate, now: datetime) -> None:
+    award_forfeit(award=_award_of(by.motion), reason=by.motion.reason, by=by, now=now)
+
+
+def _award_of(motion: Case) -> Award:
+    rows = Award.objects.select_related("decision", "stake__defense__entry__team")
+    return rows.get(pk=motion.subject["award"][0])
+
+
+def _account(motion: Case) -> Account:
+    """Return the account that a motion about money names: of a stake, or of a team."""
+    if "stake" in motion.subject:
+        return account(AccountKind.STAKE, stake=Stake.objects.get(pk=motion.subject["stake"][0]))
+    return account(AccountKind.TEAM, team=Team.objects.get(pk=motion.subject["team"][0]))
+
+
+def _sharer(motion: Case) -> Team | None:
+    """Return whose share of a stake is meant."""
+    return Team.objects.get(pk=motion.subject["team"][0]) if "stake" in motion.subject else None
+
+
+CARRIERS: Mapping[DecisionKind, _Carrier] = {
+    DecisionKind.STAKE: _stake,
+    DecisionKind.GRANT: _grant,
+    DecisionKind.REVOKE: _revoke,
+    DecisionKind.WITHHOLD: _withhold,
+    DecisionKind.AWARD: _award,
+    DecisionKind.RETURN: _return,
+    DecisionKind.END: _end,
+    DecisionKind.FORFEIT: _forfeit,
+}

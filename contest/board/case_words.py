@@ -1,0 +1,239 @@
+"""What the pages of a case say in words: what a motion is about, what would follow, and a decision as the public reads
+it (R19-R22)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+
+from adjudication.counting import OUTCOMES, Ballot
+from adjudication.enums import Verdict
+from contest.board.case_content import verdict_words
+from contest.board.case_list import CHOICE_WORDS
+from contest.board.cases import Count, counted
+from contest.board.follows import Follows, StakeTurn
+from contest.board.telling import MOTION_WORDS, OUTCOME_WORDS
+from contest.enums import CaseOutcome, DecisionKind, StakeEnd, VoteChoice
+from contest.models import Award, Case, Entitlement, LedgerEntry, Stake, Team
+from contest.money.figures import account_words
+from contest.money.words import money
+from contest.stakes.shown import ENDS
+from scoring.models import Defense
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A sentence, with where its evidence is."""
+
+    words: str
+    link: str = ""
+
+
+def ballot_words(ballot: Ballot) -> str:
+    """Return what a vote is for, in words."""
+    words = CHOICE_WORDS[ballot.choice]
+    if ballot.choice is not VoteChoice.OVERRULE:
+        return words
+    verdict = Verdict.VALID if ballot.label else Verdict.REJECTED
+    return f"{words} ({verdict_words(verdict, ballot.label, ballot.reasons)})"
+
+
+# Motions --------------------------------------------------------------------------------------------------------------
+
+# What a motion does when it is carried.
+DOES: Mapping[DecisionKind, str] = {
+    DecisionKind.STAKE: "The defenses go at stake as one batch, at once, and the prize of each is set aside (R32).",
+    DecisionKind.GRANT: "The team may attack without a paper, from then on (R25).",
+    DecisionKind.REVOKE: "The grant is taken back: the team attacks no more unless something else entitles it (R25).",
+    DecisionKind.WITHHOLD: "The money is set aside and cannot be paid out until the board gives it back (R38).",
+    DecisionKind.AWARD: "The prize is given to the stakes named here, and the statement is published (R36).",
+    DecisionKind.RETURN: "What was withheld goes back to whom it was taken from (R38).",
+    DecisionKind.END: "The stake ends, and its money goes to the attackers' half (R36).",
+    DecisionKind.FORFEIT: "What is withheld of the award goes back into the defenders' half for good (R38).",
+}
+_ANSWER = {
+    True: "The team gets its defense back: the stake ends (R32).",
+    False: "The team is told that its defense stays at stake (R32).",
+}
+
+
+def motion_content(case: Case, *, currency: str) -> dict[str, Any]:
+    """Return what the page of a motion shows."""
+    kind, details = DecisionKind(case.motion), case.details
+    does = _ANSWER[details["granted"]] if "granted" in details else DOES[kind]
+    return {"moved": MOTION_WORDS[kind], "does": does, "rows": list(_rows(case)), "terms": _terms(details, currency)}
+
+
+def _rows(case: Case) -> Iterator[Said]:
+    subject = case.subject
+    for defense in Defense.objects.filter(pk__in=subject.get("defense", ())).order_by("name"):
+        link = reverse("defense", args=[defense.public_id]) if defense.published_at else ""
+        yield Said(f"Defense {defense.name} ({defense.public_id})", link)
+    for team in Team.objects.filter(pk__in=subject.get("team", ())).order_by("name"):
+        yield Said(f"Team {team.name} ({team.public_id})", reverse("team-public", args=[team.public_id]))
+    for stake in Stake.objects.filter(pk__in=subject.get("stake", ())).select_related("defense").order_by("pk"):
+        yield Said(f"The stake on {stake.defense.name}", reverse("award", args=[stake.pk]))
+    for award in Award.objects.filter(pk__in=subject.get("award", ())).select_related("stake__defense"):
+        yield Said(f"The award for {award.stake.defense.name}", reverse("award", args=[award.stake_id]))
+
+
+def _terms(details: Mapping[str, Any], currency: str) -> list[tuple[str, str]]:
+    """Return what a motion says beside its reason."""
+    terms = [(words, details[name]) for name, words in _TERMS.items() if details.get(name)]
+    if "cents" in details:
+        terms.append(("Sum", money(details["cents"], currency)))
+    grant = Entitlement.objects.filter(pk=details.get("grant", 0)).select_related("decision").first()
+    if grant is not None and grant.decision is not None:
+        terms.append(("Reason of the grant", grant.decision.reason))
+    return terms
+
+
+_TERMS = {"criteria": "Criteria", "statement": "Public statement"}
+
+
+# What would follow ----------------------------------------------------------------------------------------------------
+
+
+def following(found: Follows, teams: Iterable[Team], *, currency: str) -> list[Said]:
+    """Return what follows from a decision on a picture at once, sentence by sentence (R22)."""
+    if found.asked:
+        return [_asked(found), *_told(teams)]
+    if not found.changes:
+        return [Said("Nothing changes: the ruling holds, and the case is closed."), *_told(teams)]
+    return [*_changed(found, currency), *_told(teams)]
+
+
+def _asked(found: Follows) -> Said:
+    if found.joins:
+        return Said(
+            f"{found.asked} more taskers join the panel. They are asked before all others, as blindly as ever; then "
+            "all answers together decide, and one that is not sure is enough to reject the picture (R19)."
+        )
+    return Said(
+        f"A fresh panel of {found.asked} taskers is asked before all others, as blindly as ever. Its answers alone "
+        "decide; the panel before stays on record (R19)."
+    )
+
+
+def _changed(found: Follows, currency: str) -> Iterator[Said]:
+    yield Said("A ruling of the board is appended; the answers of the taskers stay as they are (R20).")
+    for defense in found.broken:
+        yield Said(f"The picture breaks {defense.name}: it was confidently wrong.", _defense(defense))
+    for defense in found.unbroken:
+        yield Said(f"The picture breaks {defense.name} no more.", _defense(defense))
+    if not found.broken and not found.unbroken:
+        yield Said("No break comes or goes.")
+    if found.to_run:
+        names = ", ".join(each.name for each in found.to_run)
+        yield Said(f"Defenses that never answered to it are run first, and may break then: {names}.")
+    yield from map(_turn, found.stakes)
+    yield from (_entry(entry, currency) for entry in found.entries)
+    if found.released is not None:
+        link = reverse("release", args=[found.released.name])
+        yield Said(f"{found.released.name} is published: an errata part corrects it (R39).", link)
+
+
+def _defense(defense: Defense) -> str:
+    return reverse("defense", args=[defense.public_id]) if defense.published_at else ""
+
+
+def _turn(turn: StakeTurn) -> Said:
+    was, now = (ENDS[StakeEnd(end)] if end else "in force" for end in (turn.before, turn.after))
+    return Said(f"The stake on {turn.stake.defense.name}, {was}, is {now} then.", _defense(turn.stake.defense))
+
+
+def _entry(entry: LedgerEntry, currency: str) -> Said:
+    sides = f"from {account_words(entry.source)} to {account_words(entry.target)}"
+    return Said(f"{money(entry.cents, currency)} {sides}: {entry.why}")
+
+
+def _told(teams: Iterable[Team]) -> Iterator[Said]:
+    names = ", ".join(f"{team.name}" for team in teams)
+    if names:
+        yield Said(f"A message goes to each team that the case is about: {names}.")
+
+
+# As the public reads it -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Words that a member publishes, and what they voted. `repeated` ones stand in the explanation already, where their
+    member offered them, and are not shown a second time."""
+
+    vote: str
+    words: str
+    dissent: bool
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PublicDecision:
+    """A decision as the public pages show it, without names of members."""
+
+    outcome: CaseOutcome
+    outcome_words: str
+    verdict: str
+    explanation: str
+    tally: tuple[tuple[str, int], ...]
+    remarks: tuple[Remark, ...]
+    quorum: int
+    recused: int
+    decided_at: datetime | None
+
+    @property
+    def dissents(self) -> tuple[tuple[str, str], ...]:
+        """Return what members who voted otherwise publish: their vote and their words."""
+        return tuple((each.vote, each.words) for each in self.remarks if each.dissent)
+
+
+def public_decision(decision: Any) -> PublicDecision:
+    """Return a recorded decision (contest.models.CaseDecision) as the public reads it."""
+    told = (decision.outcome, decision.label, decision.reasons, decision.explanation)
+    return _public(*told, decision.votes, decision.quorum, decision.recused, decision.decided_at)
+
+
+def decision_to_come(count: Count, explanation: str) -> PublicDecision:
+    """Return what the public would read if the votes of now were confirmed with this explanation."""
+    decides, kept = count.decides, counted(count)
+    told = (OUTCOMES[decides.choice], decides.label, decides.reasons, explanation)
+    return _public(*told, kept["votes"], kept["quorum"], kept["recused"], None)
+
+
+def _public(
+    outcome: str,
+    label: str,
+    reasons: Sequence[str],
+    explanation: str,
+    votes: Sequence[Mapping[str, Any]],
+    quorum: int,
+    recused: int,
+    decided_at: datetime | None,
+) -> PublicDecision:
+    tally: dict[str, int] = {}
+    for vote in votes:
+        voted = _vote_words(vote)
+        tally[voted] = tally.get(voted, 0) + 1
+    remarks = [
+        Remark(_vote_words(vote), vote["words"], vote["dissent"], vote["words"] in explanation)
+        for vote in sorted(votes, key=lambda vote: vote["dissent"])
+        if vote["words"]
+    ]
+    verdict = verdict_words(Verdict.VALID if label else Verdict.REJECTED, label, reasons) if label or reasons else ""
+    return PublicDecision(
+        outcome=CaseOutcome(outcome),
+        outcome_words=OUTCOME_WORDS[CaseOutcome(outcome)],
+        verdict=verdict,
+        explanation=explanation,
+        tally=tuple(tally.items()),
+        remarks=tuple(remarks),
+        quorum=quorum,
+        recused=recused,
+        decided_at=decided_at,
+    )
+
+
+def _vote_words(vote: Mapping[str, Any]) -> str:
+    return ballot_words(Ballot(VoteChoice(vote["choice"]), vote["label"], tuple(vote["reasons"])))

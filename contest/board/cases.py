@@ -1,0 +1,371 @@
+"""Cases: how one is opened, which teams it is about, and how members vote on it (R18-R21)."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.http import Http404
+
+from adjudication.counting import CHOICES, Ballot, agrees, decided_by, is_tie
+from adjudication.models import Ruling
+from adjudication.rules import REASONS
+from common.audit import audit
+from common.errors import Conflict, InvalidInput, NotAllowed
+from contest.board.conflicts import conflicts_find
+from contest.board.recusal import (
+    board_members,
+    cases_seen_by,
+    judges_of,
+    quorum_of,
+    recused_from,
+    teams_of,
+    undisclosed,
+)
+from contest.board.telling import case_opened_tell, messages_take_back
+from contest.breaks import standing_breaks
+from contest.embargo import attacks_public
+from contest.enums import CaseKind, CaseState, PartyRole, VoteChoice
+from contest.models import Appeal, Attack, Case, CaseParty, Disclosure, Stake, Statement, Team, Vote
+from contest.stakes.selectors import owner_of
+from contest.teams.selectors import final_team
+from labeling.enums import Label
+from labeling.models import Image
+from labeling.people import is_on_board
+from labeling.selectors import policy_in_force
+from scoring.models import Defense
+
+MOST_WORDS = 4_000
+
+# Opening --------------------------------------------------------------------------------------------------------------
+
+
+def image_held(image_id: int) -> Image:
+    """Lock a picture: whoever appeals, opens a case or decides one of it waits for the others."""
+    return Image.objects.select_for_update(no_key=True, of=("self",)).get(pk=image_id)
+
+
+def newest_ruling_of(image: Image) -> Ruling | None:
+    """Return the ruling that holds."""
+    return Ruling.objects.filter(image=image).select_related("policy", "panel").order_by("-number").first()
+
+
+def open_case_of(image: Image) -> Case | None:
+    """Return the case of a picture that is not closed yet."""
+    return Case.objects.filter(image=image).exclude(state=CaseState.CLOSED).first()
+
+
+def picture_case(*, image: Image, ruling: Ruling, by: User | None, now: datetime) -> Case:
+    """Return the case of a picture that members vote on, opened where there is none. The caller holds the picture.
+
+    Conflict (`being_decided`) while the taskers whom the board asked in addition are at it.
+    """
+    case = open_case_of(image)
+    if case is not None:
+        # Held before anything is added to it: the sweep adds parties as well.
+        Case.objects.select_for_update(of=("self",)).get(pk=case.pk)
+    else:
+        case = _open(kind=CaseKind.PICTURE, image=image, ruling=ruling, by=by, now=now)
+        parties_add(case, now=now)
+        case_opened_tell(case, now=now, but=by)
+    if case.state == CaseState.PANEL:
+        words = "The board asked more taskers about this picture. Wait for the ruling that follows."
+        raise Conflict(words, "being_decided")
+    return case
+
+
+def motion_case(
+    *,
+    motion: str,
+    subject: dict[str, list[int]],
+    details: dict[str, Any],
+    reason: str,
+    teams: Iterable[Team],
+    by: User,
+    now: datetime,
+) -> Case:
+    """Open the case of a motion about these teams."""
+    told = {"motion": motion, "subject": subject, "details": details, "reason": reason}
+    case = _open(kind=CaseKind.MOTION, by=by, now=now, **told)
+    for team in teams:
+        party_add(case, team, PartyRole.CONCERNED, now=now)
+    case_opened_tell(case, now=now, but=by)
+    return case
+
+
+def _open(*, by: User | None, now: datetime, **told: Any) -> Case:
+    # Held until it is open: a conflict that is declared meanwhile comes after it, and takes back what it tells.
+    list(board_members().select_for_update(of=("self",), no_key=True).values_list("pk", flat=True))
+    conflicts_find(now=now)  # before anybody is told of it
+    policy = policy_in_force(now)
+    due = now + timedelta(days=policy.policy.board_days)
+    return Case.objects.create(policy_id=policy.id, opened_at=now, opened_by=by, due_at=due, **told)
+
+
+@transaction.atomic
+def case_open(*, image: Image, by: User, now: datetime) -> Case:
+    """Open the case of a picture without an appeal, for a member who doubts its ruling (R37); or return the open one.
+
+    NotAllowed for who is not on the board, Conflict (`not_ruled`) without a ruling, Http404 for who steps aside.
+    """
+    if not is_on_board(by):
+        raise NotAllowed("Only members of the review board open a case.", "not_on_board")
+    held = image_held(image.pk)
+    ruling = newest_ruling_of(held)
+    if ruling is None:
+        raise Conflict("There is no ruling on this picture yet.", "not_ruled")
+    case = open_case_of(held)
+    if case is None:
+        case = picture_case(image=held, ruling=ruling, by=by, now=now)
+        audit("case.open", by=by, subject={"case": [case.public_id]}, now=now)
+    return case_seen_by(by, case.public_id)
+
+
+# Which teams it is about ----------------------------------------------------------------------------------------------
+
+
+def party_add(case: Case, team: Team, role: PartyRole, *, now: datetime) -> bool:
+    """Record that a case is about a team; False where that is on record."""
+    final = final_team(team)
+    if final in teams_of(case):
+        return False
+    CaseParty.objects.create(case=case, team=final, role=role, added_at=now)
+    messages_take_back(case)
+    return True
+
+
+def parties_add(case: Case, *, now: datetime) -> int:
+    """Record the teams that the facts of now make parties of a picture's case; return how many are new (R21)."""
+    if case.image is None:
+        return 0
+    return sum(party_add(case, team, role, now=now) for team, role in _parties(case.image, now))
+
+
+def _parties(image: Image, now: datetime) -> Iterator[tuple[Team, PartyRole]]:
+    """Yield who sent a picture, and whose defenses at stake it was aimed at or breaks.
+
+    What is under embargo still makes no party: that would tell who sent it (R24).
+    """
+    sent = Attack.objects.filter(attacks_public(now=now), image=image).select_related("team").order_by("received_at")
+    for attack in sent:
+        yield attack.team, PartyRole.SENDER
+    for defense in _met(image, sent):
+        owner = owner_of(defense)
+        if owner is not None:
+            yield owner, PartyRole.DEFENDER
+
+
+def _met(image: Image, sent: Iterable[Attack]) -> Iterator[Defense]:
+    for attack in sent:
+        yield from defenses_aimed_at(attack)
+    broken = standing_breaks().filter(image=image, defense__stakes__staked_at__isnull=False)
+    for each in broken.select_related("defense__entry__team").order_by("pk"):
+        yield each.defense
+
+
+def defenses_aimed_at(attack: Attack) -> list[Defense]:
+    """Return the defenses that were at stake when an attack was sent and that it was aimed at: all, where it names
+    none."""
+    begun = Stake.objects.filter(staked_at__lte=attack.received_at).select_related("defense__entry__team")
+    named = set(attack.targets.values_list("pk", flat=True))
+    return [
+        stake.defense
+        for stake in begun.order_by("pk")
+        if (stake.ended_at is None or stake.ended_at > attack.received_at) and (not named or stake.defense_id in named)
+    ]
+
+
+# Who may look and vote ------------------------------------------------------------------------------------------------
+
+
+def case_seen_by(member: User, public_id: str) -> Case:
+    """Return a case that a member of the board does not step aside from; Http404 for every other (R21)."""
+    rows = cases_seen_by(member).select_related("image", "ruling__panel", "ruling__policy", "policy", "result")
+    case = rows.filter(public_id=public_id).first() if public_id.isprintable() else None
+    if case is None:
+        raise Http404("no such case for this member")
+    return case
+
+
+@transaction.atomic
+def parties_refresh(public_id: str, *, now: datetime) -> None:
+    """Record the teams that an open case is about by now, before anybody looks at it: the sweep comes later (R21)."""
+    named = Case.objects.filter(public_id=public_id, state=CaseState.OPEN, image__isnull=False)
+    case = named.first() if public_id.isprintable() else None
+    if case is None or case.image is None:
+        return
+    known = {team.pk for team in teams_of(case)}
+    if all(final_team(team).pk in known for team, _ in _parties(case.image, now)):
+        return
+    image_held(case.image.pk)
+    Case.objects.select_for_update(of=("self",)).get(pk=case.pk)
+    parties_add(case, now=now)
+
+
+@transaction.atomic
+def disclose(*, case: Case, teams: Sequence[str], by: User, now: datetime) -> None:
+    """Record that nothing ties a member to the teams (public IDs) that a case is about: it opens for them then.
+
+    Conflict (`others`) where the page named other teams than those still to be answered for.
+    """
+    waiting = undisclosed(case_seen_by(by, case.public_id), by)
+    if {team.public_id for team in waiting} - set(teams):
+        raise Conflict("The case is about another team as well by now. Look at the list again.", "others")
+    made = (Disclosure(case=case, member=by, team=team, made_at=now) for team in waiting)
+    Disclosure.objects.bulk_create(made, ignore_conflicts=True)
+
+
+def case_opened_by(member: User, public_id: str) -> Case:
+    """Return a case whose content is open to a member: they do not step aside and said so (R21).
+
+    Http404 for who steps aside, Conflict (`disclose_first`) for who has not said yet.
+    """
+    case = case_seen_by(member, public_id)
+    if undisclosed(case, member):
+        raise Conflict("Say first whether anything ties you to the teams that this case is about.", "disclose_first")
+    return case
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """The votes that count now, one of each member, in the order in which they were cast. `waiting` are those of
+    members who are still to say whether anything ties them to a team that the case is about by now.
+
+    `mark` changes with every vote that counts, every team and all that a team says: who confirms has seen all of it.
+    """
+
+    votes: tuple[Vote, ...]
+    judges: int
+    quorum: int
+    recused: int
+    decides: Ballot
+    tied: bool
+    waiting: int
+    mark: str
+
+    @property
+    def is_enough(self) -> bool:
+        """Say whether there is a quorum of votes."""
+        return len(self.votes) >= self.quorum
+
+    @property
+    def all_voted(self) -> bool:
+        """Say whether every member who may has a vote that counts: then a tie is one for good."""
+        return len(self.votes) >= self.judges
+
+    @property
+    def can_be_enough(self) -> bool:
+        """Say whether enough members are left to decide (R21)."""
+        return self.judges >= self.quorum
+
+
+def count_of(case: Case) -> Count:
+    """Count the newest vote of each member who does not step aside, said so, and is on the board still."""
+    judges = {member.pk: member for member in judges_of(case)}
+    newest = {vote.member_id: vote for vote in Vote.objects.filter(case=case, member__in=judges).order_by("pk")}
+    said = [vote for pk, vote in newest.items() if pk is not None and not undisclosed(case, judges[pk])]
+    votes = tuple(sorted(said, key=lambda vote: vote.pk))
+    ballots = [ballot_of(vote) for vote in votes]
+    return Count(
+        votes=votes,
+        judges=len(judges),
+        quorum=quorum_of(case),
+        recused=len(recused_from(case)),
+        decides=decided_by(ballots, CaseKind(case.kind)),
+        tied=is_tie(ballots),
+        waiting=len(newest) - len(votes),
+        mark=_mark(case, votes),
+    )
+
+
+def _mark(case: Case, votes: Iterable[Vote]) -> str:
+    """A hash: the numbers of the rows would tell how much is voted on elsewhere."""
+    rows = (Appeal.objects, Statement.objects, CaseParty.objects)
+    seen = [[vote.pk for vote in votes]]
+    seen += [list(each.filter(case=case).order_by("pk").values_list("pk", flat=True)) for each in rows]
+    return sha256(f"{case.public_id} {seen}".encode()).hexdigest()[:16]
+
+
+def ballot_of(vote: Vote) -> Ballot:
+    """Return what a vote is for."""
+    return Ballot(VoteChoice(vote.choice), vote.label, tuple(vote.reasons))
+
+
+@transaction.atomic
+def vote_cast(
+    *,
+    case: Case,
+    by: User,
+    choice: VoteChoice,
+    now: datetime,
+    label: str = "",
+    reasons: Sequence[str] = (),
+    words: str = "",
+    public: bool = False,
+) -> Vote:
+    """Cast or change a vote while the case is open (R19): an overrule with a class, or with the reasons of a rejection.
+
+    Http404 for who steps aside, Conflict (`disclose_first`, `decided`), InvalidInput for what cannot be voted for.
+    """
+    held = case_held(by, case.public_id, now=now)
+    ballot = _ballot(held, choice, label, reasons)
+    said = words.replace("\x00", "").replace("\r\n", "\n").strip()
+    if len(said) > MOST_WORDS:
+        raise InvalidInput(f"Write at most {MOST_WORDS:,} characters.", "invalid", field="words")
+    if public and not said:
+        raise InvalidInput("Write what is to be published, or leave it unpublished.", "invalid", field="words")
+    told = {"choice": ballot.choice, "label": ballot.label, "reasons": list(ballot.reasons)}
+    return Vote.objects.create(case=held, member=by, **told, words=said, public=public, cast_at=now)
+
+
+def case_held(by: User, public_id: str, *, now: datetime) -> Case:
+    """Lock a case that `by` may vote on, and its picture before it; errors as `vote_cast`."""
+    case = case_opened_by(by, public_id)
+    if case.image_id is not None:
+        image_held(case.image_id)
+    Case.objects.select_for_update(of=("self",)).get(pk=case.pk)
+    if case.state == CaseState.OPEN:
+        parties_add(case, now=now)
+    # Asked again under the lock: a conflict may have been declared, or another member have decided, meanwhile.
+    held = case_opened_by(by, public_id)
+    if held.state != CaseState.OPEN:
+        raise Conflict("This case was decided meanwhile. Nothing of yours was recorded; look at it again.", "decided")
+    return held
+
+
+def _ballot(case: Case, choice: VoteChoice, label: str, reasons: Sequence[str]) -> Ballot:
+    if choice not in CHOICES[CaseKind(case.kind)]:
+        raise InvalidInput("Choose what you vote for.", "invalid", field="choice")
+    if choice is not VoteChoice.OVERRULE:
+        return Ballot(choice)
+    if case.ruling is None:
+        raise InvalidInput("Choose what you vote for.", "invalid", field="choice")
+    if bool(label) == bool(reasons):
+        words = "Choose a class, or at least one reason to reject the picture."
+        raise InvalidInput(words, "invalid", field="outcome")
+    if label and label not in set(Label):
+        raise InvalidInput("Choose one of the two classes.", "invalid", field="outcome")
+    ordered = tuple(each.value for each in REASONS if each in reasons)
+    if len(ordered) != len(set(reasons)):
+        raise InvalidInput("Choose reasons of the list.", "invalid", field="outcome")
+    if (label, list(ordered)) == (case.ruling.label, case.ruling.reasons):
+        raise InvalidInput("That is what the ruling says. Uphold it instead.", "same", field="outcome")
+    return Ballot(choice, label, ordered)
+
+
+def counted(count: Count) -> dict[str, Any]:
+    """Return what a decision keeps of a count: no names, and the words that their members publish."""
+    votes = [
+        {
+            "choice": vote.choice,
+            "label": vote.label,
+            "reasons": vote.reasons,
+            "words": vote.words if vote.public else "",
+            "dissent": not agrees(ballot_of(vote), count.decides),
+        }
+        for vote in count.votes
+    ]
+    return {"votes": votes, "quorum": count.quorum, "recused": count.recused}

@@ -1,0 +1,231 @@
+"""The registry of conflicts (R21): declared by members and organizers, or found, and then dismissed with a reason."""
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, date, datetime, timedelta
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import QuerySet
+
+from common.audit import audit
+from common.errors import Conflict as Refused
+from common.errors import InvalidInput, NotAllowed, NotFound, WrongFields
+from common.typed import words_said
+from contest.board.recusal import board_members
+from contest.board.telling import messages_take_back
+from contest.enums import CaseState, ConflictKind, EntitlementKind
+from contest.models import Case, Conflict, Entitlement, Member, PastMember, Team, Ties
+from contest.teams.arxiv import paper_id
+from contest.teams.inboxes import inbox, institution
+from contest.teams.selectors import final_team, teams_counted_together
+from labeling.people import is_on_board, is_organizer
+
+MOST_CHARACTERS = 1_000
+MOST_NAMED = 200
+_LEAST = timedelta(microseconds=1)
+# Far enough back: what the contest finds says nothing of when it began.
+EVER = datetime(2000, 1, 1, tzinfo=UTC)
+_ASK_WHY = "Give the reason: it stays on record beside the conflict."
+
+
+@transaction.atomic
+def conflict_declare(
+    *, member: User, team: Team, kind: ConflictKind, since: datetime, words: str, by: User, now: datetime
+) -> Conflict:
+    """Record that `member` does not judge `team` since `since`; they say so themselves, or an organizer does.
+
+    Raises NotAllowed for others, InvalidInput for a moment to come, Conflict (`declared`) for the same once more.
+    """
+    _check_may(by, member)
+    if not is_on_board(member):
+        raise InvalidInput("Only members of the review board step aside.", "invalid", field="member")
+    if since > now:
+        raise InvalidInput("Give a day that has begun: a conflict counts from then on.", "invalid", field="since")
+    told = words.replace("\x00", "").strip()
+    if len(told) > MOST_CHARACTERS:
+        raise InvalidInput(f"Write at most {MOST_CHARACTERS:,} characters.", "invalid", field="words")
+    User.objects.select_for_update(no_key=True).get(pk=member.pk)  # two at once wait for each other
+    _refuse_same(member, team, kind)
+    held = _hold_cases([team])
+    made = {"kind": kind, "since": since, "words": told, "declared_by": by, "declared_at": now}
+    conflict = Conflict.objects.create(member=member, team=final_team(team), **made)
+    _record("conflict.declare", conflict, by, now, why=told)
+    for case in held:
+        messages_take_back(case)
+    return conflict
+
+
+def _check_may(by: User, member: User) -> None:
+    if by != member and not is_organizer(by):
+        raise NotAllowed("Only the member and organizers declare a conflict.", "not_yours")
+
+
+def _record(action: str, conflict: Conflict, by: User | None, now: datetime, *, why: str = "") -> None:
+    """Who steps aside for whom is nobody's business outside: nothing of it is published but that it was recorded."""
+    told = {"member": conflict.member_id, "team": conflict.team_id, "kind": conflict.kind, "words": why}
+    audit(action, by=by, subject={"conflict": [conflict.pk]}, now=now, private=told)
+
+
+def _hold_cases(teams: Iterable[Team]) -> list[Case]:
+    """Lock the open cases about these teams: a decision is made before the conflict, or knows of it."""
+    together = {each.pk for team in teams for each in teams_counted_together(team)}
+    about = Case.objects.filter(parties__team__in=together).exclude(state=CaseState.CLOSED)
+    rows = Case.objects.select_for_update(of=("self",)).filter(pk__in=about.values("pk"))
+    return list(rows.order_by("pk"))
+
+
+def _refuse_same(member: User, team: Team, kind: ConflictKind) -> None:
+    together = teams_counted_together(team)
+    same = Conflict.objects.filter(member=member, team__in=together, kind=kind, until=None, dismissed_at=None)
+    if same.exists():
+        raise Refused(f"This conflict with team {final_team(team).name} is on record already.", "declared")
+
+
+@transaction.atomic
+def conflict_end(*, conflict_id: int, by: User, now: datetime) -> Conflict:
+    """Record that a conflict is over from now on; cases that are open stay closed to the member (R21).
+
+    One that the contest found is dismissed by an organizer instead. Conflict (`over`) for one that is over.
+    """
+    found = _held(conflict_id)
+    _check_may(by, found.member)
+    if found.found:
+        raise NotAllowed("The contest found this conflict: an organizer dismisses it, with a reason.", "found")
+    _refuse_over(found)
+    found.until = max(now, found.since + _LEAST)
+    found.save(update_fields=["until"])
+    _record("conflict.end", found, by, now)
+    return found
+
+
+@transaction.atomic
+def conflict_dismiss(*, conflict_id: int, reason: str, by: User, now: datetime) -> Conflict:
+    """Record that what the contest found is no conflict: it counts for nothing any more, and is not found again.
+
+    Raises NotAllowed for anybody but organizers and for what was declared, InvalidInput without a reason.
+    """
+    if not is_organizer(by):
+        raise NotAllowed("Only organizers dismiss a conflict.", "not_an_organizer")
+    said = words_said(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
+    found = _held(conflict_id)
+    if not found.found:
+        raise NotAllowed("A declared conflict is not dismissed: whoever declared it ends it.", "declared")
+    _refuse_over(found)
+    found.dismissed_at, found.dismissed_by, found.dismissed_reason = now, by, said
+    found.save(update_fields=["dismissed_at", "dismissed_by", "dismissed_reason"])
+    _record("conflict.dismiss", found, by, now, why=said)
+    return found
+
+
+def _held(conflict_id: int) -> Conflict:
+    rows = Conflict.objects.select_for_update(of=("self",)).select_related("member", "team")
+    found = rows.filter(pk=conflict_id).first()
+    if found is None:
+        raise NotFound("There is no such conflict.", "not_found")
+    return found
+
+
+def _refuse_over(found: Conflict) -> None:
+    if found.until is not None or found.dismissed_at is not None:
+        raise Refused("This conflict is over already.", "over")
+
+
+# What the contest finds ----------------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def ties_tell(
+    *, member: User, domains: Iterable[str], people: Iterable[str], papers: Iterable[str], now: datetime
+) -> Ties:
+    """Keep what a member says of themselves: domains of institutions, addresses of people, arXiv IDs of papers.
+
+    Raises WrongFields for what is none of these; a conflict that was found by what is taken out stays.
+    """
+    readers = _readers(now.date())
+    told = {"domains": list(domains), "people": list(people), "papers": list(papers)}
+    wrong = {name: _wrong(rows, *readers[name]) for name, rows in told.items()}
+    if any(wrong.values()):
+        raise WrongFields({name: words for name, words in wrong.items() if words})
+    clean = {name: sorted({str(readers[name][0](each)) for each in rows}) for name, rows in told.items()}
+    made, _ = Ties.objects.update_or_create(member=member, defaults={**clean, "told_at": now})
+    return made
+
+
+_Reader = Callable[[str], str | None]
+
+
+def _readers(today: date) -> dict[str, tuple[_Reader, str]]:
+    """Return what reads each list, and what its entries are."""
+    return {
+        "domains": (institution, "the domain of one institution, as in example.edu"),
+        "people": (_address, "an e-mail address"),
+        "papers": (lambda typed: paper_id(typed, today=today), "the ID of a paper on arXiv, as in 1809.08352"),
+    }
+
+
+def _address(typed: str) -> str | None:
+    name, at, domain = typed.strip().partition("@")
+    return inbox(typed) if name and at and domain else None
+
+
+def _wrong(rows: list[str], read: _Reader, what: str) -> str:
+    if len(rows) > MOST_NAMED:
+        return f"Name at most {MOST_NAMED}."
+    bad = [each for each in rows if not read(each)]
+    return f"This is not {what}: {', '.join(bad[:3])}." if bad else ""
+
+
+def conflicts_find(*, now: datetime) -> int:
+    """Record what ties members of the board to teams and is on record nowhere yet; return how many are new (R21).
+
+    It counts from the moment it is found, for all the time before as well. Nothing is locked where nothing is new.
+    """
+    return _record_found(now) if _new(board_members()) else 0
+
+
+@transaction.atomic
+def _record_found(now: datetime) -> int:
+    # Two at once wait for each other, as in `conflict_declare`; the second finds nothing new.
+    new = _new(board_members().select_for_update(of=("self",), no_key=True))
+    held = _hold_cases(Team.objects.filter(pk__in={team for _, team, _ in new}))
+    for member, team, kind in new:
+        told = {"since": EVER, "found": True, "declared_at": now}
+        conflict = Conflict.objects.create(member_id=member, team_id=team, kind=kind, **told)
+        _record("conflict.find", conflict, None, now)
+    for case in held:
+        messages_take_back(case)
+    return len(new)
+
+
+_Tie = tuple[int, int, str]
+
+
+def _new(rows: QuerySet[User]) -> list[_Tie]:
+    """Return (member, team, kind) of what is not on record."""
+    members = list(rows)
+    ties = {each.member_id: each for each in Ties.objects.filter(member__in=members)}
+    found = {key for member in members for key in _found(member, ties.get(member.pk))}
+    return sorted(found - set(Conflict.objects.filter(found=True).values_list("member", "team", "kind")))
+
+
+def _found(member: User, ties: Ties | None) -> Iterator[_Tie]:
+    domains = {institution(member.email), *(ties.domains if ties else ())} - {""}
+    people, papers = set(ties.people if ties else ()), set(ties.papers if ties else ())
+    for team in PastMember.objects.filter(user=member).values_list("team", flat=True):
+        yield member.pk, team, ConflictKind.MEMBER.value
+    for team, address in _addresses():
+        if institution(address) in domains:
+            yield member.pk, team, ConflictKind.INSTITUTION.value
+        if inbox(address) in people:
+            yield member.pk, team, ConflictKind.COAUTHOR.value
+    for team, paper in Entitlement.objects.filter(kind=EntitlementKind.PAPER).values_list("team", "arxiv_id"):
+        if paper in papers:
+            yield member.pk, team, ConflictKind.COAUTHOR.value
+
+
+def _addresses() -> set[tuple[int, str]]:
+    """Return the addresses that teams have or had: of their members, and of the authors of their papers."""
+    here = Member.objects.exclude(user__email="").values_list("team", "user__email")
+    past = PastMember.objects.exclude(user=None).exclude(user__email="").values_list("team", "user__email")
+    authors = Entitlement.objects.exclude(email="").values_list("team", "email")
+    return {*here, *past, *authors}

@@ -1,0 +1,191 @@
+"""The moment a case is decided: votes are counted, and what they decide is done in one transaction (R19-R22)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from adjudication.counting import OUTCOMES, Ballot
+from adjudication.enums import Reason, Verdict
+from adjudication.models import Ruling
+from adjudication.services import MOST_CHARACTERS, explanation_said, rule_by_board
+from common.audit import audit
+from common.errors import Conflict, InvalidInput, NotAllowed
+from contest.board.carriers import carry_out
+from contest.board.cases import Count, case_held, count_of, counted, newest_ruling_of
+from contest.board.telling import case_decided_tell, panel_ruled_tell, ruling_changed_tell
+from contest.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
+from contest.models import Case, CaseDecision
+from labeling.enums import Label
+from labeling.models import Image, Panel
+from labeling.more_taskers import kept_out, panel_fresh, panel_join, room_in
+from labeling.policy import Policy
+from labeling.selectors import policy_in_force
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What came of a decision: the ruling that holds now, or the panel that was asked."""
+
+    ruling: Ruling | None = None
+    panel: Panel | None = None
+
+
+@transaction.atomic
+def case_decide(*, case: Case, seen: str, explanation: str, by: User, now: datetime) -> CaseDecision:
+    """Close the voting on a case and do what most votes are for; a tie upholds the ruling, or drops the motion (R19).
+
+    `seen` is the mark of the count that the member confirms. Raises Http404 for who steps aside; NotAllowed
+    (`no_vote`) for who has no vote on it; Conflict where it was `decided`, there is `no_quorum`, the `votes_changed`, a
+    `tie` may still be broken, the `ruling_changed`, or what a motion asks for cannot be done any more: then nothing is
+    recorded. InvalidInput where an overrule has no explanation that says something (R20).
+    """
+    held = case_held(by, case.public_id, now=now)
+    count = count_of(held)
+    _refuse(held, count, seen, by, now)
+    decides = count.decides
+    outcome = OUTCOMES[decides.choice]
+    said = explanation_said(explanation) if outcome is CaseOutcome.OVERRULE else _remarks(explanation)
+    made = _do(held, decides, said, by, now)
+    decision = CaseDecision.objects.create(
+        case=held,
+        outcome=outcome,
+        label=decides.label,
+        reasons=list(decides.reasons),
+        explanation=said,
+        ruling=made.ruling if outcome is CaseOutcome.OVERRULE else None,
+        panel=made.panel,
+        **counted(count),
+        policy_id=policy_in_force(now).id,
+        confirmed_by=by,
+        decided_at=now,
+    )
+    _close(held, made, now)
+    _record(decision, by, now)
+    case_decided_tell(decision, now=now)
+    return decision
+
+
+def _remarks(typed: str) -> str:
+    """Return what is published with a decision that needs no explanation; InvalidInput for too much."""
+    said = typed.replace("\x00", "").replace("\r\n", "\n").strip()
+    if len(said) > MOST_CHARACTERS:
+        raise InvalidInput(f"Write at most {MOST_CHARACTERS:,} characters.", "invalid", field="explanation")
+    return said
+
+
+def _refuse(case: Case, count: Count, seen: str, by: User, now: datetime) -> None:
+    if not any(vote.member_id == by.pk for vote in count.votes):
+        raise NotAllowed("Vote first: only a member who voted confirms the decision.", "no_vote")
+    if not count.is_enough:
+        missing = count.quorum - len(count.votes)
+        waits = " Votes of members who are still to speak about a team do not count yet." if count.waiting else ""
+        words = f"A decision needs {count.quorum} votes: {missing} more. Your vote is kept.{waits}"
+        raise Conflict(words, "no_quorum")
+    if count.mark != seen:
+        words = "The votes, the teams or what they say changed since you looked. Look again, and confirm that."
+        raise Conflict(words, "votes_changed")
+    refuse_undecided(case, count, now=now)
+    newest = newest_ruling_of(case.image) if case.image is not None else None
+    if newest is not None and newest.pk != case.ruling_id:
+        raise Conflict("There is a newer ruling on this picture. Nothing was decided.", "ruling_changed")
+
+
+def refuse_undecided(case: Case, count: Count, *, now: datetime) -> None:
+    """Raise Conflict where the votes decide nothing yet: a `tie` that another member may still break before the clock
+    is over, and an overrule whose reasons, put together, are those of the ruling (`same`)."""
+    if count.tied and not count.all_voted and now < case.due_at:
+        words = "It is a tie, and another member may still vote. Wait for all votes, or for the end of the clock."
+        raise Conflict(words, "tie")
+    made = (count.decides.label, list(count.decides.reasons))
+    overrules = case.ruling is not None and count.decides.choice is VoteChoice.OVERRULE
+    if overrules and case.ruling is not None and made == (case.ruling.label, case.ruling.reasons):
+        words = "Put together, the reasons are those of the ruling. Agree on others, or uphold it."
+        raise Conflict(words, "same")
+
+
+def _do(case: Case, decides: Ballot, explanation: str, by: User, now: datetime) -> Made:
+    if case.kind == CaseKind.MOTION:
+        if decides.choice is VoteChoice.IN_FAVOUR:
+            carry_out(case, by=by, now=now)
+        return Made()
+    assert case.image is not None and case.ruling is not None, "a picture's case has both"
+    if decides.choice is VoteChoice.MORE_TASKERS:
+        return Made(panel=_ask_more(case, now))
+    if decides.choice is VoteChoice.UPHOLD:
+        return Made(ruling=case.ruling)
+    return Made(ruling=overrule(case.image, decides, explanation, now=now))
+
+
+def overrule(image: Image, decides: Ballot, explanation: str, *, now: datetime) -> Ruling:
+    """Append the board's ruling to those of the picture (R20)."""
+    return rule_by_board(
+        image=image,
+        verdict=Verdict.VALID if decides.label else Verdict.REJECTED,
+        label=Label(decides.label) if decides.label else None,
+        reasons=[Reason(each) for each in decides.reasons],
+        explanation=explanation,
+        policy=policy_in_force(now),
+        now=now,
+    )
+
+
+def _ask_more(case: Case, now: datetime) -> Panel:
+    """Let new taskers join the panel of a valid verdict, or give a rejected picture a fresh panel (R19)."""
+    assert case.image is not None and case.ruling is not None
+    asked = taskers_asked(case.ruling, policy_in_force(now).policy)
+    if case.ruling.verdict == Verdict.VALID:
+        return panel_join(case.ruling.panel, asked, now=now)
+    return panel_fresh(case.image, asked, now=now)
+
+
+def taskers_asked(ruling: Ruling, policy: Policy) -> int:
+    """Return how many taskers are asked where the board wants more: of those who join, as many as the panel has room
+    for; where it has none, one is asked for, and refused with the reason."""
+    if ruling.verdict == Verdict.REJECTED:
+        return policy.panel_size
+    return max(min(policy.appeal_taskers, room_in(ruling.panel)), 1)
+
+
+def _close(case: Case, made: Made, now: datetime) -> None:
+    case.state = CaseState.CLOSED if made.panel is None else CaseState.PANEL
+    case.closed_at = now if made.panel is None else None
+    case.result = made.ruling
+    case.save(update_fields=["state", "closed_at", "result"])
+    if case.ruling is not None and made.ruling is not None:
+        ruling_changed_tell(case.ruling, made.ruling, now=now)
+
+
+def _record(decision: CaseDecision, by: User, now: datetime) -> None:
+    """What is decided about a picture is published with its week, and not by the audit trail before."""
+    subject = {"case": [decision.case.public_id]}
+    told = {"outcome": str(decision.outcome), "votes": len(decision.votes), "recused": decision.recused}
+    audit("case.decide", by=by, subject=subject, why=decision.explanation, now=now, private=told)
+
+
+# After more taskers ---------------------------------------------------------------------------------------------------
+
+
+def cases_close(*, now: datetime) -> int:
+    """Close the cases whose additional taskers were ruled upon (R19); return how many. Twice changes nothing."""
+    waiting = Case.objects.filter(state=CaseState.PANEL).order_by("pk").values_list("pk", flat=True)
+    return sum(_close_ruled(pk, now) for pk in list(waiting))
+
+
+@transaction.atomic
+def _close_ruled(case_id: int, now: datetime) -> bool:
+    rows = Case.objects.select_for_update(of=("self",), skip_locked=True).filter(pk=case_id, state=CaseState.PANEL)
+    case = rows.select_related("image", "ruling", "decision").first()
+    if case is None or case.image is None or case.ruling is None:
+        return False
+    later = Ruling.objects.filter(image=case.image, panel=case.decision.panel, number__gt=case.ruling.number)
+    # Nobody answers about a picture that an organizer keeps out after a report: then the ruling stays as it is.
+    ruling = later.order_by("number").first() or (case.ruling if kept_out(case.image.pk) else None)
+    if ruling is None:
+        return False
+    case.state, case.closed_at, case.result = CaseState.CLOSED, now, ruling
+    case.save(update_fields=["state", "closed_at", "result"])
+    panel_ruled_tell(case, ruling, now=now)
+    ruling_changed_tell(case.ruling, ruling, now=now)
+    return True

@@ -1,0 +1,199 @@
+"""The call of the API by which members of the board vote on an appeal, and confirm what the votes decide (contracts,
+section 2)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from adjudication.counting import CHOICES, Ballot
+from adjudication.rules import REASONS
+from adjudication.services import MOST_CHARACTERS
+from common.errors import InvalidInput
+from contest.access import board_member_of
+from contest.board.cases import MOST_WORDS, Count, ballot_of, case_opened_by, case_seen_by, count_of, vote_cast
+from contest.board.deciding import case_decide
+from contest.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
+from contest.models import Appeal, Case
+from labeling.enums import Label
+from labeling.serializers import ErrorOut
+
+_OUTCOME = {"label": "bird", "reasons": []}
+_EXAMPLE = {
+    "case": "C-7Q4M2K",
+    "state": "open",
+    "vote": {"choice": "overrule", **_OUTCOME},
+    "votes": [{"choice": "overrule", **_OUTCOME}, {"choice": "uphold", "label": "", "reasons": []}],
+    "quorum": 2,
+    "mark": "17-18",
+    "decides": {"choice": "uphold", "label": "", "reasons": []},
+    "outcome": "",
+}
+
+
+class DecisionIn(serializers.Serializer[Any]):
+    """A vote: `choice`, and what goes with it. Or the confirmation of what the votes decide: `seen`, and the
+    explanation."""
+
+    choice = serializers.ChoiceField(
+        choices=[each.value for each in CHOICES[CaseKind.PICTURE]],
+        required=False,
+        help_text="What you vote for; leave it out to confirm.",
+    )
+    label = serializers.ChoiceField(  # type: ignore[assignment]  # the name of the contract, of a field in the library
+        choices=[each.value for each in Label], required=False, help_text="The class, of a vote to overrule."
+    )
+    reasons = serializers.ListField(
+        child=serializers.ChoiceField(choices=[each.value for each in REASONS]),
+        required=False,
+        max_length=len(REASONS),
+        help_text="The reasons of a rejection, of a vote to overrule.",
+    )
+    words = serializers.CharField(
+        required=False, allow_blank=True, max_length=MOST_WORDS, help_text="Your own words on your vote."
+    )
+    public = serializers.BooleanField(required=False, help_text="Publish your words with the decision.")
+    seen = serializers.CharField(
+        required=False, max_length=1000, help_text="The `mark` of the votes that you saw and confirm."
+    )
+    explanation = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=MOST_CHARACTERS,
+        help_text="The public explanation; an overrule needs one that says something.",
+    )
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Refuse unknown fields by name, as every call does."""
+        if isinstance(data, Mapping) and (unknown := sorted(set(map(str, data)) - set(self.fields))):
+            raise serializers.ValidationError({name: [f"The field {name!r} is not known."] for name in unknown})
+        return super().to_internal_value(data)
+
+
+class BallotOut(serializers.Serializer[Any]):
+    """What a vote is for."""
+
+    choice = serializers.ChoiceField(choices=[each.value for each in CHOICES[CaseKind.PICTURE]])
+    label = serializers.CharField(  # type: ignore[assignment]  # as above
+        help_text="The class, of an overrule to valid; else empty."
+    )
+    reasons = serializers.ListField(child=serializers.CharField(), help_text="Of an overrule to rejected; else empty.")
+
+
+class DecisionOut(serializers.Serializer[Any]):
+    """How the case stands after the call."""
+
+    case = serializers.CharField()
+    state = serializers.ChoiceField(choices=[each.value for each in CaseState])
+    vote = BallotOut(help_text="Your vote that counts.")
+    votes = BallotOut(many=True, help_text="All votes that count, in the order of casting, without names.")
+    quorum = serializers.IntegerField(help_text="How many votes a decision needs.")
+    mark = serializers.CharField(help_text="What to send as `seen` to confirm these votes.")
+    decides = BallotOut(help_text="What these votes decide; a tie upholds the ruling.")
+    outcome = serializers.CharField(help_text="What was decided; empty while the case is open.")
+
+
+class Decisions(APIView):
+    """The board on an appeal."""
+
+    @extend_schema(
+        operation_id="appeal_decide",
+        tags=["appeals"],
+        summary="Vote on an appeal, or confirm the decision",
+        parameters=[
+            OpenApiParameter("public_id", OpenApiTypes.STR, OpenApiParameter.PATH, description="Like L-7Q4M2K.")
+        ],
+        request=DecisionIn,
+        responses={
+            201: DecisionOut,
+            (400, "application/json"): ErrorOut,
+            (401, "application/json"): ErrorOut,
+            (403, "application/json"): ErrorOut,
+            (404, "application/json"): OpenApiResponse(
+                ErrorOut, description="No appeal has this ID, or you step aside from its case (R21)"
+            ),
+            (409, "application/json"): ErrorOut,
+        },
+        examples=[
+            OpenApiExample(
+                "a vote",
+                {"choice": "overrule", "label": "bird", "words": "All of it can be seen.", "public": True},
+                request_only=True,
+            ),
+            OpenApiExample(
+                "the confirmation",
+                {"seen": "17-18", "explanation": "The wing that one tasker took for hidden is folded, not hidden."},
+                request_only=True,
+            ),
+            OpenApiExample("how it stands", _EXAMPLE, response_only=True, status_codes=["201"]),
+        ],
+    )
+    def post(self, request: Request, public_id: str) -> Response:
+        """Vote on the case of an appeal, as a member of the review board; or confirm what the votes decide.
+
+        With `choice` it is a vote, which can be changed until the case is decided: an overrule names a `label`, or the
+        `reasons` of a rejection. With `seen` it is the confirmation of the votes with that `mark`. 409
+        `disclose_first`: say on the page of the case first that nothing ties you to the teams it is about. 409
+        `no_quorum`, `votes_changed`, `ruling_changed`, `decided`: nothing was decided by this call.
+        """
+        member = board_member_of(request.user)
+        case = _case_of(public_id, member)
+        body = DecisionIn(data=request.data)
+        body.is_valid(raise_exception=True)
+        _act(case, body.validated_data, member)
+        shown = case_opened_by(member, case.public_id)
+        return Response(_standing(shown, count_of(shown), member), status=status.HTTP_201_CREATED)
+
+
+def _case_of(public_id: str, member: User) -> Case:
+    """Return the case of an appeal; the same 404 without such an appeal and for who steps aside from its case."""
+    named = Appeal.objects.filter(public_id=public_id) if public_id.isprintable() else Appeal.objects.none()
+    appeal = named.select_related("case").first()
+    return case_seen_by(member, appeal.case.public_id if appeal is not None else "")
+
+
+def _act(case: Case, given: Mapping[str, Any], member: User) -> None:
+    now = timezone.now()
+    if ("choice" in given) == ("seen" in given):
+        raise InvalidInput(
+            "Send `choice` to vote, or `seen` to confirm what the votes decide.", "invalid", field="choice"
+        )
+    if "seen" in given:
+        case_decide(case=case, seen=given["seen"], explanation=given.get("explanation", ""), by=member, now=now)
+        return
+    vote_cast(
+        case=case,
+        by=member,
+        choice=VoteChoice(given["choice"]),
+        label=given.get("label", ""),
+        reasons=given.get("reasons", ()),
+        words=given.get("words", ""),
+        public=given.get("public", False),
+        now=now,
+    )
+
+
+def _standing(case: Case, count: Count, member: User) -> dict[str, Any]:
+    decision = getattr(case, "decision", None)
+    mine = next(vote for vote in count.votes if vote.member_id == member.pk)
+    return {
+        "case": case.public_id,
+        "state": case.state,
+        "vote": _ballot(ballot_of(mine)),
+        "votes": [_ballot(ballot_of(vote)) for vote in count.votes],
+        "quorum": count.quorum,
+        "mark": count.mark,
+        "decides": _ballot(count.decides),
+        "outcome": CaseOutcome(decision.outcome).value if decision is not None else "",
+    }
+
+
+def _ballot(ballot: Ballot) -> dict[str, Any]:
+    return {"choice": ballot.choice.value, "label": ballot.label, "reasons": list(ballot.reasons)}

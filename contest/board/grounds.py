@@ -1,0 +1,171 @@
+"""What a team may appeal now, on which side, and until when; or what stands against it (R18)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from adjudication.enums import Verdict
+from adjudication.models import Ruling
+from common.errors import Conflict, DomainError, NotAllowed
+from common.times import to_the_second
+from contest.board.cases import newest_ruling_of, open_case_of
+from contest.embargo import public_attacks, published
+from contest.enums import AppealSide, CaseState, StakeEnd
+from contest.exports.tables import newest_ruling
+from contest.models import Appeal, Attack, Case, Stake, Team
+from contest.publishing import released
+from contest.record.pictures import Reader, picture_seen_by, rulings_seen_by
+from contest.stakes.selectors import breaks_of_stake, first_sent, unbroken_until
+from contest.teams.selectors import teams_counted_together
+from contest.windows import closes_at, copies_close_at
+from labeling.models import Image
+from labeling.selectors import policies_between, policy_at
+from scoring.models import Defense
+
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
+_BY_BREAKS = (StakeEnd.BROKEN, StakeEnd.VOID)
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """That a team may appeal `ruling` before `until`. A defender's names the defense that is at stake longest."""
+
+    side: AppealSide
+    ruling: Ruling
+    defense: Defense | None
+    until: datetime
+
+
+class Appealed(Conflict):
+    """The team has appealed this picture before (R18); `appeal` is that one."""
+
+    def __init__(self, appeal: Appeal) -> None:
+        words = (
+            f"Your team has appealed this picture: receipt {appeal.public_id}. Each team has one appeal per picture."
+        )
+        super().__init__(words, "appealed")
+        self.appeal = appeal
+
+
+def reader_for(team: Team) -> Reader:
+    """Return what a team may know of pictures, as it is one with those merged into it."""
+    return Reader(tuple(each.pk for each in teams_counted_together(team)))
+
+
+def appeal_of(team: Team, image: Image) -> Appeal | None:
+    """Return the one appeal that a team, or one merged into it, has on a picture."""
+    return Appeal.objects.filter(team__in=teams_counted_together(team), image=image).order_by("pk").first()
+
+
+def appeal_ground(image: Image, team: Team, now: datetime) -> Ground:
+    """Return what a team may appeal of a picture.
+
+    Raises NotFound (`not_found`) for a picture that it may not see, in the words for one that is not there; Conflict
+    where there is no ruling yet that it may know (`not_ruled`), it has `appealed` (Appealed), more taskers are at it
+    (`being_decided`) or it is too late (`window_over`); NotAllowed (`wrong_side`) for who is on neither side.
+    """
+    reader = reader_for(team)
+    picture_seen_by(image.public_id, reader, now=now)
+    if (earlier := appeal_of(team, image)) is not None:
+        raise Appealed(earlier)
+    ground = next(_grounds(newest_ruling().filter(image=image), reader, now), None)
+    if ground is None:
+        raise _no_side(image, reader, now)
+    case = open_case_of(image)
+    if case is not None and case.state == CaseState.PANEL:
+        words = "The board asked more taskers about this picture. A ruling follows, and that one can be appealed."
+        raise Conflict(words, "being_decided")
+    if now >= ground.until:
+        until = to_the_second(ground.until, policy_at(now).time_zone)
+        raise Conflict(f"It is too late: this ruling could be appealed before {until}.", "window_over")
+    return ground
+
+
+def ground_of(image: Image, team: Team, now: datetime) -> Ground | None:
+    """Return what a team may appeal of a picture; None where anything stands against it."""
+    try:
+        return appeal_ground(image, team, now)
+    except DomainError:
+        return None
+
+
+def _no_side(image: Image, reader: Reader, now: datetime) -> Conflict | NotAllowed:
+    """Return what is said to who has no side. That there is a ruling is told to nobody who may not know it (R24)."""
+    known = rulings_seen_by(image, reader, now=now).last()
+    if known is None or known != newest_ruling_of(image):
+        return Conflict("There is no ruling on this picture yet that your team could appeal.", "not_ruled")
+    if known.verdict == Verdict.REJECTED:
+        words = "A rejection is appealed by a team that sent the picture; yours did not."
+        return NotAllowed(words, "wrong_side")
+    words = (
+        "A valid verdict is appealed by a team whose defense was at stake when the ruling was made and when the picture"
+        " was sent, and that did not send it. No defense of yours is such a one."
+    )
+    return NotAllowed(words, "wrong_side")
+
+
+def appealable(team: Team, now: datetime) -> list[Ground]:
+    """Return what a team may appeal now, on either side, the nearest end first."""
+    reader, days = reader_for(team), max(policy.appeal_days for _, policy in policies_between(_BEGINNING, now))
+    since = now - timedelta(days=days)
+    copies = Attack.objects.filter(team__in=reader.teams, copy_of__isnull=False).values("image")
+    lately = Q(decided_at__gt=since) | (Q(image__in=copies) & ~released("image__", by=since))
+    recent = newest_ruling().filter(lately)
+    appealed = Appeal.objects.filter(team__in=reader.teams).values("image")
+    asked = Case.objects.filter(state=CaseState.PANEL).values("image")
+    free = recent.exclude(image__in=appealed).exclude(image__in=asked)
+    found = [ground for ground in _grounds(free, reader, now) if now < ground.until]
+    return sorted(found, key=lambda ground: (ground.until, ground.ruling.pk))
+
+
+# The two sides --------------------------------------------------------------------------------------------------------
+
+
+def _grounds(rulings: QuerySet[Ruling], reader: Reader, now: datetime) -> Iterator[Ground]:
+    """Yield the rulings, which hold, that the teams have a side in; whatever time it is."""
+    rows = rulings.select_related("image", "panel", "policy").order_by("decided_at", "pk")
+    yield from _of_senders(rows, reader, now)
+    yield from _of_defenders(rows, reader, now)
+
+
+def _of_senders(rows: QuerySet[Ruling], reader: Reader, now: datetime) -> Iterator[Ground]:
+    """Who sent a picture appeals its rejection, once its week is over; who sent a copy, from its release on."""
+    sent = public_attacks(now=now).filter(team__in=reader.teams, image=OuterRef("image"))
+    rejected = rows.filter(Exists(sent), verdict=Verdict.REJECTED).annotate(first=Exists(sent.filter(copy_of=None)))
+    for ruling in rejected.filter(Q(first=True) | released("image__")):
+        until = closes_at(ruling) if ruling.first else copies_close_at(ruling)
+        assert until is not None, "who sent a copy has a ground once it is released"
+        yield Ground(AppealSide.ATTACKER, ruling, None, until)
+
+
+def _of_defenders(rows: QuerySet[Ruling], reader: Reader, now: datetime) -> Iterator[Ground]:
+    """Whose defense was at stake appeals a valid verdict, but not on a picture of their own."""
+    begun = Stake.objects.filter(staked_at__isnull=False, defense__entry__team__in=reader.teams)
+    stakes = list(begun.select_related("defense__entry").order_by("staked_at", "pk"))
+    if not stakes:
+        return
+    own = Attack.objects.filter(team__in=reader.teams, withdrawn_at=None).values("image")
+    valid = rows.filter(published("image__", now=now), verdict=Verdict.VALID).exclude(image__in=own)
+    for ruling in valid.annotate(sent_at=first_sent()):
+        stake = next((each for each in stakes if _at_stake(each, ruling, ruling.sent_at)), None)
+        if stake is not None:
+            yield Ground(AppealSide.DEFENDER, ruling, stake.defense, closes_at(ruling))
+
+
+def _at_stake(stake: Stake, ruling: Ruling, sent_at: datetime) -> bool:
+    """Say whether a picture sent at `sent_at` could end a stake when it was ruled upon."""
+    assert stake.staked_at is not None, "only stakes that began are asked"
+    until = unbroken_until(stake)
+    if stake.staked_at > ruling.decided_at or (until is not None and until <= sent_at):
+        return False
+    return stake.ended_at is None or stake.ended_at >= ruling.decided_at or _ended_by(stake, ruling)
+
+
+def _ended_by(stake: Stake, ruling: Ruling) -> bool:
+    """Say whether it is this very picture that ended a stake before this ruling, which came after another one on it."""
+    if stake.end not in _BY_BREAKS:
+        return False
+    earlier = [each.fact for each in breaks_of_stake(stake) if each.fact.found_at < ruling.decided_at]
+    return {each.image_id for each in earlier} == {ruling.image_id}

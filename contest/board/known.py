@@ -1,0 +1,51 @@
+"""Which of the teams that a picture's case is about may know of it: as far as they may know of its ruling (R24, R29).
+
+A case is about more teams than may know of it, so that nobody judges a team that they are tied to (R21): who sent a
+copy knows rulings no earlier than everybody else, and whose defense was broken learns by which picture with its
+release. Before that, neither of them is told or shown anything of the case, nor may answer in it.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from contest.board.recusal import teams_of
+from contest.embargo import public_attacks
+from contest.enums import CaseKind
+from contest.messages.telling import told_to_senders
+from contest.models import Appeal, Attack, AttackTarget, Case, CaseParty, Stake, Team
+from contest.publishing import released
+from contest.teams.selectors import teams_counted_together
+
+
+def cases_known_to(team: Team, *, now: datetime) -> QuerySet[Case]:
+    """Return the cases of pictures that are about a team, or one merged into it, and that it may know of: those that
+    it appealed in, those on what it sent itself or what was aimed at its defenses, and all once they are released."""
+    together = teams_counted_together(team)
+    party = CaseParty.objects.filter(case=OuterRef("pk"), team__in=together)
+    appealed = Appeal.objects.filter(case=OuterRef("pk"), team__in=together)
+    rows = Case.objects.filter(Exists(party), kind=CaseKind.PICTURE)
+    return rows.filter(Exists(appealed) | released("image__") | _told(together, now))
+
+
+def teams_told(case: Case, *, now: datetime) -> list[Team]:
+    """Return the teams that a picture's case is about and that may know of it."""
+    return [team for team in teams_of(case) if cases_known_to(team, now=now).filter(pk=case.pk).exists()]
+
+
+def _told(teams: Sequence[Team], now: datetime) -> Q:
+    """The cases of pictures that the teams sent first, or that were aimed at them and that they sent no copy of."""
+    sent = Attack.objects.filter(told_to_senders(now=now), team__in=teams).values("image")
+    own = Attack.objects.filter(team__in=teams, withdrawn_at=None).values("image")
+    aimed = _aimed_at(teams, now).values("image")
+    return Q(image__in=sent) | (Q(image__in=aimed) & ~Q(image__in=own))
+
+
+def _aimed_at(teams: Sequence[Team], now: datetime) -> QuerySet[Attack]:
+    """Return the attacks that met a defense of the teams that was at stake then: any, where they name none."""
+    at = OuterRef("received_at")
+    in_force = Q(ended_at=None) | Q(ended_at__gt=at)
+    stakes = Stake.objects.filter(in_force, staked_at__lte=at, defense__entry__team__in=teams)
+    named = AttackTarget.objects.filter(attack=OuterRef(OuterRef("pk"))).values("defense")
+    return public_attacks(now=now).filter(Q(targets=None) & Exists(stakes) | Exists(stakes.filter(defense__in=named)))

@@ -1,0 +1,118 @@
+"""Motions: staking, grants, withholding and awards, which the board votes on and which are done when carried (R21).
+
+A motion keeps what it asks for as plain values in its case; `contest.board.carriers` does it once most votes are for
+it, in the transaction that decides. What the contest's own services refuse then is refused, and the case stays open.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from common.audit import audit
+from common.errors import Conflict, NotAllowed
+from common.typed import words_said
+from contest.board.carriers import rehearse
+from contest.board.cases import case_held, count_of, counted, disclose, motion_case, vote_cast
+from contest.board.recusal import recused_from, teams_of
+from contest.decisions import MOST_REASON_CHARACTERS
+from contest.enums import CaseKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
+from contest.models import Case, CaseDecision, Team
+from contest.stakes.ends import defenses_locked
+from contest.stakes.selectors import owner_of
+from labeling.people import is_on_board
+from labeling.selectors import policy_in_force
+from scoring.models import Defense
+
+ASK_REASON = "Give the reason: it is published with the decision."
+
+
+@transaction.atomic
+def motion_open(
+    kind: DecisionKind,
+    *,
+    subject: Mapping[str, Iterable[int]],
+    reason: str,
+    by: User,
+    now: datetime,
+    **details: Any,
+) -> Case:
+    """Move that the board does something, with the mover's vote for it. `subject` names rows by table, `details` is
+    what the motion needs beside them, as JSON.
+
+    Raises NotAllowed for who is not on the board or steps aside for a team that it is about, InvalidInput without a
+    reason, Conflict (`moved`) while the same is moved already, and what could not be carried out now.
+    """
+    if not is_on_board(by):
+        raise NotAllowed("Only members of the review board decide this.", "not_on_board")
+    said = words_said(reason, field="reason", ask=ASK_REASON, most=MOST_REASON_CHARACTERS)
+    rows = {table: sorted(numbers) for table, numbers in subject.items()}
+    teams = teams_concerned(rows)
+    _hold(teams, rows)
+    case = motion_case(motion=kind, subject=rows, details=details, reason=said, teams=teams, by=by, now=now)
+    if by.pk in recused_from(case):
+        raise NotAllowed("You step aside for a team that this is about, and move nothing about it.", "recused")
+    _refuse_moved(case)
+    disclose(case=case, teams=[team.public_id for team in teams_of(case)], by=by, now=now)
+    vote_cast(case=case, by=by, choice=VoteChoice.IN_FAVOUR, now=now)
+    rehearse(case, by=by, now=now)
+    return case
+
+
+def _hold(teams: Iterable[Team], rows: Mapping[str, Iterable[int]]) -> None:
+    """Lock teams and then defenses, in one order always: of two who move the same at one moment the second finds the
+    first's motion, also where no team owns what it is about."""
+    held = Team.objects.select_for_update(no_key=True, of=("self",)).filter(pk__in=[team.pk for team in teams])
+    list(held.order_by("pk").values_list("pk", flat=True))
+    defenses_locked(rows.get("defense", ()))
+
+
+def _refuse_moved(case: Case) -> None:
+    """Refuse a second motion about the same while one is open."""
+    others = motions_open(DecisionKind(case.motion)).exclude(pk=case.pk)
+    if any(each.subject == case.subject for each in others):
+        words = "A motion about the same is open already. Vote on that one, or wait until it is decided."
+        raise Conflict(words, "moved")
+
+
+def motions_open(*kinds: DecisionKind) -> QuerySet[Case]:
+    """Return the motions of these kinds (of all, without any) that the board still votes on, the oldest first."""
+    rows = Case.objects.filter(kind=CaseKind.MOTION, state=CaseState.OPEN)
+    return (rows.filter(motion__in=kinds) if kinds else rows).order_by("opened_at", "pk")
+
+
+def teams_concerned(subject: Mapping[str, Iterable[int]]) -> list[Team]:
+    """Return whose affair rows are: the teams themselves, or who owns the defenses and paid for the stakes."""
+    if "team" in subject:
+        return list(Team.objects.filter(pk__in=subject["team"]).order_by("pk"))
+    defenses = Q(pk__in=subject.get("defense", ()))
+    defenses |= Q(stakes__in=subject.get("stake", ())) | Q(stakes__award__in=subject.get("award", ()))
+    owners = (owner_of(each) for each in Defense.objects.filter(defenses).distinct().order_by("pk"))
+    paid = Team.objects.filter(stakes_paid__in=subject.get("stake", ())).order_by("pk")
+    return [team for team in (*owners, *paid) if team is not None]
+
+
+@transaction.atomic
+def motion_drop(*, case: Case, by: User, now: datetime) -> CaseDecision:
+    """Let who moved something take it back while it is open; the motion and its votes stay on record.
+
+    NotAllowed (`not_yours`) for others, and errors as `case_held`.
+    """
+    held = case_held(by, case.public_id, now=now)
+    if held.kind != CaseKind.MOTION or held.opened_by_id != by.pk:
+        raise NotAllowed("Only who moved this takes it back. Vote against it instead.", "not_yours")
+    made = CaseDecision.objects.create(
+        case=held,
+        outcome=CaseOutcome.DROPPED,
+        **counted(count_of(held)),
+        policy_id=policy_in_force(now).id,
+        confirmed_by=by,
+        decided_at=now,
+    )
+    held.state, held.closed_at = CaseState.CLOSED, now
+    held.save(update_fields=["state", "closed_at"])
+    audit("case.drop", by=by, subject={"case": [held.public_id]}, now=now)
+    return made

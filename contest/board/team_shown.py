@@ -1,0 +1,254 @@
+"""What the pages of appeals show a team: never who another team is before everybody may know it (R24)."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+from adjudication.enums import DecidedBy, Reason, Verdict
+from adjudication.models import Ruling
+from adjudication.rules import REASONS
+from contest.attacks.life import REASON_WORDS
+from contest.board.appeals import Clock, appeals_of, cases_of_party, clock_of, decision_of, is_changed, statement_of
+from contest.board.certificate import NEEDED, percent
+from contest.board.grounds import Ground, reader_for
+from contest.embargo import public_attacks
+from contest.enums import AppealSide, CaseOutcome, CaseState, VoteChoice
+from contest.models import Appeal, Attack, Case, CaseDecision, Statement, Team
+from contest.publishing import released
+from contest.record.pictures import rulings_seen_by
+from contest.teams.selectors import final_team, teams_counted_together
+from labeling.models import Image
+from labeling.pictures import picture_url
+from labeling.policy import Policy
+
+OUTCOMES = {
+    CaseOutcome.UPHOLD: "The board upheld the ruling.",
+    CaseOutcome.MORE_TASKERS: "The board asked more taskers.",
+    CaseOutcome.OVERRULE: "The board overruled the ruling.",
+}
+VOTES = {
+    VoteChoice.UPHOLD: "to uphold",
+    VoteChoice.MORE_TASKERS: "for more taskers",
+    VoteChoice.OVERRULE: "to overrule",
+}
+_WHO = {
+    AppealSide.DEFENDER: "A team whose defense was at stake",
+    AppealSide.ATTACKER: "A team that sent the picture",
+}
+
+# Rulings --------------------------------------------------------------------------------------------------------------
+
+
+def ruling_words(ruling: Ruling) -> str:
+    """Return a ruling in words for whom it concerns, for example `valid: bird`."""
+    if ruling.verdict == Verdict.VALID:
+        return f"valid: {ruling.label}"
+    return "rejected: " + "; ".join(REASON_WORDS.get(each, each.replace("_", " ")) for each in ruling.reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateLine:
+    """A rule, whether the picture met it, and its figures where the reader may know them."""
+
+    needed: str
+    met: bool
+    note: str = ""
+
+
+def certificate_of(ruling: Ruling, team: Team, *, now: datetime) -> list[CertificateLine]:
+    """Return rule by rule what a ruling says, as far as a team may know it: whose answers they were, and how large the
+    smallest box is where the picture is another's, is told with the release. The board's rulings have none."""
+    if ruling.decided_by == DecidedBy.BOARD:
+        return []
+    told = rulings_seen_by(ruling.image, reader_for(team), now=now).filter(pk=ruling.pk).exists()
+    return [_line(reason, ruling, told) for reason in REASONS]
+
+
+def _line(reason: Reason, ruling: Ruling, told: bool) -> CertificateLine:
+    note = _share(ruling) if reason is Reason.TOO_SMALL and told else ""
+    return CertificateLine(NEEDED[reason], reason.value not in ruling.reasons, note)
+
+
+def _share(ruling: Ruling) -> str:
+    numerator, denominator = ruling.smallest_box_numerator, ruling.smallest_box_denominator
+    if numerator is None or denominator is None:
+        return "Nobody outlined anything."
+    least = Policy.from_json(ruling.policy.numbers).min_box_fraction
+    return f"{percent(Fraction(numerator, denominator))} of at least {percent(least)}."
+
+
+# What may be appealed -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GroundShown:
+    """A ruling that may be appealed, with its picture and the team's own receipts of it."""
+
+    ground: Ground
+    url: str
+    receipts: tuple[Attack, ...]
+
+    @property
+    def words(self) -> str:
+        """Return the ruling in words."""
+        return ruling_words(self.ground.ruling)
+
+
+def grounds_shown(grounds: Sequence[Ground], team: Team, *, now: datetime) -> list[GroundShown]:
+    """Return what a page of them shows, with as many questions for a page as for one."""
+    own: dict[int, list[Attack]] = {}
+    images = [each.ruling.image_id for each in grounds]
+    sent = Attack.objects.filter(team__in=teams_counted_together(team), image__in=images, withdrawn_at=None)
+    for attack in sent.order_by("received_at", "pk"):
+        own.setdefault(attack.image_id, []).append(attack)
+    return [
+        GroundShown(each, picture_url(each.ruling.image, now=now), tuple(own.get(each.ruling.image_id, ())))
+        for each in grounds
+    ]
+
+
+# Appeals and cases ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Where an appeal stands: a word, and the look of its shape and colour."""
+
+    words: str
+    look: str
+
+
+def state_of(appeal: Appeal) -> State:
+    """Return where an appeal stands."""
+    case = appeal.case
+    if case.state == CaseState.OPEN:
+        return State("before the board", "open")
+    if case.state == CaseState.PANEL:
+        return State("more taskers are asked", "open")
+    return State("ruling changed", "valid") if is_changed(appeal) else State("ruling stands", "rejected")
+
+
+@dataclass(frozen=True, slots=True)
+class AppealShown:
+    """An appeal as its team sees it in a list."""
+
+    appeal: Appeal
+    state: State
+    clock: Clock
+    url: str
+
+    @property
+    def words(self) -> str:
+        """Return the ruling it is against in words."""
+        return ruling_words(self.appeal.ruling)
+
+
+def appeals_shown(appeals: Iterable[Appeal], *, now: datetime) -> list[AppealShown]:
+    """Return rows of a list of appeals."""
+    return [
+        AppealShown(each, state_of(each), clock_of(each.case, now), picture_url(each.image, now=now))
+        for each in appeals
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseShown:
+    """A case that others opened, another team or the board, as the team that it concerns sees it in a list."""
+
+    case: Case
+    clock: Clock
+    statement: Statement | None
+    url: str
+
+    @property
+    def may_answer(self) -> bool:
+        """Say whether the team may still answer."""
+        return self.clock.state is CaseState.OPEN and self.statement is None
+
+
+def cases_of(team: Team, *, now: datetime) -> list[Case]:
+    """Return the cases that a team may read and did not appeal in, newest first."""
+    rows = cases_of_party(team, now=now).exclude(pk__in=appeals_of(team).values("case"))
+    return list(rows.order_by("-opened_at", "-pk"))
+
+
+def cases_shown(cases: Iterable[Case], team: Team, *, now: datetime) -> Iterator[CaseShown]:
+    """Yield rows of a list of cases."""
+    for case in cases:
+        assert case.image is not None, "a picture's case has one"
+        yield CaseShown(case, clock_of(case, now), statement_of(case, team), picture_url(case.image, now=now))
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a team said in a case: `who` in words, and the team once everybody may know it."""
+
+    who: str
+    team: Team | None
+    at: datetime
+    words: str
+    appeal: Appeal | None = None
+
+
+def said_by_appellants(case: Case, *, but: Appeal | None = None, now: datetime) -> list[Said]:
+    """Return the appeals of a case, but one, in their order."""
+    rows = case.appeals.select_related("team__merged_into", "image").order_by("sent_at", "pk")
+    return [
+        Said(_WHO[AppealSide(each.side)], _named(each.team, each.image, now), each.sent_at, each.argument, each)
+        for each in rows
+        if but is None or each.pk != but.pk
+    ]
+
+
+def said_by_others(case: Case, reader: Team, *, now: datetime) -> list[Said]:
+    """Return what other teams answered in a case: once it is decided, so that nobody argues against it meanwhile."""
+    if decision_of(case) is None or case.image is None:
+        return []
+    own = {each.pk for each in teams_counted_together(reader)}
+    rows = case.statements.select_related("team__merged_into").order_by("sent_at", "pk")
+    return [
+        Said("The other side", _named(each.team, case.image, now), each.sent_at, each.words)
+        for each in rows
+        if each.team_id not in own
+    ]
+
+
+def _named(team: Team, image: Image, now: datetime) -> Team | None:
+    """Return a team that spoke in a case where everybody may know of it: by its attack, or by the release (R24)."""
+    together = teams_counted_together(team)
+    known = public_attacks(now=now).filter(team__in=together, image=image).exists()
+    known = known or Image.objects.filter(released(), pk=image.pk).exists()
+    return final_team(team) if known else None
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionShown:
+    """What the board decided, how many voted how, and what holds since."""
+
+    decision: CaseDecision
+    words: str
+    tally: str
+    result: Ruling | None
+
+    @property
+    def result_words(self) -> str:
+        """Return the ruling that came of it in words."""
+        return ruling_words(self.result) if self.result is not None else ""
+
+
+def decision_shown(case: Case) -> DecisionShown | None:
+    """Return what was decided on a picture's case; None while members vote."""
+    decision = decision_of(case)
+    if decision is None:
+        return None
+    return DecisionShown(decision, OUTCOMES[CaseOutcome(decision.outcome)], _tally(decision.votes), case.result)
+
+
+def _tally(votes: Sequence[dict[str, Any]]) -> str:
+    counts: dict[str, int] = {}
+    for vote in votes:
+        words = VOTES[VoteChoice(vote["choice"])]
+        counts[words] = counts.get(words, 0) + 1
+    return ", ".join(f"{count} {words}" for words, count in counts.items())

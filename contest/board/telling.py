@@ -1,0 +1,171 @@
+"""Who is told of a case, in the transaction of what they are told of: never a member who steps aside (R21).
+
+Members are written to about a case while they may judge it; a conflict that comes later takes those messages back.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from adjudication.models import Ruling
+from common.times import absolute
+from contest.board.known import teams_told
+from contest.board.recusal import judges_of, quorum_of, recused_from
+from contest.enums import CaseKind, CaseOutcome, DecisionKind, MessageKind
+from contest.messages.telling import told_to_senders
+from contest.messages.writing import take_back, write
+from contest.models import Attack, Break, Case, CaseDecision, Team
+from contest.publishing import released
+from contest.stakes.selectors import owner_of
+from contest.teams.selectors import final_team
+from labeling.models import Image
+from labeling.people import ORGANIZERS
+from labeling.selectors import policy_in_force
+
+# So long before its end a clock is called due.
+DUE_SOON = timedelta(days=1)
+MOTION_WORDS = {
+    DecisionKind.STAKE: "a motion to stake defenses",
+    DecisionKind.GRANT: "a motion to let a team attack without a paper",
+    DecisionKind.REVOKE: "a motion to take a grant back",
+    DecisionKind.WITHHOLD: "a motion to withhold money",
+    DecisionKind.AWARD: "a motion to award the prize",
+    DecisionKind.RETURN: "a motion about what is returned",
+    DecisionKind.END: "a motion to end a stake",
+    DecisionKind.FORFEIT: "a motion to take a prize for good",
+}
+OUTCOME_WORDS = {
+    CaseOutcome.UPHOLD: "the ruling is upheld",
+    CaseOutcome.MORE_TASKERS: "more taskers are asked",
+    CaseOutcome.OVERRULE: "the ruling is overruled",
+    CaseOutcome.CARRIED: "the motion is carried",
+    CaseOutcome.LOST: "the motion is lost",
+    CaseOutcome.DROPPED: "the motion was taken back",
+}
+
+
+def what_of(case: Case) -> str:
+    """Return in words what a case is about, without naming a team."""
+    if case.kind == CaseKind.MOTION:
+        return MOTION_WORDS[DecisionKind(case.motion)]
+    assert case.image is not None, "a picture's case has one"
+    return f"the ruling on picture {case.image.public_id}"
+
+
+def ruling_words(ruling: Ruling) -> str:
+    """Return a ruling in words, for example `valid, a bird` or `rejected: too_small, occluded`."""
+    if ruling.label:
+        return f"valid, a {ruling.label}"
+    return "rejected: " + ", ".join(each.replace("_", " ") for each in ruling.reasons)
+
+
+def _case_page(case: Case) -> str:
+    return reverse("board-case", args=[case.public_id])
+
+
+def _zone(now: datetime) -> str:
+    return policy_in_force(now).policy.time_zone
+
+
+def case_opened_tell(case: Case, *, now: datetime, but: User | None = None) -> None:
+    """Tell the members who may judge a case that it is open, but who opened it."""
+    _board_tell(case, MessageKind.CASE_OPENED, [each for each in judges_of(case) if each != but], now)
+
+
+def case_due_tell(case: Case, *, now: datetime) -> None:
+    """Tell the members who may judge a case, once, that its clock ends soon."""
+    _board_tell(case, MessageKind.CASE_DUE, judges_of(case), now)
+
+
+def _board_tell(case: Case, kind: MessageKind, members: Iterable[User], now: datetime) -> None:
+    told = {"case": case.public_id, "what": what_of(case), "due": absolute(case.due_at, _zone(now))}
+    write(members, kind, about=_case_page(case), now=now, key=case.public_id, **told)
+
+
+def no_quorum_tell(case: Case, *, now: datetime) -> None:
+    """Tell organizers that too few members are left to decide a case (R21); of what it is about, its kind alone."""
+    write(
+        ORGANIZERS,
+        MessageKind.CASE_NO_QUORUM,
+        about=reverse("organizer-conflicts"),
+        now=now,
+        case=case.public_id,
+        what=what_of(case),
+        needed=quorum_of(case),
+        left=len(judges_of(case)),
+    )
+
+
+def messages_take_back(case: Case) -> None:
+    """Forget what members were told about a case that they step aside from by now."""
+    recused = recused_from(case)
+    if recused:
+        take_back(_case_page(case), users=User.objects.filter(pk__in=recused))
+
+
+def case_decided_tell(decision: CaseDecision, *, now: datetime) -> None:
+    """Tell the teams that the case of a picture is about, and that may know of it, how it was decided; what a motion
+    does tells of itself."""
+    case = decision.case
+    if case.kind != CaseKind.PICTURE:
+        return
+    told = {
+        "case": case.public_id,
+        "what": what_of(case),
+        "outcome": OUTCOME_WORDS[CaseOutcome(decision.outcome)],
+        "decided_at": absolute(decision.decided_at, _zone(now)),
+        "explanation": decision.explanation,
+    }
+    for team in teams_told(case, now=now):
+        about = reverse("appeal-case", args=[case.public_id])
+        write(team, MessageKind.CASE_DECIDED, about=about, now=now, key=case.public_id, **told)
+
+
+def panel_ruled_tell(case: Case, ruling: Ruling, *, now: datetime) -> None:
+    """Tell the teams that may know of a case what the taskers who were asked in addition led to, also where that is the
+    ruling of before (R19)."""
+    told = {
+        "case": case.public_id,
+        "what": what_of(case),
+        "outcome": f"the taskers who were asked in addition have answered, and the ruling is {ruling_words(ruling)}",
+        "decided_at": absolute(ruling.decided_at, _zone(now)),
+        "explanation": "",
+    }
+    for team in teams_told(case, now=now):
+        about = reverse("appeal-case", args=[case.public_id])
+        write(team, MessageKind.CASE_DECIDED, about=about, now=now, key=f"{case.public_id} ruled", **told)
+
+
+def ruling_changed_tell(was: Ruling, holds: Ruling, *, now: datetime) -> None:
+    """Tell those concerned that another ruling holds: who sent the picture, and at whose defenses it was aimed; with
+    its release also who sent a copy, and whose defenses broke on it (R22, R24). What follows for stakes and money is
+    told by letters of its own."""
+    if (was.label, was.reasons) == (holds.label, holds.reasons):
+        return
+    told = {
+        "picture": holds.image.public_id,
+        "was": ruling_words(was),
+        "holds": ruling_words(holds),
+        "why": holds.explanation,
+        "followed": _followed(was, holds),
+    }
+    for team in _concerned(holds.image, now):
+        about = reverse("picture-record", args=[holds.image.public_id])
+        write(team, MessageKind.RULING_CHANGED, about=about, now=now, key=f"ruling {holds.pk}", **told)
+
+
+def _followed(was: Ruling, holds: Ruling) -> str:
+    if holds.label:
+        return "Every published defense is run against it, or judged anew by what it answered."
+    return "It breaks no defense any more." if was.label else "It stays rejected, for other reasons."
+
+
+def _concerned(image: Image, now: datetime) -> list[Team]:
+    sent = Attack.objects.filter(told_to_senders(now=now), image=image).select_related("team__merged_into")
+    parties = [team for case in Case.objects.filter(image=image).order_by("pk") for team in teams_told(case, now=now)]
+    broke = Break.objects.filter(released("image__"), image=image, defense__published_at__isnull=False)
+    owners = (owner_of(each.defense) for each in broke.select_related("defense__entry__team__merged_into"))
+    senders = [final_team(each.team) for each in sent.order_by("received_at")]
+    return list({team.pk: team for team in [*senders, *parties, *(each for each in owners if each)]}.values())

@@ -1,0 +1,58 @@
+"""The sweep of the board's cases: what the facts of now ask for and is not on record yet. Twice changes nothing."""
+
+from datetime import datetime, timedelta
+
+from django.core.cache import cache
+from django.db import transaction
+
+from contest.board.cases import image_held, parties_add
+from contest.board.deciding import cases_close
+from contest.board.recusal import judges_of, quorum_of
+from contest.board.telling import DUE_SOON, case_due_tell, messages_take_back, no_quorum_tell
+from contest.enums import CaseState
+from contest.models import Case
+
+LOOK_EVERY = timedelta(seconds=15)
+_LAST_LOOK = "cases-last-look"
+
+
+def cases_tend(*, now: datetime) -> int:
+    """Close what more taskers were ruled upon, add the teams that a case is about by now, and look whether members
+    enough are left; return how many cases that changed (R19, R21)."""
+    closed = cases_close(now=now)
+    waiting = Case.objects.filter(state=CaseState.OPEN).order_by("pk").values_list("pk", flat=True)
+    return closed + sum(_tend(pk, now) for pk in list(waiting))
+
+
+def cases_tend_now_and_then(*, now: datetime) -> int:
+    """Close at once what was ruled upon, and look at the others when nobody has for LOOK_EVERY: for sweeps that come
+    oftener. Forgetting when that was costs a look."""
+    return cases_tend(now=now) if cache.add(_LAST_LOOK, now, LOOK_EVERY.total_seconds()) else cases_close(now=now)
+
+
+@transaction.atomic
+def _tend(case_id: int, now: datetime) -> bool:
+    image = Case.objects.filter(pk=case_id).values_list("image", flat=True).first()
+    if image is not None:
+        image_held(image)  # before the case, as whoever appeals or votes does
+    rows = Case.objects.select_for_update(of=("self",), skip_locked=True).filter(pk=case_id, state=CaseState.OPEN)
+    case = rows.select_related("image", "policy").first()
+    if case is None:
+        return False
+    added = parties_add(case, now=now)
+    messages_take_back(case)
+    if case.due_at - DUE_SOON <= now < case.due_at:
+        case_due_tell(case, now=now)
+    return _watch_quorum(case, now) or bool(added)
+
+
+def _watch_quorum(case: Case, now: datetime) -> bool:
+    """Tell organizers when too few members are left, once until there are enough again."""
+    enough = len(judges_of(case)) >= quorum_of(case)
+    if enough == (case.told_at is None):
+        return False
+    case.told_at = None if enough else now
+    case.save(update_fields=["told_at"])
+    if not enough:
+        no_quorum_tell(case, now=now)
+    return True

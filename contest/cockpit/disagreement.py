@@ -1,0 +1,124 @@
+"""Where taskers say different things of one picture: by question, and the pictures they differ on most (R6, R13)."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.core.cache import cache
+
+from adjudication.enums import DecidedBy
+from adjudication.models import Ruling
+from common import charts
+from common.charts import Chart, Value
+from labeling.watching.gold import USUAL_IOU_PERCENT
+from labeling.watching.reading import AnswerRow, Company, company
+from labeling.watching.rules import QUESTIONS
+
+WEEKS = 2
+# The newest rulings are looked at, so many at most.
+MOST_PANELS = 500
+MOST_LISTED = 10
+FRESH_SECONDS = 300
+OUTLINE = "outline"
+NAMES = {
+    "contains_bird": "1 bird",
+    "contains_bicycle": "2 bicycle",
+    OUTLINE: "3 outline",
+    "complete": "4 complete",
+    "unoccluded": "4 unoccluded",
+    "real": "4 real",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """A picture's panel, on which questions its members differed, and how far the outline that fits the others least
+    overlaps with them, in percent; None with fewer than two outlines."""
+
+    public_id: str
+    panel_id: int
+    questions: tuple[str, ...]
+    overlap: float | None
+
+    @property
+    def words(self) -> str:
+        """Return the questions in words, without their numbers."""
+        return ", ".join(NAMES[question][2:] for question in self.questions)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Of how many panels with two answers or more to a question the members differed."""
+
+    name: str
+    differ: int
+    panels: int
+
+    @property
+    def share(self) -> float | None:
+        """Return the share of panels, 0 to 1; None of none."""
+        return self.differ / self.panels if self.panels else None
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """The panels ruled on in the last WEEKS weeks, MOST_PANELS of them at most."""
+
+    panels: int
+    questions: tuple[Question, ...]
+    pictures: tuple[Differing, ...]
+    chart: Chart
+
+
+def disagreement(*, now: datetime) -> Disagreement:
+    """Return where taskers differ; the same for all who ask within FRESH_SECONDS."""
+    found: Disagreement | None = cache.get("disagreement")
+    if found is None:
+        found = read_disagreement(now=now)
+        cache.set("disagreement", found, FRESH_SECONDS)
+    return found
+
+
+def read_disagreement(*, now: datetime) -> Disagreement:
+    """Return where taskers differ, read afresh."""
+    since = now - timedelta(weeks=WEEKS)
+    rulings = Ruling.objects.filter(decided_at__gt=since, decided_at__lte=now, decided_by=DecidedBy.RULES)
+    newest = rulings.order_by("-decided_at", "-pk").values_list("panel_id", "image__public_id")
+    pictures = dict(newest[:MOST_PANELS])
+    together = company(pictures)
+    asked, differing = Counter[str](), list[Differing]()
+    for panel, public_id in pictures.items():
+        members = together.panels.get(panel, [])
+        overlap = _overlap(members, together)
+        said = _said(members)
+        asked.update([*said, *([] if overlap is None else [OUTLINE])])
+        apart = [question for question, answers in said.items() if len(set(answers)) > 1]
+        if overlap is not None and overlap < USUAL_IOU_PERCENT:
+            apart.append(OUTLINE)
+        differing.append(Differing(public_id, panel, tuple(apart), overlap))
+    counted = Counter(question for each in differing for question in each.questions)
+    questions = tuple(Question(name, counted[key], asked[key]) for key, name in NAMES.items())
+    most = sorted((each for each in differing if each.questions), key=_most_first)
+    return Disagreement(len(pictures), questions, tuple(most[:MOST_LISTED]), _chart(questions))
+
+
+def _said(members: Sequence[AnswerRow]) -> dict[str, list[object]]:
+    """What was answered to each question that two members or more answered, so that they could differ."""
+    forms = zip(QUESTIONS, zip(*(row.form for row in members), strict=True), strict=False)
+    given = {question: [value for value in said if value is not None] for question, said in forms}
+    return {question: said for question, said in given.items() if len(said) > 1}
+
+
+def _overlap(members: Sequence[AnswerRow], together: Company) -> float | None:
+    found = [together.overlaps[row.pk] for row in members if row.pk in together.overlaps]
+    return min(found, default=None)
+
+
+def _most_first(each: Differing) -> tuple[int, float, str]:
+    return -len(each.questions), 100.0 if each.overlap is None else each.overlap, each.public_id
+
+
+def _chart(questions: Sequence[Question]) -> Chart:
+    values = [Value(each.name, round(100 * each.share)) for each in questions if each.share is not None]
+    return charts.bars("disagreement", "Panels whose members differed, percent", values)

@@ -1,0 +1,115 @@
+"""Is there enough gold, and is it good? Pictures left per tasker, how worn they are, and which ones many fail (R6)."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Count, Exists, F, OuterRef, Q, Sum
+
+from labeling.enums import KnownUse, TaskerState
+from labeling.models import Assignment, GoldMark, KnownPicture, Response, Tasker
+from labeling.policy import Policy
+from labeling.watching.statistics import wilson
+
+ACTIVE = timedelta(days=7)
+MOST_LISTED = 5
+# From this share of the uses allowed on, a picture is nearly used up.
+_WORN_PERCENT = 80
+# So few pictures left are gone in a day or two.
+FEW = 10
+# A picture is suspicious once even the upper end of its pass rate's interval is under half, after so many answers.
+_SUSPICIOUS_SHARE = 0.5
+_FEWEST_ANSWERS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A tasker's gold: pictures they were not asked about yet, those of the last seven days, and how many days that
+    lasts; None for somebody who met none lately."""
+
+    public_id: str
+    pictures: int
+    met: int
+
+    @property
+    def days(self) -> int | None:
+        """Return for how many days the pictures left last at the pace of the last seven."""
+        return self.pictures * ACTIVE.days // self.met if self.met else None
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicious:
+    """A gold picture that many fail: right answers of those asked. Its known answer may be wrong."""
+
+    public_id: str
+    right: int
+    asked: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """The gold there is: pictures in use, uses left over all of them, those nearly used up, held, used up.
+
+    `left` are the taskers of the last seven days who have least, `taskers` how many of them there are, `short` how many
+    have under `few`.
+    """
+
+    usable: int
+    uses_left: int
+    worn: int
+    used_up: int
+    held: int
+    taskers: int
+    short: int
+    left: tuple[Left, ...]
+    suspicious: tuple[Suspicious, ...]
+    few: int = FEW
+
+
+def gold_health(policy: Policy, *, now: datetime) -> Gold:
+    """Return how the gold stands."""
+    cap = policy.gold_most_uses
+    known = KnownPicture.objects.filter(use=KnownUse.GOLD, retired_at__isnull=True)
+    usable = Q(held_at__isnull=True, uses__lt=cap)
+    counts = known.aggregate(
+        usable=Count("pk", filter=usable),
+        uses_left=Sum(cap - F("uses"), filter=usable),
+        worn=Count("pk", filter=usable & Q(uses__gte=-(-cap * _WORN_PERCENT // 100))),
+        used_up=Count("pk", filter=Q(uses__gte=cap)),
+        held=Count("pk", filter=Q(held_at__isnull=False)),
+    )
+    left = _left(counts["usable"], cap, now)
+    return Gold(
+        **counts | {"uses_left": counts["uses_left"] or 0},
+        taskers=len(left),
+        short=sum(each.pictures < FEW for each in left),
+        left=tuple(left[:MOST_LISTED]),
+        suspicious=_suspicious(),
+    )
+
+
+def _left(usable: int, cap: int, now: datetime) -> list[Left]:
+    """What each qualified tasker who answered lately has left, the least first."""
+    of_gold = Assignment.objects.filter(
+        known__held_at__isnull=True, known__retired_at__isnull=True, known__uses__lt=cap, known__isnull=False
+    )
+    asked = Counter(dict(of_gold.order_by().values_list("tasker").annotate(count=Count("pk"))))
+    lately = Assignment.objects.filter(known__isnull=False, leased_at__gt=now - ACTIVE)
+    met = Counter(dict(lately.order_by().values_list("tasker").annotate(count=Count("pk"))))
+    answered = Response.objects.filter(tasker=OuterRef("pk"), submitted_at__gt=now - ACTIVE)
+    active = Tasker.objects.filter(Exists(answered), state=TaskerState.QUALIFIED)
+    rows = [Left(name, usable - asked[pk], met[pk]) for pk, name in active.values_list("pk", "public_id")]
+    return sorted(rows, key=lambda row: (row.pictures, row.public_id))
+
+
+def _suspicious() -> tuple[Suspicious, ...]:
+    marks = GoldMark.objects.filter(known__use=KnownUse.GOLD, known__retired_at__isnull=True).order_by()
+    by_picture = marks.values_list("known__image__public_id")
+    rates = by_picture.annotate(hits=Count("pk", filter=Q(right=True)), asked=Count("pk"))
+    found = [Suspicious(name, right, asked) for name, right, asked in rates if _fails(right, asked)]
+    return tuple(sorted(found, key=lambda each: (each.right / each.asked, each.public_id))[:MOST_LISTED])
+
+
+def _fails(right: int, asked: int) -> bool:
+    bounds = wilson(right, asked) if asked >= _FEWEST_ANSWERS else None
+    return bounds is not None and bounds[1] < _SUSPICIOUS_SHARE

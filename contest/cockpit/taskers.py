@@ -1,0 +1,54 @@
+"""The taskers whom monitoring points at: paused ones, and those a rule fired for lately (R6)."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from labeling.enums import TaskerState
+from labeling.models import StateChange, Tasker, WatchEvent
+
+LATELY = timedelta(days=7)
+MOST_LISTED = 10
+# The newest events are read, so many at most.
+_MOST_EVENTS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """A tasker to look at: public ID, whether they are paused, the rules that fired for them lately, and the last."""
+
+    public_id: str
+    paused: bool
+    rules: tuple[str, ...]
+    events: int
+    last: datetime
+
+
+def noticed(*, now: datetime) -> tuple[Noticed, ...]:
+    """Return the taskers to look at, MOST_LISTED at most: the paused first, since they wait; then the newest."""
+    events = WatchEvent.objects.filter(fired_at__gt=now - LATELY, tasker__left_at__isnull=True)
+    fired: dict[Tasker, list[WatchEvent]] = defaultdict(list)
+    for event in events.select_related("rule", "tasker").order_by("-fired_at", "-pk")[:_MOST_EVENTS]:
+        fired[event.tasker].append(event)
+    since = _paused_since()
+    found = [_noticed(tasker, fired.get(tasker, []), since.get(tasker)) for tasker in fired.keys() | since.keys()]
+    return tuple(sorted(found, key=_first)[:MOST_LISTED])
+
+
+def _noticed(tasker: Tasker, events: Sequence[WatchEvent], paused: datetime | None) -> Noticed:
+    rules = tuple(sorted({event.rule.name for event in events}))
+    moments = [event.fired_at for event in events] + ([paused] if paused else [])
+    return Noticed(tasker.public_id, paused is not None, rules, len(events), max(moments))
+
+
+def _first(each: Noticed) -> tuple[bool, float, str]:
+    return not each.paused, -each.last.timestamp(), each.public_id
+
+
+def _paused_since() -> dict[Tasker, datetime]:
+    """The paused taskers with an account, and since when they are."""
+    paused = Tasker.objects.filter(state=TaskerState.PAUSED, user__isnull=False).order_by("pk")
+    changes = StateChange.objects.filter(tasker__in=paused, after=TaskerState.PAUSED).order_by("changed_at")
+    since = dict(changes.values_list("tasker_id", "changed_at"))
+    return {tasker: since.get(tasker.pk, tasker.created_at) for tasker in paused}

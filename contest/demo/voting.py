@@ -1,0 +1,26 @@
+"""How the demo's and the simulation's members of the board vote: for what one of them moved, without a word."""
+
+from datetime import datetime
+
+from contest.board.cases import count_of, disclose, vote_cast
+from contest.board.deciding import case_decide
+from contest.board.recusal import judges_of, undisclosed
+from contest.enums import VoteChoice
+from contest.models import Case, CaseDecision
+
+
+def vote_through(case: Case, *, now: datetime) -> CaseDecision:
+    """Let members who may judge a motion vote for it, in their order, until there is a quorum; the last one confirms.
+
+    Raises errors as `case_decide` does: without members enough there is no quorum.
+    """
+    last = case.opened_by
+    for member in judges_of(case):
+        if count_of(case).is_enough:
+            break
+        if member != case.opened_by:
+            disclose(case=case, teams=[team.public_id for team in undisclosed(case, member)], by=member, now=now)
+            vote_cast(case=case, by=member, choice=VoteChoice.IN_FAVOUR, now=now)
+            last = member
+    assert last is not None, "a motion that was just moved has its mover"
+    return case_decide(case=case, seen=count_of(case).mark, explanation="", by=last, now=now)

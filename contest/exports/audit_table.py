@@ -1,0 +1,45 @@
+"""The rows of the audit trail that a weekly release publishes: public parts, and of the private ones the hashes (R39).
+
+A release takes the chain up from where that of the week before it left off, so that the releases hold all of it.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from django.db.models import Max
+
+from adjudication import release_format as form
+from common.audit_seals import public_of, seals
+from common.models import AuditSeal
+from contest.models import Release
+from contest.rules import Week
+from contest.weeks import week_called
+
+
+def audit_rows(week: Week) -> Iterator[Sequence[str]]:
+    """Yield the rows sealed after those of the last released week before, up to the last of this week."""
+    found = seals().filter(number__gt=_last_before(week), number__lte=_last_until(week))
+    for seal in found.iterator(chunk_size=1_000):
+        entry = seal.entry
+        yield (
+            str(seal.number),
+            form.time(entry.at),
+            entry.role,
+            entry.action,
+            form.json_cell(entry.subject) if entry.published else "",
+            form.text(entry.why) if entry.published else "",
+            form.json_cell(public_of(entry)["facts"]),
+            seal.private_sha256,
+            seal.previous,
+            seal.sha256,
+        )
+
+
+def _last_before(week: Week) -> int:
+    names = Release.objects.filter(week__lt=week.name).order_by("-week").values_list("week", flat=True)
+    earlier = names.first()
+    return _last_until(week_called(earlier)) if earlier else 0
+
+
+def _last_until(week: Week) -> int:
+    last: int | None = AuditSeal.objects.filter(entry__at__lt=week.end).aggregate(last=Max("number"))["last"]
+    return last or 0

@@ -1,0 +1,130 @@
+"""The tables of a weekly release about the board: what it was asked and decided, by which votes (R18-R21, R37, R39).
+
+What was decided about a picture is in the release of the picture's week, whenever that was; decided later, it makes
+errata. A case shows nowhere before nothing more comes of it: while more taskers are asked, nobody who still has to
+answer shall read what was argued (R8). Motions and examinations are of the week in which they were. No table says who
+voted.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from django.db.models import Q, QuerySet
+
+from adjudication import release_format as form
+from contest.enums import CaseKind, CaseState
+from contest.exports.tables import RELEASED_ORIGINS, by_bytes, images_of, stream
+from contest.models import Appeal, CaseDecision, Examination, Statement
+from contest.rules import Week
+
+Rows = Iterator[Sequence[str]]
+# How a decision is counted, in the columns of cases and of motions.
+_COUNTED = ("votes", "quorum", "recused")
+
+
+def board_rows(week: Week) -> dict[str, Rows]:
+    """Return the rows of each of these files."""
+    return {
+        form.APPEALS: _appeal_rows(week),
+        form.STATEMENTS: _statement_rows(week),
+        form.CASES: _case_rows(week),
+        form.MOTIONS: _motion_rows(week),
+        form.EXAMINATIONS: _examination_rows(week),
+    }
+
+
+def within(week: Week, moment: str) -> Q:
+    """The rows of whose column `moment` says that they are of the week."""
+    return Q(**{f"{moment}__gte": week.start, f"{moment}__lt": week.end})
+
+
+def decisions_on_pictures(week: Week) -> QuerySet[CaseDecision]:
+    """Return what was decided about the pictures of the week, at any time."""
+    return CaseDecision.objects.filter(case__state=CaseState.CLOSED, case__image__in=images_of(week))
+
+
+def decided_motions() -> QuerySet[CaseDecision]:
+    """Return the decisions on motions: carried, lost, or taken back."""
+    return CaseDecision.objects.filter(case__kind=CaseKind.MOTION)
+
+
+def motions_of(week: Week) -> QuerySet[CaseDecision]:
+    """Return the decisions of the week on motions."""
+    return decided_motions().filter(within(week, "decided_at"))
+
+
+def examinations() -> QuerySet[Examination]:
+    """Return the confirmations of rejected pictures that are released."""
+    return Examination.objects.filter(image__origin__in=RELEASED_ORIGINS, image__label_from__isnull=False)
+
+
+def named_by_board(week: Week) -> set[int]:
+    """Return the teams that appealed, that answered, or that motions of the week are about."""
+    cases = decisions_on_pictures(week).values("case")
+    named = {
+        *Appeal.objects.filter(case__in=cases).values_list("team", flat=True),
+        *Statement.objects.filter(case__in=cases).values_list("team", flat=True),
+    }
+    subjects = motions_of(week).values_list("case__subject", flat=True)
+    return named.union(*(subject.get("team", ()) for subject in subjects))
+
+
+def _appeal_rows(week: Week) -> Rows:
+    columns = (
+        "public_id", "image__public_id", "ruling__number", "side", "team__public_id", "defense__public_id", "sent_at",
+        "argument", "marks", "case__public_id",
+    )  # fmt: skip
+    rows = Appeal.objects.filter(case__in=decisions_on_pictures(week).values("case")).order_by(by_bytes("public_id"))
+    for name, image, ruling, side, team, defense, at, argument, marks, case in stream(rows.values_list(*columns)):
+        said = (form.time(at), form.text(argument), form.json_cell(marks))
+        yield name, image, str(ruling), side, team, defense or "", *said, case
+
+
+def _statement_rows(week: Week) -> Rows:
+    rows = Statement.objects.filter(case__in=decisions_on_pictures(week).values("case"))
+    ordered = rows.order_by(by_bytes("case__public_id"), by_bytes("team__public_id"))
+    columns = ("case__public_id", "team__public_id", "sent_at", "words")
+    for case, team, at, words in stream(ordered.values_list(*columns)):
+        yield case, team, form.time(at), form.text(words)
+
+
+def _case_rows(week: Week) -> Rows:
+    columns = (
+        "case__public_id", "case__image__public_id", "case__ruling__number", "case__opened_at",
+        "case__policy__version", "decided_at", "policy__version", "outcome", "label", "reasons", "explanation",
+        *_COUNTED, "ruling__number", "panel__number", "case__closed_at", "case__result__number",
+    )  # fmt: skip
+    rows = decisions_on_pictures(week).order_by(by_bytes("case__public_id"))
+    for name, image, before, opened, under, at, policy, outcome, *decided, closed, result in stream(
+        rows.values_list(*columns)
+    ):
+        label, reasons, why, votes, quorum, recused, made, panel = decided
+        when = (form.time(opened), str(under), form.time(at), str(policy))
+        told = (label, ";".join(reasons), form.text(why), form.json_cell(votes), str(quorum), str(recused))
+        came = (_maybe(made), _maybe(panel), form.time(closed), str(result))
+        yield name, image, str(before), *when, outcome, *told, *came
+
+
+def _motion_rows(week: Week) -> Rows:
+    columns = (
+        "case__public_id", "case__motion", "case__subject", "case__details", "case__reason", "case__opened_at",
+        "case__policy__version", "decided_at", "policy__version", "outcome", "explanation", *_COUNTED,
+    )  # fmt: skip
+    rows = motions_of(week).order_by(by_bytes("case__public_id"))
+    for name, kind, subject, details, reason, opened, under, at, policy, outcome, why, votes, *numbers in stream(
+        rows.values_list(*columns)
+    ):
+        moved = (kind, form.json_cell(subject), form.json_cell(details), form.text(reason))
+        when = (form.time(opened), str(under), form.time(at), str(policy))
+        yield name, *moved, *when, outcome, form.text(why), form.json_cell(votes), *map(str, numbers)
+
+
+def _examination_rows(week: Week) -> Rows:
+    """Say what was confirmed for whose award and when; by how many members follows, by whom is nowhere."""
+    rows = examinations().filter(within(week, "at")).order_by("pk")
+    columns = ("pk", "defense__public_id", "image__public_id", "ruling__number", "at")
+    for pk, defense, image, ruling, at in stream(rows.values_list(*columns)):
+        yield str(pk), defense, image, _maybe(ruling), form.time(at)
+
+
+def _maybe(number: int | None) -> str:
+    return "" if number is None else str(number)

@@ -1,0 +1,100 @@
+"""The organizers' page of letters."""
+
+from csp.constants import NONE, SELF, UNSAFE_INLINE
+from csp.decorators import csp, csp_update
+from django.contrib import messages as flash
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.clickjacking import xframe_options_sameorigin
+from django.views.decorators.http import require_http_methods, require_safe
+
+from contest.messages import outbox
+from labeling.access import organizer_of
+from labeling.accounts.forms import go_to, text
+from labeling.selectors import policy_in_force
+
+ON_A_PAGE = 50
+MOST_FILED = 50
+# A letter's HTML has its colours in place and loads nothing; no script of it ever runs.
+_OF_A_LETTER = {
+    "default-src": [NONE],
+    "style-src": [UNSAFE_INLINE],
+    "base-uri": [NONE],
+    "form-action": [NONE],
+    "frame-ancestors": [SELF],
+    "sandbox": ["allow-popups"],
+}
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def letters(request: HttpRequest) -> HttpResponse:
+    """List letters, and let those that did not leave be tried again."""
+    organizer_of(request.user)
+    now = timezone.now()
+    if request.method == "POST":
+        name = text(request, "letter", 40)
+        tried = outbox.again(outbox.letter_called(name, now=now)) if name else outbox.given_up_again()
+        flash.success(request, f"{tried} letter{' is' if tried == 1 else 's are'} tried again with the next sweep.")
+        return go_to("message-outbox")
+    page = Paginator(outbox.letters(now=now), ON_A_PAGE).get_page(request.GET.get("page"))
+    rows = outbox.read(page.object_list, now=now)
+    context = {
+        "page": page,
+        "rows": rows,
+        "failed": any(row.again for row in rows),
+        "all": outbox.shows_all(),
+        "filed": outbox.filed(MOST_FILED) if page.number == 1 else [],
+        "now": now,
+        "zone": policy_in_force(now).policy.time_zone,
+    }
+    return render(request, "messages/outbox.html", context)
+
+
+@never_cache
+@require_safe
+@login_required
+@csp_update({"frame-src": [SELF]})  # type: ignore[arg-type]  # its types know views of one argument alone
+def letter(request: HttpRequest, name: str) -> HttpResponse:
+    """Show one letter as it leaves, where all are shown."""
+    organizer_of(request.user)
+    found, now = _shown(name), timezone.now()
+    mail = found.mail()
+    context = {
+        "letter": found,
+        "mail": mail,
+        "html": _html(mail),
+        "now": now,
+        "zone": policy_in_force(now).policy.time_zone,
+    }
+    return render(request, "messages/letter.html", context)
+
+
+@never_cache
+@require_safe
+@login_required
+@csp(_OF_A_LETTER)  # type: ignore[arg-type]  # as above
+@xframe_options_sameorigin
+def letter_html(request: HttpRequest, name: str) -> HttpResponse:
+    """Answer a letter's HTML part as a page that may do nothing."""
+    organizer_of(request.user)
+    html = _html(_shown(name).mail())
+    if not html:
+        raise Http404("no such part")
+    return HttpResponse(html)
+
+
+def _shown(name: str) -> outbox.Letter:
+    if not outbox.shows_all():
+        raise Http404("letters are read by those they are for")
+    return outbox.letter_called(name, now=timezone.now())
+
+
+def _html(mail: object) -> str:
+    parts = getattr(mail, "alternatives", [])
+    return str(parts[0][0]) if parts else ""

@@ -1,0 +1,58 @@
+"""The text of a letter taken apart for pages and HTML: paragraphs of lines, with the states and links in them. Pure."""
+
+import re
+from dataclasses import dataclass
+
+# A state of the site: the shape that stands for it in plain text, and its colour in letters, as in variables.css.
+SHAPES = {"valid": "✓", "rejected": "✕", "open": "○", "embargo": "▣", "broken": "⚡", "unbroken": "◆"}
+COLOURS = {
+    "valid": "#2f7d32",
+    "rejected": "#a63d2f",
+    "open": "#8a6100",
+    "embargo": "#5b4b9a",
+    "broken": "#a63d2f",
+    "unbroken": "#0b6e6e",
+}
+_LOOKS = {shape: look for look, shape in SHAPES.items()}
+# A line may begin with a state: a shape, then its words up to a colon and a space, or to the end.
+_STATE = re.compile(rf"({'|'.join(SHAPES.values())}) (.+?)(?=: |$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a line: words, a link of this site, or a state with its look."""
+
+    words: str
+    href: str = ""
+    look: str = ""
+
+    @property
+    def shape(self) -> str:
+        """Return the shape of a state."""
+        return SHAPES.get(self.look, "")
+
+    @property
+    def colour(self) -> str:
+        """Return the colour of a state in letters."""
+        return COLOURS.get(self.look, "")
+
+
+Paragraph = list[list[Piece]]
+
+
+def paragraphs(text: str, site: str) -> list[Paragraph]:
+    """Take a text apart. Only addresses of `site` become links: words of others lead nowhere."""
+    blocks = [block.strip("\n") for block in re.split(r"\n\s*\n", text.strip())]
+    return [[_line(line, site) for line in block.split("\n")] for block in blocks if block]
+
+
+def _line(line: str, site: str) -> list[Piece]:
+    found = _STATE.match(line)
+    pieces = [Piece(found[2], look=_LOOKS[found[1]])] if found else []
+    rest = line[found.end() :] if found else line
+    position = 0
+    for link in re.finditer(rf"{re.escape(site)}/[^\s]*", rest):
+        href = link[0].rstrip(".,;:)")
+        pieces += [Piece(rest[position : link.start()]), Piece(href, href=href)]
+        position = link.start() + len(href)
+    return [piece for piece in [*pieces, Piece(rest[position:])] if piece.words]

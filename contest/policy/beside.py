@@ -1,0 +1,30 @@
+"""The numbers in force beside their rules, on the page of the rule book."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.template.loader import render_to_string
+
+from common.times import absolute
+from contest.policy.selectors import Holding
+
+
+def beside_rules(numbers: Sequence[Holding], zone: str) -> Mapping[str, str]:
+    """Return for each rule that has numbers what stands beside it, as HTML. It is the same until a version holds."""
+    rules: dict[str, list[Holding]] = {}
+    for each in numbers:
+        for rule in each.number.rules:
+            rules.setdefault(rule, []).append(each)
+    return {
+        rule: render_to_string("policy/_beside.html", {"groups": _groups(held, zone)}) for rule, held in rules.items()
+    }
+
+
+def _groups(held: Sequence[Holding], zone: str) -> list[dict[str, Any]]:
+    """Return the numbers of a rule by the version that brought them."""
+    found: dict[int, dict[str, Any]] = {}
+    for each in held:
+        begun = {"version": each.version, "since": absolute(each.since, zone), "rows": []}
+        coming = [(words, absolute(later.since, zone), later.version) for words, later in each.coming]
+        found.setdefault(each.version, begun)["rows"].append((each, coming))
+    return list(found.values())

@@ -1,0 +1,38 @@
+"""Each version of the policy for everybody: its numbers, since when, why, and what it changed; never by whom."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from contest.policy.numbers import GROUPS
+from contest.policy.selectors import history
+from labeling.selectors import policy_in_force
+
+
+@never_cache
+@require_safe
+def policy_version(request: HttpRequest, number: int) -> HttpResponse:
+    """Show one version."""
+    now = timezone.now()
+    found = {each.version: each for each in history(now=now)}
+    version = found.get(number)
+    if version is None:
+        raise Http404("no such version")
+    changed = {each.number.name for each in version.changes}
+    context = {
+        "version": version,
+        "groups": {
+            title: [
+                (each, each.words(each.of(version.policy), version.policy.currency), each.name in changed)
+                for each in numbers
+            ]
+            for title, numbers in GROUPS.items()
+        },
+        "earlier": found.get(number - 1),
+        "later": found.get(number + 1),
+        "now": now,
+        "zone": policy_in_force(now).policy.time_zone,
+    }
+    return render(request, "policy/version.html", context)

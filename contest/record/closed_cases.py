@@ -1,0 +1,78 @@
+"""Which cases of the board everybody may know of, with their appeals and decisions (R18-R20, R24).
+
+A case is public once nothing more comes of it and its picture's week is released: while members vote it is the board's
+and its parties', and while more taskers are asked nobody who still has to answer shall read what was argued (R8).
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+
+from contest.enums import CaseKind, CaseState
+from contest.models import Appeal, Case, CaseDecision, Release, Statement
+from contest.publishing import released
+from contest.weeks import week_at
+from labeling.models import Image
+from labeling.notices import iso
+
+
+def public_cases() -> QuerySet[Case]:
+    """Return the cases of pictures that everybody may know of."""
+    closed = Case.objects.filter(released("image__"), kind=CaseKind.PICTURE, state=CaseState.CLOSED)
+    return closed.filter(decision__isnull=False)
+
+
+def public_decisions() -> QuerySet[CaseDecision]:
+    """Return what the board decided in these, the newest first."""
+    rows = CaseDecision.objects.filter(case__in=public_cases().values("pk"))
+    related = ("case__image", "case__ruling", "case__result")
+    return rows.select_related(*related).order_by("-decided_at", "-pk")
+
+
+def public_appeals(image: Image | None = None) -> QuerySet[Appeal]:
+    """Return the appeals in these, of all pictures or of one, in the order in which they came."""
+    rows = Appeal.objects.filter(case__in=public_cases().values("pk"))
+    rows = rows if image is None else rows.filter(image=image)
+    return rows.select_related("case", "team", "defense", "ruling").order_by("sent_at", "pk")
+
+
+def public_statements(image: Image) -> QuerySet[Statement]:
+    """Return what teams of the other side answered in the cases of a picture."""
+    rows = Statement.objects.filter(case__in=public_cases().filter(image=image).values("pk"))
+    return rows.select_related("case", "team").order_by("sent_at", "pk")
+
+
+def with_told_at(decisions: Iterable[CaseDecision]) -> list[tuple[CaseDecision, datetime]]:
+    """Return decisions with when everybody could know of each: with its case's end, or with its week's release."""
+    releases = dict(Release.objects.filter(part=0).values_list("week", "released_at"))
+    return [(each, _told_at(each.case, releases)) for each in decisions]
+
+
+def _told_at(case: Case, releases: dict[str, datetime]) -> datetime:
+    assert case.image is not None and case.closed_at is not None, "a public case has both"
+    return max(case.closed_at, releases[week_at(case.image.received_at).name])
+
+
+def appeals_json(image: Image) -> list[dict[str, Any]]:
+    """Return the public appeals on a picture as the API writes them."""
+    return [_appeal_json(each) for each in public_appeals(image).select_related("case__decision")]
+
+
+def _appeal_json(appeal: Appeal) -> dict[str, Any]:
+    decision = appeal.case.decision
+    return {
+        "id": appeal.public_id,
+        "case": appeal.case.public_id,
+        "team": {"id": appeal.team.public_id, "name": appeal.team.name},
+        "side": appeal.side,
+        "defense": appeal.defense.public_id if appeal.defense else None,
+        "ruling": appeal.ruling.number,
+        "argument": appeal.argument,
+        "marks": appeal.marks,
+        "sent_at": iso(appeal.sent_at),
+        "outcome": decision.outcome,
+        "explanation": decision.explanation,
+        "decided_at": iso(decision.decided_at),
+    }

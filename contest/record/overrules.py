@@ -1,0 +1,228 @@
+"""What the board decided about pictures, as everybody may read it: found, filtered, and what followed (R20)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from urllib.parse import urlencode
+
+from django.db.models import Q, QuerySet
+
+from adjudication import release_format as form
+from adjudication.enums import Reason, Verdict
+from adjudication.models import Ruling
+from adjudication.selectors import newest_rulings
+from contest.board.case_content import verdict_words
+from contest.board.case_words import PublicDecision, public_decision
+from contest.enums import CaseOutcome
+from contest.exports.tables import ratio_of
+from contest.models import Appeal, Break, CaseDecision
+from contest.record.closed_cases import public_appeals, public_decisions
+from contest.weeks import week_at, week_called
+from labeling.enums import Label
+from labeling.models import Image
+from labeling.pictures import picture_url
+from scoring.models import Defense
+
+LONGEST_FIND = 80
+OUTCOMES = {
+    CaseOutcome.OVERRULE.value: "overruled",
+    CaseOutcome.UPHOLD.value: "upheld",
+    CaseOutcome.MORE_TASKERS.value: "more taskers asked",
+    "all": "all decisions",
+}
+CSV_COLUMNS = (
+    "case", "decided_at", "outcome", "image", "week", "ruling_before", "verdict_before", "label_before",
+    "reasons_before", "ruling_after", "verdict_after", "label_after", "reasons_after", "smallest_box_fraction",
+    "votes", "quorum", "recused", "explanation", "dissents", "appeals", "teams",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the list is asked for, as in its address; empty is not asked. `outcome` is one of OUTCOMES."""
+
+    outcome: str = CaseOutcome.OVERRULE.value
+    before: str = ""
+    after: str = ""
+    label: str = ""
+    reason: str = ""
+    week: str = ""
+    find: str = ""
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> "Asked":
+        """Read an address; what the list does not have counts as not asked."""
+        return cls(
+            outcome=_one_of(given, "outcome", OUTCOMES) or CaseOutcome.OVERRULE.value,
+            before=_one_of(given, "before", set(Verdict)),
+            after=_one_of(given, "after", set(Verdict)),
+            label=_one_of(given, "label", set(Label)),
+            reason=_one_of(given, "reason", set(Reason)),
+            week=_week(given.get("week", "")),
+            find=given.get("find", "").replace("\x00", "").strip()[:LONGEST_FIND],
+        )
+
+    @property
+    def is_narrow(self) -> bool:
+        """Say whether anything but the outcome is asked for."""
+        return any(value for name, value in asdict(self).items() if name != "outcome")
+
+    @property
+    def query(self) -> str:
+        """Return it as the query of an address, without a page."""
+        return urlencode({name: value for name, value in asdict(self).items() if value})
+
+
+def _one_of(given: Mapping[str, str], name: str, known: Iterable[str]) -> str:
+    value = given.get(name, "")
+    return value if value in known else ""
+
+
+def _week(name: str) -> str:
+    try:
+        return week_called(name.strip()).name
+    except ValueError:
+        return ""
+
+
+def decisions_asked(asked: Asked) -> QuerySet[CaseDecision]:
+    """Return the public decisions that are asked for, the newest first."""
+    rows = public_decisions()
+    if asked.outcome != "all":
+        rows = rows.filter(outcome=asked.outcome)
+    if asked.before:
+        rows = rows.filter(case__ruling__verdict=asked.before)
+    if asked.after:
+        rows = rows.filter(case__result__verdict=asked.after)
+    if asked.label:
+        rows = rows.filter(Q(case__ruling__label=asked.label) | Q(case__result__label=asked.label))
+    if asked.reason:
+        # Reasons are stored as a list of such words: as text they are between quotation marks.
+        named = f'"{asked.reason}"'
+        rows = rows.filter(Q(case__ruling__reasons__icontains=named) | Q(case__result__reasons__icontains=named))
+    if asked.week:
+        week = week_called(asked.week)
+        rows = rows.filter(case__image__received_at__gte=week.start, case__image__received_at__lt=week.end)
+    return _found(rows, asked.find) if asked.find else rows
+
+
+def _found(rows: QuerySet[CaseDecision], find: str) -> QuerySet[CaseDecision]:
+    team = Q(team__public_id__iexact=find) | Q(team__name__iexact=find)
+    argued = public_appeals().filter(Q(public_id__iexact=find) | Q(argument__icontains=find) | team)
+    ids = Q(case__public_id__iexact=find) | Q(case__image__public_id__iexact=find)
+    return rows.filter(ids | Q(explanation__icontains=find) | Q(case__in=argued.values("case")))
+
+
+# As the page shows it -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A decision with its picture, the rulings before and after, the appeals, and what followed. `holds` is the ruling
+    that holds now; `broke` and `broke_no_more` are defenses."""
+
+    decision: CaseDecision
+    image: Image
+    url: str
+    before: Ruling
+    after: Ruling
+    holds: Ruling
+    public: PublicDecision
+    appeals: tuple[Appeal, ...]
+    broke: tuple[Defense, ...]
+    broke_no_more: tuple[Defense, ...]
+
+    @property
+    def changed(self) -> bool:
+        """Say whether another verdict, class or reason came of it."""
+        return (self.before.label, self.before.reasons) != (self.after.label, self.after.reasons)
+
+    @property
+    def week(self) -> str:
+        """Return the week of the picture."""
+        return week_at(self.image.received_at).name
+
+
+def ruling_words(ruling: Ruling) -> str:
+    """Return a ruling in words."""
+    return verdict_words(ruling.verdict, ruling.label, ruling.reasons)
+
+
+def decided(decisions: Sequence[CaseDecision], *, now: datetime) -> list[Decided]:
+    """Return decisions as the page shows them: as many questions for many as for one."""
+    images = [each.case.image for each in decisions if each.case.image is not None]
+    holding = newest_rulings([each.pk for each in images])
+    appeals = _appeals(decisions)
+    breaks = _breaks(images)
+    return [_decided(each, holding, appeals, breaks, now) for each in decisions]
+
+
+def _decided(
+    decision: CaseDecision,
+    holding: Mapping[int, Ruling],
+    appeals: Mapping[int, list[Appeal]],
+    breaks: Mapping[int, list[Break]],
+    now: datetime,
+) -> Decided:
+    case = decision.case
+    image, before, after = case.image, case.ruling, case.result
+    assert image is not None and before is not None and after is not None, "the closed case of a picture has all three"
+    found = breaks.get(image.pk, [])
+    new = {each.defense: None for each in found if each.ruling.label == after.label != before.label}
+    gone = {each.defense: None for each in found if each.ruling.label == before.label != after.label}
+    return Decided(
+        decision=decision,
+        image=image,
+        url=picture_url(image, now=now),
+        before=before,
+        after=after,
+        holds=holding[image.pk],
+        public=public_decision(decision),
+        appeals=tuple(appeals.get(case.pk, ())),
+        broke=tuple(new),
+        broke_no_more=tuple(gone),
+    )
+
+
+def _appeals(decisions: Sequence[CaseDecision]) -> dict[int, list[Appeal]]:
+    found: dict[int, list[Appeal]] = {}
+    for each in public_appeals().filter(case__in=[decision.case_id for decision in decisions]):
+        found.setdefault(each.case_id, []).append(each)
+    return found
+
+
+def _breaks(images: Sequence[Image]) -> dict[int, list[Break]]:
+    rows = Break.objects.filter(image__in=images, defense__published_at__isnull=False)
+    found: dict[int, list[Break]] = {}
+    for each in rows.select_related("defense", "ruling").order_by("found_at", "pk"):
+        found.setdefault(each.image_id, []).append(each)
+    return found
+
+
+# As a file ------------------------------------------------------------------------------------------------------------
+
+
+def csv_rows(decisions: Sequence[CaseDecision]) -> Iterator[Sequence[str]]:
+    """Yield decisions as rows of CSV_COLUMNS."""
+    appeals = _appeals(decisions)
+    yield from (_csv_row(each, appeals.get(each.case_id, [])) for each in decisions)
+
+
+def _csv_row(decision: CaseDecision, appeals: Sequence[Appeal]) -> Sequence[str]:
+    case, public = decision.case, public_decision(decision)
+    image, before, after = case.image, case.ruling, case.result
+    assert image is not None and before is not None and after is not None, "the closed case of a picture has all three"
+    tally = "; ".join(f"{number} x {words}" for words, number in public.tally)
+    named = "; ".join(dict.fromkeys(each.team.public_id for each in appeals))
+    dissents = form.text("\n".join(each.words for each in public.remarks if each.dissent))
+    return (
+        case.public_id, form.time(decision.decided_at), decision.outcome, image.public_id,
+        week_at(image.received_at).name, *_csv_ruling(before), *_csv_ruling(after),
+        ratio_of(after.smallest_box_numerator, after.smallest_box_denominator), tally, str(decision.quorum),
+        str(decision.recused), form.text(decision.explanation), dissents,
+        "; ".join(each.public_id for each in appeals), named,
+    )  # fmt: skip
+
+
+def _csv_ruling(ruling: Ruling) -> tuple[str, str, str, str]:
+    return str(ruling.number), ruling.verdict, ruling.label, ";".join(ruling.reasons)

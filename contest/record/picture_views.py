@@ -1,0 +1,22 @@
+"""The page of one picture: from its upload to what followed from it, with permanent links (R24, R39)."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from contest.record.picture_story import picture_content
+from contest.record.pictures import Reader, picture_seen_by
+from labeling.selectors import policy_in_force
+
+
+@never_cache
+@require_safe
+def picture_record(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Show all that the reader may know of a picture; NotFound for one under embargo as for one that is not there."""
+    reader, now = Reader.of(request.user), timezone.now()
+    image = picture_seen_by(public_id, reader, now=now)
+    zone = policy_in_force(now).policy.time_zone
+    context = {"now": now, "zone": zone}
+    return render(request, "record/picture.html", context | picture_content(image, reader, now=now))

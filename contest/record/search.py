@@ -1,0 +1,132 @@
+"""Finding a page of the record by an ID or a name; nothing that the reader may not know of is found (R24)."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Q
+from django.urls import reverse
+
+from common.errors import NotFound
+from common.ids import ALPHABET
+from contest.attacks.access import reader_of
+from contest.attacks.selectors import attack_seen_by
+from contest.models import Team
+from contest.record.closed_cases import public_appeals, public_cases
+from contest.record.overrules import Asked, decisions_asked
+from contest.record.pictures import Reader, picture_seen_by, rulings_seen_by
+from contest.weeks import week_called
+from scoring.models import Defense
+
+LONGEST = 80
+MOST_FOUND = 20
+_ID = re.compile(rf"[PADGCL]-[{ALPHABET}]{{4,12}}")
+# A ruling is named by its picture and its number: `P-7Q4M2K9X 2`, `P-7Q4M2K9X/2`, `P-7Q4M2K9X#ruling-2`.
+_RULING = re.compile(rf"(P-[{ALPHABET}]{{8}})(?:[ /,]+|#)(?:RULING[ -]?)?(\d{{1,5}})")
+_WEEK = re.compile(r"\d{4}-W\d{2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A page that was found, in words."""
+
+    words: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search gives: one page whose ID was asked for, or pages whose names have the words in them."""
+
+    exact: Hit | None = None
+    hits: tuple[Hit, ...] = ()
+
+
+class Searching:
+    """A search by one person at one moment."""
+
+    def __init__(self, user: object, *, now: datetime) -> None:
+        """Say who asks; NotAllowed (`not_for_taskers`) for who labels pictures (R8)."""
+        self._team, self._organizer = reader_of(user)
+        self._reader = Reader.of(user)
+        self._now = now
+
+    def find(self, asked: str) -> Found:
+        """Return what fits; nothing for what is not there as for what the reader may not know of."""
+        if not asked:
+            return Found()
+        exact = self._named(asked.upper())
+        return Found(exact) if exact else Found(hits=tuple(self._with_words(asked)))
+
+    def _named(self, asked: str) -> Hit | None:
+        try:
+            if _WEEK.fullmatch(asked):
+                return self._week(asked)
+            if ruling := _RULING.fullmatch(asked):
+                return self._ruling(ruling[1], int(ruling[2]))
+            return self._by_id(asked) if _ID.fullmatch(asked) else None
+        except NotFound:
+            return None
+
+    def _by_id(self, asked: str) -> Hit | None:
+        kinds = {"P": self._picture, "A": self._attack, "D": self._defense, "G": self._of_team, "C": self._case}
+        return kinds.get(asked[0], self._appeal)(asked)
+
+    def _week(self, asked: str) -> Hit | None:
+        try:
+            week = week_called(asked)
+        except ValueError:
+            return None
+        return Hit(f"Week {asked}", reverse("week", args=[asked])) if week.end <= self._now else None
+
+    def _picture(self, asked: str) -> Hit:
+        image = picture_seen_by(asked, self._reader, now=self._now)
+        return Hit(f"Picture {asked}", reverse("picture-record", args=[image.public_id]))
+
+    def _ruling(self, asked: str, number: int) -> Hit | None:
+        image = picture_seen_by(asked, self._reader, now=self._now)
+        if not rulings_seen_by(image, self._reader, now=self._now).filter(number=number).exists():
+            return None
+        return Hit(f"Ruling {number} on {asked}", reverse("picture-record", args=[asked]) + f"#ruling-{number}")
+
+    def _attack(self, asked: str) -> Hit:
+        attack = attack_seen_by(asked, team=self._team, organizer=self._organizer, now=self._now)
+        return Hit(f"Attack {asked}", reverse("attack", args=[attack.public_id]))
+
+    def _defense(self, asked: str) -> Hit | None:
+        shown = Q() if self._organizer else Q(published_at__isnull=False)
+        found = Defense.objects.filter(shown, public_id=asked).first()
+        return Hit(f"Defense {found.name}", reverse("defense", args=[asked])) if found else None
+
+    def _of_team(self, asked: str) -> Hit | None:
+        found = Team.objects.filter(public_id=asked).first()
+        return Hit(f"Team {found.name}", reverse("team-public", args=[asked])) if found else None
+
+    def _case(self, asked: str) -> Hit | None:
+        case = public_cases().filter(public_id=asked).select_related("image").first()
+        if case is None or case.image is None:
+            return None
+        return Hit(f"Case {asked}", reverse("picture-record", args=[case.image.public_id]) + f"#case-{asked}")
+
+    def _appeal(self, asked: str) -> Hit | None:
+        appeal = public_appeals().filter(public_id=asked).select_related("image").first()
+        if appeal is None:
+            return None
+        return Hit(f"Appeal {asked}", reverse("picture-record", args=[appeal.image.public_id]) + f"#appeal-{asked}")
+
+    def _with_words(self, asked: str) -> Iterator[Hit]:
+        for team in Team.objects.filter(name__icontains=asked).order_by("name", "pk")[:MOST_FOUND]:
+            yield Hit(f"Team {team.name}", reverse("team-public", args=[team.public_id]))
+        shown = Defense.objects.filter(published_at__isnull=False, name__icontains=asked)
+        for defense in shown.order_by("name", "pk")[:MOST_FOUND]:
+            yield Hit(f"Defense {defense.name}", reverse("defense", args=[defense.public_id]))
+        decisions = Asked(outcome="all", find=asked)
+        if number := decisions_asked(decisions).count():
+            words = f"{number:,} {'decision' if number == 1 else 'decisions'} of the board with these words"
+            yield Hit(words, reverse("overrules") + f"?{decisions.query}")
+
+
+def asked_of(text: str) -> str:
+    """Return what somebody typed as it is looked for."""
+    return "".join(each for each in text if each.isprintable()).strip()[:LONGEST]

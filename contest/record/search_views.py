@@ -1,0 +1,20 @@
+"""The page that leads from an ID or a name to its page in the record (R24)."""
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from contest.record.search import LONGEST, Searching, asked_of
+
+
+@never_cache
+@require_safe
+def search(request: HttpRequest) -> HttpResponse:
+    """Lead to what an ID names, or list what has the words in its name."""
+    asked = asked_of(request.GET.get("q", ""))
+    found = Searching(request.user, now=timezone.now()).find(asked)
+    if found.exact is not None:
+        return HttpResponseRedirect(found.exact.url)
+    return render(request, "record/search.html", {"asked": asked, "found": found, "longest": LONGEST})
