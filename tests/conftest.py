@@ -41,6 +41,8 @@ LONGEST = (
 )
 
 APPEND_ONLY = (
+    "common_auditentry",
+    "common_auditseal",
     "labeling_response",
     "labeling_goldmark",
     "labeling_goldflag",
@@ -58,6 +60,10 @@ APPEND_ONLY = (
     "contest_ledgerentry",
     "contest_award",
     "contest_examination",
+    "contest_appeal",
+    "contest_statement",
+    "contest_vote",
+    "contest_casedecision",
     "contest_stakechange",
     "contest_associationmistake",
     "contest_pastmember",

@@ -3,12 +3,18 @@
 import hashlib
 import uuid
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
 from django.contrib.auth.models import Group, User
 
+from contest.board.cases import count_of, disclose, vote_cast
+from contest.board.deciding import case_decide
+from contest.board.recusal import undisclosed
+from contest.decisions import Mandate
+from contest.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
+from contest.models import Case, CaseDecision
 from labeling.enums import Answer, AssignmentState, PanelState
 from labeling.models import (
     Assignment,
@@ -175,3 +181,38 @@ def gold(on: Panel | None = None, **values: Any) -> KnownPicture:
     }
     values = defaults | values
     return KnownPicture.objects.create(image=on.image, panel=on if values["use"] == "gold" else None, **values)
+
+
+# What the board decides -----------------------------------------------------------------------------------------------
+
+
+def mandate(kind: str, member: User, now: datetime) -> Mandate:
+    """What a member who acts for the board has; nobody's votes are on record.
+
+    The motion is open for who holds the mandate. On record it is closed, as it is when the transaction is over.
+    """
+    policy = policy_version()
+    told = {"kind": CaseKind.MOTION, "motion": kind, "reason": "Moved in a test.", "policy": policy}
+    dates = {"opened_at": now, "due_at": now + timedelta(days=14), "closed_at": now, "state": CaseState.CLOSED}
+    case = Case.objects.create(**told, **dates, opened_by=member)
+    decided = {"confirmed_by": member, "decided_at": now, "policy": policy}
+    CaseDecision.objects.create(case=case, outcome=CaseOutcome.CARRIED, votes=[], quorum=0, recused=0, **decided)
+    case.state, case.closed_at = CaseState.OPEN, None
+    return Mandate(case, member)
+
+
+def voted(case: Case, member: User, now: datetime, choice: VoteChoice = VoteChoice.IN_FAVOUR) -> Case:
+    """A case with the vote of a member who said that nothing ties them to its teams."""
+    disclose(case=case, teams=[team.public_id for team in undisclosed(case, member)], by=member, now=now)
+    vote_cast(case=case, by=member, choice=choice, now=now)
+    return case
+
+
+def confirmed(case: Case, member: User, now: datetime) -> CaseDecision:
+    """What a member makes of the votes that are there."""
+    return case_decide(case=case, seen=count_of(case).mark, explanation="", by=member, now=now)
+
+
+def carried(case: Case, member: User, now: datetime) -> CaseDecision:
+    """What one member moved, carried with the vote of `member`, who confirms it: the way it goes."""
+    return confirmed(voted(case, member, now), member, now)

@@ -23,6 +23,7 @@ from django.utils import timezone
 from contest.models import Attack, Member, Release, Team
 from labeling import services
 from labeling.models import Assignment, Image, KnownPicture, Panel, Response, Tasker
+from labeling.more_taskers import panel_fresh, panel_join
 from labeling.pictures import picture_url
 from labeling.policy import Policy
 from tests import factories
@@ -63,6 +64,7 @@ def world(tara: Tasker) -> World:
     world.hide(attack_id=Attack.objects.get().public_id)
     _settled(world)
     _scored(world)
+    _asked_by_the_board(world)
     _half_answered(world)
     Release.objects.create(
         week="2026-W46", manifest_sha256="ab" * 32, counts={}, bytes=1, released_at=cast.MONDAY, part=0
@@ -126,6 +128,20 @@ def _scored(world: World) -> None:
     world.hide(score=repr(predictions[0].score_bird), score_bicycle="0.30000000000000004")
 
 
+def _asked_by_the_board(world: World) -> None:
+    """A picture that the others answered and that was ruled upon; more taskers join its panel, and Tara gets it."""
+    panel = cast.labeled(
+        _Three(world.others), "asked", cast.picture(10, author="hidden-author-asked"), [cast.drawn(cast.ROUGH)] * 3
+    )
+    cast.ruled(panel)
+    world.panels["asked"] = panel_join(panel, 3, now=timezone.now())
+    world.foreign.append(Assignment.objects.filter(panel=panel)[0])
+    world.hide(
+        picture_id_asked=panel.image.public_id, author_asked="hidden-author-asked", outline_of_the_first_three="30.5",
+        **{f"receipt_{each.pk}": each.receipt for each in Response.objects.filter(panel=panel)},
+    )  # fmt: skip
+
+
 def _half_answered(world: World) -> None:
     """Pictures that wait for Tara: one with an answer of Otto's, one with two answers, one that she holds."""
     now = timezone.now()
@@ -144,7 +160,7 @@ def _half_answered(world: World) -> None:
     found = services.assignment_next(
         tasker=world.tara, holding=(), policy=Policy(gold_percent=0), now=now, rng=Random(1)
     )
-    assert isinstance(found, Assignment)
+    assert isinstance(found, Assignment) and found.panel_id == world.panels["asked"].pk
     world.own.append(found)
 
 
@@ -186,7 +202,7 @@ PUBLIC = {"defense", "defense id", "digest", "team", "team id"}
 RECORD = {"week", "manifest"}
 # So is the attack of a week that has ended, by the ID of its picture: which no tasker is ever told.
 PICTURE = {"attack id", "pixels attack"}
-OF_PICTURES = ("/api/v1/images/",)
+OF_PICTURES = ("/api/v1/images/", "/record/")
 OF_RECORD = ("/releases/", "/feeds/releases", "/api/v1/releases/")
 # Posting there signs out or deletes the account that walks.
 ENDS_THE_WALK = ("/sign-out/", "/account/delete/", "/account/sessions/")
@@ -271,10 +287,16 @@ class TestNothingDiffers:
         factories.policy_version()
         numbers = count(20)
 
-        def tell(origin: str, answered: int, gold: bool) -> list[str]:
+        def tell(origin: str, answered: int, gold: bool, asked: str = "") -> list[str]:
             panel = factories.panel(cast.picture(next(numbers), origin=origin), dealt_at=timezone.now())
             for number in range(answered):
                 factories.response(factories.tasker(f"{origin}{answered}{gold}{number}"), panel)
+            if asked:
+                services.panel_settle(panel=panel)
+            if asked == "joined":
+                panel_join(panel, 3, now=timezone.now())
+            if asked == "fresh":
+                panel_fresh(panel.image, 3, now=timezone.now())
             if gold:
                 factories.gold(factories.panel(cast.picture(next(numbers), origin=origin)))
             monkeypatch.setattr("labeling.api._random", _ordinary(0 if gold else 99))
@@ -283,22 +305,31 @@ class TestNothingDiffers:
         return tell
 
     @pytest.mark.parametrize(
-        ("origin", "answered", "gold", "secret"),
+        ("origin", "answered", "gold", "asked", "secret"),
         [
-            ("attack", 0, False, "an attacker sent it"),
-            ("gold", 0, False, "an organizer prepared it"),
-            ("dataset", 1, False, "one has answered before"),
-            ("dataset", 2, False, "it completes the panel"),
-            ("dataset", 0, True, "it is gold"),
-            ("gold", 1, True, "it is gold, and on somebody else's panel"),
+            ("attack", 0, False, "", "an attacker sent it"),
+            ("gold", 0, False, "", "an organizer prepared it"),
+            ("dataset", 1, False, "", "one has answered before"),
+            ("dataset", 2, False, "", "it completes the panel"),
+            ("dataset", 0, True, "", "it is gold"),
+            ("gold", 1, True, "", "it is gold, and on somebody else's panel"),
+            ("attack", 3, False, "joined", "the board asked more taskers about a valid picture"),
+            ("attack", 3, False, "fresh", "the board asked others about a rejected picture"),
         ],
     )
     def test_the_story_of_a_label(
-        self, origin: str, answered: int, gold: bool, secret: str, story: Callable[..., list[str]], tara: Tasker
+        self,
+        origin: str,
+        answered: int,
+        gold: bool,
+        asked: str,
+        secret: str,
+        story: Callable[..., list[str]],
+        tara: Tasker,
     ) -> None:
         ordinary = story("dataset", 0, False)
         # What is left over from the first story: its picture waits for others, and Tara is not asked again.
-        for told, usual in zip(story(origin, answered, gold), ordinary, strict=True):
+        for told, usual in zip(story(origin, answered, gold, asked), ordinary, strict=True):
             assert told == usual, secret
         assert Response.objects.filter(tasker=tara).count() == 2
         assert Assignment.objects.filter(tasker=tara, known__isnull=False).exists() == gold
@@ -366,6 +397,36 @@ def test_gold_takes_no_longer_than_the_rest(tara: Tasker, signed_in: Any, monkey
         spent[draw].append(time.thread_time() - begin)
     assert Assignment.objects.filter(known__isnull=False).count() == 30
     assert abs(median(spent[0]) - median(spent[99])) < 0.002
+
+
+def test_what_the_board_waits_for_takes_no_longer(
+    tara: Tasker, signed_in: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for gold: claim and submit cost the server as much, with and without a panel that others joined."""
+    factories.policy_version()
+    monkeypatch.setattr("labeling.api._random", _ordinary(99))
+    for _ in range(60):
+        factories.panel(dealt_at=timezone.now())
+    asked = [factories.panel() for _ in range(30)]
+    for panel in asked:
+        for number in range(3):
+            factories.response(factories.tasker(f"{panel.pk} {number}"), panel)
+        services.panel_settle(panel=panel)
+    client, spent = signed_in(tara), {True: [], False: []}
+    for number in range(60):
+        urgent = number % 2 == 0
+        if urgent:
+            panel_join(asked.pop(), 3, now=timezone.now())
+        begin = time.thread_time()
+        held = client.post("/api/v1/assignments/next/", "{}", content_type="application/json").json()
+        client.post(
+            f"/api/v1/assignments/{held['id']}/response/",
+            FORM | {"lease_token": held["lease_token"]},
+            content_type="application/json",
+        )
+        spent[urgent].append(time.thread_time() - begin)
+        assert Assignment.objects.get(public_id=held["id"]).panel.urgent == urgent
+    assert abs(median(spent[True]) - median(spent[False])) < 0.002
 
 
 def test_the_order_is_shuffled_per_tasker(now: Any) -> None:

@@ -73,3 +73,67 @@ def wait_for_more_than(settled: int, site: Deployment) -> None:
                 return
             time.sleep(0.005)
     raise AssertionError("the worker did not begin")
+
+
+CASES = 12
+DECIDED = f"""
+from datetime import timedelta
+from adjudication.counting import Ballot
+from contest.breaks import breaks_record
+from contest.enums import VoteChoice
+from contest.money.settlement import prizes_settle
+from contest.stakes.ends import stakes_end
+from tests import factories
+from tests.contest.board import cast as board
+from tests.contest.money import cast
+factories.policy_version()
+cast.deposit({CASES + 1} * 2 * cast.PRIZE, factories.user("oliver", "organizers"))
+red, members = cast.team("red"), [board.member(name) for name in ("ada", "ben")]
+defenses = [cast.defense(f"d{{n}}", cast.team(f"makers {{n}}")) for n in range({CASES})]
+for each in defenses:
+    cast.staked(each)
+sent = [cast.attack(red, days=1 + n / 100) for n in range({CASES})]
+for defense, attack in zip(defenses, sent):
+    cast.broken(defense, attack)
+later = board.LATER
+assert stakes_end(now=later) == prizes_settle(now=later) == {CASES}
+rejected = Ballot(VoteChoice.OVERRULE, reasons=("occluded",))
+for attack in sent:
+    from django.db import transaction
+    from contest.board.cases import image_held, picture_case
+    with transaction.atomic():
+        told = {{"ruling": attack.image.rulings.get(), "by": None, "now": later}}
+        case = picture_case(image=image_held(attack.image_id), **told)
+    board.votes(case, members, rejected)
+    board.decide(case, members[0])
+result = cast.balance(red)
+"""
+FOLLOWED = """
+from contest.breaks import standing_breaks
+from contest.models import LedgerEntry, Stake, Team
+from contest.money.ledger import check
+from tests.contest.money.cast import balance
+result = {
+    "breaks": standing_breaks().count(),
+    "in force": Stake.objects.filter(end="").count(),
+    "red": balance(Team.objects.get(name="red")),
+    "corrections": LedgerEntry.objects.filter(corrects__isnull=False).count(),
+    "wrong": len(check().wrong),
+}
+"""
+
+
+@pytest.mark.postgres
+def test_what_follows_from_rulings_of_the_board_survives_killed_workers(tmp_path: Path) -> None:
+    with deployment(tmp_path) as site:
+        assert site.run(DECIDED) > 0, "the attackers were paid before the board overruled"
+        seen = []
+        for wait in (1.5, 2.0, 2.5):
+            worker = site.start(sys.executable, "manage.py", "work", "--queue", "quick", log="work.log")
+            time.sleep(wait)
+            kill(worker)
+            seen.append(site.run(FOLLOWED))
+        site.start(sys.executable, "manage.py", "work", "--queue", "quick", log="work.log")
+        done = {"breaks": 0, "in force": CASES, "red": 0, "corrections": CASES, "wrong": 0}
+        wait_for(lambda: site.run(FOLLOWED) == done, "every consequence, once")
+        assert all(each["wrong"] == 0 and each["corrections"] <= CASES for each in seen)

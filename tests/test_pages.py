@@ -21,10 +21,10 @@ pytestmark = pytest.mark.django_db
 _ID = "3f1c9a52-7d0e-4f5b-9a37-0c6f3f1d2b84"
 OPEN_TO_ALL = {"/sign-in/", "/password/", "/healthz", "/readyz", "/api/schema/", "/api/docs/", "/pictures/forged.png"}
 KEYS = "/.well-known/unanimous-signing-keys.json"
-OPEN_TO_ALL |= {KEYS, "/defenses/"}
+OPEN_TO_ALL |= {KEYS, "/defenses/", "/api/v1/policies/"}
 # Of these taskers are told nothing (R8).
 NOT_FOR_TASKERS = {"/front/", "/money/", "/leaderboard/", "/leaderboard.csv", "/api/v1/leaderboard/"}
-NOT_FOR_TASKERS |= {"/api/v1/defenses/"}
+NOT_FOR_TASKERS |= {"/api/v1/defenses/", "/overrules/", "/overrules.csv", "/search/"}
 OPEN_TO_ALL |= {"/", "/rules/", "/docs/defenses/", "/docs/status/", "/docs/release-format/"} | NOT_FOR_TASKERS
 # What a stranger is answered elsewhere: sent to sign in, or refused outright, or answered on this machine alone.
 SIGN_IN_FIRST = {"/organizer/", "/organizer/now/", "/label/"}
@@ -35,6 +35,7 @@ OF_TASKERS = {f"/my-work/{_ID}/", "/my-work/checks/", "/learn/0/", f"/qualificat
 OF_TASKERS |= {"/qualification/tries/0/"}
 ORGANIZERS_ONLY = {"/organizer/questions/", "/organizer/reports/", "/organizer/learning/", "/organizer/taskers/"}
 ORGANIZERS_ONLY |= {"/organizer/watching/", "/organizer/gold/", "/organizer/gold/candidates/", "/organizer/taskers.csv"}
+ORGANIZERS_ONLY |= {"/organizer/weeks/2026-W40/", "/organizer/differing/"}
 OF_ORGANIZERS = {"/organizer/taskers/T-00000/", "/organizer/taskers/T-00000/pause/", "/organizer/links/0/"}
 OF_ORGANIZERS |= {"/organizer/gold/new/P-00000000/", "/organizer/reruns/new/T-00000/", "/organizer/reruns/0/"}
 OF_ORGANIZERS |= {"/organizer/reruns/0/pause/", "/organizer/reruns/0/now/"}
@@ -49,6 +50,7 @@ OF_ORGANIZERS |= {"/organizer/teams/T-00000/", "/organizer/teams/requests/0/"}
 # The published record: open, and of the release of the example there is none.
 RECORD = {"/releases/", "/releases/mail/", "/releases/mail/end/forged/"}
 FEEDS = {"/feeds/releases.atom", "/feeds/releases.json", "/api/v1/releases/"}
+FEEDS |= {"/feeds/overrules.atom", "/feeds/overrules.json"}
 OPEN_TO_ALL |= RECORD | FEEDS
 ORGANIZERS_ONLY |= {"/organizer/releases/", "/organizer/releases/now/"}
 OF_ORGANIZERS |= {"/organizer/releases/release-2026-W40/"}
@@ -68,9 +70,26 @@ MONEY_FILES = {"/organizer/money/payables.csv", "/organizer/money/receipts.csv"}
 OF_REVIEWERS = {"/board/awards/0/", "/board/examinations/T-00000/"}
 ASKED = "/organizer/money/ask/T-00000/"
 SIGN_IN_FIRST |= {"/team/money/", "/board/withheld/", "/board/awards/", ASKED, *MONEY_FILES, *OF_REVIEWERS}
+ORGANIZERS_ONLY |= {"/organizer/audit/", "/organizer/audit.csv"}
+# Messages.
+ORGANIZERS_ONLY |= {"/messages/outbox/"}
+LETTER = "/messages/outbox/release-2026-W40/"
+OF_ORGANIZERS |= {LETTER, f"{LETTER}html/"}
+OWN_MESSAGES, OWN_MESSAGE = {"/messages/", "/messages/settings/"}, "/messages/0/"
+SIGN_IN_FIRST |= {*OWN_MESSAGES, OWN_MESSAGE}
+NO_MESSAGES = {"tasker": 403, "newcomer": 403}
+# Cases of the board; who may do what with one is in tests.contest.board.test_case_map.
+BOARD_ONLY, CASE = {"/board/", "/board/conflicts/"}, "/board/cases/T-00000/"
+OF_CASES, DONE_TO_CASE = {CASE, f"{CASE}disclose/", f"{CASE}decide/"}, {f"{CASE}vote/", f"{CASE}drop/"}
+SIGN_IN_FIRST |= BOARD_ONLY | OF_CASES | DONE_TO_CASE
+ORGANIZERS_ONLY |= {"/organizer/conflicts/"}
 # Attacks: under embargo, or public.
 ORGANIZERS_ONLY |= {"/organizer/attacks/", "/organizer/near-duplicates/"}
+ORGANIZERS_ONLY |= {"/organizer/policy/", "/organizer/policy/new/"}
 SEND, WITHDRAW = "/attacks/send/", "/attacks/T-00000/withdraw/"
+# Appeals of teams.
+OWN_APPEALS = {"/appeals/new/P-00000000/", "/appeals/case/T-00000/", "/appeals/T-00000/"}
+SIGN_IN_FIRST |= {"/appeals/", *OWN_APPEALS}
 SIGN_IN_FIRST |= {"/attacks/", WITHDRAW}
 SIGN_IN_FIRST |= ORGANIZERS_ONLY | OF_ORGANIZERS
 OWN_ACCOUNT = {"/account/", "/account/email/", "/account/password/", "/account/second-factor/", "/account/delete/"}
@@ -78,10 +97,13 @@ SIGN_IN_FIRST |= {*OWN_ACCOUNT, "/account/email/forged/", "/organizer/people/", 
 REFUSED = {"/metrics": 403, "/sign-out/": 405, "/api/v1/token/": 405, "/api/v1/me/": 401}
 REFUSED |= dict.fromkeys(["/account/settings/", "/account/sessions/end/", "/account/tokens/revoke/", "/language/"], 405)
 REFUSED |= {"/join/forged/": 404, "/password/forged/forged/": 404}
-REFUSED |= {"/defenses/T-00000/": 404, "/defenses/T-00000/risk-coverage.csv": 404}
+REFUSED |= {"/rules/versions/0/": 404, "/defenses/T-00000/": 404, "/defenses/T-00000/risk-coverage.csv": 404}
 REFUSED |= {"/defenses/T-00000/release-2026-W40": 404}
+REFUSED |= {"/api/v1/appeals/T-00000/decisions/": 401}
 REFUSED |= {"/register/forged/": 404, "/team/join/forged/": 404, "/teams/T-00000/": 404}
+REFUSED |= {"/record/T-00000/": 404}
 REFUSED |= {"/attacks/T-00000/": 404, "/attacks/weeks/release-2026-W40/": 404, "/api/v1/attacks/": 401}
+REFUSED |= {"/api/v1/appeals/": 401}
 REFUSED |= {"/api/v1/preferences/": 401, "/api/v1/notices/": 401, SEND: 401}
 REFUSED |= {"/api/v1/images/P-00000000/": 404, "/api/v1/rulings/": 400}
 NO_PAGES = {"/healthz", "/readyz", "/api/schema/", "/pictures/forged.png"}
@@ -90,15 +112,16 @@ NO_PAGES |= {
     "/label/instructions/news/",
     "/my-work/download/",
     "/organizer/taskers.csv",
+    "/organizer/audit.csv",
     "/qualification/picture/",
 }
 REFUSED |= dict.fromkeys(
     ["/releases/mail/confirm/forged/", "/api/v1/releases/2026-W40/", "/weeks/release-2026-W40/"], 404
 )
 REFUSED |= {f"/releases/release-2026-W40{part}": 404 for part in ("/", ".zip", "/manifest.json")}
-NO_PAGES |= FEEDS | {"/organizer/what-if/part/"}
-NO_PAGES |= {OWN_DEFENSE, *DONE_TO_IT, "/api/v1/defenses/"}
-NO_PAGES |= MONEY_FILES | OF_REVIEWERS | {ASKED, WITHDRAW}
+NO_PAGES |= FEEDS | {"/organizer/what-if/part/", "/api/v1/policies/", "/overrules.csv"}
+NO_PAGES |= {OWN_DEFENSE, *DONE_TO_IT, "/api/v1/defenses/", OWN_MESSAGE}
+NO_PAGES |= OWN_APPEALS | MONEY_FILES | OF_REVIEWERS | {ASKED, WITHDRAW} | OF_CASES | DONE_TO_CASE
 NO_PAGES |= OF_TASKERS | OF_ORGANIZERS | {SETTLED, CHANGED, "/leaderboard.csv", "/api/v1/leaderboard/"}
 NO_PAGES |= {"/account/email/forged/", "/organizer/people/T-00000/delete/"}
 _EXAMPLES = {
@@ -158,20 +181,21 @@ def policy_of(answer: Any) -> dict[str, str]:
 
 # Each page as a person it is for; whoever is refused sees another page.
 SHOWN_TO = dict.fromkeys(["/sign-in/", "/password/", "/api/docs/", "/defenses/", "/nothing"], "stranger")
-SHOWN_TO |= dict.fromkeys(["/front/", "/leaderboard/", "/rules/"], "stranger")
+SHOWN_TO |= dict.fromkeys(["/front/", "/leaderboard/", "/rules/", "/overrules/", "/search/"], "stranger")
 SHOWN_TO |= {f"/docs/{name}/": "stranger" for name in ("defenses", "status", "release-format")}
 SHOWN_TO |= dict.fromkeys(sorted(RECORD), "stranger")
 SHOWN_TO |= {"/label/": "tasker", "/label/instructions/": "tasker", "/": "board member"}
 SHOWN_TO |= dict.fromkeys(sorted(OWN_ACCOUNT), "tasker")
 SHOWN_TO |= {"/money/": "stranger", "/team/money/": "captain"}
-SHOWN_TO |= dict.fromkeys(["/board/withheld/", "/board/awards/"], "board member")
+SHOWN_TO |= dict.fromkeys(["/board/withheld/", "/board/awards/", *sorted(BOARD_ONLY)], "board member")
 SHOWN_TO |= dict.fromkeys(sorted(OWN_DEFENSES), "captain") | {"/board/stakes/": "board member"}
 SHOWN_TO |= {"/register/": "stranger", "/team/": "captain", "/board/grants/": "board member"}
 SHOWN_TO |= {"/board/frameworks/": "board member"}
 SHOWN_TO |= dict.fromkeys(sorted(TASKERS_ONLY - {"/my-work/download/"}), "tasker") | {"/qualification/": "newcomer"}
 SHOWN_TO |= dict.fromkeys(["/organizer/people/", "/organizer/", "/organizer/now/"], "organizer")
-SHOWN_TO |= dict.fromkeys(sorted(ORGANIZERS_ONLY - {"/organizer/taskers.csv", "/organizer/what-if/part/"}), "organizer")
-SHOWN_TO |= {"/attacks/": "captain"}
+ORGANIZERS_FILES = {"/organizer/taskers.csv", "/organizer/audit.csv", "/organizer/what-if/part/"}
+SHOWN_TO |= dict.fromkeys(sorted(ORGANIZERS_ONLY - ORGANIZERS_FILES), "organizer")
+SHOWN_TO |= {"/attacks/": "captain", "/appeals/": "captain"} | dict.fromkeys(sorted(OWN_MESSAGES), "captain")
 ROLES = ["stranger", "no role", "newcomer", "tasker", "organizer", "board member", "captain"]
 
 
@@ -256,6 +280,8 @@ ANSWERED = {
     "/organizer/people/": {"stranger": 302, "organizer": 200, "no role": 404},
     "/organizer/people/T-00000/delete/": {"stranger": 302, "organizer": 404, "no role": 404},
     "/team/": {"stranger": 302, "captain": 200, "no role": 200},
+    **{each: {"stranger": 302} | dict.fromkeys(ROLES[1:], 200) | NO_MESSAGES for each in OWN_MESSAGES},
+    OWN_MESSAGE: {"stranger": 302} | dict.fromkeys(ROLES[1:], 404) | NO_MESSAGES,
     "/board/grants/": {"stranger": 302, "board member": 200, "no role": 404},
     "/board/frameworks/": {"stranger": 302, "board member": 200, "organizer": 200, "no role": 404},
     "/team/money/": {"stranger": 302, "captain": 200, "no role": 404},
@@ -263,7 +289,12 @@ ANSWERED = {
     OWN_DEFENSE: {"stranger": 302, "captain": 404, "no role": 404},
     **{address: {"stranger": 302} | dict.fromkeys(ROLES[1:], 405) for address in DONE_TO_IT},
     "/board/stakes/": {"stranger": 302, "board member": 200, "no role": 404},
+    **{address: {"stranger": 302, "board member": 200, "no role": 404} for address in BOARD_ONLY},
+    **{address: {"stranger": 302, "board member": 404, "no role": 404} for address in OF_CASES},
+    **{address: {"stranger": 302, "board member": 404, "no role": 404} for address in DONE_TO_CASE},
     "/attacks/": {"stranger": 302, "captain": 200, "no role": 404},
+    "/appeals/": {"stranger": 302, "captain": 200, "no role": 404},
+    **{address: {"stranger": 302, "captain": 404, "no role": 404} for address in OWN_APPEALS},
     SEND: {"stranger": 401} | dict.fromkeys(ROLES[1:], 405),
     WITHDRAW: {"stranger": 302, "captain": 404, "no role": 404},
     "/board/withheld/": {"stranger": 302, "board member": 200, "no role": 404},

@@ -47,6 +47,10 @@ CALLS = [
     ("GET", "/api/v1/releases/"),
     ("GET", "/api/v1/releases/{week}/"),
     ("GET", "/api/v1/rulings/"),
+    ("POST", "/api/v1/appeals/"),
+    ("GET", "/api/v1/appeals/"),
+    ("POST", "/api/v1/appeals/{public_id}/decisions/"),
+    ("GET", "/api/v1/policies/"),
     ("GET", "/api/v1/preferences/"),
     ("POST", "/api/v1/preferences/"),
     ("GET", "/api/v1/notices/"),
@@ -59,7 +63,7 @@ CALLS = [
 ]
 # What a team asks; a tasker would be refused all of it.
 OF_TEAMS = ("/api/v1/attacks/", "/api/v1/defenses/", "/api/v1/leaderboard/", "/api/v1/releases/")
-OF_TEAMS += ("/api/v1/images/", "/api/v1/rulings/")
+OF_TEAMS += ("/api/v1/images/", "/api/v1/rulings/", "/api/v1/appeals/")
 load_all_checks()
 # Not asked: whether each well-formed body is accepted. One that names no lease is refused, and rightly.
 ASKED = CHECKS.get_by_names(

@@ -120,7 +120,7 @@ def test_no_package_is_loaded(folder: Path) -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
         f"from adjudication.verify import main; status = main([{str(folder)!r}, '--quiet'])\n"
-        "own = {'adjudication', 'labeling', '__main__', '__mp_main__'}\n"
+        "own = {'adjudication', 'labeling', 'common', '__main__', '__mp_main__'}\n"
         "other = {m.split('.')[0] for m in sys.modules} - own - set(sys.stdlib_module_names)\n"
         "print(status, sorted(m for m in other if not m.startswith('_sysconfigdata_')))\n"  # Python's own, by platform
     )
@@ -452,11 +452,11 @@ FORGERIES: list[tuple[Callable[[Forger], None], str]] = [
     (outline_no_text_of_rings, "responses.csv"),
     (outline_written_otherwise, "responses.csv"),
     (box_changed, "responses.csv"),
-    (surplus_counted, "rulings.csv"),
+    (surplus_counted, "responses.csv"),
     (counted_made_surplus, "rulings.csv"),
     (tasker_changed, "responses.csv"),
     (response_removed, "rulings.csv"),
-    (response_added, "rulings.csv"),
+    (response_added, "responses.csv"),
     (rows_swapped, "responses.csv"),
     (verdict_turned, "rulings.csv"),
     (label_changed, "rulings.csv"),
@@ -477,7 +477,7 @@ FORGERIES: list[tuple[Callable[[Forger], None], str]] = [
     (picture_removed, "images.csv"),
     (picture_added, "images.csv"),
     (policy_number_changed, "rulings.csv"),
-    (panel_size_changed, "rulings.csv"),
+    (panel_size_changed, "panels.csv"),
     (rounds_changed, "predictions.csv"),
     (policy_made_unreadable, "manifest.json"),
     (policy_of_a_billion_digits, "manifest.json"),
@@ -561,11 +561,12 @@ def test_a_difference_names_the_row_what_is_recorded_and_what_follows(forger: Fo
 def test_the_board_may_rule_otherwise_with_an_explanation(contest: cast.Contest, tmp_path: Path) -> None:
     image = contest.images["occluded"]
     first = image.rulings.get()
-    Ruling.objects.create(
+    made = Ruling.objects.create(
         image=image, number=2, panel=first.panel, verdict=Verdict.VALID, label="bird", policy=first.policy,
         response_ids=first.response_ids, decided_at=cast.MONDAY + timedelta(days=1), decided_by=DecidedBy.BOARD,
         explanation="=The twig\r\nhides nothing.",
     )  # fmt: skip
+    cast.case_of(made)
     for defense in contest.defenses:
         cast.scored(defense, image, [Outcome.ABSTAIN] * 3)
     folder = releases.release_week(WEEK, out=tmp_path, now=cast.AFTER).folder

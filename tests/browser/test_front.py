@@ -63,7 +63,7 @@ def test_a_stranger_finds_out_what_is_at_stake_and_who_leads(
     attackers = page.get_by_role("region", name="Attackers")
     attackers.get_by_role("link", name="=red").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Team =red")
-    page.get_by_role("navigation", name="Pages").get_by_role("link", name="Rules").click()
+    page.get_by_role("navigation", name="Pages").get_by_role("link", name="Rules", exact=True).click()
     page.get_by_role("link", name="H. Prizes").click()
     expect(page).to_have_url(re.compile("/rules/#h-prizes$"))
 

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
-from contest.models import Account, Correction, LedgerEntry, Member, Stake, Team
+from contest.models import Account, Case, Correction, LedgerEntry, Member, Stake, Team
 from contest.money.correcting import correction_ask
 from contest.money.settlement import prizes_settle
 from contest.money.withholding import money_withhold
@@ -16,6 +16,7 @@ from tests.browser.looking import SCREENS, too_wide, violations
 from tests.contest.awards.test_awards import NOW, found_late, run_again, sweep
 from tests.contest.money import cast
 from tests.contest.money.cast import CLOSED, PRIZE, SETTLED, balance
+from tests.factories import mandate
 
 pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
 Visit = Callable[..., Page]
@@ -89,15 +90,17 @@ def test_from_90_days_unbroken_to_the_award_and_a_break_found_late(
     expect(page.get_by_text("not yet", exact=True)).to_have_count(2)
     expect(page.get_by_text("An award can be decided when every condition is met")).to_be_visible()
     page.get_by_role("link", name="Look at: Every rejected picture examined").click()
-    page.get_by_role("checkbox").check()
-    page.get_by_role("button", name="Confirm the marked ones").click()
-    expect(page.get_by_role("status")).to_contain_text("1 picture is confirmed")
+    page.get_by_role("button", name="Invalid, as ruled").click()
+    expect(page.get_by_role("status")).to_contain_text("is confirmed as invalid")
     run_again(stake)
     page.goto(page.url.split("/board/")[0] + f"/board/awards/{stake.pk}/")
     page.fill("#statement", "Unbroken for 90 days.")
     page.fill("#reason", "Every condition is met.")
-    page.get_by_role("button", name="Award for the board").click()
-    expect(page.get_by_role("status")).to_contain_text("Awarded: A net of three layers.")
+    page.get_by_role("button", name="Move to award it").click()
+    expect(page.get_by_role("status")).to_contain_text("2 votes are needed, and yours is the first.")
+    expect(page.get_by_text("Moved by you, 1 of 2 votes")).to_be_visible()
+    assert (balance(makers), violations(page)) == (0, [])
+    factories.carried(Case.objects.get(), factories.user("ron", "review board"), NOW)
     assert balance(makers) == 2 * PRIZE
     found_late(stake, red)
     sweep()
@@ -116,7 +119,13 @@ def full(red: Team, olga: User, monkeypatch: pytest.MonkeyPatch) -> Stake:
     cast.ruled(cast.attack(red, days=2).image, "")
     prizes_settle(now=SETTLED)
     board = User.objects.get(username="rita")
-    money_withhold(of=Account.objects.get(team=red), cents=500, reason="Looked at.", by=board, now=SETTLED)
+    money_withhold(
+        of=Account.objects.get(team=red),
+        cents=500,
+        reason="Looked at.",
+        by=mandate("withhold", board, SETTLED),
+        now=SETTLED,
+    )
     it_is(NOW, monkeypatch)
     return stake
 

@@ -106,7 +106,8 @@ def test_on_a_phone_a_finger_hits_everything_in_the_header(
 ) -> None:
     page = visit(address, screen="phone")
     boxes = [each.bounding_box() for each in page.locator(".site-header :is(a, button)").all()]
-    assert len(boxes) == 3 + len(ORGANIZER), "the name of the site, its pages, the account, and signing out"
+    what = "the name of the site, its pages, the messages, the account, and signing out"
+    assert len(boxes) == 4 + len(ORGANIZER), what
     assert [box for box in boxes if not box or box["width"] < 44 or box["height"] < 44] == []
 
 

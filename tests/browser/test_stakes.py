@@ -12,11 +12,12 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from common.models import UserSession
-from contest.models import Entry, Stake, StakeBatch, Team
+from contest.models import Case, Entry, Stake, StakeBatch, Team
 from contest.stakes import ends, services
 from contest.stakes.entries import defenses_publish
 from scoring.enums import TrialKind
 from scoring.models import Defense
+from tests import factories
 from tests.browser.looking import SCREENS, too_wide, violations
 from tests.contest.stakes import cast
 from tests.factories import PASSWORD
@@ -118,8 +119,13 @@ def test_a_team_hands_in_an_archive_the_board_stakes_it_and_the_clock_runs(
     board.get_by_label("steadfast").check()
     board.get_by_label("Criteria").fill("Reproducible and easy to run.")
     board.get_by_label("Reason of the decision").fill("It is the first of its kind.")
-    board.get_by_role("button", name="Stake this batch").click()
-    expect(board.get_by_role("status")).to_contain_text(f"Batch {StakeBatch.objects.get().public_id} is at stake")
+    board.get_by_role("button", name="Move to stake them").click()
+    case = Case.objects.get()
+    expect(board.get_by_role("status")).to_contain_text(f"Moved as case {case.public_id}: 2 votes are needed")
+    expect(board.get_by_role("link", name=case.public_id)).to_be_visible()
+    factories.carried(case, factories.user("ron", "review board"), timezone.now())
+    board.reload()
+    expect(board.locator("#batches ~ .story")).to_contain_text(StakeBatch.objects.get().public_id)
     stranger = visit(f"/defenses/{defense.public_id}/", who="")
     clock = stranger.locator(".clock")
     expect(clock).to_have_text(re.compile(r"^89 d 23:59:\d\d$"))

@@ -11,6 +11,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from common.mail import wait_until_sent
+from contest.messages.sending import messages_send
 from contest.models import Entitlement, Team
 from contest.teams.associations import association_declare
 from contest.teams.entitlements import entitlement_ask, entitlement_grant, entitlement_question
@@ -21,6 +22,7 @@ from contest.teams.services import member_add, team_create
 from labeling.people import TEAMS
 from tests import factories
 from tests.browser.looking import SCREENS, signed_in, too_wide, violations
+from tests.factories import mandate
 
 pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
 NEW = "correct horse battery"
@@ -92,7 +94,7 @@ def test_from_registering_to_being_entitled(browser: Any) -> None:
     expect(ann.get_by_text("may be sent")).to_be_visible()
     ann.get_by_role("link", name=Team.objects.get().public_id).click()
     expect(ann.get_by_text("entitled", exact=True)).to_be_visible()
-    wait_until_sent()
+    messages_send(clock=timezone.now)
     assert mail.outbox[-1].subject == "Team Vision Lab may attack"
 
 
@@ -114,7 +116,7 @@ def teams(browser: Any) -> dict[str, Team]:
     bea = researcher("bea", "rosa+contest@gmail.com")
     blue = team_create(name="blue", captain=bea, now=now)
     gone = team_create(name="gone", captain=researcher("gus", "gus@example.org"), now=now)
-    entitlement_grant(team=blue, reason="A lab without papers on arXiv.", by=rita, now=now)
+    entitlement_grant(team=blue, reason="A lab without papers on arXiv.", by=mandate("grant", rita, now), now=now)
     row = entitlement_ask(by=carl, arxiv_id="hep-th/9901001", paper_email="ro.sa@gmail.com", now=now)
     entitlement_question(number=row.pk, words="Whose address is on the paper?", by=olga, now=now)
     team_invite(by=carl, email="somebody.with.a.long.name@example.org", now=now)

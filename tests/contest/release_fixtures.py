@@ -7,7 +7,8 @@ from typing import Any
 
 from adjudication import services as adjudication
 from adjudication.models import Ruling
-from contest.models import Attack, Break, Team
+from contest.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
+from contest.models import Attack, Break, Case, CaseDecision, Team
 from labeling.models import Image, Panel, Tasker
 from labeling.png import encode_png, pixels_sha256
 from labeling.policy import Policy
@@ -90,6 +91,20 @@ def ruled(panel: Panel, *, at: datetime = MONDAY + timedelta(hours=1)) -> Ruling
     in_force = PolicyInForce(row.pk, row.version, Policy.from_json(row.numbers))
     assert adjudication.panel_settle(panel_id=panel.pk, policy_at=lambda _: in_force, now=at)
     return Ruling.objects.get(panel=panel)
+
+
+def case_of(made: Ruling) -> CaseDecision:
+    """The case in which two members overruled the ruling before `made`."""
+    at, policy = made.decided_at, factories.policy_version()
+    case = Case.objects.create(
+        kind=CaseKind.PICTURE, state=CaseState.CLOSED, image=made.image, policy=policy, opened_at=at, due_at=at,
+        closed_at=at, result=made, ruling=Ruling.objects.get(image=made.image, number=made.number - 1),
+    )  # fmt: skip
+    told = {"label": made.label, "reasons": made.reasons}
+    vote = {"choice": VoteChoice.OVERRULE, "words": "", "dissent": False, **told}
+    counted = {"votes": [vote, vote], "quorum": 2, "recused": 0, "policy": made.policy, "decided_at": at}
+    words = {"outcome": CaseOutcome.OVERRULE, "explanation": made.explanation}
+    return CaseDecision.objects.create(case=case, ruling=made, **told, **counted, **words)
 
 
 def defense(number: int, **values: Any) -> Defense:

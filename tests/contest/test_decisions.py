@@ -1,4 +1,4 @@
-"""One recorded action of a board member, with a reason that is public."""
+"""What the board decided beside pictures, by a mandate, with a reason that is public."""
 
 from datetime import datetime
 from typing import Any
@@ -8,16 +8,20 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
 
 from common.errors import InvalidInput, NotAllowed
-from contest.decisions import MOST_REASON_CHARACTERS, decide
+from contest.board.motions import motion_open
+from contest.decisions import MOST_REASON_CHARACTERS, Mandate, decide
 from contest.enums import DecisionKind
-from contest.models import BoardDecision
+from contest.models import BoardDecision, Case
 from tests import factories
 
 pytestmark = pytest.mark.django_db
 
 
 def decided(by: User, now: datetime, reason: str = "Reproducible and easy to run.", **details: Any) -> BoardDecision:
-    factories.policy_version()
+    return decided_by(factories.mandate("stake", by, now), now, reason, **details)
+
+
+def decided_by(by: Mandate, now: datetime, reason: str = "Reproducible.", **details: Any) -> BoardDecision:
     return decide(DecisionKind.STAKE, subject={"defense": [4, 3]}, reason=reason, by=by, now=now, **details)
 
 
@@ -27,13 +31,36 @@ def test_who_decided_what_and_why_is_on_record(rita: User, now: datetime) -> Non
     assert (made.kind, made.subject, made.details) == ("stake", {"defense": [3, 4]}, {"cents": 500})
     assert (made.reason, made.decided_by, made.decided_at) == ("Reproducible and easy to run.", rita, now)
     assert made.policy.version == 1
+    assert made.case is not None and made.case.motion == "stake"
 
 
-def test_only_the_board_decides(olga: User, stan: User, now: datetime) -> None:
+MANDATES = [
+    ("grant", "open", "the board carried something else"),
+    ("stake", "closed", "this was decided before"),
+    ("stake", "panel", "nothing of a motion is"),
+]
+
+
+@pytest.mark.parametrize(("kind", "state", "why"), MANDATES, ids=[row[2] for row in MANDATES])
+def test_an_open_motion_of_that_kind_is_needed(kind: str, state: str, why: str, rita: User, now: datetime) -> None:
+    by = factories.mandate(kind, rita, now)
+    by.motion.state = state
+    with pytest.raises(NotAllowed, match="by its votes") as refused:
+        decided_by(by, now)
+    assert refused.value.code == "no_mandate", why
+    assert not BoardDecision.objects.exists()
+
+
+def test_a_motion_may_take_several_decisions(rita: User, now: datetime) -> None:
+    by = factories.mandate("stake", rita, now)
+    assert decided_by(by, now).pk != decided_by(by, now).pk
+
+
+def test_only_the_board_moves(olga: User, stan: User, now: datetime) -> None:
     for who in (olga, stan):
         with pytest.raises(NotAllowed, match="review board"):
-            decided(who, now)
-    assert not BoardDecision.objects.exists()
+            motion_open(DecisionKind.GRANT, subject={"team": []}, reason="Why not.", by=who, now=now)
+    assert not Case.objects.exists()
 
 
 @pytest.mark.parametrize(

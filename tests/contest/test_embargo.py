@@ -40,7 +40,7 @@ _CHANGES = re.compile(rb'name="csrfmiddlewaretoken" value="\w+"|/pictures/[\w=-]
 # A secret made anew each time it is looked at.
 _OWN_SECRET = "/account/second-factor/"
 # Calls that are asked by a parameter of their address.
-_ASKED_BY = {"/api/v1/rulings/": "image"}
+_ASKED_BY = {"/api/v1/rulings/": "image", "/search/": "q"}
 _NO_NUMBER = {"int": ["1"], "uuid": ["3f1c9a52-7d0e-4f5b-9a37-0c6f3f1d2b84"]}
 
 # What gives an attack away, and who may find which of it where. A picture itself counts as reached where a page has
@@ -130,7 +130,9 @@ def reach(client: Client, words: list[str]) -> dict[str, bytes]:
         body = b"".join(answer.streaming_content) if answer.streaming else answer.content  # type: ignore[union-attr]
         if answer.status_code < 400:
             # A page may say what it was asked for: that gives nothing away.
-            found[address] = str(answer.status_code).encode() + b"\n" + body.replace(address.encode(), b"")
+            asked = f'value="{address.partition("=")[2]}"'.encode()
+            said = body.replace(address.encode(), b"").replace(asked, b"")
+            found[address] = str(answer.status_code).encode() + b"\n" + said
     return found
 
 

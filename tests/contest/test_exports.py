@@ -44,7 +44,7 @@ COLUMNS = {
     "responses.csv": "response_id,image_id,panel,tasker_id,submitted_at,contains_bird,contains_bicycle,outline,"
     "box_xmin,box_ymin,box_xmax,box_ymax,complete,unoccluded,real,seconds,counted,void_reason",
     "rulings.csv": "image_id,number,decided_at,decided_by,panel,verdict,label,reasons,smallest_box_fraction,"
-    "policy_version,explanation",
+    "policy_version,explanation,response_ids",
     "predictions.csv": "prediction_id,defense_id,defense_digest,image_id,round,answer,score_bicycle,score_bird,"
     "device,batch_size,batch,row,seed,attempt,latency_us,predicted_at,run",
     "faults.csv": "defense_id,image_id,round,fault,attempt,at",
@@ -364,8 +364,8 @@ def test_annotations_load_in_pycocotools(folder: Path, contest: cast.Contest) ->
 
 def test_an_annotation_of_two_rings_and_decimals() -> None:
     outline = "[[[0,0],[10.5,0],[10.5,10]],[[20,20],[20.01,20],[20.01,20.01]]]"
-    picture = Picture("P-1", "0" * 64, 40, 40, Label.BICYCLE, 1)
-    counted = [_counted(7, outline=outline, box=Box(0, 0, 2001, 2001)), _counted(8, panel=2)]
+    picture = Picture("P-1", "0" * 64, 40, 40, Label.BICYCLE, frozenset({7}))
+    counted = [_counted(7, outline=outline, box=Box(0, 0, 2001, 2001)), _counted(8, panel=2)]  # a later panel's
     text = "".join([*coco_head("2026-W47", [picture]), Annotations().of(picture, counted), COCO_TAIL])
     [annotation] = json.loads(text)["annotations"]
     assert annotation["segmentation"] == [[0, 0, 10.5, 0, 10.5, 10], [20, 20, 20.01, 20, 20.01, 20.01]]
@@ -383,7 +383,8 @@ def test_box_and_area_from_the_text_are_exact(rings: list[list[tuple[int, int]]]
     outline = canonical_json(rings)
     assert outline_box(outline) == Box.from_rings(rings)
     counted = _counted(1, outline=outline, box=Box.from_rings(rings))
-    annotation = json.loads(Annotations().of(Picture("P-1", "0" * 64, 1, 1, Label.BIRD, 1), [counted]), parse_float=str)
+    picture = Picture("P-1", "0" * 64, 1, 1, Label.BIRD, frozenset({1}))
+    annotation = json.loads(Annotations().of(picture, [counted]), parse_float=str)
     area = Fraction(annotation["area"]) * 2 * 100 * 100
     assert area == sum(abs(doubled_area(ring)) for ring in rings)
 

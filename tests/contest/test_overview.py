@@ -212,34 +212,10 @@ def test_a_retired_defense_is_not_waited_for(now: datetime) -> None:
     assert steps(read_overview(now=now))["Scored by every published defense"] == 1
 
 
-@pytest.mark.parametrize(
-    ("ages_in_hours", "missing", "per_day", "basis", "finish_in_hours"),
-    [
-        ([1, 2, 23], 6, 3, "the last 24 hours", 48),  # 3 a day, 6 missing: two days
-        ([25, 30], 2, 0, "the last 7 days", 168),  # nothing in 24 h: the week tells
-        ([1, 30, 40], 1, 1, "the last 24 hours", 24),  # the day goes before the week
-    ],
-)
-def test_the_finish_is_what_is_missing_over_the_rate(
-    ages_in_hours: list[int], missing: int, per_day: int, basis: str, finish_in_hours: int, tara: Tasker, now: datetime
-) -> None:
-    for hours in ages_in_hours:
-        factories.response(tara, factories.panel(), now=now - timedelta(hours=hours))
-    found = pace.backlog(missing, now=now)
-    assert found == pace.Backlog(missing, per_day, basis, now + timedelta(hours=finish_in_hours))
-
-
-@pytest.mark.parametrize("age", [timedelta(days=8), None])
-def test_without_answers_in_a_week_no_finish_is_told(age: timedelta | None, tara: Tasker, now: datetime) -> None:
-    if age is not None:
-        factories.response(tara, factories.panel(), now=now - age)
-    assert pace.backlog(5, now=now) == pace.Backlog(5)
-
-
 def test_pictures_without_a_panel_miss_a_whole_panel_of_answers(tara: Tasker, now: datetime) -> None:
     factories.image(label_from=now)
     factories.response(tara, factories.panel())
-    assert read_overview(now=now).backlog.missing == 3 + 2
+    assert read_overview(now=now).missing == 3 + 2
 
 
 def test_days_are_those_of_the_contests_zone(tara: Tasker, now: datetime) -> None:
@@ -351,6 +327,7 @@ def test_all_who_ask_within_seconds_get_one_reading(organizer: Client) -> None:
 
 def test_the_number_of_queries_does_not_grow_with_the_contest(tara: Tasker, now: datetime) -> None:
     def asked() -> int:
+        cache.clear()
         with CaptureQueriesContext(connection) as queries:
             read_overview(now=now)
         return len(queries)
@@ -368,7 +345,6 @@ def test_the_number_of_queries_does_not_grow_with_the_contest(tara: Tasker, now:
     few = asked()
     for _ in range(20):
         work()
-    cache.clear()
     assert asked() == few
 
 

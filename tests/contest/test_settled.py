@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from contest.models import Attack, Team
+from contest.models import Attack, Release, Team
 from contest.rules import Week
 from contest.settled import Weeks, weeks_between
 from contest.weeks import week_at
@@ -155,6 +155,35 @@ def test_each_ruling_may_be_appealed_for_the_days_of_its_own_policy(red: Team, n
     _next_policy(since=week.end + 2 * DAY, appeal_days=7)
     cast.ruled(second.image, "", at=week.end + 3 * DAY)
     assert Weeks(CLOSED).appeals_close_at(week, of=net) == week.end + 29 * DAY, "not ten days after the week"
+
+
+def test_who_sent_a_copy_of_a_rejected_picture_has_days_from_its_release_on(red: Team, net: Defense) -> None:
+    week, release = week_at(MONDAY), CLOSED - DAY
+    first = cast.attack(red)
+    copy = cast.attack(cast.team("green"), days=2, image=first.image, copy_of=first)
+    cast.ruled(first.image, "", at=week.end + DAY)
+    assert Weeks(CLOSED).appeals_close_at(week, of=net) is None, "they do not know of it yet"
+    assert Weeks(CLOSED).open_before(CLOSED, of=net) == [week]
+    cast.released(week.name)
+    Release.objects.update(released_at=release)
+    closing = release + 7 * DAY
+    assert Weeks(CLOSED).appeals_close_at(week, of=net) == closing
+    for now, is_open in ((closing - INSTANT, True), (closing, False)):
+        weeks = Weeks(now)
+        assert weeks.appeals_closed(week, of=net) is not is_open
+        assert weeks.open_before(now, of=net) == ([week] if is_open else [])
+    Attack.objects.filter(pk=copy.pk).update(withdrawn_at=MONDAY + 2.5 * DAY)
+    assert Weeks(CLOSED).appeals_close_at(week, of=net) == week.end + 8 * DAY, "what was taken back was never sent"
+
+
+def test_a_copy_of_a_valid_picture_or_of_one_that_is_never_released_changes_nothing(red: Team, net: Defense) -> None:
+    week, green = week_at(MONDAY), cast.team("green")
+    valid = cast.attack(red)
+    gold = cast.attack(red, image=factories.image(origin="gold", received_at=cast.BEFORE))
+    for each, label in ((valid, "bird"), (gold, "")):
+        cast.attack(green, days=2, image=each.image, copy_of=each)
+        cast.ruled(each.image, label, at=week.end + DAY)
+    assert Weeks(CLOSED).appeals_close_at(week, of=net) == week.end + 8 * DAY
 
 
 def test_an_empty_week_is_closed_when_it_is_over(net: Defense) -> None:

@@ -17,10 +17,11 @@ from django.template import TemplateSyntaxError
 from django.utils.module_loading import import_string
 
 from common.errors import Conflict
-from contest import letters, pipeline, posting
-from contest.enums import AccountKind, LetterKind, StakeEnd
+from contest import pipeline, posting
+from contest.enums import AccountKind, MessageKind, StakeEnd
 from contest.health import pipeline_metrics
-from contest.models import Attack, BoardDecision, LedgerEntry, Member, Release, Stake, Team, TeamLetter
+from contest.messages.sending import messages_send
+from contest.models import Attack, BoardDecision, LedgerEntry, Member, Message, Release, Stake, Team
 from contest.money.correcting import correction_ask, correction_confirm
 from contest.money.ledger import account
 from contest.money.payments import payment_ask, payment_pay
@@ -35,6 +36,7 @@ from tests import factories
 from tests.contest.money import cast as moneyed
 from tests.contest.money.cast import CLOSED, MONDAY, PRIZE, SETTLED
 from tests.contest.stakes import cast
+from tests.factories import mandate
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
@@ -51,7 +53,7 @@ def reached() -> None:
 def sent(now: datetime = ENDED) -> list[EmailMessage]:
     """Send what is due and return it."""
     mail.outbox.clear()
-    number = letters.team_letters_send(clock=lambda: now)
+    number = messages_send(clock=lambda: now)
     assert number == len(mail.outbox)
     return list(mail.outbox)
 
@@ -79,7 +81,7 @@ def defense(blue: Team) -> Defense:
 @pytest.fixture
 def at_stake(defense: Defense) -> Stake:
     batch = cast.staked(defense, now=STAKED)
-    TeamLetter.objects.all().delete()
+    Message.objects.all().delete()
     assert batch.stakes.count() == 1
     return cast.stake(defense)
 
@@ -88,8 +90,8 @@ def at_stake(defense: Defense) -> Stake:
 def nobody_else_is_told(db: None) -> Iterator[None]:
     """Whatever a test does: no attacker, board member or organizer gets a letter about another team's defense."""
     yield
-    kinds = [LetterKind.PUBLISHED, LetterKind.STAKED, LetterKind.STAKE_CHANGED]
-    assert not TeamLetter.objects.filter(kind__in=kinds).exclude(team__name__in=["blue", "makers"]).exists()
+    kinds = [MessageKind.PUBLISHED, MessageKind.STAKED, MessageKind.STAKE_CHANGED]
+    assert not Message.objects.filter(kind__in=kinds).exclude(team__name__in=["blue", "makers"]).exists()
 
 
 # Defenses ------------------------------------------------------------------------------------------------------------
@@ -98,7 +100,7 @@ def nobody_else_is_told(db: None) -> Iterator[None]:
 def test_a_publication_is_told_once(blue: Team) -> None:
     made = cast.entry(blue, "steadfast", now=STAKED - DAY).defense
     assert entries.defenses_publish(policy=cast.policy(), now=STAKED) == 0
-    assert not TeamLetter.objects.exists(), "it is not eligible yet"
+    assert not Message.objects.exists(), "it is not eligible yet"
     cast.eligible(made)
     assert [entries.defenses_publish(policy=cast.policy(), now=STAKED) for _ in range(2)] == [1, 0]
     subject, text = one(sent())
@@ -264,7 +266,7 @@ def test_an_earlier_break_of_the_same_kind_is_no_news(defense: Defense, at_stake
 
 def test_a_void_one_is_told_what_becomes_of_the_money(defense: Defense) -> None:
     cast.self_staked(defense, STAKED)
-    TeamLetter.objects.all().delete()
+    Message.objects.all().delete()
     cast.broken(defense, STAKED - 10 * DAY, found=ENDED, by=cast.team("red"))
     subject, text = one(swept())
     assert subject == "The stake on steadfast is void"
@@ -286,7 +288,9 @@ def test_one_that_was_never_paid_is_told_that_nothing_is_to_be_paid(defense: Def
 
 def test_one_taken_back_is_told_the_reason_of_the_board(defense: Defense, at_stake: Stake) -> None:
     services.return_ask(at_stake, "a bug", by=cast.captain(Team.objects.get(name="blue")), now=ENDED)
-    services.return_decide(at_stake, granted=True, reason="The bug is real.", by=cast.board(), now=ENDED)
+    services.return_decide(
+        at_stake, granted=True, reason="The bug is real.", by=mandate("return", cast.board(), ENDED), now=ENDED
+    )
     subject, text = one(sent())
     assert subject == "The stake on steadfast ended"
     assert "the review board ended the stake of USD 1,000.00 on steadfast on Tue 24 Nov 2026 12:00:00 UTC" in text
@@ -296,10 +300,12 @@ def test_one_taken_back_is_told_the_reason_of_the_board(defense: Defense, at_sta
 
 def test_one_taken_back_that_the_team_paid_has_a_letter_about_the_money_too(defense: Defense) -> None:
     own = cast.self_staked(defense, STAKED)
-    TeamLetter.objects.all().delete()
+    Message.objects.all().delete()
     captain = cast.captain(Team.objects.get(name="blue"))
     services.return_ask(own, "a bug", by=captain, now=ENDED)
-    services.return_decide(own, granted=True, reason="The bug is real.", by=cast.board(), now=ENDED)
+    services.return_decide(
+        own, granted=True, reason="The bug is real.", by=mandate("return", cast.board(), ENDED), now=ENDED
+    )
     found = {each.subject: str(each.body) for each in sent() if each.to == [CAPTAIN]}
     assert sorted(found) == ["Posted for team blue: USD 1,000.00", "The stake on steadfast ended"]
     assert "What goes back to your team is in a letter of its own." in found["The stake on steadfast ended"]
@@ -307,7 +313,7 @@ def test_one_taken_back_that_the_team_paid_has_a_letter_about_the_money_too(defe
 
 def test_one_that_was_taken_off_by_a_correction_is_told_why(defense: Defense) -> None:
     own = cast.self_staked(defense, STAKED)
-    TeamLetter.objects.all().delete()
+    Message.objects.all().delete()
     entry = LedgerEntry.objects.get(target__stake=own)
     reason = "It was meant for another stake."
     asked = correction_ask(entry=entry.pk, cents=own.cents, reason=reason, by=cast.organizer(), now=ENDED)
@@ -383,7 +389,7 @@ def broken(teams: dict[str, Team]) -> Stake:
     stake = moneyed.staked(moneyed.defense("net", teams["makers"]))
     moneyed.broken(stake.defense, moneyed.attack(teams["red"]))
     moneyed.ended(stake)
-    TeamLetter.objects.all().delete()
+    Message.objects.all().delete()
     return stake
 
 
@@ -407,7 +413,7 @@ def test_a_share_is_told_once_to_its_team(broken: Stake) -> None:
 def test_a_posting_that_is_rolled_back_tells_nobody(broken: Stake) -> None:
     with pytest.raises(SystemExit), transaction.atomic():
         prizes_settle(now=SETTLED)
-        assert TeamLetter.objects.count() == 1
+        assert Message.objects.count() == 1
         raise SystemExit("killed")
     assert sent(SETTLED) == []
     prizes_settle(now=SETTLED)
@@ -447,11 +453,11 @@ def test_what_the_board_withholds_is_told_with_its_reason(broken: Stake, teams: 
     prizes_settle(now=SETTLED)
     sent(SETTLED)
     of = account(AccountKind.TEAM, team=teams["red"])
-    money_withhold(of=of, cents=5_000, reason="Two teams are one.", by=rita, now=CLOSED)
+    money_withhold(of=of, cents=5_000, reason="Two teams are one.", by=mandate("withhold", rita, CLOSED), now=CLOSED)
     taken = to("red", sent(CLOSED))
     assert taken.subject == "Posted for team red: −USD 50.00"
     assert "Withheld by the board.\nReason of the board: Two teams are one." in taken.body
-    money_return(of=of, reason="They are not.", by=rita, now=CLOSED)
+    money_return(of=of, reason="They are not.", by=mandate("return", rita, CLOSED), now=CLOSED)
     assert "Given back by the board.\nReason of the board: They are not." in to("red", sent(CLOSED)).body
 
 
@@ -476,7 +482,7 @@ def test_a_sweep_that_dies_repeats_no_letter(defense: Defense, monkeypatch: pyte
     with monkeypatch.context() as dying:
         dying.setattr(posting, "send", dies_after_the_first)
         with pytest.raises(SystemExit):
-            letters.team_letters_send(clock=lambda: ENDED)
+            messages_send(clock=lambda: ENDED)
     assert delivered + [each.to for each in sent()] == [[CAPTAIN], [MEMBER]]
 
 
@@ -501,8 +507,8 @@ def _fails(error: Exception) -> Callable[..., Any]:
 
 
 FAILURES: list[tuple[str, Exception, str]] = [
-    ("contest.letters.letter", TemplateSyntaxError("no such filter"), "its text cannot be made"),
-    ("contest.letters.letter", KeyError("amount"), "a fact is missing"),
+    ("contest.messages.letters.written", TemplateSyntaxError("no such filter"), "its text cannot be made"),
+    ("contest.messages.letters.written", KeyError("amount"), "a fact is missing"),
     ("contest.posting.send", BadHeaderError("two lines"), "its address is none"),
     ("contest.posting.send", UnicodeError("label too long"), "its domain is none"),
 ]
@@ -513,7 +519,7 @@ def test_a_letter_that_fails_is_due_again_and_holds_up_no_other(
     what: str, error: Exception, why: str, defense: Defense, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cast.staked(defense, now=STAKED)
-    first = TeamLetter.objects.order_by("pk")[0]
+    first = Message.objects.order_by("pk")[0]
     real, calls = import_string(what), iter([True, False])
     fails = _fails(error)
     with monkeypatch.context() as failing:
@@ -529,10 +535,10 @@ def test_a_letter_that_fails_for_ever_is_given_up_and_organizers_see_it(
     defense: Defense, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cast.staked(defense, now=STAKED)
-    monkeypatch.setattr("contest.letters.letter", _fails(KeyError("amount")))
+    monkeypatch.setattr("contest.messages.letters.written", _fails(KeyError("amount")))
     for number in range(posting.MOST_TRIES + 2):
         assert sent(ENDED + number * posting.AGAIN_AFTER) == []
-    assert {each.tries for each in TeamLetter.objects.all()} == {posting.MOST_TRIES}
+    assert {each.tries for each in Message.objects.all()} == {posting.MOST_TRIES}
     shown = {
         tuple(sample.labels.values()): sample.value
         for metric in pipeline_metrics(now=ENDED)
@@ -540,7 +546,7 @@ def test_a_letter_that_fails_for_ever_is_given_up_and_organizers_see_it(
         if sample.name == "unanimous_letters_not_sent"
     }
     assert shown == {("due_again",): 0, ("given_up",): 2}
-    assert "2 letters to teams failed to be sent" in [each.words for each in overview(now=ENDED).attention]
+    assert "2 letters failed to be sent" in [each.words for each in overview(now=ENDED).attention]
 
 
 Change = Callable[[User], object]

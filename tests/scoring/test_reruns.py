@@ -220,23 +220,23 @@ def test_where_the_defense_itself_fails_the_older_answers_stay_and_the_others_ar
     assert (in_force().total(), (in_force() & before).total()) == (15, 5)
 
 
-def test_it_is_stopped_and_goes_on_later(answered: Defense, now: datetime) -> None:
+def test_it_is_stopped_and_goes_on_later(answered: Defense, olga: User, now: datetime) -> None:
     rerun = start(answered, now)
     held = services.run_claim(worker="one", now=now)
     assert held is not None
-    assert reruns.rerun_stop(rerun_id=rerun.pk, now=now) == 2
+    assert reruns.rerun_stop(rerun_id=rerun.pk, by=olga, now=now) == 2
     found = reruns.progress(rerun, now=now)
     assert (found.running, found.stopped, found.waiting) == (5, 10, 0), "what runs now is let to its end"
     with pytest.raises(Conflict, match="are stopped"):
         apply(rerun, now)
     with pytest.raises(Conflict, match="nothing to stop"):
-        reruns.rerun_stop(rerun_id=rerun.pk, now=now)
+        reruns.rerun_stop(rerun_id=rerun.pk, by=olga, now=now)
     assert services.runs_retry(now=now) == 0, "trying dead runs again does not start what was stopped"
     assert not selectors.dead_runs().exists()
     assert [group.runs for group in run_groups() if group.again] == [1], "nor does it look like trouble"
-    assert reruns.rerun_go_on(rerun_id=rerun.pk) == 2
+    assert reruns.rerun_go_on(rerun_id=rerun.pk, by=olga, now=now) == 2
     with pytest.raises(Conflict, match="goes on by itself"):
-        reruns.rerun_go_on(rerun_id=rerun.pk)
+        reruns.rerun_go_on(rerun_id=rerun.pk, by=olga, now=now)
     services.runs_reclaim(now=now + timedelta(minutes=5))
     cast.work_all(now + timedelta(minutes=5), find_runner=saying(Outcome.ABSTAIN))
     assert apply(rerun, now) == 15
@@ -255,7 +255,7 @@ def test_cancelled_it_changes_nothing_and_nobody_works_on_it(answered: Defense, 
     assert services.runs_retry(now=now) == 0
     assert (in_force(), selectors.dead_runs().count()) == (before, 0)
     assert not [group for group in run_groups() if group.again], "the figures leave it out"
-    for refused in (lambda: apply(rerun, now), lambda: reruns.rerun_go_on(rerun_id=rerun.pk)):
+    for refused in (lambda: apply(rerun, now), lambda: reruns.rerun_go_on(rerun_id=rerun.pk, by=by, now=now)):
         with pytest.raises(Conflict, match="was cancelled"):
             refused()
     assert start(answered, now).state == RerunState.RUNNING, "another one may follow"

@@ -9,8 +9,8 @@ import pytest
 from django.core import mail
 from django.test import Client
 
-from common.mail import wait_until_sent
 from contest.enums import EntitlementKind, EntitlementState
+from contest.messages.sending import messages_send
 from contest.models import Attack, Entitlement, Entry, Stake, Team, TeamMerge
 from scoring.models import Defense
 from tests import factories
@@ -220,7 +220,7 @@ def test_who_takes_a_picture_back_and_who_sent_it_get_a_letter(
     mail.outbox.clear()
     with django_capture_on_commit_callbacks(execute=True):
         signed_in(rob if by_other else sender).post(f"/attacks/{attack.public_id}/withdraw/")
-    wait_until_sent()
+    messages_send(clock=lambda: now)
     assert [each.to[0].partition("@")[0] for each in mail.outbox] == readers, why
     assert {each.subject for each in mail.outbox} == {f"Receipt {attack.public_id} is withdrawn"}
     assert all("Wed 18 Nov 2026 12:00:00 UTC" in each.body for each in mail.outbox)

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from common.errors import InvalidInput, NotAllowed
-from common.mail import wait_until_sent
 from contest.attacks.sending import Outcome, pictures_send
 from contest.attacks.uploads import Part
+from contest.messages.sending import messages_send
 from contest.models import Attack, Team
 from labeling.policy import Policy
 from labeling.refusals import refused
@@ -71,7 +71,7 @@ def test_one_letter_has_all_the_receipts(
             now=now,
             targets=[defense.public_id],
         )
-    wait_until_sent()
+    messages_send(clock=lambda: now)
     (letter,) = mailoutbox
     assert (letter.to, letter.subject) == (["red@example.org"], "Receipts for 2 pictures")
     for each in outcomes:
@@ -102,5 +102,5 @@ def test_no_letter(
     blue = cast.team("blue", email=email)
     with django_capture_on_commit_callbacks(execute=True):
         sent(blue, *(Part("a", data) for data in parts), now=now)
-    wait_until_sent()
+    messages_send(clock=lambda: now)
     assert mailoutbox == [], why

@@ -9,8 +9,9 @@ from django.db import DatabaseError, transaction
 
 from common.errors import Conflict, InvalidInput, NotAllowed
 from contest.awards.conditions import checklist, contenders, own_conditions, ready
-from contest.awards.examinations import Share, examined_share, picture_confirm, still_to_examine
+from contest.awards.examinations import Share, examined_share, queue_of
 from contest.awards.services import award_give, awards_settle, change_of, rerun_begin
+from contest.board.moves import award_move
 from contest.enums import AccountKind, StakeEnd
 from contest.models import Association, Award, Examination, LedgerEntry, Member, Stake, Team
 from contest.money.due import payable
@@ -21,8 +22,10 @@ from labeling.policy import Policy
 from scoring.enums import RerunState
 from scoring.models import Defense, Prediction, Rerun, Superseded
 from tests import factories
+from tests.contest.awards.cast import confirm
 from tests.contest.money import cast
 from tests.contest.money.cast import BEFORE, MONDAY, PRIZE, balance
+from tests.factories import mandate
 
 pytestmark = pytest.mark.django_db
 POLICY = Policy()
@@ -77,7 +80,9 @@ def unmet(stake: Stake) -> set[str]:
 
 def give(stake: Stake, by: User) -> list[Award]:
     fresh = Stake.objects.get(pk=stake.pk)
-    return award_give(stake=fresh, statement="Unbroken.", reason="All is met.", policy=POLICY, by=by, now=NOW)
+    return award_give(
+        stake=fresh, statement="Unbroken.", reason="All is met.", policy=POLICY, by=mandate("award", by, NOW), now=NOW
+    )
 
 
 # The checklist --------------------------------------------------------------------------------------------------------
@@ -176,7 +181,7 @@ def unruled(stake: Stake) -> None:
 def just_ruled(stake: Stake) -> None:
     sent = cast.attack(cast.team("red"))
     cast.ruled(sent.image, "", at=NOW - timedelta(6))
-    picture_confirm(image=sent.image, defense=stake.defense, by=factories.user("bea", "review board"), now=NOW)
+    confirm(sent.image, stake.defense, factories.user("bea", "review board"), NOW)
 
 
 def broken(stake: Stake) -> None:
@@ -255,10 +260,12 @@ def test_the_first_unbroken_defense_wins_the_defenders_half(stake: Stake, makers
 def test_only_the_board_awards_and_never_without_words(stake: Stake, olga: User, rita: User) -> None:
     all_met(stake)
     with pytest.raises(NotAllowed):
-        give(stake, olga)
+        award_move(stake, statement="Unbroken.", reason="All is met.", by=olga, now=NOW)
     for statement, reason in (("", "Why."), ("Unbroken.", " ")):
         with pytest.raises(InvalidInput):
-            award_give(stake=stake, statement=statement, reason=reason, policy=POLICY, by=rita, now=NOW)
+            award_give(
+                stake=stake, statement=statement, reason=reason, policy=POLICY, by=mandate("award", rita, NOW), now=NOW
+            )
     assert not Award.objects.exists()
 
 
@@ -403,26 +410,26 @@ def test_every_rejected_picture_of_its_time_is_examined_whatever_it_was_aimed_at
     cast.ruled(cast.attack(red, days=11).image)
     taken_back = cast.attack(red, days=12, withdrawn_at=MONDAY + timedelta(12.5))
     cast.ruled(taken_back.image, "")
-    assert set(still_to_examine(stake.defense)) == {each.image for each in inside}
+    assert set(queue_of(stake.defense, rita, now=NOW).mine) == {each.image for each in inside}
     for sent in inside:
-        picture_confirm(image=sent.image, defense=stake.defense, by=rita, now=NOW)
-        picture_confirm(image=sent.image, defense=stake.defense, by=rita, now=NOW)
-    assert examined_share(stake.defense) == Share(3, 3) and Examination.objects.count() == 3
+        confirm(sent.image, stake.defense, rita, NOW)
+        confirm(sent.image, stake.defense, rita, NOW)
+    assert examined_share(stake.defense, now=NOW) == Share(3, 3) and Examination.objects.count() == 3
 
 
 def test_who_confirms_is_on_the_board_and_what_is_rejected(stake: Stake, olga: User, rita: User) -> None:
     sent = cast.attack(cast.team("red"))
     cast.ruled(sent.image)
     with pytest.raises(NotAllowed):
-        picture_confirm(image=sent.image, defense=stake.defense, by=olga, now=NOW)
+        confirm(sent.image, stake.defense, olga, NOW)
     with pytest.raises(Conflict) as refused:
-        picture_confirm(image=sent.image, defense=stake.defense, by=rita, now=NOW)
+        confirm(sent.image, stake.defense, rita, NOW)
     assert refused.value.code == "not_rejected"
 
 
 def test_an_examination_is_never_changed(stake: Stake, rita: User) -> None:
     rejected(stake)
-    made = picture_confirm(image=still_to_examine(stake.defense)[0], defense=stake.defense, by=rita, now=NOW)
+    made = confirm(queue_of(stake.defense, rita, now=NOW).mine[0], stake.defense, rita, NOW)
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
         Examination.objects.filter(pk=made.pk).update(at=MONDAY)
     rita.delete()

@@ -23,6 +23,7 @@ from tests.contest.awards.test_awards import HALF, NOW, all_met, give, makers, s
 from tests.contest.money import cast
 from tests.contest.money.cast import BEFORE, balance
 from tests.contest.stakes.test_races import until_waiting
+from tests.factories import mandate
 
 __all__ = ["makers", "stake"]
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
@@ -100,7 +101,7 @@ def test_an_award_of_two_beside_a_batch_of_the_same(
 
     def batch() -> None:
         with pytest.raises(Conflict):
-            stake_batch([second.defense, first.defense], "c", "r", by=rita, now=NOW)
+            stake_batch([second.defense, first.defense], "c", "r", by=mandate("stake", rita, NOW), now=NOW)
 
     with ThreadPoolExecutor(2) as pool:
         with transaction.atomic():

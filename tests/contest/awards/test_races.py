@@ -13,15 +13,17 @@ from contest.awards.conditions import contenders
 from contest.awards.forfeits import award_forfeit, award_withhold, forfeitable, withholdable
 from contest.awards.races import awards_that_stand, ending_of, race_end
 from contest.awards.services import awards_settle, change_of
+from contest.board.moves import award_withhold_move, end_move
 from contest.enums import AccountKind, DefenseStanding, StakeEnd
 from contest.leaderboard.reading import read_facts
 from contest.leaderboard.tables import tables
-from contest.models import Account, Association, Award, BoardDecision, LedgerEntry, Stake, StakeChange, Team
+from contest.models import Account, Association, Award, BoardDecision, Case, LedgerEntry, Stake, StakeChange, Team
 from contest.money.ledger import account, move
 from contest.money.settlement import prizes_settle
 from contest.money.withholding import money_return, money_withhold, withholdings
 from contest.stakes.selectors import staked, standing_of
 from contest.stakes.shown import stake_shown
+from tests import factories
 from tests.contest.awards.test_awards import (
     HALF,
     NOW,
@@ -38,6 +40,7 @@ from tests.contest.awards.test_awards import (
 )
 from tests.contest.money import cast
 from tests.contest.money.cast import BEFORE, MONDAY, PRIZE, balance
+from tests.factories import carried, mandate
 
 __all__ = ["makers", "nothing_is_lost", "stake", "two"]
 pytestmark = pytest.mark.django_db
@@ -57,7 +60,7 @@ def other(makers: Team) -> Stake:
 def test_what_lost_the_race_is_ended_and_its_money_returns(stake: Stake, other: Stake, rita: User) -> None:
     assert ending_of(other, now=NOW) is None, "it may still win"
     give(all_met(stake), rita)
-    ended = race_end(stake=other, reason="The race is over.", by=rita, now=NOW)
+    ended = race_end(stake=other, reason="The race is over.", by=mandate("end", rita, NOW), now=NOW)
     assert (ended.end, ended.ended_at) == (StakeEnd.OVERTAKEN, NOW)
     decision = BoardDecision.objects.get(kind="end")
     assert (decision.reason, decision.details) == ("The race is over.", {"end": "overtaken"})
@@ -73,7 +76,7 @@ def test_a_picture_sent_before_the_end_still_pays_who_broke_it(stake: Stake, oth
     give(all_met(stake), rita)
     red = cast.team("red")
     sent = cast.attack(red, days=60)
-    race_end(stake=other, reason="The race is over.", by=rita, now=NOW)
+    race_end(stake=other, reason="The race is over.", by=mandate("end", rita, NOW), now=NOW)
     prizes_settle(now=NOW + 8 * DAY)
     cast.broken(other.defense, sent)
     prizes_settle(now=NOW + 9 * DAY)
@@ -83,7 +86,9 @@ def test_a_picture_sent_before_the_end_still_pays_who_broke_it(stake: Stake, oth
 def test_what_can_never_win_is_taken_back(other: Stake, rita: User) -> None:
     Association.objects.create(team=Team.objects.get(name="others"), reason="x", since=BEFORE, declared_at=BEFORE)
     assert other.defense in staked(MONDAY + 2 * DAY)
-    ended = race_end(stake=other, reason="It can never win.", by=rita, now=MONDAY + 2 * DAY)
+    ended = race_end(
+        stake=other, reason="It can never win.", by=mandate("end", rita, MONDAY + 2 * DAY), now=MONDAY + 2 * DAY
+    )
     assert (ended.end, balance(other), balance(AccountKind.ATTACKERS)) == (StakeEnd.WITHDRAWN, 0, HALF)
     assert other.defense not in staked(MONDAY + 2 * DAY)
 
@@ -93,16 +98,16 @@ def test_only_the_board_ends_its_own_stakes_and_gives_a_reason(
 ) -> None:
     paid = cast.staked(cast.defense("paid", cast.team("payers")), by=Team.objects.get(name="payers"))
     with pytest.raises(Conflict) as refused:
-        race_end(stake=other, reason="Why not.", by=rita, now=NOW)
+        race_end(stake=other, reason="Why not.", by=mandate("end", rita, NOW), now=NOW)
     assert refused.value.code == "may_win"
     give(all_met(stake), rita)
     with pytest.raises(NotAllowed):
-        race_end(stake=other, reason="Over.", by=olga, now=NOW)
+        end_move(other, reason="Over.", by=olga, now=NOW)
     with pytest.raises(InvalidInput):
-        race_end(stake=other, reason=" ", by=rita, now=NOW)
+        race_end(stake=other, reason=" ", by=mandate("end", rita, NOW), now=NOW)
     for each in (paid, stake):
         with pytest.raises(Conflict):
-            race_end(stake=each, reason="Over.", by=rita, now=NOW)
+            race_end(stake=each, reason="Over.", by=mandate("end", rita, NOW), now=NOW)
     assert not BoardDecision.objects.filter(kind="end").exists() and not paid.ended_at
 
 
@@ -117,8 +122,8 @@ def lost_and_settled(award: Award, rita: User) -> None:
 
 
 def forfeited(award: Award, rita: User) -> None:
-    award_withhold(award=award, reason="It cheated.", by=rita, now=NOW)
-    award_forfeit(award=award, reason="Disqualified.", by=rita, now=NOW)
+    award_withhold(award=award, reason="It cheated.", by=mandate("withhold", rita, NOW), now=NOW)
+    award_forfeit(award=award, reason="Disqualified.", by=mandate("forfeit", rita, NOW), now=NOW)
 
 
 GONE: list[tuple[Callable[[Award, User], object], bool, str]] = [
@@ -126,7 +131,11 @@ GONE: list[tuple[Callable[[Award, User], object], bool, str]] = [
     (lambda award, rita: found_late(award.stake, cast.team("red")), False, "lost by a break, not settled yet"),
     (lost_and_settled, False, "lost by a break, and the half is there again"),
     (associated, False, "its team is not paid"),
-    (lambda award, rita: award_withhold(award=award, reason="x", by=rita, now=NOW), True, "it may be given back"),
+    (
+        lambda award, rita: award_withhold(award=award, reason="x", by=mandate("withhold", rita, NOW), now=NOW),
+        True,
+        "it may be given back",
+    ),
     (forfeited, False, "taken for good"),
 ]
 
@@ -143,7 +152,7 @@ def test_the_race_is_over_while_the_award_stands(
     assert [each.pk for each in awards_that_stand(Award.objects.all())] == ([award.pk] if over else []), why
     if not over:
         with pytest.raises(Conflict) as refused:
-            race_end(stake=other, reason="The race is over.", by=rita, now=later)
+            race_end(stake=other, reason="The race is over.", by=mandate("end", rita, later), now=later)
         assert refused.value.code == "may_win"
 
 
@@ -176,7 +185,14 @@ def test_the_board_ends_it_by_the_page(
     assert board.post(address, {"end": "1", "reason": ""}).status_code == 400
     assert board.post(address, {"forfeit": "1", "reason": "x"}).status_code == 404
     done = board.post(address, {"end": "1", "reason": "The race is over."}, follow=True).content.decode()
-    assert "The stake on other is over: overtaken." in done
+    case = Case.objects.get(motion="end", state="open")
+    assert f"Moved as case {case.public_id}" in done and "A motion to end a stake: other. Moved by you, 1 of 2" in done
+    assert "End this stake" not in done and "before the board" in done.lower()
+    assert board.post(address, {"end": "1", "reason": "Again."}).status_code == 409
+    assert Stake.objects.get(pk=other.pk).ended_at is None, "one vote is no decision"
+    carried(case, factories.user("rosa", "review board"), NOW)
+    assert Stake.objects.get(pk=other.pk).end == StakeEnd.OVERTAKEN
+    assert "The stake is over: overtaken." in board.get(address).content.decode()
     assert board.post(address, {"end": "1", "reason": "Again."}).status_code == 409
 
 
@@ -187,7 +203,7 @@ def test_the_board_ends_it_by_the_page(
 def withheld(stake: Stake, other: Stake, makers: Team, rita: User) -> Award:
     """The award of makers, all of it withheld."""
     (award,) = give(all_met(stake), rita)
-    award_withhold(award=award, reason="It looked at the private set.", by=rita, now=NOW)
+    award_withhold(award=award, reason="It looked at the private set.", by=mandate("withhold", rita, NOW), now=NOW)
     return award
 
 
@@ -195,7 +211,7 @@ def test_a_withheld_prize_goes_back_and_the_next_is_awarded(withheld: Award, oth
     run_again(other)
     assert unmet(other) == {"half"}
     assert forfeitable(withheld) == HALF
-    (entry,) = award_forfeit(award=withheld, reason="Disqualified.", by=rita, now=NOW)
+    (entry,) = award_forfeit(award=withheld, reason="Disqualified.", by=mandate("forfeit", rita, NOW), now=NOW)
     assert (entry.rule, entry.cents, entry.target.kind) == ("R38", HALF, AccountKind.DEFENDERS)
     assert entry.decision and (entry.decision.kind, entry.decision.reason) == ("forfeit", "Disqualified.")
     assert (balance(AccountKind.WITHHELD), balance(AccountKind.DEFENDERS)) == (0, HALF)
@@ -208,11 +224,17 @@ def test_a_withheld_prize_goes_back_and_the_next_is_awarded(withheld: Award, oth
 
 
 def test_what_is_withheld_for_good_is_not_given_back(withheld: Award, makers: Team, rita: User) -> None:
-    award_forfeit(award=withheld, reason="Disqualified.", by=rita, now=NOW)
+    award_forfeit(award=withheld, reason="Disqualified.", by=mandate("forfeit", rita, NOW), now=NOW)
     with pytest.raises(Conflict):
-        money_return(of=Account.objects.get(team=makers), award=withheld, reason="Sorry.", by=rita, now=NOW)
+        money_return(
+            of=Account.objects.get(team=makers),
+            award=withheld,
+            reason="Sorry.",
+            by=mandate("return", rita, NOW),
+            now=NOW,
+        )
     with pytest.raises(Conflict) as refused:
-        award_forfeit(award=withheld, reason="Again.", by=rita, now=NOW)
+        award_forfeit(award=withheld, reason="Again.", by=mandate("forfeit", rita, NOW), now=NOW)
     assert refused.value.code == "nothing_withheld"
 
 
@@ -221,14 +243,14 @@ def test_what_else_is_withheld_of_the_team_is_not_the_halfs(stake: Stake, makers
     own = cast.staked(cast.defense("second", makers), by=makers, at=NOW)
     cast.ended(own, StakeEnd.WITHDRAWN, at=NOW + DAY)
     of = Account.objects.get(team=makers)
-    money_withhold(of=of, cents=PRIZE, reason="Another matter.", by=rita, now=NOW)
+    money_withhold(of=of, cents=PRIZE, reason="Another matter.", by=mandate("withhold", rita, NOW), now=NOW)
     assert (forfeitable(award), withholdable(award)) == (0, HALF)
-    award_withhold(award=award, reason="It looked at the private set.", by=rita, now=NOW)
+    award_withhold(award=award, reason="It looked at the private set.", by=mandate("withhold", rita, NOW), now=NOW)
     assert [(each.award, each.cents) for each in withholdings()] == [(None, PRIZE), (award, HALF)]
-    award_forfeit(award=award, reason="Disqualified.", by=rita, now=NOW)
+    award_forfeit(award=award, reason="Disqualified.", by=mandate("forfeit", rita, NOW), now=NOW)
     assert (balance(AccountKind.WITHHELD), balance(AccountKind.DEFENDERS)) == (PRIZE, HALF)
     assert [(each.award, each.cents) for each in withholdings()] == [(None, PRIZE)], "its own stake is not the half's"
-    money_return(of=of, reason="Cleared up.", by=rita, now=NOW)
+    money_return(of=of, reason="Cleared up.", by=mandate("return", rita, NOW), now=NOW)
     assert balance(makers) == PRIZE
 
 
@@ -262,12 +284,12 @@ def test_only_what_is_left_of_the_award_is_withheld_and_taken(
     assert (withholdable(award), forfeitable(award)) == (left, 0), why
     if not left:
         with pytest.raises(Conflict) as refused:
-            award_withhold(award=award, reason="It cheated.", by=rita, now=NOW)
+            award_withhold(award=award, reason="It cheated.", by=mandate("withhold", rita, NOW), now=NOW)
         assert refused.value.code == "nothing_left"
         return
-    award_withhold(award=award, reason="It cheated.", by=rita, now=NOW)
+    award_withhold(award=award, reason="It cheated.", by=mandate("withhold", rita, NOW), now=NOW)
     assert (withholdable(award), forfeitable(award), balance(makers)) == (0, left, there - left)
-    award_forfeit(award=award, reason="Disqualified.", by=rita, now=NOW)
+    award_forfeit(award=award, reason="Disqualified.", by=mandate("forfeit", rita, NOW), now=NOW)
     assert (balance(AccountKind.DEFENDERS), balance(AccountKind.ATTACKERS)) == (left, attackers), why
     assert (balance(makers), withholdable(award), forfeitable(award)) == (there - left, 0, 0)
 
@@ -286,10 +308,16 @@ def test_what_is_withheld_of_the_team_for_an_attack_is_not_the_halfs(stake: Stak
     (award,) = give(all_met(stake), rita)
     attackers_share(makers)
     paid_out(makers, HALF)
-    money_withhold(of=Account.objects.get(team=makers), cents=PRIZE, reason="The attack.", by=rita, now=NOW)
+    money_withhold(
+        of=Account.objects.get(team=makers),
+        cents=PRIZE,
+        reason="The attack.",
+        by=mandate("withhold", rita, NOW),
+        now=NOW,
+    )
     assert forfeitable(award) == 0
     with pytest.raises(Conflict) as refused:
-        award_forfeit(award=award, reason="Disqualified.", by=rita, now=NOW)
+        award_forfeit(award=award, reason="Disqualified.", by=mandate("forfeit", rita, NOW), now=NOW)
     assert refused.value.code == "nothing_withheld"
     assert (balance(AccountKind.WITHHELD), balance(AccountKind.DEFENDERS)) == (PRIZE, 0)
 
@@ -299,9 +327,9 @@ def test_of_two_winners_of_a_team_one_is_withheld(makers: Team, rita: User) -> N
     first, second = (cast.staked(cast.defense(name, makers), of=both) for name in ("first", "second"))
     all_met(second)
     awards = {each.stake: each for each in give(all_met(first), rita)}
-    award_withhold(award=awards[first], reason="Its weights are copied.", by=rita, now=NOW)
+    award_withhold(award=awards[first], reason="Its weights are copied.", by=mandate("withhold", rita, NOW), now=NOW)
     assert [withholdable(awards[each]) for each in (first, second)] == [0, HALF // 2]
-    award_forfeit(award=awards[first], reason="Disqualified.", by=rita, now=NOW)
+    award_forfeit(award=awards[first], reason="Disqualified.", by=mandate("forfeit", rita, NOW), now=NOW)
     assert awards_settle(now=NOW) == 0
     assert (balance(makers), balance(AccountKind.DEFENDERS)) == (HALF // 2, HALF // 2 + 1)
     assert [standing_of(each.defense) for each in (first, second)] == [
@@ -314,8 +342,8 @@ def test_an_award_of_a_team_that_was_merged_is_withheld(stake: Stake, makers: Te
     (award,) = give(all_met(stake), rita)
     Team.objects.filter(pk=makers.pk).update(merged_into=cast.team("whole"), merged_at=NOW)
     award = Award.objects.get(pk=award.pk)
-    award_withhold(award=award, reason="It cheated.", by=rita, now=NOW)
-    (entry,) = award_forfeit(award=award, reason="Disqualified.", by=rita, now=NOW)
+    award_withhold(award=award, reason="It cheated.", by=mandate("withhold", rita, NOW), now=NOW)
+    (entry,) = award_forfeit(award=award, reason="Disqualified.", by=mandate("forfeit", rita, NOW), now=NOW)
     assert (entry.cents, balance(makers), balance(AccountKind.DEFENDERS)) == (HALF, 0, HALF)
     assert awards_settle(now=NOW) == 0
 
@@ -328,7 +356,7 @@ def test_what_is_withheld_of_one_award_is_no_part_of_another(
     paid_out(makers, HALF)
     cast.deposit(2 * HALF, olga)
     (other,) = give(all_met(second), rita)
-    award_withhold(award=other, reason="It cheated.", by=rita, now=NOW)
+    award_withhold(award=other, reason="It cheated.", by=mandate("withhold", rita, NOW), now=NOW)
     assert (withholdable(award), forfeitable(award)) == (0, 0)
     associated(award, rita)
     assert change_of(award.decision).flows.owed == {makers.pk: HALF}, "it was paid out, and is owed whole"
@@ -338,15 +366,15 @@ def test_what_is_withheld_of_one_award_is_no_part_of_another(
 def test_only_the_board_withholds_an_award_and_gives_a_reason(stake: Stake, rita: User, olga: User) -> None:
     (award,) = give(all_met(stake), rita)
     with pytest.raises(NotAllowed):
-        award_withhold(award=award, reason="It cheated.", by=olga, now=NOW)
+        award_withhold_move(award, reason="It cheated.", by=olga, now=NOW)
     with pytest.raises(InvalidInput):
-        award_withhold(award=award, reason=" ", by=rita, now=NOW)
+        award_withhold(award=award, reason=" ", by=mandate("withhold", rita, NOW), now=NOW)
     assert withholdings() == []
 
 
 def test_who_forfeits_an_award_has_not_won(withheld: Award, stake: Stake, rita: User) -> None:
     assert standing_of(stake.defense) is DefenseStanding.WON, "it may be given back"
-    award_forfeit(award=withheld, reason="Disqualified.", by=rita, now=NOW + DAY)
+    award_forfeit(award=withheld, reason="Disqualified.", by=mandate("forfeit", rita, NOW + DAY), now=NOW + DAY)
     assert standing_of(stake.defense) is DefenseStanding.PUBLISHED
     ended = stake_shown(Stake.objects.get(pk=stake.pk), NOW + DAY)
     assert ended.end_words == "awarded the prize, which the board took back"
@@ -358,7 +386,7 @@ def test_who_forfeits_an_award_has_not_won(withheld: Award, stake: Stake, rita: 
 
 
 def test_a_break_found_after_it_makes_no_debt(withheld: Award, stake: Stake, rita: User) -> None:
-    award_forfeit(award=withheld, reason="Disqualified.", by=rita, now=NOW)
+    award_forfeit(award=withheld, reason="Disqualified.", by=mandate("forfeit", rita, NOW), now=NOW)
     found_late(stake, cast.team("red"))
     sweep()
     change = change_of(withheld.decision)
@@ -371,7 +399,7 @@ def test_what_is_withheld_of_a_lost_award_is_no_debt(withheld: Award, stake: Sta
     sweep()
     assert change_of(withheld.decision).flows.owed == {}, "it was not paid out"
     of = Account.objects.get(team=makers)
-    money_return(of=of, award=withheld, reason="Nothing is left to withhold.", by=rita, now=NOW)
+    money_return(of=of, award=withheld, reason="Nothing is left to withhold.", by=mandate("return", rita, NOW), now=NOW)
     sweep()
     assert (balance(makers), balance(AccountKind.DEFENDERS)) == (0, HALF)
 
@@ -386,7 +414,10 @@ def test_the_board_takes_it_for_good_by_the_page(
     assert signed_in(olga).post(address, {"forfeit": "1", "reason": "x"}).status_code == 403
     assert board.post(address, {"forfeit": "1", "reason": ""}).status_code == 400
     done = board.post(address, {"forfeit": "1", "reason": "Disqualified."}, follow=True).content.decode()
-    assert "USD 500.01 went back to the defenders&#x27; half." in done
+    assert "A motion to take a prize for good: net. Moved by you, 1 of 2 votes" in done
+    assert 'name="forfeit"' not in done and forfeited_of(withheld.decision) == {}
+    carried(Case.objects.get(motion="forfeit", state="open"), factories.user("rosa", "review board"), NOW)
+    done = board.get(address).content.decode()
     assert "USD 500.01 of this award were withheld for good" in done and "the defense has not won" in done
     assert "It looked at the private set." in done and "team makers" in done, "its entries are all there"
     assert "taken back since" in board.get("/board/awards/").content.decode()
@@ -398,7 +429,13 @@ def test_the_board_withholds_it_by_the_page_and_gives_it_back(
 ) -> None:
     monkeypatch.setattr("contest.awards.views.timezone.now", lambda: NOW)
     (award,) = give(all_met(stake), rita)
-    money_withhold(of=Account.objects.get(team=makers), cents=1, reason="Another matter.", by=rita, now=NOW)
+    money_withhold(
+        of=Account.objects.get(team=makers),
+        cents=1,
+        reason="Another matter.",
+        by=mandate("withhold", rita, NOW),
+        now=NOW,
+    )
     address, board = f"/board/awards/{stake.pk}/", signed_in(rita)
     assert "USD 500.00 of this award are on the team" in board.get(address).content.decode()
     assert "taken back since" not in board.get("/board/awards/").content.decode()
@@ -406,11 +443,19 @@ def test_the_board_withholds_it_by_the_page_and_gives_it_back(
     assert signed_in(olga).post(address, {"withhold": "1", "reason": "x"}).status_code == 403
     assert board.post(address, {"withhold": "1", "reason": ""}).status_code == 400
     done = board.post(address, {"withhold": "1", "reason": "It cheated."}, follow=True).content.decode()
-    assert "USD 500.00 of the award are withheld." in done
+    assert "A motion to withhold money: net. Moved by you, 1 of 2 votes" in done and 'name="withhold"' not in done
+    assert withholdable(award) == 50_000 and board.post(address, {"withhold": "1", "reason": "x"}).status_code == 409
+    rosa = factories.user("rosa", "review board")
+    carried(Case.objects.get(motion="withhold", state="open"), rosa, NOW)
+    assert withholdable(award) == 0
     assert board.post(address, {"withhold": "1", "reason": "Again."}).status_code == 409
     listed = board.get("/board/withheld/").content.decode()
     assert "Team makers, its award for net: USD 500.00" in listed and "Team makers: USD 0.01" in listed
     assert "its award for" in board.get("/money/").content.decode()
     given = {"account": Account.objects.get(team=makers).pk, "award": award.pk, "return": "1", "reason": "Cleared."}
     assert board.post("/board/withheld/", given).status_code == 303
+    listed = board.get("/board/withheld/").content.decode()
+    assert "A motion about what is returned: team makers, net. Moved by you" in listed
+    assert listed.count('name="return"') == 1 and "It is moved to give this back." in listed
+    carried(Case.objects.get(motion="return", state="open"), rosa, NOW)
     assert [(each.award, each.cents) for each in withholdings()] == [(None, 1)]

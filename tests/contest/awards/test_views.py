@@ -5,8 +5,9 @@ from collections.abc import Callable
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
-from contest.models import Award, Examination, Stake
+from contest.models import Award, Case, Stake
 from scoring.models import Rerun
 from tests import factories
 from tests.contest.awards.test_awards import NOW, all_met, found_late, makers, stake, sweep, valid_and_not_run_again
@@ -57,7 +58,10 @@ def test_the_award_by_the_page(stake: Stake, rita: User, olga: User, signed_in: 
     assert signed_in(olga).post(address, form).status_code == 403
     board = signed_in(rita)
     assert board.post(address, form | {"statement": ""}).status_code == 400
-    assert "Awarded: net." in board.post(address, form, follow=True).content.decode()
+    moved = board.post(address, form, follow=True).content.decode()
+    assert "A motion to award the prize: net. Moved by you, 1 of 2 votes" in moved and 'name="statement"' not in moved
+    assert "The award is moved." in moved and not Award.objects.exists()
+    factories.carried(Case.objects.get(), factories.user("rosa", "review board"), timezone.now())
     public = shown(client, "/money/")
     assert "Unbroken &lt;90&gt; days." in public and "All is met." in public
     found_late(stake, cast.team("red"))
@@ -73,22 +77,6 @@ def test_an_award_that_is_not_ready_is_refused(stake: Stake, rita: User, signed_
     form = {"statement": "Unbroken.", "reason": "Why not."}
     assert signed_in(rita).post(f"/board/awards/{stake.pk}/", form).status_code == 409
     assert not Award.objects.exists()
-
-
-def test_the_pictures_are_examined_by_the_page(stake: Stake, rita: User, olga: User, signed_in: SignIn) -> None:
-    red = cast.team("red")
-    images = [cast.attack(red, days=days).image for days in (1, 2)]
-    for image in images:
-        cast.ruled(image, "")
-    address, board = f"/board/examinations/{stake.defense.public_id}/", signed_in(rita)
-    found = shown(board, address)
-    assert "0 of 2 examined" in found and "a tasker was not sure" in found and found.count('type="checkbox"') == 2
-    assert board.post(address, {}).status_code == 400
-    done = board.post(address, {"image": images[0].public_id}, follow=True).content.decode()
-    assert "1 picture is confirmed as invalid." in done and "1 of 2 examined" in done
-    assert board.post(address, {"image": factories.image().public_id}).status_code == 409
-    assert signed_in(olga).get(address).status_code == 403
-    assert Examination.objects.count() == 1
 
 
 def test_a_stranger_sees_no_checklist(stake: Stake, stan: User, signed_in: SignIn, client: Client) -> None:

@@ -234,6 +234,6 @@ def test_making_all_anew_ends_the_alarm() -> None:
         tables={"at": week_called(W47).end.isoformat(), "defenses": [], "attackers": []}
     )
     assert snapshots.board_check(now=AFTER).differences
-    assert snapshots.boards_make_anew(now=AFTER + MINUTE) == 3
+    assert snapshots.boards_make_anew(by=factories.user("olga", "organizers"), now=AFTER + MINUTE) == 3
     assert snapshots.open_differences() == 0
     assert snapshots.shown(W47, now=AFTER + MINUTE).tables.attackers

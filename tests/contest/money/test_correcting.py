@@ -161,7 +161,7 @@ def test_a_team_is_told_that_its_payment_came_back(red: Team, olga: User, olaf: 
     carl.save()
     Member.objects.create(team=red, user=carl, captain=True)
     corrected(paid(red, olga, olaf), PRIZE, olga, olaf)
-    letter = red.letters.order_by("-pk")[0]
+    letter = red.messages.order_by("-pk")[0]
     assert letter.facts["corrected"] and "Correction of a payment: It came once." in str(letter.facts["lines"])
 
 

@@ -16,7 +16,7 @@ from django.core.cache import cache
 from django.db import transaction
 from django.test import Client
 
-from contest.models import Account, Attack, LedgerEntry, Stake, Team, TeamLetter
+from contest.models import Account, Attack, LedgerEntry, Message, Stake, Team
 from contest.money.correcting import correction_ask, correction_confirm, repayment_ask
 from contest.money.figures import debts
 from contest.money.payments import payment_ask, payment_pay
@@ -28,6 +28,7 @@ from tests.contest.attacks import cast as sending
 from tests.contest.money import cast
 from tests.contest.money.cast import CLOSED, PRIZE, SETTLED, balance
 from tests.contest.test_embargo import clock, plain, reach, refusals_without_a_page
+from tests.factories import mandate
 
 __all__ = ["clock", "refusals_without_a_page"]
 pytestmark = pytest.mark.django_db
@@ -82,12 +83,16 @@ class Contest:
         follows = LedgerEntry.objects.filter(rule="R38", why__contains="follows that share")
         assert follows.exists() and balance(shrinking) == 0
         of = Account.objects.get(stake=given_back)
-        money_return(of=of, team=team, reason=f"{team.name} was right.", by=self.rita, now=CLOSED)
+        money_return(
+            of=of, team=team, reason=f"{team.name} was right.", by=mandate("return", self.rita, CLOSED), now=CLOSED
+        )
         self.swept(CLOSED)
 
     def _withhold(self, stake: Stake, team: Team) -> None:
         of, why = Account.objects.get(stake=stake), f"Team {team.name} is looked into."
-        money_withhold(of=of, team=team, cents=PRIZE, reason=why, by=self.rita, now=SETTLED)
+        money_withhold(
+            of=of, team=team, cents=PRIZE, reason=why, by=mandate("withhold", self.rita, SETTLED), now=SETTLED
+        )
 
     def _paid(self, team: Team) -> None:
         payment = payment_ask(team=team, by=self.olga, now=CLOSED)
@@ -96,9 +101,9 @@ class Contest:
         asked = correction_ask(entry=paid.entry.pk, cents=20, reason="It came back.", by=self.olga, now=CLOSED)
         correction_confirm(correction_id=asked.pk, by=self.olaf, now=CLOSED)
         of, why = Account.objects.get(team=team), f"Team {team.name} is looked into."
-        money_withhold(of=of, cents=15, reason=why, by=self.rita, now=CLOSED)
-        money_return(of=of, reason=why, by=self.rita, now=CLOSED)
-        money_withhold(of=of, cents=5, reason=why, by=self.rita, now=CLOSED)
+        money_withhold(of=of, cents=15, reason=why, by=mandate("withhold", self.rita, CLOSED), now=CLOSED)
+        money_return(of=of, reason=why, by=mandate("return", self.rita, CLOSED), now=CLOSED)
+        money_withhold(of=of, cents=5, reason=why, by=mandate("withhold", self.rita, CLOSED), now=CLOSED)
 
     def _overruled(self, team: Team) -> None:
         """Two are overruled: what was paid of them is owed, and some of that comes back."""
@@ -146,10 +151,10 @@ def told(contest: Contest, people: dict[str, Client]) -> Iterator[dict[str, dict
     """Yield what each role reads with red, and then with green, as those who broke the defenses; letters as well."""
     for name in contest.sent:
         before = transaction.savepoint()
-        TeamLetter.objects.all().delete()
+        Message.objects.all().delete()
         contest.broken_by(name)
         found = {role: read(contest, client) for role, client in people.items()}
-        letters = TeamLetter.objects.filter(team=contest.makers).order_by("pk").values_list("kind", "facts")
+        letters = Message.objects.filter(team=contest.makers).order_by("pk").values_list("kind", "facts")
         yield found | {"letters to makers": {str(number): str(each).encode() for number, each in enumerate(letters)}}
         transaction.savepoint_rollback(before)
 

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, connections, transaction
 
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed
+from contest.board.moves import withhold_move
 from contest.enums import AccountKind
 from contest.models import Account, Association, BoardDecision, LedgerEntry, Payment, Stake, Team
 from contest.money.correcting import owed
@@ -23,6 +24,7 @@ from scoring.models import Defense
 from tests import factories
 from tests.contest.money import cast
 from tests.contest.money.cast import CLOSED, MONDAY, PRIZE, SETTLED, balance
+from tests.factories import mandate
 
 pytestmark = pytest.mark.django_db
 
@@ -247,12 +249,14 @@ def own(red: Team) -> Account:
 
 
 def test_the_board_withholds_with_a_public_reason_and_gives_back(red: Team, rita: User) -> None:
-    entry = money_withhold(of=own(red), cents=1_000, reason="Two accounts of one person.", by=rita, now=CLOSED)
+    entry = money_withhold(
+        of=own(red), cents=1_000, reason="Two accounts of one person.", by=mandate("withhold", rita, CLOSED), now=CLOSED
+    )
     assert (entry.rule, entry.decision.kind, entry.causes) == ("R38", "withhold", {"team": [red.pk]})  # type: ignore[union-attr]
     assert (balance(red), balance(AccountKind.WITHHELD)) == (PRIZE - 1_000, 1_000)
     (found,) = withheld()
     assert (found.account, found.cents) == (own(red), 1_000)
-    back = money_return(of=own(red), reason="It was cleared up.", by=rita, now=CLOSED)
+    back = money_return(of=own(red), reason="It was cleared up.", by=mandate("return", rita, CLOSED), now=CLOSED)
     assert (back.details["cents"], balance(red), balance(AccountKind.WITHHELD), withheld()) == (1_000, PRIZE, 0, [])
     assert BoardDecision.objects.get(kind="return").reason == "It was cleared up."
 
@@ -263,11 +267,11 @@ def test_a_share_that_is_withheld_is_not_given_until_it_comes_back(olga: User, r
     red = cast.team("red")
     stake = cast.staked(cast.defense("net", cast.team("makers")))
     of = Account.objects.get(stake=stake)
-    money_withhold(of=of, team=red, cents=PRIZE, reason="Looked at.", by=rita, now=MONDAY)
+    money_withhold(of=of, team=red, cents=PRIZE, reason="Looked at.", by=mandate("withhold", rita, MONDAY), now=MONDAY)
     cast.broken(stake.defense, cast.attack(red))
     cast.ended(stake)
     assert prizes_settle(now=SETTLED) == 0 and balance(red) == 0
-    money_return(of=of, team=red, reason="All well.", by=rita, now=SETTLED)
+    money_return(of=of, team=red, reason="All well.", by=mandate("return", rita, SETTLED), now=SETTLED)
     assert prizes_settle(now=SETTLED) == 1 and balance(red) == PRIZE
 
 
@@ -296,13 +300,15 @@ def test_what_is_withheld_of_one_team_is_missing_to_no_other(
     team: str, cents: int, got: dict[str, int], why: str, two_broke_it: Stake, rita: User
 ) -> None:
     of, cheat = Account.objects.get(stake=two_broke_it), Team.objects.get(name=team)
-    money_withhold(of=of, team=cheat, cents=cents, reason="It cheated.", by=rita, now=MONDAY)
+    money_withhold(
+        of=of, team=cheat, cents=cents, reason="It cheated.", by=mandate("withhold", rita, MONDAY), now=MONDAY
+    )
     prizes_settle(now=SETTLED)
     teams = [Team.objects.get(name=name) for name in got]
     assert {each.name: balance(each) for each in teams} == got, why
     assert balance(AccountKind.WITHHELD) == 10_000 - sum(got.values())
     assert prizes_settle(now=SETTLED) == 0 and check().wrong == ()
-    money_return(of=of, team=cheat, reason="It was cleared up.", by=rita, now=SETTLED)
+    money_return(of=of, team=cheat, reason="It was cleared up.", by=mandate("return", rita, SETTLED), now=SETTLED)
     prizes_settle(now=SETTLED)
     assert {each.name: balance(each) for each in teams} == {"red": 5_000, "blue": 5_000}
     assert (withheld(), withheld_of(of, cheat)) == ([], None)
@@ -311,7 +317,7 @@ def test_what_is_withheld_of_one_team_is_missing_to_no_other(
 def test_what_is_withheld_of_a_share_grows_with_it_up_to_what_was_decided(two_broke_it: Stake, rita: User) -> None:
     of = Account.objects.get(stake=two_broke_it)
     red, blue = Team.objects.filter(name__in=["red", "blue"]).order_by("pk")
-    money_withhold(of=of, team=red, cents=8_000, reason="It cheated.", by=rita, now=MONDAY)
+    money_withhold(of=of, team=red, cents=8_000, reason="It cheated.", by=mandate("withhold", rita, MONDAY), now=MONDAY)
     prizes_settle(now=SETTLED)
     assert [each.cents for each in withheld()] == [5_000]
     cast.overruled(blue.attacks.get().image)
@@ -323,7 +329,7 @@ def test_a_share_of_a_team_that_was_merged_stays_withheld(two_broke_it: Stake, r
     of = Account.objects.get(stake=two_broke_it)
     red, blue = Team.objects.filter(name__in=["red", "blue"]).order_by("pk")
     green = cast.team("green")
-    money_withhold(of=of, team=red, cents=5_000, reason="It cheated.", by=rita, now=MONDAY)
+    money_withhold(of=of, team=red, cents=5_000, reason="It cheated.", by=mandate("withhold", rita, MONDAY), now=MONDAY)
     Team.objects.filter(pk=red.pk).update(merged_into=green, merged_at=CLOSED)
     prizes_settle(now=SETTLED)
     assert (balance(green), balance(blue), withheld()[0].team) == (0, 5_000, green)
@@ -331,18 +337,30 @@ def test_a_share_of_a_team_that_was_merged_stays_withheld(two_broke_it: Stake, r
 
 def test_only_the_board_withholds_and_only_what_is_there(red: Team, olga: User, rita: User) -> None:
     with pytest.raises(NotAllowed):
-        money_withhold(of=own(red), cents=1, reason="Why.", by=olga, now=CLOSED)
+        withhold_move(own(red), 1, reason="Why.", by=olga, now=CLOSED)
     with pytest.raises(Conflict) as refused:
-        money_withhold(of=own(red), cents=PRIZE + 1, reason="Why.", by=rita, now=CLOSED)
+        money_withhold(of=own(red), cents=PRIZE + 1, reason="Why.", by=mandate("withhold", rita, CLOSED), now=CLOSED)
     assert refused.value.code == "not_enough"
     with pytest.raises(InvalidInput):
-        money_withhold(of=own(red), cents=1, reason=" ", by=rita, now=CLOSED)
+        money_withhold(of=own(red), cents=1, reason=" ", by=mandate("withhold", rita, CLOSED), now=CLOSED)
     with pytest.raises(InvalidInput):
-        money_withhold(of=Account.objects.get(kind="attackers"), cents=1, reason="Why.", by=rita, now=CLOSED)
+        money_withhold(
+            of=Account.objects.get(kind="attackers"),
+            cents=1,
+            reason="Why.",
+            by=mandate("withhold", rita, CLOSED),
+            now=CLOSED,
+        )
     with pytest.raises(InvalidInput, match="whose share of the stake"):
-        money_withhold(of=Account.objects.get(stake__isnull=False), cents=1, reason="Why.", by=rita, now=CLOSED)
+        money_withhold(
+            of=Account.objects.get(stake__isnull=False),
+            cents=1,
+            reason="Why.",
+            by=mandate("withhold", rita, CLOSED),
+            now=CLOSED,
+        )
     with pytest.raises(Conflict) as refused:
-        money_return(of=own(red), reason="Why.", by=rita, now=CLOSED)
+        money_return(of=own(red), reason="Why.", by=mandate("return", rita, CLOSED), now=CLOSED)
     assert refused.value.code == "nothing_withheld"
     assert not BoardDecision.objects.filter(kind__in=["withhold", "return"]).exists(), "a decision that came to nothing"
 

@@ -27,6 +27,7 @@ from tests import factories
 from tests.contest.awards.test_awards import all_met, found_late, give, sweep
 from tests.contest.money import cast
 from tests.contest.money.cast import BEFORE, CLOSED, MONDAY, PRIZE, SETTLED, balance
+from tests.factories import mandate
 
 pytestmark = pytest.mark.django_db
 OUTSIDE = AccountKind.OUTSIDE
@@ -62,7 +63,14 @@ class Broken:
 
     def withholds_share(self, cents: int = PRIZE) -> None:
         of = Account.objects.get(stake=self.stake)
-        money_withhold(of=of, team=self.red, cents=cents, reason="Looked into.", by=self.rita, now=SETTLED)
+        money_withhold(
+            of=of,
+            team=self.red,
+            cents=cents,
+            reason="Looked into.",
+            by=mandate("withhold", self.rita, SETTLED),
+            now=SETTLED,
+        )
 
     def confirmed(self, asked: Any) -> None:
         correction_confirm(correction_id=asked.pk, by=self.olaf, now=CLOSED)
@@ -148,18 +156,18 @@ def share_withheld_and_given_back(it: Broken) -> None:
     it.withholds_share()
     it.settled()
     of = Account.objects.get(stake=it.stake)
-    money_return(of=of, team=it.red, reason="Red was right.", by=it.rita, now=CLOSED)
+    money_return(of=of, team=it.red, reason="Red was right.", by=mandate("return", it.rita, CLOSED), now=CLOSED)
     it.settled()
 
 
 def withheld_of_its_account(it: Broken) -> None:
     it.settled()
-    money_withhold(of=it.account, cents=500, reason="Looked into.", by=it.rita, now=CLOSED)
+    money_withhold(of=it.account, cents=500, reason="Looked into.", by=mandate("withhold", it.rita, CLOSED), now=CLOSED)
 
 
 def given_back_to_its_account(it: Broken) -> None:
     withheld_of_its_account(it)
-    money_return(of=it.account, reason="Red was right.", by=it.rita, now=CLOSED)
+    money_return(of=it.account, reason="Red was right.", by=mandate("return", it.rita, CLOSED), now=CLOSED)
 
 
 def named_by_the_board(it: Broken) -> None:
@@ -336,7 +344,9 @@ def test_the_leaderboard_knows_of_which_breaks_each_sum_tells(broken: Broken) ->
     """What takes a share back, and what is withheld of it, is told no earlier than the share."""
     broken.settled()
     proof = broken.stake.defense.breaks.get().pk
-    money_withhold(of=broken.account, cents=500, reason="Looked into.", by=broken.rita, now=CLOSED)
+    money_withhold(
+        of=broken.account, cents=500, reason="Looked into.", by=mandate("withhold", broken.rita, CLOSED), now=CLOSED
+    )
     broken.overruled()
     prizes = [each for each in read_facts().prizes if each.team == broken.red.pk]
     assert [each.cents for each in prizes] == [PRIZE, -500, 500 - PRIZE]

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
-from contest.models import Account, Attack, LedgerEntry, Member, Payment, Team
+from contest.models import Account, Attack, Case, LedgerEntry, Member, Payment, Team
 from contest.money.correcting import correction_ask, correction_confirm
 from contest.money.payments import payment_ask, payment_pay
 from contest.money.settlement import prizes_settle
@@ -18,6 +19,7 @@ from contest.stakes.ends import stakes_end
 from tests import factories
 from tests.contest.money import cast
 from tests.contest.money.cast import PRIZE, SETTLED, balance
+from tests.factories import mandate
 
 pytestmark = pytest.mark.django_db
 SignIn = Callable[[User], Client]
@@ -109,7 +111,13 @@ def test_of_a_picture_sent_again_this_week_the_ledger_names_no_attack(red: Team,
 
 
 def test_what_is_withheld_is_public_with_its_reason(red: Team, rita: User, client: Client) -> None:
-    money_withhold(of=Account.objects.get(team=red), cents=500, reason="<b>Two</b> accounts.", by=rita, now=SETTLED)
+    money_withhold(
+        of=Account.objects.get(team=red),
+        cents=500,
+        reason="<b>Two</b> accounts.",
+        by=mandate("withhold", rita, SETTLED),
+        now=SETTLED,
+    )
     assert "Two" not in page(client, "/money/"), "it is about money of a week that is not released"
     cast.released("2026-W47")
     assert "USD 5.00. &lt;b&gt;Two&lt;/b&gt; accounts." in page(client, "/money/")
@@ -213,10 +221,16 @@ def test_the_board_withholds_and_gives_back_by_its_page(red: Team, rita: User, o
     assert wrong.status_code == 400 and "Give the reason" in wrong.content.decode()
     assert client.post("/board/withheld/", {"account": "0", "sum": "7", "reason": "Why."}).status_code == 400
     done = client.post("/board/withheld/", {"account": of, "sum": "7", "reason": "Why."}, follow=True)
-    assert "USD 7.00 of the team red are withheld." in done.content.decode()
+    assert "A motion to withhold money: team red. Moved by you, 1 of 2 votes" in done.content.decode()
+    assert balance(red) == PRIZE, "one vote is no decision"
+    rosa = factories.user("rosa", "review board")
+    factories.carried(Case.objects.get(), rosa, timezone.now())
+    assert balance(red) == PRIZE - 700
     assert signed_in(olga).post("/board/withheld/", {"account": of, "return": "1"}).status_code == 403
     done = client.post("/board/withheld/", {"account": of, "return": "1", "reason": "Cleared."}, follow=True)
-    assert "went back" in done.content.decode() and balance(red) == PRIZE
+    assert "It is moved to give this back." in done.content.decode()
+    factories.carried(Case.objects.get(state="open"), rosa, timezone.now())
+    assert balance(red) == PRIZE and "Nothing is withheld." in page(client, "/board/withheld/")
 
 
 BACK = [(PRIZE, "came back", "of it came back", "all of it"), (2_500, "USD 25.00 of it came back", "", "a part of it")]

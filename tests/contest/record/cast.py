@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from common.audit import audit
 from contest.enums import AccountKind, DecisionKind, StakeEnd, StakeKind
 from contest.models import (
     Account,
@@ -47,7 +48,15 @@ def two_weeks() -> cast.Contest:
     _teams(contest)
     _lost_proof(contest)
     _money(contest)
+    _trail()
     return contest
+
+
+def _trail() -> None:
+    """What was done by hand, in each week something whose reason is public and something whose is not."""
+    for at in (cast.MONDAY, LATER):
+        audit("board.decide", by=None, subject={"decision": [1]}, why="='good", now=at, published=True)
+        audit("tasker.warn", by=None, subject={"tasker": ["T-99999"]}, why="Slowly.", now=at)
 
 
 def _voided(contest: cast.Contest) -> None:

@@ -170,6 +170,7 @@ def test_a_picture_in_full(attack: Attack, red: Team, clock: Any, now: datetime)
                 "withdrawn_at": None,
             }
         ],
+        "appeals": [],
     }
     listed = rulings_of(Client(), attack.image.public_id).json()
     assert (listed["count"], listed["next"]) == (2, None)

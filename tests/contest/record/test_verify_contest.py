@@ -1,5 +1,6 @@
 """The verifier and what the second revision of the format added: forgeries are found, old releases are still read."""
 
+import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -97,29 +98,45 @@ def test_a_forgery_is_found_although_the_hashes_fit(what: str, forger: Forger) -
     assert [line for line in found if line.startswith(f"{file}: ")], found
 
 
-def _as_first_revision(values: dict[str, Any]) -> None:
-    for key in ("revision", "policy_from", "policy_reason"):
-        del values[key]
-    first = {name.partition(".")[0] for name in [*form.tables_of(1), form.TASKER_DATA]}
-    values["counts"] = {name: number for name, number in values["counts"].items() if name in first}
-    values["files"] = {
-        path: sha for path, sha in values["files"].items() if path in form.files_of(1) or path.startswith("images/")
-    }
-
-
-def test_a_release_of_the_first_revision_is_still_read(settings: Any) -> None:
-    """Made from a present one: without what was added."""
-    folder = release_week_of_one(settings.RELEASE_DIR)
-    for name in form.files_of(2) - form.files_of(1):
+def _made_as_of(folder: Path, revision: int) -> Forger:
+    """Make a release one of an earlier revision: without what was added since."""
+    for name in form.FILES - form.files_of(revision):
         (folder / name).unlink()
-    for name in (form.PREDICTIONS, form.DEFENSES):
-        columns = len(form.tables_of(1)[name])
-        lines = (folder / name).read_text().splitlines()
-        (folder / name).write_text("".join(",".join(line.split(",")[:columns]) + "\n" for line in lines))
     forger = Forger(folder, release_fixtures.Contest([]))
-    forger.manifest(_as_first_revision)
+    forger.manifest(lambda values: _say_revision(values, revision))
+    for name, columns in form.tables_of(revision).items():
+        if len(columns) < len(form.TABLES[name]):
+            _cut(folder / name, len(columns))
     forger.rehash()
-    assert verify(folder).differences == []
+    return forger
+
+
+def _cut(path: Path, columns: int) -> None:
+    rows = list(csv.reader(path.read_text().splitlines(keepends=True)))
+    with path.open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(row[:columns] for row in rows)
+
+
+def _say_revision(values: dict[str, Any], revision: int) -> None:
+    values["revision"] = revision
+    for key in ("revision", "policy_from", "policy_reason") if revision == 1 else ():
+        del values[key]
+    tables = {name.partition(".")[0] for name in [*form.tables_of(revision), form.TASKER_DATA]}
+    values["counts"] = {name: number for name, number in values["counts"].items() if name in tables}
+
+
+@pytest.mark.parametrize("revision", [1, 2])
+def test_a_release_of_an_earlier_revision_is_still_read(revision: int, settings: Any) -> None:
+    forger = _made_as_of(release_week_of_one(settings.RELEASE_DIR), revision)
+    assert verify(forger.folder).differences == []
+    forger.cell(form.RULINGS, {"verdict": "valid"}, verdict="rejected", label="", reasons="occluded")
+    forger.rehash()
+    assert [line for line in verify(forger.folder).differences if line.startswith("rulings.csv")]
+
+
+def test_a_file_that_a_revision_does_not_have_is_found(settings: Any) -> None:
+    folder = release_week_of_one(settings.RELEASE_DIR)
+    _made_as_of(folder, 1)
     (folder / form.ATTACKS).write_text("number\n")
     assert verify(folder).differences == [
         "manifest.json: attacks.csv: recorded an extra file, follows no such file"

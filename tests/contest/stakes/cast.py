@@ -22,6 +22,7 @@ from scoring.enums import Outcome, RunState, TrialKind
 from scoring.models import Defense, Prediction, Run, RunItem
 from scoring.trials.services import framework_check
 from tests import factories, images
+from tests.factories import mandate
 from tests.scoring.cast import ruled
 from tests.scoring.trials import cast as trials
 
@@ -100,7 +101,7 @@ def eligible(defense: Defense) -> None:
 
 def staked(*defenses: Defense, now: datetime = factories.NOW) -> StakeBatch:
     """A batch of the board's."""
-    return services.stake_batch(defenses, "reproducible", "they are ready", by=board(), now=now)
+    return services.stake_batch(defenses, "reproducible", "they are ready", by=mandate("stake", board(), now), now=now)
 
 
 def stake(defense: Defense) -> Stake:

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.html import strip_tags
 
 from contest.enums import StakeEnd
-from contest.models import Entry, Stake, StakeBatch, Team
+from contest.models import Case, Entry, Stake, StakeBatch, Team
 from contest.stakes import ends, entries, services, uploads
 from labeling.models import Tasker
 from scoring.enums import TrialKind
@@ -318,6 +318,11 @@ def test_the_board_stakes_a_batch(blue: Team, signed_in: Any, at: datetime) -> N
     assert unsaid.status_code == 400 and "reproducible" in unsaid.content.decode(), "what was typed is kept"
     assert 'value="' + one.public_id + '" checked' in unsaid.content.decode()
     assert client.post("/board/stakes/", body).status_code == 303
+    assert not StakeBatch.objects.exists(), "one vote is no decision"
+    page = client.get("/board/stakes/").content.decode()
+    assert "A motion to stake defenses: one, two. Moved by you, 1 of 2 votes" in page
+    assert client.post("/board/stakes/", body).status_code == 409, "the same is moved"
+    factories.carried(Case.objects.get(), factories.user("rosa", "review board"), at)
     batch = StakeBatch.objects.get()
     assert {stake.defense for stake in batch.stakes.all()} == {one, two}
     page = client.get("/board/stakes/").content.decode()
@@ -348,6 +353,8 @@ def test_the_board_answers_a_team(granted: str, blue: Team, signed_in: Any, at: 
     assert "we erred" in client.get("/board/stakes/").content.decode()
     assert client.post("/board/stakes/", {"stake": stake.pk, "reason": "r"}).status_code == 400
     assert client.post("/board/stakes/", {"stake": stake.pk, "granted": granted, "reason": "r"}).status_code == 303
+    assert "An answer is moved already." in client.get("/board/stakes/").content.decode()
+    factories.carried(Case.objects.get(state="open"), factories.user("rosa", "review board"), at)
     stake.refresh_from_db()
     assert stake.end == (StakeEnd.WITHDRAWN if granted == "yes" else "")
 

@@ -18,6 +18,7 @@ from scoring.enums import RunState
 from scoring.models import Defense
 from tests import factories
 from tests.contest.stakes import cast
+from tests.factories import mandate
 from tests.scoring.cast import ruled
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
@@ -74,7 +75,7 @@ def test_two_batches_with_the_same_defense(defense: Defense) -> None:
 
     def stake(*chosen: Defense) -> None:
         start.wait(LONG)
-        services.stake_batch(chosen, "c", "r", by=board, now=NOW)
+        services.stake_batch(chosen, "c", "r", by=mandate("stake", board, NOW), now=NOW)
 
     with ThreadPoolExecutor(2) as pool:
         # In opposite orders: they lock in one.
@@ -88,7 +89,7 @@ def test_a_batch_beside_a_team_that_asks(defense: Defense) -> None:
 
     def by_board() -> None:
         start.wait(LONG)
-        services.stake_batch([defense], "c", "r", by=board, now=NOW)
+        services.stake_batch([defense], "c", "r", by=mandate("stake", board, NOW), now=NOW)
 
     def by_team() -> None:
         start.wait(LONG)
@@ -113,7 +114,9 @@ def test_a_break_that_is_being_recorded_is_waited_for(defense: Defense) -> None:
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
             assert breaks_record(now=NOW) == 1
-            staking = in_thread(pool, lambda: services.stake_batch([defense], "c", "r", by=board, now=NOW))
+            staking = in_thread(
+                pool, lambda: services.stake_batch([defense], "c", "r", by=mandate("stake", board, NOW), now=NOW)
+            )
             until_waiting()
         assert staking.result(LONG) == "broken"
     assert not Stake.objects.exists()

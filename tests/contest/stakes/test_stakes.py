@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed
+from contest.board.moves import answer_move, stakes_move
 from contest.breaks import breaks_record
 from contest.enums import AccountKind, DecisionKind, DefenseStanding, StakeEnd, StakeKind
 from contest.models import Attack, BoardDecision, Break, Entry, LedgerEntry, Stake, StakeBatch
@@ -24,6 +25,7 @@ from scoring.enums import Outcome
 from scoring.models import Defense
 from tests import factories
 from tests.contest.stakes import cast
+from tests.factories import mandate
 from tests.scoring.cast import ruled
 
 pytestmark = pytest.mark.django_db
@@ -65,7 +67,9 @@ def at_stake(defense: Defense) -> Stake:
 def test_a_batch_is_one_recorded_decision(defense: Defense) -> None:
     other = cast.published(cast.team("red"), "other", now=STAKED - DAY)
     before = balance(attackers())
-    batch = services.stake_batch([other, defense], " by age ", "ready", by=cast.board(), now=STAKED)
+    batch = services.stake_batch(
+        [other, defense], " by age ", "ready", by=mandate("stake", cast.board(), STAKED), now=STAKED
+    )
     decision = BoardDecision.objects.get()
     assert (batch.criteria, batch.staked_at, batch.decision) == ("by age", STAKED, decision)
     assert (decision.kind, decision.reason, decision.decided_by) == (DecisionKind.STAKE, "ready", cast.board())
@@ -98,7 +102,9 @@ def test_what_the_board_cannot_stake(change: Any, code: str, why: str, defense: 
     other = cast.published(cast.team("red"), "other", now=STAKED - DAY)
     batches, held = StakeBatch.objects.count(), balance(attackers())
     with pytest.raises(Conflict) as refused:
-        services.stake_batch([other, defense], "c", "r", by=cast.board(), now=STAKED + DAY)
+        services.stake_batch(
+            [other, defense], "c", "r", by=mandate("stake", cast.board(), STAKED + DAY), now=STAKED + DAY
+        )
     assert refused.value.code == code, why
     assert (StakeBatch.objects.count(), balance(attackers())) == (batches, held), "all of a batch or none"
     assert selectors.stake_of(other) is None
@@ -116,7 +122,7 @@ WRONG = [
 def test_a_batch_needs_words(values: dict[str, Any], field: str, why: str, defense: Defense) -> None:
     asked = {"defenses": [defense], "criteria": "c", "reason": "r"} | values
     with pytest.raises(InvalidInput) as refused:
-        services.stake_batch(**asked, by=cast.board(), now=STAKED)
+        services.stake_batch(**asked, by=mandate("stake", cast.board(), STAKED), now=STAKED)
     assert refused.value.field == field, why
     assert not StakeBatch.objects.exists() and not BoardDecision.objects.exists()
 
@@ -125,7 +131,7 @@ def test_a_batch_needs_words(values: dict[str, Any], field: str, why: str, defen
 def test_only_the_board_stakes_a_batch(who: str, defense: Defense) -> None:
     people = {"organizer": cast.organizer(), "captain": cast.captain(defense.entry.team), "nobody": cast.person("stan")}
     with pytest.raises(NotAllowed):
-        services.stake_batch([defense], "c", "r", by=people[who], now=STAKED)
+        stakes_move([defense], "c", "r", by=people[who], now=STAKED)
     assert not Stake.objects.exists()
 
 
@@ -428,7 +434,13 @@ def test_the_board_returns_a_defense_that_its_team_asks_for(at_stake: Stake) -> 
     captain, held = cast.captain(at_stake.defense.entry.team), balance(attackers())
     services.return_ask(at_stake, "we found a mistake of ours", by=captain, now=STAKED + DAY)
     assert list(selectors.staked(STAKED + DAY)) == [at_stake.defense], "until the board answers it stays at stake"
-    done = services.return_decide(at_stake, granted=True, reason="fair", by=cast.board(), now=STAKED + 2 * DAY)
+    done = services.return_decide(
+        at_stake,
+        granted=True,
+        reason="fair",
+        by=mandate("return", cast.board(), STAKED + 2 * DAY),
+        now=STAKED + 2 * DAY,
+    )
     decision = BoardDecision.objects.get(kind=DecisionKind.RETURN)
     assert (done.end, done.ended_at, decision.reason) == (StakeEnd.WITHDRAWN, STAKED + 2 * DAY, "fair")
     assert (decision.subject, decision.details) == (
@@ -443,14 +455,20 @@ def test_the_board_returns_a_defense_that_its_team_asks_for(at_stake: Stake) -> 
 def test_a_self_staker_that_is_returned_has_its_money_on_its_account(defense: Defense) -> None:
     stake = cast.self_staked(defense, STAKED)
     services.return_ask(stake, "r", by=cast.captain(defense.entry.team), now=STAKED)
-    services.return_decide(stake, granted=True, reason="r", by=cast.board(), now=STAKED)
+    services.return_decide(stake, granted=True, reason="r", by=mandate("return", cast.board(), STAKED), now=STAKED)
     assert balance(account(AccountKind.TEAM, team=defense.entry.team)) == PRIZE
 
 
 def test_the_board_refuses_and_the_stake_goes_on(at_stake: Stake) -> None:
     captain = cast.captain(at_stake.defense.entry.team)
     services.return_ask(at_stake, "r", by=captain, now=STAKED + DAY)
-    services.return_decide(at_stake, granted=False, reason="too late", by=cast.board(), now=STAKED + 2 * DAY)
+    services.return_decide(
+        at_stake,
+        granted=False,
+        reason="too late",
+        by=mandate("return", cast.board(), STAKED + 2 * DAY),
+        now=STAKED + 2 * DAY,
+    )
     at_stake.refresh_from_db()
     assert (at_stake.ended_at, at_stake.return_asked_at) == (None, None)
     assert BoardDecision.objects.get(kind=DecisionKind.RETURN).details == {"granted": False}
@@ -461,12 +479,12 @@ RETURNS: list[tuple[Any, type[DomainError], str]] = [
     (lambda s: services.return_ask(s, " ", by=cast.captain(s.defense.entry.team), now=STAKED), InvalidInput, "why"),
     (lambda s: services.return_ask(s, "r", by=cast.member(s.defense.entry.team), now=STAKED), NotAllowed, "a member"),
     (lambda s: services.return_ask(s, "r", by=cast.captain(cast.team("red")), now=STAKED), NotAllowed, "another team"),
-    (lambda s: services.return_decide(s, granted=True, reason="r", by=cast.board(), now=STAKED), Conflict,
-     "nobody asked"),
+    (lambda s: services.return_decide(s, granted=True, reason="r", by=mandate("return", cast.board(), STAKED),
+                                      now=STAKED), Conflict, "nobody asked"),
     (lambda s: [services.return_ask(s, "r", by=cast.captain(s.defense.entry.team), now=STAKED) for _ in (1, 2)],
      Conflict, "asked twice"),
     (lambda s: [services.return_ask(s, "r", by=cast.captain(s.defense.entry.team), now=STAKED),
-                services.return_decide(s, granted=True, reason="r", by=cast.organizer(), now=STAKED)],
+                answer_move(s, granted=True, reason="r", by=cast.organizer(), now=STAKED)],
      NotAllowed, "an organizer is not the board"),
 ]  # fmt: skip
 

@@ -21,6 +21,7 @@ from scoring.services import runs_plan
 from tests import factories
 from tests.contest.money import cast
 from tests.contest.money.cast import CLOSED, MONDAY, PRIZE, SETTLED, balance
+from tests.factories import mandate
 
 pytestmark = pytest.mark.django_db
 
@@ -147,7 +148,7 @@ def test_what_the_board_returns_is_broken_by_what_was_sent_before(stake: Stake, 
     sent = cast.attack(blue, days=1)
     returned = MONDAY + timedelta(2)
     services.return_ask(stake, "A mistake of ours.", by=captain, now=returned)
-    services.return_decide(stake, granted=True, reason="Granted.", by=rita, now=returned)
+    services.return_decide(stake, granted=True, reason="Granted.", by=mandate("return", rita, returned), now=returned)
     assert balance(stake) == 0
     assert "2026-W47" in refused(stake, captain, returned)
     cast.broken(stake.defense, sent)

@@ -11,6 +11,7 @@ from django.core import mail
 from django.core.mail import EmailMessage
 
 from common.mail import wait_until_sent
+from contest.messages.sending import messages_send
 from contest.models import Team
 from contest.teams.services import member_add, team_create
 from labeling.people import TEAMS
@@ -68,13 +69,15 @@ def blue(bea: User, now: datetime) -> Team:
 
 @pytest.fixture
 def sent(django_capture_on_commit_callbacks: Any) -> Callable[[Callable[[], Any]], list[EmailMessage]]:
-    """Return a function that does something and returns the letters it sent."""
+    """Return a function that does something and returns the letters it sent, those of the next sweep with them."""
 
     def letters(do: Callable[[], Any]) -> list[EmailMessage]:
+        messages_send(clock=lambda: factories.NOW)
         mail.outbox.clear()
         with django_capture_on_commit_callbacks(execute=True):
             do()
         wait_until_sent()
+        messages_send(clock=lambda: factories.NOW)
         return list(mail.outbox)
 
     return letters

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from contest.board.moves import grant_move, revoke_move
 from contest.models import BoardDecision, Entitlement, Member, Team
 from contest.teams.entitlements import (
     MOST_CHARACTERS,
@@ -27,6 +28,7 @@ from contest.teams.selectors import entitlement_in_force, is_entitled
 from contest.teams.services import member_add, member_leave, member_remove
 from labeling.accounts.leaving import account_delete
 from tests.contest.teams.conftest import PAPER, researcher
+from tests.factories import mandate
 
 pytestmark = pytest.mark.django_db
 
@@ -234,7 +236,9 @@ def test_with_the_author_s_account_the_address_goes(
 
 
 def test_the_board_grants_with_a_recorded_reason(red: Team, rita: User, now: datetime, sent: Any) -> None:
-    letters = sent(lambda: entitlement_grant(team=red, reason="A lab without papers.", by=rita, now=now))
+    letters = sent(
+        lambda: entitlement_grant(team=red, reason="A lab without papers.", by=mandate("grant", rita, now), now=now)
+    )
     made = BoardDecision.objects.get()
     assert (made.kind, made.subject, made.reason) == ("grant", {"team": [red.pk]}, "A lab without papers.")
     row = entitlement_in_force(red, now)
@@ -245,7 +249,7 @@ def test_the_board_grants_with_a_recorded_reason(red: Team, rita: User, now: dat
 
 
 def test_a_grant_stays_whoever_leaves(red: Team, carl: User, rosa: User, rita: User, now: datetime) -> None:
-    entitlement_grant(team=red, reason="A lab.", by=rita, now=now)
+    entitlement_grant(team=red, reason="A lab.", by=mandate("grant", rita, now), now=now)
     member_leave(user=rosa, now=now)
     member_leave(user=carl, now=now)
     assert is_entitled(red, now)
@@ -254,13 +258,13 @@ def test_a_grant_stays_whoever_leaves(red: Team, carl: User, rosa: User, rita: U
 def test_only_the_board_grants_and_once(red: Team, olga: User, carl: User, rita: User, now: datetime) -> None:
     for by in (olga, carl):
         with pytest.raises(NotAllowed):
-            entitlement_grant(team=red, reason="x", by=by, now=now)
+            grant_move(red, reason="x", by=by, now=now)
     with pytest.raises(InvalidInput):
-        entitlement_grant(team=red, reason=" ", by=rita, now=now)
+        entitlement_grant(team=red, reason=" ", by=mandate("grant", rita, now), now=now)
     assert not Entitlement.objects.exists()
-    entitlement_grant(team=red, reason="x", by=rita, now=now)
+    entitlement_grant(team=red, reason="x", by=mandate("grant", rita, now), now=now)
     with pytest.raises(Conflict):
-        entitlement_grant(team=red, reason="again", by=rita, now=now)
+        entitlement_grant(team=red, reason="again", by=mandate("grant", rita, now), now=now)
     assert BoardDecision.objects.count() == 1
 
 
@@ -292,7 +296,7 @@ def test_a_revoked_paper_leaves_the_grant(
     red: Team, carl: User, olga: User, rita: User, now: datetime, sent: Any
 ) -> None:
     row = accepted(carl, olga, now)
-    entitlement_grant(team=red, reason="A lab.", by=rita, now=now)
+    entitlement_grant(team=red, reason="A lab.", by=mandate("grant", rita, now), now=now)
     letters = sent(lambda: entitlement_revoke(number=row.pk, words="Withdrawn paper.", by=olga, now=now))
     assert is_entitled(red, now)
     assert "may attack all the same" in letters[0].body
@@ -301,34 +305,36 @@ def test_a_revoked_paper_leaves_the_grant(
 def test_the_board_takes_a_grant_back_by_a_decision(
     red: Team, rita: User, olga: User, now: datetime, sent: Any
 ) -> None:
-    row = entitlement_grant(team=red, reason="A lab.", by=rita, now=now)
-    letters = sent(lambda: grant_revoke(number=row.pk, reason="No lab.", by=rita, now=now))
+    row = entitlement_grant(team=red, reason="A lab.", by=mandate("grant", rita, now), now=now)
+    letters = sent(lambda: grant_revoke(number=row.pk, reason="No lab.", by=mandate("revoke", rita, now), now=now))
     assert not is_entitled(red, now)
     granted, revoked = BoardDecision.objects.order_by("pk")
     assert (revoked.kind, revoked.subject, revoked.reason) == ("revoke", {"team": [red.pk]}, "No lab.")
     row.refresh_from_db()
     assert (row.decision, row.state, steps(row)[-1]) == (granted, "revoked", ("revoked", "No lab."))
     assert "the review board took its grant back" in letters[0].body
-    assert is_entitled(entitlement_grant(team=red, reason="A lab after all.", by=rita, now=now).team, now)
+    assert is_entitled(
+        entitlement_grant(team=red, reason="A lab after all.", by=mandate("grant", rita, now), now=now).team, now
+    )
 
 
 def test_who_revokes_what(red: Team, carl: User, olga: User, rita: User, now: datetime) -> None:
     paper = accepted(carl, olga, now)
-    grant = entitlement_grant(team=red, reason="A lab.", by=rita, now=now)
+    grant = entitlement_grant(team=red, reason="A lab.", by=mandate("grant", rita, now), now=now)
     for by in (carl, rita):
         with pytest.raises(NotAllowed):
             entitlement_revoke(number=paper.pk, words="x", by=by, now=now)
     for by in (carl, olga):
         with pytest.raises(NotAllowed):
-            grant_revoke(number=grant.pk, reason="x", by=by, now=now)
+            revoke_move(grant, reason="x", by=by, now=now)
     with pytest.raises(Conflict, match="review board"):
         entitlement_revoke(number=grant.pk, words="x", by=olga, now=now)
     with pytest.raises(Conflict, match="an organizer"):
-        grant_revoke(number=paper.pk, reason="x", by=rita, now=now)
+        grant_revoke(number=paper.pk, reason="x", by=mandate("revoke", rita, now), now=now)
     with pytest.raises(InvalidInput):
         entitlement_revoke(number=paper.pk, words=" ", by=olga, now=now)
     with pytest.raises(InvalidInput):
-        grant_revoke(number=grant.pk, reason=" ", by=rita, now=now)
+        grant_revoke(number=grant.pk, reason=" ", by=mandate("revoke", rita, now), now=now)
     with pytest.raises(NotFound):
         entitlement_revoke(number=0, words="x", by=olga, now=now)
     assert set(Entitlement.objects.values_list("state", flat=True)) == {"accepted"}
@@ -349,7 +355,7 @@ def test_who_takes_the_paper_along_is_told_of_in_the_letter(
     member_add(team=red, user=rosa, now=now)
     assert GONE in sent(lambda: member_remove(by=carl, member_id=Member.objects.get(user=rosa).pk, now=now))[0].body
     member_add(team=red, user=rosa, now=now)
-    entitlement_grant(team=red, reason="A lab.", by=rita, now=now)
+    entitlement_grant(team=red, reason="A lab.", by=mandate("grant", rita, now), now=now)
     assert GONE not in sent(lambda: member_leave(user=rosa, now=now))[0].body
 
 

@@ -170,7 +170,7 @@ def test_only_the_captain_invites_withdraws_removes_and_hands_over(
         lambda by: invited(by, "x@example.org", now),
         lambda by: team_invitation_withdraw(by=by, invitation_id=invitation, now=now),
         lambda by: member_remove(by=by, member_id=member, now=now),
-        lambda by: captain_hand_over(by=by, member_id=member),
+        lambda by: captain_hand_over(by=by, member_id=member, now=now),
     ]
     for act in acts:
         with pytest.raises(NotAllowed):
@@ -217,7 +217,7 @@ def test_a_captain_hands_over_before_leaving(red: Team, carl: User, rosa: User, 
     with pytest.raises(Conflict) as refused:
         member_leave(user=carl, now=now)
     assert refused.value.code == "hand_over_first"
-    captain_hand_over(by=carl, member_id=rosa.membership.pk)  # type: ignore[attr-defined]
+    captain_hand_over(by=carl, member_id=rosa.membership.pk, now=now)  # type: ignore[attr-defined]
     member_leave(user=User.objects.get(pk=carl.pk), now=now)
     assert (names(red), captain_of(red)) == (["rosa"], rosa)
 
@@ -338,7 +338,7 @@ def test_handing_over_and_leaving_at_once_leave_one_captain(now: datetime) -> No
     for _ in range(10):
         member = member_add(team=red, user=rosa, now=now)
         at_once(
-            partial(captain_hand_over, by=carl, member_id=member.pk),
+            partial(captain_hand_over, by=carl, member_id=member.pk, now=now),
             partial(member_leave, user=rosa, now=now),
             partial(member_leave, user=carl, now=now),
         )

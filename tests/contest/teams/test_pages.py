@@ -11,14 +11,16 @@ from django.test import Client
 from django.utils import timezone
 
 from common.errors import TooMany
-from contest.models import Association, Entitlement, Member, SamePerson, Team, TeamInvitation
+from contest.models import Association, Case, Entitlement, Member, SamePerson, Team, TeamInvitation
 from contest.teams.entitlements import entitlement_answer, entitlement_ask, entitlement_grant, entitlement_question
 from contest.teams.invitations import MOST_A_DAY, MOST_TO_ONE_A_DAY, team_invite
 from contest.teams.merging import teams_merge
 from contest.teams.selectors import is_entitled, is_paid, team_of
 from contest.teams.services import team_create
 from labeling.models import Tasker
+from tests import factories
 from tests.contest.teams.conftest import PAPER, link_in, researcher
+from tests.factories import carried, mandate
 
 pytestmark = pytest.mark.django_db
 NEW = "correct horse battery"
@@ -89,7 +91,7 @@ def test_everybody_sees_a_team_and_nobody_in_it(
 
 
 def test_the_marks_are_public(red: Team, blue: Team, olga: User, rita: User, signed_in: SignedIn) -> None:
-    entitlement_grant(team=red, reason="A lab.", by=rita, now=timezone.now())
+    entitlement_grant(team=red, reason="A lab.", by=mandate("grant", rita, timezone.now()), now=timezone.now())
     client = signed_in(olga)
     follow(
         client, f"/organizer/teams/{red.public_id}/", action="declare", since="2026-01-02", until="", reason="Lab O."
@@ -413,8 +415,12 @@ def test_the_board_grants_on_its_page(red: Team, carl: User, rita: User, signed_
     for form in ({"team": red.public_id, "reason": ""}, {"team": "G-00000", "reason": "x"}):
         assert client.post("/board/grants/", form).status_code == 400
     page = follow(client, "/board/grants/", team=red.public_id, reason="A lab without papers.")
-    assert "may attack now" in page and "A lab without papers." in page
-    assert "No team is without a grant now." in page
+    assert "A motion to let a team attack without a paper: team red. Moved by you, 1 of 2 votes" in page
+    assert "No team can be chosen now" in page and not is_entitled(red, timezone.now())
+    assert client.post("/board/grants/", {"team": red.public_id, "reason": "x"}).status_code == 409
+    carried(Case.objects.get(), factories.user("ron", "review board"), timezone.now())
+    page = body(client.get("/board/grants/"))
+    assert "A lab without papers." in page and "No team can be chosen now" in page and "Before the board" not in page
     assert client.post("/board/grants/", {"team": red.public_id, "reason": "x"}).status_code == 409
     assert is_entitled(red, timezone.now())
     page = body(signed_in(carl).get("/team/"))
@@ -488,6 +494,8 @@ def test_the_board_takes_a_grant_back_on_its_page(
 ) -> None:
     client, address = signed_in(rita), "/board/grants/"
     follow(client, address, team=red.public_id, reason="A lab.")
+    ron = factories.user("ron", "review board")
+    carried(Case.objects.get(), ron, timezone.now())
     row = Entitlement.objects.get()
     form = {"action": "revoke", "grant": row.pk}
     assert "Give the reason" in body(client.post(address, form | {"reason": " "}))
@@ -496,7 +504,11 @@ def test_the_board_takes_a_grant_back_on_its_page(
         assert signed_in(user).post(address, form | {"reason": "x"}).status_code == 403
     assert is_entitled(red, timezone.now())
     page = follow(client, address, reason="No lab.", **form)
-    assert "is revoked; the team was told" in page and "No lab." in page
+    assert "A motion to take a grant back: team red. Moved by you" in page and "Move to revoke" not in page
+    assert is_entitled(red, timezone.now()) and f'value="{red.public_id}"' not in page
+    carried(Case.objects.get(state="open"), ron, timezone.now())
+    page = body(client.get(address))
+    assert "No lab." in page
     assert f'value="{red.public_id}"' in page, "it may be granted anew"
     assert not is_entitled(red, timezone.now())
     assert "the review board" in body(signed_in(carl).get("/team/"))

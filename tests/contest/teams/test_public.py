@@ -223,7 +223,7 @@ def test_a_defense_says_who_broke_it_and_a_week_leads_to_its_attacks(world: Worl
     world.release()
     at(cast.SETTLED + timedelta(hours=2))
     told = Client().get(defense).content.decode().partition("What broke it")[2]
-    assert f'href="/attacks/{world.breaks.public_id}/"' in told and f'href="/teams/{world.red.public_id}/"' in told
+    assert f'href="/record/{world.breaks.image.public_id}/"' in told and f'href="/teams/{world.red.public_id}/"' in told
     shown = Client().get(week).content.decode()
     assert f'href="{defense}"' in shown and "a tasker was not sure" in shown
 

@@ -108,7 +108,7 @@ def test_two_spellings_of_one_author_in_two_teams(red: Team, blue: Team, carl: U
 def test_one_team_asking_twice_is_no_hint(red: Team, carl: User, rosa: User, now: datetime) -> None:
     entitlement_ask(by=carl, arxiv_id=PAPER, paper_email="rosa@example.org", now=now)
     Entitlement.objects.update(state="refused")
-    captain_hand_over(by=carl, member_id=Member.objects.get(user=rosa).pk)
+    captain_hand_over(by=carl, member_id=Member.objects.get(user=rosa).pk, now=now)
     entitlement_ask(by=rosa, arxiv_id=PAPER, paper_email="rosa@example.org", now=now)
     assert found(now) == set()
 

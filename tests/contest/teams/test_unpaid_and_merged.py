@@ -25,6 +25,7 @@ from contest.teams.selectors import (
 )
 from contest.teams.services import member_leave, team_create
 from tests.contest.teams.conftest import PAPER, researcher
+from tests.factories import mandate
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
@@ -165,11 +166,11 @@ def test_the_entitlement_of_either_holds(
 
 
 def test_a_grant_holds_through_a_merging(red: Team, blue: Team, rita: User, olga: User, now: datetime) -> None:
-    entitlement_grant(team=red, reason="A lab.", by=rita, now=now)
+    entitlement_grant(team=red, reason="A lab.", by=mandate("grant", rita, now), now=now)
     merged(red, blue, olga, now)
     assert is_entitled(blue, now)
     with pytest.raises(Conflict, match="part of another one"):
-        entitlement_grant(team=red, reason="Again.", by=rita, now=now)
+        entitlement_grant(team=red, reason="Again.", by=mandate("grant", rita, now), now=now)
 
 
 def test_a_request_that_waits_goes_on(red: Team, blue: Team, bea: User, carl: User, olga: User, now: datetime) -> None:

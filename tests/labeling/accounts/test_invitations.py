@@ -32,6 +32,11 @@ def invited(
     return invite(email=email, role=role, language="de", by=by, now=now)
 
 
+def inviter(given: Invited) -> User:
+    assert given.invitation.invited_by is not None
+    return given.invitation.invited_by
+
+
 def accept(secret: str, *, username: str = "nora", password: str = GOOD, now: datetime = factories.NOW) -> User:
     return invitations.invitation_accept(secret=secret, username=username, password=password, now=now, rng=Random(1))
 
@@ -95,11 +100,11 @@ def _used(given: Invited, now: datetime) -> None:
 
 
 def _revoked(given: Invited, now: datetime) -> None:
-    invitations.invitation_revoke(invitation_id=given.invitation.pk, now=now)
+    invitations.invitation_revoke(invitation_id=given.invitation.pk, by=inviter(given), now=now)
 
 
 def _renewed(given: Invited, now: datetime) -> None:
-    invitations.invitation_renew(invitation_id=given.invitation.pk, now=now)
+    invitations.invitation_renew(invitation_id=given.invitation.pk, by=inviter(given), now=now)
 
 
 @pytest.mark.django_db
@@ -121,7 +126,7 @@ def test_a_link_is_over_after_seven_days_and_can_be_renewed(olga: User, now: dat
     with pytest.raises(NotFound):
         accept(given.secret, now=over)
     assert invitations.state_of(given.invitation, now=over) == "expired"
-    again = invitations.invitation_renew(invitation_id=given.invitation.pk, now=over)
+    again = invitations.invitation_renew(invitation_id=given.invitation.pk, by=inviter(given), now=over)
     assert accept(again.secret, now=over)
 
 
@@ -134,7 +139,7 @@ def test_what_is_over_is_neither_renewed_nor_revoked(
     ended(given, now)
     for act in (invitations.invitation_renew, invitations.invitation_revoke):
         with pytest.raises(Conflict):
-            act(invitation_id=given.invitation.pk, now=now)
+            act(invitation_id=given.invitation.pk, by=inviter(given), now=now)
 
 
 @pytest.mark.django_db
@@ -142,7 +147,7 @@ def test_an_address_is_invited_once_at_a_time(olga: User, now: datetime) -> None
     given = invited(olga)
     with pytest.raises(Conflict, match="invited already"):
         invited(olga, email=" Nora@Example.org ")
-    invitations.invitation_revoke(invitation_id=given.invitation.pk, now=now)
+    invitations.invitation_revoke(invitation_id=given.invitation.pk, by=inviter(given), now=now)
     accept(invited(olga).secret)
     with pytest.raises(Conflict, match="has an account|an account with this"):
         invited(olga)

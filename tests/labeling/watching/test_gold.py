@@ -138,20 +138,20 @@ def test_other_pictures_are_no_candidates(make: Callable[[], Panel]) -> None:
         gold.candidate_panel(make().image.public_id)
 
 
-def test_gold_is_held_let_go_and_retired(now: datetime) -> None:
+def test_gold_is_held_let_go_and_retired(olga: User, now: datetime) -> None:
     known = factories.gold()
-    gold.gold_hold(known=known, now=now)
+    gold.gold_hold(known=known, by=olga, now=now)
     assert KnownPicture.objects.get().held_at == now
-    gold.gold_let_go(known=known)
+    gold.gold_let_go(known=known, by=olga, now=now)
     assert KnownPicture.objects.get().held_at is None
     with pytest.raises(InvalidInput):
-        gold.gold_retire(known=known, reason=" ", now=now)
-    gold.gold_retire(known=known, reason="It leaked.", now=now)
+        gold.gold_retire(known=known, reason=" ", by=olga, now=now)
+    gold.gold_retire(known=known, reason="It leaked.", by=olga, now=now)
     assert (KnownPicture.objects.get().retired_at, KnownPicture.objects.get().retired_because) == (now, "It leaked.")
     for again in (
-        lambda: gold.gold_retire(known=known, reason="Again.", now=now),
-        lambda: gold.gold_hold(known=known, now=now),
-        lambda: gold.gold_let_go(known=known),
+        lambda: gold.gold_retire(known=known, reason="Again.", by=olga, now=now),
+        lambda: gold.gold_hold(known=known, by=olga, now=now),
+        lambda: gold.gold_let_go(known=known, by=olga, now=now),
     ):
         with pytest.raises(Conflict):
             again()

@@ -60,7 +60,7 @@ def private(
         data = photograph(label, seed + number)
         row, _ = private_set.private_picture_add(found, data, label=label, source=f"{number}.png", size=SIZE)
         shas.append(row.pixels_sha256)
-    private_set.private_set_complete(found, meant=shas, now=now)
+    private_set.private_set_complete(found, meant=shas, by=None, now=now)
     return found
 
 

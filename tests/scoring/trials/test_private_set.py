@@ -94,7 +94,7 @@ def test_a_set_is_in_force_once_it_is_complete_and_the_newest_is(now: datetime) 
     second = begun(now)
     shas = [add(second, seed, label)[0].pixels_sha256 for seed, label in ((1, Label.BIRD), (2, Label.BICYCLE))]
     assert selectors.private_set_in_force() == first
-    private.private_set_complete(second, meant=shas, now=now)
+    private.private_set_complete(second, meant=shas, by=None, now=now)
     assert selectors.private_set_in_force() == second and second.number == first.number + 1
 
 
@@ -104,7 +104,7 @@ def test_a_complete_set_never_changes(now: datetime) -> None:
     for change in (
         lambda: add(complete, 500),
         lambda: private.private_set_empty(complete),
-        lambda: private.private_set_complete(complete, meant=[], now=now + timedelta(days=1)),
+        lambda: private.private_set_complete(complete, meant=[], by=None, now=now + timedelta(days=1)),
     ):
         with pytest.raises(Conflict) as refused:
             change()
@@ -117,13 +117,13 @@ def test_a_set_has_both_classes_and_what_was_meant(now: datetime) -> None:
     to = begun(now)
     sha = add(to, 1)[0].pixels_sha256
     with pytest.raises(InvalidInput, match="both classes"):
-        private.private_set_complete(to, meant=[sha], now=now)
+        private.private_set_complete(to, meant=[sha], by=None, now=now)
     other = add(to, 2, Label.BICYCLE)[0].pixels_sha256
     with pytest.raises(Conflict, match="--start-over"):
-        private.private_set_complete(to, meant=[other], now=now)
+        private.private_set_complete(to, meant=[other], by=None, now=now)
     assert private.private_set_empty(to) == 2
     with pytest.raises(InvalidInput):
-        private.private_set_complete(to, meant=[], now=now)
+        private.private_set_complete(to, meant=[], by=None, now=now)
 
 
 # The command

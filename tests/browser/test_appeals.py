@@ -1,0 +1,218 @@
+"""Appeals in a real browser: a defender marks a spot and appeals, by mouse, touch and keyboard, with and without its
+script; the other side answers."""
+
+import io
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+from PIL import Image as Pillow
+from playwright.sync_api import BrowserContext, Locator, Page, expect
+
+from common.models import UserSession
+from contest.board.appeals import appeal_send
+from contest.models import Appeal, Statement
+from tests.browser.looking import SCREENS, signed_in, too_wide, violations
+from tests.contest.attacks import cast as attacks
+from tests.contest.board.appealing import ARGUMENT, Appealing, appealing
+
+pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def scene(olga: User) -> Appealing:
+    packed = io.BytesIO()
+    Pillow.open("contest/demo/photos/bird-001.jpg").convert("RGB").resize((299, 299)).save(packed, "PNG")
+    return appealing(timezone.now(), photo=packed.getvalue())
+
+
+def form(scene: Appealing) -> str:
+    return f"/appeals/new/{scene.valid.image.public_id}/"
+
+
+def drag(page: Page, start: tuple[int, int], end: tuple[int, int]) -> None:
+    """Drag over the picture, in its own pixels."""
+    picture = page.locator("#markable")
+    picture.scroll_into_view_if_needed()
+    box = picture.bounding_box()
+    assert box is not None
+    scale = box["width"] / 299
+    page.mouse.move(box["x"] + start[0] * scale, box["y"] + start[1] * scale)
+    page.mouse.down()
+    page.mouse.move(box["x"] + end[0] * scale, box["y"] + end[1] * scale, steps=5)
+    page.mouse.up()
+
+
+def numbers(row: Locator) -> list[int]:
+    return [int(row.locator(f"[name=mark_{name}]").input_value()) for name in ("x", "y", "width", "height")]
+
+
+def near(found: list[int], wanted: list[int]) -> bool:
+    return all(abs(one - other) <= 2 for one, other in zip(found, wanted, strict=True))
+
+
+def test_a_defender_marks_a_spot_and_appeals_and_the_other_side_answers(
+    scene: Appealing, visit: Callable[..., Page]
+) -> None:
+    page = visit("/appeals/", who="blue")
+    page.get_by_role("link", name="Appeal the verdict on picture").click()
+    rows = page.locator("#mark-rows > li")
+    expect(rows).to_have_count(0)
+    drag(page, (100, 90), (160, 150))
+    expect(rows).to_have_count(1)
+    assert near(numbers(rows.first), [100, 90, 60, 60])
+    expect(page.locator(":focus")).to_have_attribute("name", "mark_words")
+    page.keyboard.type("the branch")
+    drag(page, (130, 120), (140, 125))
+    assert near(numbers(rows.first), [110, 95, 60, 60]), "moved by its middle"
+    drag(page, (170, 155), (190, 165))
+    assert near(numbers(rows.first), [110, 95, 80, 70]), "resized by its corner"
+    drag(page, (30, 30), (31, 31))
+    expect(rows).to_have_count(1)
+    page.fill("#argument", ARGUMENT)
+    expect(page.locator("#counter")).to_have_text(f"{len(ARGUMENT)} of 8,000 characters")
+    assert violations(page) == []
+    drawn = numbers(rows.first)
+    page.get_by_role("button", name="Look at it before sending").click()
+    expect(page.locator(".marked-picture .line")).to_have_count(1)
+    page.get_by_role("button", name="Send the appeal").click()
+    appeal = Appeal.objects.get()
+    expect(page.get_by_role("status")).to_have_text(f"Receipt {appeal.public_id}: your appeal is received.")
+    assert appeal.marks == [
+        dict(zip(("x", "y", "width", "height"), drawn, strict=True)) | {"words": "the branch"},
+    ]
+
+    other = visit("/messages/", who="red")
+    other.get_by_role("link", name=f"An appeal about picture {scene.valid.image.public_id}").first.click()
+    case = f"/appeals/case/{appeal.case.public_id}/"
+    expect(other.locator("main").get_by_role("link", name=case)).to_be_visible()
+    other.goto(other.url.partition("/messages")[0] + case)
+    expect(other.locator(".said")).to_have_text(ARGUMENT)
+    other.get_by_label("What the board should know").fill("It is a wing.")
+    other.get_by_role("button", name="Send the answer").click()
+    expect(other.get_by_role("status")).to_have_text("Your answer is on record.")
+    assert Statement.objects.get().words == "It is a wing."
+
+
+def test_everything_is_done_by_keyboard(scene: Appealing, visit: Callable[..., Page]) -> None:
+    page = visit(form(scene), who="blue")
+    page.locator("#argument").focus()
+    page.keyboard.type(ARGUMENT)
+    page.keyboard.press("Tab")
+    expect(page.locator(":focus")).to_have_text("Add a mark in the middle")
+    page.keyboard.press("Enter")
+    row = page.locator("#mark-rows > li")
+    assert numbers(row) == [120, 120, 60, 60]
+    expect(page.locator("#spoken")).to_have_text("Mark 1: 60 x 60 pixels at 120, 120")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Shift+ArrowDown")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+ArrowUp")
+    assert numbers(row) == [111, 130, 60, 60]
+    expect(page.locator("#spoken")).to_have_text("Mark 1: 60 x 60 pixels at 111, 130")
+    expect(page.locator("#markable .line")).to_have_attribute("y", "130")
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    page.keyboard.type("a twig")
+    page.keyboard.press("Tab")
+    expect(page.locator(":focus")).to_have_text("Remove")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Send the appeal").press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Appeal L-")
+    assert Appeal.objects.get().marks == [{"x": 111, "y": 130, "width": 60, "height": 60, "words": "a twig"}]
+
+
+def test_by_touch_a_mark_is_drawn_only_when_asked_for(scene: Appealing, visit: Callable[..., Page]) -> None:
+    page = visit(form(scene), who="blue", screen="phone")
+    rows = page.locator("#mark-rows > li")
+    touch(page, (60, 60), (120, 100))
+    expect(rows).to_have_count(0)
+    page.get_by_role("button", name="Draw a mark on the picture").tap()
+    expect(page.get_by_role("button", name="Drag over the picture now")).to_have_attribute("aria-pressed", "true")
+    touch(page, (60, 60), (120, 100))
+    expect(rows).to_have_count(1)
+    assert near(numbers(rows.first), [60, 60, 60, 40])
+    expect(page.get_by_role("button", name="Draw a mark on the picture")).to_have_attribute("aria-pressed", "false")
+
+
+def touch(page: Page, start: tuple[int, int], end: tuple[int, int]) -> None:
+    """Drag with a finger, in pixels of the picture."""
+    picture = page.locator("#markable")
+    picture.scroll_into_view_if_needed()
+    box = picture.bounding_box()
+    assert box is not None
+    scale = box["width"] / 299
+    session = page.context.new_cdp_session(page)
+
+    def finger(kind: str, at: tuple[int, int] | None) -> None:
+        points = [{"x": box["x"] + at[0] * scale, "y": box["y"] + at[1] * scale}] if at and box else []
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    finger("touchStart", start)
+    for step in (1, 2, 3):
+        finger("touchMove", tuple(a + (b - a) * step // 3 for a, b in zip(start, end, strict=True)))  # type: ignore[arg-type]  # two of them
+    finger("touchEnd", None)
+
+
+def test_what_was_typed_outlives_a_sign_in(scene: Appealing, browser: Callable[..., BrowserContext]) -> None:
+    page = signed_in(browser(viewport={"width": 1366, "height": 768}), "blue")
+    page.goto(form(scene))
+    page.fill("#argument", ARGUMENT)
+    drag(page, (100, 90), (160, 150))
+    UserSession.objects.all().delete()
+    page.get_by_role("button", name="Look at it before sending").click()
+    page.fill("#id_username", "blue")
+    page.fill("#id_password", "demo-only")
+    page.click("main button[type=submit]")
+    expect(page.locator("#argument")).to_have_value(ARGUMENT)
+    expect(page.locator("#mark-rows > li")).to_have_count(1)
+    page.get_by_role("button", name="Look at it before sending").click()
+    page.get_by_role("button", name="Send the appeal").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Appeal L-")
+    assert page.evaluate("sessionStorage.length") == 0, "nothing is left of the draft"
+
+
+def test_without_its_script_marks_are_typed_as_numbers(
+    scene: Appealing, browser: Callable[..., BrowserContext]
+) -> None:
+    page = signed_in(browser(java_script_enabled=False), "blue")
+    page.goto(form(scene))
+    page.get_by_role("button", name="More rows").click()
+    page.fill("#argument", ARGUMENT)
+    row = page.locator("#mark-rows > li").nth(1)
+    for name, value in (("x", "5"), ("y", "6"), ("width", "7"), ("height", "800"), ("words", "here")):
+        row.locator(f"[name=mark_{name}]").fill(value)
+    page.get_by_role("button", name="Look at it before sending").click()
+    expect(page.locator("#marks-wrong")).to_contain_text("Mark 1 is not inside the picture")
+    page.locator("[name=mark_height]").first.fill("8")
+    page.get_by_role("button", name="Look at it before sending").click()
+    page.get_by_role("button", name="Send the appeal").click()
+    assert Appeal.objects.get().marks == [{"x": 5, "y": 6, "width": 7, "height": 8, "words": "here"}]
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_the_pages_are_accessible_and_fit(screen: str, scene: Appealing, visit: Callable[..., Page]) -> None:
+    mark = {"x": 9, "y": 9, "width": 90, "height": 90, "words": "w" * 200}
+    appeal = appeal_send(
+        image=scene.valid.image,
+        team=scene.blue,
+        argument="w" * 400,
+        marks=[mark],
+        by=attacks.captain(scene.blue),
+        now=timezone.now(),
+    )
+    pages = {
+        "list": ("/appeals/", "blue"),
+        "form": (f"/appeals/new/{scene.rejected.image.public_id}/", "red"),
+        "receipt": (f"/appeals/{appeal.public_id}/", "blue"),
+        "list with a case": ("/appeals/", "red"),
+        "case": (f"/appeals/case/{appeal.case.public_id}/", "red"),
+    }
+    found = {}
+    for name, (address, who) in pages.items():
+        page = visit(address, who=who, screen=screen)
+        found[name] = violations(page) + too_wide(page)
+        page.close()
+    assert found == dict.fromkeys(pages, [])

@@ -1,0 +1,95 @@
+"""The sweep before an award in a real browser: the whole of it by keyboard (R37)."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Page, expect
+
+from contest.enums import VoteChoice
+from contest.models import Case, Examination, Stake
+from labeling.models import Image
+from tests import factories
+from tests.browser.looking import SCREENS, too_wide, violations
+from tests.contest.board import cast as board
+from tests.contest.money import cast
+
+pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def stake(olga: User) -> Stake:
+    """A defense at stake whose time saw four rejected pictures, each of answers that were not sure."""
+    factories.policy_version()
+    cast.deposit(4 * cast.PRIZE, olga)
+    stake, red = cast.staked(cast.defense("net", cast.team("makers"))), cast.team("red")
+    for number in range(4):
+        sent = cast.MONDAY + timedelta(days=1, hours=number)
+        image = factories.image(origin="attack", received_at=sent, label_from=board.RULED - timedelta(days=2))
+        cast.attack(red, days=1 + number / 24, image=image)
+        panel = factories.panel(image, dealt_at=board.RULED - timedelta(days=1))
+        board.answers(panel, board.SURE, board.SURE, board.UNSURE)
+        board.rule(panel)
+    return stake
+
+
+def shown(page: Page) -> str:
+    return page.locator("#sweep [name=image]").input_value()
+
+
+def test_the_whole_sweep_by_keyboard(stake: Stake, rita: User, visit: Callable[..., Page]) -> None:
+    page = visit(f"/board/examinations/{stake.defense.public_id}/", rita)
+    keys = page.keyboard
+    expect(page.locator("label[for=examined]")).to_have_text("0 of 4 confirmed, 0 %")
+    first = shown(page)
+    # What is drawn goes and comes.
+    keys.press("1")
+    expect(page.locator(".of-1")).to_be_hidden()
+    expect(page.locator("#spoken")).to_contain_text("hidden")
+    keys.press("b")
+    expect(page.locator(".of-box")).to_be_hidden()
+    # Confirmed, passed over and come back to, in a case.
+    keys.press("c")
+    expect(page.locator("label[for=examined]")).to_have_text("1 of 4 confirmed, 25 %")
+    second = shown(page)
+    keys.press("j")
+    expect(page.locator("#ruled")).to_be_visible()
+    page.wait_for_url("**at=1")
+    third = shown(page)
+    assert len({first, second, third}) == 3
+    keys.press("k")
+    page.wait_for_url(lambda url: "at=1" not in url)
+    assert shown(page) == second
+    keys.press("o")
+    expect(page.locator("#sure")).to_be_visible()
+    keys.press("Escape")
+    expect(page.locator("#sure")).to_be_hidden()
+    assert not Case.objects.exists()
+    keys.press("o")
+    keys.press("Enter")
+    page.wait_for_url("**/board/cases/**")
+    case = Case.objects.get()
+    assert case.image is not None and case.image.public_id == second
+    # The others, to the end.
+    page.goto(page.url.partition("/board/")[0] + f"/board/examinations/{stake.defense.public_id}/")
+    expect(page.locator("main")).to_contain_text("1 waits for a case")
+    for done in ("2 of 4 confirmed, 50 %", "3 of 4 confirmed, 75 %"):
+        keys.press("c")
+        expect(page.locator("label[for=examined]")).to_have_text(done)
+    expect(page.locator("main")).to_contain_text("Nothing is left for you.")
+    assert not Examination.objects.filter(image=case.image).exists()
+    # The board upholds the ruling, and the last one is confirmed as well.
+    ben = board.member("ben")
+    board.votes(case, [rita, ben], VoteChoice.UPHOLD)
+    board.decide(case, rita)
+    page.reload()
+    keys.press("c")
+    expect(page.locator("main")).to_contain_text("Every rejected picture is confirmed")
+    assert Examination.objects.count() == Image.objects.count() == 4
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_the_page_is_accessible_and_fits(screen: str, stake: Stake, rita: User, visit: Callable[..., Page]) -> None:
+    page = visit(f"/board/examinations/{stake.defense.public_id}/", rita, screen=screen)
+    assert too_wide(page) == [] and violations(page) == []

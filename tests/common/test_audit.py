@@ -1,0 +1,316 @@
+"""The audit trail: what a row keeps, how rows are sealed, and that a changed one is found."""
+
+import hashlib
+from datetime import datetime, timedelta
+from io import StringIO
+from threading import Barrier, Thread
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.test import RequestFactory
+
+from common.append_only import protect, unprotect
+from common.audit import audit
+from common.audit_chain import BEGINNING, End, canonical, digest, problem, sealed
+from common.audit_origin import OriginMiddleware, acting_from, origin, place_of
+from common.audit_seals import chain_check, chain_check_now_and_then, entries_seal, link_of, seals
+from common.credentials import credentials_purge
+from common.models import AuditCheck, AuditEntry, AuditPlace, AuditSeal, AuditUnsealed
+from labeling.accounts.leaving import account_delete
+from tests import factories
+
+ADDRESS = "192.0.2.7"
+
+
+def record(by: User | None = None, *, number: int = 1, now: datetime = factories.NOW, **told: Any) -> AuditEntry:
+    told = {"why": "It was due.", "public": {"kind": "stake"}, "private": {"cents": number}} | told
+    return audit("stake.receive", by=by, subject={"stake": [number]}, now=now, **told)
+
+
+def checked() -> AuditCheck:
+    return chain_check(now=factories.NOW)
+
+
+# What a row keeps ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("who", "role"),
+    [("olga", "organizer"), ("rita", "board"), ("tara", "tasker"), (None, "platform"), ("new", "")],
+)
+def test_it_keeps_who_acted_in_which_role_at_that_time(
+    who: str | None, role: str, olga: User, rita: User, tara: Any
+) -> None:
+    factories.user("new")
+    by = User.objects.get(username=who) if who else None
+    entry = record(by)
+    assert (entry.user, entry.role, entry.action, entry.why) == (by, role, "stake.receive", "It was due.")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("action", ["", "stake", "Stake.receive", "stake.receive.now", "stake receive"])
+def test_an_action_is_two_plain_words(action: str) -> None:
+    with pytest.raises(ValueError, match="no action"):
+        audit(action, by=None, subject={}, now=factories.NOW)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("where", ["public", "private"])
+def test_a_number_that_databases_write_differently_is_refused(where: str) -> None:
+    with pytest.raises(TypeError, match="keep it as text"):
+        record(**{where: {"shares": [{"of": 0.1}]}})
+    assert not AuditEntry.objects.exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "change", [{"why": "Another reason."}, {"role": "board"}, {"salt": ""}, {"user": None, "at": None}]
+)
+def test_a_row_is_never_changed_nor_deleted(change: dict[str, Any], olga: User) -> None:
+    entry = record(olga)
+    with pytest.raises(DatabaseError), transaction.atomic():
+        AuditEntry.objects.filter(pk=entry.pk).update(**change)
+    with pytest.raises(DatabaseError), transaction.atomic():
+        AuditEntry.objects.filter(pk=entry.pk)._raw_delete("default")
+
+
+# From where ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("headers", "words"),
+    [({}, "page"), ({"HTTP_AUTHORIZATION": "Token abc"}, "program"), ({"HTTP_AUTHORIZATION": "Basic abc"}, "page")],
+)
+def test_a_request_says_from_where_while_it_lasts(headers: dict[str, str], words: str) -> None:
+    found = []
+    request = RequestFactory().get("/", REMOTE_ADDR=ADDRESS, **headers)  # type: ignore[arg-type]
+    OriginMiddleware(lambda _: found.append(origin()))(request)  # type: ignore[arg-type, func-returns-value]
+    assert [(each.words, each.place) for each in found] == [(words, place_of(ADDRESS))]
+    assert (origin().words, origin().place) == ("shell", "")
+
+
+@pytest.mark.django_db
+def test_of_an_address_a_keyed_digest_is_kept_and_the_row_does_not_hold_it(settings: Any) -> None:
+    with acting_from("page", ADDRESS):
+        entry = record()
+    kept = AuditPlace.objects.get(entry=entry).digest
+    assert kept == place_of(ADDRESS)
+    assert kept != place_of("192.0.2.8")
+    settings.SECRET_KEY = "another key of fifty characters for this very test."
+    assert kept != place_of(ADDRESS)
+    assert kept not in str(AuditEntry.objects.values().get())
+
+
+@pytest.mark.django_db
+def test_the_place_is_forgotten_after_ninety_days_and_the_chain_holds(now: datetime) -> None:
+    with acting_from("page", ADDRESS):
+        record(now=now)
+    entries_seal()
+    credentials_purge(now=now + timedelta(days=90, seconds=-1))
+    assert AuditPlace.objects.count() == 1
+    credentials_purge(now=now + timedelta(days=90))
+    assert (AuditPlace.objects.count(), checked().wrong) == (0, "")
+
+
+@pytest.mark.django_db
+def test_an_account_that_goes_is_forgotten_with_its_places_and_the_chain_holds(olga: User, now: datetime) -> None:
+    with acting_from("page", ADDRESS):
+        record(olga)
+        entries_seal()
+        account_delete(user=olga, now=now)
+    entries_seal()
+    assert list(AuditEntry.objects.values_list("action", "user", "role").order_by("pk")) == [
+        ("stake.receive", None, "organizer"),
+        ("account.delete", None, "organizer"),
+    ]
+    assert not AuditPlace.objects.exists()
+    assert (checked().through, checked().wrong) == (2, "")
+
+
+# Sealing -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db
+def test_rows_are_sealed_in_order_without_a_gap_and_once() -> None:
+    entries = [record(number=number) for number in range(1, 4)]
+    assert (entries_seal(), entries_seal()) == (3, 0)
+    late = record(number=4)
+    assert entries_seal() == 1
+    found = list(seals())
+    assert [(seal.number, seal.entry) for seal in found] == list(enumerate([*entries, late], start=1))
+    assert [seal.previous for seal in found] == [BEGINNING, *(seal.sha256 for seal in found[:-1])]
+    assert not AuditUnsealed.objects.exists()
+
+
+@pytest.mark.django_db
+def test_the_public_part_tells_what_is_public_and_the_private_digest_cannot_be_guessed() -> None:
+    hidden, told = record(number=1), record(number=1, published=True)
+    entries_seal()
+    parts = [link_of(seal) for seal in seals()]
+    common = {"at": "2026-11-18T12:00:00.000000Z", "role": "platform", "action": "stake.receive"}
+    common["facts"] = {"kind": "stake"}  # type: ignore[assignment]
+    assert parts[0].public == common
+    assert parts[1].public == common | {"subject": {"stake": [1]}, "why": "It was due."}
+    assert parts[0].private_sha256 != parts[1].private_sha256
+    assert hidden.salt != told.salt
+    guess = {"salt": "", "origin": "shell", "facts": {"cents": 1}, "subject": {"stake": [1]}, "why": "It was due."}
+    assert digest(guess) != parts[0].private_sha256
+    assert digest(guess | {"salt": hidden.salt}) == parts[0].private_sha256
+
+
+def test_a_hash_follows_from_what_is_published() -> None:
+    """Worked out by hand, as anybody can who has a release."""
+    public, private = {"action": "stake.receive", "at": "2026-11-18T12:00:00.000000Z"}, "1" * 64
+    written = '{"action":"stake.receive","at":"2026-11-18T12:00:00.000000Z"}'
+    said = f"1\n{BEGINNING}\n{hashlib.sha256(written.encode()).hexdigest()}\n{private}\n"
+    link = sealed(End(), public, private)
+    assert canonical({"b": "ä", "a": [1]}) == '{"a":[1],"b":"ä"}'
+    assert link.previous == BEGINNING
+    assert link.sha256 == hashlib.sha256(said.encode()).hexdigest()
+    assert problem(End(), link) == ""
+    assert "should have number 3" in problem(End(2, link.sha256), link)
+    assert "as the hash of the row before it" in problem(End(0, "2" * 64), link)
+
+
+@pytest.mark.django_db
+def test_a_row_that_was_committed_late_is_sealed_late() -> None:
+    early, late = record(number=1), record(number=2)
+    AuditUnsealed.objects.filter(entry=early).delete()  # as a sweep sees it before that commit
+    assert entries_seal() == 1
+    AuditUnsealed.objects.create(entry=early)
+    assert entries_seal() == 1
+    assert list(AuditSeal.objects.order_by("number").values_list("entry", flat=True)) == [late.pk, early.pk]
+    assert checked().wrong == ""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_sweeps_at_once_seal_each_row_once() -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has one writer at a time")
+    for number in range(60):
+        record(number=number)
+    together, done, errors = Barrier(4), [], []
+
+    def sweep() -> None:
+        try:
+            together.wait()
+            for _ in range(5):
+                done.append(entries_seal())
+        except Exception as error:
+            errors.append(error)
+        finally:
+            connection.close()
+
+    threads = [Thread(target=sweep) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(60, 100):
+        with transaction.atomic():
+            record(number=number)
+    for thread in threads:
+        thread.join()
+    done.append(entries_seal())
+    assert errors == []
+    assert sum(done) == 100
+    assert list(AuditSeal.objects.order_by("number").values_list("number", flat=True)) == list(range(1, 101))
+    assert (checked().through, checked().wrong) == (100, "")
+
+
+@pytest.mark.django_db
+def test_a_sweep_that_fails_for_another_reason_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    record()
+    monkeypatch.setattr(AuditSeal.objects, "bulk_create", _broken)
+    with pytest.raises(IntegrityError):
+        entries_seal()
+
+
+def _broken(_: object) -> None:
+    raise IntegrityError("something else")
+
+
+# Checking ------------------------------------------------------------------------------------------------------------
+
+
+def _by_hand(sql: str) -> None:
+    """Change a row as somebody could who has the database itself."""
+    tables = ("common_auditentry", "common_auditseal")
+    with connection.cursor() as cursor:
+        for table in tables:
+            for statement in unprotect(connection.vendor, table):
+                cursor.execute(statement)
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE" if connection.vendor == "postgresql" else "SELECT 1")
+        cursor.execute(sql)
+        for table in tables:
+            for statement in protect(connection.vendor, table):
+                cursor.execute(statement)
+
+
+_ENTRY = "UPDATE common_auditentry SET {} WHERE id = (SELECT entry_id FROM common_auditseal WHERE number = 2)"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        (_ENTRY.format("why = 'Another reason.'"), "Row 2 has a private part that is not the sealed one"),
+        (_ENTRY.format("origin = 'page'"), "Row 2 has a private part"),
+        (_ENTRY.format("private = '{\"cents\": 3}'"), "Row 2 has a private part"),
+        (_ENTRY.format("role = 'board'"), "Row 2 has the hash"),
+        (_ENTRY.format("action = 'stake.cancel'"), "Row 2 has the hash"),
+        (_ENTRY.format("public = '{}'"), "Row 2 has the hash"),
+        (_ENTRY.format("at = '2026-11-18 12:00:01+00:00'"), "Row 2 has the hash"),
+        ("UPDATE common_auditseal SET private_sha256 = sha256 WHERE number = 2", "Row 2 has the hash"),
+        (f"UPDATE common_auditseal SET previous = '{BEGINNING}' WHERE number = 2", "Row 2 names 0000"),
+        ("DELETE FROM common_auditseal WHERE number = 2", "Row 3 follows row 1, so it should have number 2"),
+        ("DELETE FROM common_auditseal WHERE number = 3", "has no seal and waits for none"),
+    ],
+)
+def test_the_first_row_that_was_changed_is_named(sql: str, words: str) -> None:
+    for number in range(1, 4):
+        record(number=number)
+    entries_seal()
+    assert (checked().through, checked().wrong) == (3, "")
+    _by_hand(sql)
+    with pytest.raises(CommandError, match=words) as raised:
+        call_command("check_audit", stdout=StringIO())
+    assert raised.value.returncode == 1
+
+
+@pytest.mark.django_db
+def test_a_chain_made_anew_or_cut_off_is_found_by_what_was_checked_before() -> None:
+    for number in range(1, 4):
+        record(number=number)
+    entries_seal()
+    assert checked().wrong == ""
+    _by_hand("DELETE FROM common_auditseal WHERE number = 3")
+    AuditUnsealed.objects.create(entry=AuditEntry.objects.get(seal=None))
+    assert checked().wrong == "The trail ends with row 2, and had 3 rows before."
+    other = record(number=4)
+    AuditUnsealed.objects.exclude(entry=other).delete()
+    entries_seal()
+    assert checked().wrong.startswith("Row 3 had the hash")
+
+
+@pytest.mark.django_db
+def test_the_trail_is_checked_once_a_day(now: datetime) -> None:
+    record()
+    entries_seal()
+    day = timedelta(days=1)
+    asked = [now, now + timedelta(hours=23), now + day, now + day + timedelta(seconds=1)]
+    assert [chain_check_now_and_then(now=at) for at in asked] == [0, 0, 0, 0]
+    assert list(AuditCheck.objects.order_by("pk").values_list("checked_at", flat=True)) == [now, now + day]
+    _by_hand("UPDATE common_auditseal SET private_sha256 = sha256")
+    assert chain_check_now_and_then(now=now + 2 * day) == 1
+
+
+@pytest.mark.django_db
+def test_the_command_seals_what_waits_and_says_how_far_the_chain_holds() -> None:
+    record()
+    out = StringIO()
+    call_command("check_audit", stdout=out)
+    seal = AuditSeal.objects.get()
+    assert out.getvalue() == f"The chain holds through row 1, {seal.sha256}.\n"

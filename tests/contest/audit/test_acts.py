@@ -1,0 +1,613 @@
+"""Whatever an organizer, the board or somebody on the server does by hand leaves a row in the audit trail."""
+
+import ast
+import random
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management import call_command, get_commands
+from django.db import connection
+from django.db.models.signals import post_save
+from django.test import Client
+
+from common.audit_chain import canonical
+from common.audit_seals import entries_seal, private_of, public_of
+from common.models import AuditEntry, SecondFactor
+from contest.attacks.near import pair_see
+from contest.audit.words import DID
+from contest.awards import examinations
+from contest.decisions import decide
+from contest.enums import DecisionKind
+from contest.leaderboard.snapshots import boards_make_anew
+from contest.models import Entitlement, NearDuplicate
+from contest.money import correcting, deposits, payments
+from contest.money.settlement import prizes_settle
+from contest.record.builds import build_ask
+from contest.stakes import services as stakes
+from contest.teams import associations, entitlements
+from contest.teams.merging import teams_merge
+from contest.teams.same_person import same_persons_find
+from contest.weeks import week_called
+from labeling.accounts import invitations
+from labeling.accounts.leaving import account_delete
+from labeling.asking.services import question_answer, question_ask, report_decide
+from labeling.enums import ReportDecision, ReportKind, Role, WatchAction
+from labeling.learning.services import instructions_publish
+from labeling.models import Report, WatchRule
+from labeling.selectors import policy_in_force
+from labeling.watching import actions, gold, links
+from labeling.watching.gold import Expected
+from labeling.watching.rule_changes import rule_add, rule_retire
+from scoring import reruns
+from scoring import services as scoring
+from scoring.enums import Fault, RunState, TrialKind
+from scoring.models import Defense, Run
+from scoring.rerun_scope import Scope
+from scoring.trials import services as trials
+from tests import factories
+from tests.contest.awards.cast import confirm
+from tests.contest.money import cast as money
+from tests.contest.stakes import cast as staking
+from tests.scoring import cast as scored
+from tests.scoring.trials import cast as tried
+from tests.test_pages import addresses
+
+pytestmark = pytest.mark.django_db
+Act = Callable[[User, datetime], object]
+ROOT = Path(settings.BASE_DIR)
+APPS = ("common", "labeling", "adjudication", "scoring", "contest")
+_ID = "3f1c9a52-7d0e-4f5b-9a37-0c6f3f1d2b84"
+MONEY, RERUN = "/organizer/money/", "/organizer/reruns/0/"
+# Every address that organizers or the board post to, and what that leaves: nothing only where nothing is changed.
+LEAVES: dict[str, set[str]] = {
+    "/organizer/audit/": set(),  # checks the trail, changes nothing
+    "/organizer/defenses/T-00000/framework/": {"framework.check"},
+    "/organizer/defenses/T-00000/trial/": {"trial.ask"},
+    f"/organizer/gold/{_ID}/": {"gold.retire", "gold.hold", "gold.let_go"},
+    "/organizer/gold/new/P-00000000/": {"gold.add"},
+    "/organizer/leaderboard/": {"leaderboard.make"},
+    "/organizer/learning/": {"instructions.publish"},
+    "/organizer/links/0/": {"link.end"},
+    MONEY: {"pool.deposit"},
+    f"{MONEY}ask/T-00000/": {"payment.ask"},
+    f"{MONEY}corrections/": {"correction.ask"},
+    f"{MONEY}corrections/0/": {"correction.confirm", "correction.cancel"},
+    f"{MONEY}payments/0/": {"payment.pay", "payment.cancel"},
+    "/organizer/near-duplicates/": {"near_duplicate.see"},
+    "/organizer/people/": {"invitation.send", "invitation.renew", "invitation.revoke"},
+    "/organizer/people/T-00000/delete/": {"account.delete"},
+    "/organizer/conflicts/": {"conflict.declare", "conflict.end", "conflict.dismiss"},
+    "/organizer/policy/": {"policy.call_back"},
+    "/organizer/policy/new/": {"policy.record"},
+    "/organizer/questions/": {"question.answer", "instructions.publish"},
+    "/organizer/releases/release-2026-W40/": {"release.build"},
+    "/organizer/reports/": {"report.decide"},
+    "/organizer/reruns/new/T-00000/": {"rerun.ask"},
+    f"{RERUN}pause/": {"rerun.stop", "rerun.go_on", "rerun.cancel", "rerun.apply"},
+    "/organizer/scoring/retry-trials/": {"trial.retry"},
+    "/organizer/scoring/retry/": {"run.retry"},
+    "/organizer/stakes/": {"stake.receive", "stake.cancel"},
+    "/organizer/taskers/T-00000/pause/": {
+        *("tasker.warn", "tasker.pause", "tasker.requalify", "tasker.return", "response.void", "link.make"),
+    },
+    "/organizer/teams/T-00000/": {"association.declare", "association.end", "association.mistaken", "team.merge"},
+    "/organizer/teams/requests/0/": {
+        *("entitlement.accept", "entitlement.question", "entitlement.refuse", "entitlement.revoke"),
+    },
+    "/organizer/teams/same-person/": {"same_person.look"},
+    "/organizer/watching/": {"watch_rule.add", "watch_rule.retire"},
+}
+# What commands of the server leave; those that change nothing by hand, and why.
+COMMANDS: dict[str, set[str] | str] = {
+    "add_user": {"role.give"},
+    "second_factor_off": {"second_factor.off"},
+    "import_defense": {"defense.import"},
+    "publish_reference_defenses": {"defense.publish"},
+    "import_private_set": {"private_set.begin", "private_set.complete"},
+    "retry_dead_runs": {"run.retry", "trial.retry"},
+    "import_images": {"picture.import"},
+    "load_known_pictures": {"known_picture.load"},
+    "release_week": {"release.publish"},
+    "check_audit": "it reads, and seals what waits",
+    "check_ledger": "it reads",
+    "replay": "it reads",
+    "scorer_check": "it reads",
+    "release_mirror": "it reads elsewhere",
+    "settle": "the sweeps, which leave their own",
+    "work": "the sweeps, which leave their own",
+    "serve": "it serves",
+    "seed_demo": "an empty database becomes the demo",
+    "simulate": "a database of its own",
+    "rebuild_from_releases": "an empty database becomes the record",
+}
+
+
+# The tables are whole ------------------------------------------------------------------------------------------------
+
+
+def test_every_address_that_organizers_post_to_is_in_the_table(signed_in: Any, olga: User) -> None:
+    factories.policy_version()
+    client: Client = signed_in(olga)
+    ours = [address for address in addresses() if address.startswith("/organizer/")]
+    # Of an address nobody puts anything to: the answer says what may be done there, before anything else is asked.
+    posted = {address for address in ours if "POST" in client.put(address).get("Allow", "")}
+    assert posted == set(LEAVES)
+
+
+def test_every_command_of_the_server_is_in_the_table() -> None:
+    assert {name for name, app in get_commands().items() if app in APPS} == set(COMMANDS)
+
+
+_ACTION = re.compile(r"[a-z_]+\.[a-z_]+")
+# Words of that form that are no action, in files that write rows.
+_NO_ACTION = {"docker.io"}
+
+
+def _recorded() -> Iterator[str]:
+    """Yield every action that the code can record: the words of that form in the files that write rows."""
+    for app in APPS:
+        for path in sorted((ROOT / app).rglob("*.py")):
+            source = path.read_text(encoding="utf-8")
+            if "from common.audit import" in source:
+                constants = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
+                yield from (each for each in constants if isinstance(each, str) and _ACTION.fullmatch(each))
+
+
+def test_every_action_has_words_and_every_word_an_action() -> None:
+    assert set(_recorded()) - _NO_ACTION == set(DID)
+
+
+def test_what_the_tables_promise_is_tried_below() -> None:
+    promised = set().union(*LEAVES.values(), *(each for each in COMMANDS.values() if isinstance(each, set)))
+    assert promised <= set(ACTS) | set(BY_COMMAND) | ELSEWHERE | BOARD
+    assert set(DID) == set(ACTS) | set(BY_COMMAND) | ELSEWHERE | BOARD
+
+
+# Each act ------------------------------------------------------------------------------------------------------------
+
+
+def _request(now: datetime) -> Entitlement:
+    team = staking.team()
+    captain = staking.captain(team)
+    User.objects.filter(pk=captain.pk).update(email="cap@example.org")
+    return entitlements.entitlement_ask(
+        by=User.objects.get(pk=captain.pk), arxiv_id="1809.08352", paper_email="cap@example.org", now=now
+    )
+
+
+def _accepted(by: User, now: datetime) -> Entitlement:
+    return entitlements.entitlement_accept(number=_request(now).pk, by=by, now=now)
+
+
+def _declared(by: User, now: datetime) -> Any:
+    factories.policy_version()
+    return associations.association_declare(
+        team=staking.team(), since=now - timedelta(days=9), until=None, reason="A grant.", by=by, now=now
+    )
+
+
+def _due(by: User) -> Any:
+    """Team red, to which a prize is due at CLOSED."""
+    factories.policy_version()
+    money.deposit(4 * money.PRIZE, by)
+    red = money.team("red")
+    stake = money.staked(money.defense("net", money.team("makers")))
+    money.broken(stake.defense, money.attack(red))
+    money.ended(stake)
+    prizes_settle(now=money.SETTLED)
+    return red
+
+
+def _asked_payment(by: User, now: datetime) -> Any:
+    return payments.payment_ask(team=_due(by), by=by, now=money.CLOSED)
+
+
+def _asked_correction(by: User, now: datetime) -> Any:
+    factories.policy_version()
+    entry = money.deposit(1_000, by)
+    return correcting.correction_ask(entry=entry.pk, cents=1_000, reason="It came once.", by=by, now=now)
+
+
+def _other() -> User:
+    return factories.user("olaf", "organizers")
+
+
+def _asked_stake(now: datetime) -> Any:
+    team = staking.team()
+    return stakes.stake_ask(staking.published(team), by=staking.captain(team), now=now)
+
+
+def _answered_defense(now: datetime) -> Defense:
+    (defense,) = scored.publish(now, "numpy-statistics")
+    scored.valid_pictures(2)
+    scored.plan(now)
+    scored.work_all(now)
+    return defense
+
+
+def _rerun(by: User, now: datetime) -> Any:
+    return scored.begun(_answered_defense(now), by, now, scope=Scope("All answers."), reason="A faulty card.")
+
+
+def _stopped(by: User, now: datetime) -> Any:
+    rerun = _rerun(by, now)
+    reruns.rerun_stop(rerun_id=rerun.pk, by=by, now=now)
+    return rerun
+
+
+def _finished(by: User, now: datetime) -> Any:
+    rerun = _rerun(by, now)
+    scored.work_all(now)
+    return rerun
+
+
+def _dead_run(now: datetime) -> int:
+    _answered_defense(now)
+    run = Run.objects.order_by("pk").first()
+    assert run is not None
+    Run.objects.filter(pk=run.pk).update(state=RunState.DEAD, fault=Fault.PLATFORM, finished_at=now)
+    return run.pk
+
+
+def _dead_trial(now: datetime) -> int:
+    trial = tried.ask(tried.container(), TrialKind.SMOKE, now)
+    type(trial).objects.filter(pk=trial.pk).update(state=RunState.DEAD, fault=Fault.PLATFORM, finished_at=now)
+    return trial.pk
+
+
+def _invited(by: User, now: datetime) -> Any:
+    return invitations.invite(email="nora@example.org", role=Role.TASKER, language="de", by=by, now=now)
+
+
+def _joined(by: User, now: datetime) -> User:
+    return invitations.invitation_accept(
+        secret=_invited(by, now).secret,
+        username="nora",
+        password="a long and quiet password",
+        now=now,
+        rng=random.Random(1),
+    )
+
+
+def _paused(by: User, now: datetime) -> Any:
+    tasker = factories.tasker("tina")
+    actions.action_take(tasker=tasker, action=WatchAction.PAUSE, reason="A pause.", by=by, now=now)
+    return tasker
+
+
+def _taken(action: WatchAction) -> Act:
+    return lambda by, now: actions.action_take(
+        tasker=factories.tasker("tina"), action=action, reason="Look again.", by=by, now=now
+    )
+
+
+def _linked(by: User, now: datetime) -> Any:
+    return links.link_declare(
+        first=factories.tasker("tina"), second=factories.tasker("tilo"), reason="One desk.", by=by, now=now
+    )
+
+
+def _ruled_by(by: User, now: datetime) -> WatchRule:
+    return rule_add(
+        name="Fast",
+        collector="gold_doubt",
+        window=20,
+        minimum=10,
+        comparison="<",
+        threshold=0.7,
+        action="pause",
+        words="Slowly.",
+        by=by,
+        now=now,
+    )
+
+
+def _gold_of(by: User, now: datetime) -> Any:
+    factories.policy_version()
+    gate = policy_in_force(now).policy.outline_gate
+    panel = factories.settle(factories.panel())
+    expected = Expected(("definitely_no",), ("definitely_no",), "", 70, None, None, None, "neither_class")
+    return gold.gold_add(panel=panel, expected=expected, gate=gate, by=by, now=now)
+
+
+def _reported(now: datetime) -> Any:
+    tasker, panel = factories.tasker("tina"), factories.panel()
+    assignment = factories.assignment(tasker, panel)
+    Report.objects.create(
+        assignment=assignment, image=panel.image, tasker=tasker, kind=ReportKind.OTHER, words="x", reported_at=now
+    )
+    return panel.image
+
+
+def _question(now: datetime) -> int:
+    factories.policy_version()
+    return question_ask(tasker=factories.tasker("tina"), text="Is a toy real?", now=now).pk
+
+
+def _pair(now: datetime) -> int:
+    image, like = factories.image(), factories.image()
+    return NearDuplicate.objects.create(image=image, like=like, distance=2, found_at=now).pk
+
+
+def _voided(by: User, now: datetime) -> Any:
+    tasker, panel = factories.tasker("tina"), factories.panel()
+    factories.response(tasker, panel)
+    return actions.answers_void(tasker=tasker, since=None, reason="Guessed.", by=by, now=now)
+
+
+def _published(by: User, now: datetime) -> Any:
+    factories.policy_version()
+    return instructions_publish(
+        summary="Toys.", clarification="Toys are not real.", requalify=False, in_force_from=now, by=by, now=now
+    )
+
+
+def _asked_trial(by: User, now: datetime) -> Any:
+    return trials.trial_ask(
+        tried.container(), TrialKind.SMOKE, by=by, policy=scored.POLICY, now=now, rng=random.Random(3)
+    )
+
+
+def _merged(by: User, now: datetime) -> Any:
+    return teams_merge(team=staking.team("red"), into=staking.team(), reason="One lab.", by=by, now=now)
+
+
+def _built(by: User, now: datetime) -> Any:
+    factories.policy_version()
+    return build_ask(week_called("2026-W40"), by=by, now=now)
+
+
+# action -> how an organizer does it; the row that it leaves names the organizer.
+ACTS: dict[str, Act] = {
+    "account.delete": lambda by, now: account_delete(user=factories.tasker("tina").user, now=now, by=by),  # type: ignore[arg-type]
+    "association.declare": _declared,
+    "association.end": lambda by, now: associations.association_end(
+        association_id=_declared(by, now).pk, until=now + timedelta(days=1), by=by, now=now
+    ),
+    "association.mistaken": lambda by, now: associations.association_mistaken(
+        association_id=_declared(by, now).pk, reason="Another team.", by=by, now=now
+    ),
+    "correction.ask": _asked_correction,
+    "correction.cancel": lambda by, now: correcting.correction_cancel(
+        correction_id=_asked_correction(by, now).pk, by=by, now=now
+    ),
+    "correction.confirm": lambda by, now: correcting.correction_confirm(
+        correction_id=_asked_correction(_other(), now).pk, by=by, now=now
+    ),
+    "entitlement.accept": _accepted,
+    "entitlement.question": lambda by, now: entitlements.entitlement_question(
+        number=_request(now).pk, words="Who?", by=by, now=now
+    ),
+    "entitlement.refuse": lambda by, now: entitlements.entitlement_refuse(
+        number=_request(now).pk, words="Not yours.", by=by, now=now
+    ),
+    "entitlement.revoke": lambda by, now: entitlements.entitlement_revoke(
+        number=_accepted(by, now).pk, words="Taken back.", by=by, now=now
+    ),
+    "gold.add": _gold_of,
+    "gold.hold": lambda by, now: gold.gold_hold(known=factories.gold(), by=by, now=now),
+    "gold.let_go": lambda by, now: gold.gold_let_go(known=factories.gold(), by=by, now=now),
+    "gold.retire": lambda by, now: gold.gold_retire(known=factories.gold(), reason="It leaked.", by=by, now=now),
+    "instructions.publish": _published,
+    "invitation.send": _invited,
+    "invitation.renew": lambda by, now: invitations.invitation_renew(
+        invitation_id=_invited(by, now).invitation.pk, by=by, now=now
+    ),
+    "invitation.revoke": lambda by, now: invitations.invitation_revoke(
+        invitation_id=_invited(by, now).invitation.pk, by=by, now=now
+    ),
+    "leaderboard.make": lambda by, now: (factories.policy_version(), boards_make_anew(by=by, now=now)),
+    "link.make": _linked,
+    "link.end": lambda by, now: links.link_end(link=_linked(by, now), reason="Two desks.", by=by, now=now),
+    "near_duplicate.see": lambda by, now: pair_see(pair_id=_pair(now), by=by, now=now),
+    "payment.ask": _asked_payment,
+    "payment.cancel": lambda by, now: payments.payment_cancel(payment_id=_asked_payment(by, now).pk, by=by, now=now),
+    "payment.pay": lambda by, now: payments.payment_pay(
+        payment_id=_asked_payment(_other(), now).pk, reference="wire 7", by=by, now=money.CLOSED
+    ),
+    "pool.deposit": lambda by, now: (
+        factories.policy_version(),
+        deposits.pool_deposit(cents=1_000, reason="A gift.", by=by, now=now),
+    ),
+    "question.answer": lambda by, now: question_answer(
+        question_id=_question(now), answer="No.", to_everybody=False, requalify=False, by=by, now=now
+    ),
+    "release.build": _built,
+    "report.decide": lambda by, now: report_decide(
+        image=_reported(now), decision=ReportDecision.KEPT_OUT, reply="It is broken.", by=by, now=now
+    ),
+    "rerun.ask": _rerun,
+    "rerun.apply": lambda by, now: reruns.rerun_apply(rerun_id=_finished(by, now).pk, by=by, now=now),
+    "rerun.cancel": lambda by, now: reruns.rerun_cancel(rerun_id=_rerun(by, now).pk, by=by, now=now),
+    "rerun.stop": _stopped,
+    "rerun.go_on": lambda by, now: reruns.rerun_go_on(rerun_id=_stopped(by, now).pk, by=by, now=now),
+    "response.void": _voided,
+    "run.retry": lambda by, now: scoring.runs_retry(run=_dead_run(now), by=by, now=now),
+    "same_person.look": lambda by, now: same_persons_find(by=by, now=now),
+    "stake.receive": lambda by, now: stakes.stake_receive(_asked_stake(now), "wire 7", by=by, now=now),
+    "stake.cancel": lambda by, now: stakes.stake_cancel(_asked_stake(now), by=by, now=now),
+    "tasker.warn": _taken(WatchAction.WARN),
+    "tasker.pause": _taken(WatchAction.PAUSE),
+    "tasker.requalify": _taken(WatchAction.REQUALIFY),
+    "tasker.return": lambda by, now: actions.tasker_return(
+        tasker=_paused(by, now), reason="All is well.", by=by, now=now
+    ),
+    "team.merge": _merged,
+    "trial.ask": _asked_trial,
+    "trial.retry": lambda by, now: trials.trials_retry(trial=_dead_trial(now), by=by, now=now),
+    "watch_rule.add": _ruled_by,
+    "watch_rule.retire": lambda by, now: rule_retire(rule_id=_ruled_by(by, now).pk, by=by, now=now),
+}
+
+
+@pytest.fixture
+def in_its_transaction() -> Iterator[list[str]]:
+    """Note each row that is written outside of a transaction of the act's own."""
+    alone: list[str] = []
+
+    def look(instance: AuditEntry, **_: Any) -> None:
+        if not connection.savepoint_ids:  # the test's own transaction is no savepoint
+            alone.append(instance.action)
+
+    post_save.connect(look, sender=AuditEntry)
+    yield alone
+    post_save.disconnect(look, sender=AuditEntry)
+
+
+@pytest.mark.parametrize("action", sorted(ACTS))
+def test_what_an_organizer_does_leaves_a_row_in_the_same_transaction(
+    action: str, olga: User, now: datetime, in_its_transaction: list[str]
+) -> None:
+    ACTS[action](olga, now)
+    entry = AuditEntry.objects.filter(action=action).latest("pk")
+    assert (entry.user, entry.role) == (olga, "organizer")
+    assert in_its_transaction == []
+    assert entries_seal() > 0
+    _names_nobody(entry)
+
+
+def _names_nobody(entry: AuditEntry) -> None:
+    """No part holds a user name or an address: they are forgotten with the account, and a row never is."""
+    said = canonical([public_of(entry), private_of(entry)])
+    people = User.objects.values_list("username", "email")
+    assert not [word for pair in people for word in pair if word and word in said]
+    if not entry.published:
+        assert set(public_of(entry)) == {"at", "role", "action", "facts"}
+        assert entry.public == {}
+
+
+# The board, and commands ---------------------------------------------------------------------------------------------
+
+BOARD = {"board.decide", "case.decide", "framework.check", "examination.confirm"}
+BOARD |= {"case.open", "case.drop", "conflict.declare", "conflict.dismiss", "conflict.end", "conflict.find"}
+# Tried where they are: what organizers record of the policy, and what is published by a release.
+ELSEWHERE = {"policy.record", "policy.call_back", "release.publish"}
+
+
+def test_a_decision_of_the_board_is_public_with_its_reason(rita: User, now: datetime) -> None:
+    factories.policy_version()
+    decision = decide(
+        DecisionKind.GRANT,
+        subject={"team": [3]},
+        reason="A good lab.",
+        by=factories.mandate("grant", rita, now),
+        now=now,
+    )
+    entry = AuditEntry.objects.get(action="board.decide")
+    assert (entry.user, entry.role, entry.published) == (rita, "board", True)
+    part = public_of(entry)
+    assert (part["why"], part["facts"], part["subject"]["decision"]) == (  # type: ignore[index]
+        "A good lab.",
+        {"kind": "grant"},
+        [decision.pk],
+    )
+
+
+def test_a_check_of_a_framework_and_an_examination_name_the_member(
+    rita: User, now: datetime, monkeypatch: pytest.MonkeyPatch, in_its_transaction: list[str]
+) -> None:
+    defense, image = tried.container(), factories.image()
+    trials.framework_check(defense, passed=True, reason="PyTorch.", by=rita, now=now)
+    money.ruled(image, "")
+    monkeypatch.setattr(examinations, "rejected_pictures", lambda _: type(image).objects.all())
+    for _ in range(2):  # twice changes nothing
+        confirm(image, defense, rita, now)
+    rows = AuditEntry.objects.order_by("pk").values_list("action", "user", "role")
+    assert list(rows) == [("framework.check", rita.pk, "board"), ("examination.confirm", rita.pk, "board")]
+    assert in_its_transaction == []
+
+
+def test_a_rule_of_monitoring_acts_for_the_platform(now: datetime) -> None:
+    actions.action_take(tasker=factories.tasker("tina"), action=WatchAction.WARN, reason="Slowly.", now=now)
+    entry = AuditEntry.objects.get()
+    assert (entry.user, entry.role, entry.why) == (None, "platform", "Slowly.")
+
+
+def _add_user(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", StringIO("a long and quiet password\n"))
+    call_command("add_user", "nora", "--role", "board", "--password-stdin", stdout=StringIO())
+
+
+def _second_factor_off(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    SecondFactor.objects.create(user=factories.user("nora"), secret="x", last_step=1, turned_on_at=factories.NOW)
+    call_command("second_factor_off", "nora", stdout=StringIO())
+
+
+def _publish(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    call_command("publish_reference_defenses", stdout=StringIO())
+
+
+def _private_set(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried.policy_in_force()
+    for number, label in enumerate(("bird", "bicycle")):
+        (path / label).mkdir()
+        (path / label / "one.png").write_bytes(tried.photograph(label, 90 + number))
+    call_command("import_private_set", str(path), "--note", "our own garden", stdout=StringIO())
+
+
+def _images(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried.policy_in_force()
+    (path / "one.png").write_bytes(tried.photograph())
+    call_command("import_images", str(path), "--source", "a garden", "--licence", "CC0", stdout=StringIO())
+
+
+def _known(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    factories.policy_version()
+    call_command("load_known_pictures", stdout=StringIO())
+
+
+def _retry(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _dead_run(factories.NOW)
+    call_command("retry_dead_runs", stdout=StringIO())
+
+
+def _defense(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = staking.archive(path)
+    call_command("import_defense", str(archive), "--name", "stranger", stdout=StringIO())
+
+
+# action -> the command that leaves it, as nobody but under its own name.
+BY_COMMAND: dict[str, tuple[str, Callable[[Path, pytest.MonkeyPatch], None]]] = {
+    "role.give": ("add_user", _add_user),
+    "second_factor.off": ("second_factor_off", _second_factor_off),
+    "defense.publish": ("publish_reference_defenses", _publish),
+    "private_set.begin": ("import_private_set", _private_set),
+    "private_set.complete": ("import_private_set", _private_set),
+    "picture.import": ("import_images", _images),
+    "known_picture.load": ("load_known_pictures", _known),
+    "run.retry": ("retry_dead_runs", _retry),
+    "defense.import": ("import_defense", _defense),
+}
+
+
+@pytest.mark.parametrize("action", sorted(BY_COMMAND))
+def test_a_command_of_the_server_leaves_a_row_under_its_name(
+    action: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_its_transaction: list[str]
+) -> None:
+    command, run = BY_COMMAND[action]
+    run(tmp_path, monkeypatch)
+    entry = AuditEntry.objects.filter(action=action).latest("pk")
+    assert (entry.user, entry.role, entry.origin) == (None, "platform", f"command {command}")
+    assert in_its_transaction == []
+    _names_nobody(entry)
+
+
+def test_who_takes_a_role_by_an_invitation_is_named(olga: User, now: datetime) -> None:
+    nora = _joined(olga, now)
+    entry = AuditEntry.objects.get(action="role.give")
+    assert (entry.user, entry.subject["account"], entry.private) == (nora, [nora.pk], {"role": "tasker"})
+
+
+def test_a_page_and_a_program_are_told_apart_in_the_row(signed_in: Any, olga: User) -> None:
+    factories.policy_version()
+    answer = signed_in(olga).post("/organizer/teams/same-person/", REMOTE_ADDR="192.0.2.7")
+    assert answer.status_code == 303
+    entry = AuditEntry.objects.get()
+    assert (entry.origin, len(entry.place.digest)) == ("page", 12)

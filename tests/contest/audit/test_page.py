@@ -1,0 +1,170 @@
+"""The organizers' page of the audit trail and its file: who sees what, filters, pages, and the state of the chain."""
+
+import csv
+import io
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from common.audit import audit
+from common.audit_origin import acting_from, place_of
+from common.audit_seals import chain_check, entries_seal
+from contest.audit.selectors import COLUMNS
+from contest.audit.views import ON_A_PAGE
+from labeling.models import Tasker
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+PAGE, FILE = "/organizer/audit/", "/organizer/audit.csv"
+# The last minute of the day before, in the contest's zone.
+NIGHT = datetime(2026, 11, 17, 23, 59, tzinfo=UTC)
+SignIn = Callable[[Any], Client]
+
+
+@pytest.fixture
+def trail(olga: User, now: datetime) -> None:
+    factories.policy_version()
+    with acting_from("page", "192.0.2.7"):
+        audit("tasker.pause", by=olga, subject={"tasker": ["T-12345"]}, why="Too <quick> & wrong.", now=now)
+    with acting_from("command add_user"):
+        audit("role.give", by=None, subject={"account": [olga.pk]}, now=now, private={"role": "organizer"})
+    with acting_from("sweep taskers watched"):
+        audit("tasker.warn", by=None, subject={"tasker": ["T-67890"]}, why="Slowly.", now=NIGHT)
+
+
+def _file(client: Client, query: str = "") -> str:
+    answer = client.get(f"{FILE}?{query}")
+    assert (answer.status_code, answer["Content-Type"]) == (200, "text/csv; charset=utf-8")
+    return b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("address", [PAGE, FILE])
+def test_strangers_are_sent_to_sign_in_and_others_are_refused(
+    address: str, client: Client, signed_in: SignIn, rita: User, tara: Tasker
+) -> None:
+    assert client.get(address).status_code == 302
+    assert [signed_in(who).get(address).status_code for who in (rita, tara)] == [403, 403]
+    assert client.post(PAGE).status_code == 302
+    assert signed_in(rita).post(PAGE).status_code == 403
+
+
+def test_without_a_row_the_page_says_so(signed_in: SignIn, olga: User) -> None:
+    factories.policy_version()
+    text = signed_in(olga).get(PAGE).content.decode()
+    assert "Nothing was done by hand yet." in text
+    assert "It was not checked yet." in text
+    assert _file(signed_in(olga)).strip() == ",".join(COLUMNS)
+
+
+def test_a_row_says_who_did_what_when_why_and_from_where(signed_in: SignIn, olga: User, trail: None) -> None:
+    text = signed_in(olga).get(PAGE).content.decode()
+    said = " ".join(text.split())
+    assert '<strong>olga</strong> <span class="muted">(organizer)</span> paused tasker' in said
+    assert '<a href="/organizer/taskers/T-12345/">T-12345</a>.' in said
+    assert "Too &lt;quick&gt; &amp; wrong." in said
+    assert f"from page, place <code>{place_of('192.0.2.7')}</code> · waits for its seal" in said
+    assert "<strong>Somebody on the server</strong> gave a role to account olga." in said
+    assert "<strong>The platform</strong> warned tasker" in said
+    assert "192.0.2.7" not in text
+
+
+def test_an_account_that_is_gone_is_not_named(signed_in: SignIn, olga: User, trail: None) -> None:
+    User.objects.filter(pk=olga.pk).delete()
+    text = signed_in(factories.user("olaf", "organizers")).get(PAGE).content.decode()
+    assert "<strong>Somebody whose account is deleted</strong>" in text
+    assert f"account {olga.pk} (deleted)" in text
+
+
+FILTERS = [
+    ("", ["tasker.warn", "role.give", "tasker.pause"], "all, newest first"),
+    ("action=tasker.pause", ["tasker.pause"], "what"),
+    ("action=gold.add", [], "what nobody did"),
+    ("who=OLGA", ["tasker.pause"], "who, in any case"),
+    ("who=platform", ["tasker.warn", "role.give"], "the platform"),
+    ("who=nobody", [], "somebody else"),
+    ("day=2026-11-18", ["role.give", "tasker.pause"], "a day"),
+    ("day=2026-11-17", ["tasker.warn"], "the day before"),
+    ("day=yesterday", [], "no day"),
+    ("words=QUICK", ["tasker.pause"], "words of the reason"),
+    ("words=t-678", ["tasker.warn"], "part of an ID"),
+    ("words=organizer", ["role.give"], "words of what is private"),
+    ("words=add_user", ["role.give"], "from where"),
+    (f"words={place_of('192.0.2.7')}", ["tasker.pause"], "a place"),
+    ("words=%00&who=%00", ["tasker.warn", "role.give", "tasker.pause"], "nothing that can be looked for"),
+    ("action=tasker.pause&who=platform", [], "both at once"),
+]
+
+
+@pytest.mark.parametrize(("query", "actions", "why"), FILTERS, ids=[row[2] for row in FILTERS])
+def test_what_is_asked_for_is_shown_on_the_page_and_in_the_file(
+    query: str, actions: list[str], why: str, signed_in: SignIn, olga: User, trail: None
+) -> None:
+    client = signed_in(olga)
+    assert [row["action"] for row in csv.DictReader(io.StringIO(_file(client, query)))] == actions, why
+    answer = client.get(f"{PAGE}?{query}")
+    assert [row.entry.action for row in answer.context["rows"]] == actions, why
+    assert ("No row fits." in answer.content.decode()) == (not actions)
+
+
+def test_a_day_that_is_none_says_what_to_write(signed_in: SignIn, olga: User, trail: None) -> None:
+    text = signed_in(olga).get(f"{PAGE}?day=18.11.2026").content.decode()
+    assert 'aria-describedby="day-wrong"' in text
+    assert "Write the day as 2026-11-20." in text
+
+
+def test_pages_keep_what_is_asked_for(signed_in: SignIn, olga: User, now: datetime) -> None:
+    factories.policy_version()
+    for number in range(ON_A_PAGE + 1):
+        audit("stake.receive", by=olga, subject={"stake": [number]}, why="a & b", now=now + timedelta(number))
+    client = signed_in(olga)
+    first = client.get(f"{PAGE}?words=a+%26+b")
+    assert len(first.context["rows"]) == ON_A_PAGE
+    assert 'href="?words=a+%26+b&amp;page=2"' in first.content.decode()
+    second = client.get(f"{PAGE}?words=a+%26+b&page=2")
+    assert [row.entry.subject for row in second.context["rows"]] == [{"stake": [0]}]
+    assert client.get(f"{PAGE}?page=x").status_code == 200
+
+
+def test_the_file_says_all_and_nothing_in_it_is_a_formula(signed_in: SignIn, olga: User, now: datetime) -> None:
+    factories.policy_version()
+    audit("pool.deposit", by=olga, subject={"ledger_entry": [3]}, why="=1+1", now=now, private={"cents": 5})
+    entries_seal()
+    (row,) = csv.DictReader(io.StringIO(_file(signed_in(olga))))
+    assert (row["number"], row["who"], row["role"], row["why"]) == ("1", "olga", "organizer", "'=1+1")
+    assert (row["subject"], row["private"], row["origin"]) == ('{"ledger_entry":[3]}', '{"cents":5}', "shell")
+    assert len(row["sha256"]) == 64
+
+
+def test_the_state_of_the_chain_is_shown_and_checked_when_asked_for(
+    signed_in: SignIn, olga: User, now: datetime, trail: None
+) -> None:
+    entries_seal()
+    chain_check(now=now)
+    audit("tasker.warn", by=olga, subject={}, now=now)
+    client = signed_in(olga)
+    assert "Checked through row <strong>3</strong>" in client.get(PAGE).content.decode()
+    assert "1 row since then." in client.get(PAGE).content.decode()
+    answer = client.post(PAGE, follow=True)
+    assert "The chain holds through row 4." in answer.content.decode()
+    assert "since then" not in answer.content.decode()
+
+
+def test_a_chain_that_differs_is_an_alarm(
+    signed_in: SignIn, olga: User, trail: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "common.audit_seals._private_problem", lambda _: "has a private part that is not the sealed one"
+    )
+    answer = signed_in(olga).post(PAGE, follow=True)
+    text = answer.content.decode()
+    assert '<span class="state state-rejected">differs</span>' in text
+    assert "Row 1 has a private part that is not the sealed one." in text
+
+
+def test_the_overview_leads_to_it(signed_in: SignIn, olga: User) -> None:
+    factories.policy_version()
+    assert f'href="{PAGE}"' in signed_in(olga).get("/organizer/").content.decode()

@@ -1,0 +1,178 @@
+"""The audit trail in the weekly release: a chain that anybody can check, with nothing private in it (R39)."""
+
+import csv
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from adjudication import release_format as form
+from adjudication.verify import verify
+from common.audit import audit
+from common.audit_chain import BEGINNING
+from common.audit_seals import chain_check, entries_seal
+from common.models import AuditEntry, AuditSeal, AuditUnsealed
+from contest.models import Release
+from contest.record.rebuild import around
+from contest.record.rebuild.reading import Part, Record
+from contest.releases import Released, release_week
+from tests.adjudication.test_verify import Forger
+from tests.conftest import _each_fact_table
+from tests.contest.record import cast
+
+pytestmark = pytest.mark.django_db
+SECRET = "Somebody whom nobody should know wrote a reason."
+
+
+@pytest.fixture
+def made(tmp_path: Path, olga: User) -> list[Released]:
+    """The releases of two weeks, in each of which something was done."""
+    cast.two_weeks()
+    for at in (cast.W47.start - timedelta(days=30), cast.W47.start, cast.LATER):
+        audit("tasker.pause", by=olga, subject={"tasker": ["T-12345"]}, why=SECRET, now=at)
+        audit("policy.record", by=olga, subject={"policy": [2]}, why="='Now\r\nbetter.", now=at, published=True)
+    return [release_week(week, out=tmp_path / "out", now=cast.NOW) for week in (cast.W47, cast.W48)]
+
+
+def rows_of(folder: Path) -> list[dict[str, str]]:
+    with (folder / form.AUDIT).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_each_row_is_in_the_release_of_its_week_and_the_first_has_all_before(made: list[Released]) -> None:
+    first, second = (rows_of(each.folder) for each in made)
+    numbers = [int(row["number"]) for row in [*first, *second]]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert [row["action"] for row in first][-4:] == ["tasker.pause", "policy.record"] * 2
+    assert [row["action"] for row in second][-2:] == ["tasker.pause", "policy.record"]
+    assert first[0]["previous"] == BEGINNING
+    assert second[0]["previous"] == first[-1]["sha256"]
+    for each in made:
+        found = verify(each.folder, pictures=False)
+        assert (found.differences, [note for note in found.notes if "audit" in note]) == ([], [])
+
+
+def test_what_is_private_is_in_no_file(made: list[Released]) -> None:
+    for each in made:
+        for path in each.folder.glob("*.*"):
+            said = path.read_bytes().decode("utf-8", "replace")
+            assert not [word for word in (SECRET, "T-12345", "olga") if word in said], path
+    row = next(row for row in rows_of(made[1].folder) if row["action"] == "tasker.pause")
+    assert (row["role"], row["subject"], row["why"], row["facts"]) == ("organizer", "", "", "{}")
+    told = next(row for row in rows_of(made[1].folder) if row["action"] == "policy.record")
+    assert (told["subject"], told["why"]) == ('{"policy":[2]}', "'='Now\nbetter.")
+
+
+def test_the_publication_of_a_release_is_a_row_of_the_week_in_which_it_came(made: list[Released]) -> None:
+    entries = AuditEntry.objects.filter(action="release.publish").order_by("pk")
+    assert [entry.subject for entry in entries] == [{"release": [each.release.name]} for each in made]
+    assert [entry.public for entry in entries] == [{"manifest_sha256": each.release.manifest_sha256} for each in made]
+
+
+def test_the_same_release_comes_again_whatever_was_done_since(made: list[Released], tmp_path: Path, olga: User) -> None:
+    audit("tasker.warn", by=olga, subject={"tasker": ["T-12345"]}, now=cast.NOW)
+    again = [release_week(week, out=tmp_path / "out", now=cast.NOW) for week in (cast.W47, cast.W48)]
+    assert [each.new for each in again] == [False, False]
+    assert Release.objects.count() == 2
+
+
+FORGERIES: dict[str, Callable[[Forger], None]] = {
+    "a row left out": lambda f: f.rows(form.AUDIT, lambda rows: rows.pop(0)),
+    "another time": lambda f: f.cell(form.AUDIT, {"action": "policy.record"}, at="2026-11-23T00:00:00.000001Z"),
+    "another role": lambda f: f.cell(form.AUDIT, {"action": "policy.record"}, role="board"),
+    "another action": lambda f: f.cell(form.AUDIT, {"action": "policy.record"}, action="policy.change"),
+    "another reason": lambda f: f.cell(form.AUDIT, {"action": "policy.record"}, why="Because."),
+    "another subject": lambda f: f.cell(form.AUDIT, {"action": "policy.record"}, subject='{"policy":[3]}'),
+    "made private": lambda f: f.cell(form.AUDIT, {"action": "policy.record"}, subject="", why=""),
+    "facts added": lambda f: f.cell(form.AUDIT, {"action": "tasker.pause"}, facts='{"cents":1}'),
+    "facts of a fraction": lambda f: f.cell(form.AUDIT, {"action": "tasker.pause"}, facts='{"cents":0.1}'),
+    "facts that are no JSON": lambda f: f.cell(form.AUDIT, {"action": "tasker.pause"}, facts="{cents}"),
+    "facts without end": lambda f: f.cell(form.AUDIT, {"action": "tasker.pause"}, facts='{"a":' + "[" * 99_999 + "}"),
+    "another private part": lambda f: f.cell(form.AUDIT, {"action": "tasker.pause"}, private_sha256="0" * 64),
+    "another hash": lambda f: f.cell(form.AUDIT, {"action": "tasker.pause"}, sha256="0" * 64),
+    "a trail of its own": lambda f: _begun_anew(f),
+    "rows of a release twice": lambda f: _from_the_first(f),
+}
+
+
+def _begun_anew(forger: Forger) -> None:
+    """All rows hashed anew, from another beginning: it fits in itself, and not to the release before."""
+    from adjudication.verify_audit import link_of
+    from common.audit_chain import End, sealed
+
+    def anew(rows: list[dict[str, str]]) -> None:
+        end = End(int(rows[0]["number"]) - 1, "1" * 64)
+        for row in rows:
+            link = sealed(end, link_of(row).public, row["private_sha256"])
+            row.update(previous=link.previous, sha256=link.sha256)
+            end = End(link.number, link.sha256)
+
+    forger.rows(form.AUDIT, anew)
+
+
+def _from_the_first(forger: Forger) -> None:
+    first = rows_of(forger.folder.with_name("release-2026-W47"))
+    forger.rows(form.AUDIT, lambda rows: rows.__setitem__(slice(None), first))
+
+
+@pytest.mark.parametrize("what", FORGERIES)
+def test_a_forged_row_is_found_although_the_hashes_of_the_files_fit(what: str, made: list[Released]) -> None:
+    forger = Forger(made[1].folder, cast.cast.Contest([]))
+    FORGERIES[what](forger)
+    forger.rehash()
+    found = verify(forger.folder, pictures=False).differences
+    assert [line for line in found if line.startswith(f"{form.AUDIT}: ")], found
+
+
+def test_the_release_before_may_be_named_and_need_not_be_there(made: list[Released], tmp_path: Path) -> None:
+    alone = made[1].folder.rename(tmp_path / made[1].folder.name)
+    assert verify(alone, pictures=False).differences == []
+    assert verify(alone, previous=made[0].folder, pictures=False).differences == []
+    forger = Forger(alone, cast.cast.Contest([]))
+    _begun_anew(forger)
+    forger.rehash()
+    assert verify(alone, pictures=False).differences == []
+    found = verify(alone, previous=made[0].folder, pictures=False).differences
+    assert [line for line in found if line.startswith(f"{form.AUDIT}: ")], found
+
+
+def test_rows_of_a_release_that_is_not_here_are_noted(made: list[Released], olga: User, tmp_path: Path) -> None:
+    third = cast.week_named("2026-W49", "UTC")
+    audit("tasker.warn", by=olga, subject={}, now=third.start)
+    folder = release_week(third, out=tmp_path / "out", now=third.end + timedelta(days=1)).folder
+    assert verify(folder, pictures=False).differences == []
+    found = verify(folder, previous=made[0].folder, pictures=False)
+    assert not [line for line in found.differences if line.startswith(form.AUDIT)]
+    assert [note for note in found.notes if note.startswith("audit trail: rows ")]
+
+
+def test_a_trail_filled_from_releases_holds_and_goes_on(made: list[Released], olga: User) -> None:
+    listed = [{"name": each.release.name, "week": each.release.week, "part": 0} for each in made]
+    record = Record(tuple(Part(each.folder, row) for each, row in zip(made, listed, strict=True)))
+    kept = list(AuditSeal.objects.order_by("number").values_list("number", "previous", "sha256"))
+    _emptied()
+    around.fill_audit(record)
+    filled = AuditSeal.objects.order_by("number")
+    assert list(filled.values_list("number", "previous", "sha256")) == kept[: filled.count()]
+    assert chain_check(now=cast.NOW).by_hash_alone == filled.count() > 0
+    audit("tasker.warn", by=olga, subject={}, now=cast.NOW)
+    assert entries_seal() == 1
+    assert chain_check(now=cast.NOW).wrong == ""
+
+
+def _emptied() -> None:
+    from common.append_only import protect, unprotect
+
+    _each_fact_table(unprotect)
+    for model in (AuditUnsealed, AuditSeal, AuditEntry):
+        model.objects.all()._raw_delete("default")  # type: ignore[attr-defined]
+    _each_fact_table(protect)
+
+
+def test_the_columns_are_told_in_the_manifest_as_every_table(made: list[Released]) -> None:
+    values: dict[str, Any] = json.loads((made[0].folder / form.MANIFEST).read_bytes())
+    assert values["counts"]["audit"] == len(rows_of(made[0].folder))

@@ -1,0 +1,119 @@
+"""A case with everything on it: drawn pixels, outlines, two appeals' worth of arguments, marks, and a settled one."""
+
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+from django.contrib.auth.models import User
+
+from contest.board.cases import party_add
+from contest.board.motions import motion_open
+from contest.enums import AppealSide, DecisionKind, PartyRole, VoteChoice
+from contest.models import Appeal, Case, Member, Statement, Team
+from contest.models import Attack as AttackRow
+from labeling.enums import Answer, Label
+from labeling.models import Image
+from scoring.reference.drawing import draw
+from tests import factories
+from tests.contest.board import cast
+from tests.contest.board.cast import LATER, Scene
+from tests.contest.money import cast as money
+from tests.scoring.cast import stored
+
+SMALL = "[[[20,30],[160,30],[160,180],[20,180]]]"
+SMALL_BOX = (2000, 3000, 16000, 18000)
+LARGE = "[[[10,12],[210,40],[230,200],[40,220]]]"
+LARGE_BOX = (1000, 1200, 23000, 22000)
+ARGUMENT = "The wing is cut off at the left border: see mark a. A tasker who looks for it cannot call it complete."
+ANSWER = "Nothing is cut off. The dark part at the border is the branch that the bird sits on."
+
+
+def pixels(label: Label = Label.BIRD, seed: int = 7) -> Image:
+    """A drawn picture that is in the store."""
+    return stored(draw(label, np.random.default_rng(seed), 299))
+
+
+def on_pixels(scene: Scene, seed: int = 7) -> None:
+    """Give the picture of a scene pixels that can be served: those of another row, which goes."""
+    drawn = pixels(seed=seed)
+    sha, drawn_sha = scene.image.pixels_sha256, drawn.pixels_sha256
+    Image.objects.filter(pk=drawn.pk).update(pixels_sha256=sha[::-1])
+    Image.objects.filter(pk=scene.image.pk).update(pixels_sha256=drawn_sha)
+    scene.image.refresh_from_db()
+
+
+def appealed(case: Case, by: Team, *, side: AppealSide = AppealSide.DEFENDER, **more: Any) -> Appeal:
+    """An appeal on a case, by rows alone."""
+    assert case.image is not None and case.ruling is not None
+    defender = side == AppealSide.DEFENDER
+    party_add(case, by, PartyRole.APPELLANT, now=LATER)
+    told = {"argument": ARGUMENT, "marks": [{"x": 2, "y": 60, "width": 40, "height": 50, "words": "the wing"}]}
+    return Appeal.objects.create(
+        case=case,
+        team=by,
+        image=case.image,
+        ruling=case.ruling,
+        defense=money.defense(f"of {by.name} {case.public_id}", by) if defender else None,
+        side=side,
+        sent_at=LATER,
+        **(told | more),
+    )
+
+
+def said(case: Case, by: Team) -> Statement:
+    """What the other side answers."""
+    return Statement.objects.create(case=case, team=by, words=ANSWER, sent_at=LATER + timedelta(hours=2))
+
+
+def picture(scene: Scene) -> tuple[Case, Appeal]:
+    """The open case of a scene, appealed by the defender and answered by the sender."""
+    case = scene.opened()
+    appeal = appealed(case, scene.blue)
+    said(case, scene.red)
+    return case, appeal
+
+
+def motion(scene: Scene, by: User, team: Team | None = None) -> Case:
+    """A motion to let a team attack without a paper."""
+    subject = {"team": [(team or scene.red).pk]}
+    return motion_open(DecisionKind.GRANT, subject=subject, reason="They asked, and we know them.", by=by, now=LATER)
+
+
+def another(scene: Scene, *said: dict[str, Any], sender: Team | None = None) -> Case:
+    """The open case of another picture, ruled upon by these answers."""
+    sent = money.MONDAY + timedelta(days=2)
+    image = factories.image(origin="attack", received_at=sent, label_from=cast.RULED)
+    money.attack(sender or scene.red, days=2, image=image)
+    panel = factories.panel(image, dealt_at=cast.RULED - timedelta(days=1))
+    cast.answers(panel, *(said or [cast.SURE] * 3))
+    cast.rule(panel)
+    other = Scene(
+        scene.red, scene.blue, scene.stake, AttackRow.objects.get(image=image), image, panel, scene.ruling, []
+    )
+    return other.opened()
+
+
+def rich(members: int = 3) -> tuple[Scene, Case]:
+    """A rejected picture on which taskers differ, with outlines, appealed by its sender, and a settled case like it."""
+    scene = Scene.make(valid=False, members=members)
+    on_pixels(scene)
+    before = another(
+        scene,
+        {"bird": Answer.UNSURE_YES, "outline": SMALL, "box": SMALL_BOX},
+        cast.SURE,
+        cast.SURE,
+    )
+    for member in scene.members[:2]:
+        cast.vote(before, member, VoteChoice.UPHOLD)
+    cast.decide(before, scene.members[0], explanation="The answers stand: one tasker was not sure, and says why.")
+    case = scene.opened()
+    appealed(case, scene.red, side=AppealSide.ATTACKER)
+    said(case, scene.blue)
+    return scene, case
+
+
+def joins(team: Team, name: str) -> User:
+    """Somebody in a team."""
+    user = factories.user(name)
+    Member.objects.create(team=team, user=user, captain=True, joined_at=money.BEFORE)
+    return user

@@ -1,0 +1,664 @@
+"""The board's pages of cases: the list, disclosing, the content of a case, voting, and deciding (R19-R22)."""
+
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from adjudication.models import Ruling
+from contest.board.case_content import answers_of, picture_content, reliability_of, rulings_of, smallest_box_of
+from contest.board.deciding import cases_close
+from contest.enums import AppealSide, CaseOutcome, CaseState, ConflictKind, PartyRole, VoteChoice
+from contest.models import Case, CaseParty, Conflict, Disclosure, NearDuplicate, Vote
+from labeling.enums import Answer
+from labeling.models import GoldMark, Image
+from tests import factories
+from tests.contest.attacks.cast import entitle
+from tests.contest.board import case_cast, cast
+from tests.contest.board.cast import LATER, RULED, SURE, UNSURE, Scene
+from tests.contest.money import cast as money
+
+pytestmark = pytest.mark.django_db
+DAY = timedelta(days=1)
+WHY = cast.WHY
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[datetime], None]:
+    def set_to(moment: datetime) -> None:
+        monkeypatch.setattr("django.utils.timezone.now", lambda: moment)
+
+    set_to(LATER)
+    return set_to
+
+
+@pytest.fixture
+def scene(clock: Any) -> Scene:
+    return Scene.make(valid=False)
+
+
+@pytest.fixture
+def case(scene: Scene) -> Case:
+    made = scene.opened()
+    case_cast.appealed(made, scene.red, side=AppealSide.ATTACKER)
+    return made
+
+
+@pytest.fixture
+def mia(scene: Scene) -> User:
+    return scene.members[0]
+
+
+@pytest.fixture
+def client(mia: User, signed_in: Any) -> Client:
+    found: Client = signed_in(mia)
+    return found
+
+
+def main_of(answer: Any) -> str:
+    page: str = answer.content.decode()
+    return page.partition("<main")[2].partition("</main>")[0]
+
+
+def words_of(answer: Any) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", main_of(answer)).split())
+
+
+def page(case: Case, part: str = "") -> str:
+    return f"/board/cases/{case.public_id}/{part}"
+
+
+# The list -------------------------------------------------------------------------------------------------------------
+
+
+def test_what_waits_for_ones_vote_comes_first_then_what_is_due_first(scene: Scene, client: Client, mia: User) -> None:
+    green = money.team("green")
+    later, voted, first = (case_cast.another(scene, sender=green) for _ in range(3))
+    for each, days in ((later, 3), (voted, 1), (first, 2)):
+        Case.objects.filter(pk=each.pk).update(due_at=LATER + timedelta(days=days))
+    cast.vote(voted, mia, VoteChoice.UPHOLD)
+    answer = client.get("/board/")
+    assert [row.case for row in answer.context["rows"]] == [first, later, voted]
+    assert [row.my_vote for row in answer.context["rows"]] == ["", "", "uphold"]
+    assert (answer.context["to_vote"], answer.context["counts"]["open"]) == (2, 3)
+
+
+def test_a_case_past_its_clock_is_marked(case: Case, client: Client) -> None:
+    assert "to be decided in 14 days" in words_of(client.get("/board/"))
+    Case.objects.filter(pk=case.pk).update(due_at=LATER)
+    assert "past due , 0 s ago" in words_of(client.get("/board/"))
+
+
+def test_what_a_case_is_about_stands_in_the_list_only_once_it_is_open_to_the_member(
+    case: Case, scene: Scene, client: Client, mia: User
+) -> None:
+    assert scene.image.public_id not in words_of(client.get("/board/"))
+    cast.tell(case, mia)
+    assert scene.image.public_id in words_of(client.get("/board/"))
+
+
+@pytest.mark.parametrize("what", ["case", "picture", "appeal", "team id", "team name", "nothing"])
+def test_cases_are_found_by_what_they_are_about(what: str, case: Case, scene: Scene, client: Client) -> None:
+    other = case_cast.another(scene, sender=money.team("green"))
+    CaseParty.objects.filter(case=other, team=scene.red).delete()
+    names = {
+        "case": case.public_id.lower(),
+        "picture": scene.image.public_id,
+        "appeal": case.appeals.get().public_id,
+        "team id": scene.red.public_id,
+        "team name": "RED",
+        "nothing": "C-000000",
+    }
+    answer = client.get("/board/", {"find": names[what], "kind": "picture"})
+    assert [row.case for row in answer.context["rows"]] == ([] if what == "nothing" else [case])
+    assert answer.context["counts"]["all"] == (0 if what == "nothing" else 1)
+    assert client.get("/board/", {"find": names[what], "kind": "motion"}).context["rows"] == []
+
+
+@pytest.mark.parametrize("state", ["panel", "closed", "all", "nonsense", "open"])
+def test_states_are_tabs_with_their_counts(state: str, case: Case, scene: Scene, client: Client) -> None:
+    asked, upheld = (case_cast.another(scene) for _ in range(2))
+    for each, choice in ((asked, VoteChoice.MORE_TASKERS), (upheld, VoteChoice.UPHOLD)):
+        cast.votes(each, scene.members[:2], choice)
+        cast.decide(each, scene.members[0])
+    answer = client.get("/board/", {"state": state})
+    expected = {"panel": [asked], "closed": [upheld], "all": [case, asked, upheld]}.get(state, [case])
+    assert {row.case.pk for row in answer.context["rows"]} == {each.pk for each in expected}
+    assert answer.context["counts"] == {"open": 1, "panel": 1, "closed": 1, "all": 3}
+
+
+def test_a_long_list_has_pages(scene: Scene, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("contest.board.views.ON_A_PAGE", 2)
+    for _ in range(3):
+        case_cast.another(scene)
+    first, second = (client.get("/board/", {"page": number}) for number in (1, 2))
+    assert (len(first.context["rows"]), len(second.context["rows"])) == (2, 1)
+    assert 'rel="next"' in main_of(first) and 'rel="prev"' in main_of(second)
+
+
+def test_empty_lists_say_what_fills_them(scene: Scene, client: Client) -> None:
+    assert "No case is open. Appeals and motions open one" in words_of(client.get("/board/"))
+    assert "No case was closed yet" in words_of(client.get("/board/?state=closed"))
+    assert "take the filter away" in words_of(client.get("/board/?find=zebra"))
+
+
+def test_the_list_costs_the_same_for_one_case_and_for_many(
+    scene: Scene, client: Client, django_assert_max_num_queries: Any
+) -> None:
+    case_cast.another(scene)
+    client.get("/board/")
+    with django_assert_max_num_queries(40) as few:
+        client.get("/board/")
+    for _ in range(4):
+        case_cast.another(scene)
+    with django_assert_max_num_queries(len(few)):
+        client.get("/board/")
+
+
+# Disclosure -----------------------------------------------------------------------------------------------------------
+
+
+def answered(scene: Scene, red: str = "none", blue: str = "none", **more: str) -> dict[str, str]:
+    return {f"tie-{scene.red.public_id}": red, f"tie-{scene.blue.public_id}": blue} | more
+
+
+def test_the_teams_alone_are_named_before_a_case_opens(case: Case, scene: Scene, client: Client) -> None:
+    answer = client.get(page(case))
+    assert (answer.status_code, answer["Location"]) == (302, page(case, "disclose/"))
+    words = words_of(client.get(page(case, "disclose/")))
+    for told in (scene.red.name, scene.red.public_id, scene.blue.name, "sent the picture", "has a defense"):
+        assert told in words
+    for hidden in (scene.image.public_id, case_cast.ARGUMENT, "rejected", case.appeals.get().public_id):
+        assert hidden not in words
+
+
+def test_who_says_that_nothing_ties_them_gets_the_case(case: Case, scene: Scene, client: Client, mia: User) -> None:
+    answer = client.post(page(case, "disclose/"), answered(scene))
+    assert (answer.status_code, answer["Location"]) == (303, page(case))
+    assert set(Disclosure.objects.filter(member=mia).values_list("team", flat=True)) == {scene.red.pk, scene.blue.pk}
+    assert case_cast.ARGUMENT in words_of(client.get(page(case)))
+    assert client.get(page(case, "disclose/"))["Location"] == page(case)
+
+
+def test_who_steps_aside_is_led_away_and_sees_nothing_of_it_any_more(
+    case: Case, scene: Scene, client: Client, mia: User
+) -> None:
+    id = scene.blue.public_id
+    more = {f"kind-{id}": "advisor", f"words-{id}": "She was my student."}
+    answer = client.post(page(case, "disclose/"), answered(scene, blue="aside", **more), follow=True)
+    assert answer.redirect_chain[-1] == ("/board/", 303)
+    assert f"You stepped aside from case {case.public_id}" in words_of(answer)
+    made = Conflict.objects.get(member=mia)
+    assert (made.team, made.kind, made.words) == (scene.blue, ConflictKind.ADVISOR, "She was my student.")
+    assert not Disclosure.objects.filter(member=mia).exists()
+    assert client.get(page(case)).status_code == 404
+    assert case.public_id not in main_of(client.get("/board/?state=all"))
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"red": ""}, "Choose one of the two for this team."),
+        ({"red": "maybe"}, "Choose one of the two for this team."),
+        ({"red": "aside"}, "Choose what ties you to this team."),
+    ],
+)
+def test_what_is_missing_is_said_at_its_team(
+    said: dict[str, str], words: str, case: Case, scene: Scene, client: Client
+) -> None:
+    answer = client.post(page(case, "disclose/"), answered(scene, **said))
+    assert answer.status_code == 400
+    assert words in words_of(answer)
+    assert not Disclosure.objects.exists() and not Conflict.objects.exists()
+    # What was said of the other team stays as it was.
+    assert f'name="tie-{scene.blue.public_id}" value="none" checked' in main_of(answer)
+
+
+def test_one_may_not_say_that_one_was_of_a_team(case: Case, scene: Scene, client: Client) -> None:
+    more = {f"kind-{scene.red.public_id}": "member"}
+    assert client.post(page(case, "disclose/"), answered(scene, red="aside", **more)).status_code == 400
+
+
+def test_a_team_that_comes_later_is_asked_for_before_a_vote_and_the_words_are_kept(
+    case: Case, scene: Scene, client: Client, mia: User
+) -> None:
+    cast.tell(case, mia)
+    CaseParty.objects.create(case=case, team=money.team("late"), role=PartyRole.DEFENDER, added_at=LATER)
+    answer = client.post(page(case, "vote/"), {"choice": "uphold", "words": "I thought about it."})
+    assert answer.status_code == 409
+    words = words_of(answer)
+    assert "Team late" in words and "I thought about it." in words and case_cast.ARGUMENT not in words
+    assert not Vote.objects.exists()
+
+
+# The case -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def opened(case: Case, mia: User) -> Case:
+    cast.tell(case, mia)
+    return case
+
+
+def test_a_case_shows_answers_certificate_arguments_and_where_it_came_from(
+    opened: Case, scene: Scene, client: Client
+) -> None:
+    case_cast.said(opened, scene.blue)
+    answer = client.get(page(opened))
+    words = words_of(answer)
+    for told in (case_cast.ARGUMENT, case_cast.ANSWER, "Mark m1: the wing", "Not sure, best guess yes uncertain"):
+        assert told in words
+    assert "rejected: a tasker was not sure" in words
+    assert "Every tasker is sure of both questions R13 no: uncertain 3" in words
+    assert scene.attack.public_id in words and "of team red" in words
+    for number in (1, 2, 3):
+        assert f'class="outline look-{number} of-{number}"' in main_of(answer)
+
+
+def test_no_account_of_a_tasker_is_named_or_linked(opened: Case, client: Client) -> None:
+    shown = main_of(client.get(page(opened)))
+    taskers = [each.response.tasker for each in client.get(page(opened)).context["answers"]]
+    assert len(taskers) == 3
+    for tasker in taskers:
+        assert tasker.public_id in shown
+        assert tasker.user.username not in shown
+        assert f"/organizer/taskers/{tasker.public_id}" not in shown
+
+
+def test_answers_to_the_panel_asked_in_addition_are_shown_with_their_ruling(
+    scene: Scene, mia: User, client: Client, clock: Any
+) -> None:
+    case = scene.opened()
+    cast.votes(case, scene.members[:2], VoteChoice.MORE_TASKERS)
+    decision = cast.decide(case, mia)
+    panel = decision.panel
+    assert panel is not None
+    cast.answers(panel, SURE, SURE, now=LATER + DAY)
+    assert len(answers_of(scene.image)) == 3
+    assert "2 of 3 answers are in" in words_of(client.get(page(case)))
+    panel.refresh_from_db()
+    cast.answers(panel, SURE, now=LATER + DAY)
+    panel.refresh_from_db()
+    cast.rule(panel, now=LATER + 2 * DAY)
+    assert cases_close(now=LATER + 2 * DAY) == 1
+    shown = rulings_of(scene.image, answers_of(scene.image))
+    assert [(each.ruling.number, len(each.columns)) for each in shown] == [(1, 3), (2, 3)]
+    assert not set(shown[0].columns) & set(shown[1].columns)
+    words = words_of(client.get(page(case)))
+    assert "Ruling 1: rejected" in words and "Ruling 2: valid, a bird" in words
+
+
+def test_an_overrule_tells_what_the_answers_alone_give(scene: Scene, mia: User, client: Client) -> None:
+    case = scene.opened()
+    cast.votes(case, scene.members[:2], cast.OVERRULE_BIRD)
+    cast.decide(case, mia)
+    shown = rulings_of(scene.image, answers_of(scene.image))
+    assert [(each.by_board, each.as_answered, each.same_as) for each in shown] == [(False, True, 0), (True, False, 1)]
+    assert "The answers alone give: rejected: a tasker was not sure." in words_of(client.get(page(case)))
+
+
+def test_the_smallest_box_is_exact_and_the_limit_beside_it_covers_what_is_asked(scene: Scene) -> None:
+    other = case_cast.another(scene, SURE, SURE, {"outline": case_cast.SMALL, "box": case_cast.SMALL_BOX})
+    image = other.image
+    assert image is not None
+    found = smallest_box_of(rulings_of(image, answers_of(image))[0], image)
+    assert found is not None
+    assert (found.share.numerator, found.share.denominator) == (21_000, 89_401)
+    assert (found.percent, found.is_enough, found.number) == ("23.48 %", False, 3)
+    x, y, width, height = found.limit
+    assert width * height == pytest.approx(299 * 299 / 4, rel=1e-3)
+    assert 0 <= x <= 299 - width and 0 <= y <= 299 - height
+
+
+def test_how_reliable_somebody_was_counts_gold_and_agreement_on_other_pictures(scene: Scene) -> None:
+    tasker = answers_of(scene.image)[0].response.tasker
+    gold = factories.gold()
+    for right in (True, False):
+        row = factories.response(tasker, factories.panel(), now=RULED, counted=False, known=gold)
+        told: dict[str, Any] = {"known": gold, "tasker": tasker, "right": right, "marks": {}, "marked_at": RULED}
+        GoldMark.objects.create(response=row, **told)
+    panel = factories.panel()
+    factories.response(tasker, panel, now=RULED)
+    cast.answers(panel, SURE, {"bird": Answer.UNSURE_YES})
+    first = reliability_of(answers_of(scene.image)[:1], scene.image)[0].figures
+    assert (first.gold.part, first.gold.whole) == (1, 2)
+    # Five questions with each of two others, of which one differs in one.
+    assert (first.agreed.part, first.agreed.whole) == (9, 10)
+
+
+def test_settled_cases_like_it_are_offered_the_nearest_first(opened: Case, scene: Scene, mia: User) -> None:
+    alike = case_cast.another(scene, SURE, SURE, UNSURE)
+    small = case_cast.another(scene, SURE, UNSURE, {"outline": case_cast.SMALL, "box": case_cast.SMALL_BOX})
+    unlike = case_cast.another(scene)
+    for each in (alike, small, unlike):
+        cast.votes(each, scene.members[:2], VoteChoice.UPHOLD)
+        cast.decide(each, mia, explanation="It stands as it is, and everybody sees why it does.")
+    found = picture_content(opened, mia, now=LATER)["similar"]
+    assert [each.case for each in found] == [alike, small]
+    assert "also uncertain" in found[0].why and "the ruling is upheld" in found[0].outcome
+    cast.conflict(mia, scene.blue)
+    assert picture_content(opened, mia, now=LATER)["similar"] == []
+
+
+def test_pictures_that_look_alike_are_shown_where_everybody_may_see_them(opened: Case, scene: Scene, mia: User) -> None:
+    public = case_cast.another(scene).image
+    assert public is not None
+    under_embargo = factories.image(origin="attack", received_at=LATER)
+    money.attack(scene.red, days=8, image=under_embargo)
+    for other in (public, under_embargo):
+        NearDuplicate.objects.create(image=scene.image, like=other, distance=3, found_at=LATER)
+    found = picture_content(opened, mia, now=LATER)["near"]
+    assert [(each.image, each.ruling) for each in found] == [(public, "valid, a bird")]
+
+
+def test_what_is_under_embargo_is_no_part_of_a_case(opened: Case, scene: Scene, client: Client) -> None:
+    late = money.attack(money.team("secret"), days=7, image=scene.image)
+    assert late.public_id not in main_of(client.get(page(opened)))
+    assert "secret" not in words_of(client.get(page(opened)))
+
+
+def test_the_history_tells_everything_once_with_its_evidence(opened: Case, scene: Scene, mia: User) -> None:
+    entries = picture_content(opened, mia, now=LATER)["history"]
+    assert [each.at for each in entries] == sorted(each.at for each in entries)
+    words = [each.words for each in entries]
+    appeal = opened.appeals.get()
+    assert f"Team red sent it in week {scene.attack.week}, aimed at: all at stake." in words
+    assert "Panel 1: 3 taskers were asked." in words
+    assert "Ruling 1. The rules: rejected: a tasker was not sure." in words
+    assert f"Team red appealed against it ({appeal.public_id}, {opened.public_id})." in words
+    assert f"Case {opened.public_id} was opened." in words
+
+
+def test_other_appeals_of_a_team_are_counted_as_far_as_the_reader_may_know(
+    opened: Case, scene: Scene, mia: User
+) -> None:
+    changed, hidden = (case_cast.another(scene) for _ in range(2))
+    for each in (changed, hidden):
+        case_cast.appealed(each, scene.red, side=AppealSide.ATTACKER)
+    cast.votes(changed, scene.members[:2], cast.OVERRULE_REJECTED)
+    cast.decide(changed, mia)
+    shown = picture_content(opened, mia, now=LATER)["appeals"][0]
+    assert (shown.others, shown.decided, shown.changed) == (2, 1, 1)
+    green = money.team("green")
+    CaseParty.objects.create(case=hidden, team=green, role=PartyRole.DEFENDER, added_at=LATER)
+    cast.conflict(mia, green)
+    assert picture_content(opened, mia, now=LATER)["appeals"][0].others == 1
+
+
+def test_the_keys_lead_to_the_neighbouring_open_cases(opened: Case, scene: Scene, client: Client, mia: User) -> None:
+    later = case_cast.another(scene)
+    Case.objects.filter(pk=later.pk).update(due_at=opened.due_at + DAY)
+    shown = main_of(client.get(page(opened)))
+    assert f'rel="next" href="{page(later)}" data-key="j"' in shown and 'data-key="k"' not in shown
+
+
+# Voting ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({"choice": "uphold"}, ("uphold", "", [])),
+        ({"choice": "more_taskers", "reasons": ["occluded"]}, ("more_taskers", "", [])),
+        ({"choice": "overrule", "outcome": "bird"}, ("overrule", "bird", [])),
+        ({"choice": "overrule", "outcome": "bird", "reasons": ["occluded"]}, ("overrule", "bird", [])),
+        (
+            {"choice": "overrule", "outcome": "reject", "reasons": ["truncated", "too_small"]},
+            ("overrule", "", ["too_small", "truncated"]),
+        ),
+    ],
+)
+def test_a_vote_is_for_what_was_chosen(
+    told: dict[str, Any], expected: tuple[str, str, list[str]], opened: Case, client: Client, mia: User
+) -> None:
+    answer = client.post(page(opened, "vote/"), told | {"words": "My words.", "public": "1"}, follow=True)
+    assert "Your vote is recorded" in words_of(answer)
+    vote = Vote.objects.get(member=mia)
+    assert ((vote.choice, vote.label, vote.reasons), vote.words, vote.public) == (expected, "My words.", True)
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({}, "Choose what you vote for."),
+        ({"choice": "in_favour"}, "Choose what you vote for."),
+        ({"choice": "nonsense"}, "Choose what you vote for."),
+        ({"choice": "overrule"}, "Choose a class, or at least one reason"),
+        ({"choice": "overrule", "outcome": "reject"}, "Choose a class, or at least one reason"),
+        ({"choice": "overrule", "outcome": "cat"}, "Choose one of the two classes."),
+        ({"choice": "overrule", "outcome": "reject", "reasons": ["ugly"]}, "Choose reasons of the list."),
+        ({"choice": "overrule", "outcome": "reject", "reasons": ["uncertain"]}, "Uphold it instead."),
+        ({"choice": "uphold", "public": "1", "words": " "}, "Write what is to be published"),
+        ({"choice": "uphold", "words": "x" * 4_001}, "Write at most 4,000 characters."),
+    ],
+)
+def test_what_cannot_be_voted_for_is_refused_and_everything_typed_is_kept(
+    told: dict[str, Any], words: str, opened: Case, client: Client
+) -> None:
+    answer = client.post(page(opened, "vote/"), {"words": "What I wrote."} | told)
+    assert answer.status_code == 400
+    assert words in words_of(answer)
+    assert told.get("words", "What I wrote.").strip() in main_of(answer)
+    for reason in told.get("reasons", []):
+        if reason != "ugly":
+            assert f'name="reasons" value="{reason}" checked' in main_of(answer)
+    assert not Vote.objects.exists()
+
+
+def test_how_others_voted_is_shown_once_one_has_voted(opened: Case, scene: Scene, client: Client) -> None:
+    cast.vote(opened, scene.members[1], cast.OVERRULE_BIRD, words="It is a bird to me.")
+    before = words_of(client.get(page(opened)))
+    assert "It is a bird to me." not in before and "overrule (valid, a bird)" not in before
+    assert "1 of 3 members have voted; a decision needs 2" in before
+    client.post(page(opened, "vote/"), {"choice": "uphold"})
+    after = words_of(client.get(page(opened)))
+    assert "It is a bird to me." in after and "overrule (valid, a bird)" in after
+    assert "These votes decide: uphold ." in after  # one to one: a tie upholds
+
+
+def test_a_vote_can_be_changed_until_the_case_is_decided(opened: Case, scene: Scene, client: Client) -> None:
+    client.post(page(opened, "vote/"), {"choice": "uphold"})
+    client.post(page(opened, "vote/"), {"choice": "overrule", "outcome": "bird"})
+    assert "Your vote: overrule (valid, a bird)" in words_of(client.get(page(opened)))
+    cast.vote(opened, scene.members[1], cast.OVERRULE_BIRD)
+    cast.decide(opened, scene.members[1])
+    answer = client.post(page(opened, "vote/"), {"choice": "uphold", "words": "Too late for this."})
+    assert answer.status_code == 409
+    assert "was decided meanwhile" in words_of(answer) and "Too late for this." in main_of(answer)
+    assert Vote.objects.count() == 3
+
+
+def test_a_case_without_enough_members_says_that_it_waits(opened: Case, scene: Scene, client: Client) -> None:
+    for member in scene.members[1:]:
+        cast.conflict(member, scene.red)
+    assert "1 member is left who may decide this, and 2 are needed." in words_of(client.get(page(opened)))
+
+
+# Deciding -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def voted(opened: Case, scene: Scene, mia: User) -> Case:
+    cast.vote(opened, mia, cast.OVERRULE_BIRD)
+    cast.vote(opened, scene.members[1], cast.OVERRULE_BIRD, words="A folded wing hides nothing.", public=True)
+    cast.vote(opened, scene.members[2], VoteChoice.UPHOLD, words="One was not sure.", public=True)
+    return opened
+
+
+def confirm(client: Client, case: Case, **more: str) -> Any:
+    shown = client.get(page(case, "decide/"))
+    told = {"seen": shown.context["count"].mark, "explanation": WHY, "previewed": WHY} if shown.context else {}
+    return client.post(page(case, "decide/"), told | more)
+
+
+def test_what_follows_and_what_the_public_reads_is_shown_before(voted: Case, scene: Scene, client: Client) -> None:
+    words = words_of(client.get(page(voted, "decide/")))
+    for told in (
+        "They decide: overrule (valid, a bird)",
+        "A ruling of the board is appended",
+        "Defenses that never answered to it are run first, and may break then: keep.",
+        "A message goes to each team that the case is about: red, blue.",
+        "Votes: 2 × overrule (valid, a bird); 1 × uphold. 2 were needed; nobody had stepped aside.",
+        "A dissenting member, who voted uphold: One was not sure.",
+        "A folded wing hides nothing.",
+    ):
+        assert told in words
+    assert Ruling.objects.filter(image=scene.image).count() == 1
+
+
+def test_a_decision_is_confirmed_and_shown_as_it_was_previewed(voted: Case, client: Client) -> None:
+    preview = client.post(page(voted, "decide/"), {"seen": "x", "explanation": WHY, "previewed": ""})
+    assert preview.status_code == 200 and not hasattr(Case.objects.get(pk=voted.pk), "decision")
+    answer = confirm(client, voted)
+    assert (answer.status_code, answer["Location"]) == (303, page(voted))
+    closed = client.get(page(voted))
+    assert public_part(preview) == public_part(closed)
+    assert "Ruling 2: valid, a bird" in words_of(closed) and 'id="vote-form"' not in main_of(closed)
+
+
+def public_part(answer: Any) -> str:
+    part = main_of(answer).partition('<div class="public-decision">')[2].partition("\n</div>")[0]
+    return re.sub(r' <span class="muted"><time.*?</time></span>', "", part)
+
+
+def test_what_a_member_offered_as_the_explanation_is_not_told_twice(voted: Case, client: Client) -> None:
+    offered = client.get(page(voted, "decide/")).context
+    assert offered["explanation"] == "A folded wing hides nothing."
+    assert [(each.words, each.repeated) for each in offered["preview"].remarks] == [
+        ("A folded wing hides nothing.", True),
+        ("One was not sure.", False),
+    ]
+
+
+def test_nobody_confirms_words_that_were_not_previewed(voted: Case, client: Client) -> None:
+    answer = confirm(client, voted, previewed="Other words.")
+    assert answer.status_code == 200
+    assert "This is how everybody will read it." in words_of(answer)
+    assert Case.objects.get(pk=voted.pk).state == CaseState.OPEN
+
+
+@pytest.mark.parametrize(
+    ("more", "status", "words"),
+    [
+        ({"seen": "1-2"}, 409, "The votes, the teams or what they say changed since you looked."),
+        ({"explanation": "No.", "previewed": "No."}, 400, "Explain more"),
+        ({"explanation": "", "previewed": ""}, 400, "Give the public explanation"),
+    ],
+)
+def test_what_cannot_be_confirmed_is_said_and_keeps_what_was_typed(
+    more: dict[str, str], status: int, words: str, voted: Case, client: Client
+) -> None:
+    answer = confirm(client, voted, **more)
+    assert (answer.status_code, words in words_of(answer)) == (status, True)
+    assert f">{more.get('explanation', WHY)}</textarea>" in main_of(answer)
+    assert Case.objects.get(pk=voted.pk).state == CaseState.OPEN
+    # Confirming what is shown now works.
+    assert confirm(client, voted).status_code == 303
+
+
+def test_a_vote_changed_meanwhile_is_seen_before_anything_is_decided(voted: Case, scene: Scene, client: Client) -> None:
+    seen = client.get(page(voted, "decide/")).context["count"].mark
+    cast.vote(voted, scene.members[1], VoteChoice.UPHOLD)
+    answer = client.post(page(voted, "decide/"), {"seen": seen, "explanation": WHY, "previewed": WHY})
+    assert answer.status_code == 409
+    assert "They decide: uphold" in words_of(answer) and f">{WHY}</textarea>" in main_of(answer)
+
+
+def test_a_conflict_that_comes_after_a_vote_takes_it_out_of_the_count(
+    voted: Case, scene: Scene, client: Client
+) -> None:
+    seen = client.get(page(voted, "decide/")).context["count"].mark
+    cast.conflict(scene.members[1], scene.blue)
+    answer = client.post(page(voted, "decide/"), {"seen": seen, "explanation": WHY, "previewed": WHY})
+    assert answer.status_code == 409
+    words = words_of(answer)
+    # One for and one against are left: a tie, and nothing of whose vote is gone.
+    assert "They decide: uphold" in words and "A folded wing" not in words
+    assert "1 member had stepped aside" in words
+
+
+def test_without_a_quorum_nothing_is_confirmed(opened: Case, client: Client, mia: User) -> None:
+    cast.vote(opened, mia, VoteChoice.UPHOLD)
+    answer = confirm(client, opened, explanation="", previewed="")
+    assert answer.status_code == 409
+    assert "A decision needs 2 votes: 1 more. Your vote is kept." in words_of(answer)
+
+
+def test_who_did_not_vote_has_no_page_to_decide(opened: Case, client: Client) -> None:
+    assert client.get(page(opened, "decide/"))["Location"] == page(opened)
+    assert client.post(page(opened, "decide/"), {"explanation": WHY, "previewed": WHY}).status_code == 403
+
+
+def test_more_taskers_say_who_is_asked(opened: Case, scene: Scene, client: Client, mia: User) -> None:
+    cast.votes(opened, scene.members[:2], VoteChoice.MORE_TASKERS)
+    assert "A fresh panel of 3 taskers is asked before all others" in words_of(client.get(page(opened, "decide/")))
+    assert confirm(client, opened, explanation="", previewed="").status_code == 303
+    assert "waiting for taskers" in words_of(client.get(page(opened)))
+
+
+def test_the_board_may_not_decide_over_taskers_who_are_being_asked(voted: Case, scene: Scene, client: Client) -> None:
+    money.open_again(scene.image)
+    words = words_of(client.get(page(voted, "decide/")))
+    assert "This cannot be done now: Taskers are still being asked" in words
+    assert confirm(client, voted).status_code == 409
+
+
+# Motions --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def motion(scene: Scene, mia: User) -> Case:
+    made = case_cast.motion(scene, scene.members[1])
+    cast.tell(made, mia)
+    return made
+
+
+def test_a_motion_says_what_is_moved_about_whom_and_why(motion: Case, scene: Scene, client: Client) -> None:
+    answer = client.get(page(motion))
+    words = words_of(answer)
+    for told in ("a motion to let a team attack", f"Team red ({scene.red.public_id})", motion.reason, "by member1"):
+        assert told in words
+    assert f'href="/teams/{scene.red.public_id}/"' in main_of(answer)
+    assert "Take my motion back" not in words
+
+
+def test_a_motion_is_carried_by_its_votes(motion: Case, client: Client) -> None:
+    client.post(page(motion, "vote/"), {"choice": "in_favour"})
+    assert "The team may attack without a paper" in words_of(client.get(page(motion, "decide/")))
+    assert confirm(client, motion, explanation="", previewed="").status_code == 303
+    closed = words_of(client.get(page(motion)))
+    assert "The board decided: the motion is carried." in closed
+
+
+def test_what_cannot_be_carried_out_any_more_is_said_before(motion: Case, scene: Scene, client: Client) -> None:
+    client.post(page(motion, "vote/"), {"choice": "in_favour"})
+    entitle(scene.red)
+    words = words_of(client.get(page(motion, "decide/")))
+    assert "This cannot be done now:" in words
+    answer = confirm(client, motion, explanation="", previewed="")
+    assert answer.status_code == 409
+    assert Case.objects.get(pk=motion.pk).state == CaseState.OPEN
+
+
+def test_who_moved_takes_it_back(motion: Case, scene: Scene, client: Client, signed_in: Any) -> None:
+    assert client.post(page(motion, "drop/")).status_code == 403
+    mover = signed_in(scene.members[1])
+    assert "Take my motion back" in words_of(mover.get(page(motion)))
+    answer = mover.post(page(motion, "drop/"), follow=True)
+    assert "is taken back" in words_of(answer)
+    motion.refresh_from_db()
+    assert (motion.state, motion.decision.outcome) == (CaseState.CLOSED, CaseOutcome.DROPPED)
+
+
+def test_a_picture_without_a_team_opens_at_once(scene: Scene, client: Client) -> None:
+    image = factories.image(source="A library", author="Ann")
+    panel = factories.panel(image, dealt_at=RULED - DAY)
+    cast.answers(panel, SURE, SURE, UNSURE)
+    cast.rule(panel)
+    other = Scene(scene.red, scene.blue, scene.stake, scene.attack, image, panel, scene.ruling, []).opened()
+    assert Image.objects.get(pk=image.pk).cases.get() == other
+    assert "Taken in from A library, by Ann" in words_of(client.get(page(other)))

@@ -1,0 +1,277 @@
+"""Everything that the board decides beside pictures: moved, voted on, and done once most are for it (R21)."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.http import Http404
+
+from common.errors import Conflict as Refused
+from common.errors import DomainError, InvalidInput, NotAllowed
+from contest.board import moves
+from contest.board.carriers import CARRIERS
+from contest.board.cases import count_of, disclose, vote_cast
+from contest.board.deciding import case_decide
+from contest.board.motions import motion_drop, motions_open
+from contest.board.moved import moved_for
+from contest.board.recusal import cases_seen_by, teams_stepped_aside_for
+from contest.enums import AccountKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
+from contest.models import Award, BoardDecision, Case, CaseDecision, Conflict, LedgerEntry, Stake
+from contest.money.ledger import account, check
+from labeling.models import PolicyVersion
+from labeling.policy import Policy
+from tests import factories
+from tests.contest.awards.test_awards import run_again
+from tests.contest.board.motions import GIFT, MOTIONS, NOW, Motion, awarding, granting, staking
+from tests.contest.money import cast
+from tests.contest.money.cast import BEFORE
+from tests.factories import carried, confirmed, voted
+
+pytestmark = pytest.mark.django_db
+AGAINST = VoteChoice.AGAINST
+
+
+@pytest.fixture
+def ron(rita: User) -> User:
+    return factories.user("ron", "review board")
+
+
+@pytest.fixture
+def ruth(rita: User) -> User:
+    return factories.user("ruth", "review board")
+
+
+@pytest.fixture(params=MOTIONS, ids=[each.__name__ for each in MOTIONS])
+def motion(request: pytest.FixtureRequest, rita: User, olga: User) -> Motion:
+    factories.policy_version()
+    made: Motion = request.param(rita, olga)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_lost(db: None) -> object:
+    yield
+    assert check().wrong == ()
+
+
+def steps_aside(member: User, motion: Motion) -> Conflict:
+    return Conflict.objects.create(member=member, team=motion.team, kind="other", since=BEFORE, declared_at=BEFORE)
+
+
+def new_decisions(motion: Motion, before: int) -> list[BoardDecision]:
+    return list(BoardDecision.objects.filter(kind=motion.kind, pk__gt=before).order_by("pk"))
+
+
+def newest() -> int:
+    return BoardDecision.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+
+
+def refused_as(act: Callable[[], object]) -> str:
+    with pytest.raises(DomainError) as refused:
+        act()
+    return refused.value.code
+
+
+def test_every_kind_has_a_carrier() -> None:
+    assert set(CARRIERS) == set(DecisionKind)
+
+
+def test_what_is_moved_changes_nothing_by_itself(motion: Motion, rita: User) -> None:
+    before, entries = newest(), LedgerEntry.objects.count()
+    case = motion.move(rita)
+    assert not motion.done() and newest() == before and LedgerEntry.objects.count() == entries
+    assert (case.state, case.motion, case.opened_by, case.opened_at) == (CaseState.OPEN, motion.kind, rita, NOW)
+    assert list(case.parties.values_list("team", "role")) == [(motion.team.pk, "concerned")]
+    assert [(vote.member, vote.choice) for vote in count_of(case).votes] == [(rita, VoteChoice.IN_FAVOUR)]
+
+
+def test_what_is_carried_is_done_with_its_decision(motion: Motion, rita: User, ron: User) -> None:
+    before, case = newest(), motion.move(rita)
+    decided = carried(case, ron, NOW)
+    assert motion.done()
+    (made,) = new_decisions(motion, before)
+    assert (dict(made.subject), dict(made.details)) == (motion.subject, motion.details)
+    assert (made.reason, made.decided_by, made.decided_at, made.case) == (case.reason, ron, NOW, case)
+    assert (decided.outcome, len(decided.votes), decided.quorum) == (CaseOutcome.CARRIED, 2, 2)
+    assert refused_as(lambda: confirmed(case, ron, NOW)) == "decided"
+    assert len(new_decisions(motion, before)) == 1
+
+
+def test_one_vote_is_no_quorum(motion: Motion, rita: User) -> None:
+    case = motion.move(rita)
+    assert refused_as(lambda: confirmed(case, rita, NOW)) == "no_quorum"
+    assert not motion.done() and Case.objects.get(pk=case.pk).state == CaseState.OPEN
+
+
+def test_a_tie_changes_nothing(motion: Motion, rita: User, ron: User) -> None:
+    before, case = newest(), motion.move(rita)
+    assert confirmed(voted(case, ron, NOW, AGAINST), ron, NOW).outcome == CaseOutcome.LOST
+    assert not motion.done() and newest() == before
+
+
+def test_what_is_lost_changes_nothing_and_may_be_moved_again(motion: Motion, rita: User, ron: User, ruth: User) -> None:
+    before, case = newest(), motion.move(rita)
+    for member in (ron, ruth):
+        voted(case, member, NOW, AGAINST)
+    assert confirmed(case, rita, NOW).outcome == CaseOutcome.LOST
+    assert not motion.done() and newest() == before
+    carried(motion.move(ruth), ron, NOW)
+    assert motion.done()
+
+
+def test_who_steps_aside_neither_moves_nor_sees_nor_votes(motion: Motion, rita: User, ron: User, ruth: User) -> None:
+    steps_aside(ron, motion)
+    assert refused_as(lambda: motion.move(ron)) == "recused"
+    assert not Case.objects.filter(state=CaseState.OPEN).exists()
+    case = motion.move(rita)
+    assert refused_as(lambda: motion.move(ron)) == "recused", "nor is told that it is moved"
+    assert not cases_seen_by(ron).filter(pk=case.pk).exists() and moved_for(ron) == []
+    assert [each.case for each in moved_for(ruth)] == [case]
+    for act in (
+        lambda: disclose(case=case, teams=[motion.team.public_id], by=ron, now=NOW),
+        lambda: vote_cast(case=case, by=ron, choice=AGAINST, now=NOW),
+        lambda: case_decide(case=case, seen=count_of(case).mark, explanation="", by=ron, now=NOW),
+        lambda: motion_drop(case=case, by=ron, now=NOW),
+    ):
+        with pytest.raises(Http404):
+            act()
+    carried(case, ruth, NOW)
+    assert motion.done() and CaseDecision.objects.get(case=case).recused == 1
+
+
+def test_a_vote_counts_no_more_when_its_member_steps_aside(motion: Motion, rita: User, ron: User, ruth: User) -> None:
+    case = voted(motion.move(rita), ron, NOW)
+    steps_aside(rita, motion)
+    assert refused_as(lambda: confirmed(case, ron, NOW)) == "no_quorum"
+    carried(case, ruth, NOW)
+    assert motion.done()
+
+
+def test_what_cannot_be_done_any_more_is_refused_and_stays_open(motion: Motion, rita: User, ron: User) -> None:
+    case = voted(motion.move(rita), ron, NOW)
+    motion.spoil()
+    before = newest()
+    assert refused_as(lambda: confirmed(case, ron, NOW)) == motion.refused
+    assert newest() == before and not CaseDecision.objects.filter(case=case).exists()
+    assert Case.objects.get(pk=case.pk).state == CaseState.OPEN
+    voted(case, ron, NOW, AGAINST)
+    assert confirmed(case, rita, NOW).outcome == CaseOutcome.LOST, "it is closed by votes against it"
+
+
+def test_what_cannot_be_done_is_not_moved(motion: Motion, rita: User) -> None:
+    motion.spoil()
+    before = Case.objects.count()
+    assert refused_as(lambda: motion.move(rita)) == motion.refused
+    assert Case.objects.count() == before
+
+
+def test_the_same_is_not_moved_twice(motion: Motion, rita: User, ron: User) -> None:
+    case = motion.move(rita)
+    for member in (rita, ron):
+        assert refused_as(lambda member=member: motion.move(member)) == "moved"
+    assert list(motions_open()) == [case]
+
+
+def test_who_moved_it_drops_it(motion: Motion, rita: User, ron: User) -> None:
+    case = voted(motion.move(rita), ron, NOW)
+    assert refused_as(lambda: motion_drop(case=case, by=ron, now=NOW)) == "not_yours"
+    assert motion_drop(case=case, by=rita, now=NOW).outcome == CaseOutcome.DROPPED
+    assert not motion.done() and refused_as(lambda: confirmed(case, ron, NOW)) == "decided"
+    carried(motion.move(ron), rita, NOW)
+    assert motion.done()
+
+
+def test_only_the_board_moves(motion: Motion, olga: User, stan: User) -> None:
+    before = Case.objects.count()
+    for who in (olga, stan):
+        assert refused_as(lambda who=who: motion.move(who)) == "not_on_board"
+    assert Case.objects.count() == before
+
+
+# What is particular ---------------------------------------------------------------------------------------------------
+
+
+def test_it_is_not_confirmed_by_who_did_not_vote(rita: User, ron: User, ruth: User, olga: User) -> None:
+    case = voted(granting(rita, olga).move(rita), ron, NOW)
+    with pytest.raises(NotAllowed):
+        confirmed(voted_nothing(case, ruth), ruth, NOW)
+
+
+def voted_nothing(case: Case, member: User) -> Case:
+    disclose(case=case, teams=[team.team.public_id for team in case.parties.all()], by=member, now=NOW)
+    return case
+
+
+def test_a_conflict_that_is_over_lets_a_member_move(rita: User, ron: User, olga: User) -> None:
+    motion = granting(rita, olga)
+    row = steps_aside(rita, motion)
+    assert teams_stepped_aside_for(rita, now=NOW) == {motion.team.pk}
+    Conflict.objects.filter(pk=row.pk).update(until=NOW)
+    assert teams_stepped_aside_for(rita, now=NOW) == set()
+    assert teams_stepped_aside_for(rita, now=NOW - timedelta(seconds=1)) == {motion.team.pk}
+    carried(motion.move(rita), ron, NOW)
+    assert motion.done()
+
+
+def test_teams_that_were_merged_are_stepped_aside_for_together(rita: User, olga: User) -> None:
+    motion = granting(rita, olga)
+    into = cast.team("whole")
+    steps_aside(rita, motion)
+    type(into).objects.filter(pk=motion.team.pk).update(merged_into=into, merged_at=BEFORE)
+    assert teams_stepped_aside_for(rita, now=NOW) == {motion.team.pk, into.pk}
+
+
+def test_a_motion_about_several_teams_is_seen_by_who_steps_aside_for_none(rita: User, ron: User, olga: User) -> None:
+    motion = staking(rita, olga)
+    other = cast.defense("other", cast.team("others"))
+    steps_aside(ron, motion)
+    mine = next(iter(motion.subject["defense"]))
+    both = [*type(other).objects.filter(pk=mine), other]
+    assert refused_as(lambda: moves.stakes_move(both, "c", "r", by=ron, now=NOW)) == "recused"
+    moves.stakes_move(both, "c", "r", by=rita, now=NOW)
+    assert moved_for(ron) == []
+    assert moves.stakes_move([other], "c", "r", by=ron, now=NOW).opened_by == ron, "the other one alone"
+
+
+def test_an_award_that_others_would_share_by_now_is_refused(rita: User, ron: User, olga: User) -> None:
+    """Who votes for an award votes for those that share it: another one is another motion, with parties of its own."""
+    cast.deposit(GIFT, olga)
+    batch = cast.batch()
+    stake = cast.staked(cast.defense("net", cast.team("makers")), of=batch)
+    late = cast.staked(cast.defense("late", cast.team("others")), of=batch, at=cast.MONDAY + timedelta(days=40))
+    for each in (stake, late):
+        run_again(each)
+    case = moves.award_move(stake, statement="It stood.", reason="Met.", by=rita, now=NOW)
+    voted(case, ron, NOW)
+    later = NOW + timedelta(days=30)
+    with pytest.raises(Refused) as refused:
+        confirmed(case, ron, later)
+    assert refused.value.code == "others_share"
+    assert not Award.objects.exists() and not Stake.objects.exclude(ended_at=None).exists()
+    motion_drop(case=case, by=rita, now=later)
+    carried(moves.award_move(late, statement="They stood.", reason="Met.", by=rita, now=later), ron, later)
+    assert Award.objects.count() == 2
+
+
+@pytest.mark.parametrize("reason", ["", " \n", "\x00", "x" * 4_001])
+def test_a_reason_is_asked_for_at_once(reason: str, rita: User) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        moves.grant_move(cast.team("lab"), reason=reason, by=rita, now=NOW)
+    assert refused.value.field == "reason" and not Case.objects.exists()
+
+
+def test_what_is_nobodys_is_not_withheld(rita: User) -> None:
+    with pytest.raises(InvalidInput):
+        moves.withhold_move(account(AccountKind.DEFENDERS), 1, reason="x", by=rita, now=NOW)
+    assert not Case.objects.exists()
+
+
+def test_the_policy_says_how_many_votes_it_takes(rita: User, ron: User, ruth: User, olga: User) -> None:
+    motion = awarding(rita, olga)
+    case = voted(motion.move(rita), ron, NOW)
+    three = {"version": 9, "numbers": Policy(board_quorum=3).to_json(), "in_force_from": NOW, "reason": "Three votes."}
+    Case.objects.filter(pk=case.pk).update(policy=PolicyVersion.objects.create(**three))
+    assert refused_as(lambda: confirmed(case, ron, NOW)) == "no_quorum"
+    carried(case, ruth, NOW)
+    assert motion.done() and CaseDecision.objects.get(case=case).quorum == 3

@@ -1,0 +1,148 @@
+"""The pages behind the cockpit, and the cockpit's own links: who enters, and that each line leads somewhere."""
+
+import re
+from datetime import datetime, timedelta
+from html import unescape
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.test import Client
+from django.utils import timezone
+from django.utils.html import strip_tags
+
+from contest.weeks import week_at
+from labeling.models import Panel, Tasker
+from tests import factories
+from tests.contest.cockpit.test_deadlines import worked
+from tests.contest.cockpit.test_parts import HALF, SQUARE, case, leased, ruled
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered() -> None:
+    cache.clear()
+    factories.policy_version()
+
+
+@pytest.fixture
+def organizer(olga: User, signed_in: Any) -> Client:
+    client: Client = signed_in(olga)
+    return client
+
+
+@pytest.fixture
+def last_week() -> datetime:
+    """An hour before the present week began: its pictures are labeled now."""
+    return week_at(timezone.now()).start - timedelta(hours=1)
+
+
+def words(client: Client, address: str) -> str:
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return unescape(re.sub(r"\s+", " ", strip_tags(answer.content.decode())))
+
+
+def waiting(count: int, received: datetime) -> list[Panel]:
+    return [factories.panel(factories.image(received_at=received), dealt_at=received) for _ in range(count)]
+
+
+def links(client: Client, address: str) -> set[str]:
+    main = client.get(address).content.decode().partition("<main")[2].partition("</main>")[0]
+    return {unescape(link) for link in re.findall(r'<a [^>]*href="(/[^"#]*)', main)}
+
+
+@pytest.mark.parametrize("address", ["/organizer/weeks/2026-W46/", "/organizer/differing/"])
+def test_only_organizers_enter(
+    address: str, client: Client, tara: Tasker, rita: User, stan: User, signed_in: Any
+) -> None:
+    assert client.get(address)["Location"].startswith("/sign-in/?next=/organizer/")
+    assert signed_in(stan).get(address).status_code == 404
+    for known in (tara, rita):
+        assert signed_in(known).get(address).status_code == 403
+
+
+@pytest.mark.parametrize("name", ["2026-W60", "W46", "46", "2026-w46", "1999-W01"])
+def test_what_is_no_week_is_not_found(name: str, organizer: Client) -> None:
+    assert organizer.get(f"/organizer/weeks/{name}/").status_code == 404
+
+
+def test_an_empty_contest_has_quiet_pages(organizer: Client) -> None:
+    assert "No picture of this week misses an answer." in words(organizer, "/organizer/weeks/2026-W46/")
+    assert "did taskers differ" in words(organizer, "/organizer/differing/")
+    page = words(organizer, "/organizer/")
+    for said in (
+        "No picture waits for an answer.",
+        "No panel is open.",
+        "None: no lease is past its end",
+        "There is no gold",
+        "No panel was ruled on in the last 2 weeks.",
+        "Nobody is paused, and no rule fired in the last 7 days.",
+        "No case waits for the board.",
+    ):
+        assert said in page
+
+
+def test_without_answers_the_deadline_is_told_without_a_forecast(organizer: Client, last_week: datetime) -> None:
+    waiting(2, last_week)
+    name = week_at(last_week).name
+    page = words(organizer, "/organizer/")
+    assert f"{name} 2 2 in " in page
+    assert "no forecast" in page and "No answer in the last 24 hours: no forecast." in page
+    assert "How this is reached" not in page
+    assert "2 pictures, 2 of them to finish, 6 answers missing." in words(organizer, f"/organizer/weeks/{name}/")
+
+
+def test_pictures_at_risk_are_shown_with_their_chance(
+    organizer: Client, tara: Tasker, otto: Tasker, uma: Tasker, last_week: datetime
+) -> None:
+    worked([tara, otto, uma], timezone.now())
+    hopeless = waiting(40, last_week)[-1].image.public_id
+    name = week_at(last_week).name
+    page = organizer.get("/organizer/").content.decode()
+    assert f'href="/organizer/weeks/{name}/#at-risk"' in page
+    assert "How this is reached" in page and tara.public_id in page
+    shown = words(organizer, f"/organizer/weeks/{name}/")
+    assert "at risk." in shown and "under 1 %" in shown and "Invite taskers" in shown
+    assert hopeless in shown, "the last of the queue is at risk"
+
+
+def test_the_pictures_taskers_differ_on_are_shown_with_their_answers_and_no_names(
+    organizer: Client, tara: Tasker, otto: Tasker, uma: Tasker
+) -> None:
+    at = timezone.now() - timedelta(hours=1)
+    split = factories.panel()
+    for tasker, outline in ((tara, SQUARE), (otto, HALF), (uma, SQUARE)):
+        factories.response(tasker, split, outline=outline, complete=tasker is not uma)
+    name = ruled(split, at)
+    page = words(organizer, "/organizer/differing/")
+    assert name in page and "Differed on complete, outline; the outline that fits least overlaps 50 %." in page
+    assert "not complete, unoccluded, real" in page
+    assert not any(tasker.public_id in page for tasker in (tara, otto, uma))
+    assert 'href="/organizer/differing/"' in organizer.get("/organizer/").content.decode()
+
+
+def test_every_line_of_the_cockpit_leads_to_a_page(
+    organizer: Client, tara: Tasker, otto: Tasker, uma: Tasker, last_week: datetime
+) -> None:
+    now = timezone.now()
+    worked([tara, otto, uma], now)
+    waiting(40, last_week)
+    held = waiting(1, last_week)[0]
+    Panel.objects.filter(pk=held.pk).update(state="held")
+    leased(tara, since=now - timedelta(hours=5), until=now + timedelta(hours=1))
+    factories.gold()
+    Tasker.objects.filter(pk=factories.tasker("pat").pk).update(state="paused")
+    case(now - timedelta(days=9), now - timedelta(days=1), reason="The secret argument.")
+    again = factories.panel(size=9)
+    Panel.objects.filter(pk=again.pk).update(urgent=True)
+    found = links(organizer, "/organizer/") | links(organizer, f"/organizer/weeks/{week_at(last_week).name}/")
+    for link in sorted(found):
+        assert organizer.get(link).status_code == 200, link
+    assert {f"/organizer/taskers/{tara.public_id}/", "/organizer/reports/", "/organizer/conflicts/"} <= found
+    page = words(organizer, "/organizer/")
+    assert "1 case to be decided, 1 past its time" in page and "secret" not in page
+    assert f"{again.image.public_id}, asked about again for the board, needs 9 more answers, and 3 taskers may" in page
+    assert "1 reported picture is held and not counted in this. Decide" in page

@@ -1,0 +1,294 @@
+"""What the cockpit says beside deadlines: ages, hanging leases, gold, disagreement, taskers, cases, and what waits."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+
+from adjudication.models import Ruling
+from contest.cockpit.ages import panel_ages
+from contest.cockpit.cases import cases
+from contest.cockpit.disagreement import read_disagreement
+from contest.cockpit.gold import Left, Suspicious, gold_health
+from contest.cockpit.leases import hanging
+from contest.cockpit.taskers import noticed
+from contest.cockpit.waiting import Waits, for_somebody, in_line, oldest_first
+from contest.models import Case
+from contest.weeks import week_called
+from labeling.models import (
+    Assignment,
+    GoldMark,
+    Panel,
+    PolicyVersion,
+    Question,
+    StateChange,
+    Tasker,
+    WatchEvent,
+    WatchRule,
+)
+from labeling.policy import Policy
+from scoring.models import Defense, Run
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered() -> None:
+    cache.clear()
+    factories.policy_version()
+
+
+# Ages ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("age", "name"),
+    [
+        (-timedelta(seconds=1), "under 1 h"),  # written by a machine whose clock is ahead
+        (timedelta(0), "under 1 h"),
+        (HOUR, "1 to 6 h"),
+        (6 * HOUR - timedelta(seconds=1), "1 to 6 h"),
+        (30 * HOUR, "1 to 2 days"),
+        (timedelta(days=7), "7 days and more"),
+        (timedelta(days=700), "7 days and more"),
+    ],
+)
+def test_a_panel_is_counted_once_at_its_age(age: timedelta, name: str, now: datetime) -> None:
+    factories.panel(dealt_at=now - age)
+    found = panel_ages(now=now)
+    assert [(row.name, row.counts) for row in found.rows if row.total] == [(name, (1,))]
+    assert [bar.value.number for bar in found.chart.bars] == [row.total for row in found.rows]
+
+
+def test_panels_are_counted_by_what_they_miss(tara: Tasker, now: datetime) -> None:
+    begun = factories.panel(dealt_at=now - 2 * HOUR)
+    factories.response(tara, begun)
+    factories.panel(dealt_at=now - 2 * HOUR)
+    factories.settle(factories.panel())
+    again = factories.panel(dealt_at=now - timedelta(days=30), size=4)
+    Panel.objects.filter(pk=again.pk).update(joined=1, joined_at=now - 8 * HOUR, ruled_through=3, urgent=True)
+    found = panel_ages(now=now)
+    assert found.missing == (2, 3, 4)
+    assert {row.name: row.counts for row in found.rows if row.total} == {"1 to 6 h": (1, 1, 0), "6 to 24 h": (0, 0, 1)}
+
+
+# Leases -------------------------------------------------------------------------------------------------------------
+
+
+def leased(to: Tasker, *, since: datetime, until: datetime) -> Assignment:
+    held = factories.assignment(to, factories.panel(), state="leased")
+    Assignment.objects.filter(pk=held.pk).update(leased_at=since, expires_at=until, ended_at=None)
+    return held
+
+
+def test_a_lease_in_use_does_not_hang(tara: Tasker, otto: Tasker, now: datetime) -> None:
+    leased(tara, since=now - HOUR, until=now + HOUR)
+    leased(otto, since=now - HOUR, until=now - timedelta(seconds=30))  # the next sweep has it
+    assert hanging(now=now) == ()
+
+
+def test_leases_that_hang_say_what_helps_the_oldest_first(tara: Tasker, otto: Tasker, now: datetime) -> None:
+    held = leased(tara, since=now - 5 * HOUR, until=now + HOUR)
+    leased(otto, since=now - 9 * HOUR, until=now - 8 * HOUR)
+    over, long = hanging(now=now)
+    assert (over.what, over.since) == ("1 picture held by taskers beyond the end of the lease", now - 8 * HOUR)
+    assert "manage.py work" in over.help and not over.page
+    assert long.what == f"{held.image.public_id} held and renewed by {tara.public_id}"
+    assert (long.page, long.argument, long.since) == ("organizer-tasker", tara.public_id, now - 5 * HOUR)
+
+
+def test_work_whose_scorer_is_silent_hangs(now: datetime) -> None:
+    defense = Defense.objects.create(name="Small CNN", digest="a", created_at=now)
+    common: dict[str, Any] = {"defense": defense, "created_at": now - HOUR, "seed": 1, "batch_size": 16}
+    for lease in (now - HOUR, now + HOUR):
+        Run.objects.create(round=1, state="running", worker="gpu-1", lease_until=lease, **common)
+    (silent,) = hanging(now=now)
+    assert silent.what.endswith("of Small CNN: gpu-1 is silent")
+    assert (silent.page, silent.since) == ("scoring-queue", now - HOUR)
+
+
+# Gold ---------------------------------------------------------------------------------------------------------------
+
+
+def answered_gold(by: Tasker, known: Any, *, right: bool, now: datetime) -> None:
+    response = factories.response(by, known.panel, known=known, counted=False, now=now)
+    GoldMark.objects.create(response=response, known=known, tasker=by, right=right, marks={}, marked_at=now)
+
+
+def test_gold_is_counted_by_how_worn_it_is(now: datetime) -> None:
+    policy = Policy(gold_most_uses=10)
+    for uses in (0, 7, 8, 9, 10, 11):
+        factories.gold(uses=uses)
+    factories.gold(held_at=now, uses=2)
+    factories.gold(retired_at=now, retired_because="leaked", uses=2)
+    found = gold_health(policy, now=now)
+    assert (found.usable, found.uses_left, found.worn, found.used_up, found.held) == (4, 10 + 3 + 2 + 1, 2, 2, 1)
+
+
+def test_what_is_left_is_told_per_tasker_and_for_how_long_it_lasts(tara: Tasker, otto: Tasker, now: datetime) -> None:
+    pictures = [factories.gold() for _ in range(4)]
+    factories.response(otto, factories.panel(), now=now - HOUR)
+    for known in pictures[:2]:
+        answered_gold(tara, known, right=True, now=now - HOUR)
+    factories.tasker("long gone")
+    found = gold_health(Policy(), now=now)
+    assert found.left == (Left(tara.public_id, 2, 2), Left(otto.public_id, 4, 0))
+    assert [each.days for each in found.left] == [7, None]
+    assert (found.taskers, found.short) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("right", "asked", "suspicious", "why"),
+    [
+        (0, 4, False, "four answers say too little"),
+        (0, 5, True, "nobody of five"),
+        (2, 10, False, "two of ten may still be half"),
+        (1, 10, True, "one of ten is not"),
+        (8, 10, False, "most are right"),
+    ],
+)
+def test_gold_that_many_fail_is_suspicious(right: int, asked: int, suspicious: bool, why: str, now: datetime) -> None:
+    known = factories.gold()
+    for number in range(asked):
+        answered_gold(factories.tasker(f"g{number}"), known, right=number < right, now=now)
+    expected = (Suspicious(known.image.public_id, right, asked),) if suspicious else ()
+    assert gold_health(Policy(), now=now).suspicious == expected, why
+
+
+# Disagreement -------------------------------------------------------------------------------------------------------
+
+SQUARE, HALF = "[[[0,0],[200,0],[200,200],[0,200]]]", "[[[0,0],[100,0],[100,200],[0,200]]]"
+
+
+def ruled(panel: Panel, at: datetime) -> str:
+    factories.settle(panel, now=at)
+    Ruling.objects.create(
+        image=panel.image,
+        number=1,
+        panel=panel,
+        verdict="rejected",
+        reasons=["uncertain"],
+        response_ids=[],
+        policy=factories.policy_version(),
+        decided_at=at,
+        decided_by="rules",
+    )
+    public_id: str = panel.image.public_id
+    return public_id
+
+
+def test_disagreement_is_counted_by_question_where_two_could_differ(
+    tara: Tasker, otto: Tasker, uma: Tasker, now: datetime
+) -> None:
+    agreed, split, old = (factories.panel() for _ in range(3))
+    for each in (tara, otto, uma):
+        factories.response(each, agreed, outline=SQUARE)
+        factories.response(each, old, bird="unsure_yes" if each is uma else "definitely_yes")
+    factories.response(tara, split, outline=SQUARE)
+    factories.response(otto, split, outline=HALF, complete=False)
+    factories.response(uma, split, bird="unsure_no", box=None, complete=None, unoccluded=None, real=None)
+    ruled(agreed, now - HOUR)
+    name = ruled(split, now - HOUR)
+    ruled(old, now - timedelta(days=15))
+    found = read_disagreement(now=now)
+    assert found.panels == 2
+    assert {each.name: (each.differ, each.panels) for each in found.questions} == {
+        "1 bird": (1, 2),
+        "2 bicycle": (0, 2),
+        "3 outline": (1, 2),
+        "4 complete": (1, 2),
+        "4 unoccluded": (0, 2),
+        "4 real": (0, 2),
+    }
+    (differing,) = found.pictures
+    assert (differing.public_id, differing.words) == (name, "bird, complete, outline")
+    assert differing.overlap == pytest.approx(50)
+
+
+def test_without_answers_to_compare_there_is_no_share(tara: Tasker, now: datetime) -> None:
+    alone = factories.panel()
+    factories.response(tara, alone)
+    ruled(alone, now)
+    found = read_disagreement(now=now)
+    assert [each.share for each in found.questions] == [None] * 6
+    assert (found.pictures, found.chart.bars) == ((), ())
+
+
+# Taskers ------------------------------------------------------------------------------------------------------------
+
+
+def test_taskers_to_look_at_are_the_paused_and_those_a_rule_fired_for(
+    tara: Tasker, otto: Tasker, uma: Tasker, now: datetime
+) -> None:
+    rule = WatchRule.objects.create(
+        name="Too fast", collector="fast_share", window=20, minimum=15, comparison=">", threshold=0.5,
+        action="warn", words="Take your time.", created_at=now,
+    )  # fmt: skip
+    for hours, tasker in ((2, otto), (3, otto), (200, uma)):
+        WatchEvent.objects.create(rule=rule, tasker=tasker, action="warn", figures={}, fired_at=now - hours * HOUR)
+    Tasker.objects.filter(pk=tara.pk).update(state="paused")
+    StateChange.objects.create(
+        tasker=tara, before="qualified", after="paused", code="paused", reason="r", changed_at=now - 9 * HOUR
+    )
+    first, second = noticed(now=now)
+    assert (first.public_id, first.paused, first.rules, first.last) == (tara.public_id, True, (), now - 9 * HOUR)
+    assert (second.public_id, second.rules, second.events) == (otto.public_id, ("Too fast",), 2)
+    assert second.last == now - 2 * HOUR
+
+
+# Cases --------------------------------------------------------------------------------------------------------------
+
+
+def case(opened: datetime, due: datetime, **values: Any) -> Case:
+    policy = PolicyVersion.objects.get(version=1)
+    common: dict[str, Any] = {"kind": "motion", "motion": "grant", "policy": policy}
+    return Case.objects.create(opened_at=opened, due_at=due, **common | values)
+
+
+def test_cases_past_their_time_or_without_members_are_listed_by_id_alone(now: datetime) -> None:
+    late = case(now - 30 * HOUR, now - HOUR, reason="The secret argument.")
+    lacking = case(now - 3 * HOUR, now + 5 * HOUR, told_at=now - HOUR)
+    case(now, now + 9 * HOUR)
+    case(now, now - HOUR, state="closed", closed_at=now)
+    case(now, now - HOUR, state="panel")
+    found = cases(now=now)
+    assert (found.open, found.oldest, found.with_taskers) == (3, now - 30 * HOUR, 1)
+    assert (found.late, found.without_quorum) == (1, 1)
+    assert [(each.public_id, each.late, each.without_quorum) for each in found.listed] == [
+        (late.public_id, True, None),
+        (lacking.public_id, False, now - HOUR),
+    ]
+    assert "secret" not in str(found)
+
+
+# What waits ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_waits_is_told_with_since_when_the_oldest_does(tara: Tasker, now: datetime) -> None:
+    for hours in (3, 30):
+        Question.objects.create(tasker=tara, text="Is a weathercock a bird?", asked_at=now - hours * HOUR)
+    assert for_somebody(now=now) == (Waits("organizer-questions", "2 questions without an answer", now - 30 * HOUR),)
+
+
+def test_lines_that_go_on_by_themselves_are_told_too(now: datetime) -> None:
+    defense = Defense.objects.create(name="Small CNN", digest="a", created_at=now)
+    common: dict[str, Any] = {"defense": defense, "seed": 1, "batch_size": 16}
+    for hours, state in ((1, "queued"), (5, "queued"), (9, "finished"), (2, "dead")):
+        created = now - hours * HOUR
+        Run.objects.create(round=1, state=state, created_at=created, finished_at=created, **common)
+    case(now - HOUR, now + HOUR)
+    found = list(in_line(to_release=week_called("2026-W45"), board=cases(now=now)))
+    assert [(each.words, each.since, each.fragment) for each in found] == [
+        ("2 runs wait for a scorer", now - 5 * HOUR, ""),
+        ("1 run gave up", now - 2 * HOUR, "dead-runs"),
+        ("1 case before the board", now - HOUR, "board-cases"),
+        ("week 2026-W45 is not released", week_called("2026-W45").end, "releases"),
+    ]
+
+
+def test_the_oldest_comes_first_and_what_has_no_time_before_it(now: datetime) -> None:
+    young, old, timeless = Waits("a", "young", now), Waits("b", "old", now - HOUR), Waits("c", "timeless")
+    assert oldest_first((young, timeless, old)) == (timeless, old, young)

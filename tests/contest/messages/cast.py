@@ -1,0 +1,68 @@
+"""People who are told things: Carl and Rosa of team red, Bea of blue, Olga who organizes, Rita of the board."""
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core import mail
+from django.core.mail import EmailMessage
+
+from contest.enums import MessageKind
+from contest.messages.sending import messages_send
+from contest.messages.writing import write
+from contest.models import Member, Message, Team
+from labeling.people import ORGANIZERS, REVIEW_BOARD, TEAMS
+from tests import factories
+
+NOW = factories.NOW
+CASE = {"case": "C-1", "what": "an appeal", "due": "Friday"}
+FAILED = {"week": "2026-W47", "at": "now", "error": "full"}
+
+
+def person(name: str, *groups: str) -> User:
+    """Somebody with an address."""
+    user = factories.user(name, *groups)
+    user.email = f"{name}@example.org"
+    user.save(update_fields=["email"])
+    return user
+
+
+def team(name: str, *people: str) -> Team:
+    """A team of these people, the first of them its captain."""
+    made = Team.objects.create(name=name, created_at=NOW)
+    for number, each in enumerate(people):
+        Member.objects.create(team=made, user=person(each, TEAMS), captain=number == 0)
+    return made
+
+
+def organizer(name: str = "olga") -> User:
+    return person(name, ORGANIZERS)
+
+
+def reviewer(name: str = "rita") -> User:
+    return person(name, REVIEW_BOARD)
+
+
+def told(to: Any, kind: MessageKind = MessageKind.CASE_OPENED, *, now: datetime = NOW, **more: Any) -> int:
+    """Tell something about a case."""
+    facts = FAILED if kind == MessageKind.RELEASE_FAILED else CASE
+    return write(to, kind, about=more.pop("about", "/board/"), now=now, **{**facts, **more})
+
+
+def news(to: Any, *, now: datetime = NOW) -> int:
+    """Tell news of a team."""
+    facts = {"what": "left", "who": "gus", "team": {"name": "red"}}
+    return write(to, MessageKind.TEAM_NEWS, about="/team/", now=now, **facts)
+
+
+def sent(now: datetime = NOW) -> list[EmailMessage]:
+    """What the sweep sends at `now`."""
+    mail.outbox.clear()
+    assert messages_send(clock=lambda: now) == len(mail.outbox)
+    return list(mail.outbox)
+
+
+def readers(kind: MessageKind) -> list[str]:
+    """Who was told something of a kind."""
+    rows = Message.objects.filter(kind=kind).order_by("user__username")
+    return list(rows.values_list("user__username", flat=True))

@@ -1,0 +1,206 @@
+"""A message of every kind: what its text is made of, and words that have to be in it."""
+
+from typing import Any
+
+from contest.enums import MessageKind as K
+
+HOST = "http://127.0.0.1:8000"
+_RECEIPT = {
+    "id": "A-7Q4M2K9X",
+    "file_name": "heron.png",
+    "sha256": "ab" * 32,
+    "targets": ["net one"],
+    "against_all": "",
+    "warnings": ["JPEG: decoding is what counts."],
+    "link": f"{HOST}/attacks/A-7Q4M2K9X/",
+}
+_PAGES = {"page": f"{HOST}/defenses/D-1/", "own": f"{HOST}/team/defenses/D-1/"}
+_VERDICT = {"receipt": "A-7Q4M2K9X", "file_name": "heron.png", "link": f"{HOST}/attacks/A-7Q4M2K9X/"}
+_VALID = {**_VERDICT, "valid": True, "words": "a bird", "until": ""}
+_REJECTED = {**_VERDICT, "valid": False, "words": "a tasker was not sure", "until": "Tue 1 Dec 2026 12:00 UTC"}
+_BROKE = {"defense": "net one", "receipt": "A-7Q4M2K9X", "link": f"{HOST}/attacks/A-7Q4M2K9X/"}
+_BY = {"week": "2026-W47", "team": "red", "receipt": "A-7Q4M2K9X", "link": f"{HOST}/attacks/A-7Q4M2K9X/"}
+_PICTURE = {"words": "a bird", "picture": "P-00000001", "link": "", "until": "Tue 1 Dec 2026 12:00 UTC"}
+_CLOSES = {
+    "sent": False,
+    "until": "Tue 1 Dec 2026 12:00 UTC",
+    "picture": "P-00000001",
+    "receipt": "",
+    "label": "bird",
+    "link": f"{HOST}/appeals/new/P-00000001/",
+}
+_STEP = {"kind": "question", "words": "Which author?"}
+_PAPER = {"kind": "paper", "arxiv_id": "1809.08352", "team": {"name": "red"}}
+_GRANT = {"kind": "grant", "arxiv_id": "", "team": {"name": "red"}}
+_STAKE: dict[str, Any] = {
+    "defense": "net one", "end": "broken", "why": "", "begun": True, "paid": False, "amount": "USD 1,000.00",
+    "at": "Mon 23 Nov 2026 12:00:00 UTC", "week": "2026-W47", "more": 2, "told_with": "2026-W46", "reason": "",
+    "by": [{"team": "red", "receipt": "A-7Q4M2K9X", "link": f"{HOST}/attacks/A-7Q4M2K9X/"}], **_PAGES,
+}  # fmt: skip
+
+# kind, facts, words of its text. Kinds with several texts have several rows.
+SAMPLES: list[tuple[K, dict[str, Any], list[str]]] = [
+    (
+        K.ATTACK_RECEIVED,
+        {
+            "username": "carl", "team": "red", "count": 1, "received_at": "Wed 18 Nov 2026 12:00:00 UTC",
+            "week": "2026-W47", "ends_at": "Sat 21 Nov 2026 00:00:00 UTC", "left": 9, "receipts": [_RECEIPT],
+        },
+        ["Receipt A-7Q4M2K9X for your picture", "Left of your team's quota for this day: 9"],
+    ),
+    (
+        K.ATTACK_WITHDRAWN,
+        {"username": "carl", "team": "red", "by": "rosa", "own": False, "withdrawn_at": "now", "receipt": _RECEIPT},
+        ["Receipt A-7Q4M2K9X is withdrawn", "rosa took a picture of team red back"],
+    ),
+    (
+        K.ATTACK_VERDICTS,
+        {"week": "2026-W47", "rows": [_VALID, _REJECTED], "more": 3},
+        ["Verdicts on pictures of team red", "✓ valid: a bird", "✕ rejected: a tasker was not sure", "And 3 more"],
+    ),
+    (
+        K.ATTACK_VERDICTS,
+        {"week": "2026-W47", "rows": [_REJECTED], "more": 0},
+        ["A verdict on a picture of team red", "can appeal, with a reason, before Tue 1 Dec 2026 12:00 UTC"],
+    ),
+    (K.ATTACK_BROKE, {"week": "2026-W47", "rows": [_BROKE], "more": 0}, ["Team red broke net one", "⚡ broke net one"]),
+    (K.ATTACK_BROKE, {"week": "2026-W47", "rows": [_BROKE], "more": 1}, ["Pictures of team red broke defenses"]),
+    (
+        K.PUBLISHED,
+        {"defense": "net one", "at": "now", "price": "USD 1,000.00", **_PAGES},
+        ["net one is published", "for USD 1,000.00"],
+    ),
+    (
+        K.STAKED,
+        {
+            "defense": "net one", "paid": False, "amount": "USD 1,000.00", "at": "now", "until": "later",
+            "batch": "S-1", "criteria": "reproducible", **_PAGES,
+        },
+        ["net one is at stake", "Batch S-1, by these criteria:\nreproducible"],
+    ),
+    (
+        K.DEFENSE_BROKEN,
+        {"defense": "net one", "rows": [_BY, _BY | {"team": "", "receipt": "", "link": ""}], "more": 0, "own": "x"},
+        ["What broke net one", "By team red, receipt A-7Q4M2K9X", "By a picture that no team sent."],
+    ),
+    (K.STAKE_CHANGED, _STAKE, ["net one was broken", "team red, receipt A-7Q4M2K9X", "and 2 more pictures"]),
+    (K.STAKE_CHANGED, _STAKE | {"end": "", "by": []}, ["net one is at stake again"]),
+    (K.STAKE_CHANGED, _STAKE | {"end": "won", "why": "board", "reason": "Unbroken."}, ["net one won", "Unbroken."]),
+    (
+        K.POSTED,
+        {
+            "amount": "USD 1.00", "corrected": False, "balance": "USD 2.00", "page": f"{HOST}/team/money/",
+            "lines": [{"amount": "USD 1.00", "rule": "R35", "why": "A share.", "reason": ""}],
+        },
+        ["Posted for team red: USD 1.00", "USD 1.00 by rule R35\nA share."],
+    ),
+    (
+        K.PAID,
+        {"amount": "USD 1.00", "reference": "wire 7", "at": "now", "balance": "USD 0.00", "page": "x"},
+        ["USD 1.00 were paid to team red", "Reference of the bank: wire 7"],
+    ),
+    (
+        K.TEAM_NEWS,
+        {"what": "left", "who": "rosa", "not_entitled": True, "team": {"name": "red"}},
+        ["rosa left team red", "may not attack any more"],
+    ),
+    (
+        K.TEAM_NEWS,
+        {"what": "merged", "team": {"name": "red"}, "into": {"name": "blue"}, "reason": "One lab."},
+        ["Team blue is your team now", "One lab."],
+    ),
+    (
+        K.ASSOCIATION,
+        {"since": "yesterday", "until": "", "reason": "An organizer's lab.", "mistake": False},
+        ["Team red is marked as associated", "An organizer's lab."],
+    ),
+    (
+        K.ENTITLEMENT,
+        {"step": _STEP, "entitlement": _PAPER, "still_entitled": False, "attacks": f"{HOST}/attacks/"},
+        ["The organizers ask team red something", "Which author?"],
+    ),
+    (
+        K.ENTITLEMENT,
+        {"step": {"kind": "accepted", "words": "A lab."}, "entitlement": _GRANT, "still_entitled": True, "attacks": ""},
+        ["Team red may attack", "the review board granted it"],
+    ),
+    (
+        K.QUESTION_WAITING,
+        {"paper": "1809.08352", "asked_at": "Mon 16 Nov 2026 12:00 UTC", "question": "Which author?"},
+        ["The organizers wait for an answer of team red", "Which author?"],
+    ),
+    (
+        K.PICTURES_VALID,
+        {"defenses": ["net one"], "rows": [_PICTURE], "more": 0, "last_day": "Tue 1 Dec 2026 12:00 UTC"},
+        ["A picture can break your defense", "Picture P-00000001, appeals before Tue 1 Dec 2026 12:00 UTC"],
+    ),
+    (
+        K.PICTURES_VALID,
+        {"defenses": ["net one", "net two"], "rows": [_PICTURE], "more": 4, "last_day": "Tue 1 Dec 2026 12:00 UTC"},
+        ["5 pictures can break your defenses", "(net one, net two)", "And 4 more."],
+    ),
+    (
+        K.APPEALS_CLOSING,
+        {"rows": [_CLOSES, _CLOSES | {"sent": True, "receipt": "A-7Q4M2K9X"}], "more": 0, "first": "soon"},
+        ["Appeals close soon", "○ until Tue 1 Dec 2026 12:00 UTC", "P-00000001, receipt A-7Q4M2K9X, was rejected"],
+    ),
+    (
+        K.APPEAL_RECEIVED,
+        {"appeal": "L-1", "case": "C-1", "picture": "P-1", "side": "defender", "answer_until": "Friday"},
+        [
+            "Receipt L-1 for your appeal",
+            "valid verdict on picture P-1",
+            "may answer until the board decides. The board has until Friday",
+        ],
+    ),
+    (
+        K.APPEAL_RECEIVED,
+        {"appeal": "L-1", "case": "C-1", "picture": "P-1", "side": "attacker", "answer_until": ""},
+        ["rejection of picture P-1", "The board votes on it."],
+    ),
+    (
+        K.APPEAL_AGAINST,
+        {"appeal": "L-1", "case": "C-1", "picture": "P-1", "side": "defender", "until": "Friday"},
+        [
+            "a defender says that picture P-1, which was ruled valid, is ambiguous",
+            "may answer, once, until the board decides. It has until Friday",
+        ],
+    ),
+    (
+        K.APPEAL_AGAINST,
+        {"appeal": "L-1", "case": "C-1", "picture": "P-1", "side": "attacker", "until": "Friday"},
+        ["an attacker says that picture P-1 was wrongly rejected"],
+    ),
+    (K.CASE_OPENED, {"case": "C-1", "what": "an appeal", "due": "Friday"}, ["Case C-1 was opened", "before Friday"]),
+    (K.CASE_DUE, {"case": "C-1", "what": "an appeal", "due": "Fri 20 Nov"}, ["Case C-1 is due Fri 20 Nov"]),
+    (
+        K.CASE_NO_QUORUM,
+        {"case": "C-1", "what": "an appeal", "needed": 2, "left": 1},
+        ["Case C-1 has no quorum", "votes of 2 members", "1 is left"],
+    ),
+    (
+        K.CASE_DECIDED,
+        {"case": "C-1", "what": "an appeal", "outcome": "the ruling is upheld", "decided_at": "", "explanation": "So."},
+        ["Case C-1 is decided", "about an appeal: the ruling is upheld.", "The board explains: So."],
+    ),
+    (
+        K.RULING_CHANGED,
+        {
+            "picture": "P-1", "was": "valid as a bird", "holds": "rejected: a tasker was not sure",
+            "why": "The board overruled it.", "followed": "It breaks no defense any more.",
+        },
+        ["The ruling on picture P-1 changed", "✕ rejected: a tasker was not sure", "It breaks no defense any more."],
+    ),
+    (
+        K.RULING_CHANGED,
+        {"picture": "P-1", "was": "rejected", "holds": "valid, a bird", "why": "", "followed": ""},
+        ["From now on this holds:\n\n✓ valid, a bird\n\nWhat becomes"],
+    ),
+    (
+        K.REQUEST,
+        {"step": {"kind": "asked", "words": ""}, "entitlement": _PAPER},
+        ["Team red asks to attack", "names the paper arXiv 1809.08352"],
+    ),
+    (K.RELEASE_FAILED, {"week": "2026-W47", "at": "now", "error": "OSError: full"}, ["✕ failed", "OSError: full"]),
+    (K.LETTERS_GIVEN_UP, {"count": 2, "error": "refused"}, ["2 letters could not be sent", "refused"]),
+]  # fmt: skip

@@ -1,0 +1,424 @@
+"""What sweeps tell teams: verdicts, what can break a defense, breaks, deadlines; each once, none before its time."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.db import connections
+
+from contest import pipeline
+from contest.attacks.letters import tell_missed, tell_received
+from contest.enums import AppealSide, MessageKind
+from contest.messages import sweeps
+from contest.messages.breaks_told import broke_tell, broken_tell
+from contest.messages.deadlines import UNANSWERED, appeals_closing_tell, questions_tell
+from contest.messages.letters import written
+from contest.messages.organizing import failed_releases_tell, given_up_tell
+from contest.messages.sweeps import messages_tell
+from contest.messages.telling import NEWS, PATIENCE
+from contest.messages.verdicts import valid_tell, verdicts_tell
+from contest.models import Appeal, Attack, Case, Entitlement, EntitlementStep, Message, ReleaseBuild, Stake, Team, Told
+from contest.posting import MOST_TRIES
+from labeling.selectors import policy_at
+from scoring.models import Defense
+from tests import factories
+from tests.contest.messages.cast import organizer, readers, reviewer, team, told
+from tests.contest.money import cast
+from tests.contest.money.cast import MONDAY, SETTLED
+
+pytestmark = pytest.mark.django_db
+DAY = timedelta(days=1)
+WEEK_ENDS = datetime.fromisoformat("2026-11-21T00:00:00+00:00")
+RULED = WEEK_ENDS + 2 * DAY
+LATER = RULED + PATIENCE
+BEHIND = RULED + 7 * DAY  # when its appeals are closed
+VERDICTS, VALID = MessageKind.ATTACK_VERDICTS, MessageKind.PICTURES_VALID
+CLOSING, BROKE, BROKEN = MessageKind.APPEALS_CLOSING, MessageKind.ATTACK_BROKE, MessageKind.DEFENSE_BROKEN
+
+
+@pytest.fixture(autouse=True)
+def in_force(db: None) -> None:
+    factories.policy_version()
+
+
+@pytest.fixture
+def red() -> Team:
+    return team("red", "carl", "rosa")
+
+
+@pytest.fixture
+def makers() -> Team:
+    return team("makers", "mia")
+
+
+@pytest.fixture
+def stake(makers: Team) -> Stake:
+    cast.deposit(10 * cast.PRIZE, organizer())
+    return cast.staked(cast.defense("net", makers))
+
+
+@pytest.fixture(autouse=True)
+def nobody_else_is_told(db: None) -> Iterator[None]:
+    """Whatever a sweep tells of pictures: no organizer, board member or stranger hears of it."""
+    reviewer()
+    yield
+    kinds = [VERDICTS, VALID, CLOSING, BROKE, BROKEN]
+    outsiders = Message.objects.filter(kind__in=kinds).exclude(
+        user__membership__team__name__in=["red", "blue", "makers"]
+    )
+    assert not outsiders.exists()
+
+
+def text_of(kind: MessageKind, user: str) -> str:
+    """The one message of a kind that somebody has, in words."""
+    said = written(Message.objects.get(kind=kind, user__username=user))
+    return f"{said.title}\n{said.text}"
+
+
+# Verdicts ------------------------------------------------------------------------------------------------------------
+
+
+def test_verdicts_of_a_week_are_one_message_when_all_are_there(red: Team) -> None:
+    attacks = [cast.attack(red, days=1 + number / 10) for number in range(3)]
+    cast.ruled(attacks[0].image)
+    cast.ruled(attacks[1].image, "")
+    assert verdicts_tell(now=RULED) == 0, "one of them waits"
+    cast.ruled(attacks[2].image)
+    assert [verdicts_tell(now=RULED) for _ in range(2)] == [1, 0]
+    assert readers(VERDICTS) == ["carl", "rosa"]
+    text = text_of(VERDICTS, "carl")
+    assert text.count("✓ valid: a bird") == 2 and text.count("✕ rejected: a tasker was not sure") == 1
+    assert all(f"/attacks/{each.public_id}/" in text for each in attacks)
+    assert text.count("can appeal, with a reason, before Mon 30 Nov 2026 00:00 UTC") == 1
+
+
+def test_a_week_that_takes_long_is_told_in_parts_and_each_verdict_once(red: Team) -> None:
+    first, second = cast.attack(red), cast.attack(red, days=2)
+    cast.ruled(first.image)
+    assert verdicts_tell(now=LATER - timedelta(seconds=1)) == 0
+    assert verdicts_tell(now=LATER) == 1
+    cast.ruled(second.image, at=LATER + DAY)
+    assert verdicts_tell(now=LATER + DAY) == 1
+    one, other = (written(each).text for each in Message.objects.filter(user__username="carl").order_by("pk"))
+    assert first.public_id in one and second.public_id not in one
+    assert second.public_id in other and first.public_id not in other
+
+
+def _withdrawn(attack: Attack) -> None:
+    Attack.objects.filter(pk=attack.pk).update(withdrawn_at=MONDAY + DAY)
+
+
+def _kept_out(attack: Attack) -> None:
+    type(attack.image).objects.filter(pk=attack.image_id).update(origin="gold")
+
+
+def _copied(attack: Attack) -> None:
+    first = cast.attack(Team.objects.get_or_create(name="first", created_at=MONDAY)[0], days=0.5)
+    Attack.objects.filter(pk=attack.pk).update(copy_of=first)
+
+
+HIDDEN: list[tuple[Callable[[Attack], None], timedelta, str]] = [
+    (lambda attack: None, WEEK_ENDS - MONDAY - timedelta(seconds=1), "its week has not ended"),
+    (_withdrawn, 30 * DAY, "it was withdrawn"),
+    (_kept_out, 30 * DAY, "the contest has it among its own"),
+    (_copied, 30 * DAY, "a copy of a picture that is not released"),
+    (lambda attack: None, NEWS + 30 * DAY, "no news any more"),
+]
+
+
+@pytest.mark.parametrize(("change", "after", "why"), HIDDEN, ids=[row[2] for row in HIDDEN])
+def test_what_a_sender_may_not_know_is_not_told(
+    change: Callable[[Attack], None], after: timedelta, why: str, red: Team, stake: Stake
+) -> None:
+    attack = cast.attack(red)
+    early = after < DAY * 7
+    ruling = cast.ruled(attack.image, at=MONDAY + 2 * DAY if early else None)
+    cast.broken(stake.defense, attack, found=ruling.decided_at)
+    change(attack)
+    now = MONDAY + after
+    assert verdicts_tell(now=now) == 0 == broke_tell(now=now), why
+
+
+def test_a_copy_is_told_with_the_release(red: Team, stake: Stake) -> None:
+    blue = team("blue", "bea")
+    first = cast.attack(blue)
+    copy = cast.attack(red, days=2, image=first.image, copy_of=first)
+    cast.broken(stake.defense, first)
+    assert (verdicts_tell(now=LATER), broke_tell(now=LATER)) == (1, 1)
+    assert readers(VERDICTS) == ["bea"] == readers(BROKE)
+    cast.released("2026-W47")
+    assert (verdicts_tell(now=SETTLED), broke_tell(now=SETTLED)) == (1, 1)
+    assert copy.public_id in text_of(VERDICTS, "carl") and copy.public_id in text_of(BROKE, "rosa")
+    assert first.public_id not in text_of(VERDICTS, "carl")
+
+
+def test_the_days_to_appeal_of_who_sent_a_copy_count_from_the_release(red: Team) -> None:
+    first = cast.attack(team("blue", "bea"))
+    cast.attack(red, days=2, image=first.image, copy_of=first)
+    cast.ruled(first.image, "")
+    cast.released("2026-W47")
+    assert verdicts_tell(now=SETTLED) == 2
+    until = {each.user.username: each.facts["rows"][0]["until"] for each in Message.objects.filter(kind=VERDICTS)}
+    assert until["bea"].startswith("Mon 30 Nov 2026") and until["carl"].startswith("Sat 5 Dec 2026")
+
+
+def test_a_later_ruling_is_told_by_who_changes_it(red: Team) -> None:
+    attack = cast.attack(red)
+    cast.ruled(attack.image)
+    assert verdicts_tell(now=LATER) == 1
+    cast.overruled(attack.image, at=LATER + DAY)
+    assert verdicts_tell(now=LATER + 2 * DAY) == 0
+
+
+# What can break a defense (R18) --------------------------------------------------------------------------------------
+
+
+def test_defenders_are_told_what_is_valid_and_until_when_they_appeal(red: Team, stake: Stake) -> None:
+    attack, other = cast.attack(red), cast.attack(red, days=2)
+    cast.ruled(attack.image)
+    cast.ruled(other.image, "")
+    assert valid_tell(now=LATER - timedelta(seconds=1)) == 0, "several go together"
+    assert [valid_tell(now=LATER) for _ in range(2)] == [1, 0]
+    assert readers(VALID) == ["mia"]
+    text = text_of(VALID, "mia")
+    assert attack.image.public_id in text and other.image.public_id not in text
+    assert "(net)" in text and "appeals before Mon 30 Nov 2026 00:00 UTC" in text
+
+
+def test_the_same_is_told_whether_it_breaks_or_not(red: Team, makers: Team, stake: Stake) -> None:
+    """What a defense answered is no matter of this message, also where the break ended the stake meanwhile (R24)."""
+    breaking, harmless = cast.attack(red), cast.attack(red, days=2)
+    cast.ruled(harmless.image)
+    cast.broken(stake.defense, breaking)
+    cast.ended(stake, at=RULED + timedelta(hours=1))
+    assert valid_tell(now=LATER) == 1
+    rows = Message.objects.get(kind=VALID).facts["rows"]
+    assert {row["picture"] for row in rows} == {breaking.image.public_id, harmless.image.public_id}
+    assert len({frozenset(row) for row in rows}) == 1
+    assert "team red" not in text_of(VALID, "mia") and " broke" not in text_of(VALID, "mia")
+
+
+NOT_CONCERNED: list[tuple[Callable[[Attack, Stake], Any], str]] = [
+    (lambda attack, stake: cast.ended(stake, at=RULED - DAY), "the stake was over before the ruling"),
+    (lambda attack, stake: Stake.objects.update(staked_at=RULED + DAY), "it began after the ruling"),
+    (lambda attack, stake: Stake.objects.update(clock_from=MONDAY - 90 * DAY), "it was sent when its time was over"),
+    (lambda attack, stake: _withdrawn(attack), "the picture is not public"),
+    (lambda attack, stake: cast.overruled(attack.image, at=RULED + timedelta(minutes=1)), "it is not valid any more"),
+]
+
+
+@pytest.mark.parametrize(("change", "why"), NOT_CONCERNED, ids=[row[1] for row in NOT_CONCERNED])
+def test_who_is_not_concerned_is_told_nothing(
+    change: Callable[[Attack, Stake], Any], why: str, red: Team, stake: Stake
+) -> None:
+    attack = cast.attack(red)
+    cast.ruled(attack.image)
+    change(attack, stake)
+    assert valid_tell(now=LATER) == 0, why
+    assert appeals_closing_tell(now=BEHIND - timedelta(hours=20)) == (why == "it is not valid any more"), why
+
+
+def test_after_the_window_there_is_nothing_to_tell(red: Team, stake: Stake) -> None:
+    cast.ruled(cast.attack(red).image)
+    assert valid_tell(now=BEHIND) == 0
+
+
+# Breaks --------------------------------------------------------------------------------------------------------------
+
+
+def test_senders_hear_of_breaks_and_makers_with_the_release(red: Team, makers: Team, stake: Stake) -> None:
+    attack = cast.attack(red)
+    cast.broken(stake.defense, attack, found=RULED)
+    assert broke_tell(now=LATER - timedelta(seconds=1)) == 0
+    assert [broke_tell(now=LATER) for _ in range(2)] == [1, 0]
+    assert "⚡ broke net" in text_of(BROKE, "carl") and attack.public_id in text_of(BROKE, "carl")
+    assert broken_tell(now=LATER) == 0 and readers(BROKEN) == [], "not before the release (R24)"
+    cast.released("2026-W47")
+    assert [broken_tell(now=SETTLED) for _ in range(2)] == [1, 0]
+    assert readers(BROKEN) == ["mia"]
+    assert f"By team red, receipt {attack.public_id}" in text_of(BROKEN, "mia")
+
+
+def test_a_break_under_a_second_ruling_of_the_same_outcome_is_no_news(red: Team, stake: Stake) -> None:
+    attack = cast.attack(red)
+    proof = cast.broken(stake.defense, attack, found=RULED)
+    cast.released("2026-W47")
+    assert (broke_tell(now=LATER), broken_tell(now=LATER)) == (1, 1)
+    again = cast.ruled(attack.image, at=LATER)
+    type(proof).objects.create(
+        defense=stake.defense, image=attack.image, ruling=again, prediction=proof.prediction, found_at=LATER
+    )
+    assert (broke_tell(now=LATER + DAY), broken_tell(now=LATER + DAY)) == (0, 0)
+
+
+def test_a_break_that_does_not_hold_is_not_told(red: Team, stake: Stake) -> None:
+    attack = cast.attack(red)
+    cast.broken(stake.defense, attack, found=RULED)
+    cast.overruled(attack.image, at=RULED + timedelta(hours=1))
+    cast.released("2026-W47")
+    assert (broke_tell(now=LATER), broken_tell(now=LATER)) == (0, 0)
+
+
+def test_a_picture_under_embargo_again_is_nobody_s(red: Team, stake: Stake) -> None:
+    """The same pixels, which an organizer had taken in, are sent by a team this week: who is a secret (R24)."""
+    image = factories.image(received_at=MONDAY, label_from=MONDAY, width=40, height=40)
+    now = SETTLED
+    sent = Attack.objects.create(team=red, image=image, received_at=now - timedelta(hours=1), week="2026-W49")
+    ruling = cast.ruled(image)
+    cast.broken(stake.defense, sent, found=ruling.decided_at)
+    cast.released("2026-W47")
+    assert broken_tell(now=now) == 1
+    text = text_of(BROKEN, "mia")
+    assert "By a picture that no team sent." in text and "team red" not in text and sent.public_id not in text
+
+
+# Deadlines -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_day_before_appeals_close_both_sides_are_told_once(red: Team, stake: Stake) -> None:
+    valid, rejected, late = (cast.attack(red, days=days) for days in (1, 2, 3))
+    cast.ruled(valid.image)
+    cast.ruled(rejected.image, "", at=RULED + timedelta(hours=3))
+    cast.ruled(late.image, "", at=RULED + 3 * DAY)
+    before = BEHIND - DAY
+    assert appeals_closing_tell(now=before - timedelta(seconds=1)) == 0
+    assert [appeals_closing_tell(now=before) for _ in range(2)] == [1, 0], "the defender's closes first"
+    assert readers(CLOSING) == ["mia"]
+    assert appeals_closing_tell(now=before + timedelta(hours=3)) == 1
+    assert readers(CLOSING) == ["carl", "mia", "rosa"]
+    assert valid.image.public_id in text_of(CLOSING, "mia") and rejected.public_id not in text_of(CLOSING, "mia")
+    text = text_of(CLOSING, "carl")
+    assert rejected.public_id in text and late.public_id not in text and valid.public_id not in text
+    assert Message.objects.filter(kind=CLOSING).exclude(rate="at_once").count() == 0
+
+
+def test_who_has_appealed_is_not_reminded(red: Team, makers: Team, stake: Stake) -> None:
+    attack = cast.attack(red)
+    ruling = cast.ruled(attack.image)
+    case = Case.objects.create(
+        kind="picture", image=attack.image, ruling=ruling, policy=factories.policy_version(), opened_at=RULED,
+        due_at=RULED + 14 * DAY,
+    )  # fmt: skip
+    Appeal.objects.create(
+        case=case, team=makers, image=attack.image, ruling=ruling, defense=stake.defense,
+        side=AppealSide.DEFENDER.value, argument="It is a kite.", sent_at=RULED,
+    )  # fmt: skip
+    assert appeals_closing_tell(now=BEHIND - DAY) == 0
+
+
+def test_a_question_without_an_answer_is_recalled_once(red: Team) -> None:
+    asked = Entitlement.objects.create(
+        team=red, kind="paper", state="question", arxiv_id="1809.08352", email="carl@example.org", asked_at=MONDAY
+    )
+    EntitlementStep.objects.create(entitlement=asked, kind="question", words="Which author?", made_at=MONDAY)
+    assert questions_tell(now=MONDAY + UNANSWERED - timedelta(seconds=1)) == 0
+    assert [questions_tell(now=MONDAY + UNANSWERED) for _ in range(2)] == [2, 0]
+    assert "Which author?" in text_of(MessageKind.QUESTION_WAITING, "rosa")
+    Entitlement.objects.update(state="asked")
+    EntitlementStep.objects.create(entitlement=asked, kind="question", words="And when?", made_at=SETTLED)
+    assert questions_tell(now=SETTLED + UNANSWERED) == 0, "it was answered"
+
+
+# Organizing ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_failed_release_is_told_once_a_day(red: Team) -> None:
+    organizer()
+    for minutes in (0, 10, 20):
+        at = SETTLED + timedelta(minutes=minutes)
+        ReleaseBuild.objects.create(week="2026-W47", state="failed", asked_at=at, ended_at=at, error="OSError: full")
+    assert [failed_releases_tell(now=SETTLED + timedelta(hours=1)) for _ in range(2)] == [1, 0]
+    assert readers(MessageKind.RELEASE_FAILED) == ["olga"]
+    assert "OSError: full" in text_of(MessageKind.RELEASE_FAILED, "olga")
+    at = SETTLED + DAY
+    ReleaseBuild.objects.create(week="2026-W47", state="failed", asked_at=at, ended_at=at, error="OSError: full")
+    assert failed_releases_tell(now=at) == 1
+
+
+def test_letters_given_up_are_told_once_a_day_and_not_of_themselves(red: Team) -> None:
+    organizer()
+    told(red)
+    over = {"tries": MOST_TRIES, "error": "refused", "not_before": SETTLED}
+    Message.objects.update(**over)
+    assert [given_up_tell(now=SETTLED) for _ in range(2)] == [1, 0]
+    assert "2 letters could not be sent" in text_of(MessageKind.LETTERS_GIVEN_UP, "olga")
+    Message.objects.update(**(over | {"not_before": SETTLED + DAY}))
+    assert given_up_tell(now=SETTLED + DAY) == 1
+    Message.objects.exclude(kind=MessageKind.LETTERS_GIVEN_UP).delete()
+    Message.objects.update(**(over | {"not_before": SETTLED + 2 * DAY}))
+    assert given_up_tell(now=SETTLED + 2 * DAY) == 0, "or it would tell of itself for ever"
+
+
+# Receipts ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_receipt_that_its_process_did_not_write_is_written_by_a_sweep(red: Team) -> None:
+    carl = User.objects.get(username="carl")
+    pair = [cast.attack(red, days=1 + number / 10, upload="ab", sent_by=carl) for number in range(2)]
+    alone = cast.attack(red, days=1.3, sent_by=carl)
+    told_already = cast.attack(red, days=1.4, sent_by=carl)
+    now = MONDAY + timedelta(days=1.5)
+    tell_received([told_already], by=carl, policy=policy_at(now), now=now)
+    assert [tell_missed(now=now) for _ in range(2)] == [2, 0]
+    keys = Message.objects.order_by("key").values_list("key", flat=True)
+    assert sorted(keys) == sorted(["ab", alone.public_id, told_already.public_id])
+    assert {each["id"] for each in Message.objects.get(key="ab").facts["receipts"]} == {a.public_id for a in pair}
+
+
+# All of them ---------------------------------------------------------------------------------------------------------
+
+
+def test_all_is_told_once_by_the_sweep(red: Team, stake: Stake, monkeypatch: pytest.MonkeyPatch) -> None:
+    cast.broken(stake.defense, cast.attack(red), found=RULED)
+    cast.released("2026-W47")
+    cache.clear()
+    monkeypatch.setattr("django.utils.timezone.now", lambda: LATER)
+    assert pipeline.QUEUES["slow"]["messages told"]() == 4
+    assert messages_tell(now=LATER) == 0
+    assert {VERDICTS, VALID, BROKE, BROKEN} == set(Message.objects.values_list("kind", flat=True))
+
+
+def test_a_sweep_looks_every_five_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[datetime] = []
+
+    def look(*, now: datetime) -> int:
+        looked.append(now)
+        return 1
+
+    cache.clear()
+    monkeypatch.setattr(sweeps, "messages_tell", look)
+    moments = [MONDAY + timedelta(seconds=seconds) for seconds in (0, 299, 300)]
+    assert [sweeps.messages_tell_now_and_then(now=each) for each in moments] == [1, 0, 1]
+    assert looked == [moments[0], moments[2]]
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_of_many_sweeps_at_once_each_fact_is_told_once() -> None:
+    red, makers = team("red", "carl"), team("makers", "mia")
+    cast.deposit(10 * cast.PRIZE, organizer())
+    stake = cast.staked(cast.defense("net", makers))
+    for number in range(4):
+        cast.broken(stake.defense, cast.attack(red, days=1 + number / 10), found=RULED)
+    cast.released("2026-W47")
+    barrier = Barrier(4)
+
+    def sweep(_: int) -> int:
+        try:
+            barrier.wait(10)
+            return messages_tell(now=LATER)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(sweep, range(4)))
+    assert messages_tell(now=LATER) == 0
+    kinds = Message.objects.exclude(user__username="olga").values_list("kind", flat=True)
+    assert sorted(kinds) == sorted([VERDICTS, VALID, BROKE, BROKEN])
+    assert Told.objects.count() == 16
+    assert Defense.objects.count() == 1

@@ -1,0 +1,104 @@
+"""The numbers of the policy in words: all are there, and what is typed is read, or refused."""
+
+import re
+from dataclasses import fields
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from hypothesis import given
+
+from contest.policy.numbers import GROUPS, NEEDED_OF, NUMBERS, changes
+from labeling.enums import GoldFeedback, OutlineGate
+from labeling.policy import LIMITS, Policy
+from tests.contest.policy.strategies import POLICIES
+
+RULES = (Path(settings.BASE_DIR) / "docs" / "rules.md").read_text()
+SOURCE = (Path(settings.BASE_DIR) / "labeling" / "policy.py").read_text()
+
+
+def test_every_number_of_the_policy_is_told_of_once() -> None:
+    told = [each.name for numbers in GROUPS.values() for each in numbers]
+    assert sorted(told) == sorted(each.name for each in fields(Policy))
+
+
+@pytest.mark.parametrize("name", sorted(NUMBERS))
+def test_a_number_says_what_it_is_and_what_it_may_be(name: str) -> None:
+    number = NUMBERS[name]
+    assert number.title and number.meaning.endswith(".") and number.range.endswith(".")
+    assert all(f"**{rule}**" in RULES for rule in number.rules)
+    cited = re.search(rf"^    {name}: .*# ((?:R\d+(?:, )?)*)", SOURCE, re.M)
+    assert set(re.findall(r"R\d+", cited[1] if cited else "")) <= set(number.rules), "those the policy itself cites"
+
+
+@pytest.mark.parametrize("name", sorted(LIMITS))
+def test_its_limits_are_allowed_and_nothing_beyond(name: str) -> None:
+    least, most = LIMITS[name]
+    number = NUMBERS[name]
+    assert (number.read(str(least)), number.read(f" {most:,} ")) == (least, most)
+    assert (number.read(str(least - 1)), number.read(str(most + 1))) == (None, None)
+    with pytest.raises(ValueError, match=name):
+        Policy(**{name: most + 1})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "value"),
+    [
+        ("panel_size", "5", 5),
+        ("panel_size", "", None),  # nothing
+        ("panel_size", "3.0", None),  # no whole number
+        ("panel_size", "-3", None),  # a sign
+        ("panel_size", "٣", None),  # digits that Python reads and nobody means
+        ("panel_size", "9" * 5000, None),  # more digits than Python reads
+        ("stake_hours", "2,160", 2160),
+        ("min_box_fraction", "20 %", Fraction(1, 5)),
+        ("min_box_fraction", "1/3", Fraction(1, 3)),
+        ("min_box_fraction", "0", None),  # every picture would do
+        ("min_box_fraction", "101 %", None),  # none would
+        ("outline_gate", "not_excluded", OutlineGate.NOT_EXCLUDED),
+        ("outline_gate", "nobody", None),
+        ("gold_feedback", "retired", GoldFeedback.RETIRED),
+        ("gold_feedback", "", None),
+        ("occlusion_allowed", "yes", True),
+        ("occlusion_allowed", "no", False),
+        ("occlusion_allowed", "true", None),  # neither of the words
+        ("time_zone", "Europe/Berlin", "Europe/Berlin"),
+        ("time_zone", "Berlin", None),  # no name of the list
+        ("time_zone", "../../etc/passwd", None),
+        ("currency", "EUR", "EUR"),
+        ("currency", "eur", None),  # small letters
+        ("currency", "EURO", None),
+        ("name", "unambiguous-2", "unambiguous-2"),
+        ("name", "", None),
+        ("name", "<b>", None),
+    ],
+)
+def test_what_is_typed(name: str, typed: str, value: Any) -> None:
+    read = NUMBERS[name].read(typed)
+    assert (type(read), read) == (type(value), value)
+
+
+@given(policy=POLICIES)
+def test_any_policy_is_read_again_as_it_was_written(policy: Policy) -> None:
+    assert Policy.from_json(policy.to_json()) == policy
+    read: dict[str, Any] = {name: each.read(each.text(each.of(policy))) for name, each in NUMBERS.items()}
+    assert Policy(**read) == policy
+    assert all(each.words(each.of(policy), policy.currency) for each in NUMBERS.values())
+
+
+def test_what_changes_is_told_in_words() -> None:
+    found = changes(Policy(), Policy(min_box_fraction=Fraction(1, 5), appeal_days=1, attacker_prize_cents=150_000))
+    told = [(each.number.name, each.old, each.new) for each in found]
+    assert told == [
+        ("min_box_fraction", "25 %", "20 %"),
+        ("appeal_days", "7 days", "1 day"),
+        ("attacker_prize_cents", "USD 1,000.00", "USD 1,500.00"),
+    ]
+
+
+def test_what_is_needed_is_of_something() -> None:
+    assert set(NEEDED_OF) | set(NEEDED_OF.values()) <= set(NUMBERS)
+    with pytest.raises(ValueError, match="qualification_needed"):
+        Policy(qualification_size=5, qualification_needed=6)

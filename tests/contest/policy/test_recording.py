@@ -1,0 +1,248 @@
+"""Recording versions and calling them back: what is refused and why, and that nothing ever holds backwards."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from common.errors import Conflict, DomainError
+from common.models import AuditEntry
+from contest.policy.selectors import Recorded, State, history, holding
+from contest.policy.services import AHEAD, Draft, policy_call_back, policy_draft, policy_record
+from labeling.models import PolicyVersion
+from labeling.policy import Policy
+from labeling.selectors import forget_versions, policies_between, policy_at, policy_in_force, time_zones
+from tests import factories
+from tests.contest.money import cast
+from tests.contest.policy.strategies import POLICIES
+
+pytestmark = pytest.mark.django_db
+NOW = factories.NOW  # a Wednesday at noon
+DAY = timedelta(days=1)
+
+
+def record(
+    by: User, *, base: int = 1, since: datetime = NOW + DAY, now: datetime = NOW, reason: str = "why", **numbers: Any
+) -> PolicyVersion:
+    policy = replace(history(now=now)[0].policy, **numbers)
+    return policy_record(Draft(policy, base, since, reason), by=by, zone="UTC", now=now)
+
+
+def states(now: datetime = NOW) -> dict[int, State]:
+    return {each.version: each.state for each in history(now=now)}
+
+
+@pytest.fixture(autouse=True)
+def first(db: None) -> None:
+    factories.policy_version()
+    forget_versions()
+
+
+def test_a_version_holds_from_its_moment_on(olga: User) -> None:
+    row = record(olga, min_box_fraction=Fraction(1, 5))
+    assert (row.version, row.recorded_by, row.recorded_at) == (2, olga, NOW)
+    assert policy_in_force(NOW + DAY - timedelta(microseconds=1)).version == 1
+    assert policy_in_force(NOW + DAY).policy == Policy(min_box_fraction=Fraction(1, 5))
+    assert states() == {2: State.TO_COME, 1: State.IN_FORCE}
+    assert states(NOW + DAY) == {2: State.IN_FORCE, 1: State.PAST}
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "field", "words"),
+    [
+        ({"appeal_days": 7}, "unchanged", None, "Nothing differs from version 1"),
+        ({"reason": " \n"}, "invalid", "reason", "Give the reason"),
+        ({"reason": "x" * 4001}, "invalid", "reason", "at most 4,000"),
+        ({"since": NOW}, "too_early", "since", "at least one minute from now"),
+        ({"since": NOW + AHEAD - timedelta(microseconds=1)}, "too_early", "since", "No policy holds backwards"),
+        ({"since": NOW - 365 * DAY}, "too_early", "since", "No policy holds backwards"),
+        ({"base": 0}, "policy_changed", None, "version 1 was recorded meanwhile"),
+        ({"base": 7}, "policy_changed", None, "version 1 was recorded meanwhile"),
+    ],
+)
+def test_what_is_refused(change: dict[str, Any], code: str, field: str | None, words: str, olga: User) -> None:
+    told: dict[str, Any] = {"appeal_days": 8} | change
+    with pytest.raises(DomainError, match=words) as refused:
+        record(olga, **told)
+    assert (refused.value.code, refused.value.field) == (code, field)
+    assert PolicyVersion.objects.count() == 1
+
+
+@pytest.mark.parametrize("since", [NOW + AHEAD, NOW + DAY])
+def test_none_comes_before_or_with_one_that_is_to_come(since: datetime, olga: User) -> None:
+    record(olga, appeal_days=8)
+    with pytest.raises(DomainError, match="Version 2 holds from Thu 19 Nov 2026 12:00 UTC") as refused:
+        record(olga, base=2, since=since, appeal_days=9)
+    assert (refused.value.code, refused.value.field) == ("too_early", "since")
+    assert record(olga, base=2, since=NOW + DAY + timedelta(minutes=1), appeal_days=9).version == 3
+
+
+def test_the_currency_stays_what_the_ledger_is_kept_in(olga: User) -> None:
+    cast.deposit(100, olga)
+    with pytest.raises(Conflict, match="the ledger has entries in USD") as refused:
+        policy_draft(Draft(Policy(currency="JPY"), 1, NOW + DAY, "why"), by=olga, zone="UTC", now=NOW)
+    assert (refused.value.code, refused.value.field) == ("currency_fixed", "currency")
+
+
+def test_one_that_was_changed_meanwhile_is_told(olga: User) -> None:
+    record(olga, appeal_days=8)
+    with pytest.raises(Conflict, match="version 2 was recorded meanwhile") as refused:
+        record(olga, base=1, since=NOW + 2 * DAY, board_days=20)
+    assert refused.value.code == "policy_changed"
+
+
+def test_the_database_has_each_version_once(olga: User) -> None:
+    record(olga, appeal_days=8)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        PolicyVersion.objects.create(version=2, numbers=Policy().to_json(), in_force_from=NOW, reason="again")
+
+
+# Calling back --------------------------------------------------------------------------------------------------------
+
+
+def test_one_that_is_to_come_is_called_back_by_one_that_goes_on(olga: User) -> None:
+    record(olga, appeal_days=8, time_zone="Asia/Tokyo")
+    row = policy_call_back(2, reason="a mistake", by=olga, now=NOW)
+    assert (row.version, row.in_force_from, row.reason, row.recorded_by) == (3, NOW, "a mistake", olga)
+    found = history(now=NOW + 2 * DAY)
+    assert [(each.version, each.state, each.replaced_by) for each in found] == [
+        (3, State.IN_FORCE, None),
+        (2, State.NEVER, 3),
+        (1, State.PAST, None),
+    ]
+    assert (found[0].changes, found[0].before and found[0].before.version) == ((), 1)
+    assert [change.number.name for change in found[1].changes] == ["appeal_days", "time_zone"]
+    assert policy_at(NOW + 2 * DAY) == Policy()
+    assert (
+        Policy(appeal_days=8, time_zone="Asia/Tokyo") not in dict(policies_between(NOW - DAY, NOW + 2 * DAY)).values()
+    )
+    assert [zone for _, zone in time_zones()] == ["UTC"], "nothing is left of its zone"
+    assert record(olga, base=3, since=NOW + AHEAD, appeal_days=9).version == 4, "and the way is free again"
+
+
+def test_with_two_to_come_the_newer_one_is_called_back_first(olga: User) -> None:
+    record(olga, appeal_days=8)
+    record(olga, base=2, since=NOW + 2 * DAY, appeal_days=9)
+    with pytest.raises(Conflict) as refused:
+        policy_call_back(2, reason="a mistake", by=olga, now=NOW)
+    assert refused.value.code == "policy_changed"
+    row = policy_call_back(3, reason="a mistake", by=olga, now=NOW)
+    assert (row.version, row.in_force_from) == (4, NOW + DAY), "it stands for version 2, which was to come"
+    assert [policy_at(NOW + days * DAY).appeal_days for days in (0, 1, 2, 3)] == [7, 8, 8, 8]
+    policy_call_back(4, reason="that too", by=olga, now=NOW)
+    assert [policy_at(NOW + days * DAY).appeal_days for days in (0, 1, 2, 3)] == [7, 7, 7, 7]
+
+
+@pytest.mark.parametrize(
+    ("version", "after", "reason", "code"),
+    [
+        (2, DAY, "why", "policy_in_force"),  # it holds
+        (2, DAY - AHEAD + timedelta(microseconds=1), "why", "policy_in_force"),  # somebody may have read it already
+        (1, timedelta(0), "why", "policy_changed"),  # not the newest
+        (9, timedelta(0), "why", "policy_changed"),  # there is none
+        (2, timedelta(0), " ", "invalid"),  # the reason is public
+    ],
+)
+def test_what_is_not_called_back(version: int, after: timedelta, reason: str, code: str, olga: User) -> None:
+    record(olga, appeal_days=8)
+    with pytest.raises(DomainError) as refused:
+        policy_call_back(version, reason=reason, by=olga, now=NOW + after)
+    assert refused.value.code == code
+    assert PolicyVersion.objects.count() == 2
+
+
+def test_the_first_is_never_called_back(olga: User) -> None:
+    PolicyVersion.objects.update(in_force_from=NOW + DAY)
+    with pytest.raises(Conflict) as refused:
+        policy_call_back(1, reason="why", by=olga, now=NOW)
+    assert refused.value.code == "policy_in_force"
+
+
+def test_both_are_in_the_audit_trail(olga: User) -> None:
+    record(olga, appeal_days=8)
+    policy_call_back(2, reason="a mistake", by=olga, now=NOW)
+    rows = AuditEntry.objects.order_by("pk").values_list("action", "subject", "why", "user", "published")
+    assert list(rows) == [
+        ("policy.record", {"policy": [2]}, "why", olga.pk, True),
+        ("policy.call_back", {"policy": [2]}, "a mistake", olga.pk, True),
+    ]
+    with pytest.raises(Conflict):
+        record(olga, base=1, appeal_days=9)
+    assert AuditEntry.objects.count() == 2
+
+
+# What is told --------------------------------------------------------------------------------------------------------
+
+
+def test_each_number_names_the_version_that_brought_it(olga: User) -> None:
+    record(olga, appeal_days=8)
+    record(olga, base=2, since=NOW + 2 * DAY, board_days=20)
+    record(olga, base=3, since=NOW + 9 * DAY, appeal_days=9)
+    held = {each.number.name: each for each in holding(history(now=NOW + 3 * DAY))}
+    told = {name: (each.words, each.version) for name, each in held.items() if each.version > 1}
+    assert told == {"appeal_days": ("8 days", 2), "board_days": ("20 days", 3)}
+    assert [(words, each.version) for words, each in held["appeal_days"].coming] == [("9 days", 4)]
+    assert held["panel_size"].coming == ()
+
+
+def test_a_deleted_account_leaves_the_version(olga: User) -> None:
+    record(olga, appeal_days=8)
+    olga.delete()
+    assert history(now=NOW)[0].row.recorded_by is None
+
+
+# Whatever is recorded ------------------------------------------------------------------------------------------------
+
+_STEPS = st.lists(
+    st.tuples(
+        st.integers(0, 60 * 48),  # minutes until it is done
+        st.one_of(st.none(), st.tuples(POLICIES, st.integers(-60 * 24, 60 * 96))),  # called back, or what and for when
+    ),
+    max_size=6,
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=_STEPS)
+def test_whatever_is_recorded_nothing_holds_backwards(olga: User, steps: Sequence[tuple[int, Any]]) -> None:
+    PolicyVersion.objects.exclude(version=1).delete()
+    forget_versions()
+    now, looked = NOW, [NOW - DAY]
+    for minutes, step in steps:
+        now += timedelta(minutes=minutes)
+        looked.append(now)
+        before = [policy_at(moment) for moment in looked]
+        rows = list(PolicyVersion.objects.order_by("version").values())
+        newest = history(now=now)[0]
+        try:
+            if step is None:
+                row = policy_call_back(newest.version, reason="why", by=olga, now=now)
+            else:
+                policy, ahead = step
+                draft = Draft(policy, newest.version, now + timedelta(minutes=ahead), "why")
+                row = policy_record(draft, by=olga, zone="UTC", now=now)
+        except DomainError:
+            assert list(PolicyVersion.objects.order_by("version").values()) == rows, "a refusal records nothing"
+            continue
+        assert [policy_at(moment) for moment in looked] == before, "what held stays what held"
+        assert list(PolicyVersion.objects.exclude(pk=row.pk).order_by("version").values()) == rows, "only added"
+        assert step is None or Policy.from_json(PolicyVersion.objects.get(pk=row.pk).numbers) == step[0]
+        _one_after_the_other(history(now=now), now)
+
+
+def _one_after_the_other(found: Sequence[Recorded], now: datetime) -> None:
+    """Versions that hold follow each other without a gap, and one is in force; it is the one that decides."""
+    held = [each for each in reversed(found) if each.state is not State.NEVER]
+    assert [each.until for each in held] == [*(each.since for each in held[1:]), None]
+    assert [each.since for each in held] == sorted({each.since for each in held})
+    in_force = [each for each in held if each.state is State.IN_FORCE]
+    assert [each.version for each in in_force] == [policy_in_force(now).version]
+    for each in held:
+        assert policy_in_force(each.since).version == each.version

@@ -1,0 +1,414 @@
+"""The board in the weekly release: what it decided and how it counted, nothing of who voted, and nothing that waits."""
+
+import csv
+import json
+import shutil
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.core.management import call_command
+from django.utils import timezone
+
+from adjudication import release_format as form
+from adjudication.verify import verify
+from contest.board.motions import motion_drop
+from contest.enums import CaseState
+from contest.models import BoardDecision, Case, CaseDecision, Examination, Release, Team
+from contest.publishing import unreleased_weeks
+from contest.record.selectors import changed_since
+from contest.releases import Released, release_week
+from tests.adjudication.test_verify import Forger
+from tests.contest import release_fixtures
+from tests.contest.board import cast as board
+from tests.contest.record import board_cast, cast, test_rebuild
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def contest(db: None) -> release_fixtures.Contest:
+    return board_cast.two_weeks()
+
+
+@pytest.fixture
+def made(contest: release_fixtures.Contest, tmp_path: Path) -> list[Released]:
+    return [release_week(week, out=tmp_path / "out", now=cast.NOW) for week in (cast.W47, cast.W48)]
+
+
+def rows_of(folder: Path, name: str) -> list[dict[str, str]]:
+    with (folder / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def case_on(folder: Path, image: Any) -> dict[str, str]:
+    return next(row for row in rows_of(folder, form.CASES) if row["image_id"] == image.public_id)
+
+
+def test_nothing_differs_and_the_manifest_counts_the_rows(made: list[Released]) -> None:
+    for each in made:
+        findings = verify(each.folder)
+        assert findings.differences == []
+    assert made[0].release.counts.items() >= {"appeals": 2, "statements": 1, "cases": 4, "motions": 0}.items()
+    assert made[1].release.counts.items() >= {"appeals": 0, "cases": 0, "motions": 3, "examinations": 2}.items()
+    assert "2 appeals, 4 cases and 0 motions of the board checked" in verify(made[0].folder).figures
+
+
+def test_an_overrule_says_all_but_who_voted(made: list[Released], contest: release_fixtures.Contest) -> None:
+    image = contest.images["valid bird"]
+    row = case_on(made[0].folder, image)
+    assert (row["outcome"], row["label"], row["reasons"]) == ("overrule", "", "truncated")
+    assert (row["ruling_number"], row["made_ruling_number"], row["result_ruling_number"]) == ("1", "2", "2")
+    told = json.loads(row["votes"])
+    assert [(vote["choice"], vote["dissent"], vote["words"]) for vote in told] == [
+        ("uphold", True, board_cast.DISSENT), ("overrule", False, ""), ("overrule", False, ""),
+    ]  # fmt: skip
+    [appeal] = [each for each in rows_of(made[0].folder, form.APPEALS) if each["image_id"] == image.public_id]
+    assert (appeal["side"], appeal["defense_id"], appeal["case_id"]) == ("defender", "D-00001", row["case_id"])
+    assert appeal["argument"] == f"'{board_cast.ARGUMENT}" and json.loads(appeal["marks"]) == board_cast.MARKS
+    [answer] = rows_of(made[0].folder, form.STATEMENTS)
+    assert (answer["case_id"], answer["words"]) == (row["case_id"], f"'{board_cast.ANSWER}")
+
+
+def test_more_taskers_name_the_panel_and_what_came_of_it(
+    made: list[Released], contest: release_fixtures.Contest
+) -> None:
+    for case, panel in (("valid bicycle", "1"), ("uncertain", "2")):
+        row = case_on(made[0].folder, contest.images[case])
+        assert (row["outcome"], row["asked_panel"], row["made_ruling_number"]) == ("more_taskers", panel, "")
+        assert (row["result_ruling_number"], row["closed_at"]) == ("2", form.time(board_cast.CLOSED))
+
+
+def test_motions_are_of_their_week_with_what_was_done(made: list[Released]) -> None:
+    told = {row["outcome"]: row for row in rows_of(made[1].folder, form.MOTIONS)}
+    assert set(told) == {"carried", "lost", "dropped"}
+    named = [row for row in rows_of(made[1].folder, form.DECISIONS) if row["case_id"]]
+    assert [row["case_id"] for row in named] == [told["carried"]["case_id"]]
+    assert (named[0]["reason"], told["lost"]["explanation"]) == ("'+We know them.", "'=As said.")
+    old = [row["case_id"] for row in rows_of(made[0].folder, form.DECISIONS)]
+    assert old == [""], "what was decided before the board voted has no motion"
+
+
+def test_confirmations_of_one_moment_are_two_rows_without_a_name(made: list[Released]) -> None:
+    first, second = rows_of(made[1].folder, form.EXAMINATIONS)
+    assert first | {"number": second["number"]} == second
+    assert (first["defense_id"], first["ruling_number"]) == ("D-00001", "1")
+
+
+def test_no_file_says_who_voted_nor_what_waits(made: list[Released]) -> None:
+    for each in made:
+        for path in each.folder.glob("*.*"):
+            said = path.read_bytes().decode("utf-8", "replace")
+            assert not [word for word in board_cast.kept_back() if word in said], path.name
+
+
+def test_what_is_decided_later_is_errata_and_nothing_waits_for_it(
+    made: list[Released], contest: release_fixtures.Contest, tmp_path: Path
+) -> None:
+    case, later = Case.objects.get(image=contest.images["depiction"]), cast.NOW + timedelta(hours=1)
+    members = [board.member(f"later {number}") for number in range(2)]
+    assert not release_week(cast.W47, out=tmp_path / "out", now=cast.NOW).new
+    board.votes(case, members, board_cast.UPHOLD, later)
+    board.decide(case, members[0], later)
+    assert changed_since(cast.W47, cast.NOW) == ["1 cases of the board"]
+    again = release_week(cast.W47, out=tmp_path / "out", now=later)
+    assert (again.new, again.release.part, again.release.counts["cases"]) == (True, 1, 5)
+    assert again.release.counts["appeals"] == 3
+    assert "waits" in {row["name"] for row in rows_of(again.folder, form.TEAMS)}
+    assert verify(again.folder).differences == []
+    assert not release_week(cast.W48, out=tmp_path / "out", now=later).new
+
+
+def test_while_more_taskers_are_asked_nothing_of_the_case_is_told(
+    contest: release_fixtures.Contest, tmp_path: Path
+) -> None:
+    """Who still has to answer shall not read what was argued (R8)."""
+    image = contest.images["too_small"]
+    members = [board.member(f"later {number}") for number in range(2)]
+    case = board_cast.opened(image)
+    board.votes(case, members, board_cast.MORE, cast.NOW - timedelta(days=1))
+    board.decide(case, members[0], cast.NOW - timedelta(days=1))
+    case.refresh_from_db()
+    assert case.state == CaseState.PANEL
+    folder = release_week(cast.W47, out=tmp_path / "out", now=cast.NOW, incomplete=True).folder
+    assert case.public_id not in (folder / form.CASES).read_text()
+    assert verify(folder).differences == []
+
+
+def _took_back(contest: release_fixtures.Contest, now: datetime) -> None:
+    member = board.member("somebody")
+    motion_drop(case=board_cast.grant(Team.objects.get(name="waits"), member, now), by=member, now=now)
+
+
+def _confirmed(contest: release_fixtures.Contest, now: datetime) -> None:
+    Examination.objects.create(image=contest.images["occluded"], defense=contest.defenses[0], at=now)
+
+
+@pytest.mark.parametrize(("happened", "name"), [(_took_back, form.MOTIONS), (_confirmed, form.EXAMINATIONS)])
+def test_a_week_with_a_motion_or_a_confirmation_alone_is_released(
+    happened: Callable[[release_fixtures.Contest, datetime], None],
+    name: str,
+    contest: release_fixtures.Contest,
+    tmp_path: Path,
+) -> None:
+    third = cast.week_named("2026-W49", "UTC")
+    assert third.name not in [week.name for week in unreleased_weeks(third.end)]
+    happened(contest, third.start)
+    assert third.name in [week.name for week in unreleased_weeks(third.end)]
+    folder = release_week(third, out=tmp_path / "out", now=third.end).folder
+    assert len(rows_of(folder, name)) == 1
+    assert verify(folder).differences == []
+
+
+# Forgeries ------------------------------------------------------------------------------------------------------------
+
+
+def cells(name: str, where: dict[str, str], **values: str) -> Callable[[Forger], None]:
+    return lambda forger: forger.cell(name, where, **values)
+
+
+def votes(change: Callable[[list[dict[str, Any]]], Any], **where: str) -> Callable[[Forger], None]:
+    """Change the votes of the first case, or motion, with the values of `where`."""
+    name = form.MOTIONS if where["outcome"] in ("carried", "lost", "dropped") else form.CASES
+
+    def forge(forger: Forger) -> None:
+        def edit(rows: list[dict[str, str]]) -> None:
+            row = next(row for row in rows if where.items() <= row.items())
+            told = json.loads(row["votes"])
+            change(told)
+            row["votes"] = form.json_cell(told)
+
+        forger.rows(name, edit)
+
+    return forge
+
+
+def drop(name: str, **where: str) -> Callable[[Forger], None]:
+    def forge(forger: Forger) -> None:
+        def edit(rows: list[dict[str, str]]) -> None:
+            rows.remove(next(row for row in rows if where.items() <= row.items()))
+
+        forger.rows(name, edit)
+
+    return forge
+
+
+def again(name: str, where: dict[str, str], **changed: str) -> Callable[[Forger], None]:
+    """Add a row like the first with the values of `where`, under a name that comes behind all others."""
+
+    def forge(forger: Forger) -> None:
+        def edit(rows: list[dict[str, str]]) -> None:
+            rows.append(next(row for row in rows if where.items() <= row.items()) | changed)
+
+        forger.rows(name, edit)
+
+    return forge
+
+
+def made_by_rules(forger: Forger) -> None:
+    forger.cell(form.RULINGS, {"decided_by": "board"}, decided_by="rules", explanation="")
+
+
+OVERRULE, UPHELD, ASKED = {"outcome": "overrule"}, {"outcome": "uphold"}, {"outcome": "more_taskers"}
+JOINED = {"outcome": "more_taskers", "asked_panel": "1"}
+CARRIED, LOST = {"outcome": "carried"}, {"outcome": "lost"}
+DEFENDER, ATTACKER = {"side": "defender"}, {"side": "attacker"}
+OUTSIDE = form.json_cell([board_cast.MARKS[0] | {"x": 31}])
+EARLY, LATE = "2026-11-16T00:00:00.000000Z", "2026-12-24T00:00:00.000000Z"
+
+# What is done, to which week's release; the file of a line that is found, and what the line says.
+FORGERIES: dict[str, tuple[int, Callable[[Forger], None], str, str]] = {
+    "a case left out": (0, drop(form.CASES, **OVERRULE), form.RULINGS, "0 cases that made it, follows one case"),
+    "a case twice": (0, again(form.CASES, OVERRULE, case_id="C-ZZZZZZ"), form.RULINGS, "2 cases that made it"),
+    "a ruling taken from the board": (0, made_by_rules, form.CASES, "by the rules, follows a ruling by the board"),
+    "another explanation": (0, cells(form.CASES, OVERRULE, explanation="Because."), form.CASES, "explanation Because."),
+    "an explanation of a ruling changed": (
+        0, cells(form.RULINGS, {"decided_by": "board"}, explanation="Because."), form.CASES, "follows explanation",
+    ),
+    "other reasons": (0, cells(form.CASES, OVERRULE, reasons="occluded"), form.CASES, "follows reasons truncated"),
+    "a class": (0, cells(form.CASES, OVERRULE, label="bird"), form.CASES, "recorded label bird"),
+    "another time of decision": (
+        0, cells(form.CASES, OVERRULE, decided_at=LATE), form.CASES, "ruling, opened, decided, closed",
+    ),
+    "a case before its ruling": (
+        0, cells(form.CASES, OVERRULE, opened_at=EARLY), form.CASES, "ruling, opened, decided, closed",
+    ),
+    "closed later than decided": (0, cells(form.CASES, UPHELD, closed_at=LATE), form.CASES, "follows closed_at"),
+    "no such ruling": (0, cells(form.CASES, UPHELD, ruling_number="7"), form.CASES, "recorded ruling 7"),
+    "no such picture": (0, cells(form.CASES, UPHELD, image_id="I-ZZZZZZ"), form.CASES, "a ruling of this release"),
+    "another ruling made": (0, cells(form.CASES, OVERRULE, made_ruling_number="3"), form.CASES, "made_ruling_number 2"),
+    "a ruling made by nobody": (0, cells(form.CASES, OVERRULE, made_ruling_number=""), form.RULINGS, "0 cases"),
+    "a ruling made by an uphold": (0, cells(form.CASES, UPHELD, made_ruling_number="2"), form.CASES, "made ruling 2"),
+    "another result": (0, cells(form.CASES, ASKED, result_ruling_number="1"), form.CASES, "result_ruling_number 2"),
+    "another outcome": (0, cells(form.CASES, UPHELD, outcome="overrule"), form.CASES, "follows outcome uphold"),
+    "an outcome of motions": (0, cells(form.CASES, UPHELD, outcome="lost"), form.CASES, "another form"),
+    "a panel that nobody asked": (0, cells(form.CASES, UPHELD, asked_panel="1"), form.CASES, "recorded asked_panel 1"),
+    "another panel asked": (0, cells(form.CASES, JOINED, asked_panel="2"), form.CASES, "follows asked_panel 1"),
+    "a panel joined earlier": (
+        0, cells(form.PANELS, {"joined": "3"}, joined_at=EARLY), form.CASES, "a panel that was asked when",
+    ),
+    "a vote left out": (0, votes(lambda told: told.pop(), **OVERRULE), form.CASES, "follows outcome uphold"),
+    "votes below the quorum": (
+        0, votes(lambda told: told.clear(), **UPHELD), form.CASES, "recorded 0 votes, follows at least 2",
+    ),
+    "a smaller quorum": (0, cells(form.CASES, OVERRULE, quorum="1"), form.CASES, "quorum 1, follows quorum 2"),
+    "a policy that is not there": (0, cells(form.CASES, OVERRULE, policy_version="9"), form.CASES, "policy_version 9"),
+    "opened under no policy": (
+        0, cells(form.CASES, UPHELD, opened_policy_version="9"), form.CASES, "a policy of the manifest",
+    ),
+    "a vote turned": (0, votes(lambda told: told[1].update(choice="uphold", reasons=[]), **OVERRULE),
+                      form.CASES, "follows outcome uphold"),
+    "a dissent hidden": (
+        0, votes(lambda told: told[0].update(dissent=False), **OVERRULE), form.CASES, "vote 1: no dissent",
+    ),
+    "a vote for nothing": (0, votes(lambda told: told[1].update(reasons=[]), **OVERRULE), form.CASES, "0 reasons"),
+    "a vote for no class": (0, votes(lambda told: told[1].update(label="cat"), **OVERRULE), form.CASES, "no class"),
+    "reasons in another order": (
+        0, votes(lambda told: told[1].update(reasons=["truncated", "occluded"]), **OVERRULE), form.CASES, "no class or",
+    ),
+    "a vote of a motion": (
+        0, votes(lambda told: told[0].update(choice="against"), **OVERRULE), form.CASES, "nobody votes for against",
+    ),
+    "a vote with a name": (0, votes(lambda told: told[0].update(member="Ada"), **OVERRULE), form.CASES, "no choice"),
+    "votes that are none": (0, cells(form.CASES, OVERRULE, votes="[1]"), form.CASES, "no choice, dissent"),
+    "votes that are no JSON": (0, cells(form.CASES, OVERRULE, votes="[,]"), form.CASES, "cannot be read"),
+    "votes written otherwise": (0, cells(form.CASES, OVERRULE, votes="[ ]"), form.CASES, "JSON in another form"),
+    "votes without end": (0, cells(form.CASES, OVERRULE, votes="[" * 99_999 + "]"), form.CASES, "JSON without end"),
+    "an appeal of no case": (0, cells(form.APPEALS, DEFENDER, case_id="C-ZZZZZZ"), form.APPEALS, "case C-ZZZZZZ"),
+    "an appeal against another ruling": (
+        0, cells(form.APPEALS, DEFENDER, ruling_number="2"), form.APPEALS, "follows ruling_number 1",
+    ),
+    "an appeal on another picture": (
+        0, cells(form.APPEALS, DEFENDER, image_id="I-ZZZZZZ"), form.APPEALS, "follows image_id",
+    ),
+    "an appeal of the other side": (0, cells(form.APPEALS, ATTACKER, side="defender"), form.APPEALS, "follows side"),
+    "an appeal for no defense": (0, cells(form.APPEALS, DEFENDER, defense_id=""), form.APPEALS, "a defense of this"),
+    "an attacker with a defense": (
+        0, cells(form.APPEALS, ATTACKER, defense_id="D-00001"), form.APPEALS, "exactly when a defender appeals",
+    ),
+    "an appeal of nobody": (0, cells(form.APPEALS, DEFENDER, team_id="G-ZZZZZZ"), form.APPEALS, "a team of teams.csv"),
+    "an appeal after the decision": (0, cells(form.APPEALS, DEFENDER, sent_at=LATE), form.APPEALS, "the case was open"),
+    "an appeal without words": (0, cells(form.APPEALS, DEFENDER, argument=""), form.APPEALS, "no words"),
+    "an appeal twice": (0, again(form.APPEALS, {}, appeal_id="L-ZZZZZZ"), form.APPEALS, "one appeal of each team"),
+    "a mark outside the picture": (
+        0, cells(form.APPEALS, DEFENDER, marks=OUTSIDE), form.APPEALS, "marks: 31, 2, 10, 20",
+    ),
+    "a mark without words": (0, cells(form.APPEALS, DEFENDER, marks='[{"x":1}]'), form.APPEALS, "no x, y, width"),
+    "marks that are no JSON": (0, cells(form.APPEALS, DEFENDER, marks="[x]"), form.APPEALS, "cannot be read"),
+    "an answer in no case": (0, cells(form.STATEMENTS, {}, case_id="C-ZZZZZZ"), form.STATEMENTS, "case C-ZZZZZZ"),
+    "an answer of nobody": (0, cells(form.STATEMENTS, {}, team_id="G-ZZZZZZ"), form.STATEMENTS, "a team of teams.csv"),
+    "an answer before the case": (0, cells(form.STATEMENTS, {}, sent_at=EARLY), form.STATEMENTS, "the case was open"),
+    "an answer without words": (0, cells(form.STATEMENTS, {}, words=""), form.STATEMENTS, "no words"),
+    "a carried motion lost": (1, cells(form.MOTIONS, CARRIED, outcome="lost"), form.MOTIONS, "follows outcome carried"),
+    "a lost motion carried": (1, cells(form.MOTIONS, LOST, outcome="carried"), form.MOTIONS, "carried with 0"),
+    "a carried motion dropped": (
+        1, cells(form.MOTIONS, CARRIED, outcome="dropped"), form.MOTIONS, "dropped with 1 decisions",
+    ),
+    "a motion left out": (1, drop(form.MOTIONS, **CARRIED), form.DECISIONS, "a motion of the week"),
+    "a decision left out": (1, drop(form.DECISIONS, kind="grant"), form.MOTIONS, "carried with 0 decisions"),
+    "a decision of a lost motion": (1, lambda forger: _of_the_lost(forger), form.MOTIONS, "lost with 1 decisions"),
+    "a motion of another kind": (1, cells(form.MOTIONS, CARRIED, kind="award"), form.MOTIONS, "kind award"),
+    "a motion for another reason": (1, cells(form.MOTIONS, CARRIED, reason="No."), form.MOTIONS, "reason No."),
+    "a motion of another week": (1, cells(form.MOTIONS, LOST, decided_at=EARLY), form.MOTIONS, "within the week"),
+    "a motion opened later": (1, cells(form.MOTIONS, LOST, opened_at=LATE), form.MOTIONS, "no later than"),
+    "a subject that is no JSON": (1, cells(form.MOTIONS, LOST, subject="{x}"), form.MOTIONS, "subject that cannot"),
+    "a motion carried by too few": (
+        1, votes(lambda told: told.pop(), **CARRIED), form.MOTIONS, "recorded 1 votes, follows at least 2",
+    ),
+    "a confirmation of another week": (1, cells(form.EXAMINATIONS, {}, at=EARLY), form.EXAMINATIONS, "within the week"),
+    "a confirmation for no award": (
+        1, cells(form.EXAMINATIONS, {}, defense_id="D-99999"), form.EXAMINATIONS, "a defense of this release",
+    ),
+}  # fmt: skip
+
+
+def _of_the_lost(forger: Forger) -> None:
+    lost: list[dict[str, str]] = []
+    forger.rows(form.MOTIONS, lost.extend)
+    name = next(row["case_id"] for row in lost if row["outcome"] == "lost")
+    forger.cell(form.DECISIONS, {"kind": "grant"}, case_id=name)
+
+
+def test_every_forgery_is_found_although_the_hashes_fit(made: list[Released], tmp_path: Path) -> None:
+    """One release for all of them: it is made again from a copy each time."""
+    missed = []
+    for number, (what, (week, forge, file, words)) in enumerate(FORGERIES.items()):
+        copy = shutil.copytree(made[week].folder, tmp_path / f"{number}" / made[week].folder.name)
+        forger = Forger(copy, release_fixtures.Contest([]))
+        forge(forger)
+        forger.rehash()
+        found = verify(forger.folder, pictures=False).differences
+        if not [line for line in found if line.startswith(f"{file}: ") and words in line]:
+            missed.append((what, found))
+    assert missed == []
+
+
+def test_a_confirmation_of_a_valid_picture_is_found(contest: release_fixtures.Contest, tmp_path: Path) -> None:
+    image = contest.images["occluded"]
+    told = {"ruling": image.rulings.get(), "at": release_fixtures.MONDAY + timedelta(hours=2)}
+    Examination.objects.create(image=image, defense=contest.defenses[0], **told)
+    folder = release_week(cast.W47, out=tmp_path, now=cast.NOW).folder
+    assert verify(folder, pictures=False).differences == []
+    forger = Forger(folder, contest)
+    bird = contest.images["valid bird"].public_id
+    for changed in ({"image_id": bird}, {"ruling_number": "2"}):
+        forger.cell(form.EXAMINATIONS, {}, **changed)
+        forger.rehash()
+        found = verify(folder, pictures=False).differences
+        assert [line for line in found if line.startswith(form.EXAMINATIONS) and "a rejection that there was" in line]
+
+
+# The way back ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_rebuilt_from_the_releases_shows_and_releases_the_same(
+    tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: cast.NOW)
+    cache.clear()
+    contest = board_cast.two_weeks()
+    mirror = test_rebuild._mirror(tmp_path / "mirror", cast.released(settings.RELEASE_DIR))
+    pages = [
+        *test_rebuild._addresses(),
+        "/overrules/", "/overrules/?outcome=all", "/overrules.csv", "/feeds/overrules.atom", "/feeds/overrules.json",
+        *(f"/record/{image.public_id}/" for image in contest.images.values()),
+        *(f"/api/v1/images/{image.public_id}/" for image in contest.images.values()),
+        f"/teams/{Team.objects.get(name='blue').public_id}/",
+    ]  # fmt: skip
+    before = {address: _shown(address) for address in pages}
+    assert board_cast.DISSENT.encode() in before["/overrules/"][1]
+    test_rebuild._empty_database()
+    settings.RELEASE_DIR = tmp_path / "elsewhere"
+    settings.IMAGE_STORE_URL = f"file://{tmp_path / 'other pictures'}"
+    call_command("rebuild_from_releases", str(mirror), verbosity=0)
+
+    assert CaseDecision.objects.count() == 7 and Examination.objects.count() == 2
+    assert BoardDecision.objects.exclude(case=None).get().case.decision.outcome == "carried"
+    for week in (cast.W47, cast.W48):
+        again = release_week(week, out=tmp_path / "again", now=cast.NOW)
+        assert not again.new, test_rebuild._difference(again.folder, settings.RELEASE_DIR)
+    assert Release.objects.count() == 3
+    assert {shown[0] for shown in before.values()} == {200}
+    changed = {address: lines for address, shown in before.items() if (lines := _changed(shown, address))}
+    assert changed == {}
+
+
+def _shown(address: str) -> tuple[int, bytes]:
+    """What a stranger is answered; in JSON too pictures have another address each time."""
+    status, body = test_rebuild._shown(address)
+    told = test_rebuild._TOKEN.sub("a picture", body.decode()).encode() if address.startswith("/api/") else body
+    return status, told
+
+
+def _changed(shown: tuple[int, bytes], address: str) -> list[str]:
+    """The lines in which a page differs now."""
+    now = _shown(address)
+    if now == shown:
+        return []
+    lines = (text.decode("utf-8", "replace").splitlines() for text in (shown[1], now[1]))
+    return list(unified_diff(*lines, lineterm="", n=0))

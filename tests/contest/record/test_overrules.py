@@ -1,0 +1,412 @@
+"""What the board decided, for everybody: the list with its filters, its file and feeds, and the search."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlparse
+from xml.etree import ElementTree
+
+import pytest
+from django.core.cache import cache
+from django.db import transaction
+from django.test import Client
+
+from contest.record.overrule_views import ON_A_PAGE
+from labeling.models import Image
+from tests import factories
+from tests.contest.board.case_cast import joins
+from tests.contest.board.cast import LATER, RULED, SURE, UNSURE, WHY
+from tests.contest.money import cast as money
+from tests.contest.record import decided
+from tests.contest.record.decided import DISSENT, TODAY, Decided
+
+pytestmark = pytest.mark.django_db
+ATOM = "{http://www.w3.org/2005/Atom}"
+FEEDS = ("/feeds/overrules.atom", "/feeds/overrules.json")
+# What changes from answer to answer, and what a team counts in its header: it is told of its own case by messages.
+_CHANGES = re.compile(
+    rb'name="csrfmiddlewaretoken" value="\w+"|/pictures/[\w=-]+\.png|<updated>[^<]+</updated>|/record/[\w-]+/'
+    rb'|<span class="unread-count">.*?</span></span>'
+)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[datetime], None]:
+    def set_to(moment: datetime) -> None:
+        cache.clear()
+        monkeypatch.setattr("django.utils.timezone.now", lambda: moment)
+
+    set_to(TODAY)
+    return set_to
+
+
+@pytest.fixture
+def what(clock: Any) -> Decided:
+    return decided.appealed()
+
+
+@pytest.fixture
+def several(what: Decided) -> dict[str, Decided]:
+    """An overrule, a ruling that was upheld, one after more taskers of whom one was not sure, and an open case."""
+    rest = {name: decided.another(what, seed) for seed, name in enumerate(("upheld", "asked", "open"), start=20)}
+    what.overruled()
+    rest["upheld"].upheld()
+    asked = rest["asked"].asked()
+    panel = asked.case.decision.panel
+    assert panel is not None
+    asked.answered(*[SURE] * (panel.places.filter(response=None).count() - 1), UNSURE)
+    decided.release()
+    return {"overruled": what, **rest}
+
+
+def listed(query: str = "", client: Client | None = None) -> list[str]:
+    page = (client or Client()).get(f"/overrules/?{query}")
+    assert page.status_code == 200
+    return re.findall(r'<article class="decided" id="([^"]+)"', page.content.decode())
+
+
+# What is asked for -> which decisions are listed, the newest first.
+FILTERS = [
+    ("", ["overruled"], "overrules alone"),
+    ("outcome=all", ["asked", "upheld", "overruled"], "all that is decided"),
+    ("outcome=uphold", ["upheld"], "upheld"),
+    ("outcome=more_taskers", ["asked"], "more taskers"),
+    ("outcome=dropped", ["overruled"], "an outcome that no picture has counts as not asked"),
+    ("outcome=all&before=valid", ["asked", "upheld", "overruled"], "all were valid"),
+    ("outcome=all&before=rejected", [], "none was rejected"),
+    ("outcome=all&after=rejected", ["asked", "overruled"], "two are rejected since"),
+    ("outcome=all&after=valid", ["upheld"], "one is valid still"),
+    ("outcome=all&label=bird", ["asked", "upheld", "overruled"], "birds"),
+    ("outcome=all&label=bicycle", [], "no bicycle"),
+    ("outcome=all&reason=occluded", ["overruled"], "the reason of the board"),
+    ("outcome=all&reason=uncertain", ["asked"], "the reason that follows from an answer"),
+    ("outcome=all&reason=ccl", ["asked", "upheld", "overruled"], "no such reason counts as not asked"),
+    ("outcome=all&week=2026-W47", ["asked", "upheld", "overruled"], "the week of all"),
+    ("outcome=all&week=2026-W46", [], "a week of none"),
+    ("outcome=all&week=nonsense", ["asked", "upheld", "overruled"], "no week counts as not asked"),
+    ("find=wing+that+is+hidden", ["overruled"], "words of an explanation"),
+    ("outcome=all&find=BLUE", ["asked", "upheld", "overruled"], "the team that appealed"),
+    ("outcome=all&find=red", [], "the team that answered appealed nothing"),
+    ("outcome=all&find=%25", [], "a sign of the database's own is a sign"),
+    ("outcome=all&find=nothing%00", [], "a zero byte"),
+    ("page=99", ["overruled"], "a page after the last one is the last one"),
+]
+
+
+def test_the_list_shows_what_is_asked_for(several: dict[str, Decided]) -> None:
+    names = {each.case.public_id: name for name, each in several.items()}
+    found = {query: [names[case] for case in listed(query)] for query, *_ in FILTERS}
+    # Those of one moment stand in the order of their rows.
+    assert {query: sorted(rows) for query, rows in found.items()} == {row[0]: sorted(row[1]) for row in FILTERS}
+
+
+@pytest.mark.parametrize("name", ["overruled", "upheld", "asked"])
+def test_a_decision_is_found_by_each_of_its_names(name: str, several: dict[str, Decided]) -> None:
+    one = several[name]
+    for asked in (one.picture, one.case.public_id, one.appeal.public_id, one.appeal.public_id.lower()):
+        assert listed(f"outcome=all&find={asked}") == [one.case.public_id], asked
+
+
+def test_a_decision_tells_before_and_after_and_why_and_what_followed(what: Decided, client: Client) -> None:
+    decided.broken(what)
+    what.overruled()
+    decided.release()
+    page = client.get("/overrules/").content.decode()
+    words = " ".join(re.sub(r"<[^>]+>", " ", page).split())
+    keep = what.scene.stake.defense.name
+    for told in (
+        "Before ruling 1 valid, a bird",
+        "After ruling 2 rejected the object is partly hidden",
+        f"Appealed by blue ( {what.appeal.public_id} )",
+        f"The break of {keep} was taken back.",
+        WHY,
+        DISSENT,
+        "2 × overrule (rejected: the object is partly hidden); 1 × uphold",
+    ):
+        assert told in words, told
+    assert all(member.username not in words for member in what.scene.members)
+
+
+def test_an_overrule_that_was_ruled_upon_again_says_so(what: Decided, client: Client) -> None:
+    what.overruled()
+    money.ruled(what.scene.image, "bird", at=LATER + timedelta(hours=1))
+    decided.release()
+    assert "Ruled upon again since" in client.get("/overrules/").content.decode()
+
+
+def test_nothing_decided_is_an_empty_list_with_a_next_step(what: Decided, client: Client) -> None:
+    assert "No ruling was overruled so far" in client.get("/overrules/").content.decode()
+    assert "No decision fits" in client.get("/overrules/?find=x").content.decode()
+    assert "No such decision is public" in client.get("/overrules/?outcome=uphold").content.decode()
+    assert "There is no week of this name" in client.get("/overrules/?week=2026").content.decode()
+
+
+def test_the_list_turns_pages_and_keeps_what_was_asked(
+    what: Decided, client: Client, monkeypatch: pytest.MonkeyPatch, several: dict[str, Decided]
+) -> None:
+    monkeypatch.setattr("contest.record.overrule_views.ON_A_PAGE", 2)
+    first, second = listed("outcome=all&find=blue"), listed("outcome=all&find=blue&page=2")
+    assert (len(first), len(second), len({*first, *second})) == (2, 1, 3)
+    page = client.get("/overrules/?outcome=all&find=blue").content.decode()
+    assert 'href="?outcome=all&amp;find=blue&amp;page=2"' in page
+
+
+def test_the_list_asks_as_often_for_many(what: Decided, django_assert_max_num_queries: Any) -> None:
+    assert ON_A_PAGE > 3
+    what.overruled()
+    decided.release()
+    with django_assert_max_num_queries(25) as few:
+        assert len(listed()) == 1
+    for seed in range(30, 33):
+        decided.another(what, seed).overruled()
+    with django_assert_max_num_queries(len(few)):
+        assert len(listed()) == 4
+
+
+def test_the_file_has_the_same_rows_and_no_formula(several: dict[str, Decided]) -> None:
+    answer = Client().get("/overrules.csv?outcome=all&after=rejected")
+    assert answer["Content-Type"] == "text/csv; charset=utf-8"
+    rows = {row["case"]: row for row in csv.DictReader(io.StringIO(answer.content.decode()))}
+    one = several["overruled"]
+    assert set(rows) == {one.case.public_id, several["asked"].case.public_id}
+    row = rows[one.case.public_id]
+    assert (row["image"], row["week"], row["outcome"]) == (one.picture, "2026-W47", "overrule")
+    assert (row["verdict_before"], row["label_before"], row["reasons_after"]) == ("valid", "bird", "occluded")
+    assert (row["explanation"], row["dissents"], row["appeals"]) == (WHY, DISSENT, one.appeal.public_id)
+    assert row["votes"] == "2 x overrule (rejected: the object is partly hidden); 1 x uphold"
+
+
+# The feeds ------------------------------------------------------------------------------------------------------------
+
+
+def test_both_feeds_hold_to_their_standards_and_name_decisions_alike(
+    several: dict[str, Decided], settings: Any
+) -> None:
+    feed = ElementTree.fromstring(Client().get(FEEDS[0]).content)
+    entries = feed.findall(f"{ATOM}entry")
+    told = json.loads(Client().get(FEEDS[1]).content)
+    assert told["version"] == "https://jsonfeed.org/version/1.1"
+    assert feed.tag == f"{ATOM}feed" and urlparse(feed.findtext(f"{ATOM}id")).scheme == "urn"
+    links = {link.get("rel"): link.get("href") for link in feed.findall(f"{ATOM}link")}
+    assert links["self"].endswith(FEEDS[0]) and links["alternate"].endswith("/overrules/")
+    assert (told["feed_url"], told["home_page_url"]) == (links["self"].replace(*FEEDS), links["alternate"])
+    assert [entry.findtext(f"{ATOM}id") for entry in entries] == [item["id"] for item in told["items"]]
+    assert len(entries) == 3 == len({item["id"] for item in told["items"]})
+    for entry, item in zip(entries, told["items"], strict=True):
+        moment = datetime.fromisoformat(item["date_published"])
+        assert datetime.fromisoformat(entry.findtext(f"{ATOM}updated") or "") == moment.replace(microsecond=0)
+        assert moment == LATER + timedelta(days=2), "they became known with the release of their week"
+        path = urlparse(item["url"])
+        assert f'id="{path.fragment}"' in Client().get(path.path).content.decode()
+    settings.PUBLIC_URL = "https://elsewhere.example"
+    assert [item["id"] for item in json.loads(Client().get(FEEDS[1]).content)["items"]] == [
+        item["id"] for item in told["items"]
+    ]
+    one = several["overruled"]
+    (mine,) = (item for item in told["items"] if one.picture in item["title"])
+    assert mine["title"] == f"Picture {one.picture}: overruled"
+    assert WHY in mine["content_text"] and DISSENT in mine["content_text"]
+
+
+@pytest.mark.parametrize("address", FEEDS)
+def test_who_has_the_feed_is_told_that_nothing_is_new(address: str, what: Decided, clock: Any) -> None:
+    what.overruled()
+    decided.release()
+    first = Client().get(address)
+    assert Client().get(address, headers={"if-modified-since": first["Last-Modified"]}).status_code == 304
+    other = decided.another(what, 9)
+    clock(TODAY + timedelta(days=1))
+    other.upheld()
+    other.case.closed_at = TODAY + timedelta(days=1)
+    other.case.save()
+    assert Client().get(address, headers={"if-modified-since": first["Last-Modified"]}).status_code == 200
+
+
+def test_the_call_of_a_picture_tells_the_appeals_that_are_public(what: Decided, client: Client) -> None:
+    address = f"/api/v1/images/{what.picture}/"
+    decided.release()
+    assert client.get(address).json()["appeals"] == []
+    what.overruled()
+    (appeal,) = client.get(address).json()["appeals"]
+    assert what.appeal.defense is not None
+    assert appeal == {
+        "id": what.appeal.public_id,
+        "case": what.case.public_id,
+        "team": {"id": what.scene.blue.public_id, "name": "blue"},
+        "side": "defender",
+        "defense": what.appeal.defense.public_id,
+        "ruling": 1,
+        "argument": what.appeal.argument,
+        "marks": what.appeal.marks,
+        "sent_at": what.appeal.sent_at.isoformat().replace("+00:00", "Z"),
+        "outcome": "overrule",
+        "explanation": WHY,
+        "decided_at": what.case.decision.decided_at.isoformat().replace("+00:00", "Z"),
+    }
+
+
+# The search -----------------------------------------------------------------------------------------------------------
+
+
+def found(client: Client, asked: str) -> tuple[int, str]:
+    answer = client.get("/search/", {"q": asked})
+    return answer.status_code, answer.get("Location", "")
+
+
+def test_an_id_leads_to_its_page(what: Decided, client: Client) -> None:
+    what.overruled()
+    decided.release()
+    page, keep, scene = f"/record/{what.picture}/", what.scene.stake.defense, what.scene
+    table = {
+        what.picture: page,
+        f" {what.picture.lower()} ": page,
+        f"{what.picture} 2": f"{page}#ruling-2",
+        f"{what.picture}/1": f"{page}#ruling-1",
+        f"{what.picture}#ruling-2": f"{page}#ruling-2",
+        f"{what.picture} ruling 1": f"{page}#ruling-1",
+        scene.attack.public_id: f"/attacks/{scene.attack.public_id}/",
+        keep.public_id: f"/defenses/{keep.public_id}/",
+        scene.red.public_id: f"/teams/{scene.red.public_id}/",
+        what.case.public_id: f"{page}#case-{what.case.public_id}",
+        what.appeal.public_id: f"{page}#appeal-{what.appeal.public_id}",
+        "2026-W47": "/weeks/2026-W47/",
+        "2026-w47": "/weeks/2026-W47/",
+    }
+    assert {asked: found(client, asked) for asked in table} == {asked: (302, url) for asked, url in table.items()}
+    for _, url in {found(client, asked) for asked in table}:
+        address, _, anchor = url.partition("#")
+        shown = client.get(address)
+        assert shown.status_code == 200 and (not anchor or f'id="{anchor}"' in shown.content.decode())
+
+
+NOT_THERE = ["", " ", "P-00000000", "P-00000000 1", "C-000000", "L-000000", "P-", "x" * 500, "\x00", "%", "_"]
+NOT_THERE += ["2026-W60", "9999-W99", "0000-W00", "2027-W20"]
+
+
+@pytest.mark.parametrize("asked", NOT_THERE)
+def test_what_is_not_there_is_not_found(asked: str, what: Decided, client: Client) -> None:
+    assert found(client, asked) == (200, "")
+    assert 'class="plain hits"' not in client.get("/search/", {"q": asked}).content.decode()
+
+
+def test_words_find_teams_defenses_and_decisions(what: Decided, client: Client) -> None:
+    what.overruled()
+    decided.release()
+    money.defense("blue heron", what.scene.blue)
+    unpublished = money.defense("blue whale", what.scene.blue)
+    type(unpublished).objects.filter(pk=unpublished.pk).update(published_at=None)
+    page = client.get("/search/", {"q": "Blue"}).content.decode()
+    hits = re.findall(r"<li><a href=\"[^\"]+\">([^<]+)</a></li>", page.partition('class="plain hits"')[2])
+    assert hits[0] == "Team blue" and "Defense blue heron" in hits and "Defense blue whale" not in hits
+    assert hits[-1] == "1 decision of the board with these words"
+
+
+def test_each_finds_what_they_may_know(what: Decided, signed_in: Any, clock: Any) -> None:
+    clients = {
+        "stranger": Client(),
+        "organizer": signed_in(factories.user("olga", "organizers")),
+        "own team": signed_in(joins(what.scene.red, "rob")),
+        "tasker": signed_in(factories.tasker("tara")),
+    }
+    clock(what.scene.attack.received_at + timedelta(hours=1))
+    asked = (what.picture, what.scene.attack.public_id)
+    statuses = {role: [found(client, each)[0] for each in asked] for role, client in clients.items()}
+    assert statuses == {"stranger": [200, 200], "organizer": [302, 302], "own team": [302, 302], "tasker": [403, 403]}
+
+
+# Nothing too early (R24) ----------------------------------------------------------------------------------------------
+
+
+def read(client: Client, one: Decided) -> dict[str, bytes]:
+    """All addresses of these pages, asked with everything that somebody could know or guess."""
+    cache.clear()
+    scene = one.scene
+    names = [one.picture, one.case.public_id, one.appeal.public_id, scene.attack.public_id, "wing", "blue", "red"]
+    names += [f"{one.picture} {number}" for number in (1, 2)]
+    addresses = ["/overrules/", "/overrules.csv", "/overrules.csv?outcome=all", *FEEDS, f"/record/{one.picture}/"]
+    addresses += [f"/overrules/?outcome={each}" for each in ("all", "uphold", "more_taskers")]
+    addresses += [f"/overrules/?outcome=all&find={each}" for each in names]
+    addresses += [f"/search/?q={each.replace(' ', '%20')}" for each in names]
+    addresses += [f"/api/v1/images/{one.picture}/", f"/api/v1/rulings/?image={one.picture}"]
+    return {each: b"".join(_said(client.get(each))) for each in addresses}
+
+
+def _said(answer: Any) -> Iterator[bytes]:
+    yield f"{answer.status_code} {answer.get('Location', '')} {answer.get('Last-Modified', '')}\n".encode()
+    yield _CHANGES.sub(b"", answer.content)
+
+
+@pytest.fixture
+def readers(what: Decided, signed_in: Any) -> dict[str, Client]:
+    """Those who are not told: strangers, another team, and a team that has a defense, the one that appealed."""
+    return {
+        "stranger": Client(),
+        "other team": signed_in(joins(money.team("green"), "gina")),
+        "defender": signed_in(joins(what.scene.blue, "bert")),
+        "tasker": signed_in(factories.tasker("tara")),
+    }
+
+
+# What is done with the case before its week is released; none of it shows.
+STATES: dict[str, Callable[[Decided], Any]] = {
+    "open": lambda one: None,
+    "panel": lambda one: one.asked(),
+    "upheld": lambda one: one.upheld(),
+    "overruled": lambda one: one.overruled(),
+    "after more taskers": lambda one: one.asked().answered(
+        *[SURE] * one.case.decision.panel.places.filter(response=None).count()  # type: ignore[union-attr]
+    ),
+}
+
+
+@pytest.mark.parametrize("role", ["stranger", "other team", "defender", "tasker"])
+def test_before_its_release_no_state_of_a_case_shows(role: str, what: Decided, readers: dict[str, Client]) -> None:
+    """No page, feed, count, file, search or call differs by a byte, whatever the board does with a case."""
+    client, told = readers[role], {}
+    for name, go_on in STATES.items():
+        before = transaction.savepoint()
+        go_on(what)
+        told[name] = read(client, what)
+        transaction.savepoint_rollback(before)
+        what.case.refresh_from_db()
+        what.case = type(what.case).objects.get(pk=what.case.pk)
+    for name, answers in told.items():
+        assert [each for each in answers if answers[each] != told["open"][each]] == [], name
+
+
+@pytest.mark.parametrize("role", ["stranger", "other team", "defender", "tasker"])
+def test_an_open_case_on_a_released_picture_shows_to_nobody(
+    role: str, what: Decided, readers: dict[str, Client]
+) -> None:
+    """Neither while members vote nor while more taskers are asked; once it is closed it does."""
+    decided.release(at=RULED + timedelta(hours=1))
+    client = readers[role]
+    opened = read(client, what)
+    what.asked()
+    asked = read(client, what)
+    assert [each for each in opened if asked[each] != opened[each]] == []
+    what.answered(*[SURE] * what.case.decision.panel.places.filter(response=None).count())  # type: ignore[union-attr]
+    closed = read(client, what)
+    changed = [each for each in opened if closed[each] != opened[each]]
+    feeds = list(FEEDS)
+    assert changed == (feeds if role == "tasker" else changed) and set(feeds) <= set(changed)
+
+
+@pytest.mark.parametrize("role", ["stranger", "other team", "defender"])
+def test_what_is_under_embargo_is_found_as_little_as_what_is_not_there(
+    role: str, what: Decided, readers: dict[str, Client], clock: Any
+) -> None:
+    client = readers[role]
+    clock(what.scene.attack.received_at + timedelta(hours=1))
+    hidden = {what.picture: "P-00000000", what.scene.attack.public_id: "A-00000000", what.case.public_id: "C-000000",
+              what.appeal.public_id: "L-000000", f"{what.picture} 1": "P-00000000 1"}  # fmt: skip
+    for name, nothing in hidden.items():
+        mine, theirs = (_CHANGES.sub(b"", client.get("/search/", {"q": each}).content) for each in (name, nothing))
+        # The page says what it was asked for, as it was typed and in addresses.
+        asked, instead = name.split()[0].encode(), nothing.split()[0].encode()
+        assert mine.replace(asked, instead) == theirs, name
+    assert Image.objects.filter(public_id=what.picture).exists()

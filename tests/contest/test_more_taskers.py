@@ -1,0 +1,426 @@
+"""More taskers (R19) in a release and for its verifier, for the week's money, and for whoever looks on."""
+
+import csv
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from adjudication.enums import Verdict
+from adjudication.models import Ruling
+from adjudication.services import panels_settle, rule_by_board
+from adjudication.verify import verify
+from common.errors import Conflict
+from contest import releases
+from contest.attacks.life import story
+from contest.models import Attack, Team
+from contest.rules import week_named
+from contest.settled import Weeks
+from contest.weeks import week_at
+from labeling.enums import Label, PanelState
+from labeling.models import Image, Panel, Report, Response
+from labeling.more_taskers import panel_fresh, panel_join
+from labeling.selectors import policy_in_force
+from scoring.enums import Outcome
+from tests import factories
+from tests.adjudication.test_verify import Forger
+from tests.contest import release_fixtures as cast
+from tests.contest.money import cast as money
+from tests.contest.record import test_rebuild
+
+pytestmark = pytest.mark.django_db
+WEEK = week_named("2026-W47", "UTC")
+DAY = timedelta(days=1)
+ASKED = cast.AFTER - DAY
+WHY = "The twig stands beside the bird, and hides nothing of it in any of the outlines."
+Answers = Sequence[dict[str, Any]]
+
+
+def say(panel: Panel, answers: Answers, at: datetime) -> None:
+    for number, each in enumerate(answers):
+        who = factories.tasker(f"more {panel.pk} {panel.answered}")
+        factories.response(who, panel, now=at + timedelta(minutes=number), **each)
+
+
+def settle(at: datetime) -> None:
+    assert panels_settle(policy_at=policy_in_force, now=at) == 1
+
+
+def joined(panel: Panel, answers: Answers, at: datetime = ASKED) -> None:
+    say(panel_join(panel, len(answers), now=at), answers, at)
+    settle(at + timedelta(hours=1))
+
+
+def fresh(panel: Panel, answers: Answers, at: datetime = ASKED) -> None:
+    say(panel_fresh(panel.image, len(answers), now=at), answers, at)
+    settle(at + timedelta(hours=1))
+
+
+def overrule(image: Image, at: datetime = ASKED) -> Ruling:
+    made = rule_by_board(
+        image=image, verdict=Verdict.VALID, label=Label.BIRD, reasons=(), explanation=WHY,
+        policy=policy_in_force(at), now=at,
+    )  # fmt: skip
+    cast.case_of(made)
+    return made
+
+
+def asked_week() -> cast.Contest:
+    """A week in which the board asked five times and ruled once."""
+    contest = cast.a_week()
+    bird, bicycle = cast.drawn(cast.LARGE), cast.bicycle(cast.LARGE)
+    panels = contest.panels
+    joined(panels["valid bicycle"], [bicycle] * 3)
+    joined(panels["depiction"], [bird, {**bird, "bird": "unsure_yes"}])
+    fresh(panels["uncertain"], [cast.drawn(cast.ROUGH)] * 3)
+    fresh(panels["neither_class"], [bird] * 4)
+    fresh(panels["too_small"], [cast.EXCLUDED] * 3)
+    overrule(contest.images["occluded"])
+    for case in ("uncertain", "neither_class", "occluded"):
+        for defense in contest.defenses:
+            cast.scored(defense, contest.images[case], [Outcome.ABSTAIN] * 3)
+    return contest
+
+
+@pytest.fixture
+def contest(db: None) -> cast.Contest:
+    return asked_week()
+
+
+def release(out: Path, now: datetime = cast.AFTER, **options: Any) -> Path:
+    return releases.release_week(WEEK, out=out, now=now, **options).folder
+
+
+@pytest.fixture
+def forger(contest: cast.Contest, tmp_path: Path) -> Forger:
+    return Forger(release(tmp_path / "out"), contest)
+
+
+def rows(folder: Path, name: str, image: Image) -> list[dict[str, str]]:
+    with (folder / name).open(encoding="utf-8", newline="") as file:
+        return [row for row in csv.DictReader(file) if row["image_id"] == image.public_id]
+
+
+def test_every_ruling_is_derived_again(forger: Forger) -> None:
+    findings = verify(forger.folder)
+    assert findings.differences == []
+    assert "15 rulings read, 14 of them derived again" in findings.figures
+
+
+def test_a_ruling_names_the_answers_it_counted(forger: Forger, contest: cast.Contest) -> None:
+    first, second = rows(forger.folder, "rulings.csv", contest.images["valid bicycle"])
+    assert second["response_ids"].startswith(f"{first['response_ids']};")
+    assert (first["response_ids"].count(";"), second["response_ids"].count(";")) == (2, 5)
+    first, second = rows(forger.folder, "rulings.csv", contest.images["uncertain"])
+    assert (first["panel"], first["verdict"], second["panel"], second["verdict"]) == ("1", "rejected", "2", "valid")
+    assert not set(first["response_ids"].split(";")) & set(second["response_ids"].split(";"))
+    first, second = rows(forger.folder, "rulings.csv", contest.images["occluded"])
+    assert (second["decided_by"], second["response_ids"]) == ("board", first["response_ids"])
+
+
+def test_panels_say_who_joined(forger: Forger, contest: cast.Contest) -> None:
+    [panel] = rows(forger.folder, "panels.csv", contest.images["valid bicycle"])
+    assert (panel["size"], panel["joined"], panel["joined_at"]) == ("6", "3", "2026-11-23T08:00:00.000000Z")
+    first, second = rows(forger.folder, "panels.csv", contest.images["neither_class"])
+    assert [(each["size"], each["joined"], each["joined_at"]) for each in (first, second)] == [
+        ("3", "0", ""),
+        ("4", "0", ""),
+    ]
+
+
+def test_tasker_data_is_of_the_three_whose_ruling_holds(forger: Forger, contest: cast.Contest) -> None:
+    text = (forger.folder / "tasker_data.csv").read_text()
+    files = {case: f"images/{image.pixels_sha256}.png" for case, image in contest.images.items()}
+    missing = {case for case, file in files.items() if file not in text}
+    assert missing == {"valid bicycle", "depiction", "neither_class"}, "six, five and four answers counted"
+    [row] = [line for line in csv.reader(text.splitlines()) if line[0] == files["uncertain"]]
+    fresh_taskers = Response.objects.filter(image=contest.images["uncertain"], panel__number=2).order_by("pk")
+    assert [row[2], row[9], row[16]] == [each.tasker.public_id for each in fresh_taskers]
+
+
+def test_annotations_are_those_that_the_ruling_that_holds_counted(forger: Forger, contest: cast.Contest) -> None:
+    text = (forger.folder / "annotations.coco.json").read_text()
+    for case, outlines in (
+        ("valid bicycle", 6),
+        ("uncertain", 3),
+        ("neither_class", 4),
+        ("occluded", 3),
+        ("depiction", 0),
+    ):
+        ids = Ruling.objects.filter(image=contest.images[case]).latest("number").response_ids
+        said = Response.objects.filter(image=contest.images[case]).values_list("pk", flat=True)
+        assert [pk for pk in said if f'{{"id": {pk}, "image_id"' in text] == (sorted(ids) if outlines else []), case
+        assert not outlines or len(ids) == outlines
+
+
+# Forgeries ------------------------------------------------------------------------------------------------------------
+
+
+def ruling_row(forger: Forger, case: str, number: int, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
+    """Change a row of `rulings.csv`."""
+
+    def edit(table: list[dict[str, str]]) -> None:
+        where = {"image_id": forger.id_of[case], "number": str(number)}
+        row = next(row for row in table if where.items() <= row.items())
+        changed = change(dict(row))
+        assert changed != row
+        row.update(changed)
+
+    forger.rows("rulings.csv", edit)
+
+
+def fewer_ids(row: dict[str, str]) -> dict[str, str]:
+    return row | {"response_ids": row["response_ids"].rpartition(";")[0]}
+
+
+def without_the_uncertain_one(forger: Forger) -> None:
+    """And the verdict that would follow then."""
+    forged = {"verdict": "rejected", "reasons": "depiction"}
+    ruling_row(forger, "depiction", 2, lambda row: fewer_ids(row) | forged)
+
+
+def last_ruling_dropped(forger: Forger) -> None:
+    last = {"image_id": forger.id_of["depiction"], "number": "2"}
+    forger.rows("rulings.csv", lambda table: table.remove(next(row for row in table if last.items() <= row.items())))
+
+
+def and_its_panel_made_smaller(forger: Forger) -> None:
+    last_ruling_dropped(forger)
+    where = {"image_id": forger.id_of["depiction"]}
+    forger.cell("panels.csv", where, size="3", joined="0", joined_at="")
+
+
+def and_its_answers_left_out(forger: Forger) -> None:
+    """All of what came after others joined: the panel seems to wait, which the manifest would have to say."""
+    last_ruling_dropped(forger)
+    forger.cell("panels.csv", {"image_id": forger.id_of["depiction"]}, state="open", full_at="")
+    added = [
+        str(pk) for pk in Ruling.objects.get(image__public_id=forger.id_of["depiction"], number=2).response_ids[3:]
+    ]
+
+    def drop(table: list[dict[str, str]]) -> None:
+        table[:] = [row for row in table if row["response_id"] not in added]
+
+    forger.rows("responses.csv", drop)
+
+
+def all_its_answers_left_out(forger: Forger) -> None:
+    last_ruling_dropped(forger)
+    forger.cell("panels.csv", {"image_id": forger.id_of["depiction"]}, state="open", full_at="")
+
+    def drop(table: list[dict[str, str]]) -> None:
+        table[:] = [row for row in table if row["image_id"] != forger.id_of["depiction"]]
+
+    forger.rows("responses.csv", drop)
+
+
+def answers_of_the_first_panel(forger: Forger) -> None:
+    first = Ruling.objects.get(image__public_id=forger.id_of["too_small"], number=1)
+    ids = ";".join(map(str, first.response_ids))
+    forged = {"reasons": "too_small", "smallest_box_fraction": "1/16", "response_ids": ids}
+    ruling_row(forger, "too_small", 2, lambda row: row | forged)
+
+
+def fresh_ruling_put_on_the_first_panel(forger: Forger) -> None:
+    ruling_row(forger, "uncertain", 2, lambda row: row | {"panel": "1"})
+
+
+def rulings_of_two_panels_swapped(forger: Forger) -> None:
+    def swap(table: list[dict[str, str]]) -> None:
+        first, second = [row for row in table if row["image_id"] == forger.id_of["uncertain"]]
+        first["number"], second["number"] = "2", "1"
+        at = table.index(first)
+        table[at], table[at + 1] = second, first
+
+    forger.rows("rulings.csv", swap)
+
+
+FORGERIES: list[tuple[Callable[[Forger], None], str]] = [
+    (lambda forger: ruling_row(forger, "valid bicycle", 1, fewer_ids), "rulings.csv"),
+    (lambda forger: ruling_row(forger, "valid bicycle", 2, fewer_ids), "panels.csv"),
+    (lambda forger: ruling_row(forger, "valid bicycle", 2, lambda row: row | {"response_ids": ""}), "rulings.csv"),
+    (
+        lambda forger: ruling_row(
+            forger,
+            "valid bicycle",
+            2,
+            lambda row: row | {"response_ids": ";".join(row["response_ids"].split(";")[::-1])},
+        ),
+        "rulings.csv",
+    ),
+    (without_the_uncertain_one, "panels.csv"),
+    (last_ruling_dropped, "panels.csv"),
+    (and_its_panel_made_smaller, "responses.csv"),
+    (and_its_answers_left_out, "panels.csv"),
+    (all_its_answers_left_out, "panels.csv"),
+    (answers_of_the_first_panel, "rulings.csv"),
+    (fresh_ruling_put_on_the_first_panel, "rulings.csv"),
+    (rulings_of_two_panels_swapped, "rulings.csv"),
+    (lambda forger: ruling_row(forger, "valid bicycle", 1, lambda row: row | {"reasons": "occluded"}), "rulings.csv"),
+    (lambda forger: ruling_row(forger, "valid bicycle", 2, lambda row: row | {"policy_version": "7"}), "rulings.csv"),
+    (lambda forger: ruling_row(forger, "occluded", 2, fewer_ids), "rulings.csv"),
+    (
+        lambda forger: ruling_row(forger, "occluded", 2, lambda row: row | {"smallest_box_fraction": "1/2"}),
+        "rulings.csv",
+    ),
+    (lambda forger: forger.cell("panels.csv", {"joined": "3"}, joined="0"), "panels.csv"),
+    (lambda forger: forger.cell("panels.csv", {"joined": "3"}, joined_at=""), "panels.csv"),
+    (lambda forger: forger.cell("panels.csv", {"joined": "3"}, state="full"), "panels.csv"),
+    (lambda forger: forger.cell("panels.csv", {"joined": "3"}, state="open"), "panels.csv"),
+    (lambda forger: forger.cell("panels.csv", {"size": "4"}, size="12"), "panels.csv"),
+    (lambda forger: forger.cell("panels.csv", {"panel": "2", "size": "3"}, panel="3"), "panels.csv"),
+]
+
+
+@pytest.mark.parametrize(("forge", "file"), FORGERIES)
+def test_a_forgery_is_found(forge: Callable[[Forger], None], file: str, forger: Forger) -> None:
+    forge(forger)
+    forger.rehash()
+    found = verify(forger.folder, pictures=False).differences
+    assert any(line.startswith(f"{file}: ") for line in found), found
+
+
+# While they are being asked -------------------------------------------------------------------------------------------
+
+
+class TestAskedAgain:
+    """Nothing published is taken back, and nothing new can be read by who is still to answer (R8)."""
+
+    CASE = "valid bird"  # which has a surplus answer and a break
+
+    @pytest.fixture
+    def week(self, db: None) -> cast.Contest:
+        return cast.a_week()
+
+    def test_after_a_release(self, week: cast.Contest, tmp_path: Path) -> None:
+        image = week.images[self.CASE]
+        before = release(tmp_path / "out")
+        told = rows(before, "responses.csv", image)
+        panel = panel_join(week.panels[self.CASE], 3, now=cast.AFTER + DAY)
+        say(panel, [cast.drawn(cast.LARGE)], cast.AFTER + DAY)
+        with pytest.raises(Conflict, match="1 for answers"):
+            release(tmp_path / "out", cast.AFTER + 2 * DAY)
+        between = release(tmp_path / "out", cast.AFTER + 2 * DAY, incomplete=True)
+        assert rows(between, "responses.csv", image) == told, "surplus with them, and not the new one"
+        assert (between / "tasker_data.csv").read_bytes() == (before / "tasker_data.csv").read_bytes()
+        assert (between / "annotations.coco.json").read_bytes() == (before / "annotations.coco.json").read_bytes()
+        assert [row["state"] for row in rows(between, "panels.csv", image)] == ["open"]
+        assert verify(between).differences == []
+        say(panel, [{**cast.drawn(cast.LARGE), "bird": "unsure_yes"}, cast.drawn(cast.LARGE)], cast.AFTER + 3 * DAY)
+        settle(cast.AFTER + 3 * DAY)
+        after = release(tmp_path / "out", cast.AFTER + 4 * DAY)
+        assert rows(after, "responses.csv", image)[: len(told)] == told
+        assert len(rows(after, "responses.csv", image)) == len(told) + 3
+        assert [row["verdict"] for row in rows(after, "rulings.csv", image)] == ["valid", "rejected"]
+        assert verify(after).differences == []
+
+    def test_before_any_release(self, week: cast.Contest, tmp_path: Path) -> None:
+        """What the first three said stays out as well: who is to answer could read it."""
+        image = week.images[self.CASE]
+        panel = panel_join(week.panels[self.CASE], 3, now=ASKED)
+        say(panel, [cast.drawn(cast.LARGE)], ASKED)
+        folder = release(tmp_path / "out", incomplete=True)
+        assert rows(folder, "responses.csv", image) == []
+        assert [row["number"] for row in rows(folder, "rulings.csv", image)] == ["1"]
+        assert verify(folder).differences == []
+        forger = Forger(folder, week)
+        forger.manifest(lambda values: values["waiting"].update(answers=0))
+        assert any("the answers that were ruled upon" in line for line in verify(folder).differences)
+
+    def test_a_fresh_panel_hides_itself_alone(self, week: cast.Contest, tmp_path: Path) -> None:
+        """Who answers on it never sees the first one's answers count, and they were ruled upon for good."""
+        image = week.images["uncertain"]
+        say(panel_fresh(image, 3, now=ASKED), [cast.drawn(cast.LARGE)], ASKED)
+        with pytest.raises(Conflict, match="1 for answers"):
+            release(tmp_path / "out")
+        folder = release(tmp_path / "out", incomplete=True)
+        assert {row["panel"] for row in rows(folder, "responses.csv", image)} == {"1"}
+        assert verify(folder).differences == []
+
+    def test_joined_again_after_errata(self, week: cast.Contest, tmp_path: Path) -> None:
+        image, out = week.images["valid bicycle"], tmp_path / "out"
+        release(out)
+        joined(week.panels["valid bicycle"], [cast.bicycle(cast.LARGE)] * 2, cast.AFTER + DAY)
+        told = rows(release(out, cast.AFTER + 2 * DAY), "responses.csv", image)
+        assert len(told) == 5
+        say(
+            panel_join(week.panels["valid bicycle"], 2, now=cast.AFTER + 3 * DAY), [cast.EXCLUDED], cast.AFTER + 3 * DAY
+        )
+        folder = release(out, cast.AFTER + 4 * DAY, incomplete=True)
+        assert rows(folder, "responses.csv", image) == told
+        assert verify(folder).differences == []
+
+    def test_kept_out_while_it_was_asked_again(self, week: cast.Contest, tmp_path: Path) -> None:
+        """No ruling will come on top, and everything that was said is published."""
+        image = week.images[self.CASE]
+        panel = panel_join(week.panels[self.CASE], 3, now=ASKED)
+        say(panel, [cast.drawn(cast.LARGE)], ASKED)
+        late = factories.assignment(factories.tasker("late"), panel, state="released")
+        Report.objects.create(
+            assignment=late, image=image, tasker=late.tasker, kind="other", reported_at=ASKED, decision="kept_out",
+            decided_at=ASKED,
+        )  # fmt: skip
+        Panel.objects.filter(pk=panel.pk).update(state=PanelState.HELD)
+        folder = release(tmp_path / "out")
+        assert len(rows(folder, "responses.csv", image)) == 5, "three, a surplus one, and one of who joined"
+        assert verify(folder).differences == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_rebuilt_from_the_releases_gives_the_same_bytes(tmp_path: Path, settings: Any) -> None:
+    """Also while a panel is asked again, and of two parts the last alone is read."""
+    contest = asked_week()
+    made = [releases.release_week(WEEK, out=settings.RELEASE_DIR, now=cast.AFTER)]
+    say(panel_join(contest.panels["both_classes"], 3, now=cast.AFTER + DAY), [cast.EXCLUDED], cast.AFTER + DAY)
+    made.append(releases.release_week(WEEK, out=settings.RELEASE_DIR, now=cast.AFTER + 2 * DAY, incomplete=True))
+    mirror = test_rebuild._mirror(tmp_path / "mirror", made)
+    rulings = list(Ruling.objects.order_by("image__public_id", "number").values_list("response_ids", flat=True))
+    test_rebuild._empty_database()
+    settings.RELEASE_DIR = tmp_path / "elsewhere"
+    settings.IMAGE_STORE_URL = f"file://{tmp_path / 'other pictures'}"
+    call_command("rebuild_from_releases", str(mirror), verbosity=0)
+    assert rulings == list(Ruling.objects.order_by("image__public_id", "number").values_list("response_ids", flat=True))
+    again = releases.release_week(WEEK, out=tmp_path / "again", now=cast.AFTER + 3 * DAY, incomplete=True)
+    assert not again.new, test_rebuild._difference(again.folder, settings.RELEASE_DIR)
+    panel = Panel.objects.get(joined=3, state=PanelState.OPEN)
+    assert (panel.answered, panel.missing, panel.ruled_through) == (3, 3, 3)
+
+
+# The week's money -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ask", ["join", "fresh"])
+def test_a_week_is_not_settled_again(ask: str) -> None:
+    """Nor is a later week that sent the same picture (R22)."""
+    factories.policy_version()
+    red = money.team("red")
+    sent = money.attack(red)
+    again = money.attack(money.team("blue"), days=8, image=sent.image)
+    weeks = [week_at(each.received_at) for each in (sent, again)]
+    assert weeks[0] != weeks[1]
+    money.ruled(sent.image, "bird" if ask == "join" else "")
+    panel = sent.image.panels.get()
+
+    def settled() -> list[bool]:
+        return [Weeks(money.CLOSED).rulings_close_at(week) is not None for week in weeks]
+
+    assert settled() == [True, True]
+    asked = panel_join(panel, 3, now=money.CLOSED) if ask == "join" else panel_fresh(sent.image, 3, now=money.CLOSED)
+    assert settled() == [False, False]
+    say(asked, [cast.drawn(cast.LARGE)] * 3, money.CLOSED)
+    assert settled() == [False, False], "their ruling is still to come"
+    settle(money.CLOSED)
+    assert settled() == [True, True]
+
+
+def test_the_senders_read_of_it() -> None:
+    contest = cast.a_week()
+    Attack.objects.update(week=WEEK.name)
+    attack = Attack.objects.get(team=Team.objects.get(name="=red"))
+    joined(contest.panels["valid bird"], [cast.drawn(cast.LARGE)] * 2)
+    told = [entry.words for entry in story(attack, all_told=True, now=cast.AFTER)]
+    assert "Given to a panel of 3 taskers." in told
+    assert "2 more taskers joined the panel, as the board asked." in told
