@@ -32,6 +32,7 @@ from tests.contest import release_fixtures as cast
 pytestmark = pytest.mark.django_db
 FORM = {"contains_bird": "definitely_no", "contains_bicycle": "definitely_no", "seconds": 3.5}
 OUTLINE_OF_OTTO = "[[[3.17,5.29],[35.83,5.29],[35.83,36.61],[3.17,36.61]]]"
+OUTLINE_OF_THE_FIRST_THREE = ("[[[5.25,5],[30.57,5.01],[35,35.75],[5,35]]]", (500, 500, 3500, 3575))
 METHODS = ("get", "head", "options", "post", "put", "delete")
 
 
@@ -131,13 +132,13 @@ def _scored(world: World) -> None:
 def _asked_by_the_board(world: World) -> None:
     """A picture that the others answered and that was ruled upon; more taskers join its panel, and Tara gets it."""
     panel = cast.labeled(
-        _Three(world.others), "asked", cast.picture(10, author="hidden-author-asked"), [cast.drawn(cast.ROUGH)] * 3
+        _Three(world.others), "asked", cast.picture(10, author="hidden-author-asked"), [cast.drawn(OUTLINE_OF_THE_FIRST_THREE)] * 3
     )
     cast.ruled(panel)
     world.panels["asked"] = panel_join(panel, 3, now=timezone.now())
     world.foreign.append(Assignment.objects.filter(panel=panel)[0])
     world.hide(
-        picture_id_asked=panel.image.public_id, author_asked="hidden-author-asked", outline_of_the_first_three="30.5",
+        picture_id_asked=panel.image.public_id, author_asked="hidden-author-asked", outline_of_the_first_three="30.57",
         **{f"receipt_{each.pk}": each.receipt for each in Response.objects.filter(panel=panel)},
     )  # fmt: skip
 
@@ -253,7 +254,14 @@ def leaked(answer: Any, world: World) -> list[str]:
     said = answer.request.get("PATH_INFO", "")
     text = "\n".join(f"{name}: {value}" for name, value in answer.headers.items())
     text += _text(answer)
-    return [name for name, secret in world.secrets.items() if secret and secret in text and secret not in said]
+    return [name for name, secret in world.secrets.items() if secret and _tells(text, secret) and secret not in said]
+
+
+def _tells(text: str, secret: str) -> bool:
+    """A coordinate counts as a number of its own: /metrics has seconds, which are any digits in a row."""
+    if re.fullmatch(r"\d+\.\d+", secret):
+        return re.search(rf"(?<![\d.]){re.escape(secret)}(?!\d)", text) is not None
+    return secret in text
 
 
 def _text(answer: Any) -> str:
@@ -267,7 +275,7 @@ def _text(answer: Any) -> str:
 
 def _of_cookies(client: Client, world: World) -> list[str]:
     text = " ".join(f"{name}={cookie.value}" for name, cookie in client.cookies.items())
-    return [name for name, secret in world.secrets.items() if secret and secret in text]
+    return [name for name, secret in world.secrets.items() if secret and _tells(text, secret)]
 
 
 def _ordinary(rng: int) -> Random:
