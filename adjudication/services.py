@@ -1,6 +1,5 @@
 """Rulings: from a full panel, or a decision of the board, to an appended row (R13-R16, R20)."""
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
@@ -12,7 +11,7 @@ from adjudication.enums import DecidedBy, Reason, Verdict
 from adjudication.models import Ruling
 from adjudication.rules import REASONS, Opinion, Policy, adjudicate
 from common.errors import Conflict, InvalidInput
-from common.typed import words_said
+from common.typed import Least, words_enough
 from labeling import services as labeling
 from labeling.enums import Answer, Label, PanelState
 from labeling.geometry import Box
@@ -22,7 +21,7 @@ from labeling.selectors import PolicyInForce
 
 SETTLED_AT_ONCE = 500
 # What a public explanation has at least, so that it says something (R20), and at most.
-LEAST_CHARACTERS, LEAST_WORDS, MOST_CHARACTERS = 40, 6, 4_000
+LEAST, MOST_CHARACTERS = Least(characters=40, words=6), 4_000
 
 
 # Gives the policy that was in force at a moment.
@@ -122,14 +121,7 @@ def rule_by_board(
 def explanation_said(typed: str) -> str:
     """Return the public explanation of a decision of the board; InvalidInput for one that says too little (R20)."""
     ask = "Give the public explanation: what the answers show, and why the ruling is another one."
-    said = words_said(typed, field="explanation", ask=ask, most=MOST_CHARACTERS)
-    words = {word.casefold() for word in re.findall(r"[^\W_]+", said)}
-    if len(said) < LEAST_CHARACTERS or len(words) < LEAST_WORDS:
-        least = f"{LEAST_CHARACTERS} characters and {LEAST_WORDS} different words"
-        raise InvalidInput(
-            f"Explain more: at least {least}. Everybody reads it.", "says_too_little", field="explanation"
-        )
-    return said
+    return words_enough(typed, field="explanation", ask=ask, least=LEAST, most=MOST_CHARACTERS)
 
 
 def _outcome(verdict: Verdict, label: Label | None, reasons: Sequence[Reason]) -> list[Reason]:

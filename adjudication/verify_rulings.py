@@ -226,23 +226,34 @@ def _check_none_missing(
     manifest: Manifest,
     findings: Findings,
 ) -> None:
-    """Every image has a ruling, save as many as the release says were waiting or kept out; so has every full panel."""
+    """Every image has a ruling, save as many as the release says were waiting or kept out; so has every full panel.
+
+    Releases of before the third revision do not say how large a panel is. Where their policies ask for different
+    numbers of taskers, one with fewer answers than the most may be full or kept out: no more are there than both.
+    """
+    sizes = [policy.panel_size for policy in policies.values()]
+    least, most = min(sizes, default=SMALLEST_PANEL), max(sizes, default=LARGEST_PANEL)
     unruled = [image_id for image_id in images if image_id not in newest]
-    full = [image_id for image_id in unruled if _is_full(panels, image_id, policies)]
+    full, perhaps = (sum(_is_full(panels, image_id, size) for image_id in unruled) for size in (most, least))
+    to_rule = manifest.waiting("ruling")
     excepted = manifest.waiting("panel", "answers", "report", "ruling") + manifest.kept_out
-    if len(unruled) > excepted or len(full) > manifest.waiting("ruling"):
+    if len(unruled) > excepted or full > to_rule or perhaps > to_rule + manifest.kept_out:
         for image_id in unruled:
             findings.add(form.RULINGS, f"row {image_id}", "no ruling", "a ruling on every image")
-    sizes = [policy.panel_size for policy in policies.values()]
     for image_id, by_panel in panels.counted.items():
         for number, counted in by_panel.items():
-            seats = panels.seats_of(image_id, number)
-            size = seats.size if seats is not None else max(sizes, default=len(counted))
+            size = _size(panels, image_id, number, most)
             if len(counted) > size:
                 row = f"row {counted[size].response_id}"
                 findings.add(form.RESPONSES, row, f"counted on {image_id} panel {number}", "the panel was full")
 
 
-def _is_full(panels: Panels, image_id: str, policies: Mapping[str, Numbers]) -> bool:
-    smallest = min((policy.panel_size for policy in policies.values()), default=1)
-    return any(len(counted) >= smallest for counted in panels.counted.get(image_id, {}).values())
+def _is_full(panels: Panels, image_id: str, otherwise: int) -> bool:
+    by_panel = panels.counted.get(image_id, {})
+    return any(len(counted) >= _size(panels, image_id, number, otherwise) for number, counted in by_panel.items())
+
+
+def _size(panels: Panels, image_id: str, number: int, otherwise: int) -> int:
+    """Return how many places a panel has (R7); `otherwise` where the release does not say."""
+    seats = panels.seats_of(image_id, number)
+    return otherwise if seats is None else seats.size

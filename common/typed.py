@@ -1,8 +1,13 @@
 """Numbers and words as people and programs type them into forms and addresses."""
 
+import re
+from dataclasses import dataclass
+
 from common.errors import InvalidInput
 
 MOST_DIGITS = 18  # of a row's number: more do not fit into the database's integers
+# A word, or one character of the scripts that put no blank between words: Thai to Khmer, kana, and Han characters.
+_WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")
 
 
 def whole_number(typed: str, *, digits: int = MOST_DIGITS) -> int | None:
@@ -23,4 +28,28 @@ def words_said(typed: str, *, field: str, ask: str, most: int) -> str:
         raise InvalidInput(ask, "invalid", field=field)
     if len(said) > most:
         raise InvalidInput(f"Write at most {most:,} characters.", "invalid", field=field)
+    return said
+
+
+@dataclass(frozen=True, slots=True)
+class Least:
+    """What words have at least, so that they say something: characters, and different words."""
+
+    characters: int
+    words: int
+
+    def __str__(self) -> str:
+        return f"at least {self.characters} characters and {self.words} different words"
+
+
+def words_enough(typed: str, *, field: str, ask: str, least: Least, most: int) -> str:
+    """Return words that have to say something, without what is around them.
+
+    Raises InvalidInput as `words_said`, and (`says_too_little`) for fewer characters or different words than `least`.
+    """
+    said = words_said(typed, field=field, ask=ask, most=most)
+    words = {word.casefold() for word in _WORD.findall(said)}
+    if len(said) < least.characters or len(words) < least.words:
+        found = f"Say more: {least}. There are {len(said)} and {len(words)}."
+        raise InvalidInput(f"{ask} {found}", "says_too_little", field=field)
     return said
