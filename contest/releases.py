@@ -26,7 +26,7 @@ from common.audit import audit
 from common.audit_seals import entries_seal
 from common.errors import Conflict, InvalidInput, NotFound
 from contest.exports import tables
-from contest.exports.board_tables import decisions_on_pictures, motions_of
+from contest.exports.board_tables import cases_of_pictures, decisions_on_pictures, examinations, motions_of, within
 from contest.exports.content import Content, copy_pictures, write_tables
 from contest.exports.contest_tables import attacks_of, decisions_of
 from contest.exports.files import Progress, sync_folder
@@ -99,7 +99,7 @@ def release_week(
 
     With nothing changed since the last part the same bytes come again and no record; with anything changed, the next
     errata part. Raises Conflict while pictures of the week are under way (unless `incomplete`), before an earlier week
-    that its money follows from (`earlier_week_first`), while `out` is in use, and when another release was published
+    that it would tell of (`earlier_week_first`), while `out` is in use, and when another release was published
     meanwhile from elsewhere.
     """
     while entries_seal():  # what was recorded in the week is part of its release
@@ -282,13 +282,23 @@ def _under_way(week: Week, waits: dict[str, int]) -> Conflict:
 
 
 def _refuse_ahead(week: Week) -> None:
-    """Refuse a week whose money may follow from what broke in an earlier one that is not told of yet (R24, R39)."""
-    found = Break.objects.filter(image__received_at__lt=week.start, found_at__lt=week.end).exclude(released("image__"))
+    """Refuse a week that would tell of an earlier one which is not released (R24, R39): its money may follow from what
+    broke there, its confirmations name what was rejected there, and its audit trail says when the board was at it."""
+    if LedgerEntry.objects.filter(within(week, "made_at")).exists():
+        _refuse_before(week, Break.objects.filter(found_at__lt=week.end), "Its money would tell who broke what in week")
+    looked_at = (examinations().filter(at__lt=week.end), cases_of_pictures().filter(opened_at__lt=week.end))
+    for rows in looked_at:
+        _refuse_before(week, rows, "It would tell what the board did about pictures of week")
+
+
+def _refuse_before(week: Week, rows: QuerySet[Any], tells: str) -> None:
+    """Refuse where any of the rows is about a picture of an earlier week that is not released."""
+    found = rows.filter(image__received_at__lt=week.start).exclude(released("image__"))
     first = found.aggregate(at=Min("image__received_at"))["at"]
-    if first is not None and LedgerEntry.objects.filter(made_at__gte=week.start, made_at__lt=week.end).exists():
+    if first is not None:
         raise Conflict(
-            f"Its money would tell who broke what in week {week_at(first).name}, which is not released. Release that "
-            "week first, as it stands if it still waits.",
+            f"{tells} {week_at(first).name}, which is not released. Release that week first, as it stands if it still "
+            "waits.",
             "earlier_week_first",
         )
 

@@ -1,13 +1,16 @@
-"""Cases of the review board that are late or have too few members left to decide them (R19, R21).
+"""Cases of the review board that are late or soon will be, or have too few members left to decide them (R19, R21).
 
 Organizers see numbers and dates alone: what a case is about is the board's.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Count, Min, Q
 
+from contest.board.reminding import reminded_lately
+from contest.board.telling import DUE_SOON
 from contest.enums import CaseState
 from contest.models import Case
 
@@ -16,12 +19,15 @@ MOST_LISTED = 10
 
 @dataclass(frozen=True, slots=True)
 class LateCase:
-    """A case past its time, or that waits for members: `without_quorum` says since when organizers are told so."""
+    """A case past its time, or `soon` so, or that waits for members: `without_quorum` says since when organizers are
+    told so. `reminded` is when its members were reminded within the last day; until then none may be again."""
 
     public_id: str
     due_at: datetime
     late: bool
+    soon: bool
     without_quorum: datetime | None
+    reminded: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +53,14 @@ def cases(*, now: datetime) -> Cases:
         late=Count("pk", filter=undecided & late),
         without_quorum=Count("pk", filter=undecided & lacking),
     )
-    rows = Case.objects.filter(undecided, late | lacking).order_by("due_at", "pk")
-    listed = (
-        LateCase(public_id, due_at, due_at <= now, told_at)
-        for public_id, due_at, told_at in rows.values_list("public_id", "due_at", "told_at")[:MOST_LISTED]
-    )
-    return Cases(**counts, listed=tuple(listed))
+    return Cases(**counts, listed=tuple(_listed(undecided & (Q(due_at__lte=now + DUE_SOON) | lacking), now)))
+
+
+def _listed(troubled: Q, now: datetime) -> Iterator[LateCase]:
+    rows = Case.objects.filter(troubled).order_by("due_at", "pk").values_list("public_id", "due_at", "told_at")
+    shown = list(rows[:MOST_LISTED])
+    reminded = reminded_lately((public_id for public_id, _, _ in shown), now=now)
+    for public_id, due_at, told_at in shown:
+        late = due_at <= now
+        soon = not late and due_at <= now + DUE_SOON
+        yield LateCase(public_id, due_at, late, soon, told_at, reminded.get(public_id))

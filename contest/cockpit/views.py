@@ -1,23 +1,29 @@
-"""The organizers' pages behind the cockpit: the pictures of a week that are left, and those taskers differ on."""
+"""The organizers' pages behind the cockpit: the pictures of a week that are left, and those taskers differ on; and its
+one button, which reminds the board."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
-from common.errors import NotFound
+from common.errors import Conflict, NotFound
+from contest.board.reminding import case_remind
 from contest.cockpit.deadlines import Waiting, deadlines
 from contest.cockpit.disagreement import disagreement
+from contest.overview import overview_forget
 from contest.weeks import week_called
 from labeling.access import organizer_of
 from labeling.models import Image
 from labeling.pictures import picture_url
+from labeling.views import SeeOther
 from labeling.watching.drawing import drawn_outline
 from labeling.watching.gold import counted_answers
 
@@ -80,3 +86,20 @@ def differing(request: HttpRequest) -> HttpResponse:
         for each in found.pictures
     ]
     return render(request, "contest/cockpit/differing.html", {"found": found, "shown": shown})
+
+
+@login_required
+@never_cache
+@require_POST
+def remind(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Remind the members of the board who did not vote on a case (R19), and lead back to the cockpit."""
+    organizer = organizer_of(request.user)
+    try:
+        told = case_remind(public_id=public_id, by=organizer, now=timezone.now())
+    except Conflict as refused:
+        messages.error(request, refused.message)
+    else:
+        overview_forget()
+        members = "1 member is" if len(told) == 1 else f"{len(told)} members are"
+        messages.success(request, f"{members} reminded of case {public_id}.")
+    return SeeOther(f"{reverse('overview')}#board-cases")

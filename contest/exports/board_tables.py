@@ -13,12 +13,14 @@ from django.db.models import Q, QuerySet
 from adjudication import release_format as form
 from contest.enums import CaseKind, CaseState
 from contest.exports.tables import RELEASED_ORIGINS, by_bytes, images_of, stream
-from contest.models import Appeal, CaseDecision, Examination, Statement
+from contest.models import Appeal, Case, CaseDecision, Examination, Statement
 from contest.rules import Week
 
 Rows = Iterator[Sequence[str]]
 # How a decision is counted, in the columns of cases and of motions.
 _COUNTED = ("votes", "quorum", "recused")
+# Pictures that are in the release of their week.
+_RELEASABLE = Q(image__origin__in=RELEASED_ORIGINS, image__label_from__isnull=False)
 
 
 def board_rows(week: Week) -> dict[str, Rows]:
@@ -54,7 +56,12 @@ def motions_of(week: Week) -> QuerySet[CaseDecision]:
 
 def examinations() -> QuerySet[Examination]:
     """Return the confirmations of rejected pictures that are released."""
-    return Examination.objects.filter(image__origin__in=RELEASED_ORIGINS, image__label_from__isnull=False)
+    return Examination.objects.filter(_RELEASABLE)
+
+
+def cases_of_pictures() -> QuerySet[Case]:
+    """Return the cases of pictures that are released."""
+    return Case.objects.filter(_RELEASABLE)
 
 
 def named_by_board(week: Week) -> set[int]:

@@ -7,6 +7,7 @@ from django.core.cache import cache
 
 from contest.attacks.letters import tell_missed
 from contest.messages.breaks_told import broke_tell, broken_tell
+from contest.messages.cases_told import cases_tell
 from contest.messages.deadlines import appeals_closing_tell, questions_tell
 from contest.messages.organizing import failed_releases_tell, given_up_tell
 from contest.messages.verdicts import valid_tell, verdicts_tell
@@ -19,6 +20,7 @@ _TELL: tuple[Callable[..., int], ...] = (
     valid_tell,
     broke_tell,
     broken_tell,
+    cases_tell,
     appeals_closing_tell,
     questions_tell,
     failed_releases_tell,

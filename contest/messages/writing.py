@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from contest.enums import MessageKind, MessageRate
 from contest.messages.kinds import KINDS, missing_facts
 from contest.models import Message, MessagePreference, Team
-from contest.teams.selectors import final_team
+from contest.teams.selectors import final_team, teams_counted_together
 
 # One person, the members of a team, everybody of a role by its name (labeling.people), or the people themselves.
 Recipients = User | Team | str | Iterable[User]
@@ -43,6 +43,11 @@ def write(to: Recipients, kind: MessageKind, *, about: str, now: datetime, key: 
     ]  # fmt: skip
     Message.objects.bulk_create(rows, ignore_conflicts=bool(key))
     return len(rows)
+
+
+def was_told(team: Team, kind: MessageKind, key: str) -> bool:
+    """Say whether a team, or one merged into it, was told something under this key."""
+    return Message.objects.filter(team__in=teams_counted_together(team), kind=kind, key=key).exists()
 
 
 def take_back(about: str, *, users: Iterable[User]) -> int:

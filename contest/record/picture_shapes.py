@@ -137,7 +137,7 @@ class ImageOut(serializers.Serializer[Any]):
     origin = serializers.ChoiceField(choices=list(Origin), help_text="Told in full with the release of its week.")
     received_at = serializers.DateTimeField(help_text="When it first came, as far as the caller may know.")
     week = serializers.CharField(help_text="The contest week of that time.")
-    public = serializers.BooleanField(help_text="Whether everybody may see it.")
+    public = serializers.BooleanField(help_text="Whether its week has ended, so that it is no secret.")
     released = serializers.BooleanField(help_text="Whether the record of its week is published.")
     picture = PictureOut(help_text="Its address opens for an hour.")
     attacks = SentOut(many=True, help_text="By which it was sent, in the order of receipt.")
@@ -157,7 +157,7 @@ def image_json(known: Known, url: str) -> dict[str, Any]:
         "received_at": iso(known.received_at),
         "week": known.week,
         "public": known.public,
-        "released": known.in_record,
+        "released": known.released,
         "picture": {"url": url, "width": image.width, "height": image.height},
         "attacks": [
             {

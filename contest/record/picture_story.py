@@ -134,7 +134,7 @@ def _hidden(known: Known, reader: Reader, now: datetime) -> str:
 
     Of a picture that is kept out for good its sender learns no more than of one that is kept out for a while (R5, R6).
     """
-    if known.public or (not reader.organizer and any(_ended(each, now) for each in known.attacks)):
+    if known.public:
         return ""
     if known.attacks and all(each.withdrawn_at is not None for each in known.attacks):
         return "It was withdrawn: it is never labeled nor published."

@@ -2,6 +2,7 @@
 public."""
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,7 +14,7 @@ from common.errors import NotFound
 from common.ids import ALPHABET
 from contest.attacks.access import reader_of
 from contest.embargo import attacks_public, published
-from contest.models import Attack
+from contest.models import Attack, Release
 from contest.publishing import released
 from contest.teams.selectors import teams_counted_together
 from contest.weeks import week_at
@@ -40,13 +41,18 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A picture as far as a reader knows it. `received_at` is when it first came, as far as that is told."""
+    """A picture as far as a reader knows it. `received_at` is when it first came, as far as that is told.
+
+    To who sent it, it is `public` once its week has ended, and `released` with that: that the contest has it among its
+    own, which are never published, is told to nobody but organizers (R5, R6).
+    """
 
     image: Image
     origin: str
     received_at: datetime
     public: bool
     in_record: bool
+    released: bool
     attacks: tuple[Attack, ...]
     ruling: Ruling | None
 
@@ -61,12 +67,17 @@ def is_picture_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
+def seen_by(reader: Reader, *, now: datetime) -> Q:
+    """The pictures whose page the reader may open: what is public, and what their team sent; organizers all."""
+    own = Attack.objects.filter(team__in=reader.teams).values("image")
+    return Q() if reader.organizer else published(now=now) | Q(pk__in=own)
+
+
 def picture_seen_by(public_id: str, reader: Reader, *, now: datetime) -> Image:
     """Return the picture; NotFound in the same words for one under embargo and for one that is not there."""
-    own = Attack.objects.filter(team__in=reader.teams).values("image")
-    seen = Q() if reader.organizer else published(now=now) | Q(pk__in=own)
     # An ID of another shape is nobody's, and may hold what the database refuses to look for.
-    image = Image.objects.filter(seen, public_id=public_id).first() if is_picture_id(public_id) else None
+    rows = Image.objects.filter(seen_by(reader, now=now), public_id=public_id)
+    image = rows.first() if is_picture_id(public_id) else None
     if image is None:
         raise NotFound("There is no public picture with this ID.", "not_found")
     return image
@@ -80,15 +91,23 @@ def known_of(image: Image, reader: Reader, *, now: datetime) -> Known:
     attacks = tuple(_attacks(image, reader, now))
     in_record = Image.objects.filter(released(), pk=image.pk).exists()
     all_told = in_record or reader.organizer or not attacks
+    ended = () if reader.organizer else tuple(_ended(attacks, now))
     return Known(
         image=image,
         origin=image.origin if all_told else Origin.ATTACK.value,
         received_at=image.received_at if all_told else attacks[0].received_at,
-        public=Image.objects.filter(published(now=now), pk=image.pk).exists(),
+        public=bool(ended) or Image.objects.filter(published(now=now), pk=image.pk).exists(),
         in_record=in_record,
+        released=in_record or Release.objects.filter(part=0, week__in=[each.week for each in ended[:1]]).exists(),
         attacks=attacks,
         ruling=rulings_seen_by(image, reader, now=now).last(),
     )
+
+
+def _ended(attacks: Iterable[Attack], now: datetime) -> Iterator[Attack]:
+    """Yield the attacks whose week has ended and that were not withdrawn."""
+    began = week_at(now).start
+    return (each for each in attacks if each.withdrawn_at is None and each.received_at < began)
 
 
 def _attacks(image: Image, reader: Reader, now: datetime) -> QuerySet[Attack]:

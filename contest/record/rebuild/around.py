@@ -7,7 +7,7 @@ from typing import Any
 from adjudication import release_format as form
 from adjudication.verify_reading import Row
 from common.models import AuditEntry, AuditSeal
-from contest.enums import AccountKind
+from contest.enums import AccountKind, DecisionKind, EntitlementKind, EntitlementState
 from contest.models import (
     Account,
     Association,
@@ -15,6 +15,7 @@ from contest.models import (
     Award,
     BoardDecision,
     Case,
+    Entitlement,
     Entry,
     LedgerEntry,
     Release,
@@ -186,6 +187,30 @@ def fill_stakes(record: Record) -> None:
     StakeBatch.objects.bulk_create(map(_batch, record.by_week(form.BATCHES, "number")))
     known = ids_of(Defense), ids_of(Team), ids_of(StakeBatch)
     Stake.objects.bulk_create(_stake(row, *known) for row in record.by_week(form.STAKES, "number"))
+
+
+def fill_grants() -> None:
+    """Fill which teams the board let attack without a paper, as its decisions tell, in their order (R25). Why others
+    may attack is in no release: papers name people."""
+    told = BoardDecision.objects.filter(kind__in=(DecisionKind.GRANT, DecisionKind.REVOKE))
+    teams = set(Team.objects.values_list("pk", flat=True))
+    for decision in told.order_by("decided_at", "pk"):
+        for team in teams.intersection(decision.subject.get("team", ())):
+            if decision.kind == DecisionKind.GRANT:
+                _grant(decision, team)
+            else:
+                _revoke(team)
+
+
+def _grant(decision: BoardDecision, team: int) -> None:
+    when = {"asked_at": decision.decided_at, "decided_at": decision.decided_at}
+    told = {"kind": EntitlementKind.GRANT, "state": EntitlementState.ACCEPTED, "decision": decision}
+    Entitlement.objects.create(team_id=team, **told, **when)
+
+
+def _revoke(team: int) -> None:
+    held = Entitlement.objects.filter(team=team, state=EntitlementState.ACCEPTED)
+    held.update(state=EntitlementState.REVOKED)
 
 
 def _decision(row: Row, policies: dict[int, int], motions: dict[str, int]) -> BoardDecision:

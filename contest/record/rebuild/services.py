@@ -54,6 +54,7 @@ def _fill(record: Record, progress: Callable[[str], None]) -> None:
     around.fill_defenses(record)
     board.fill_motions(record)
     around.fill_stakes(record)
+    around.fill_grants()
     known = pictures.begin()
     for part in record.weeks:
         pictures.fill_week(part, known)

@@ -1,0 +1,21 @@
+"""Where the ID of a picture leads."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.urls import reverse
+
+from contest.record.pictures import Reader, seen_by
+from labeling.models import Image
+
+register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def record_page(context: Mapping[str, Any], image: Image, now: datetime) -> str:
+    """Return the address of a picture's page in the record; empty where the reader may not open it (R24)."""
+    reader = Reader.of(context["request"].user)
+    may = Image.objects.filter(seen_by(reader, now=now), pk=image.pk).exists()
+    return reverse("picture-record", args=[image.public_id]) if may else ""
