@@ -162,6 +162,11 @@ def overview(*, now: datetime) -> Overview:
     return found
 
 
+def overview_forget() -> None:
+    """Read the page afresh when it is asked for next: something on it was done."""
+    cache.delete("overview")
+
+
 def read_overview(*, now: datetime) -> Overview:
     """Return the organizer's page, read afresh at `now`."""
     policy = policy_in_force(now).policy

@@ -14,6 +14,7 @@ DID: Mapping[str, str] = MappingProxyType(
         "case.drop": "took a motion back:",
         "case.open": "opened a case:",
         "case.decide": "confirmed what the votes of the board decided:",
+        "case.remind": "reminded members of the board of a case:",
         "conflict.declare": "declared a conflict of interest:",
         "conflict.dismiss": "dismissed a conflict of interest:",
         "conflict.end": "ended a conflict of interest:",

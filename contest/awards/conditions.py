@@ -64,6 +64,17 @@ def checklist(stake: Stake, *, policy: Policy, now: datetime) -> list[Condition]
     ]
 
 
+def about_others(name: str) -> bool:
+    """Say whether a condition of this name tells of other stakes than the one it is for."""
+    return name in ("first", "batch")
+
+
+def stakes_beside(stake: Stake, *, now: datetime) -> list[Stake]:
+    """Return the stakes that the conditions about others tell of: those that share the prize, and those before it."""
+    group = sharing(stake, now=now)
+    return [*group, *_before(stake, group, now)]
+
+
 def own_conditions(stake: Stake, *, policy: Policy, now: datetime) -> list[Condition]:
     """Return the conditions that are about one defense alone."""
     return [
@@ -280,12 +291,17 @@ def _no_break(stake: Stake) -> Condition:
 
 def _first(stake: Stake, now: datetime) -> Condition:
     title = "No other is before it"
-    group = {each.pk for each in sharing(stake, now=now)}
-    earlier = [each for each in contenders(now=now) if each.pk not in group and _in_turn(each) < _in_turn(stake)]
+    earlier = _before(stake, sharing(stake, now=now), now)
     if not earlier:
         return Condition("first", title, True, "No other's time is over before its own.")
     names = ", ".join(each.defense.name for each in earlier[:MOST_NAMED])
     return Condition("first", title, False, f"Their time was over earlier: {names}.", reverse("awards"))
+
+
+def _before(stake: Stake, group: Iterable[Stake], now: datetime) -> list[Stake]:
+    """Return the stakes outside of `group` whose time was over before that of `stake`."""
+    together = {each.pk for each in group}
+    return [each for each in contenders(now=now) if each.pk not in together and _in_turn(each) < _in_turn(stake)]
 
 
 def _batch(stake: Stake, policy: Policy, now: datetime) -> Condition:

@@ -1,7 +1,8 @@
 """The board's sweep before an award: every rejected picture is looked at and confirmed as invalid (R37).
 
-A picture is confirmed under the rejection that holds: after another ruling it is looked at anew. The policy says how
-many members confirm each. Who steps aside for a team confirms nothing for its award, and no picture that it sent (R21).
+A picture is confirmed under the rejection that holds: after another ruling it is looked at anew, and while the board
+has a case of it its confirmations do not count. The policy says how many members confirm each. Who steps aside for a
+team confirms nothing for its award, and no picture that it sent (R21).
 """
 
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from contest.board.recusal import board_members, cases_seen_by, conflicts_in_for
 from contest.embargo import attacks_public
 from contest.enums import CaseState
 from contest.models import Attack, Case, Examination, Stake
+from contest.settled import open_cases
 from contest.stakes.selectors import owner_of, unbroken_until
 from contest.teams.selectors import teams_counted_together
 from contest.weeks import week_at
@@ -32,7 +34,7 @@ from scoring.models import Defense
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many of the rejected pictures are confirmed by as many members as it takes."""
+    """How many of the rejected pictures are confirmed by as many members as it takes, and in no open case."""
 
     done: int
     all: int
@@ -86,13 +88,15 @@ def _stepped_aside(defense: Defense) -> Q:
 
 
 def _complete(now: datetime, defense: Defense) -> Q:
-    """Return the pictures that as many members confirmed as the policy asks for."""
+    """Return the pictures that as many members confirmed as the policy asks for, and that the board has no case of:
+    what comes of one may be another ruling, and until then nothing is confirmed."""
     needed = policy_in_force(now).policy.examination_members
     # Accounts that are gone have no number any more: each of their confirmations stands for one member.
     member = Coalesce(F("confirmed_by"), -F("pk"), output_field=BigIntegerField())
     rows = _of_holding(defense).order_by().values("image")
     counted = rows.annotate(members=Count(member, distinct=True))
-    return Q(pk__in=counted.filter(members__gte=needed).values("image"))
+    confirmed = counted.filter(members__gte=needed).values("image")
+    return Q(pk__in=confirmed) & ~Q(pk__in=open_cases().values("image"))
 
 
 # What is left for a member --------------------------------------------------------------------------------------------
@@ -117,8 +121,7 @@ class Queue:
 def queue_of(defense: Defense, member: User, *, now: datetime) -> Queue:
     """Return what is still to examine for an award, the first received first."""
     left = rejected_pictures(defense).exclude(_complete(now, defense))
-    waiting = Case.objects.exclude(state=CaseState.CLOSED).filter(image__isnull=False).values("image")
-    free = left.exclude(pk__in=waiting)
+    free = left.exclude(pk__in=open_cases().values("image"))
     seen = cases_seen_by(member).exclude(state=CaseState.CLOSED).values("image")
     in_cases = left.filter(pk__in=seen).count()
     theirs = Attack.objects.filter(attacks_public(now=now), team__in=teams_stepped_aside_for(member, now=now))

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from common.errors import Conflict, InvalidInput, NotFound
-from common.typed import words_said
+from common.typed import Least, words_enough
 from contest.board.cases import image_held, open_case_of, parties_add, party_add, picture_case
 from contest.board.grounds import Appealed, Ground, appeal_ground, appeal_of, appealable
 from contest.board.known import cases_known_to
@@ -23,7 +23,8 @@ from labeling.models import Image
 
 __all__ = ["Appealed", "Ground", "appeal_ground", "appeal_of", "appealable"]
 
-LEAST_CHARACTERS, MOST_CHARACTERS = 40, 8_000
+# What an argument has at least, so that it says something, and what answers it; and at most.
+LEAST, MOST_CHARACTERS = Least(characters=40, words=6), 8_000
 MOST_MARKS, MOST_IN_MARK = 20, 200
 _SIDES = ("x", "y", "width", "height")
 
@@ -65,13 +66,16 @@ def appeal_send(*, image: Image, team: Team, argument: str, marks: Sequence[Any]
 
 
 def argument_said(typed: str) -> str:
-    """Return an argument without what is around it; InvalidInput (`argument`) for one that is too short or long."""
-    ask = f"Write why the ruling is wrong, in at least {LEAST_CHARACTERS} characters."
-    said = words_said(typed, field="argument", ask=ask, most=MOST_CHARACTERS)
-    if len(said) < LEAST_CHARACTERS:
-        words = f"{ask} There are {len(said)}."
-        raise InvalidInput(words, "invalid", field="argument")
-    return said
+    """Return an argument without what is around it; InvalidInput (`argument`) for one that says too little or is too
+    long."""
+    ask = "Write why the ruling is wrong."
+    return words_enough(typed, field="argument", ask=ask, least=LEAST, most=MOST_CHARACTERS)
+
+
+def answer_said(typed: str) -> str:
+    """Return what answers an argument, without what is around it; InvalidInput (`words`) as for an argument."""
+    ask = "Write what the board should know."
+    return words_enough(typed, field="words", ask=ask, least=LEAST, most=MOST_CHARACTERS)
 
 
 def marks_said(typed: Sequence[Any], image: Image) -> list[dict[str, Any]]:
@@ -111,7 +115,7 @@ def statement_send(*, case: Case, team: Team, words: str, by: User, now: datetim
     Raises NotFound for who is no such team, InvalidInput (`words`), Conflict for who `appealed` or `stated` something
     already, and once it is `decided`.
     """
-    said = words_said(words, field="words", ask="Write what the board should know.", most=MOST_CHARACTERS)
+    said = answer_said(words)
     known = case_of_party(case.public_id, team, now=now)
     if known.image_id is not None:
         image_held(known.image_id)

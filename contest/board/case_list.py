@@ -1,7 +1,6 @@
 """The list of cases as one member of the board may see it: found, filtered, counted; what they step aside from is
 nowhere in it (R21)."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,10 +8,10 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
-from contest.board.recusal import cases_seen_by
+from contest.board.recusal import cases_seen_by, disclosed
 from contest.board.telling import OUTCOME_WORDS, what_of
 from contest.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
-from contest.models import Appeal, Case, CaseParty, Disclosure, Vote
+from contest.models import Appeal, Case, CaseParty, Vote
 from contest.teams.selectors import final_team
 
 CHOICE_WORDS: Mapping[VoteChoice, str] = {
@@ -115,12 +114,9 @@ def _row(case: Case, disclosed: bool, now: datetime) -> CaseRow:
 
 
 def _undisclosed(cases: list[Case], member: User) -> set[int]:
-    """Return which of these cases still wait for the member's word about a team, in two queries."""
+    """Return which of these cases still wait for the member's word about a team, in a few queries."""
     parties = CaseParty.objects.filter(case__in=cases).select_related("team__merged_into")
-    said = Disclosure.objects.filter(case__in=cases, member=member).select_related("team__merged_into")
-    told: dict[int, set[int]] = defaultdict(set)
-    for each in said:
-        told[each.case_id].add(final_team(each.team).pk)
+    told = disclosed(cases, member)
     return {each.case_id for each in parties if final_team(each.team).pk not in told[each.case_id]}
 
 

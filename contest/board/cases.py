@@ -15,6 +15,7 @@ from adjudication.models import Ruling
 from adjudication.rules import REASONS
 from common.audit import audit
 from common.errors import Conflict, InvalidInput, NotAllowed
+from common.typed import Least, words_enough
 from contest.board.conflicts import conflicts_find
 from contest.board.recusal import (
     board_members,
@@ -29,8 +30,8 @@ from contest.board.telling import case_opened_tell, messages_take_back
 from contest.breaks import standing_breaks
 from contest.embargo import attacks_public
 from contest.enums import CaseKind, CaseState, PartyRole, VoteChoice
-from contest.models import Appeal, Attack, Case, CaseParty, Disclosure, Stake, Statement, Team, Vote
-from contest.stakes.selectors import owner_of
+from contest.models import Appeal, Attack, Case, CaseParty, Disclosure, Statement, Team, Vote
+from contest.stakes.selectors import owner_of, stakes_aimed_at
 from contest.teams.selectors import final_team
 from labeling.enums import Label
 from labeling.models import Image
@@ -38,6 +39,8 @@ from labeling.people import is_on_board
 from labeling.selectors import policy_in_force
 from scoring.models import Defense
 
+# What a member says on a vote or moves something for has at least, so that it says something.
+LEAST_SAID = Least(characters=20, words=4)
 MOST_WORDS = 4_000
 
 # Opening --------------------------------------------------------------------------------------------------------------
@@ -160,22 +163,11 @@ def _parties(image: Image, now: datetime) -> Iterator[tuple[Team, PartyRole]]:
 
 def _met(image: Image, sent: Iterable[Attack]) -> Iterator[Defense]:
     for attack in sent:
-        yield from defenses_aimed_at(attack)
+        for stake in stakes_aimed_at(attack).select_related("defense__entry__team").order_by("pk"):
+            yield stake.defense
     broken = standing_breaks().filter(image=image, defense__stakes__staked_at__isnull=False)
     for each in broken.select_related("defense__entry__team").order_by("pk"):
         yield each.defense
-
-
-def defenses_aimed_at(attack: Attack) -> list[Defense]:
-    """Return the defenses that were at stake when an attack was sent and that it was aimed at: all, where it names
-    none."""
-    begun = Stake.objects.filter(staked_at__lte=attack.received_at).select_related("defense__entry__team")
-    named = set(attack.targets.values_list("pk", flat=True))
-    return [
-        stake.defense
-        for stake in begun.order_by("pk")
-        if (stake.ended_at is None or stake.ended_at > attack.received_at) and (not named or stake.defense_id in named)
-    ]
 
 
 # Who may look and vote ------------------------------------------------------------------------------------------------
@@ -215,7 +207,8 @@ def disclose(*, case: Case, teams: Sequence[str], by: User, now: datetime) -> No
     if {team.public_id for team in waiting} - set(teams):
         raise Conflict("The case is about another team as well by now. Look at the list again.", "others")
     made = (Disclosure(case=case, member=by, team=team, made_at=now) for team in waiting)
-    Disclosure.objects.bulk_create(made, ignore_conflicts=True)
+    same = ["case", "member", "team"]
+    Disclosure.objects.bulk_create(made, update_conflicts=True, unique_fields=same, update_fields=["made_at"])
 
 
 def case_opened_by(member: User, public_id: str) -> Case:
@@ -312,13 +305,17 @@ def vote_cast(
     """
     held = case_held(by, case.public_id, now=now)
     ballot = _ballot(held, choice, label, reasons)
-    said = words.replace("\x00", "").replace("\r\n", "\n").strip()
-    if len(said) > MOST_WORDS:
-        raise InvalidInput(f"Write at most {MOST_WORDS:,} characters.", "invalid", field="words")
-    if public and not said:
-        raise InvalidInput("Write what is to be published, or leave it unpublished.", "invalid", field="words")
+    said = _own_words(words, public)
     told = {"choice": ballot.choice, "label": ballot.label, "reasons": list(ballot.reasons)}
     return Vote.objects.create(case=held, member=by, **told, words=said, public=public, cast_at=now)
+
+
+def _own_words(typed: str, public: bool) -> str:
+    """Return what a member says on their vote, if anything; InvalidInput (`words`) for what says too little."""
+    if not public and not typed.replace("\x00", "").strip():
+        return ""
+    ask = "Write what is to be published, or leave it unpublished." if public else "Say more on your vote, or nothing."
+    return words_enough(typed, field="words", ask=ask, least=LEAST_SAID, most=MOST_WORDS)
 
 
 def case_held(by: User, public_id: str, *, now: datetime) -> Case:

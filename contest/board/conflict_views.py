@@ -1,5 +1,6 @@
 """The registry of conflicts (R21): each member's own page, and the organizers' page of all."""
 
+from collections.abc import Iterable
 from datetime import datetime, time
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -26,6 +27,7 @@ from contest.board.conflicts import (
     conflict_dismiss,
     conflict_end,
     conflicts_find,
+    ends_of,
     ties_tell,
 )
 from contest.board.recusal import board_members, cases_seen_by, judges_of, quorum_of
@@ -76,7 +78,7 @@ def _do_own(request: HttpRequest, member: User, now: datetime) -> str:
         return _told(request, member, now)
     if "end" in request.POST:
         found = _own_conflict(request, member)
-        conflict_end(conflict_id=found.pk, by=member, now=now)
+        conflict_end(conflict_id=found.pk, reason=_reason(request), by=member, now=now)
         words = "is over. Cases that were open while it held stay closed to you."
         return f"The conflict with team {found.team.name} {words}"
     before = _open_to(member)
@@ -93,6 +95,10 @@ def _own_conflict(request: HttpRequest, member: User) -> Conflict:
 
 def _number(request: HttpRequest) -> int | None:
     return whole_number(request.POST.get("conflict", ""))
+
+
+def _reason(request: HttpRequest) -> str:
+    return text(request, "reason", MOST_CHARACTERS + 1)
 
 
 def _open_to(member: User) -> set[int]:
@@ -160,7 +166,7 @@ def _since(request: HttpRequest, now: datetime) -> datetime | None:
 
 def _own(request: HttpRequest, member: User, error: DomainError | None = None) -> HttpResponse:
     now = timezone.now()
-    rows = [_row(each) for each in _of(member).select_related("team", "declared_by").order_by("-pk")]
+    rows = _rows(_of(member).select_related("team", "declared_by").order_by("-pk"))
     ties = Ties.objects.filter(member=member).first()
     telling = "tell" in request.POST
     context = {
@@ -181,6 +187,13 @@ def _list_shown(request: HttpRequest, name: str, ties: Ties | None, *, typed: bo
     if typed:
         return request.POST.get(name, "")
     return "\n".join(getattr(ties, name)) if ties is not None else ""
+
+
+def _rows(conflicts: Iterable[Conflict]) -> list[dict[str, Any]]:
+    """Return conflicts as the pages show them, each with how it was ended."""
+    found = list(conflicts)
+    ends = ends_of(found)
+    return [_row(each) | {"ended": ends.get(each.pk)} for each in found]
 
 
 def _row(conflict: Conflict) -> dict[str, Any]:
@@ -209,11 +222,10 @@ def organizer_conflicts(request: HttpRequest) -> HttpResponse:
 
 def _do(request: HttpRequest, by: User, now: datetime) -> str:
     if "dismiss" in request.POST:
-        reason = text(request, "reason", MOST_CHARACTERS + 1)
-        found = conflict_dismiss(conflict_id=_number(request) or 0, reason=reason, by=by, now=now)
+        found = conflict_dismiss(conflict_id=_number(request) or 0, reason=_reason(request), by=by, now=now)
         return f"The conflict of {found.member.get_username()} with team {found.team.name} is dismissed."
     if "end" in request.POST:
-        found = conflict_end(conflict_id=_number(request) or 0, by=by, now=now)
+        found = conflict_end(conflict_id=_number(request) or 0, reason=_reason(request), by=by, now=now)
         return f"The conflict of {found.member.get_username()} with team {found.team.name} is over."
     member = board_members().filter(username=text(request, "member", 150)).first()
     if member is None:
@@ -232,7 +244,7 @@ def _all(request: HttpRequest, error: DomainError | None = None) -> HttpResponse
         "show": show,
         "find": find,
         "page": page,
-        "rows": [_row(each) for each in page.object_list],
+        "rows": _rows(page.object_list),
         "members": [(each, Ties.objects.filter(member=each).first()) for each in board_members()],
         "kinds": [(kind, KIND_WORDS[kind]) for kind in TIES],
         "stuck": _stuck(),

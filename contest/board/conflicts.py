@@ -1,7 +1,8 @@
 """The registry of conflicts (R21): declared by members and organizers, or found, and then dismissed with a reason."""
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, date, datetime, timedelta
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -10,8 +11,9 @@ from django.db.models import QuerySet
 from common.audit import audit
 from common.errors import Conflict as Refused
 from common.errors import InvalidInput, NotAllowed, NotFound, WrongFields
+from common.models import AuditEntry
 from common.typed import words_said
-from contest.board.recusal import board_members
+from contest.board.recusal import EVER, board_members
 from contest.board.telling import messages_take_back
 from contest.enums import CaseState, ConflictKind, EntitlementKind
 from contest.models import Case, Conflict, Entitlement, Member, PastMember, Team, Ties
@@ -23,8 +25,7 @@ from labeling.people import is_on_board, is_organizer
 MOST_CHARACTERS = 1_000
 MOST_NAMED = 200
 _LEAST = timedelta(microseconds=1)
-# Far enough back: what the contest finds says nothing of when it began.
-EVER = datetime(2000, 1, 1, tzinfo=UTC)
+_END = "conflict.end"
 _ASK_WHY = "Give the reason: it stays on record beside the conflict."
 
 
@@ -82,11 +83,13 @@ def _refuse_same(member: User, team: Team, kind: ConflictKind) -> None:
 
 
 @transaction.atomic
-def conflict_end(*, conflict_id: int, by: User, now: datetime) -> Conflict:
-    """Record that a conflict is over from now on; cases that are open stay closed to the member (R21).
+def conflict_end(*, conflict_id: int, reason: str, by: User, now: datetime) -> Conflict:
+    """Record that a conflict is over from now on, and why; cases that are open stay closed to the member (R21).
 
-    One that the contest found is dismissed by an organizer instead. Conflict (`over`) for one that is over.
+    InvalidInput without a reason. One that the contest found is dismissed by an organizer instead. Conflict (`over`)
+    for one that is over.
     """
+    said = words_said(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
     found = _held(conflict_id)
     _check_may(by, found.member)
     if found.found:
@@ -94,8 +97,29 @@ def conflict_end(*, conflict_id: int, by: User, now: datetime) -> Conflict:
     _refuse_over(found)
     found.until = max(now, found.since + _LEAST)
     found.save(update_fields=["until"])
-    _record("conflict.end", found, by, now)
+    _record(_END, found, by, now, why=said)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a declared conflict was ended: `by` is empty where the account is gone, `why` where no reason was asked for
+    yet."""
+
+    by: str
+    why: str
+
+
+def ends_of(rows: Iterable[Conflict]) -> dict[int, Ended]:
+    """Return by number how those of these conflicts that were ended came to their end; the audit trail has it."""
+    numbers = [each.pk for each in rows if each.until is not None]
+    entries = AuditEntry.objects.filter(action=_END, subject__conflict__0__in=numbers).select_related("user")
+    return {each.subject["conflict"][0]: _ended(each) for each in entries}
+
+
+def _ended(entry: AuditEntry) -> Ended:
+    by = entry.user.get_username() if entry.user is not None else ""
+    return Ended(by, entry.private.get("words", ""))
 
 
 @transaction.atomic
@@ -189,6 +213,7 @@ def _record_found(now: datetime) -> int:
     new = _new(board_members().select_for_update(of=("self",), no_key=True))
     held = _hold_cases(Team.objects.filter(pk__in={team for _, team, _ in new}))
     for member, team, kind in new:
+        # What the contest finds says nothing of when it began.
         told = {"since": EVER, "found": True, "declared_at": now}
         conflict = Conflict.objects.create(member_id=member, team_id=team, kind=kind, **told)
         _record("conflict.find", conflict, None, now)

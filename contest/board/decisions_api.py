@@ -18,7 +18,16 @@ from adjudication.rules import REASONS
 from adjudication.services import MOST_CHARACTERS
 from common.errors import InvalidInput
 from contest.access import board_member_of
-from contest.board.cases import MOST_WORDS, Count, ballot_of, case_opened_by, case_seen_by, count_of, vote_cast
+from contest.board.cases import (
+    LEAST_SAID,
+    MOST_WORDS,
+    Count,
+    ballot_of,
+    case_opened_by,
+    case_seen_by,
+    count_of,
+    vote_cast,
+)
 from contest.board.deciding import case_decide
 from contest.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
 from contest.models import Appeal, Case
@@ -57,7 +66,10 @@ class DecisionIn(serializers.Serializer[Any]):
         help_text="The reasons of a rejection, of a vote to overrule.",
     )
     words = serializers.CharField(
-        required=False, allow_blank=True, max_length=MOST_WORDS, help_text="Your own words on your vote."
+        required=False,
+        allow_blank=True,
+        max_length=MOST_WORDS,
+        help_text=f"Your own words on your vote: none, or {LEAST_SAID}.",
     )
     public = serializers.BooleanField(required=False, help_text="Publish your words with the decision.")
     seen = serializers.CharField(

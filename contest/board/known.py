@@ -14,8 +14,9 @@ from contest.board.recusal import teams_of
 from contest.embargo import public_attacks
 from contest.enums import CaseKind
 from contest.messages.telling import told_to_senders
-from contest.models import Appeal, Attack, AttackTarget, Case, CaseParty, Stake, Team
+from contest.models import Appeal, Attack, Case, CaseParty, Team
 from contest.publishing import released
+from contest.stakes.selectors import stakes_aimed_at
 from contest.teams.selectors import teams_counted_together
 
 
@@ -38,14 +39,6 @@ def _told(teams: Sequence[Team], now: datetime) -> Q:
     """The cases of pictures that the teams sent first, or that were aimed at them and that they sent no copy of."""
     sent = Attack.objects.filter(told_to_senders(now=now), team__in=teams).values("image")
     own = Attack.objects.filter(team__in=teams, withdrawn_at=None).values("image")
-    aimed = _aimed_at(teams, now).values("image")
+    met = stakes_aimed_at().filter(defense__entry__team__in=teams)
+    aimed = public_attacks(now=now).filter(Exists(met)).values("image")
     return Q(image__in=sent) | (Q(image__in=aimed) & ~Q(image__in=own))
-
-
-def _aimed_at(teams: Sequence[Team], now: datetime) -> QuerySet[Attack]:
-    """Return the attacks that met a defense of the teams that was at stake then: any, where they name none."""
-    at = OuterRef("received_at")
-    in_force = Q(ended_at=None) | Q(ended_at__gt=at)
-    stakes = Stake.objects.filter(in_force, staked_at__lte=at, defense__entry__team__in=teams)
-    named = AttackTarget.objects.filter(attack=OuterRef(OuterRef("pk"))).values("defense")
-    return public_attacks(now=now).filter(Q(targets=None) & Exists(stakes) | Exists(stakes.filter(defense__in=named)))

@@ -14,9 +14,9 @@ from django.db.models import Q, QuerySet
 
 from common.audit import audit
 from common.errors import Conflict, NotAllowed
-from common.typed import words_said
+from common.typed import words_enough
 from contest.board.carriers import rehearse
-from contest.board.cases import case_held, count_of, counted, disclose, motion_case, vote_cast
+from contest.board.cases import LEAST_SAID, case_held, count_of, counted, disclose, motion_case, vote_cast
 from contest.board.recusal import recused_from, teams_of
 from contest.decisions import MOST_REASON_CHARACTERS
 from contest.enums import CaseKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
@@ -43,12 +43,12 @@ def motion_open(
     """Move that the board does something, with the mover's vote for it. `subject` names rows by table, `details` is
     what the motion needs beside them, as JSON.
 
-    Raises NotAllowed for who is not on the board or steps aside for a team that it is about, InvalidInput without a
-    reason, Conflict (`moved`) while the same is moved already, and what could not be carried out now.
+    Raises NotAllowed for who is not on the board or steps aside for a team that it is about, InvalidInput for a reason
+    that says too little, Conflict (`moved`) while the same is moved already, and what could not be carried out now.
     """
     if not is_on_board(by):
         raise NotAllowed("Only members of the review board decide this.", "not_on_board")
-    said = words_said(reason, field="reason", ask=ASK_REASON, most=MOST_REASON_CHARACTERS)
+    said = words_enough(reason, field="reason", ask=ASK_REASON, least=LEAST_SAID, most=MOST_REASON_CHARACTERS)
     rows = {table: sorted(numbers) for table, numbers in subject.items()}
     teams = teams_concerned(rows)
     _hold(teams, rows)

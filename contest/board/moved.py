@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.urls import reverse
 
 from contest.board.cases import count_of
-from contest.board.motions import motions_open, teams_concerned
-from contest.board.recusal import cases_seen_by, quorum_of, teams_stepped_aside_for, undisclosed
+from contest.board.motions import motions_open
+from contest.board.recusal import cases_seen_by, quorum_of, undisclosed
 from contest.board.telling import what_of
 from contest.enums import DecisionKind
 from contest.models import Award, Case, Team
@@ -91,9 +90,3 @@ def moved_words(case: Case) -> str:
     needed = quorum_of(case)
     votes = "your vote is enough" if needed == 1 else f"{needed} votes are needed, and yours is the first"
     return f"Moved as case {case.public_id}: {votes}. It is done when a member who voted confirms the count there."
-
-
-def stands_aside(member: User, subject: dict[str, list[int]], *, now: datetime) -> bool:
-    """Say whether a member would step aside from a motion about these rows now."""
-    aside = teams_stepped_aside_for(member, now=now)
-    return any(team.pk in aside for team in teams_concerned(subject))

@@ -1,20 +1,26 @@
-"""Who steps aside for whom (R21). Everything a member of the board sees of a case goes through `cases_seen_by`.
+"""Who steps aside for whom (R21). Everything a member of the board sees of a case goes through `cases_seen_by`, and of
+an award through `stakes_seen_by`.
 
 A member is recused from a case while a conflict with a team that the case is about was in force at any time since it
 was opened, until it was closed. A conflict that ends meanwhile gives the case not back; one that was dismissed counts
 for nothing. Teams that were merged are one.
 """
 
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from contest.models import Case, CaseParty, Conflict, Disclosure, Team
+from contest.models import Case, CaseParty, Conflict, Disclosure, Stake, Team
 from contest.teams.selectors import final_team, teams_counted_together
 from labeling.people import REVIEW_BOARD
 from labeling.policy import Policy
+
+# For how long a member's word that nothing ties them to a team stands, before they are asked again.
+DISCLOSURE_STANDS = timedelta(days=30)
+# Far enough back to be before everything.
+EVER = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def board_members() -> QuerySet[User]:
@@ -59,6 +65,13 @@ def teams_stepped_aside_for(member: User, *, now: datetime) -> set[int]:
     return {each.pk for conflict in rows for each in teams_counted_together(conflict.team)}
 
 
+def stakes_seen_by(member: User, *, now: datetime) -> QuerySet[Stake]:
+    """Return the stakes of which a member may know how their award stands: all but those of teams that they step aside
+    for, which own the defense or paid for the stake."""
+    aside = teams_stepped_aside_for(member, now=now)
+    return Stake.objects.exclude(defense__entry__team__in=aside).exclude(paid_by__in=aside)
+
+
 def judges_of(case: Case) -> list[User]:
     """Return the members of the board who may decide a case: those who do not step aside."""
     return list(board_members().exclude(pk__in=recused_from(case)))
@@ -75,8 +88,37 @@ def teams_of(case: Case) -> list[Team]:
     return list({team.pk: team for team in map(final_team, teams)}.values())
 
 
+# Saying of a team that nothing ties one ------------------------------------------------------------------------------
+
+
 def undisclosed(case: Case, member: User) -> list[Team]:
     """Return the teams of a case of which a member did not say yet that nothing ties them: its content waits for it."""
-    said = Disclosure.objects.filter(case=case, member=member).select_related("team__merged_into")
-    known = {final_team(each.team).pk for each in said}
+    known = disclosed([case], member)[case.pk]
     return [team for team in teams_of(case) if team.pk not in known]
+
+
+def disclosed(cases: Sequence[Case], member: User) -> dict[int, set[int]]:
+    """Return by case the teams of which a member said that nothing ties them, by number; merged ones as they are now.
+
+    It is said of a person and a team (R21), so it stands for every case that is opened within `DISCLOSURE_STANDS`. It
+    stands no longer than until a conflict with that team comes on record, and not for a team it was merged into.
+    """
+    since = min((case.opened_at for case in cases), default=EVER) - DISCLOSURE_STANDS
+    rows = Disclosure.objects.filter(Q(case__in=cases) | Q(made_at__gte=since), member=member)
+    doubted = _doubted(member)
+    known: dict[int, set[int]] = {case.pk: set() for case in cases}
+    for said in rows.select_related("team__merged_into"):
+        team = final_team(said.team).pk
+        if doubted.get(team, EVER) > said.made_at:
+            continue
+        for case in cases:
+            elsewhere = said.team_id == team and said.made_at >= case.opened_at - DISCLOSURE_STANDS
+            if said.case_id == case.pk or elsewhere:
+                known[case.pk].add(team)
+    return known
+
+
+def _doubted(member: User) -> dict[int, datetime]:
+    """Return when the newest conflict of a member with a team came on record, whatever became of it."""
+    rows = Conflict.objects.filter(member=member).select_related("team__merged_into").order_by("declared_at")
+    return {final_team(each.team).pk: each.declared_at for each in rows}

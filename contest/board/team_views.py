@@ -132,7 +132,7 @@ def _form(request: HttpRequest, team: Team, ground: Ground, typed: _Typed, now: 
         "typed": typed,
         "rows": with_empty_rows(typed.marks),
         "fields": {typed.refused.field: typed.refused.message} if typed.refused and typed.refused.field else {},
-        "least": appeals.LEAST_CHARACTERS,
+        "least": appeals.LEAST,
         "most": appeals.MOST_CHARACTERS,
         "most_marks": appeals.MOST_MARKS,
         "most_in_mark": appeals.MOST_IN_MARK,
@@ -147,7 +147,7 @@ def _script(image: Image, team: Team) -> dict[str, Any]:
         "width": image.width,
         "height": image.height,
         "mostMarks": appeals.MOST_MARKS,
-        "least": appeals.LEAST_CHARACTERS,
+        "least": appeals.LEAST.characters,
         "most": appeals.MOST_CHARACTERS,
         "draft": f"appeal {team.public_id} {image.public_id}",
         "words": WORDS,
@@ -204,25 +204,35 @@ def _case_context(case: Case, team: Team, now: datetime) -> dict[str, Any]:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def appeal_case(request: HttpRequest, public_id: str) -> HttpResponse:
-    """Show a team a case that concerns it, and take its one answer to the appeals; its own appeal has a page."""
+    """Show a team a case that concerns it, and take its one answer to the appeals: typed, looked at once more, and
+    sent. Its own appeal has a page."""
     team, now = team_appealing(request.user), timezone.now()
     case = appeals.case_of_party(public_id, team, now=now)
     own = _own_appeal(case, team)
     if own is not None:
         return SeeOther(reverse("appeal", args=[own.public_id]))
-    if request.method != "POST":
+    if request.method != "POST" or request.POST.get("do") == "change":
         return _case_page(request, case, team, now)
     try:
-        refuse_other_team(request.POST.get("team", ""), team)
-        appeals.statement_send(
-            case=case,
-            team=team,
-            words=request.POST.get("words", ""),
-            by=request.user,  # type: ignore[arg-type]  # a member is signed in
-            now=now,
-        )
+        return _answered(request, case, team, now)
     except DomainError as error:
-        return _case_page(request, appeals.case_of_party(public_id, team, now=now), team, now, error)
+        return _case_page(request, appeals.case_of_party(public_id, team, now=now), team, now, refused=error)
+
+
+def _answered(request: HttpRequest, case: Case, team: Team, now: datetime) -> HttpResponse:
+    """Show an answer as it will be read; send it when that was looked at."""
+    refuse_other_team(request.POST.get("team", ""), team)
+    words = request.POST.get("words", "")
+    if request.POST.get("do") != "send":
+        appeals.refuse_statement(case, team)
+        return _case_page(request, case, team, now, preview=appeals.answer_said(words))
+    appeals.statement_send(
+        case=case,
+        team=team,
+        words=words,
+        by=request.user,  # type: ignore[arg-type]  # a member is signed in
+        now=now,
+    )
     messages.success(request, "Your answer is on record.")
     return SeeOther(reverse("appeal-case", args=[case.public_id]))
 
@@ -232,7 +242,13 @@ def _own_appeal(case: Case, team: Team) -> Appeal | None:
 
 
 def _case_page(
-    request: HttpRequest, case: Case, team: Team, now: datetime, refused: DomainError | None = None
+    request: HttpRequest,
+    case: Case,
+    team: Team,
+    now: datetime,
+    *,
+    refused: DomainError | None = None,
+    preview: str = "",
 ) -> HttpResponse:
     assert case.ruling is not None, "a picture's case has one"
     statement, said = appeals.statement_of(case, team), team_shown.said_by_appellants(case, now=now)
@@ -245,7 +261,9 @@ def _case_page(
         "statement": statement,
         "may_answer": statement is None and case.state == CaseState.OPEN,
         "refused": refused,
-        "typed": request.POST.get("words", "") if refused else "",
+        "typed": request.POST.get("words", ""),
+        "preview": preview,
+        "least": appeals.LEAST,
         "most": appeals.MOST_CHARACTERS,
     }
     return render(request, "appeals/case.html", context, status=http_status(refused) if refused else HTTPStatus.OK)

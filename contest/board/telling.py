@@ -15,7 +15,7 @@ from contest.board.known import teams_told
 from contest.board.recusal import judges_of, quorum_of, recused_from
 from contest.enums import CaseKind, CaseOutcome, DecisionKind, MessageKind
 from contest.messages.telling import told_to_senders
-from contest.messages.writing import take_back, write
+from contest.messages.writing import take_back, was_told, write
 from contest.models import Attack, Break, Case, CaseDecision, Team
 from contest.publishing import released
 from contest.stakes.selectors import owner_of
@@ -79,9 +79,18 @@ def case_due_tell(case: Case, *, now: datetime) -> None:
     _board_tell(case, MessageKind.CASE_DUE, judges_of(case), now)
 
 
-def _board_tell(case: Case, kind: MessageKind, members: Iterable[User], now: datetime) -> None:
+def case_remind_tell(case: Case, members: Iterable[User], *, all_voted: bool, now: datetime) -> None:
+    """Remind members who may judge a case of it, because an organizer asks: to vote, or to confirm the count."""
+    key = f"{case.public_id} {now.isoformat()}"
+    _board_tell(case, MessageKind.CASE_DUE, members, now, key=key, reminder="confirm" if all_voted else "vote")
+
+
+def _board_tell(
+    case: Case, kind: MessageKind, members: Iterable[User], now: datetime, *, key: str = "", reminder: str = ""
+) -> None:
     told = {"case": case.public_id, "what": what_of(case), "due": absolute(case.due_at, _zone(now))}
-    write(members, kind, about=_case_page(case), now=now, key=case.public_id, **told)
+    asked = {"reminder": reminder} if reminder else {}
+    write(members, kind, about=_case_page(case), now=now, key=key or case.public_id, **told, **asked)
 
 
 def no_quorum_tell(case: Case, *, now: datetime) -> None:
@@ -105,12 +114,15 @@ def messages_take_back(case: Case) -> None:
         take_back(_case_page(case), users=User.objects.filter(pk__in=recused))
 
 
-def case_decided_tell(decision: CaseDecision, *, now: datetime) -> None:
+def case_decided_tell(decision: CaseDecision, *, now: datetime, late: Team | None = None) -> int:
     """Tell the teams that the case of a picture is about, and that may know of it, how it was decided; what a motion
-    does tells of itself."""
+    does tells of itself. Return how many people are told.
+
+    `late` is the one team to tell, which may know of it only now: not again, where it was told at once.
+    """
     case = decision.case
     if case.kind != CaseKind.PICTURE:
-        return
+        return 0
     told = {
         "case": case.public_id,
         "what": what_of(case),
@@ -118,14 +130,20 @@ def case_decided_tell(decision: CaseDecision, *, now: datetime) -> None:
         "decided_at": absolute(decision.decided_at, _zone(now)),
         "explanation": decision.explanation,
     }
-    for team in teams_told(case, now=now):
-        about = reverse("appeal-case", args=[case.public_id])
-        write(team, MessageKind.CASE_DECIDED, about=about, now=now, key=case.public_id, **told)
+    about = reverse("appeal-case", args=[case.public_id])
+    teams = _not_told(late, MessageKind.CASE_DECIDED, case.public_id) if late else teams_told(case, now=now)
+    return sum(
+        write(team, MessageKind.CASE_DECIDED, about=about, now=now, key=case.public_id, **told) for team in teams
+    )
 
 
-def panel_ruled_tell(case: Case, ruling: Ruling, *, now: datetime) -> None:
+def _not_told(late: Team, kind: MessageKind, key: str) -> list[Team]:
+    return [] if was_told(late, kind, key) else [late]
+
+
+def panel_ruled_tell(case: Case, ruling: Ruling, *, now: datetime, late: Team | None = None) -> int:
     """Tell the teams that may know of a case what the taskers who were asked in addition led to, also where that is the
-    ruling of before (R19)."""
+    ruling of before (R19); `late` as for `case_decided_tell`. Return how many people are told."""
     told = {
         "case": case.public_id,
         "what": what_of(case),
@@ -133,17 +151,17 @@ def panel_ruled_tell(case: Case, ruling: Ruling, *, now: datetime) -> None:
         "decided_at": absolute(ruling.decided_at, _zone(now)),
         "explanation": "",
     }
-    for team in teams_told(case, now=now):
-        about = reverse("appeal-case", args=[case.public_id])
-        write(team, MessageKind.CASE_DECIDED, about=about, now=now, key=f"{case.public_id} ruled", **told)
+    about, key = reverse("appeal-case", args=[case.public_id]), f"{case.public_id} ruled"
+    teams = _not_told(late, MessageKind.CASE_DECIDED, key) if late else teams_told(case, now=now)
+    return sum(write(team, MessageKind.CASE_DECIDED, about=about, now=now, key=key, **told) for team in teams)
 
 
-def ruling_changed_tell(was: Ruling, holds: Ruling, *, now: datetime) -> None:
+def ruling_changed_tell(was: Ruling, holds: Ruling, *, now: datetime, late: Team | None = None) -> int:
     """Tell those concerned that another ruling holds: who sent the picture, and at whose defenses it was aimed; with
     its release also who sent a copy, and whose defenses broke on it (R22, R24). What follows for stakes and money is
-    told by letters of its own."""
+    told by letters of its own. `late` as for `case_decided_tell`. Return how many people are told."""
     if (was.label, was.reasons) == (holds.label, holds.reasons):
-        return
+        return 0
     told = {
         "picture": holds.image.public_id,
         "was": ruling_words(was),
@@ -151,9 +169,9 @@ def ruling_changed_tell(was: Ruling, holds: Ruling, *, now: datetime) -> None:
         "why": holds.explanation,
         "followed": _followed(was, holds),
     }
-    for team in _concerned(holds.image, now):
-        about = reverse("picture-record", args=[holds.image.public_id])
-        write(team, MessageKind.RULING_CHANGED, about=about, now=now, key=f"ruling {holds.pk}", **told)
+    about, key = reverse("picture-record", args=[holds.image.public_id]), f"ruling {holds.pk}"
+    teams = _not_told(late, MessageKind.RULING_CHANGED, key) if late else _concerned(holds.image, now)
+    return sum(write(team, MessageKind.RULING_CHANGED, about=about, now=now, key=key, **told) for team in teams)
 
 
 def _followed(was: Ruling, holds: Ruling) -> str:

@@ -61,7 +61,7 @@ from contest.board.conflicts import conflict_declare
 from contest.board.deciding import case_decide, refuse_undecided
 from contest.board.follows import what_follows
 from contest.board.motions import motion_drop
-from contest.board.recusal import teams_of, undisclosed
+from contest.board.recusal import DISCLOSURE_STANDS, teams_of, undisclosed
 from contest.board.telling import OUTCOME_WORDS, what_of
 from contest.enums import CaseKind, CaseOutcome, CaseState, ConflictKind, PartyRole, VoteChoice
 from contest.models import Case, CaseParty, Team, Vote
@@ -175,6 +175,7 @@ def _disclosure(
         "kinds": TIES.items(),
         "errors": errors_of(error) if error else {},
         "longest": MOST_TIE_CHARACTERS,
+        "stands": DISCLOSURE_STANDS.days,
         "kept": kept,
     }
     status = http_status(error) if error else 200

@@ -1,14 +1,14 @@
 """The board's page of prizes that are withheld (R21, R38)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any
 
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
@@ -17,17 +17,18 @@ from common.answers import http_status
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
 from contest.access import board_member_of
-from contest.board.moved import Moved, moved_for, moved_words
+from contest.board.moved import Moved, moved_for
 from contest.board.moves import return_move, withhold_move
+from contest.board.moving import is_changed, move_or_show
 from contest.board.recusal import teams_stepped_aside_for
 from contest.decisions import MOST_REASON_CHARACTERS
 from contest.enums import AccountKind, DecisionKind
-from contest.models import Account, Award, Team
+from contest.models import Account, Award, Case, Team
 from contest.money.figures import account_words
 from contest.money.views import form_errors, frame
 from contest.money.withholding import Withheld, subject_of, withholdings
 from contest.money.words import cents_of
-from labeling.accounts.forms import go_to, text
+from labeling.accounts.forms import text
 
 KINDS = (AccountKind.TEAM, AccountKind.STAKE)
 
@@ -38,25 +39,25 @@ KINDS = (AccountKind.TEAM, AccountKind.STAKE)
 def board_withheld(request: HttpRequest) -> HttpResponse:
     """Show what is withheld; move to withhold money of a team or a stake with a public reason, or to give it back."""
     member = board_member_of(request.user)
-    if request.method != "POST":
+    if request.method != "POST" or is_changed(request):
         return _page(request, member, None)
     try:
-        words = _do(request, member)
+        return move_or_show(request, lambda: _move(request, member), back=reverse("board-withheld"))
     except DomainError as error:
         return _page(request, member, error)
-    messages.success(request, words)
-    return go_to("board-withheld")
 
 
-def _do(request: HttpRequest, by: User) -> str:
-    of, reason, now = _account(request), text(request, "reason", MOST_REASON_CHARACTERS + 1), timezone.now()
-    team = _team(request) if of.stake_id is not None else None
+def _move(request: HttpRequest, by: User) -> Case:
+    now = timezone.now()
+    aside = teams_stepped_aside_for(by, now=now)
+    of, reason = _account(request, aside), text(request, "reason", MOST_REASON_CHARACTERS + 1)
+    team = _teams(aside).filter(public_id=text(request, "team", 20)).first() if of.stake_id is not None else None
     if "return" in request.POST:
-        return moved_words(return_move(of, team=team, award=_award(request), reason=reason, by=by, now=now))
+        return return_move(of, team=team, award=_award(request), reason=reason, by=by, now=now)
     cents = cents_of(text(request, "sum", 30))
     if cents is None:
         raise InvalidInput("Write the sum like 1234.50.", "invalid", field="sum")
-    return moved_words(withhold_move(of, cents, team=team, reason=reason, by=by, now=now))
+    return withhold_move(of, cents, team=team, reason=reason, by=by, now=now)
 
 
 def _shown(each: Withheld) -> str:
@@ -73,10 +74,22 @@ def _is_moved(each: Withheld, moved: Iterable[Moved]) -> bool:
     return any(motion.kind is DecisionKind.RETURN and motion.case.subject == rows for motion in moved)
 
 
-def _account(request: HttpRequest) -> Account:
-    typed = text(request, "account", 18)
-    number = whole_number(typed) or 0
-    row = Account.objects.filter(pk=number, kind__in=KINDS).select_related("team", "stake__defense").first()
+def _is_typed(each: Withheld, request: HttpRequest) -> bool:
+    """Say whether it is this that the form was about which came."""
+    of = {"account": str(each.account.pk), "award": str(each.award.pk) if each.award is not None else ""}
+    if each.account.stake_id is not None and each.team is not None:  # the share of one team of several
+        of["team"] = each.team.public_id
+    return "return" in request.POST and all(text(request, name, 20) == told for name, told in of.items())
+
+
+def _accounts(aside: Set[int]) -> QuerySet[Account]:
+    """Return the accounts that a member who steps aside for these teams may know of here (R21)."""
+    rows = Account.objects.filter(kind__in=KINDS).exclude(team__in=aside)
+    return rows.select_related("team", "stake__defense")
+
+
+def _account(request: HttpRequest, aside: Set[int]) -> Account:
+    row = _accounts(aside).filter(pk=whole_number(text(request, "account", 18)) or 0).first()
     if row is None:
         raise InvalidInput("Choose an account of the list.", "invalid", field="account")
     return row
@@ -87,12 +100,12 @@ def _award(request: HttpRequest) -> Award | None:
     return Award.objects.filter(pk=whole_number(typed) or 0).first()
 
 
-def _team(request: HttpRequest) -> Team | None:
-    return _teams().filter(public_id=text(request, "team", 20)).first()
+def _teams(aside: Set[int]) -> QuerySet[Team]:
+    return Team.objects.filter(merged_into=None).exclude(pk__in=aside).order_by("name", "pk")
 
 
-def _teams() -> QuerySet[Team]:
-    return Team.objects.filter(merged_into=None).order_by("name", "pk")
+def _withheld(aside: Set[int]) -> list[Withheld]:
+    return [each for each in withholdings() if each.team is None or each.team.pk not in aside]
 
 
 def _page(request: HttpRequest, member: User, error: DomainError | None) -> HttpResponse:
@@ -100,19 +113,18 @@ def _page(request: HttpRequest, member: User, error: DomainError | None) -> Http
     aside = teams_stepped_aside_for(member, now=now)
     kinds = (DecisionKind.WITHHOLD, DecisionKind.RETURN, DecisionKind.FORFEIT)
     moved = [each for each in moved_for(member, *kinds) if "defense" not in each.case.subject]
-    with_money = Account.objects.filter(kind__in=KINDS, balance_cents__gt=0).exclude(team__in=aside)
-    rows = with_money.select_related("team", "stake__defense").order_by("kind", "pk")
-    framed = frame(now)
+    rows = _accounts(aside).filter(balance_cents__gt=0).order_by("kind", "pk")
+    framed, held = frame(now), _withheld(aside)
     context: dict[str, Any] = {
         "accounts": [(each, account_words(each)) for each in rows],
-        "teams": _teams().exclude(pk__in=aside),
-        "withheld": [(each, _shown(each), _is_moved(each, moved)) for each in withholdings()],
+        "teams": _teams(aside),
+        "withheld": [(each, _shown(each), _is_moved(each, moved), _is_typed(each, request)) for each in held],
         "moved": moved,
         "aside": aside,
         "quorum": framed["policy"].board_quorum,
         "longest": MOST_REASON_CHARACTERS,
         "errors": form_errors(error),
-        "typed": request.POST if error else {},
+        "typed": request.POST,
     }
     status = http_status(error) if error else 200
     return render(request, "money/withheld.html", context | framed, status=status)

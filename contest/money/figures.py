@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Sum, When
 from django.urls import reverse
 
 from contest.awards.services import change_of
@@ -346,9 +346,14 @@ def _stakes(numbers: set[int]) -> Iterator[tuple[int, Cause]]:
 
 
 def _breaks(numbers: set[int]) -> Iterator[tuple[int, Cause]]:
-    for row in Break.objects.filter(pk__in=numbers).select_related("defense", "image"):
-        address = reverse("defense", args=[row.defense.public_id])
-        yield row.pk, Cause(f"break of {row.defense.name} by picture {row.image.public_id}", address)
+    # One of the organizers' pictures may have broken a defense before its page is there for everybody.
+    sent = Attack.objects.filter(withdrawn_at__isnull=True, image=OuterRef("image"))
+    has_page = Case(When(released("image__") | Q(Exists(sent)), then=True), default=False)
+    rows = Break.objects.filter(pk__in=numbers).annotate(has_page=has_page)
+    for row in rows.select_related("defense", "image"):
+        page = ("picture-record", row.image.public_id) if row.has_page else ("defense", row.defense.public_id)
+        words = f"break of {row.defense.name} by picture {row.image.public_id}"
+        yield row.pk, Cause(words, reverse(page[0], args=[page[1]]))
 
 
 def _attacks(numbers: set[int]) -> Iterator[tuple[int, Cause]]:

@@ -5,7 +5,6 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.db.models import Count
@@ -20,17 +19,17 @@ from common.answers import http_status
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
 from contest.access import board_member_of
-from contest.board.moved import Moved, moved_for, moved_words
+from contest.board.moved import Moved, moved_for
 from contest.board.moves import answer_move, stakes_move
+from contest.board.moving import is_changed, move_or_show
 from contest.board.recusal import teams_stepped_aside_for
 from contest.decisions import MOST_REASON_CHARACTERS
 from contest.enums import AccountKind, DecisionKind
-from contest.models import Stake, StakeBatch
+from contest.models import Case, Stake, StakeBatch
 from contest.money.ledger import account
 from contest.stakes import selectors, shown
 from contest.stakes.team_views import fields_of
 from labeling.selectors import policy_in_force
-from labeling.views import SeeOther
 from scoring.models import Defense
 from scoring.trials.selectors import copy_flags_of, probe_of
 
@@ -44,25 +43,24 @@ KINDS = (DecisionKind.STAKE, DecisionKind.RETURN)
 def stakes(request: HttpRequest) -> HttpResponse:
     """Show what may be staked and what is, and move a batch or an answer to a team."""
     member, now = board_member_of(request.user), timezone.now()
-    if request.method != "POST":
+    if request.method != "POST" or is_changed(request):
         return _page(request, member, now)
+    move = _answer if "stake" in request.POST else _stake
     try:
-        words = _answer(request, member, now) if "stake" in request.POST else _stake(request, member, now)
+        return move_or_show(request, lambda: move(request, member, now), back=reverse("board-stakes"))
     except DomainError as error:
         return _page(request, member, now, error)
-    messages.success(request, words)
-    return SeeOther(reverse("board-stakes"))
 
 
-def _stake(request: HttpRequest, member: User, now: datetime) -> str:
+def _stake(request: HttpRequest, member: User, now: datetime) -> Case:
     chosen = list(Defense.objects.filter(public_id__in=request.POST.getlist("defense")).order_by("pk"))
     criteria, reason = request.POST.get("criteria", ""), request.POST.get("reason", "")
     if not chosen:
         raise InvalidInput("Choose at least one defense.", "invalid", field="defenses")
-    return moved_words(stakes_move(chosen, criteria, reason, by=member, now=now))
+    return stakes_move(chosen, criteria, reason, by=member, now=now)
 
 
-def _answer(request: HttpRequest, member: User, now: datetime) -> str:
+def _answer(request: HttpRequest, member: User, now: datetime) -> Case:
     number = whole_number(request.POST.get("stake", "")) or 0
     asked = selectors.stakes_in_force().filter(return_asked_at__isnull=False)
     stake = asked.filter(pk=number).first()
@@ -71,7 +69,7 @@ def _answer(request: HttpRequest, member: User, now: datetime) -> str:
     if request.POST.get("granted") not in ("yes", "no"):
         raise InvalidInput("Choose whether it is returned.", "invalid", field=f"granted-{stake.pk}")
     granted = request.POST["granted"] == "yes"
-    return moved_words(answer_move(stake, granted=granted, reason=request.POST.get("reason", ""), by=member, now=now))
+    return answer_move(stake, granted=granted, reason=request.POST.get("reason", ""), by=member, now=now)
 
 
 def _page(request: HttpRequest, member: User, now: datetime, error: DomainError | None = None) -> HttpResponse:

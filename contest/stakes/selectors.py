@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce
 
 from contest.breaks import standing_breaks
 from contest.enums import DecisionKind, DefenseStanding, StakeEnd
-from contest.models import Attack, Award, BoardDecision, Break, Entry, Stake, Team
+from contest.models import Attack, AttackTarget, Award, BoardDecision, Break, Entry, Stake, Team
 from contest.teams.selectors import final_team, is_paid_throughout, team_of, teams_counted_together
 from contest.weeks import week_at
 from labeling.policy import Policy
@@ -40,6 +40,18 @@ def staked(now: datetime) -> QuerySet[Defense]:
     """Return the defenses that an attack may be aimed at: those at stake whose time is not over at `now` (R23, R36)."""
     open_now = [stake.defense_id for stake in stakes_in_force() if not is_due(stake, now)]
     return Defense.objects.filter(pk__in=open_now).order_by("name", "pk")
+
+
+def stakes_aimed_at(attack: Attack | None = None) -> QuerySet[Stake]:
+    """Return the stakes in force when an attack was sent and at which it was aimed: all, where it names no defense.
+
+    Without `attack`, for a subquery: those of the attack of the query around it.
+    """
+    sent_at, number = (attack.received_at, attack.pk) if attack else (OuterRef("received_at"), OuterRef(OuterRef("pk")))
+    in_force = Q(ended_at=None) | Q(ended_at__gt=sent_at)
+    named = AttackTarget.objects.filter(attack=number)
+    aimed = ~Exists(named) | Exists(named.filter(defense=OuterRef("defense")))
+    return Stake.objects.filter(in_force, aimed, staked_at__lte=sent_at)
 
 
 def newest_stakes(defenses: Iterable[Defense]) -> dict[int, Stake]:

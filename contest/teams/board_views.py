@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
@@ -15,13 +15,14 @@ from common.answers import http_status
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
 from contest.access import board_member_of
-from contest.board.moved import moved_for, moved_words
+from contest.board.moved import moved_for
 from contest.board.moves import grant_move, revoke_move
+from contest.board.moving import is_changed, move_or_show
 from contest.board.recusal import teams_stepped_aside_for
 from contest.decisions import MOST_REASON_CHARACTERS
 from contest.enums import DecisionKind, EntitlementKind, EntitlementState
-from contest.models import Entitlement, Team
-from labeling.accounts.forms import errors_of, go_to, text
+from contest.models import Case, Entitlement, Team
+from labeling.accounts.forms import errors_of, text
 from labeling.selectors import policy_in_force
 
 
@@ -31,29 +32,27 @@ from labeling.selectors import policy_in_force
 def grants(request: HttpRequest) -> HttpResponse:
     """Show what the board has granted, and move to grant or to take a grant back."""
     member = board_member_of(request.user)
-    if request.method != "POST":
+    if request.method != "POST" or is_changed(request):
         return _page(request, member, None)
-    act = _revoke if text(request, "action") == "revoke" else _grant
+    move = _revoke if text(request, "action") == "revoke" else _grant
     try:
-        said = act(request, member)
+        return move_or_show(request, lambda: move(request, member), back=reverse("board-grants"))
     except DomainError as error:
         return _page(request, member, error)
-    messages.success(request, said)
-    return go_to("board-grants")
 
 
-def _grant(request: HttpRequest, member: User) -> str:
+def _grant(request: HttpRequest, member: User) -> Case:
     team = Team.objects.filter(public_id=text(request, "team")).first()
     if team is None:
         raise InvalidInput("Choose a team of the list.", "invalid", field="team")
-    return moved_words(grant_move(team, reason=_reason(request), by=member, now=timezone.now()))
+    return grant_move(team, reason=_reason(request), by=member, now=timezone.now())
 
 
-def _revoke(request: HttpRequest, member: User) -> str:
+def _revoke(request: HttpRequest, member: User) -> Case:
     grant = Entitlement.objects.filter(pk=whole_number(text(request, "grant")) or 0).first()
     if grant is None:
         raise InvalidInput("Choose a grant of the list.", "invalid", field="grant")
-    return moved_words(revoke_move(grant, reason=_reason(request), by=member, now=timezone.now()))
+    return revoke_move(grant, reason=_reason(request), by=member, now=timezone.now())
 
 
 def _reason(request: HttpRequest) -> str:
@@ -76,10 +75,10 @@ def _page(request: HttpRequest, member: User, error: DomainError | None) -> Http
         "closed": aside | named,
         "quorum": policy.board_quorum,
         "granted": list(granted.prefetch_related("steps__made_by").order_by("-decided_at", "-pk")),
-        "revoking": text(request, "grant") if error and request.POST.get("action") == "revoke" else "",
+        "revoking": text(request, "grant") if request.POST.get("action") == "revoke" else "",
         "longest": MOST_REASON_CHARACTERS,
         "errors": errors_of(error) if error else {},
-        "typed": request.POST if error else {},
+        "typed": request.POST,
         "now": now,
         "zone": policy.time_zone,
     }

@@ -1,27 +1,8 @@
 // A case of the board: keys for the outlines and the vote, a question before a vote goes out, and the public preview as
 // it is typed. Everything works without it by the page's own controls.
-const at = (id) => document.getElementById(id);
+import { at, isTyping, press, say } from "./legend.js";
+
 document.documentElement.classList.add("scripted");
-
-function say(words) {
-  const spoken = at("spoken");
-  if (spoken) spoken.textContent = words;
-}
-
-/** Tick or untick a box of the legend, and tell it. */
-function toggle(box) {
-  if (!box || box.disabled) return;
-  box.checked = !box.checked;
-  say(`${box.closest("label").textContent.trim().replace(/\s+/g, " ")}: ${box.checked ? "shown" : "hidden"}`);
-}
-
-/** Show every outline, or hide them all where every one is shown. */
-function toggleAll() {
-  const boxes = [...document.querySelectorAll('.legend input[id^="show-"]:not(:disabled)')].filter((box) => /\d$/.test(box.id));
-  const shown = !boxes.every((box) => box.checked);
-  for (const box of boxes) box.checked = shown;
-  say(shown ? "All outlines shown" : "All outlines hidden");
-}
 
 function choose(value) {
   const radio = at(`choice-${value}`);
@@ -84,18 +65,14 @@ sure?.addEventListener("close", () => {
 addEventListener("pageshow", () => { asked = false; });
 
 const LETTERS = { u: "uphold", m: "more_taskers", o: "overrule", f: "in_favour", a: "against" };
-const isTyping = (target) => target.matches("textarea, select, input:not([type=radio], [type=checkbox])");
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || document.querySelector("dialog[open]")) return;
-  if (/^[1-9]$/.test(event.key)) toggle(at(`show-${event.key}`));
-  else if (event.key === "0") toggleAll();
-  else if (event.key === "b") toggle(at("show-box"));
-  else if (event.key in LETTERS && form) choose(LETTERS[event.key]);
+  if (event.key in LETTERS && form) choose(LETTERS[event.key]);
   else if (event.key === "j" || event.key === "k") document.querySelector(`[data-key="${event.key}"]`)?.click();
   else if (event.key === "?") at("keys")?.showModal();
   else if (event.key === "Enter" && form?.contains(event.target) && event.target.matches("input")) form.requestSubmit();
-  else return;
+  else if (!press(event.key)) return;
   event.preventDefault();
 });
 
