@@ -132,7 +132,10 @@ def _scored(world: World) -> None:
 def _asked_by_the_board(world: World) -> None:
     """A picture that the others answered and that was ruled upon; more taskers join its panel, and Tara gets it."""
     panel = cast.labeled(
-        _Three(world.others), "asked", cast.picture(10, author="hidden-author-asked"), [cast.drawn(OUTLINE_OF_THE_FIRST_THREE)] * 3
+        _Three(world.others),
+        "asked",
+        cast.picture(10, author="hidden-author-asked"),
+        [cast.drawn(OUTLINE_OF_THE_FIRST_THREE)] * 3,
     )
     cast.ruled(panel)
     world.panels["asked"] = panel_join(panel, 3, now=timezone.now())

@@ -12,6 +12,7 @@ import pytest
 
 from tests.processes import Deployment, deployment, kill, wait_for
 
+SETTLED = "SELECT count(*) FROM labeling_panel WHERE state = 'settled'"
 PANELS = 300
 KILLS = 3
 FILL = f"""
@@ -44,7 +45,7 @@ def test_adjudication_survives_killed_workers(tmp_path: Path) -> None:
         settled = 0
         for _ in range(KILLS):
             worker = site.start(sys.executable, "manage.py", "work", "--queue", "quick", log="work.log")
-            wait_for_more_than(settled, site)
+            wait_for_more_than(settled, SETTLED, site)
             kill(worker)
             now = site.run(COUNT)
             assert now["rulings"] == now["settled"], "a ruling and its panel's end commit together"
@@ -57,7 +58,7 @@ def test_adjudication_survives_killed_workers(tmp_path: Path) -> None:
         }  # fmt: skip
 
 
-def wait_for_more_than(settled: int, site: Deployment) -> None:
+def wait_for_more_than(number: int, question: str, site: Deployment) -> None:
     """Wait until a worker has begun; asked over a connection of its own, because work is over in a second."""
     address = site.environment["DATABASE_URL"]
     opened: Any = (
@@ -68,8 +69,8 @@ def wait_for_more_than(settled: int, site: Deployment) -> None:
             connection.autocommit = True
         cursor, deadline = connection.cursor(), time.monotonic() + 60
         while time.monotonic() < deadline:
-            cursor.execute("SELECT count(*) FROM labeling_panel WHERE state = 'settled'")
-            if cursor.fetchone()[0] > settled:
+            cursor.execute(question)
+            if cursor.fetchone()[0] > number:
                 return
             time.sleep(0.005)
     raise AssertionError("the worker did not begin")
@@ -123,17 +124,23 @@ result = {
 """
 
 
+# What follows from the rulings, one after the other.
+STEPS = {
+    "in force": """SELECT count(*) FROM contest_stake WHERE "end" = ''""",
+    "corrections": "SELECT count(*) FROM contest_ledgerentry WHERE corrects_id IS NOT NULL",
+}
+
+
 @pytest.mark.postgres
 def test_what_follows_from_rulings_of_the_board_survives_killed_workers(tmp_path: Path) -> None:
     with deployment(tmp_path) as site:
         assert site.run(DECIDED) > 0, "the attackers were paid before the board overruled"
-        seen = []
-        for wait in (1.5, 2.0, 2.5):
+        for what, question in STEPS.items():
             worker = site.start(sys.executable, "manage.py", "work", "--queue", "quick", log="work.log")
-            time.sleep(wait)
+            wait_for_more_than(0, question, site)
             kill(worker)
-            seen.append(site.run(FOLLOWED))
+            now = site.run(FOLLOWED)
+            assert 0 < now[what] <= CASES and now["wrong"] == 0, "killed as soon as the first was there"
         site.start(sys.executable, "manage.py", "work", "--queue", "quick", log="work.log")
         done = {"breaks": 0, "in force": CASES, "red": 0, "corrections": CASES, "wrong": 0}
         wait_for(lambda: site.run(FOLLOWED) == done, "every consequence, once")
-        assert all(each["wrong"] == 0 and each["corrections"] <= CASES for each in seen)

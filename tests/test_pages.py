@@ -68,8 +68,8 @@ ORGANIZERS_ONLY |= {"/organizer/money/", "/organizer/money/corrections/"}
 OF_ORGANIZERS |= {"/organizer/money/payments/0/", "/organizer/money/corrections/0/"}
 MONEY_FILES = {"/organizer/money/payables.csv", "/organizer/money/receipts.csv"}
 OF_REVIEWERS = {"/board/awards/0/", "/board/examinations/T-00000/"}
-ASKED = "/organizer/money/ask/T-00000/"
-SIGN_IN_FIRST |= {"/team/money/", "/board/withheld/", "/board/awards/", ASKED, *MONEY_FILES, *OF_REVIEWERS}
+ASKED, REMINDED = "/organizer/money/ask/T-00000/", "/organizer/cases/T-00000/remind/"
+SIGN_IN_FIRST |= {"/team/money/", "/board/withheld/", "/board/awards/", ASKED, REMINDED, *MONEY_FILES, *OF_REVIEWERS}
 ORGANIZERS_ONLY |= {"/organizer/audit/", "/organizer/audit.csv"}
 # Messages.
 ORGANIZERS_ONLY |= {"/messages/outbox/"}
@@ -121,7 +121,7 @@ REFUSED |= dict.fromkeys(
 REFUSED |= {f"/releases/release-2026-W40{part}": 404 for part in ("/", ".zip", "/manifest.json")}
 NO_PAGES |= FEEDS | {"/organizer/what-if/part/", "/api/v1/policies/", "/overrules.csv"}
 NO_PAGES |= {OWN_DEFENSE, *DONE_TO_IT, "/api/v1/defenses/", OWN_MESSAGE}
-NO_PAGES |= OWN_APPEALS | MONEY_FILES | OF_REVIEWERS | {ASKED, WITHDRAW} | OF_CASES | DONE_TO_CASE
+NO_PAGES |= OWN_APPEALS | MONEY_FILES | OF_REVIEWERS | {ASKED, REMINDED, WITHDRAW} | OF_CASES | DONE_TO_CASE
 NO_PAGES |= OF_TASKERS | OF_ORGANIZERS | {SETTLED, CHANGED, "/leaderboard.csv", "/api/v1/leaderboard/"}
 NO_PAGES |= {"/account/email/forged/", "/organizer/people/T-00000/delete/"}
 _EXAMPLES = {
@@ -301,7 +301,7 @@ ANSWERED = {
     "/board/awards/": {"stranger": 302, "organizer": 200, "board member": 200, "no role": 404},
     "/board/awards/0/": {"stranger": 302, "organizer": 404, "board member": 404, "no role": 404},
     "/board/examinations/T-00000/": {"stranger": 302, "board member": 404, "no role": 404},
-    ASKED: {"stranger": 302} | dict.fromkeys(ROLES[1:], 405),
+    **{address: {"stranger": 302} | dict.fromkeys(ROLES[1:], 405) for address in (ASKED, REMINDED)},
     **{address: {"stranger": 302, "organizer": 200, "no role": 404} for address in MONEY_FILES},
     "/account/email/forged/": {"stranger": 302} | dict.fromkeys(ROLES[1:], 404),
     **{address: {"stranger": 302} | dict.fromkeys(ROLES[1:], 200) for address in OWN_ACCOUNT},
@@ -358,6 +358,7 @@ def test_nobody_but_a_tasker_gets_a_picture_from_the_api(role: str, as_role: Cal
     assert (answer.status_code, answer.json()["code"]) == (403, code)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("role", ["stranger", "tasker", "organizer"])
 def test_every_answer_has_a_strict_policy(role: str, as_role: Callable[[str], Client]) -> None:
     client = as_role(role)
@@ -372,6 +373,7 @@ def test_every_answer_has_a_strict_policy(role: str, as_role: Callable[[str], Cl
         assert {name: answer[name] for name in FORBIDDEN} == FORBIDDEN, address
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("role", sorted(set(SHOWN_TO.values())))
 def test_no_page_carries_a_script_or_a_style_of_its_own(role: str, as_role: Callable[[str], Client]) -> None:
     client = as_role(role)

@@ -16,6 +16,7 @@ from contest.models import Appeal, Statement
 from tests.browser.looking import SCREENS, signed_in, too_wide, violations
 from tests.contest.attacks import cast as attacks
 from tests.contest.board.appealing import ARGUMENT, Appealing, appealing
+from tests.contest.board.case_cast import ANSWER
 
 pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
 
@@ -89,10 +90,13 @@ def test_a_defender_marks_a_spot_and_appeals_and_the_other_side_answers(
     expect(other.locator("main").get_by_role("link", name=case)).to_be_visible()
     other.goto(other.url.partition("/messages")[0] + case)
     expect(other.locator(".said")).to_have_text(ARGUMENT)
-    other.get_by_label("What the board should know").fill("It is a wing.")
+    other.get_by_label("What the board should know").fill(ANSWER)
+    other.get_by_role("button", name="Look at it before sending").click()
+    expect(other.locator(".preview .said")).to_have_text(ANSWER)
+    assert violations(other) == []
     other.get_by_role("button", name="Send the answer").click()
     expect(other.get_by_role("status")).to_have_text("Your answer is on record.")
-    assert Statement.objects.get().words == "It is a wing."
+    assert Statement.objects.get().words == ANSWER
 
 
 def test_everything_is_done_by_keyboard(scene: Appealing, visit: Callable[..., Page]) -> None:
@@ -163,9 +167,7 @@ def test_what_was_typed_outlives_a_sign_in(scene: Appealing, browser: Callable[.
     drag(page, (100, 90), (160, 150))
     UserSession.objects.all().delete()
     page.get_by_role("button", name="Look at it before sending").click()
-    page.fill("#id_username", "blue")
-    page.fill("#id_password", "demo-only")
-    page.click("main button[type=submit]")
+    signs_in_again(page, "blue")
     expect(page.locator("#argument")).to_have_value(ARGUMENT)
     expect(page.locator("#mark-rows > li")).to_have_count(1)
     page.get_by_role("button", name="Look at it before sending").click()
@@ -192,13 +194,76 @@ def test_without_its_script_marks_are_typed_as_numbers(
     assert Appeal.objects.get().marks == [{"x": 5, "y": 6, "width": 7, "height": 8, "words": "here"}]
 
 
+def signs_in_again(page: Page, name: str) -> None:
+    page.fill("#id_username", name)
+    page.fill("#id_password", "demo-only")
+    page.click("main button[type=submit]")
+
+
+def sent(scene: Appealing) -> Appeal:
+    by = attacks.captain(scene.blue)
+    told = {"argument": ARGUMENT, "marks": [], "by": by, "now": timezone.now()}
+    return appeal_send(image=scene.valid.image, team=scene.blue, **told)
+
+
+def test_an_answer_outlives_a_sign_in_and_is_forgotten_once_it_is_sent(
+    scene: Appealing, browser: Callable[..., BrowserContext]
+) -> None:
+    case = f"/appeals/case/{sent(scene).case.public_id}/"
+    page = signed_in(browser(), "red")
+    page.goto(case)
+    page.fill("#words", ANSWER)
+    UserSession.objects.all().delete()
+    page.get_by_role("button", name="Look at it before sending").click()
+    signs_in_again(page, "red")
+    expect(page.locator("#words")).to_have_value(ANSWER)
+    expect(page.get_by_text("What you typed before is here again.")).to_be_visible()
+    page.get_by_role("button", name="Look at it before sending").click()
+    UserSession.objects.all().delete()
+    page.get_by_role("button", name="Send the answer").click()
+    signs_in_again(page, "red")
+    expect(page.locator("#words")).to_have_value(ANSWER)
+    page.get_by_role("button", name="Look at it before sending").click()
+    page.get_by_role("button", name="Send the answer").click()
+    expect(page.get_by_role("status")).to_have_text("Your answer is on record.")
+    assert page.evaluate("sessionStorage.length") == 0, "nothing is left of the draft"
+
+
+def test_going_back_after_sending_shows_the_page_and_sends_nothing(
+    scene: Appealing, browser: Callable[..., BrowserContext]
+) -> None:
+    page = signed_in(browser(), "blue")
+    page.goto(form(scene))
+    page.fill("#argument", "Too short.")
+    page.evaluate("document.getElementById('appeal-form').noValidate = true")
+    page.get_by_role("button", name="Look at it before sending").click()
+    expect(page.get_by_text("There are 10 and 2.")).to_be_visible()
+    page.wait_for_load_state()
+    page.fill("#argument", ARGUMENT)
+    page.get_by_role("button", name="Look at it before sending").click()
+    expect(page.locator(".preview .said")).to_have_text(ARGUMENT)
+    page.wait_for_load_state()
+    page.reload()
+    expect(page.locator("#argument")).to_have_value(ARGUMENT)
+    page.get_by_role("button", name="Look at it before sending").click()
+    expect(page.locator(".preview .said")).to_have_text(ARGUMENT)
+    page.wait_for_load_state()
+    page.get_by_role("button", name="Send the appeal").click()
+    receipt = f"Appeal {Appeal.objects.get().public_id}"
+    expect(page.get_by_role("heading", level=1)).to_have_text(receipt)
+    for _ in range(3):  # the preview, the form that was refused, the form
+        page.go_back()
+        expect(page.get_by_role("heading", level=1)).to_have_text(receipt)
+    assert Appeal.objects.count() == 1
+
+
 @pytest.mark.parametrize("screen", SCREENS)
 def test_the_pages_are_accessible_and_fit(screen: str, scene: Appealing, visit: Callable[..., Page]) -> None:
     mark = {"x": 9, "y": 9, "width": 90, "height": 90, "words": "w" * 200}
     appeal = appeal_send(
         image=scene.valid.image,
         team=scene.blue,
-        argument="w" * 400,
+        argument=f"{'w' * 400} is one word that is long",
         marks=[mark],
         by=attacks.captain(scene.blue),
         now=timezone.now(),

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
+from common.models import UserSession
 from contest.enums import CaseState, ConflictKind, VoteChoice
 from contest.models import Case, Conflict, Disclosure, Vote
-from tests.browser.looking import SCREENS, too_wide, violations
+from tests import factories
+from tests.browser.looking import SCREENS, signed_in, too_wide, violations
 from tests.contest.board import case_cast, cast
 from tests.contest.board.cast import WHY, Scene
 
@@ -79,7 +81,7 @@ def test_one_member_discloses_looks_and_votes_by_keyboard_and_a_second_confirms(
     other.get_by_label("Overrule").check()
     other.get_by_label("valid, a bird").check()
     other.locator("summary", has_text="Your own words").click()
-    other.locator("#words").fill("The wing is folded.")
+    other.locator("#words").fill("The wing is folded, not hidden.")
     other.get_by_label("Publish them").check()
     other.get_by_role("button", name="Vote").click()
     other.locator("#sure").get_by_role("button", name="Send").click()
@@ -87,12 +89,12 @@ def test_one_member_discloses_looks_and_votes_by_keyboard_and_a_second_confirms(
     expect(other.locator("main")).to_contain_text("A ruling of the board is appended")
     other.locator("#explanation").fill(f"{WHY}\n\nIt is <b>one</b> bird.")
     expect(other.locator(".preview blockquote:visible p")).to_have_text(
-        [WHY, "It is <b>one</b> bird.", "The wing is folded."]
+        [WHY, "It is <b>one</b> bird.", "The wing is folded, not hidden."]
     )
     other.get_by_role("button", name="Confirm").click()
     expect(other.locator(".public-decision")).to_contain_text("overruled, and the picture is valid, a bird.")
     expect(other.locator(".public-decision blockquote:visible p")).to_have_text(
-        [WHY, "It is <b>one</b> bird.", "The wing is folded."]
+        [WHY, "It is <b>one</b> bird.", "The wing is folded, not hidden."]
     )
     assert Case.objects.get(pk=case.pk).state == CaseState.CLOSED
 
@@ -136,7 +138,7 @@ def test_the_pages_are_accessible_and_fit(screen: str, rich: tuple[Scene, Case],
     motion, new = case_cast.motion(scene, other, scene.blue), case_cast.another(scene)
     for each in (case, motion):
         cast.tell(each, mia)
-    cast.vote(case, third, VoteChoice.UPHOLD, words="As it is.", public=True)
+    cast.vote(case, third, VoteChoice.UPHOLD, words="It is good as it is.", public=True)
     cast.vote(case, mia, cast.OVERRULE_REJECTED)
     cast.conflict(third, scene.red)
     closed = Case.objects.get(state=CaseState.CLOSED)
@@ -201,3 +203,52 @@ def test_the_keys_lead_from_case_to_case(rich: tuple[Scene, Case], visit: Callab
     page.locator("#words").press_sequentially("umo0?j")
     expect(page.locator("#words")).to_have_value("umo0?j")
     expect(page).to_have_url(re.compile(case.public_id))
+
+
+def test_a_vote_outlives_a_sign_in_and_is_forgotten_once_it_is_cast(
+    rich: tuple[Scene, Case], browser: Callable[..., BrowserContext]
+) -> None:
+    scene, case = rich
+    member = scene.members[0]
+    cast.tell(case, member)
+    page = signed_in(browser(), member.username)
+    page.goto(base(case))
+    page.get_by_label("overrule").check()
+    page.get_by_label("valid, a bird").check()
+    page.locator("summary", has_text="Your own words").click()
+    page.locator("#words").fill("The wing is folded, not hidden.")
+    UserSession.objects.all().delete()
+    page.get_by_role("button", name="Vote").click()
+    page.get_by_role("button", name="Send", exact=True).click()
+    page.fill("#id_username", member.username)
+    page.fill("#id_password", factories.PASSWORD)
+    page.click("main button[type=submit]")
+    expect(page.locator("#words")).to_have_value("The wing is folded, not hidden.")
+    expect(page.get_by_label("valid, a bird")).to_be_checked()
+    assert not Vote.objects.filter(case=case).exists()
+    page.get_by_role("button", name="Vote").click()
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.locator(".notice")).to_contain_text("Your vote is recorded")
+    assert page.evaluate("sessionStorage.length") == 0, "nothing is left of the draft"
+    page.go_back()
+    expect(page.locator("h1")).to_contain_text(case.public_id)
+    assert Vote.objects.filter(case=case).count() == 1
+
+
+def test_what_another_account_typed_in_the_same_tab_stays_its_own(
+    rich: tuple[Scene, Case], browser: Callable[..., BrowserContext]
+) -> None:
+    scene, case = rich
+    for member in scene.members[:2]:
+        cast.tell(case, member)
+    page = signed_in(browser(), scene.members[0].username)
+    page.goto(base(case))
+    page.locator("summary", has_text="Your own words").click()
+    page.locator("#words").fill("Between us: it is hidden.")
+    UserSession.objects.all().delete()
+    page.reload()
+    page.fill("#id_username", scene.members[1].username)
+    page.fill("#id_password", factories.PASSWORD)
+    page.click("main button[type=submit]")
+    expect(page.locator("#vote-form")).to_be_visible()
+    expect(page.locator("#words")).to_have_value("")

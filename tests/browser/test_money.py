@@ -97,6 +97,9 @@ def test_from_90_days_unbroken_to_the_award_and_a_break_found_late(
     page.fill("#statement", "Unbroken for 90 days.")
     page.fill("#reason", "Every condition is met.")
     page.get_by_role("button", name="Move to award it").click()
+    expect(page.get_by_role("heading", name="As the board will read it")).to_be_visible()
+    assert violations(page) == []
+    page.get_by_role("button", name="Move it").click()
     expect(page.get_by_role("status")).to_contain_text("2 votes are needed, and yours is the first.")
     expect(page.get_by_text("Moved by you, 1 of 2 votes")).to_be_visible()
     assert (balance(makers), violations(page)) == (0, [])

@@ -120,6 +120,7 @@ def test_a_team_hands_in_an_archive_the_board_stakes_it_and_the_clock_runs(
     board.get_by_label("Criteria").fill("Reproducible and easy to run.")
     board.get_by_label("Reason of the decision").fill("It is the first of its kind.")
     board.get_by_role("button", name="Move to stake them").click()
+    board.get_by_role("button", name="Move it").click()
     case = Case.objects.get()
     expect(board.get_by_role("status")).to_contain_text(f"Moved as case {case.public_id}: 2 votes are needed")
     expect(board.get_by_role("link", name=case.public_id)).to_be_visible()

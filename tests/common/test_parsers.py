@@ -36,6 +36,7 @@ def claim(tasker: Tasker) -> Assignment:
     return held
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("body", UNREADABLE)
 def test_a_body_that_no_call_can_use_is_refused_to_strangers(body: str | bytes, client: Client) -> None:
     answer = client.post("/api/v1/token/", body, content_type="application/json")
@@ -43,6 +44,7 @@ def test_a_body_that_no_call_can_use_is_refused_to_strangers(body: str | bytes, 
     assert answer.json()["detail"]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("body", UNREADABLE)
 @pytest.mark.parametrize("call", ["next", "{id}/heartbeat", "{id}/release", "{id}/response"])
 def test_every_call_refuses_it(call: str, body: str | bytes, tara: Tasker, signed_in: Any) -> None:

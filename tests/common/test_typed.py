@@ -3,7 +3,7 @@
 import pytest
 
 from common.errors import InvalidInput
-from common.typed import whole_number, words_said
+from common.typed import Least, whole_number, words_enough, words_said
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,44 @@ def test_words_that_are_missing_or_too_many(typed: str, words: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         words_said(typed, field="reason", ask="Say why.", most=1000)
     assert (refused.value.message, refused.value.field) == (words, "reason")
+
+
+LEAST = Least(characters=12, words=3)
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "why"),
+    [
+        ("It is a wing", "", "as many characters as are asked for"),
+        (" It is a wing\r\n\x00", "", "what is around it does not count, and is not kept"),
+        ("It is wings", "says_too_little", "one character too few"),
+        ("    It is wings    ", "says_too_little", "blanks around it are none"),
+        ("wing wing wing", "says_too_little", "the same word again"),
+        ("Wing wing, WING and", "says_too_little", "however it is written"),
+        ("x" * 100, "says_too_little", "one long word"),
+        (". . . , , , ; ; ;", "says_too_little", "no word at all"),
+        ("この鳥は完全に写っている。枝は", "", "a script without blanks: each character is a word"),
+        ("ปีกอยู่หลังกิ่งไม้", "", "Thai has none either"),
+        ("ああああああああああああ", "says_too_little", "the same character again"),
+        ("12 of 14 pixels", "", "numbers are words"),
+        (" ", "invalid", "nothing at all is asked for"),
+        ("It is a wing " * 90, "invalid", "too much"),
+    ],
+)
+def test_words_that_have_to_say_something(typed: str, code: str, why: str) -> None:
+    def said() -> str:
+        return words_enough(typed, field="reason", ask="Say why.", least=LEAST, most=1000)
+
+    if not code:
+        assert said() == typed.replace("\x00", "").strip(), why
+        return
+    with pytest.raises(InvalidInput) as refused:
+        said()
+    assert (refused.value.code, refused.value.field) == (code, "reason"), why
+
+
+def test_who_says_too_little_reads_what_is_missing() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        words_enough("It is.", field="reason", ask="Say why.", least=LEAST, most=1000)
+    told = "Say why. Say more: at least 12 characters and 3 different words. There are 6 and 2."
+    assert refused.value.message == told

@@ -489,6 +489,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("form", "said"), WRONG)
 def test_what_cannot_be_read_is_told(
     form: dict[str, str], said: str, scored: tuple[Defense, Image, Image], organizer: Client
@@ -598,6 +599,7 @@ ASKED = [
 ASKED += [("post", each) for each in CHANGING]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("method", "pattern"), ASKED)
 def test_only_organizers_enter(
     method: str,

@@ -4,12 +4,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 
 from adjudication.models import Ruling
 from contest.attacks.life import AttackState, standings, story
 from contest.attacks.services import attack_withdraw
 from contest.breaks import breaks_record
-from contest.models import Attack, Team
+from contest.enums import MessageKind, VoteChoice
+from contest.models import Attack, Message, Team
 from labeling.enums import PanelState
 from labeling.models import Image, Panel
 from labeling.services import panels_deal
@@ -19,6 +21,10 @@ from tests import factories
 from tests.contest import release_fixtures as releases
 from tests.contest.attacks import cast
 from tests.contest.attacks.cast import BOUNDARY, POLICY, send
+from tests.contest.board import case_cast
+from tests.contest.board import cast as board
+from tests.contest.board.cast import Scene
+from tests.contest.money import cast as money
 
 pytestmark = pytest.mark.django_db
 LATER = BOUNDARY + timedelta(days=1)
@@ -210,3 +216,28 @@ def test_what_comes_of_a_copy_is_told_with_the_release(attack: Attack, now: date
 def test_before_the_boundary_a_copy_is_under_embargo_like_any_other(attack: Attack, now: datetime) -> None:
     copy = send(cast.team("blue"), now=now + timedelta(seconds=1))
     assert (state(copy, now), told(copy, now)) == (state(attack, now), told(attack, now))
+
+
+# More taskers ---------------------------------------------------------------------------------------------------------
+
+
+def test_who_sent_it_first_reads_of_more_taskers_when_the_board_tells_them_so() -> None:
+    """R19, R24: the story says it no earlier than the letter about the decision, and to a copy's sender not at all."""
+    scene = Scene.make()
+    User.objects.filter(pk=case_cast.joins(scene.red, "rob").pk).update(email="rob@example.org")
+    copy = Attack.objects.create(
+        team=money.team("copies"), image=scene.image, received_at=scene.attack.received_at, week=scene.attack.week,
+        copy_of=scene.attack,
+    )  # fmt: skip
+    case = scene.opened()
+    board.votes(case, scene.members[:2], VoteChoice.MORE_TASKERS)
+    assert joined(scene.attack) == [] and not Message.objects.filter(kind=MessageKind.CASE_DECIDED).exists()
+    board.decide(case, scene.members[0])
+    (letter,) = Message.objects.filter(kind=MessageKind.CASE_DECIDED, user__username="rob")
+    assert letter.facts["outcome"] == "more taskers are asked"
+    assert joined(scene.attack) == [letter.made_at] and joined(copy) == []
+
+
+def joined(attack: Attack) -> list[datetime | None]:
+    told = story(attack, all_told=False, now=board.LATER + timedelta(days=1))
+    return [each.at for each in told if "more taskers joined" in each.words]

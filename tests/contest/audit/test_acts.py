@@ -68,6 +68,7 @@ MONEY, RERUN = "/organizer/money/", "/organizer/reruns/0/"
 # Every address that organizers or the board post to, and what that leaves: nothing only where nothing is changed.
 LEAVES: dict[str, set[str]] = {
     "/organizer/audit/": set(),  # checks the trail, changes nothing
+    "/organizer/cases/T-00000/remind/": {"case.remind"},
     "/organizer/defenses/T-00000/framework/": {"framework.check"},
     "/organizer/defenses/T-00000/trial/": {"trial.ask"},
     f"/organizer/gold/{_ID}/": {"gold.retire", "gold.hold", "gold.let_go"},
@@ -487,8 +488,8 @@ def _names_nobody(entry: AuditEntry) -> None:
 
 BOARD = {"board.decide", "case.decide", "framework.check", "examination.confirm"}
 BOARD |= {"case.open", "case.drop", "conflict.declare", "conflict.dismiss", "conflict.end", "conflict.find"}
-# Tried where they are: what organizers record of the policy, and what is published by a release.
-ELSEWHERE = {"policy.record", "policy.call_back", "release.publish"}
+# Tried where they are: what organizers record of the policy, what is published by a release, and the board's reminders.
+ELSEWHERE = {"policy.record", "policy.call_back", "release.publish", "case.remind"}
 
 
 def test_a_decision_of_the_board_is_public_with_its_reason(rita: User, now: datetime) -> None:

@@ -260,7 +260,7 @@ def test_the_first_unbroken_defense_wins_the_defenders_half(stake: Stake, makers
 def test_only_the_board_awards_and_never_without_words(stake: Stake, olga: User, rita: User) -> None:
     all_met(stake)
     with pytest.raises(NotAllowed):
-        award_move(stake, statement="Unbroken.", reason="All is met.", by=olga, now=NOW)
+        award_move(stake, statement="Unbroken.", reason="Every condition is met.", by=olga, now=NOW)
     for statement, reason in (("", "Why."), ("Unbroken.", " ")):
         with pytest.raises(InvalidInput):
             award_give(

@@ -11,8 +11,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from common.errors import DomainError
+from contest.awards.conditions import own_conditions
 from contest.awards.examinations import Share, examined_share, picture_confirm, queue_of
 from contest.board.cases import case_open
+from contest.enums import VoteChoice
 from contest.models import Case, CaseParty, Examination, Stake
 from labeling.models import Image, PolicyVersion
 from labeling.policy import Policy
@@ -110,6 +112,38 @@ def test_what_is_in_a_case_waits_for_it(stake: Stake, pictures: list[Image], rit
     refused("in_case", pictures[1], stake, board.member("ben"))
     Case.objects.update(state="closed", closed_at=NOW)
     assert left(stake, rita) == pictures
+
+
+@pytest.mark.parametrize(
+    ("choice", "again", "why"),
+    [
+        (board.Ballot(VoteChoice.UPHOLD), 3, "the ruling that was confirmed still holds"),
+        (board.OVERRULE_REJECTED, 2, "rejected by another ruling: it is looked at anew"),
+    ],
+)
+def test_what_was_confirmed_counts_not_while_the_board_has_a_case_of_it(
+    choice: board.Ballot, again: int, why: str, stake: Stake, pictures: list[Image], rita: User, signed_in: SignIn
+) -> None:
+    for image in pictures:
+        confirm(image, stake.defense, rita, NOW)
+    assert lines(stake)["examined"] and lines(stake)["appeals"]
+    ben = board.member("ben")
+    case = case_open(image=pictures[1], by=rita, now=NOW)
+    assert examined_share(stake.defense, now=NOW) == Share(2, 3)
+    assert not lines(stake)["examined"] and not lines(stake)["appeals"], "nothing is awarded meanwhile"
+    queue = queue_of(stake.defense, ben, now=NOW)
+    assert (list(queue.mine), queue.by_others, queue.in_cases) == ([], 0, 1)
+    page = signed_in(ben).get(address(stake)).content.decode()
+    assert "2 of 3 confirmed, 66 %" in page and "1 waits for a case" in page
+    board.votes(case, [rita, ben], choice, NOW)
+    board.decide(case, ben, NOW)
+    assert examined_share(stake.defense, now=NOW) == Share(again, 3), why
+    assert len(left(stake, ben)) == 3 - again
+
+
+def lines(stake: Stake) -> dict[str, bool]:
+    found = own_conditions(Stake.objects.get(pk=stake.pk), policy=Policy(), now=NOW)
+    return {each.name: each.passed for each in found}
 
 
 @pytest.mark.parametrize("tied_to", ["makers", "red"])

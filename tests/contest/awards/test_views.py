@@ -53,7 +53,8 @@ def test_the_re_run_is_begun_by_the_page(stake: Stake, rita: User, signed_in: Si
 
 def test_the_award_by_the_page(stake: Stake, rita: User, olga: User, signed_in: SignIn, client: Client) -> None:
     all_met(stake)
-    address, form = f"/board/awards/{stake.pk}/", {"statement": "Unbroken <90> days.", "reason": "All is met."}
+    address = f"/board/awards/{stake.pk}/"
+    form = {"statement": "Unbroken <90> days.", "reason": "Every condition is met.", "do": "move"}
     assert "Only members of the review board decide this" in shown(signed_in(olga), address)
     assert signed_in(olga).post(address, form).status_code == 403
     board = signed_in(rita)
@@ -63,7 +64,7 @@ def test_the_award_by_the_page(stake: Stake, rita: User, olga: User, signed_in: 
     assert "The award is moved." in moved and not Award.objects.exists()
     factories.carried(Case.objects.get(), factories.user("rosa", "review board"), timezone.now())
     public = shown(client, "/money/")
-    assert "Unbroken &lt;90&gt; days." in public and "All is met." in public
+    assert "Unbroken &lt;90&gt; days." in public and "Every condition is met." in public
     found_late(stake, cast.team("red"))
     assert "A break found late changes this award" in shown(board, address)
     sweep()
@@ -74,7 +75,7 @@ def test_the_award_by_the_page(stake: Stake, rita: User, olga: User, signed_in: 
 
 def test_an_award_that_is_not_ready_is_refused(stake: Stake, rita: User, signed_in: SignIn) -> None:
     valid_and_not_run_again(stake)
-    form = {"statement": "Unbroken.", "reason": "Why not."}
+    form = {"statement": "Unbroken.", "reason": "Every condition is met."}
     assert signed_in(rita).post(f"/board/awards/{stake.pk}/", form).status_code == 409
     assert not Award.objects.exists()
 

@@ -8,8 +8,9 @@ from django.contrib.auth.models import User
 
 from contest.board.cases import party_add
 from contest.board.motions import motion_open
+from contest.board.recusal import DISCLOSURE_STANDS
 from contest.enums import AppealSide, DecisionKind, PartyRole, VoteChoice
-from contest.models import Appeal, Case, Member, Statement, Team
+from contest.models import Appeal, Case, Disclosure, Member, Statement, Team
 from contest.models import Attack as AttackRow
 from labeling.enums import Answer, Label
 from labeling.models import Image
@@ -106,6 +107,8 @@ def rich(members: int = 3) -> tuple[Scene, Case]:
     for member in scene.members[:2]:
         cast.vote(before, member, VoteChoice.UPHOLD)
     cast.decide(before, scene.members[0], explanation="The answers stand: one tasker was not sure, and says why.")
+    # Said too long ago to stand for the next case.
+    Disclosure.objects.filter(case=before).update(made_at=LATER - 2 * DISCLOSURE_STANDS)
     case = scene.opened()
     appealed(case, scene.red, side=AppealSide.ATTACKER)
     said(case, scene.blue)

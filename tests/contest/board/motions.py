@@ -29,6 +29,7 @@ NOW = MONDAY + timedelta(days=120)
 GIFT = 1_000_000
 HALF = GIFT // 2
 WON = 700
+REASON = "We looked at it together, and it is fair."
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def staking(rita: User, olga: User) -> Motion:
     return Motion(
         kind="stake",
         team=team,
-        move=lambda by: moves.stakes_move([defense], "open source", "It meets them.", by=by, now=NOW),
+        move=lambda by: moves.stakes_move([defense], "open source", REASON, by=by, now=NOW),
         done=lambda: open_stake_of(defense) is not None and balance(AccountKind.ATTACKERS) == HALF - 100_000,
         spoil=lambda: cast.broken(defense, cast.attack(cast.team("red"))),
         refused="broken",
@@ -85,7 +86,7 @@ def _returning(olga: User, granted: bool, done: Callable[[Stake], bool]) -> Moti
     return Motion(
         kind="return",
         team=team,
-        move=lambda by: moves.answer_move(stake, granted=granted, reason="Fair.", by=by, now=NOW),
+        move=lambda by: moves.answer_move(stake, granted=granted, reason=REASON, by=by, now=NOW),
         done=lambda: done(Stake.objects.get(pk=stake.pk)),
         spoil=lambda: Stake.objects.update(return_asked_at=None, return_reason=""),
         refused="not_asked",
@@ -112,7 +113,7 @@ def ending(rita: User, olga: User) -> Motion:
     return Motion(
         kind="end",
         team=team,
-        move=lambda by: moves.end_move(stake, reason="It never wins.", by=by, now=NOW),
+        move=lambda by: moves.end_move(stake, reason=REASON, by=by, now=NOW),
         done=lambda: Stake.objects.get(pk=stake.pk).end == "withdrawn",
         spoil=lambda: Association.objects.filter(pk=tied.pk).update(until=BEFORE + timedelta(1)),
         refused="may_win",
@@ -127,7 +128,7 @@ def granting(rita: User, olga: User) -> Motion:
     return Motion(
         kind="grant",
         team=team,
-        move=lambda by: moves.grant_move(team, reason="A lab.", by=by, now=NOW),
+        move=lambda by: moves.grant_move(team, reason=REASON, by=by, now=NOW),
         done=lambda: is_entitled(team, NOW),
         spoil=lambda: entitlement_grant(team=team, reason="x", by=mandate("grant", rita, NOW), now=NOW),
         refused="entitled_already",
@@ -143,7 +144,7 @@ def revoking(rita: User, olga: User) -> Motion:
     return Motion(
         kind="revoke",
         team=team,
-        move=lambda by: moves.revoke_move(grant, reason="No lab.", by=by, now=NOW),
+        move=lambda by: moves.revoke_move(grant, reason=REASON, by=by, now=NOW),
         done=lambda: Entitlement.objects.get(pk=grant.pk).state == "revoked",
         spoil=lambda: grant_revoke(number=grant.pk, reason="x", by=mandate("revoke", rita, NOW), now=NOW),
         refused="not_accepted",
@@ -164,7 +165,7 @@ def awarding(rita: User, olga: User) -> Motion:
     return Motion(
         kind="award",
         team=team,
-        move=lambda by: moves.award_move(stake, statement="It stood.", reason="All is met.", by=by, now=NOW),
+        move=lambda by: moves.award_move(stake, statement="It stood.", reason=REASON, by=by, now=NOW),
         done=lambda: Award.objects.filter(stake=stake).exists() and balance(team) == HALF,
         spoil=spoil,
         refused="not_yet",
@@ -180,7 +181,7 @@ def withholding(rita: User, olga: User) -> Motion:
     return Motion(
         kind="withhold",
         team=team,
-        move=lambda by: moves.withhold_move(of, 500, reason="It cheated.", by=by, now=NOW),
+        move=lambda by: moves.withhold_move(of, 500, reason=REASON, by=by, now=NOW),
         done=lambda: [each.cents for each in withheld()] == [500] and balance(team) == WON - 500,
         spoil=lambda: _paid_out(of),
         refused="not_enough",
@@ -197,7 +198,7 @@ def withholding_a_share(rita: User, olga: User) -> Motion:
     return Motion(
         kind="withhold",
         team=team,
-        move=lambda by: moves.withhold_move(of, 500, team=team, reason="It cheated.", by=by, now=NOW),
+        move=lambda by: moves.withhold_move(of, 500, team=team, reason=REASON, by=by, now=NOW),
         done=lambda: [(each.team, each.cents) for each in withheld()] == [(team, 500)],
         spoil=lambda: move(
             of, account(AccountKind.ATTACKERS), cast.PRIZE - 499, rule="R36", why="x", causes={}, now=NOW
@@ -216,7 +217,7 @@ def giving_back(rita: User, olga: User) -> Motion:
     return Motion(
         kind="return",
         team=team,
-        move=lambda by: moves.return_move(of, reason="It did not.", by=by, now=NOW),
+        move=lambda by: moves.return_move(of, reason=REASON, by=by, now=NOW),
         done=lambda: withheld() == [] and balance(team) == WON,
         spoil=lambda: money_return(of=of, reason="x", by=mandate("return", rita, NOW), now=NOW),
         refused="nothing_withheld",
@@ -233,55 +234,57 @@ def _award(rita: User, team: Team) -> Award:
     return given
 
 
+def _of_award(award: Award, kind: str, **parts: Any) -> Motion:
+    """A motion on the half that an award gave, with the parts that are its own."""
+    team = award.stake.defense.entry.team
+    subject = {"team": [team.pk], "award": [award.pk]}
+    return Motion(kind=kind, team=team, subject=subject, details={"cents": HALF}, **parts)
+
+
+def _withheld_award(rita: User, olga: User) -> Award:
+    award = _award(rita, _makers(olga))
+    award_withhold(award=award, reason="It cheated.", by=mandate("withhold", rita, NOW), now=NOW)
+    return award
+
+
 def withholding_an_award(rita: User, olga: User) -> Motion:
     """An award is to be withheld."""
-    team = _makers(olga)
-    award = _award(rita, team)
-    return Motion(
-        kind="withhold",
-        team=team,
-        move=lambda by: moves.award_withhold_move(award, reason="It cheated.", by=by, now=NOW),
+    award = _award(rita, _makers(olga))
+    return _of_award(
+        award,
+        "withhold",
+        move=lambda by: moves.award_withhold_move(award, reason=REASON, by=by, now=NOW),
         done=lambda: withholdable(award) == 0 and [each.award for each in withheld()] == [award],
         spoil=lambda: award_withhold(award=award, reason="x", by=mandate("withhold", rita, NOW), now=NOW),
         refused="nothing_left",
-        subject={"team": [team.pk], "award": [award.pk]},
-        details={"cents": HALF},
     )
 
 
 def giving_an_award_back(rita: User, olga: User) -> Motion:
     """What is withheld of an award is to be given back, and not what is withheld beside it."""
-    team = _makers(olga)
-    award = _award(rita, team)
-    award_withhold(award=award, reason="It cheated.", by=mandate("withhold", rita, NOW), now=NOW)
-    of = account(AccountKind.TEAM, team=team)
-    return Motion(
-        kind="return",
-        team=team,
-        move=lambda by: moves.return_move(of, award=award, reason="It did not.", by=by, now=NOW),
+    award = _withheld_award(rita, olga)
+    of = account(AccountKind.TEAM, team=award.stake.defense.entry.team)
+    return _of_award(
+        award,
+        "return",
+        move=lambda by: moves.return_move(of, award=award, reason=REASON, by=by, now=NOW),
         done=lambda: withholdable(award) == HALF,
         spoil=lambda: award_forfeit(award=award, reason="x", by=mandate("forfeit", rita, NOW), now=NOW),
         refused="nothing_withheld",
-        subject={"team": [team.pk], "award": [award.pk]},
-        details={"cents": HALF},
     )
 
 
 def forfeiting(rita: User, olga: User) -> Motion:
     """What is withheld of an award is to be taken for good."""
-    team = _makers(olga)
-    award = _award(rita, team)
-    award_withhold(award=award, reason="It cheated.", by=mandate("withhold", rita, NOW), now=NOW)
-    of = account(AccountKind.TEAM, team=team)
-    return Motion(
-        kind="forfeit",
-        team=team,
-        move=lambda by: moves.forfeit_move(award, reason="Disqualified.", by=by, now=NOW),
+    award = _withheld_award(rita, olga)
+    of = account(AccountKind.TEAM, team=award.stake.defense.entry.team)
+    return _of_award(
+        award,
+        "forfeit",
+        move=lambda by: moves.forfeit_move(award, reason=REASON, by=by, now=NOW),
         done=lambda: forfeited_of_award(award) == HALF and balance(AccountKind.DEFENDERS) == HALF,
         spoil=lambda: money_return(of=of, award=award, reason="x", by=mandate("return", rita, NOW), now=NOW),
         refused="nothing_withheld",
-        subject={"team": [team.pk], "award": [award.pk]},
-        details={"cents": HALF},
     )
 
 

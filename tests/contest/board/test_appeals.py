@@ -25,6 +25,7 @@ from tests.contest.money import cast
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
 ARGUMENT = "The wing in the middle is a part of the branch behind it: see the mark."
+ANSWER = "It is a wing: the branch ends where the feathers begin."
 MARK = {"x": 120, "y": 88, "width": 40, "height": 36, "words": "the branch"}
 
 
@@ -52,7 +53,7 @@ def send(scene: Scene, team: Team | None = None, now: datetime = LATER, **told: 
     return appeals.appeal_send(image=scene.image, team=team, by=captain(team), now=now, **given)
 
 
-def answer(scene: Scene, case: Case, team: Team | None = None, words: str = "It is a wing.", **told: Any) -> Statement:
+def answer(scene: Scene, case: Case, team: Team | None = None, words: str = ANSWER, **told: Any) -> Statement:
     team = team or scene.red
     by, now = captain(team), told.pop("now", LATER)
     return appeals.statement_send(case=case, team=team, words=words, by=by, now=now)
@@ -110,11 +111,13 @@ def test_whoever_appeals_is_a_party_though_the_facts_do_not_make_it_one(scene: S
     assert roles == {"red": PartyRole.SENDER, "blue": PartyRole.APPELLANT}
 
 
+SHORTEST = "The wing in front is that of a toy bird."
 WRONG = [
     ({"argument": ""}, "argument", "Write why the ruling is wrong"),
     ({"argument": " " * 50}, "argument", "Write why the ruling is wrong"),
-    ({"argument": "x" * 39}, "argument", "There are 39"),
-    ({"argument": f"   {'x' * 39}   "}, "argument", "There are 39"),
+    ({"argument": SHORTEST[:-1]}, "argument", "There are 39 and 10."),
+    ({"argument": f"   {SHORTEST[:-1]}   "}, "argument", "There are 39 and 10."),
+    ({"argument": "wing " * 20}, "argument", "There are 99 and 1."),
     ({"argument": "x" * 8_001}, "argument", "at most 8,000"),
     ({"marks": [MARK] * 21}, "marks", "at most 20 marks; there are 21"),
     ({"marks": [MARK, {**MARK, "x": 260}]}, "marks", "Mark 2 is not inside the picture, which has 299 times 299"),
@@ -132,6 +135,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("told", "field", "words"), WRONG)
 def test_what_cannot_be_sent_is_refused_at_its_field(told: Any, field: str, words: str, scene: Scene) -> None:
     with pytest.raises(InvalidInput, match=words) as found:
@@ -142,8 +146,8 @@ def test_what_cannot_be_sent_is_refused_at_its_field(told: Any, field: str, word
 @pytest.mark.parametrize(
     "told",
     [
-        {"argument": "x" * 40},
-        {"argument": "x" * 8_000},
+        {"argument": SHORTEST},
+        {"argument": (ARGUMENT * 200)[:8_000]},
         {"marks": [MARK] * 20},
         {"marks": [{"x": 0, "y": 0, "width": 299, "height": 299}]},
         {"marks": [{**MARK, "words": "w" * 200}]},
@@ -207,7 +211,7 @@ def test_a_refused_appeal_tells_nobody(scene: Scene) -> None:
 
 def test_the_other_side_answers_once_while_the_board_votes(scene: Scene) -> None:
     case = send(scene).case
-    assert answer(scene, case, words="  It is a wing.  ").words == "It is a wing."
+    assert answer(scene, case, words=f"  {ANSWER}  ").words == ANSWER
     refused("stated", answer, scene, case)
     refused("appealed", answer, scene, case, scene.blue)
     green = cast.team("green")
@@ -217,10 +221,19 @@ def test_the_other_side_answers_once_while_the_board_votes(scene: Scene) -> None
     assert Statement.objects.count() == 1
 
 
-@pytest.mark.parametrize("words", ["", "  \x00 ", "w" * 8_001])
-def test_an_answer_says_something_and_ends_somewhere(words: str, scene: Scene) -> None:
+@pytest.mark.parametrize(
+    ("code", "words", "why"),
+    [
+        ("invalid", "", "nothing"),
+        ("invalid", "  \x00 ", "nothing that could be read"),
+        ("invalid", "It is a wing of a bird. " * 400, "more than anybody reads"),
+        ("says_too_little", SHORTEST[:-1], "one character less than an argument has"),
+        ("says_too_little", "no " * 30, "one word over and over"),
+    ],
+)
+def test_an_answer_says_something_as_an_argument_does(code: str, words: str, why: str, scene: Scene) -> None:
     case = send(scene).case
-    assert refused("invalid", answer, scene, case, words=words).field == "words"
+    assert refused(code, answer, scene, case, words=words).field == "words", why
 
 
 @pytest.mark.parametrize("state", [CaseState.PANEL, CaseState.CLOSED])

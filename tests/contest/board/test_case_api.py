@@ -36,7 +36,7 @@ def send(client: Client, appeal: Appeal, **body: Any) -> Any:
 
 def test_a_vote_is_cast_and_changed(appeal: Appeal, scene: Scene, signed_in: Any) -> None:
     client = signed_in(scene.members[0])
-    answer = send(client, appeal, choice="overrule", label="bird", words="A bird.", public=True)
+    answer = send(client, appeal, choice="overrule", label="bird", words="All of it is a bird.", public=True)
     assert answer.status_code == 201
     body = answer.json()
     assert (body["case"], body["state"], body["quorum"], body["outcome"]) == (appeal.case.public_id, "open", 2, "")

@@ -20,7 +20,8 @@ from tests.test_pages import addresses
 
 pytestmark = pytest.mark.django_db
 
-# What else is under /board/ is of motions and awards; tests.test_pages has who may open it.
+# What else is under /board/ is of motions, and of awards, which tests.contest.awards.test_map has a map of;
+# tests.test_pages has who may open it.
 ELSEWHERE = {
     "/board/awards/",
     "/board/awards/0/",
@@ -256,11 +257,11 @@ def test_another_case_leads_nowhere_to_one_that_the_reader_steps_aside_from(sign
 @pytest.mark.parametrize("page", ["/organizer/", "/organizer/conflicts/", "/organizer/attacks/", "/organizer/now/"])
 def test_organizers_read_no_arguments(page: str, signed_in: Any) -> None:
     people = People("open")
-    cast.vote(people.case, people.user("member"), VoteChoice.UPHOLD, words="Words of a member.", public=True)
+    cast.vote(people.case, people.user("member"), VoteChoice.UPHOLD, words="Words of a member of it.", public=True)
     answer = signed_in(people.user("organizer")).get(page)
     assert answer.status_code == 200
     words = answer.content.decode()
-    assert [each for each in (case_cast.ARGUMENT, case_cast.ANSWER, "Words of a member.") if each in words] == []
+    assert [each for each in (case_cast.ARGUMENT, case_cast.ANSWER, "Words of a member of it.") if each in words] == []
 
 
 def test_a_case_that_is_not_there_is_answered_like_one_stepped_aside_from(signed_in: Any) -> None:

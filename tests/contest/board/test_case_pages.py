@@ -228,10 +228,10 @@ def test_a_team_that_comes_later_is_asked_for_before_a_vote_and_the_words_are_ke
 ) -> None:
     cast.tell(case, mia)
     CaseParty.objects.create(case=case, team=money.team("late"), role=PartyRole.DEFENDER, added_at=LATER)
-    answer = client.post(page(case, "vote/"), {"choice": "uphold", "words": "I thought about it."})
+    answer = client.post(page(case, "vote/"), {"choice": "uphold", "words": "I thought about it for long."})
     assert answer.status_code == 409
     words = words_of(answer)
-    assert "Team late" in words and "I thought about it." in words and case_cast.ARGUMENT not in words
+    assert "Team late" in words and "I thought about it for long." in words and case_cast.ARGUMENT not in words
     assert not Vote.objects.exists()
 
 
@@ -399,6 +399,9 @@ def test_the_keys_lead_to_the_neighbouring_open_cases(opened: Case, scene: Scene
 # Voting ---------------------------------------------------------------------------------------------------------------
 
 
+OWN = "My own words on this vote."
+
+
 @pytest.mark.parametrize(
     ("told", "expected"),
     [
@@ -415,12 +418,13 @@ def test_the_keys_lead_to_the_neighbouring_open_cases(opened: Case, scene: Scene
 def test_a_vote_is_for_what_was_chosen(
     told: dict[str, Any], expected: tuple[str, str, list[str]], opened: Case, client: Client, mia: User
 ) -> None:
-    answer = client.post(page(opened, "vote/"), told | {"words": "My words.", "public": "1"}, follow=True)
+    answer = client.post(page(opened, "vote/"), told | {"words": OWN, "public": "1"}, follow=True)
     assert "Your vote is recorded" in words_of(answer)
     vote = Vote.objects.get(member=mia)
-    assert ((vote.choice, vote.label, vote.reasons), vote.words, vote.public) == (expected, "My words.", True)
+    assert ((vote.choice, vote.label, vote.reasons), vote.words, vote.public) == (expected, OWN, True)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("told", "words"),
     [
@@ -434,15 +438,19 @@ def test_a_vote_is_for_what_was_chosen(
         ({"choice": "overrule", "outcome": "reject", "reasons": ["uncertain"]}, "Uphold it instead."),
         ({"choice": "uphold", "public": "1", "words": " "}, "Write what is to be published"),
         ({"choice": "uphold", "words": "x" * 4_001}, "Write at most 4,000 characters."),
+        ({"choice": "uphold", "words": "ok"}, "There are 2 and 1."),
+        ({"choice": "uphold", "words": "no " * 30}, "There are 89 and 1."),
+        ({"choice": "uphold", "words": "ok", "public": "1"}, "There are 2 and 1."),
+        ({"choice": "more_taskers", "words": "Why not?"}, "There are 8 and 2."),
     ],
 )
 def test_what_cannot_be_voted_for_is_refused_and_everything_typed_is_kept(
     told: dict[str, Any], words: str, opened: Case, client: Client
 ) -> None:
-    answer = client.post(page(opened, "vote/"), {"words": "What I wrote."} | told)
+    answer = client.post(page(opened, "vote/"), {"words": "What I wrote about this case."} | told)
     assert answer.status_code == 400
     assert words in words_of(answer)
-    assert told.get("words", "What I wrote.").strip() in main_of(answer)
+    assert told.get("words", "What I wrote about this case.").strip() in main_of(answer)
     for reason in told.get("reasons", []):
         if reason != "ugly":
             assert f'name="reasons" value="{reason}" checked' in main_of(answer)
@@ -450,13 +458,13 @@ def test_what_cannot_be_voted_for_is_refused_and_everything_typed_is_kept(
 
 
 def test_how_others_voted_is_shown_once_one_has_voted(opened: Case, scene: Scene, client: Client) -> None:
-    cast.vote(opened, scene.members[1], cast.OVERRULE_BIRD, words="It is a bird to me.")
+    cast.vote(opened, scene.members[1], cast.OVERRULE_BIRD, words="It is a whole bird to me.")
     before = words_of(client.get(page(opened)))
-    assert "It is a bird to me." not in before and "overrule (valid, a bird)" not in before
+    assert "It is a whole bird to me." not in before and "overrule (valid, a bird)" not in before
     assert "1 of 3 members have voted; a decision needs 2" in before
     client.post(page(opened, "vote/"), {"choice": "uphold"})
     after = words_of(client.get(page(opened)))
-    assert "It is a bird to me." in after and "overrule (valid, a bird)" in after
+    assert "It is a whole bird to me." in after and "overrule (valid, a bird)" in after
     assert "These votes decide: uphold ." in after  # one to one: a tie upholds
 
 
@@ -466,9 +474,9 @@ def test_a_vote_can_be_changed_until_the_case_is_decided(opened: Case, scene: Sc
     assert "Your vote: overrule (valid, a bird)" in words_of(client.get(page(opened)))
     cast.vote(opened, scene.members[1], cast.OVERRULE_BIRD)
     cast.decide(opened, scene.members[1])
-    answer = client.post(page(opened, "vote/"), {"choice": "uphold", "words": "Too late for this."})
+    answer = client.post(page(opened, "vote/"), {"choice": "uphold", "words": "It is too late for this."})
     assert answer.status_code == 409
-    assert "was decided meanwhile" in words_of(answer) and "Too late for this." in main_of(answer)
+    assert "was decided meanwhile" in words_of(answer) and "It is too late for this." in main_of(answer)
     assert Vote.objects.count() == 3
 
 
@@ -485,7 +493,7 @@ def test_a_case_without_enough_members_says_that_it_waits(opened: Case, scene: S
 def voted(opened: Case, scene: Scene, mia: User) -> Case:
     cast.vote(opened, mia, cast.OVERRULE_BIRD)
     cast.vote(opened, scene.members[1], cast.OVERRULE_BIRD, words="A folded wing hides nothing.", public=True)
-    cast.vote(opened, scene.members[2], VoteChoice.UPHOLD, words="One was not sure.", public=True)
+    cast.vote(opened, scene.members[2], VoteChoice.UPHOLD, words="One of them was not sure.", public=True)
     return opened
 
 
@@ -503,7 +511,7 @@ def test_what_follows_and_what_the_public_reads_is_shown_before(voted: Case, sce
         "Defenses that never answered to it are run first, and may break then: keep.",
         "A message goes to each team that the case is about: red, blue.",
         "Votes: 2 × overrule (valid, a bird); 1 × uphold. 2 were needed; nobody had stepped aside.",
-        "A dissenting member, who voted uphold: One was not sure.",
+        "A dissenting member, who voted uphold: One of them was not sure.",
         "A folded wing hides nothing.",
     ):
         assert told in words
@@ -530,7 +538,7 @@ def test_what_a_member_offered_as_the_explanation_is_not_told_twice(voted: Case,
     assert offered["explanation"] == "A folded wing hides nothing."
     assert [(each.words, each.repeated) for each in offered["preview"].remarks] == [
         ("A folded wing hides nothing.", True),
-        ("One was not sure.", False),
+        ("One of them was not sure.", False),
     ]
 
 
@@ -545,7 +553,7 @@ def test_nobody_confirms_words_that_were_not_previewed(voted: Case, client: Clie
     ("more", "status", "words"),
     [
         ({"seen": "1-2"}, 409, "The votes, the teams or what they say changed since you looked."),
-        ({"explanation": "No.", "previewed": "No."}, 400, "Explain more"),
+        ({"explanation": "No.", "previewed": "No."}, 400, "Say more"),
         ({"explanation": "", "previewed": ""}, 400, "Give the public explanation"),
     ],
 )

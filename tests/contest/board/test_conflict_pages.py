@@ -111,10 +111,14 @@ def test_a_member_ends_what_was_declared_and_not_what_was_found(scene: Scene, cl
     hers = cast.conflict(scene.members[1], scene.red)
     page = words_of(client.get(MINE))
     assert "found by the contest" in page and "they dismiss it with a reason" in page
-    answers = [client.post(MINE, {"end": "1", "conflict": str(each.pk)}) for each in (mine, found, hers)]
+    told = {"end": "1", "reason": "The paper is withdrawn."}
+    unsaid = client.post(MINE, told | {"conflict": str(mine.pk), "reason": " "})
+    assert unsaid.status_code == 400 and "Give the reason: it stays on record" in words_of(unsaid)
+    answers = [client.post(MINE, told | {"conflict": str(each.pk)}) for each in (mine, found, hers)]
     assert [each.status_code for each in answers] == [303, 403, 404]
     assert [Conflict.objects.get(pk=each.pk).until for each in (mine, found, hers)] == [LATER, None, None]
-    assert client.post(MINE, {"end": "1", "conflict": "x"}).status_code == 404
+    assert client.post(MINE, told | {"conflict": "x"}).status_code == 404
+    assert "The paper is withdrawn." in words_of(client.get(MINE))
 
 
 def test_a_member_reads_not_what_an_organizer_wrote(scene: Scene, client: Client, mia: User, olga: User) -> None:
@@ -177,7 +181,8 @@ def test_organizers_declare_and_dismiss_and_end(scene: Scene, organizer: Client,
     assert refused.status_code == 400
     answer = organizer.post(ALL, {"dismiss": "1", "conflict": str(found.pk), "reason": "A namesake."}, follow=True)
     assert "is dismissed" in words_of(answer)
-    organizer.post(ALL, {"end": "1", "conflict": str(made.pk)})
+    assert organizer.post(ALL, {"end": "1", "conflict": str(made.pk)}).status_code == 400
+    organizer.post(ALL, {"end": "1", "conflict": str(made.pk), "reason": "It was another Mia."})
     found.refresh_from_db()
     made.refresh_from_db()
     assert (found.dismissed_by, found.dismissed_reason) == (olga, "A namesake.")
@@ -185,6 +190,29 @@ def test_organizers_declare_and_dismiss_and_end(scene: Scene, organizer: Client,
     assert "No conflict is on record here" in words_of(organizer.get(ALL))
     over = words_of(organizer.get(ALL, {"show": "over"}))
     assert "A namesake." in over and "member0" in over
+    assert "ended by olga : It was another Mia." in over.replace("olga:", "olga :"), "by whom, and why"
+
+
+def test_organizers_read_how_each_conflict_came_to_its_end(
+    scene: Scene, organizer: Client, mia: User, signed_in: Any
+) -> None:
+    member = signed_in(mia)
+    member.post(MINE, declared(since="2026-11-01"))
+    row = Conflict.objects.get()
+    member.post(MINE, {"end": "1", "conflict": str(row.pk), "reason": "The paper <was> withdrawn."})
+    cast.conflict(scene.members[1], scene.blue, until=LATER)  # of a time in which no reason was asked for
+    page = organizer.get(ALL, {"show": "over"}).content.decode()
+    for label, told in (
+        ("Kind", "co-author"),
+        ("Since", "1 Nov 2026"),
+        ("Declared by", "member0"),
+        ("Until", "ended by member0: The paper &lt;was&gt; withdrawn."),
+    ):
+        cells = re.findall(rf'data-label="{label}"[^>]*>(.*?)</td>', page, re.DOTALL)
+        assert any(told in re.sub(r"<[^>]+>", "", cell) for cell in cells), (label, told, cells)
+    assert "ended by an account that is gone" in page
+    for address in (MINE, ALL):
+        assert "was&gt; withdrawn" not in signed_in(scene.members[1]).get(address).content.decode()
 
 
 @pytest.mark.parametrize(
@@ -194,7 +222,7 @@ def test_organizers_declare_and_dismiss_and_end(scene: Scene, organizer: Client,
         (declared(member="red"), 400),
         ({"dismiss": "1", "conflict": "0", "reason": "No."}, 404),
         ({"dismiss": "1", "reason": "No."}, 404),
-        ({"end": "1", "conflict": "9" * 30}, 404),
+        ({"end": "1", "conflict": "9" * 30, "reason": "No."}, 404),
     ],
 )
 def test_what_is_refused_of_organizers(told: dict[str, str], status: int, organizer: Client) -> None:

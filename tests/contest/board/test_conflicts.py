@@ -7,7 +7,17 @@ import pytest
 from django.contrib.auth.models import User
 
 from common.errors import DomainError, WrongFields
-from contest.board.conflicts import EVER, conflict_declare, conflict_dismiss, conflict_end, conflicts_find, ties_tell
+from common.models import AuditEntry
+from contest.board.conflicts import (
+    Ended,
+    conflict_declare,
+    conflict_dismiss,
+    conflict_end,
+    conflicts_find,
+    ends_of,
+    ties_tell,
+)
+from contest.board.recusal import EVER
 from contest.enums import ConflictKind
 from contest.models import Conflict, Entitlement, Member, PastMember, Team
 from contest.teams.inboxes import institution
@@ -55,13 +65,38 @@ def test_what_is_refused_of_a_conflict(rita: User) -> None:
     declare(rita, green, kind=ConflictKind.INSTITUTION)
 
 
+def end(made: Conflict, by: User, reason: str = "The paper is withdrawn.") -> Conflict:
+    return conflict_end(conflict_id=made.pk, reason=reason, by=by, now=LATER + DAY)
+
+
 def test_it_ends_once_and_in_the_open(rita: User, olga: User) -> None:
     made = declare(rita, money.team("green"))
-    refused("not_yours", conflict_end, conflict_id=made.pk, by=cast.member("ben"), now=LATER + DAY)
-    assert conflict_end(conflict_id=made.pk, by=rita, now=LATER + DAY).until == LATER + DAY
-    refused("over", conflict_end, conflict_id=made.pk, by=rita, now=LATER + DAY)
+    refused("not_yours", end, made=made, by=cast.member("ben"))
+    assert end(made, rita).until == LATER + DAY
+    refused("over", end, made=made, by=rita)
     refused("declared", conflict_dismiss, conflict_id=made.pk, reason="No.", by=olga, now=LATER + DAY)
-    refused("not_found", conflict_end, conflict_id=0, by=rita, now=LATER)
+    refused("not_found", end, made=Conflict(pk=0), by=rita)
+
+
+@pytest.mark.parametrize("reason", ["", " \n\x00", "x" * 1_001])
+def test_it_does_not_end_without_a_reason(reason: str, rita: User) -> None:
+    made = declare(rita, money.team("green"))
+    assert refused("invalid", end, made=made, by=rita, reason=reason).field == "reason"
+    made.refresh_from_db()
+    assert made.until is None and not AuditEntry.objects.filter(action="conflict.end").exists()
+
+
+def test_how_it_ended_stays_in_the_audit_trail(rita: User, olga: User) -> None:
+    mine, hers, stands = (declare(rita, money.team(name)) for name in ("green", "grey", "gold"))
+    end(mine, rita, " We erred. ")
+    end(hers, olga)
+    entry = AuditEntry.objects.get(action="conflict.end", subject={"conflict": [mine.pk]})
+    assert (entry.user, entry.private["words"], entry.why, entry.published) == (rita, "We erred.", "", False)
+    told = {mine.pk: Ended("rita", "We erred."), hers.pk: Ended("olga", "The paper is withdrawn.")}
+    rows = Conflict.objects.all()
+    assert ends_of(rows) == told and stands.pk not in ends_of(rows)
+    AuditEntry.objects.filter(pk=entry.pk).update(user=None)
+    assert ends_of(rows)[mine.pk].by == "", "the account is gone"
 
 
 # What the contest finds -----------------------------------------------------------------------------------------------
@@ -117,7 +152,7 @@ def test_an_organizer_dismisses_what_is_none_and_it_is_not_found_again(rita: Use
     researcher("ann", "ann@mit.edu", money.team("green"))
     assert found(rita) == [("green", "institution")]
     row = Conflict.objects.get()
-    refused("found", conflict_end, conflict_id=row.pk, by=rita, now=LATER)
+    refused("found", end, made=row, by=rita)
     refused("not_an_organizer", conflict_dismiss, conflict_id=row.pk, reason="No.", by=rita, now=LATER)
     refused("invalid", conflict_dismiss, conflict_id=row.pk, reason=" ", by=olga, now=LATER)
     made = conflict_dismiss(conflict_id=row.pk, reason="Other campus.", by=olga, now=LATER)
@@ -139,6 +174,7 @@ def test_what_a_member_names_is_read_or_refused_with_the_field(rita: User) -> No
     assert (made.domains, made.people, made.papers) == (["ox.ac.uk"], ["ann@example.org"], ["1809.08352"])
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("address", "domain"),
     [

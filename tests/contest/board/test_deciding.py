@@ -429,9 +429,9 @@ def test_dissent_is_published_where_its_member_says_so() -> None:
     scene = Scene.make()
     case = scene.opened()
     cast.votes(case, scene.members[:2], OVERRULE_REJECTED)
-    cast.vote(case, scene.members[2], UPHOLD, words="The bird is whole.", public=True)
+    cast.vote(case, scene.members[2], UPHOLD, words="The bird is whole to me.", public=True)
     made = cast.decide(case, scene.members[0])
     told = [(each["choice"], each["dissent"], each["words"]) for each in made.votes]
-    assert told == [("overrule", False, ""), ("overrule", False, ""), ("uphold", True, "The bird is whole.")]
+    assert told == [("overrule", False, ""), ("overrule", False, ""), ("uphold", True, "The bird is whole to me.")]
     with pytest.raises(Conflict):
         cast.vote(case, scene.members[2], UPHOLD)

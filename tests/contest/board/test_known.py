@@ -5,20 +5,25 @@ from datetime import datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import User
+from django.core import mail
 from django.test import Client
 
 from common.errors import NotFound
 from contest.board.appeals import appeal_send, case_of_party, statement_send
+from contest.board.deciding import cases_close
 from contest.board.grounds import appealable, reader_for
 from contest.board.known import teams_told
 from contest.board.recusal import recused_from, teams_of
 from contest.board.team_shown import cases_of
 from contest.enums import AppealSide, MessageKind, VoteChoice
-from contest.models import Appeal, AttackTarget, Case, Message, Release, Stake, Team
+from contest.messages.cases_told import cases_tell
+from contest.messages.sending import messages_send
+from contest.messages.telling import NEWS
+from contest.models import Appeal, AttackTarget, Case, Member, Message, Release, Stake, Team
 from contest.record.pictures import rulings_seen_by
 from tests import factories
 from tests.contest.board import cast as board
-from tests.contest.board.case_cast import ARGUMENT, joins
+from tests.contest.board.case_cast import ANSWER, ARGUMENT, joins
 from tests.contest.board.cast import LATER, RULED, Scene
 from tests.contest.money import cast
 
@@ -130,7 +135,7 @@ def test_who_learns_of_the_ruling_with_the_release_learns_of_the_case_then(makes
     party_of(case, team)
     by = User.objects.get(username="captain of green")
     with pytest.raises(NotFound):
-        statement_send(case=case, team=team, words="It is a wing.", by=by, now=LATER)
+        statement_send(case=case, team=team, words=ANSWER, by=by, now=LATER)
     decided(scene, case)
     assert told("green") == set() and told("red") == {"appeal_against", "case_decided", "ruling_changed"}
     assert cases_of(team, now=LATER) == [] and team not in teams_told(case, now=LATER)
@@ -148,9 +153,107 @@ def test_who_learns_of_it_with_the_release_is_told_of_what_happens_after_it(make
     cast.released(WEEK)
     case = sent(scene).case
     by = User.objects.get(username="captain of green")
-    assert statement_send(case=case, team=team, words="It is a wing.", by=by, now=LATER).team == team
+    assert statement_send(case=case, team=team, words=ANSWER, by=by, now=LATER).team == team
     decided(scene, case)
     assert told("green") == {"appeal_against", "case_decided", "ruling_changed"}
+
+
+def letters(who: str) -> list[tuple[str, str]]:
+    rows = Message.objects.filter(user__username=f"captain of {who}").order_by("pk")
+    return [(each.kind, each.facts.get("outcome", each.facts.get("holds", ""))) for each in rows]
+
+
+ASKED = ("case_decided", "more taskers are asked")
+RULED_AGAIN = "the taskers who were asked in addition have answered, and the ruling is rejected: uncertain"
+OVERRULED = [("case_decided", "the ruling is overruled"), ("ruling_changed", "rejected: occluded")]
+
+
+def asked(scene: Scene, case: Case) -> None:
+    decided(scene, case, VoteChoice.MORE_TASKERS)
+
+
+def asked_and_ruled(scene: Scene, case: Case) -> None:
+    asked(scene, case)
+    panel = case.decision.panel
+    assert panel is not None
+    panel.refresh_from_db()
+    board.answers(panel, board.SURE, board.UNSURE, board.SURE, now=LATER)
+    board.rule(panel, now=LATER)
+    assert cases_close(now=LATER) == 1
+
+
+def overruled_twice(scene: Scene, case: Case) -> None:
+    decided(scene, case)
+    decided(scene, scene.opened(), board.OVERRULE_BIRD)
+
+
+# Each row: what happened before the release, and what it is told of with the release. ------------------------------
+
+LATE: list[tuple[Callable[[Scene, Case], object], list[tuple[str, str]], str]] = [
+    (lambda scene, case: None, [("appeal_against", "")], "an appeal that it may still answer"),
+    (decided, OVERRULED, "an overrule, whose appeal is nothing to answer any more"),
+    (
+        lambda s, c: decided(s, c, VoteChoice.UPHOLD),
+        [("case_decided", "the ruling is upheld")],
+        "upheld changes nothing",
+    ),
+    (asked, [ASKED], "more taskers are at it"),
+    (asked_and_ruled, [ASKED, ("case_decided", RULED_AGAIN), ("ruling_changed", "rejected: uncertain")], "and were"),
+    (
+        overruled_twice,
+        [OVERRULED[0], OVERRULED[0], ("ruling_changed", "valid, a bird")],
+        "of the rulings the one that holds, of the decisions each",
+    ),
+]
+
+
+@pytest.mark.parametrize(("happened", "expected", "why"), LATE, ids=[row[2] for row in LATE])
+def test_with_the_release_they_are_told_once_what_happened_before_it(
+    happened: Callable[[Scene, Case], object], expected: list[tuple[str, str]], why: str
+) -> None:
+    scene = made()
+    team = copied(scene)
+    happened(scene, sent(scene).case)
+    at_once = {who: letters(who) for who in ("red", "blue")}
+    assert cases_tell(now=LATER) == 0 and letters("green") == [], "nothing before the release"
+    cast.released(WEEK)
+    assert cases_tell(now=LATER) == len(expected)
+    assert letters("green") == expected, why
+    Member.objects.create(team=team, user=factories.user("captain of late"), joined_at=LATER)
+    assert cases_tell(now=LATER + DAY) == 0 and letters("late") == [], "twice tells nothing, nobody is told in arrears"
+    assert {who: letters(who) for who in ("red", "blue")} == at_once, "who was told at once is not told again"
+    User.objects.filter(username="captain of green").update(email="green@example.org")
+    assert (messages_send(clock=lambda: LATER), messages_send(clock=lambda: LATER)) == (len(expected), 0)
+    assert [each.to for each in mail.outbox] == [["green@example.org"]] * len(expected)
+
+
+@pytest.mark.parametrize("makes", [copied_at_stake, broken, named_another])
+def test_whose_defense_it_concerns_is_told_with_the_release_too(makes: Makes) -> None:
+    scene = made()
+    makes(scene)
+    decided(scene, sent(scene).case)
+    cast.released(WEEK)
+    cases_tell(now=LATER)
+    assert letters("green") == OVERRULED
+
+
+def test_what_happens_after_the_release_is_told_at_once_and_not_again() -> None:
+    scene = made()
+    copied(scene)
+    cast.released(WEEK)
+    decided(scene, sent(scene).case)
+    before = letters("green")
+    assert sorted(kind for kind, _ in before) == ["appeal_against", "case_decided", "ruling_changed"]
+    assert cases_tell(now=LATER) == 0 and letters("green") == before
+
+
+def test_a_release_of_long_ago_is_no_news() -> None:
+    scene = made()
+    copied(scene)
+    decided(scene, sent(scene).case)
+    cast.released(WEEK)
+    Release.objects.update(released_at=LATER - NEWS)
+    assert cases_tell(now=LATER) == 0
 
 
 @pytest.mark.parametrize("makes", TOLD_AT_ONCE)

@@ -3,11 +3,14 @@
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.db import transaction
 from django.http import Http404
+from django.utils import timezone
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -15,6 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from adjudication.counting import Ballot
 from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
+from adjudication.verify import verify
 from common.errors import DomainError
 from contest.board.appeals import appeal_send
 from contest.board.cases import case_open, count_of
@@ -25,11 +29,16 @@ from contest.board.tending import cases_tend
 from contest.breaks import breaks_record, standing_breaks
 from contest.enums import CaseOutcome, CaseState, ConflictKind, VoteChoice
 from contest.models import Appeal, Break, Case, CaseDecision, Conflict, LedgerEntry, Vote
+from contest.publishing import unreleased_weeks
+from contest.releases import release_week
+from contest.weeks import week_at, week_called
 from labeling.enums import PanelState
 from labeling.models import Panel, Response
 from tests.contest.board import cast
 from tests.contest.board.cast import OVERRULE_BICYCLE, OVERRULE_BIRD, OVERRULE_REJECTED, SURE, UNSURE, Scene
 from tests.contest.money import cast as money
+from tests.contest.record.decided import _drawn
+from tests.contest.record.test_rebuild import _empty_database, _mirror, _shown
 
 BALLOTS = [
     Ballot(VoteChoice.UPHOLD),
@@ -126,7 +135,7 @@ class Board(RuleBasedStateMachine):
     def end(self, which: int) -> None:
         row = Conflict.objects.order_by("pk")[which : which + 1].first()
         if row is not None:
-            self._try(conflict_end, conflict_id=row.pk, by=row.member, now=self._later())
+            self._try(conflict_end, conflict_id=row.pk, reason="It is over.", by=row.member, now=self._later())
 
     @rule(said=st.lists(st.sampled_from([SURE, SURE, UNSURE]), min_size=1, max_size=3))
     def answer(self, said: list[dict[str, Any]]) -> None:
@@ -241,11 +250,9 @@ def test_in_any_order() -> None:
     run_state_machine_as_test(Board, settings=quick)
 
 
-@pytest.mark.django_db
-def test_the_steps_lead_to_every_state() -> None:
-    """What is drawn at random may miss a state: here each is reached on purpose, with the same checks on the way."""
-    board = Board()
-    steps: list[Callable[[], None]] = [
+def steps(board: Board) -> list[Callable[[], None]]:
+    """Each state on purpose."""
+    return [
         lambda: board.appeal("blue"),
         lambda: board.declare(3, "red"),
         lambda: board.agree(BALLOTS[0]),
@@ -257,8 +264,14 @@ def test_the_steps_lead_to_every_state() -> None:
         lambda: board.agree(OVERRULE_BICYCLE),
         board.sweep,
     ]
+
+
+@pytest.mark.django_db
+def test_the_steps_lead_to_every_state() -> None:
+    """What is drawn at random may miss a state: here each is reached on purpose, with the same checks on the way."""
+    board = Board()
     try:
-        for step in steps:
+        for step in steps(board):
             step()
             board.rulings_are_appended_and_the_newest_holds()
             board.responses_never_change()
@@ -268,3 +281,42 @@ def test_the_steps_lead_to_every_state() -> None:
         board.teardown()
     wanted = ("appealed by blue", "uphold", "overrule", "more_taskers", "ruled again", "recused voter")
     assert all(_reached[each] for each in wanted), _reached
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_they_led_to_is_shown_alike_by_a_database_made_of_the_releases(
+    tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every public page, and the releases themselves, byte for byte (R39)."""
+    board = Board()
+    _drawn(board.scene)
+    for step in steps(board):
+        step()
+    board.atomic.__exit__(None, None, None)
+    week = week_at(board.now)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: week.end + timedelta(days=1))
+    made = [release_week(each, out=settings.RELEASE_DIR, now=timezone.now()) for each in unreleased_weeks(week.end)]
+    assert [found for each in made for found in verify(each.folder).differences] == []
+    mirror = _mirror(tmp_path / "mirror", made)
+    before = {address: _shown(address) for address in _public(board.scene)}
+    assert before["/overrules.csv?outcome=all"][1].count(b"\n") == 1 + CaseDecision.objects.count() == 4
+    _empty_database()
+    settings.RELEASE_DIR, settings.IMAGE_STORE_URL = tmp_path / "elsewhere", f"file://{tmp_path / 'other pictures'}"
+    call_command("rebuild_from_releases", str(mirror), verbosity=0)
+    assert [address for address, shown in before.items() if shown[0] != 200] == []
+    assert [address for address, shown in before.items() if _shown(address) != shown] == []
+    again = [release_week(week_called(each.release.week), out=tmp_path / "again", now=timezone.now()) for each in made]
+    assert [each.new for each in again] == [False] * len(made) and len(made) > 1
+
+
+def _public(scene: Scene) -> list[str]:
+    image = scene.image.public_id
+    teams = [f"/teams/{each.public_id}/" for each in (scene.red, scene.blue)]
+    feeds = ["/feeds/overrules.atom", "/feeds/overrules.json"]
+    record = [
+        f"/record/{image}/",
+        f"/api/v1/rulings/?image={image}",
+        "/overrules/?outcome=all",
+        "/overrules.csv?outcome=all",
+    ]
+    return [*teams, *feeds, *record, "/money/", "/leaderboard/", "/weeks/2026-W47/", "/defenses/"]

@@ -23,7 +23,7 @@ from labeling.models import PolicyVersion
 from labeling.policy import Policy
 from tests import factories
 from tests.contest.awards.test_awards import run_again
-from tests.contest.board.motions import GIFT, MOTIONS, NOW, Motion, awarding, granting, staking
+from tests.contest.board.motions import GIFT, MOTIONS, NOW, REASON, Motion, awarding, granting, staking
 from tests.contest.money import cast
 from tests.contest.money.cast import BEFORE
 from tests.factories import carried, confirmed, voted
@@ -77,6 +77,7 @@ def test_every_kind_has_a_carrier() -> None:
     assert set(CARRIERS) == set(DecisionKind)
 
 
+@pytest.mark.once
 def test_what_is_moved_changes_nothing_by_itself(motion: Motion, rita: User) -> None:
     before, entries = newest(), LedgerEntry.objects.count()
     case = motion.move(rita)
@@ -98,18 +99,21 @@ def test_what_is_carried_is_done_with_its_decision(motion: Motion, rita: User, r
     assert len(new_decisions(motion, before)) == 1
 
 
+@pytest.mark.once
 def test_one_vote_is_no_quorum(motion: Motion, rita: User) -> None:
     case = motion.move(rita)
     assert refused_as(lambda: confirmed(case, rita, NOW)) == "no_quorum"
     assert not motion.done() and Case.objects.get(pk=case.pk).state == CaseState.OPEN
 
 
+@pytest.mark.once
 def test_a_tie_changes_nothing(motion: Motion, rita: User, ron: User) -> None:
     before, case = newest(), motion.move(rita)
     assert confirmed(voted(case, ron, NOW, AGAINST), ron, NOW).outcome == CaseOutcome.LOST
     assert not motion.done() and newest() == before
 
 
+@pytest.mark.once
 def test_what_is_lost_changes_nothing_and_may_be_moved_again(motion: Motion, rita: User, ron: User, ruth: User) -> None:
     before, case = newest(), motion.move(rita)
     for member in (ron, ruth):
@@ -140,6 +144,7 @@ def test_who_steps_aside_neither_moves_nor_sees_nor_votes(motion: Motion, rita: 
     assert motion.done() and CaseDecision.objects.get(case=case).recused == 1
 
 
+@pytest.mark.once
 def test_a_vote_counts_no_more_when_its_member_steps_aside(motion: Motion, rita: User, ron: User, ruth: User) -> None:
     case = voted(motion.move(rita), ron, NOW)
     steps_aside(rita, motion)
@@ -173,6 +178,7 @@ def test_the_same_is_not_moved_twice(motion: Motion, rita: User, ron: User) -> N
     assert list(motions_open()) == [case]
 
 
+@pytest.mark.once
 def test_who_moved_it_drops_it(motion: Motion, rita: User, ron: User) -> None:
     case = voted(motion.move(rita), ron, NOW)
     assert refused_as(lambda: motion_drop(case=case, by=ron, now=NOW)) == "not_yours"
@@ -182,6 +188,7 @@ def test_who_moved_it_drops_it(motion: Motion, rita: User, ron: User) -> None:
     assert motion.done()
 
 
+@pytest.mark.once
 def test_only_the_board_moves(motion: Motion, olga: User, stan: User) -> None:
     before = Case.objects.count()
     for who in (olga, stan):
@@ -228,10 +235,10 @@ def test_a_motion_about_several_teams_is_seen_by_who_steps_aside_for_none(rita: 
     steps_aside(ron, motion)
     mine = next(iter(motion.subject["defense"]))
     both = [*type(other).objects.filter(pk=mine), other]
-    assert refused_as(lambda: moves.stakes_move(both, "c", "r", by=ron, now=NOW)) == "recused"
-    moves.stakes_move(both, "c", "r", by=rita, now=NOW)
+    assert refused_as(lambda: moves.stakes_move(both, "c", REASON, by=ron, now=NOW)) == "recused"
+    moves.stakes_move(both, "c", REASON, by=rita, now=NOW)
     assert moved_for(ron) == []
-    assert moves.stakes_move([other], "c", "r", by=ron, now=NOW).opened_by == ron, "the other one alone"
+    assert moves.stakes_move([other], "c", REASON, by=ron, now=NOW).opened_by == ron, "the other one alone"
 
 
 def test_an_award_that_others_would_share_by_now_is_refused(rita: User, ron: User, olga: User) -> None:
@@ -242,7 +249,7 @@ def test_an_award_that_others_would_share_by_now_is_refused(rita: User, ron: Use
     late = cast.staked(cast.defense("late", cast.team("others")), of=batch, at=cast.MONDAY + timedelta(days=40))
     for each in (stake, late):
         run_again(each)
-    case = moves.award_move(stake, statement="It stood.", reason="Met.", by=rita, now=NOW)
+    case = moves.award_move(stake, statement="It stood.", reason=REASON, by=rita, now=NOW)
     voted(case, ron, NOW)
     later = NOW + timedelta(days=30)
     with pytest.raises(Refused) as refused:
@@ -250,20 +257,37 @@ def test_an_award_that_others_would_share_by_now_is_refused(rita: User, ron: Use
     assert refused.value.code == "others_share"
     assert not Award.objects.exists() and not Stake.objects.exclude(ended_at=None).exists()
     motion_drop(case=case, by=rita, now=later)
-    carried(moves.award_move(late, statement="They stood.", reason="Met.", by=rita, now=later), ron, later)
+    carried(moves.award_move(late, statement="They stood.", reason=REASON, by=rita, now=later), ron, later)
     assert Award.objects.count() == 2
 
 
-@pytest.mark.parametrize("reason", ["", " \n", "\x00", "x" * 4_001])
-def test_a_reason_is_asked_for_at_once(reason: str, rita: User) -> None:
+@pytest.mark.parametrize(
+    ("reason", "code", "why"),
+    [
+        ("", "invalid", "none"),
+        (" \n", "invalid", "none that could be read"),
+        ("\x00", "invalid", "nor here"),
+        ("They are a lab of one university. " * 200, "invalid", "more than anybody reads"),
+        ("x", "says_too_little", "a letter"),
+        ("ok ok ok ok ok ok ok ok", "says_too_little", "one word over and over"),
+        ("They are a labs now", "says_too_little", "one character less than is asked for"),
+        ("Extraordinarily well deserved", "says_too_little", "three words"),
+    ],
+)
+def test_a_reason_that_says_something_is_asked_for_at_once(reason: str, code: str, why: str, rita: User) -> None:
     with pytest.raises(InvalidInput) as refused:
         moves.grant_move(cast.team("lab"), reason=reason, by=rita, now=NOW)
-    assert refused.value.field == "reason" and not Case.objects.exists()
+    assert (refused.value.field, refused.value.code) == ("reason", code), why
+    assert not Case.objects.exists()
+
+
+def test_a_short_reason_that_says_something_is_enough(rita: User) -> None:
+    assert moves.grant_move(cast.team("lab"), reason="It is a lab of Graz.", by=rita, now=NOW).reason
 
 
 def test_what_is_nobodys_is_not_withheld(rita: User) -> None:
     with pytest.raises(InvalidInput):
-        moves.withhold_move(account(AccountKind.DEFENDERS), 1, reason="x", by=rita, now=NOW)
+        moves.withhold_move(account(AccountKind.DEFENDERS), 1, reason=REASON, by=rita, now=NOW)
     assert not Case.objects.exists()
 
 

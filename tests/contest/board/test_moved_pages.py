@@ -1,16 +1,20 @@
 """The pages on which members of the board move something: what is open there, and for whom (R21)."""
 
+import re
 from collections.abc import Callable
+from html import unescape
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from contest.models import Account, Case, Conflict, Team
+from common.models import AuditEntry
+from contest.models import Account, Case, Conflict, LedgerEntry, Message, Team
 from tests import factories
 from tests.contest.board.motions import (
     MOTIONS,
     NOW,
+    REASON,
     Motion,
     awarding,
     ending,
@@ -77,7 +81,7 @@ def test_an_open_motion_is_shown_to_who_may_judge_it(
     voted(case, ron, NOW)
     assert f"Moved by rita, 2 of 2 votes; the count can be confirmed at {link}." in shown(other, address)
     Conflict.objects.create(member=ron, team=motion.team, kind="other", since=BEFORE, declared_at=NOW)
-    page = shown(other, address)
+    page = other.get(address).content.decode()
     assert case.public_id not in page and "Before the board" not in page
 
 
@@ -89,23 +93,21 @@ def test_a_motion_is_shown_on_the_page_of_its_own_award_alone(rita: User, olga: 
     assert case.public_id not in shown(signed_in(olga), address_of(motion)), "nor to organizers"
 
 
-# Each with the form that moves it, and the words that stand where the form did.
-FORMS: list[tuple[Make, Callable[[Motion], dict[str, str]], str, str]] = [
-    (staking, lambda m: {"defense": net(m), "criteria": "c"}, 'name="defense"', "Other members decide what is theirs"),
-    (returning, lambda m: {"stake": stake(m), "granted": "yes"}, "We erred.", "Other members decide what is theirs"),
-    (granting, lambda m: {"team": m.team.public_id}, 'name="team"', "Other members decide what is theirs"),
-    (
-        revoking,
-        lambda m: {"action": "revoke", "grant": str(m.team.entitlements.get().pk)},
-        "Move to revoke it",
-        "Other members decide what is theirs",
-    ),
-    (awarding, lambda m: {"statement": "It stood."}, 'name="statement"', "a team that would share the award"),
-    (ending, lambda m: {"end": "1"}, 'name="end"', "the team that this is about"),
-    (withholding_an_award, lambda m: {"withhold": "1"}, 'name="withhold"', "the team that this is about"),
-    (forfeiting, lambda m: {"forfeit": "1"}, 'name="forfeit"', "the team that this is about"),
-    (withholding, lambda m: {"account": own(m), "sum": "5"}, ">Team lab: USD", "Other members decide what is theirs"),
-    (giving_back, lambda m: {"account": own(m), "return": "1"}, 'name="return"', "You step aside for this team"),
+# Each with the form that moves it, the words that stand where the form did (none where the whole page is gone), and how
+# the form is answered all the same.
+ASIDE, NOT_YOURS = "Other members decide what is theirs", (403, "You step aside for a team that this is about")
+NOTHING_THERE, NOT_LISTED = (404, "There is no stake with this number."), (400, "Choose an account of the list.")
+FORMS: list[tuple[Make, Callable[[Motion], dict[str, str]], str, str, tuple[int, str]]] = [
+    (staking, lambda m: {"defense": net(m), "criteria": "c"}, 'name="defense"', ASIDE, NOT_YOURS),
+    (returning, lambda m: {"stake": stake(m), "granted": "yes"}, "We erred.", ASIDE, NOT_YOURS),
+    (granting, lambda m: {"team": m.team.public_id}, 'name="team"', ASIDE, NOT_YOURS),
+    (revoking, lambda m: {"action": "revoke", "grant": grant(m)}, "Move to revoke it", ASIDE, NOT_YOURS),
+    (awarding, lambda m: {"statement": "It stood."}, 'name="statement"', "", NOTHING_THERE),
+    (ending, lambda m: {"end": "1"}, 'name="end"', "", NOTHING_THERE),
+    (withholding_an_award, lambda m: {"withhold": "1"}, 'name="withhold"', "", NOTHING_THERE),
+    (forfeiting, lambda m: {"forfeit": "1"}, 'name="forfeit"', "", NOTHING_THERE),
+    (withholding, lambda m: {"account": own(m), "sum": "5"}, ">Team lab: USD", ASIDE, NOT_LISTED),
+    (giving_back, lambda m: {"account": own(m), "return": "1"}, 'name="return"', ASIDE, NOT_LISTED),
 ]
 
 
@@ -117,16 +119,23 @@ def stake(motion: Motion) -> str:
     return str(motion.team.entries.get().defense.stakes.get().pk)
 
 
+def grant(motion: Motion) -> str:
+    return str(motion.team.entitlements.get().pk)
+
+
 def own(motion: Motion) -> str:
     return str(Account.objects.get(team=motion.team).pk)
 
 
-@pytest.mark.parametrize(("make", "form", "offered", "instead"), FORMS, ids=[row[0].__name__ for row in FORMS])
+@pytest.mark.parametrize(
+    ("make", "form", "offered", "instead", "answered"), FORMS, ids=[row[0].__name__ for row in FORMS]
+)
 def test_who_steps_aside_is_offered_nothing_and_refused(
     make: Make,
     form: Callable[[Motion], dict[str, str]],
     offered: str,
     instead: str,
+    answered: tuple[int, str],
     rita: User,
     ron: User,
     olga: User,
@@ -136,24 +145,26 @@ def test_who_steps_aside_is_offered_nothing_and_refused(
 ) -> None:
     motion = make(rita, olga)
     Team.objects.filter(pk=motion.team.pk).update(name="lab")
-    address, sent, board = address_of(motion), form(motion) | {"reason": "Why not."}, signed_in(ron)
+    address, sent, board = address_of(motion), form(motion) | {"reason": REASON, "do": "move"}, signed_in(ron)
     page = shown(board, address)
-    assert offered in page and instead not in page
+    assert offered in page and ASIDE not in page
     Conflict.objects.create(member=ron, team=motion.team, kind="other", since=BEFORE, declared_at=NOW)
-    page = shown(board, address)
-    assert offered not in page and instead in page
+    gone = board.get(address)
+    assert gone.status_code == (200 if instead else 404)
+    assert offered not in gone.content.decode() and instead in gone.content.decode()
+    status, words = answered
     refused = board.post(address, sent)
-    assert refused.status_code == 403 and "You step aside for a team that this is about" in refused.content.decode()
+    assert refused.status_code == status and words in refused.content.decode()
     assert [client.post(address, sent).status_code, signed_in(stan).post(address, sent).status_code] == [302, 404]
     assert signed_in(olga).post(address, sent).status_code == 403
     assert not Case.objects.filter(state="open").exists()
     moved = signed_in(rita).post(address, sent, follow=True).content.decode()
     case = Case.objects.get(state="open")
     assert f"Moved as case {case.public_id}: 2 votes are needed, and yours is the first." in moved
-    assert (case.motion, case.reason, case.opened_by) == (motion.kind, "Why not.", rita)
+    assert (case.motion, case.reason, case.opened_by) == (motion.kind, REASON, rita)
     assert "2 votes are needed" in moved
     again = board.post(address, sent)
-    assert again.status_code == 403 and "open already" not in again.content.decode(), "nor do they learn that it is"
+    assert again.status_code == status and "open already" not in again.content.decode(), "nor do they learn that it is"
 
 
 def test_a_motion_that_waits_is_not_moved_once_more_by_its_page(
@@ -163,6 +174,52 @@ def test_a_motion_that_waits_is_not_moved_once_more_by_its_page(
     motion.move(rita)
     page = shown(signed_in(rita), "/board/grants/")
     assert f'value="{motion.team.public_id}"' not in page and "No team can be chosen now" in page
-    form = {"team": motion.team.public_id, "reason": "A lab."}
+    form = {"team": motion.team.public_id, "reason": REASON, "do": "move"}
     answer = signed_in(ron).post("/board/grants/", form)
     assert answer.status_code == 409 and "A motion about the same is open already." in answer.content.decode()
+
+
+# Before it is moved ---------------------------------------------------------------------------------------------------
+
+
+def kept(page: str) -> dict[str, list[str]]:
+    """The fields that the page of a motion which is not made yet sends again."""
+    found: dict[str, list[str]] = {}
+    for name, value in re.findall(r'<textarea name="([^"]+)" hidden>(.*?)</textarea>', page, re.DOTALL):
+        found.setdefault(name, []).append(unescape(value))
+    return found
+
+
+@pytest.mark.parametrize(("make", "form"), [row[:2] for row in FORMS], ids=[row[0].__name__ for row in FORMS])
+def test_a_motion_is_looked_at_before_it_is_made(
+    make: Make,
+    form: Callable[[Motion], dict[str, str]],
+    rita: User,
+    olga: User,
+    stan: User,
+    signed_in: SignIn,
+    client: Client,
+) -> None:
+    motion, said = make(rita, olga), f"<b>Two</b> lines:\n{REASON}"
+    address, sent, board = address_of(motion), form(motion) | {"reason": said}, signed_in(rita)
+    rows = [model.objects.count() for model in (AuditEntry, Message, LedgerEntry)]
+    looked = board.post(address, sent)
+    page = looked.content.decode()
+    assert looked.status_code == 200 and "As the board will read it, and everybody once it is carried" in page
+    assert "&lt;b&gt;Two&lt;/b&gt; lines:<br>" in page and f"/teams/{motion.team.public_id}/" in page
+    again = kept(page)
+    assert {name: values[0].replace("\r\n", "\n") for name, values in again.items()} == sent
+    changed = board.post(address, again | {"do": "change"})
+    assert changed.status_code == 200 and "&lt;b&gt;Two&lt;/b&gt; lines:" in changed.content.decode()
+    short = board.post(address, sent | {"reason": "ok"})
+    assert short.status_code == 400 and "There are 2 and 1." in short.content.decode(), "said before it is shown"
+    assert ">ok</textarea>" in short.content.decode(), "and what was typed is kept"
+    answers = {answer: "js/posted" in answer.content.decode() for answer in (looked, changed, short)}
+    assert all(answers.values()) and "js/posted" not in shown(board, address), "going back sends nothing again"
+    assert [client.post(address, sent).status_code, signed_in(stan).post(address, sent).status_code] == [302, 404]
+    assert signed_in(olga).post(address, sent).status_code == 403
+    assert not Case.objects.filter(state="open").exists(), "so far it was only looked at"
+    assert rows == [model.objects.count() for model in (AuditEntry, Message, LedgerEntry)], "and left nothing behind"
+    assert board.post(address, again | {"do": "move"}).status_code == 303
+    case = Case.objects.get(state="open")
+    assert (case.motion, case.reason) == (motion.kind, said)

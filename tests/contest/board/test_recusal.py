@@ -1,14 +1,20 @@
 """Who steps aside for whom, and what they may know of (R21)."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pytest
+from django.contrib.auth.models import User
 
-from contest.board.recusal import cases_seen_by, judges_of, recused_from, undisclosed
-from contest.models import Attack, CaseParty, Conflict
+from contest.board.case_list import Asked, cases_asked, rows_of
+from contest.board.cases import count_of
+from contest.board.conflicts import conflict_declare, conflict_end
+from contest.board.recusal import DISCLOSURE_STANDS, cases_seen_by, judges_of, recused_from, undisclosed
+from contest.enums import ConflictKind, VoteChoice
+from contest.models import Attack, Case, CaseParty, Conflict, Disclosure, Team
 from contest.teams.merging import teams_merge
 from tests import factories
-from tests.contest.board import cast
+from tests.contest.board import case_cast, cast
 from tests.contest.board.cast import LATER, Scene
 from tests.contest.money import cast as money
 
@@ -127,3 +133,94 @@ def test_its_content_waits_until_the_member_spoke_about_every_team() -> None:
     assert undisclosed(case, scene.members[0]) == []
     CaseParty.objects.create(case=case, team=money.team("green"), role="appellant", added_at=LATER)
     assert [team.name for team in undisclosed(case, scene.members[0])] == ["green"]
+
+
+# Whose word stands --------------------------------------------------------------------------------------------------
+
+
+def asked(scene: Scene, team: Team, now: datetime) -> list[str]:
+    """Of which teams a new motion about `team` asks the first member, who says nothing more."""
+    case = case_cast.motion(scene, scene.members[2], team)
+    Case.objects.filter(pk=case.pk).update(opened_at=now)
+    case.refresh_from_db()
+    found = [each.name for each in undisclosed(case, scene.members[0])]
+    row = next(each for each in rows_of([_as_listed(case, scene.members[0])], scene.members[0], now=now))
+    assert row.disclosed is not bool(found), "the list says the same"
+    return found
+
+
+def _as_listed(case: Case, member: User) -> Case:
+    return cases_asked(member, Asked(state="all")).get(pk=case.pk)
+
+
+WORDS: list[tuple[timedelta, list[str], str]] = [
+    (timedelta(0), [], "said of another case at the same time"),
+    (DISCLOSURE_STANDS, [], "said just within the time for which it stands"),
+    (DISCLOSURE_STANDS + timedelta(microseconds=1), ["red"], "said too long before the case was opened"),
+    (-10 * DISCLOSURE_STANDS, [], "said after the case was opened, of another one"),
+]
+
+
+@pytest.mark.parametrize(("after", "teams", "why"), WORDS, ids=[row[2] for row in WORDS])
+def test_what_a_member_said_of_a_team_stands_for_a_time(after: timedelta, teams: list[str], why: str) -> None:
+    scene = Scene.make()
+    cast.tell(scene.opened(), scene.members[0], LATER)
+    assert asked(scene, scene.red, LATER + after) == teams, why
+
+
+def _declared(scene: Scene) -> None:
+    member, kind = scene.members[0], ConflictKind.OTHER
+    told = {"member": member, "team": scene.red, "since": LATER, "by": member, "now": LATER + HOUR}
+    made = conflict_declare(kind=kind, words="", **told)
+    conflict_end(conflict_id=made.pk, reason="We fell out.", by=member, now=LATER + 2 * HOUR)
+
+
+def _found(scene: Scene) -> None:
+    told = {"found": True, "dismissed_at": LATER + 2 * HOUR, "dismissed_reason": "A namesake."}
+    made = cast.conflict(scene.members[0], scene.red)
+    Conflict.objects.filter(pk=made.pk).update(declared_at=LATER + HOUR, **told)
+
+
+def _of_before(scene: Scene) -> None:
+    cast.conflict(scene.members[0], scene.red, OPENED - 2 * HOUR, OPENED - HOUR)
+
+
+def _of_another(scene: Scene) -> None:
+    made = cast.conflict(scene.members[1], scene.red)
+    Conflict.objects.filter(pk=made.pk).update(declared_at=LATER + HOUR, until=LATER + 2 * HOUR)
+
+
+def _merged(scene: Scene) -> None:
+    told = {"reason": "One group.", "by": factories.user("olga", "organizers"), "now": LATER + HOUR}
+    teams_merge(team=scene.red, into=money.team("green"), **told)
+
+
+SINCE: list[tuple[Callable[[Scene], None], str, list[str], str]] = [
+    (_declared, "red", ["red"], "a conflict was declared since, though it is over"),
+    (_found, "red", ["red"], "one was found since, though it was dismissed"),
+    (_of_before, "red", [], "one that was on record before they spoke"),
+    (_of_another, "red", [], "one of another member"),
+    (_merged, "green", ["green"], "of the team that it was merged into they said nothing"),
+    (lambda scene: None, "green", ["green"], "of a team that they were never asked about"),
+    (lambda scene: None, "blue", [], "of every team of the case"),
+]
+
+
+@pytest.mark.parametrize(("happens", "about", "teams", "why"), SINCE, ids=[row[3] for row in SINCE])
+def test_what_takes_their_word_back(happens: Callable[[Scene], None], about: str, teams: list[str], why: str) -> None:
+    scene = Scene.make()
+    cast.tell(scene.opened(), scene.members[0], LATER)
+    happens(scene)
+    team = Team.objects.filter(name=about).first() or money.team(about)
+    assert asked(scene, team, LATER + 3 * HOUR) == teams, why
+
+
+def test_who_is_asked_again_speaks_again_and_their_vote_counts_then() -> None:
+    scene = Scene.make()
+    case, member = scene.opened(), scene.members[0]
+    cast.vote(case, member, VoteChoice.UPHOLD)
+    _found(scene)
+    assert [team.name for team in undisclosed(case, member)] == ["red"] and count_of(case).waiting == 1
+    cast.tell(case, member, LATER + 3 * HOUR)
+    assert undisclosed(case, member) == [] and len(count_of(case).votes) == 1
+    assert Disclosure.objects.get(case=case, member=member, team=scene.red).made_at == LATER + 3 * HOUR

@@ -20,6 +20,7 @@ from tests import factories
 from tests.contest.attacks import cast as attacks
 from tests.contest.board import cast as board
 from tests.contest.board.appealing import ARGUMENT, Appealing, appealing, plain, sends
+from tests.contest.board.case_cast import ANSWER
 from tests.contest.money import cast as money
 
 pytestmark = pytest.mark.django_db
@@ -77,6 +78,7 @@ WHO: dict[str, dict[str, int]] = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("who", [*REFUSED, "blue", "red", "green"])
 def test_who_may_open_what(who: str, scene: Appealing, at: datetime, tara: Tasker, olga: User, signed_in: Any) -> None:
     appeal, green = sent(scene, at), attacks.team("green")
@@ -111,7 +113,7 @@ def test_others_send_and_answer_nothing(who: str, scene: Appealing, at: datetime
     people = {"nobody": factories.user("stan"), "green": captain(attacks.team("green"))}
     client = signed_in(people.get(who) or User.objects.get(username=who))
     for address in (f"/appeals/new/{scene.rejected.image.public_id}/", f"/appeals/case/{case.public_id}/"):
-        answer = client.post(address, {"do": "send", "argument": ARGUMENT, "words": "It is a wing."})
+        answer = client.post(address, {"do": "send", "argument": ARGUMENT, "words": ANSWER})
         assert answer.status_code in (403, 404, 409), address
     call = client.post("/api/v1/appeals/", json.dumps(asked(scene)), content_type="application/json")
     assert call.status_code in (403, 404, 409)
@@ -224,7 +226,7 @@ def test_who_appeals_an_overrule_reads_the_boards_explanation(
 
 
 WRONG = [
-    ({"argument": "too short"}, "There are 9."),
+    ({"argument": "too short"}, "There are 9 and 2."),
     ({"mark_x": ["300", "", "0"]}, "Mark 1 is not inside the picture"),
     ({"mark_y": ["88", "", "ten"]}, "Mark 2: give x, y, width and height as whole pixels."),
     ({"mark_width": ["", "", "299"]}, "Mark 1: give x, y, width and height as whole pixels."),
@@ -285,7 +287,13 @@ def test_the_answer_of_the_other_side_is_read_once_the_board_decided(
     address = f"/appeals/case/{appeal.case.public_id}/"
     page = main_of(red.get(address))
     assert ARGUMENT in page and "the &lt;branch&gt;" in page and "blue" not in page and scene.defense.name not in page
-    answer = red.post(address, {"words": "It is a <wing>.", "team": scene.red.public_id})
+    told = {"words": f"It is a <wing>. {ANSWER}", "team": scene.red.public_id}
+    preview = main_of(red.post(address, told))
+    assert "As the board and the other side will read it" in preview and "It is a &lt;wing&gt;." in preview
+    assert not Statement.objects.exists(), "it was only looked at"
+    changed = main_of(red.post(address, told | {"do": "change"}))
+    assert "It is a &lt;wing&gt;." in changed.partition("<textarea")[2] and "Look at it before sending" in changed
+    answer = red.post(address, told | {"do": "send"})
     assert (answer.status_code, answer["Location"]) == (303, address)
     assert "It is a &lt;wing&gt;." in main_of(red.get(address))
     own = f"/appeals/{appeal.public_id}/"
@@ -311,13 +319,23 @@ def test_a_defender_reads_an_attackers_appeal(scene: Appealing, at: datetime, si
     assert "team red" in page and ARGUMENT in page and "rejected: a tasker was not sure" in page
 
 
-@pytest.mark.parametrize(("words", "status"), [("", 400), ("w" * 8_001, 400)])
+@pytest.mark.parametrize("wish", ["preview", "send"])
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("", "Write what the board should know."),
+        ("It is a wing.", "There are 13 and 4."),
+        ("w" * 8_001, "Write at most 8,000 characters."),
+    ],
+)
 def test_a_refused_answer_is_kept_in_the_form(
-    words: str, status: int, scene: Appealing, at: datetime, signed_in: SignIn
+    words: str, told: str, wish: str, scene: Appealing, at: datetime, signed_in: SignIn
 ) -> None:
     case = sent(scene, at).case
-    answer = signed_in(captain(scene.red)).post(f"/appeals/case/{case.public_id}/", {"words": words})
-    assert answer.status_code == status and words in main_of(answer) and not Statement.objects.exists()
+    answer = signed_in(captain(scene.red)).post(f"/appeals/case/{case.public_id}/", {"words": words, "do": wish})
+    page = main_of(answer)
+    assert (answer.status_code, told in page, Statement.objects.exists()) == (400, True, False)
+    assert f">{words}</textarea>" in page, "it is there to be changed, and not behind a preview"
 
 
 def test_a_second_answer_and_one_after_the_decision_are_refused(
@@ -325,11 +343,12 @@ def test_a_second_answer_and_one_after_the_decision_are_refused(
 ) -> None:
     case, client = sent(scene, at).case, signed_in(captain(scene.red))
     address = f"/appeals/case/{case.public_id}/"
-    other = client.post(address, {"words": "It is a wing.", "team": scene.blue.public_id})
+    other = client.post(address, {"words": ANSWER, "do": "send", "team": scene.blue.public_id})
     assert other.status_code == 409 and not Statement.objects.exists(), "opened for another team"
-    statement_send(case=case, team=scene.red, words="A wing.", by=captain(scene.red), now=at)
-    second = client.post(address, {"words": "Two wings."})
-    assert second.status_code == 409 and "Each team answers once." in main_of(second)
+    statement_send(case=case, team=scene.red, words=ANSWER, by=captain(scene.red), now=at)
+    for wish in ("preview", "send"):
+        second = client.post(address, {"words": f"Two wings. {ANSWER}", "do": wish})
+        assert second.status_code == 409 and "Each team answers once." in main_of(second), wish
     decide(case, VoteChoice.UPHOLD, at)
     page = main_of(client.get(address))
     assert "The board upheld the ruling." in page and "<form" not in page

@@ -146,3 +146,26 @@ def test_every_line_of_the_cockpit_leads_to_a_page(
     assert "1 case to be decided, 1 past its time" in page and "secret" not in page
     assert f"{again.image.public_id}, asked about again for the board, needs 9 more answers, and 3 taskers may" in page
     assert "1 reported picture is held and not counted in this. Decide" in page
+
+
+def test_what_organizers_decide_by_is_one_step_from_the_cockpit(organizer: Client) -> None:
+    page = organizer.get("/organizer/").content.decode()
+    beside = re.search(r'<nav class="more-pages.*?</nav>', page, re.DOTALL)
+    assert beside is not None
+    found = dict(re.findall(r'<a href="([^"]+)">([^<]+)</a>', beside[0]))
+    assert found == {
+        "/organizer/policy/": "Policy: the numbers in force",
+        "/organizer/what-if/": "What if: try other numbers",
+        "/organizer/audit/": "Audit trail: who did what",
+        "/organizer/conflicts/": "Conflicts of the board",
+    }
+    for address in found:
+        answer = organizer.get(address)
+        assert answer.status_code == 200 and '<a href="/organizer/"' in answer.content.decode(), "and back"
+
+
+def test_a_member_of_the_board_finds_their_conflicts_from_every_page(signed_in: Any) -> None:
+    client = signed_in(factories.user("rita", "review board"))
+    for address in ("/", "/board/", "/board/awards/", "/board/withheld/"):
+        assert 'href="/board/conflicts/"' in client.get(address).content.decode(), address
+    assert "Your conflicts: the teams that you do not judge" in client.get("/board/").content.decode()

@@ -248,18 +248,20 @@ def case(opened: datetime, due: datetime, **values: Any) -> Case:
     return Case.objects.create(opened_at=opened, due_at=due, **common | values)
 
 
-def test_cases_past_their_time_or_without_members_are_listed_by_id_alone(now: datetime) -> None:
+def test_cases_that_are_late_or_soon_or_lack_members_are_listed_by_id_alone(now: datetime) -> None:
     late = case(now - 30 * HOUR, now - HOUR, reason="The secret argument.")
-    lacking = case(now - 3 * HOUR, now + 5 * HOUR, told_at=now - HOUR)
-    case(now, now + 9 * HOUR)
+    soon = case(now - 3 * HOUR, now + 5 * HOUR)
+    lacking = case(now - 3 * HOUR, now + 50 * HOUR, told_at=now - HOUR)
+    case(now, now + 25 * HOUR)
     case(now, now - HOUR, state="closed", closed_at=now)
     case(now, now - HOUR, state="panel")
     found = cases(now=now)
-    assert (found.open, found.oldest, found.with_taskers) == (3, now - 30 * HOUR, 1)
+    assert (found.open, found.oldest, found.with_taskers) == (4, now - 30 * HOUR, 1)
     assert (found.late, found.without_quorum) == (1, 1)
-    assert [(each.public_id, each.late, each.without_quorum) for each in found.listed] == [
-        (late.public_id, True, None),
-        (lacking.public_id, False, now - HOUR),
+    assert [(each.public_id, each.late, each.soon, each.without_quorum) for each in found.listed] == [
+        (late.public_id, True, False, None),
+        (soon.public_id, False, True, None),
+        (lacking.public_id, False, False, now - HOUR),
     ]
     assert "secret" not in str(found)
 

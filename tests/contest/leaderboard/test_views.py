@@ -104,6 +104,7 @@ def sorted_heading(page: str, table: str) -> tuple[str, str]:
     return found[2], found[1]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("asked", "heading"),
     [
@@ -129,6 +130,7 @@ def test_a_heading_keeps_the_week_and_the_order_of_the_other_table(week: fixture
     assert 'href="?defenses=-days&amp;attackers=-breaks&amp;week=2026-W47#attackers">Breaks' in page
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("column", [each.name for each in DEFENSES])
 @pytest.mark.parametrize("sign", ["", "-"])
 def test_every_column_of_defenses_sorts(column: str, sign: str, week: fixtures.Contest, client: Client) -> None:
@@ -138,6 +140,7 @@ def test_every_column_of_defenses_sorts(column: str, sign: str, week: fixtures.C
     assert sorted(row.id for row in ordered) == sorted(row.id for row in rows)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("column", [each.name for each in ATTACKERS])
 def test_every_column_of_attackers_sorts(column: str, week: fixtures.Contest, client: Client) -> None:
     blue = Team.objects.create(name="blue", created_at=fixtures.MONDAY)

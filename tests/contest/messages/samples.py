@@ -174,6 +174,16 @@ SAMPLES: list[tuple[K, dict[str, Any], list[str]]] = [
     (K.CASE_OPENED, {"case": "C-1", "what": "an appeal", "due": "Friday"}, ["Case C-1 was opened", "before Friday"]),
     (K.CASE_DUE, {"case": "C-1", "what": "an appeal", "due": "Fri 20 Nov"}, ["Case C-1 is due Fri 20 Nov"]),
     (
+        K.CASE_DUE,
+        {"case": "C-1", "what": "an appeal", "due": "Fri 20 Nov", "reminder": "vote"},
+        ["Case C-1 waits for your vote", "as you have not voted", "○ due Fri 20 Nov"],
+    ),
+    (
+        K.CASE_DUE,
+        {"case": "C-1", "what": "an appeal", "due": "Fri 20 Nov", "reminder": "confirm"},
+        ["Case C-1 waits for its count to be confirmed", "one of you is to confirm the count"],
+    ),
+    (
         K.CASE_NO_QUORUM,
         {"case": "C-1", "what": "an appeal", "needed": 2, "left": 1},
         ["Case C-1 has no quorum", "votes of 2 members", "1 is left"],

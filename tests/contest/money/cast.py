@@ -131,7 +131,7 @@ def answered(by: Defense, image: Image, answer: int, *, at: datetime, rounds: in
 def _prediction(item: RunItem, answer: int, at: datetime, more: dict[str, Any]) -> Prediction:
     return Prediction.objects.create(
         item=item, image=item.image, defense=item.defense, round=item.round, answer=answer, score_bicycle=0.9,
-        score_bird=0.1, pixels_sha256=item.image.pixels_sha256, defense_digest="sha256:0", device="cpu",
+        score_bird=0.1, pixels_sha256=item.image.pixels_sha256, defense_digest=item.defense.digest, device="cpu",
         batch_size=16, batch=0, row=0, seed=1, attempt=1, latency_us=1000, predicted_at=at, **more,
     )  # fmt: skip
 

@@ -337,7 +337,7 @@ def test_a_share_of_a_team_that_was_merged_stays_withheld(two_broke_it: Stake, r
 
 def test_only_the_board_withholds_and_only_what_is_there(red: Team, olga: User, rita: User) -> None:
     with pytest.raises(NotAllowed):
-        withhold_move(own(red), 1, reason="Why.", by=olga, now=CLOSED)
+        withhold_move(own(red), 1, reason="Two accounts are one person.", by=olga, now=CLOSED)
     with pytest.raises(Conflict) as refused:
         money_withhold(of=own(red), cents=PRIZE + 1, reason="Why.", by=mandate("withhold", rita, CLOSED), now=CLOSED)
     assert refused.value.code == "not_enough"

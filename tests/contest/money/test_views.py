@@ -23,6 +23,7 @@ from tests.factories import mandate
 
 pytestmark = pytest.mark.django_db
 SignIn = Callable[[User], Client]
+WHY = "Two accounts of one person."
 
 
 @pytest.fixture
@@ -220,14 +221,14 @@ def test_the_board_withholds_and_gives_back_by_its_page(red: Team, rita: User, o
     wrong = client.post("/board/withheld/", {"account": of, "sum": "7", "reason": " "})
     assert wrong.status_code == 400 and "Give the reason" in wrong.content.decode()
     assert client.post("/board/withheld/", {"account": "0", "sum": "7", "reason": "Why."}).status_code == 400
-    done = client.post("/board/withheld/", {"account": of, "sum": "7", "reason": "Why."}, follow=True)
+    done = client.post("/board/withheld/", {"account": of, "sum": "7", "reason": WHY, "do": "move"}, follow=True)
     assert "A motion to withhold money: team red. Moved by you, 1 of 2 votes" in done.content.decode()
     assert balance(red) == PRIZE, "one vote is no decision"
     rosa = factories.user("rosa", "review board")
     factories.carried(Case.objects.get(), rosa, timezone.now())
     assert balance(red) == PRIZE - 700
     assert signed_in(olga).post("/board/withheld/", {"account": of, "return": "1"}).status_code == 403
-    done = client.post("/board/withheld/", {"account": of, "return": "1", "reason": "Cleared."}, follow=True)
+    done = client.post("/board/withheld/", {"account": of, "return": "1", "reason": WHY, "do": "move"}, follow=True)
     assert "It is moved to give this back." in done.content.decode()
     factories.carried(Case.objects.get(state="open"), rosa, timezone.now())
     assert balance(red) == PRIZE and "Nothing is withheld." in page(client, "/board/withheld/")

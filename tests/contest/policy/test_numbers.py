@@ -24,6 +24,11 @@ def test_every_number_of_the_policy_is_told_of_once() -> None:
     assert sorted(told) == sorted(each.name for each in fields(Policy))
 
 
+def test_every_number_that_the_rule_book_names_is_there() -> None:
+    named = set(re.findall(r"policy `([a-z_]+)`", RULES, re.IGNORECASE))
+    assert named <= {each.name for each in fields(Policy)} and len(named) > 5
+
+
 @pytest.mark.parametrize("name", sorted(NUMBERS))
 def test_a_number_says_what_it_is_and_what_it_may_be(name: str) -> None:
     number = NUMBERS[name]

@@ -114,7 +114,9 @@ def moved(members: Sequence[User], red: Team, blue: Team) -> None:
 
 def grant(team: Team, by: User, now: datetime = LATER) -> Case:
     """A motion to let a team attack without a paper."""
-    return motion_open(DecisionKind.GRANT, subject={"team": [team.pk]}, reason="+We know them.", by=by, now=now)
+    return motion_open(
+        DecisionKind.GRANT, subject={"team": [team.pk]}, reason="+We know them, and they asked for it.", by=by, now=now
+    )
 
 
 def confirmed(contest: release_fixtures.Contest, members: Sequence[User]) -> None:

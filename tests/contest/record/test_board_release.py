@@ -10,15 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.core.management import call_command
 from django.utils import timezone
 
 from adjudication import release_format as form
 from adjudication.verify import verify
+from contest.board import moves
+from contest.board.cases import count_of, vote_cast
+from contest.board.deciding import case_decide
 from contest.board.motions import motion_drop
-from contest.enums import CaseState
-from contest.models import BoardDecision, Case, CaseDecision, Examination, Release, Team
+from contest.enums import CaseState, VoteChoice
+from contest.models import BoardDecision, Case, CaseDecision, Entitlement, Examination, Release, Team
 from contest.publishing import unreleased_weeks
 from contest.record.selectors import changed_since
 from contest.releases import Released, release_week
@@ -88,7 +92,7 @@ def test_motions_are_of_their_week_with_what_was_done(made: list[Released]) -> N
     assert set(told) == {"carried", "lost", "dropped"}
     named = [row for row in rows_of(made[1].folder, form.DECISIONS) if row["case_id"]]
     assert [row["case_id"] for row in named] == [told["carried"]["case_id"]]
-    assert (named[0]["reason"], told["lost"]["explanation"]) == ("'+We know them.", "'=As said.")
+    assert (named[0]["reason"], told["lost"]["explanation"]) == ("'+We know them, and they asked for it.", "'=As said.")
     old = [row["case_id"] for row in rows_of(made[0].folder, form.DECISIONS)]
     assert old == [""], "what was decided before the board voted has no motion"
 
@@ -155,6 +159,8 @@ def test_a_week_with_a_motion_or_a_confirmation_alone_is_released(
     contest: release_fixtures.Contest,
     tmp_path: Path,
 ) -> None:
+    for week in (cast.W47, cast.W48):
+        release_week(week, out=tmp_path / "out", now=cast.NOW)
     third = cast.week_named("2026-W49", "UTC")
     assert third.name not in [week.name for week in unreleased_weeks(third.end)]
     happened(contest, third.start)
@@ -372,13 +378,14 @@ def test_a_database_rebuilt_from_the_releases_shows_and_releases_the_same(
     monkeypatch.setattr(timezone, "now", lambda: cast.NOW)
     cache.clear()
     contest = board_cast.two_weeks()
+    granted = _granted()
     mirror = test_rebuild._mirror(tmp_path / "mirror", cast.released(settings.RELEASE_DIR))
     pages = [
         *test_rebuild._addresses(),
         "/overrules/", "/overrules/?outcome=all", "/overrules.csv", "/feeds/overrules.atom", "/feeds/overrules.json",
         *(f"/record/{image.public_id}/" for image in contest.images.values()),
         *(f"/api/v1/images/{image.public_id}/" for image in contest.images.values()),
-        f"/teams/{Team.objects.get(name='blue').public_id}/",
+        *(f"/teams/{Team.objects.get(name=name).public_id}/" for name in ("=red", "blue", "waits")),
     ]  # fmt: skip
     before = {address: _shown(address) for address in pages}
     assert board_cast.DISSENT.encode() in before["/overrules/"][1]
@@ -387,8 +394,10 @@ def test_a_database_rebuilt_from_the_releases_shows_and_releases_the_same(
     settings.IMAGE_STORE_URL = f"file://{tmp_path / 'other pictures'}"
     call_command("rebuild_from_releases", str(mirror), verbosity=0)
 
-    assert CaseDecision.objects.count() == 7 and Examination.objects.count() == 2
-    assert BoardDecision.objects.exclude(case=None).get().case.decision.outcome == "carried"
+    assert list(Entitlement.objects.order_by("team__public_id").values_list(*_GRANT)) == granted and len(granted) == 2
+    assert CaseDecision.objects.count() == 9 and Examination.objects.count() == 2
+    carried = BoardDecision.objects.exclude(case=None).values_list("case__decision__outcome", flat=True)
+    assert list(carried) == ["carried"] * 3
     for week in (cast.W47, cast.W48):
         again = release_week(week, out=tmp_path / "again", now=cast.NOW)
         assert not again.new, test_rebuild._difference(again.folder, settings.RELEASE_DIR)
@@ -396,6 +405,27 @@ def test_a_database_rebuilt_from_the_releases_shows_and_releases_the_same(
     assert {shown[0] for shown in before.values()} == {200}
     changed = {address: lines for address, shown in before.items() if (lines := _changed(shown, address))}
     assert changed == {}
+
+
+_GRANT = ("team__public_id", "kind", "state", "decided_at", "decision")
+
+
+def _granted() -> list[tuple[Any, ...]]:
+    """The grants with what became of them: beside that of red one that was taken back."""
+    ada, ben = (User.objects.get(username=f"member {number}") for number in range(2))
+    waits, later = Team.objects.get(name="waits"), cast.LATER + timedelta(hours=4)
+    _carried(board_cast.grant(waits, ada), ben, cast.LATER)
+    grant = Entitlement.objects.get(team=waits)
+    _carried(
+        moves.revoke_move(grant, reason="They left the lab and asked for it themselves.", by=ada, now=later), ben, later
+    )
+    return list(Entitlement.objects.order_by("team__public_id").values_list(*_GRANT))
+
+
+def _carried(motion: Case, member: User, now: datetime) -> None:
+    board.tell(motion, member, now)
+    vote_cast(case=motion, by=member, choice=VoteChoice.IN_FAVOUR, now=now)
+    case_decide(case=motion, seen=count_of(motion).mark, explanation="", by=member, now=now)
 
 
 def _shown(address: str) -> tuple[int, bytes]:

@@ -107,6 +107,7 @@ def test_a_head_has_no_body_and_all_headers(made: Released, stranger: Client) ->
         assert asked[name] == told[name]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "path",
     [

@@ -12,7 +12,7 @@ from adjudication.models import Ruling
 from contest.attacks.services import attack_withdraw
 from contest.models import Attack, Release, Team
 from contest.teams.services import member_add
-from labeling.models import Image, Tasker
+from labeling.models import Image, Panel, Tasker
 from tests import factories
 from tests.contest.attacks import cast
 from tests.contest.attacks.cast import BOUNDARY, send
@@ -246,10 +246,33 @@ def test_gold_is_told_to_nobody_who_happens_to_send_it(attack: Attack, red: Team
     clock(AFTER)
     release()
     said = image_of(own, attack.image.public_id).json()
-    assert (said["origin"], said["public"], said["ruling"]) == ("attack", False, None)
+    assert (said["origin"], said["ruling"]) == ("attack", None)
     assert rulings_of(own, attack.image.public_id).json()["count"] == 0
     assert image_of(stranger, attack.image.public_id).status_code == 404
     assert image_of(people("organizer"), attack.image.public_id).json()["origin"] == "gold"
+
+
+@pytest.mark.parametrize("is_released", [False, True])
+@pytest.mark.parametrize("origin", ["gold", "example"])
+def test_no_field_tells_who_sent_it_that_it_is_one_of_the_contests_own(
+    origin: str, is_released: bool, attack: Attack, people: Any, clock: Any
+) -> None:
+    factories.panel(attack.image)
+    Panel.objects.update(state="held")
+    own, clients = people("own team"), {role: people(role) for role in ("other team", "tasker")}
+    clock(AFTER)
+    if is_released:
+        release()
+    held = image_of(own, attack.image.public_id).json()
+    Image.objects.update(origin=origin)
+    kept = image_of(own, attack.image.public_id).json()
+    del held["picture"]["url"], kept["picture"]["url"]  # each time another one
+    assert kept == held and (kept["public"], kept["released"]) == (True, is_released)
+    found = {role: image_of(client, attack.image.public_id) for role, client in clients.items()}
+    nowhere = image_of(clients["other team"], "P-00000000")
+    assert (found["tasker"].status_code, found["other team"].status_code) == (403, 404)
+    assert found["other team"].json() == nowhere.json(), "as for one that is not there"
+    assert image_of(people("organizer"), attack.image.public_id).json()["public"] is False
 
 
 def test_a_picture_of_the_organizers_comes_with_its_release(red: Team, clock: Any, now: datetime) -> None:
@@ -283,6 +306,7 @@ def test_an_address_that_is_wrong_is_told_what_to_change(query: str, field: str,
     assert words in answer.json()["fields"][field][0]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("address", [f"/api/v1/images/{SOMEWHERE}/", f"/api/v1/rulings/?image={SOMEWHERE}"])
 @pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
 def test_both_calls_are_only_read(method: str, address: str, people: Any) -> None:

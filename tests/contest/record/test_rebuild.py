@@ -29,7 +29,6 @@ from labeling.models import Image, Response
 from labeling.pictures import pixels_of
 from scoring.models import Defense
 from tests import factories
-from tests.conftest import _each_fact_table
 from tests.contest.record import cast
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -81,15 +80,7 @@ def _shown(address: str) -> tuple[int, bytes]:
 
 def _empty_database() -> None:
     """As after `migrate`, with the picture store and the release folder of another machine."""
-    from django.db import connection
-
-    from common.append_only import protect, unprotect
-
-    if connection.vendor == "sqlite":
-        _each_fact_table(unprotect)
     call_command("flush", verbosity=0, interactive=False)
-    if connection.vendor == "sqlite":
-        _each_fact_table(protect)
     factories.policy_version()
     cache.clear()
 

@@ -11,20 +11,28 @@ from adjudication import release_format as form
 from adjudication.verify import verify
 from adjudication.verify_reading import NotARelease
 from contest.releases import release_week
-from tests.adjudication.test_verify import Forger
+from labeling.enums import PanelState
+from labeling.models import Panel, Report
+from labeling.selectors import forget_versions
+from tests import factories
+from tests.adjudication.test_verify import Forger, with_a_copy
 from tests.contest import release_fixtures
 from tests.contest.record import cast
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def forger(tmp_path: Path) -> Forger:
-    """Somebody with the release of the second week, and that of the first beside it."""
+def two_weeks_published(out: Path) -> Forger:
     contest = cast.two_weeks()
-    folders = [release_week(week, out=tmp_path / "out", now=cast.NOW).folder for week in (cast.W47, cast.W48)]
+    folders = [release_week(week, out=out, now=cast.NOW).folder for week in (cast.W47, cast.W48)]
     assert [verify(folder).differences for folder in folders] == [[], []]
     return Forger(folders[1], contest)
+
+
+@pytest.fixture
+def forger(tmp_path_factory: pytest.TempPathFactory) -> Forger:
+    """Somebody with the release of the second week, and that of the first beside it."""
+    return with_a_copy(two_weeks_published, tmp_path_factory)
 
 
 def _first(forger: Forger) -> Forger:
@@ -89,6 +97,7 @@ def _hidden(forger: Forger) -> None:
     forger.rows(form.UNPROVED, lambda rows: rows.insert(0, taken[0]))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("what", FORGERIES)
 def test_a_forgery_is_found_although_the_hashes_fit(what: str, forger: Forger) -> None:
     file, forge = FORGERIES[what]
@@ -132,6 +141,57 @@ def test_a_release_of_an_earlier_revision_is_still_read(revision: int, settings:
     forger.cell(form.RULINGS, {"verdict": "valid"}, verdict="rejected", label="", reasons="occluded")
     forger.rehash()
     assert [line for line in verify(forger.folder).differences if line.startswith("rulings.csv")]
+
+
+@pytest.fixture
+def two_sizes() -> release_fixtures.Contest:
+    """Since the first day of the week five taskers are asked; the panels of before have three."""
+    first = factories.policy_version()
+    told = {"numbers": first.numbers | {"panel_size": 5}, "in_force_from": cast.W47.start, "reason": "test"}
+    type(first).objects.create(version=2, **told)
+    forget_versions()
+    return release_fixtures.a_week()
+
+
+def _kept_out(contest: release_fixtures.Contest, answered: int) -> None:
+    """A picture with a panel of five that an organizer kept out after so many had answered."""
+    panel = factories.panel(release_fixtures.picture(80), size=5, dealt_at=release_fixtures.MONDAY)
+    at = release_fixtures.MONDAY
+    given_back = factories.assignment(factories.tasker("reporter"), panel, now=at, state="released")
+    told = {"kind": "offensive", "reported_at": at, "decision": "kept_out", "decided_at": at}
+    Report.objects.create(assignment=given_back, image=panel.image, tasker=given_back.tasker, **told)
+    for tasker in contest.taskers[:answered]:
+        factories.response(tasker, panel, now=at, **release_fixtures.EXCLUDED)
+    Panel.objects.filter(pk=panel.pk).update(state=PanelState.HELD)
+
+
+@pytest.mark.parametrize("revision", [1, 2, 3])
+@pytest.mark.parametrize("answered", [2, 3, 4])
+def test_a_panel_of_five_is_not_full_with_three(
+    answered: int, revision: int, two_sizes: release_fixtures.Contest, settings: Any
+) -> None:
+    """Though three were once all there were: nothing that is right is called wrong where the policy grew."""
+    _kept_out(two_sizes, answered)
+    folder = release_week(cast.W47, out=settings.RELEASE_DIR, now=cast.NOW).folder
+    forger = _made_as_of(folder, revision) if revision < form.REVISION else Forger(folder, two_sizes)
+    assert verify(forger.folder).differences == []
+
+
+@pytest.mark.parametrize("revision", [1, 2, 3])
+def test_a_ruling_left_out_is_found_whatever_the_size_of_its_panel(
+    revision: int, two_sizes: release_fixtures.Contest, settings: Any
+) -> None:
+    """Also where the forger says that its picture waits for answers: what waits for them has none published."""
+    _kept_out(two_sizes, 3)
+    folder = release_week(cast.W47, out=settings.RELEASE_DIR, now=cast.NOW).folder
+    forger = _made_as_of(folder, revision) if revision < form.REVISION else Forger(folder, two_sizes)
+    image = two_sizes.images["neither_class"].public_id
+    forger.rows(form.RULINGS, lambda rows: rows.remove(next(row for row in rows if row["image_id"] == image)))
+    forger.manifest(lambda values: values["waiting"].update(answers=1))
+    forger.rehash()
+    assert f"{form.RULINGS}: row {image}: recorded no ruling, follows a ruling on every image" in "\n".join(
+        verify(forger.folder).differences
+    )
 
 
 def test_a_file_that_a_revision_does_not_have_is_found(settings: Any) -> None:

@@ -60,6 +60,7 @@ WHO = {
 REFUSAL = {"stranger": 302, "nobody": 404}
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("who", ["stranger", "nobody", "tasker", "captain", "member", "rival", "board", "organizer"])
 @pytest.mark.parametrize("address", WHO)
 def test_who_may_open_what(address: str, who: str, blue: Team, tara: Tasker, signed_in: Any, at: datetime) -> None:
@@ -313,11 +314,11 @@ def test_the_board_stakes_a_batch(blue: Team, signed_in: Any, at: datetime) -> N
     client = signed_in(cast.board())
     page = client.get("/board/stakes/").content.decode()
     assert all(each.name in page for each in (one, two, left)) and "USD 1,000.00" in page
-    body = {"defense": [one.public_id, two.public_id], "criteria": "reproducible", "reason": "ready"}
+    body = {"defense": [one.public_id, two.public_id], "criteria": "reproducible", "reason": "Both are ready to stand."}
     unsaid = client.post("/board/stakes/", body | {"reason": ""})
     assert unsaid.status_code == 400 and "reproducible" in unsaid.content.decode(), "what was typed is kept"
     assert 'value="' + one.public_id + '" checked' in unsaid.content.decode()
-    assert client.post("/board/stakes/", body).status_code == 303
+    assert client.post("/board/stakes/", body | {"do": "move"}).status_code == 303
     assert not StakeBatch.objects.exists(), "one vote is no decision"
     page = client.get("/board/stakes/").content.decode()
     assert "A motion to stake defenses: one, two. Moved by you, 1 of 2 votes" in page
@@ -352,7 +353,8 @@ def test_the_board_answers_a_team(granted: str, blue: Team, signed_in: Any, at: 
     client = signed_in(cast.board())
     assert "we erred" in client.get("/board/stakes/").content.decode()
     assert client.post("/board/stakes/", {"stake": stake.pk, "reason": "r"}).status_code == 400
-    assert client.post("/board/stakes/", {"stake": stake.pk, "granted": granted, "reason": "r"}).status_code == 303
+    told = {"stake": stake.pk, "granted": granted, "reason": "They erred, and say so.", "do": "move"}
+    assert client.post("/board/stakes/", told).status_code == 303
     assert "An answer is moved already." in client.get("/board/stakes/").content.decode()
     factories.carried(Case.objects.get(state="open"), factories.user("rosa", "review board"), at)
     stake.refresh_from_db()

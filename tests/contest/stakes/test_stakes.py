@@ -131,7 +131,7 @@ def test_a_batch_needs_words(values: dict[str, Any], field: str, why: str, defen
 def test_only_the_board_stakes_a_batch(who: str, defense: Defense) -> None:
     people = {"organizer": cast.organizer(), "captain": cast.captain(defense.entry.team), "nobody": cast.person("stan")}
     with pytest.raises(NotAllowed):
-        stakes_move([defense], "c", "r", by=people[who], now=STAKED)
+        stakes_move([defense], "c", "It is the first one here.", by=people[who], now=STAKED)
     assert not Stake.objects.exists()
 
 
@@ -484,7 +484,7 @@ RETURNS: list[tuple[Any, type[DomainError], str]] = [
     (lambda s: [services.return_ask(s, "r", by=cast.captain(s.defense.entry.team), now=STAKED) for _ in (1, 2)],
      Conflict, "asked twice"),
     (lambda s: [services.return_ask(s, "r", by=cast.captain(s.defense.entry.team), now=STAKED),
-                answer_move(s, granted=True, reason="r", by=cast.organizer(), now=STAKED)],
+                answer_move(s, granted=True, reason="They ask for it in time.", by=cast.organizer(), now=STAKED)],
      NotAllowed, "an organizer is not the board"),
 ]  # fmt: skip
 

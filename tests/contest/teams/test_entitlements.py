@@ -31,6 +31,7 @@ from tests.contest.teams.conftest import PAPER, researcher
 from tests.factories import mandate
 
 pytestmark = pytest.mark.django_db
+WHY = "A lab that has no papers yet."
 
 
 def asked(by: User, now: datetime, email: str = "rosa@example.org", paper: str = f"{PAPER}v2") -> Entitlement:
@@ -258,7 +259,7 @@ def test_a_grant_stays_whoever_leaves(red: Team, carl: User, rosa: User, rita: U
 def test_only_the_board_grants_and_once(red: Team, olga: User, carl: User, rita: User, now: datetime) -> None:
     for by in (olga, carl):
         with pytest.raises(NotAllowed):
-            grant_move(red, reason="x", by=by, now=now)
+            grant_move(red, reason=WHY, by=by, now=now)
     with pytest.raises(InvalidInput):
         entitlement_grant(team=red, reason=" ", by=mandate("grant", rita, now), now=now)
     assert not Entitlement.objects.exists()
@@ -326,7 +327,7 @@ def test_who_revokes_what(red: Team, carl: User, olga: User, rita: User, now: da
             entitlement_revoke(number=paper.pk, words="x", by=by, now=now)
     for by in (carl, olga):
         with pytest.raises(NotAllowed):
-            revoke_move(grant, reason="x", by=by, now=now)
+            revoke_move(grant, reason=WHY, by=by, now=now)
     with pytest.raises(Conflict, match="review board"):
         entitlement_revoke(number=grant.pk, words="x", by=olga, now=now)
     with pytest.raises(Conflict, match="an organizer"):

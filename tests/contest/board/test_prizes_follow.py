@@ -1,0 +1,178 @@
+"""What becomes of a prize when the board changes the ruling that it follows from (R22, R35): by votes and sweeps alone,
+once while it lies on the team's account, and once when it was paid out before."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.test import Client
+
+from adjudication.counting import Ballot
+from contest.board.cases import case_open
+from contest.board.deciding import cases_close
+from contest.breaks import breaks_record, standing_breaks
+from contest.enums import AccountKind, CaseState, StakeEnd, VoteChoice
+from contest.models import Case, LedgerEntry, Payment
+from contest.money.due import payable
+from contest.money.figures import debts
+from contest.money.ledger import check
+from contest.money.payments import payment_ask, payment_pay
+from contest.money.settlement import prizes_settle
+from contest.stakes.ends import stakes_end
+from labeling.models import Image, Panel
+from scoring.enums import RunState
+from scoring.models import Defense, Run, RunItem
+from tests import factories
+from tests.contest.board import cast
+from tests.contest.board.cast import OVERRULE_BICYCLE, OVERRULE_BIRD, OVERRULE_REJECTED, RULED, SURE, UNSURE, Scene
+from tests.contest.money import cast as money
+from tests.contest.money.cast import PRIZE, balance
+
+pytestmark = pytest.mark.django_db
+SignIn = Callable[[User], Client]
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+PAID = RULED + 8 * DAY  # the appeals of the week are closed
+DECIDED = RULED + 9 * DAY
+
+
+def mistaken(defense: Defense, image: Image, now: datetime) -> None:
+    """Three finished runs in which a defense takes a picture for a bicycle; nobody looked at them yet."""
+    money.answered(defense, image, 0, at=now)
+    runs = RunItem.objects.filter(defense=defense, image=image).values("run")
+    Run.objects.filter(pk__in=runs).update(state=RunState.FINISHED)
+
+
+def sweep(now: datetime) -> None:
+    """Let everything follow; once more, nothing does."""
+    while cases_close(now=now) + breaks_record(now=now) + stakes_end(now=now) + prizes_settle(now=now):
+        pass
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """Blue's defense takes the bird of red for a bicycle: the prize is red's."""
+    made = Scene.make()
+    mistaken(made.stake.defense, made.image, RULED)
+    sweep(PAID)
+    made.stake.refresh_from_db()
+    assert (made.stake.end, balance(made.red), balance(AccountKind.ATTACKERS)) == (StakeEnd.BROKEN, PRIZE, PRIZE)
+    return made
+
+
+def paid_out(scene: Scene) -> None:
+    olga, olaf = (factories.user(name, "organizers") for name in ("olga", "olaf"))
+    asked = payment_ask(team=scene.red, by=olga, now=PAID)
+    payment_pay(payment_id=asked.pk, reference="ref 1", by=olaf, now=PAID)
+    assert balance(scene.red) == 0 and asked.cents == PRIZE
+
+
+def decide(scene: Scene, ballot: Ballot | VoteChoice, now: datetime) -> Case:
+    """A member doubts the ruling, two vote, and one of them confirms."""
+    case = case_open(image=scene.image, by=scene.members[0], now=now)
+    cast.votes(case, scene.members[:2], ballot, now)
+    cast.decide(case, scene.members[0], now)
+    sweep(now)
+    case.refresh_from_db()
+    return case
+
+
+def by(*ballots: Ballot | VoteChoice) -> Callable[[Scene], None]:
+    def change(scene: Scene) -> None:
+        for hours, ballot in enumerate(ballots):
+            decide(scene, ballot, DECIDED + hours * HOUR)
+
+    return change
+
+
+def joined_by(*said: dict[str, object]) -> Callable[[Scene], None]:
+    def change(scene: Scene) -> None:
+        case = decide(scene, VoteChoice.MORE_TASKERS, DECIDED)
+        assert case.state == CaseState.PANEL
+        panel = Panel.objects.get(image=scene.image)
+        cast.answers(panel, *said, now=DECIDED + HOUR)
+        cast.rule(panel, now=DECIDED + HOUR)
+        sweep(DECIDED + HOUR)
+
+    return change
+
+
+# What the board does, whether the defense is broken in the end, how often money was taken back, and why.
+CHANGES = [
+    (by(VoteChoice.UPHOLD), True, 0, "upheld: nothing follows"),
+    (by(OVERRULE_REJECTED), False, 1, "rejected after all: it breaks nothing"),
+    (by(OVERRULE_BICYCLE), False, 1, "of the other class: what the defense said of it is right"),
+    (joined_by(SURE, UNSURE, SURE), False, 1, "one of more taskers is not sure"),
+    (joined_by(SURE, SURE, SURE), True, 0, "more taskers are sure: the same holds"),
+    (by(OVERRULE_REJECTED, OVERRULE_BIRD), True, 1, "an overrule of an overrule: broken as before"),
+    (by(OVERRULE_REJECTED, OVERRULE_BIRD, OVERRULE_BICYCLE), False, 2, "and overruled once more"),
+]
+
+
+@pytest.mark.parametrize("paid", [False, True], ids=["computed", "paid"])
+@pytest.mark.parametrize(("change", "broken", "back", "why"), CHANGES, ids=[row[3] for row in CHANGES])
+def test_what_follows_for_a_prize(
+    change: Callable[[Scene], None], broken: bool, back: int, why: str, paid: bool, scene: Scene
+) -> None:
+    if paid:
+        paid_out(scene)
+    entries = list(LedgerEntry.objects.order_by("pk").values())
+    change(scene)
+    scene.stake.refresh_from_db()
+    assert scene.stake.end == (StakeEnd.BROKEN if broken else ""), why
+    assert standing_breaks().exists() == broken
+    owed = PRIZE if paid and not broken else 0
+    assert balance(scene.red) == (PRIZE if broken and not paid else 0), why
+    assert balance(scene.stake) == (0 if broken else PRIZE), "at stake again, or given"
+    assert balance(AccountKind.ATTACKERS) == PRIZE - owed, "what is owed was lent by the half of the attackers"
+    assert sum(each.cents for each in debts()) == owed
+    kept = list(LedgerEntry.objects.order_by("pk").values())
+    assert kept[: len(entries)] == entries, "entries are added, none is changed"
+    corrections = LedgerEntry.objects.filter(corrects__isnull=False)
+    assert corrections.count() == (0 if paid else back), why
+    assert Payment.objects.count() == (1 if paid else 0), "and nothing is paid by itself"
+    assert payable(scene.red, now=DECIDED + 30 * DAY).due == (PRIZE if broken and not paid else 0)
+    assert check().wrong == ()
+
+
+@pytest.mark.parametrize("paid", [False, True], ids=["computed", "paid"])
+def test_the_pages_of_money_tell_of_it(
+    paid: bool, scene: Scene, client: Client, monkeypatch: pytest.MonkeyPatch, rita: User, signed_in: SignIn
+) -> None:
+    money.released("2026-W47", "2026-W48", "2026-W49")
+    monkeypatch.setattr("django.utils.timezone.now", lambda: DECIDED + DAY)
+    if paid:
+        paid_out(scene)
+    name = scene.stake.defense.name
+    assert "owes the pool" not in page(client, "/money/") and name not in page(signed_in(rita), "/board/awards/")
+    decide(scene, OVERRULE_REJECTED, DECIDED)
+    assert ("owes the pool" in page(client, "/money/")) is paid
+    assert name in page(signed_in(rita), "/board/awards/"), "it is in the race again"
+
+
+def page(client: Client, address: str) -> str:
+    cache.clear()
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_a_rejected_picture_that_is_valid_after_all_wins_as_of_its_own_week() -> None:
+    """The earliest week that broke it has the prize (R35), also where that is found later."""
+    scene = Scene.make(valid=False)
+    green = money.team("green")
+    later = money.attack(green, days=8)
+    money.ruled(later.image, "bird", at=RULED + 7 * DAY)
+    mistaken(scene.stake.defense, later.image, RULED + 7 * DAY)
+    now = RULED + 16 * DAY
+    sweep(now)
+    assert (balance(scene.red), balance(green)) == (0, PRIZE)
+    case = scene.opened(now=now)
+    cast.votes(case, scene.members[:2], OVERRULE_BIRD, now)
+    cast.decide(case, scene.members[0], now)
+    mistaken(scene.stake.defense, scene.image, now)
+    sweep(now)
+    assert (balance(scene.red), balance(green)) == (PRIZE, 0)
+    assert LedgerEntry.objects.get(corrects__isnull=False).source.team == green
+    assert check().wrong == ()

@@ -1,0 +1,139 @@
+"""What the board does about pictures of a week shows in nothing that can be read before that week is released (R24)."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.db import transaction
+from django.test import Client
+
+from adjudication import release_format as form
+from common.audit_seals import entries_seal
+from common.errors import Conflict
+from common.models import AuditSeal
+from contest.awards.examinations import picture_confirm
+from contest.board.cases import case_open
+from contest.enums import VoteChoice
+from contest.models import Release
+from contest.releases import Released, release_week
+from contest.rules import week_named
+from labeling.models import Image
+from tests.contest.board import cast
+from tests.contest.board.cast import LATER, OVERRULE_BIRD, Scene
+from tests.contest.money import cast as money
+from tests.contest.record.decided import _drawn
+from tests.contest.test_embargo import _CHANGES
+
+pytestmark = pytest.mark.django_db
+W46, W47, W48 = (week_named(f"2026-W{number}", "UTC") for number in (46, 47, 48))
+TODAY = W48.end + timedelta(days=1)
+PAGES = [
+    "/releases/", "/feeds/releases.atom", "/feeds/releases.json", "/api/v1/releases/", "/releases/release-2026-W46/",
+    "/overrules/", "/overrules.csv", "/feeds/overrules.atom", "/feeds/overrules.json", "/releases/release-2026-W46.zip",
+]  # fmt: skip
+Act = Callable[[Scene], object]
+
+
+@pytest.fixture(autouse=True)
+def today(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("django.utils.timezone.now", lambda: TODAY)
+
+
+@pytest.fixture
+def scene(settings: Any) -> Scene:
+    """A rejected picture of the second week, ruled upon in the third; the first one is released."""
+    made = Scene.make(valid=False)
+    _drawn(made)
+    _release(W46, settings.RELEASE_DIR)
+    return made
+
+
+def _release(week: Any, out: Path) -> Released:
+    return release_week(week, out=out, now=TODAY, incomplete=True)
+
+
+def _decided(ballot: Any) -> Act:
+    def act(scene: Scene) -> None:
+        case = scene.opened(by=scene.members[0])
+        cast.votes(case, scene.members[:2], ballot)
+        cast.decide(case, scene.members[0])
+
+    return act
+
+
+def _opened(scene: Scene) -> None:
+    case_open(image=scene.image, by=scene.members[0], now=LATER)
+
+
+def _confirmed(scene: Scene) -> None:
+    told = {"ruling": scene.ruling.pk, "by": scene.members[0], "now": LATER}
+    picture_confirm(image=scene.image, defense=scene.stake.defense, **told)
+
+
+ACTS: dict[str, Act] = {
+    "a case is opened": _opened,
+    "the ruling is upheld": _decided(VoteChoice.UPHOLD),
+    "more taskers are asked": _decided(VoteChoice.MORE_TASKERS),
+    "the ruling is overruled": _decided(OVERRULE_BIRD),
+    "the rejection is confirmed": _confirmed,
+}
+
+
+def _read(out: Path) -> dict[str, bytes]:
+    """All that a stranger can download, with every file of the release."""
+    cache.clear()
+    files = [f"/releases/release-2026-W46/{path.name}" for path in (out / "release-2026-W46").glob("*.*")]
+    return {address: _body(address) for address in [*PAGES, *files]}
+
+
+def _body(address: str) -> bytes:
+    answer: Any = Client().get(address)
+    body = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    return f"{answer.status_code} {answer.get('Last-Modified', '')}\n".encode() + _CHANGES.sub(b"", body)
+
+
+@pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
+def test_no_file_page_count_or_feed_differs_whatever_the_board_does(act: Act, scene: Scene, settings: Any) -> None:
+    out = settings.RELEASE_DIR
+    before, seals = _read(out), AuditSeal.objects.count()
+    act(scene)
+    assert not _release(W46, out).new, "the seals of what was done are no part of the weeks before"
+    assert AuditSeal.objects.count() > seals and entries_seal() == 0
+    after = _read(out)
+    assert [each for each in before if after[each] != before[each]] == [] and len(before) > 20
+
+
+@pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
+def test_no_later_week_is_released_that_would_tell_of_it(act: Act, scene: Scene, settings: Any, tmp_path: Path) -> None:
+    out = settings.RELEASE_DIR
+    point = transaction.savepoint()
+    assert _release(W48, tmp_path / "tried").new, "of itself it may go ahead"
+    transaction.savepoint_rollback(point)
+    act(scene)
+    with pytest.raises(Conflict, match=r"what the board did about pictures of week 2026-W47.*Release that week first"):
+        _release(W48, out)
+    assert Release.objects.count() == 1 and not (out / "release-2026-W48.zip").exists()
+    _release(W47, out)
+    made = _release(W48, out).folder
+    told = (made / form.AUDIT).read_text()
+    assert "case." in told or "examination." in told
+    assert scene.image.public_id not in told, "that and when the board did something, not about what"
+
+
+def test_what_is_never_released_holds_no_week_back(scene: Scene, settings: Any) -> None:
+    """A picture that became a gold one is of no release, so that none can be waited for."""
+    _confirmed(scene)
+    Image.objects.filter(pk=scene.image.pk).update(origin="gold")
+    assert _release(W48, settings.RELEASE_DIR).new
+
+
+def test_money_that_follows_from_an_untold_week_waits_for_it(scene: Scene, settings: Any) -> None:
+    money.broken(scene.stake.defense, scene.attack, found=LATER)
+    money.deposit(1, scene.members[0], LATER)
+    with pytest.raises(Conflict, match=r"who broke what in week 2026-W47.*Release that week first"):
+        _release(W48, settings.RELEASE_DIR)
+    _release(W47, settings.RELEASE_DIR)
+    assert _release(W48, settings.RELEASE_DIR).new
