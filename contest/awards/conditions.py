@@ -54,12 +54,16 @@ class Condition:
     link: str = ""
 
 
-def checklist(stake: Stake, *, policy: Policy, now: datetime) -> list[Condition]:
-    """Return every condition of an award for `stake`, in the order in which they are usually met."""
+def checklist(stake: Stake, *, policy: Policy, now: datetime, known: Weeks | None = None) -> list[Condition]:
+    """Return every condition of an award for `stake`, in the order in which they are usually met.
+
+    `known` is what is read of the weeks, for whom asks about many stakes at one moment.
+    """
+    weeks = known or Weeks(now)
     return [
-        *own_conditions(stake, policy=policy, now=now),
+        *own_conditions(stake, policy=policy, now=now, known=weeks),
         _first(stake, now),
-        _batch(stake, policy, now),
+        _batch(stake, policy, now, weeks),
         _half(stake, policy),
     ]
 
@@ -75,13 +79,13 @@ def stakes_beside(stake: Stake, *, now: datetime) -> list[Stake]:
     return [*group, *_before(stake, group, now)]
 
 
-def own_conditions(stake: Stake, *, policy: Policy, now: datetime) -> list[Condition]:
-    """Return the conditions that are about one defense alone."""
+def own_conditions(stake: Stake, *, policy: Policy, now: datetime, known: Weeks | None = None) -> list[Condition]:
+    """Return the conditions that are about one defense alone; `known` as of `checklist`."""
     return [
         _unbroken(stake, policy, now),
         _source_open(stake, policy),
         _team(stake, now),
-        *_weeks(stake, policy, now),
+        *_weeks(stake, policy, now, known or Weeks(now)),
         _run_again(stake),
         _examined(stake, now),
         _no_break(stake),
@@ -151,14 +155,14 @@ def _team(stake: Stake, now: datetime) -> Condition:
 # The weeks ------------------------------------------------------------------------------------------------------------
 
 
-def _weeks(stake: Stake, policy: Policy, now: datetime) -> list[Condition]:
+def _weeks(stake: Stake, policy: Policy, now: datetime, known: Weeks) -> list[Condition]:
     """The weeks from that of the stake to the one its time ends in: what was sent in its part of that may break it."""
     titles, zone = ("Every week in that time settled", "Their appeals closed"), policy.time_zone
     until = unbroken_until(stake)
     if until is None or stake.staked_at is None:
         words = "Its time does not run."
         return [Condition(name, title, False, words) for name, title in zip(_NAMES, titles, strict=True)]
-    weeks, known = list(weeks_between(stake.staked_at, until)), Weeks(now)
+    weeks = list(weeks_between(stake.staked_at, until))
     over = [week for week in weeks if week.end <= now]
     settled = [week for week in over if known.settled(week, of=stake.defense)]
     closing = {week.name: at for week in settled if (at := known.appeals_close_at(week, of=stake.defense)) is not None}
@@ -304,12 +308,12 @@ def _before(stake: Stake, group: Iterable[Stake], now: datetime) -> list[Stake]:
     return [each for each in contenders(now=now) if each.pk not in together and _in_turn(each) < _in_turn(stake)]
 
 
-def _batch(stake: Stake, policy: Policy, now: datetime) -> Condition:
+def _batch(stake: Stake, policy: Policy, now: datetime, known: Weeks) -> Condition:
     title = "The others of its batch ready"
     others = [each for each in sharing(stake, now=now) if each.pk != stake.pk]
     if not others:
         return Condition("batch", title, True, "No other of its batch shares the prize.")
-    unready = [each for each in others if not ready(own_conditions(each, policy=policy, now=now))]
+    unready = [each for each in others if not ready(own_conditions(each, policy=policy, now=now, known=known))]
     figures = f"{len(others) - len(unready)} of {len(others)} that share the prize meet their conditions."
     link = reverse("award", args=[unready[0].pk]) if unready else ""
     return Condition("batch", title, not unready, figures, link)

@@ -44,7 +44,8 @@ def award_give(*, stake: Stake, statement: str, reason: str, policy: Policy, by:
     """
     said = words_said(statement, field="statement", ask=ASK_STATEMENT, most=MOST_WORDS)
     winners = _under_lock(stake, now)
-    met = {each.pk: _met(each, policy, now) for each in winners}
+    weeks = Weeks(now)
+    met = {each.pk: _met(each, policy, now, weeks) for each in winners}
     half = account(AccountKind.DEFENDERS)
     shares = defender_shares(hold(_accounts(half, winners))[half.pk].balance_cents, _received(winners))
     subject = {"stake": list(shares), "defense": [each.defense_id for each in winners]}
@@ -63,8 +64,8 @@ def _under_lock(stake: Stake, now: datetime) -> list[Stake]:
     return rows
 
 
-def _met(stake: Stake, policy: Policy, now: datetime) -> list[Condition]:
-    conditions = checklist(stake, policy=policy, now=now)
+def _met(stake: Stake, policy: Policy, now: datetime, weeks: Weeks) -> list[Condition]:
+    conditions = checklist(stake, policy=policy, now=now, known=weeks)
     if not ready(conditions):
         open_ones = "; ".join(each.title for each in conditions if not each.passed)
         raise Conflict(
