@@ -1,6 +1,7 @@
 """The pages, files, feeds and calls of the record."""
 
 from django.urls import URLPattern, path
+from django.views.generic import RedirectView
 
 from contest.record import (
     api,
@@ -23,6 +24,7 @@ urlpatterns: list[URLPattern] = [
     path("releases/<str:name>/", views.release_page, name="release"),
     path("releases/<str:name>/<path:path>", views.release_file, name="release-part"),
     path("weeks/<str:name>/", views.week_page, name="week"),
+    path("record/", RedirectView.as_view(pattern_name="search"), name="record"),
     path("record/<str:public_id>/", picture_views.picture_record, name="picture-record"),
     path("overrules/", overrule_views.overrules, name="overrules"),
     path("overrules.csv", overrule_views.overrules_csv, name="overrules-csv"),
