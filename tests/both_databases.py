@@ -15,6 +15,8 @@ def main(arguments: list[str]) -> int:
     with redis() as broker, postgres() as database:
         environment = os.environ | {"TEST_REDIS_URL": broker}
         environment.pop("DATABASE_URL", None)
+        # Without what Python and pytest keep of a compiled file, each process of both runs would compile every test.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         # While one process of the first run migrates, the other one would only wait for it.
         template = subprocess.Popen(
             [sys.executable, "manage.py", "migrate", "-v0"], env=environment | _of_template(database)

@@ -1,7 +1,6 @@
 """The cast and the clock. Tara, Otto and Uma are qualified taskers; Nell is a newcomer; Olga organizes; Rita is on
 the review board; Stan is a stranger who has an account and no role."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,9 @@ import hypothesis
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
 from xdist.scheduler import LoadScopeScheduling
 
-from common.append_only import protect, unprotect
 from labeling.models import Tasker
 from labeling.selectors import forget_versions
 from tests import factories
@@ -38,36 +35,6 @@ LONGEST = (
     *("tests/bench/test_bench.py", "tests/bench/test_label_page.py", "tests/contest/test_simulat", "tests/browser/"),
     *("tests/test_kill.py", "tests/test_celery.py", "tests/scoring/test_killed_worker.py"),
     *("tests/labeling/test_import_images.py", "tests/defense_kit/", "tests/scoring/", "tests/bench/"),
-)
-
-APPEND_ONLY = (
-    "common_auditentry",
-    "common_auditseal",
-    "labeling_response",
-    "labeling_goldmark",
-    "labeling_goldflag",
-    "labeling_watchevent",
-    "labeling_statechange",
-    "labeling_voiding",
-    "labeling_voidedresponse",
-    "adjudication_ruling",
-    "scoring_prediction",
-    "scoring_copyflag",
-    "scoring_frameworkcheck",
-    "scoring_superseded",
-    "contest_break",
-    "contest_boarddecision",
-    "contest_ledgerentry",
-    "contest_award",
-    "contest_examination",
-    "contest_appeal",
-    "contest_statement",
-    "contest_vote",
-    "contest_casedecision",
-    "contest_stakechange",
-    "contest_associationmistake",
-    "contest_pastmember",
-    "contest_teammerge",
 )
 
 
@@ -133,13 +100,6 @@ def own_folders(settings: Any, tmp_path: Path) -> None:
     forget_versions()
 
 
-def _each_fact_table(statements: Any) -> None:
-    with connection.cursor() as cursor:
-        for table in APPEND_ONLY:
-            for statement in statements(connection.vendor, table):
-                cursor.execute(statement)
-
-
 @pytest.fixture
 def now() -> datetime:
     """A Wednesday noon in contest week 2026-W47."""
@@ -192,24 +152,3 @@ def signed_in() -> Any:
         return client
 
     return _client
-
-
-@pytest.fixture(autouse=True)
-def _emptying_of_facts(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Around transactional tests on SQLite: unprotect before the tables are emptied, protect again afterwards."""
-    if not _transactional(request.node) or connection.vendor != "sqlite":
-        yield
-        return
-    request.getfixturevalue("transactional_db")
-    _protect_if_missing()
-    yield
-    _each_fact_table(unprotect)
-
-
-def _protect_if_missing() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM sqlite_master WHERE type='trigger' AND name LIKE '%_no_update'")
-        if cursor.fetchone()[0] == 0:
-            for table in APPEND_ONLY:
-                for statement in protect("sqlite", table):
-                    cursor.execute(statement)

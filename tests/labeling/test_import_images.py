@@ -110,6 +110,7 @@ def _text(path: Path, text: str, encoding: str = "utf-8") -> Path:
     return path
 
 
+@pytest.mark.once
 @pytest.mark.django_db
 @pytest.mark.parametrize(("arguments", "message", "reason"), USAGE, ids=[reason for *_, reason in USAGE])
 def test_what_cannot_be_tried_is_said_at_once(photos: Path, arguments: Any, message: str, reason: str) -> None:

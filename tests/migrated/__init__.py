@@ -1,1 +1,1 @@
-"""Migrations run once in a test run. What else needs an SQLite database starts from a copy of the first."""
+"""Two commands as tests have them: migrations run once in a test run, and only what was written to is emptied."""
