@@ -126,7 +126,7 @@ def test_everything_works_without_a_script(rich: tuple[Scene, Case], visit: Call
     page.get_by_role("button", name="See what follows").click()
     page.locator("#explanation").fill("It stands.")
     page.get_by_role("button", name="Confirm").click()
-    expect(page.get_by_role("status")).to_contain_text("This is how everybody will read it")
+    expect(page.get_by_role("status").filter(has_text="This is how everybody will read it")).to_be_visible()
     page.get_by_role("button", name="Confirm").click()
     expect(page.locator(".public-decision")).to_contain_text("the ruling is upheld")
 
