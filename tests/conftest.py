@@ -20,8 +20,10 @@ pytest_plugins = ["tests.engine_plugin"]
 
 # The same examples every time, so that a failure is the change's and not the day's. New ones are looked for with
 # `pytest --hypothesis-profile search`.
-hypothesis.settings.register_profile("repeatable", derandomize=True)
-hypothesis.settings.register_profile("search")
+# How long an example takes is not judged: it depends on what else the machine is doing.
+_UNTIMED: dict[str, Any] = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("repeatable", derandomize=True, **_UNTIMED)
+hypothesis.settings.register_profile("search", **_UNTIMED)
 hypothesis.settings.load_profile("repeatable")
 
 TOGETHER = (

@@ -118,7 +118,7 @@ def test_nothing_sent_brings_it_out_of_its_schema(
     caller = captain(team("red")) if path.startswith(OF_TEAMS) else tara.user
     headers = {"Authorization": f"Token {issue_token(caller, now=timezone.now())}", "Host": "127.0.0.1"}
 
-    @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @settings(max_examples=30, suppress_health_check=list(HealthCheck), database=None)
     @given(case=schema[path][method].as_strategy(generation_mode=mode), own=booleans())
     def send(case: Any, own: bool) -> None:
         case.headers.update(headers)

@@ -203,7 +203,7 @@ class Panels(RuleBasedStateMachine):
 @pytest.mark.django_db
 def test_in_any_order() -> None:
     factories.policy_version()
-    quick = settings(max_examples=8, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
+    quick = settings(max_examples=8, stateful_step_count=40, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(Panels, settings=quick)
 
 

@@ -413,7 +413,7 @@ SENT = st.lists(
 ).map(b"".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(SENT, st.booleans())
 def test_no_bytes_raise_anything_but_a_fault_or_block_past_the_deadline(sent: bytes, hang_up: bool) -> None:
     ours, theirs = socket.socketpair()

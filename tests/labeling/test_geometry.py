@@ -183,7 +183,7 @@ def stars(draw: st.DrawFn) -> list[list[float]]:
     return star[::-1] if draw(st.booleans()) else star
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(stars())
 def test_simple_polygons_are_accepted_and_clipped(star: list[list[float]]) -> None:
     drawn = without_repeats([(quantise(x), quantise(y)) for x, y in star])
@@ -200,7 +200,7 @@ def test_simple_polygons_are_accepted_and_clipped(star: list[list[float]]) -> No
     assert read_outline(json.loads(outline.json), width=SIZE, height=SIZE) == outline
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(stars(), st.data())
 def test_inside_the_image_an_outline_stays_as_drawn(star: list[list[float]], data: st.DataObject) -> None:
     drawn = without_repeats([(quantise(x), quantise(y)) for x, y in star])
@@ -264,7 +264,7 @@ def _meet(a: Any, b: Any, c: Any, d: Any, *, neighbours: bool) -> bool:
 small = st.tuples(st.integers(0, 8), st.integers(0, 8))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.lists(small, min_size=4, max_size=8))
 def test_crossings_are_found_as_a_slow_check_finds_them(drawn: list[tuple[int, int]]) -> None:
     """On a coarse grid touching, spikes and shared corners are frequent."""
@@ -282,7 +282,7 @@ def test_crossings_are_found_as_a_slow_check_finds_them(drawn: list[tuple[int, i
 near_the_border = st.tuples(st.integers(-30, 30), st.integers(-30, 30))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.lists(near_the_border, min_size=3, max_size=8))
 def test_what_rounding_bends_at_the_border_is_made_simple_again(drawn: list[tuple[int, int]]) -> None:
     """Corners hundredths apart, where moving a crossing by half a hundredth can push it over an edge."""

@@ -81,7 +81,7 @@ def test_the_bits_are_the_steps_from_block_to_block() -> None:
 
 
 @pytest.mark.once
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(0, 2**64 - 1), st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=30), st.integers(0, 64))
 def test_near_is_what_counting_bits_says(bits: int, others: list[int], within: int) -> None:
     kept = [signed(each) for each in others]

@@ -214,7 +214,7 @@ def test_a_list_of_a_million_entries_costs_nothing() -> None:
 GOOD = zipped(("a.png", b"one" * 50), ("b.png", b"two"))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.integers(0, len(GOOD) - 1), st.integers(0, 255), st.integers(0, 40))
 def test_a_changed_zip_is_read_or_refused_and_never_an_error(at: int, value: int, cut: int) -> None:
     damaged = bytearray(GOOD[: len(GOOD) - cut])

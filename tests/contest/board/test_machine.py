@@ -246,7 +246,7 @@ class Board(RuleBasedStateMachine):
 
 @pytest.mark.django_db
 def test_in_any_order() -> None:
-    quick = settings(max_examples=12, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck))
+    quick = settings(max_examples=12, stateful_step_count=30, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(Board, settings=quick)
 
 

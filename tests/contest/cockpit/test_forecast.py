@@ -118,7 +118,7 @@ HOURS = st.floats(0, 80)
 Past = tuple[tuple[int, ...], ...]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(TASKS, PASTS, HOURS)
 def test_one_more_tasker_never_lowers_the_chance(tasks: list[Task], pasts: list[Past], hours: float) -> None:
     workers = [Worker(key, days) for key, days in zip(KEYS, pasts, strict=False)]
@@ -128,7 +128,7 @@ def test_one_more_tasker_never_lowers_the_chance(tasks: list[Task], pasts: list[
     assert all(a <= b for a, b in zip(fewer.answers, more.answers, strict=True))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(TASKS, PASTS, HOURS, HOURS)
 def test_a_later_deadline_never_lowers_a_chance(
     tasks: list[Task], pasts: list[Past], hours: float, longer: float
@@ -138,7 +138,7 @@ def test_a_later_deadline_never_lowers_a_chance(
     assert all(a <= b for a, b in zip(sooner.chances, later.chances, strict=True))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(TASKS, PASTS, HOURS)
 def test_less_left_never_lowers_the_chance_of_all(tasks: list[Task], pasts: list[Past], hours: float) -> None:
     workers = [Worker(key, days) for key, days in zip(KEYS, pasts, strict=False)]

@@ -468,7 +468,7 @@ def contests(draw: st.DrawFn) -> of.Facts:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(contests(), moments(), st.randoms())
 def test_the_order_of_facts_does_not_matter(facts: of.Facts, at: datetime, rng: Any) -> None:
     def shuffled(rows: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -478,7 +478,7 @@ def test_the_order_of_facts_does_not_matter(facts: of.Facts, at: datetime, rng: 
     assert tables(mixed, at) == tables(facts, at)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(contests(), moments())
 def test_later_facts_change_nothing_about_an_earlier_moment(facts: of.Facts, at: datetime) -> None:
     """What happens after a moment does not change the table of that moment."""
@@ -489,7 +489,7 @@ def test_later_facts_change_nothing_about_an_earlier_moment(facts: of.Facts, at:
     assert tables(replace(facts, **kept), at) == tables(facts, at)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(contests(), moments())
 def test_who_broke_a_defense_sent_a_picture_that_did_at_that_time(facts: of.Facts, at: datetime) -> None:
     """Of the earliest week with a break (R35), and each team once."""
@@ -512,7 +512,7 @@ def test_who_broke_a_defense_sent_a_picture_that_did_at_that_time(facts: of.Fact
         assert row.broken_by_contest is (row.broken_at is not None and row.broken_at not in times)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(contests(), moments())
 def test_credit_is_given_once(facts: of.Facts, at: datetime) -> None:
     found = tables(facts, at).attackers

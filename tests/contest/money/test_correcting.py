@@ -92,7 +92,7 @@ def test_a_deposit_is_taken_back_from_both_halves(
 class AnyDeposits(TestCase):
     """Whatever is deposited and taken back in whatever order, both halves stay the same, and none is overdrawn."""
 
-    @settings(deadline=None, max_examples=20)
+    @settings(max_examples=20)
     @given(st.lists(st.integers(1, 9), min_size=1, max_size=4), st.data())
     def test_both_halves_stay_the_same(self, deposits: list[int], data: st.DataObject) -> None:
         factories.policy_version()

@@ -141,7 +141,7 @@ KINDS = st.sampled_from(AccountKind)
 class WhateverMoves(TestCase):
     """Any moves between any accounts: refused or done, the sum is zero and nobody but the outside is below it."""
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=40)
     @given(
         st.lists(
             st.tuples(st.sampled_from(AccountKind), st.sampled_from(AccountKind), st.integers(1, 500)), max_size=12

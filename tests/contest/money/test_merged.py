@@ -162,7 +162,7 @@ class AnyOrder(TestCase):
     """Teams are paid and merged, breaks overruled, in whatever order: what is left and what is owed follow from what
     was earned and what was paid alone."""
 
-    @settings(deadline=None, max_examples=12)
+    @settings(max_examples=12)
     @given(
         st.lists(st.sampled_from(["red", "blue"]), min_size=2, max_size=3),
         st.permutations(["merge", "pay red", "pay blue", "overrule 0", "overrule 1", "sweep", "sweep "]),

@@ -209,7 +209,7 @@ _STEPS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=_STEPS)
 def test_whatever_is_recorded_nothing_holds_backwards(olga: User, steps: Sequence[tuple[int, Any]]) -> None:
     PolicyVersion.objects.exclude(version=1).delete()
