@@ -295,7 +295,8 @@ def teams_make(count: int) -> list[str]:
     for number in range(count):
         captain = User.objects.create(username=f"captain{number}")
         team = team_create(name=f"team {number}", captain=captain, now=now)
-        vote_through(grant_move(team, reason="A benchmark.", by=board[0], now=now), now=now)
+        reason = f"Team {number} sends pictures in the last minute."
+        vote_through(grant_move(team, reason=reason, by=board[0], now=now), now=now)
         tokens.append(issue_token(captain, now=now))
     return tokens
 
