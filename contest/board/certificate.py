@@ -127,6 +127,7 @@ def share_of(opinion: Opinion, *, width: int, height: int) -> Fraction | None:
 
 
 def percent(share: Fraction) -> str:
-    """Return a share with two decimals, rounded down: what is below a limit never reads as the limit."""
+    """Return a share with two decimals, rounded down: what is below a limit never reads as the limit. Its sign stays
+    with it at the end of a line."""
     hundredths = share * 10_000
-    return f"{hundredths.numerator // hundredths.denominator / 100:.2f} %"
+    return f"{hundredths.numerator // hundredths.denominator / 100:.2f}\N{NO-BREAK SPACE}%"

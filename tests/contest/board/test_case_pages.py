@@ -308,7 +308,7 @@ def test_the_smallest_box_is_exact_and_the_limit_beside_it_covers_what_is_asked(
     found = smallest_box_of(rulings_of(image, answers_of(image))[0], image)
     assert found is not None
     assert (found.share.numerator, found.share.denominator) == (21_000, 89_401)
-    assert (found.percent, found.is_enough, found.number) == ("23.48 %", False, 3)
+    assert (found.percent, found.is_enough, found.number) == ("23.48\N{NO-BREAK SPACE}%", False, 3)
     x, y, width, height = found.limit
     assert width * height == pytest.approx(299 * 299 / 4, rel=1e-3)
     assert 0 <= x <= 299 - width and 0 <= y <= 299 - height

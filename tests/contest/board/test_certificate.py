@@ -69,7 +69,7 @@ def test_the_lines_stand_in_the_order_of_the_reasons() -> None:
 @pytest.mark.parametrize(
     ("opinions", "policy", "reason", "note"),
     [
-        ([said()] * 3, Policy(), Reason.TOO_SMALL, "81.00 % of at least 25.00 %."),
+        ([said()] * 3, Policy(), Reason.TOO_SMALL, "81.00\N{NO-BREAK SPACE}% of at least 25.00\N{NO-BREAK SPACE}%."),
         ([said(bird=NO, **UNASKED)] * 3, Policy(), Reason.TOO_SMALL, "Nobody outlined anything."),
         ([said(bird=NO, **UNASKED)] * 3, Policy(), Reason.OCCLUDED, "Nobody was asked (R10)."),
         ([said(unoccluded=False)] * 3, Policy(occlusion_allowed=True), Reason.OCCLUDED, "The policy of this panel"),
@@ -89,8 +89,8 @@ def test_exactly_the_limit_is_enough_and_the_least_below_it_never_reads_as_the_l
     for box, met in ((exact, True), (less, False)):
         found = certify([said(box=box)] * 3, Policy(), width=SIDE, height=SIDE)
         line = next(each for each in found.lines if each.reason is Reason.TOO_SMALL)
-        assert (line.met, line.note.startswith("25.00 %")) == (met, met)
-    assert percent(Fraction(2_499_999, 10_000_000)) == "24.99 %"
+        assert (line.met, line.note.startswith("25.00\N{NO-BREAK SPACE}%")) == (met, met)
+    assert percent(Fraction(2_499_999, 10_000_000)) == "24.99\N{NO-BREAK SPACE}%"
 
 
 ANSWERS = st.sampled_from(list(Answer))

@@ -210,7 +210,7 @@ def test_an_attacker_reads_which_rule_failed_and_how_large_the_box_is(scene: App
     page = main_of(signed_in(captain(scene.red)).get(f"/appeals/new/{scene.rejected.image.public_id}/"))
     failed = [line for line in page.split("<li>") if ">failed</span>" in line]
     assert len(failed) == 1 and "Every tasker is sure" in failed[0]
-    assert "40.37 % of at least 25.00 %." in page and scene.rejected.public_id in page
+    assert "40.37\N{NO-BREAK SPACE}% of at least 25.00\N{NO-BREAK SPACE}%." in page and scene.rejected.public_id in page
 
 
 def test_who_appeals_an_overrule_reads_the_boards_explanation(
