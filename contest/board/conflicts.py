@@ -86,14 +86,16 @@ def _refuse_same(member: User, team: Team, kind: ConflictKind) -> None:
 def conflict_end(*, conflict_id: int, reason: str, by: User, now: datetime) -> Conflict:
     """Record that a conflict is over from now on, and why; cases that are open stay closed to the member (R21).
 
-    InvalidInput without a reason. One that the contest found is dismissed by an organizer instead. Conflict (`over`)
-    for one that is over.
+    InvalidInput without a reason, NotAllowed for a member whose conflict an organizer declared: an organizer ends that.
+    One that the contest found is dismissed by an organizer instead. Conflict (`over`) for one that is over.
     """
     said = words_said(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
     found = _held(conflict_id)
     _check_may(by, found.member)
     if found.found:
         raise NotAllowed("The contest found this conflict: an organizer dismisses it, with a reason.", "found")
+    if found.declared_by_id != by.pk and not is_organizer(by):
+        raise NotAllowed("An organizer declared this conflict. Ask the organizers to end it.", "not_yours")
     _refuse_over(found)
     found.until = max(now, found.since + _LEAST)
     found.save(update_fields=["until"])

@@ -126,6 +126,7 @@ def test_a_member_reads_not_what_an_organizer_wrote(scene: Scene, client: Client
     Conflict.objects.create(member=mia, team=scene.red, declared_by=olga, **told)
     page = words_of(client.get(MINE))
     assert "an organizer" in page and "in trust" not in page
+    assert "they end it with a reason" in page and 'name="end"' not in page
 
 
 def test_what_a_member_tells_is_compared_at_once(scene: Scene, client: Client, mia: User) -> None:

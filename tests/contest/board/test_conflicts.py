@@ -78,6 +78,12 @@ def test_it_ends_once_and_in_the_open(rita: User, olga: User) -> None:
     refused("not_found", end, made=Conflict(pk=0), by=rita)
 
 
+def test_a_member_does_not_end_what_an_organizer_declared(rita: User, olga: User) -> None:
+    made = declare(rita, money.team("green"), by=olga)
+    refused("not_yours", end, made=made, by=rita)
+    assert end(made, olga).until == LATER + DAY
+
+
 @pytest.mark.parametrize("reason", ["", " \n\x00", "x" * 1_001])
 def test_it_does_not_end_without_a_reason(reason: str, rita: User) -> None:
     made = declare(rita, money.team("green"))
