@@ -13,6 +13,10 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 
+# A machine that is busy with something else can need seconds for what takes a tenth of one otherwise: three answers
+# that went out one by one were once waited for five seconds, and came in six.
+PATIENCE_MS = 30_000
+
 
 def browser_path() -> str | None:
     """The Chromium of this machine; None for the one that Playwright brings."""

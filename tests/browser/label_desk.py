@@ -15,6 +15,7 @@ from labeling.selectors import forget_versions
 from labeling.store import picture_key, picture_store
 from tests import factories
 from tests.browser.looking import DESK, session_of
+from tests.chromium import PATIENCE_MS
 
 SIZE = 299
 SQUARE = [(60, 60), (240, 60), (240, 240), (60, 240)]
@@ -203,11 +204,11 @@ def contexts(chromium: Browser, live_server: Any) -> Iterator[Callable[..., Brow
 
 def wait_until(page: Page, holds: Callable[[], bool]) -> None:
     """Wait for what no locator can see; a predicate inside the page would need an eval that its policy forbids."""
-    for _ in range(100):
+    for _ in range(PATIENCE_MS // 50):
         if holds():
             return
         page.wait_for_timeout(50)
-    raise AssertionError("it did not come true within five seconds")
+    raise AssertionError(f"it did not come true within {PATIENCE_MS // 1000} seconds")
 
 
 def sign_in(context: BrowserContext, who: Tasker | User, address: str) -> None:

@@ -125,7 +125,6 @@ def open_page(chromium: Browser, site: str, **context: Any) -> Iterator[Editor]:
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.set_default_timeout(10_000)
     page.goto(f"{site}/pages/outline_editor.html")
     page.wait_for_function("() => window.editor.rings")
     try:

@@ -187,7 +187,7 @@ def test_the_queue_refreshes_itself_and_nothing_jumps(full: Defense, visit: Call
     extra = Run.objects.create(defense=full, round=3, seed=1, batch_size=16, state="queued", created_at=timezone.now())
     RunItem.objects.create(run=extra, defense=full, round=3, image=cast.picture(30), position=0)
     cache.clear()
-    expect(line).to_contain_text("3 runs with 3 pictures", timeout=20_000)
+    expect(line).to_contain_text("3 runs with 3 pictures")
     expect(again).to_be_focused()
     assert again.bounding_box() == before
 
@@ -203,7 +203,7 @@ def test_a_rerun_that_is_prepared_tells_how_far_until_it_begins(
     cancel = page.get_by_role("button", name="Cancel")
     cancel.focus()
     Rerun.objects.update(state="running")
-    expect(page.locator("dl.facts")).to_contain_text("0 of 2 answers in 2 runs", timeout=20_000)
+    expect(page.locator("dl.facts")).to_contain_text("0 of 2 answers in 2 runs")
     expect(page.locator("main .state").first).to_have_text("under way")
     expect(cancel).to_be_focused()
 

@@ -86,9 +86,9 @@ def test_from_a_photograph_to_a_verified_release(site: Deployment, chromium: Bro
         )
         page = sign_in(context, site, name)
         page.goto(f"{site.url}/label/")
-        expect(page.locator(".outline-surface")).to_be_visible(timeout=20_000)
+        expect(page.locator(".outline-surface")).to_be_visible()
         label(page)
-        expect(page.locator("#empty")).to_be_visible(timeout=20_000)
+        expect(page.locator("#empty")).to_be_visible()
         context.close()
 
     assert wait_for(lambda: site.run(RULINGS), "the ruling") == [["valid", "bicycle", []]]
