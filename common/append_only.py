@@ -116,10 +116,8 @@ def protect(vendor: str, table: str, there: Collection[str] | None = None) -> li
 
 def unprotect(vendor: str, table: str) -> list[str]:
     """Return the statements that take the protection away again."""
-    if vendor == "postgresql":
-        names = ("append_only", "no_update", "no_delete")  # the first: as it was called at first
-        return [f'DROP TRIGGER IF EXISTS {table}_{name} ON "{table}";' for name in names]
-    return [f"DROP TRIGGER IF EXISTS {table}_no_{operation};" for operation in ("update", "delete")]
+    on = f' ON "{table}"' if vendor == "postgresql" else ""
+    return [f"DROP TRIGGER IF EXISTS {table}_no_{operation}{on};" for operation in ("update", "delete")]
 
 
 def _columns(editor: BaseDatabaseSchemaEditor, table: str) -> set[str]:
@@ -128,9 +126,14 @@ def _columns(editor: BaseDatabaseSchemaEditor, table: str) -> set[str]:
 
 
 def append_only(tables: Sequence[str]) -> migrations.RunPython:
-    """Return the migration step that protects `tables`."""
+    """Return the migration step that protects `tables`, whether they were protected or not.
 
-    def forwards(_: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
+    SQLite makes a table anew to add or alter a column and leaves its triggers behind: a migration that does so ends
+    with this step for that table.
+    """
+
+    def forwards(apps: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
+        backwards(apps, editor)
         for table in tables:
             for statement in protect(editor.connection.vendor, table, _columns(editor, table)):
                 editor.execute(statement, params=None)
@@ -141,15 +144,3 @@ def append_only(tables: Sequence[str]) -> migrations.RunPython:
                 editor.execute(statement, params=None)
 
     return migrations.RunPython(forwards, backwards)
-
-
-def append_only_again(tables: Sequence[str]) -> migrations.RunPython:
-    """Return the migration step that protects `tables` whether they were protected or not."""
-
-    def forwards(_: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
-        vendor = editor.connection.vendor
-        for table in tables:
-            for statement in [*unprotect(vendor, table), *protect(vendor, table, _columns(editor, table))]:
-                editor.execute(statement, params=None)
-
-    return migrations.RunPython(forwards, migrations.RunPython.noop)

@@ -8,5 +8,9 @@ from common.append_only import append_only
 class Migration(migrations.Migration):
     """Protect the facts of this app."""
 
-    dependencies = [("contest", "0001_initial")]
-    operations = [append_only(["contest_break"])]
+    replaces = [
+        ("common", "0004_audit"),
+    ]
+
+    dependencies = [("common", "0001_tables")]
+    operations = [append_only(["common_auditentry", "common_auditseal"])]

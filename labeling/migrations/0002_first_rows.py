@@ -1,22 +1,36 @@
-"""The first instructions and rules of monitoring, recorded like every later one; and who assignments were given to."""
+"""The first policy, instructions and rules of monitoring, recorded like every later one; and what the database keeps:
+facts are append-only, an account has one role and an e-mail address one account (R8)."""
 
 from datetime import UTC, datetime
 from typing import Any
 
 from django.db import migrations
-from django.db.models import F
 from django.utils.translation import gettext_noop
 
-from common.append_only import append_only, append_only_again
+from common.append_only import append_only
+from labeling.one_role import for_taskers_and_groups, run, without_taskers_and_groups
 
 FACTS = [
-    "labeling_goldmark",
     "labeling_goldflag",
-    "labeling_watchevent",
+    "labeling_goldmark",
+    "labeling_response",
     "labeling_statechange",
-    "labeling_voiding",
     "labeling_voidedresponse",
+    "labeling_voiding",
+    "labeling_watchevent",
 ]
+FIRST = {
+    "name": "unambiguous-1",
+    "image_size": 299,
+    "panel_size": 3,
+    "outline_gate": "best_guess_yes",
+    "lease_seconds": 1200,
+    "pictures_held": 3,
+    "min_box_fraction": "1/4",
+    "evaluation_runs": 3,
+    "batch_size": 16,
+    "time_zone": "UTC",
+}
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 # name, collector, window, minimum, comparison, threshold, action, words
 RULES: list[tuple[str, str, int, int, str, float, str, str]] = [
@@ -42,22 +56,29 @@ RULES: list[tuple[str, str, int, int, str, float, str, str]] = [
 
 def record(apps: Any, editor: Any) -> None:
     """Add the rows in their historical form: code may change, these may not."""
+    apps.get_model("labeling", "PolicyVersion").objects.create(
+        version=1, numbers=FIRST, in_force_from=BEGIN, reason="The rule book as first written."
+    )
     apps.get_model("labeling", "InstructionVersion").objects.create(
         version=1, summary="The instructions as first written.", in_force_from=BEGIN
     )
     rule = apps.get_model("labeling", "WatchRule")
     columns = ("name", "collector", "window", "minimum", "comparison", "threshold", "action", "words")
     rule.objects.bulk_create(rule(**dict(zip(columns, row, strict=True)), created_at=BEGIN) for row in RULES)
-    apps.get_model("labeling", "Assignment").objects.update(person=F("tasker_id"))
 
 
 class Migration(migrations.Migration):
-    """Data, and the protection of facts."""
+    replaces = [
+        ("labeling", "0009_more_taskers"),
+    ]
 
-    dependencies = [("labeling", "0004_taskers")]
+    dependencies = [("labeling", "0001_tables")]
     operations = [
         migrations.RunPython(record, migrations.RunPython.noop),
         append_only(FACTS),
-        # SQLite makes a table anew to add a column, and leaves its triggers behind.
-        append_only_again(["labeling_response"]),
+        run(for_taskers_and_groups, without_taskers_and_groups),
+        migrations.RunSQL(
+            "CREATE UNIQUE INDEX account_once_per_address ON auth_user (lower(email)) WHERE email <> ''",
+            "DROP INDEX account_once_per_address",
+        ),
     ]

@@ -8,5 +8,9 @@ from common.append_only import append_only
 class Migration(migrations.Migration):
     """Protect the facts of this app."""
 
-    dependencies = [("labeling", "0001_initial")]
-    operations = [append_only(["labeling_response"])]
+    replaces = [
+        ("adjudication", "0002_append_only"),
+    ]
+
+    dependencies = [("adjudication", "0001_tables")]
+    operations = [append_only(["adjudication_ruling"])]
