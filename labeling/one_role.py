@@ -176,11 +176,3 @@ def _step(statements: Statements) -> Callable[[StateApps, BaseDatabaseSchemaEdit
 def run(statements: Statements, backwards: Statements = lambda vendor: []) -> migrations.RunPython:
     """Return the migration step that runs `statements` for the database at hand, and `backwards` to undo them."""
     return migrations.RunPython(_step(statements), _step(backwards))
-
-
-def roles_of_rows(apps: Any, rows: Any, role: str) -> None:
-    """Record `role` for every account among `rows`; IntegrityError for an account that has another one already."""
-    table = apps.get_model("labeling", "AccountRole")
-    known = set(table.objects.filter(role=role).values_list("user_id", flat=True))
-    accounts = set(rows.exclude(user=None).values_list("user_id", flat=True))
-    table.objects.bulk_create(table(user_id=account, role=role) for account in sorted(accounts - known))

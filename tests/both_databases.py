@@ -1,18 +1,25 @@
-"""Run the whole suite on SQLite, then all that depends on the database on a PostgreSQL of its own, both with Redis."""
+"""Run the whole suite on SQLite, then all that depends on the database on a PostgreSQL of its own, both with Redis.
 
+What depends on it: `tests.statements` says.
+"""
+
+import json
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.services import postgres, redis
+from tests.statements import cheapest
 
 PYTEST = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadscope", "--no-loadscope-reorder"]
 
 
 def main(arguments: list[str]) -> int:
     """Return 0 when both runs pass; arguments go to pytest."""
-    with redis() as broker, postgres() as database:
+    with redis() as broker, postgres() as database, tempfile.TemporaryDirectory() as folder:
         environment = os.environ | {"TEST_REDIS_URL": broker}
         environment.pop("DATABASE_URL", None)
         # Without what Python and pytest keep of a compiled file, each process of both runs would compile every test.
@@ -22,12 +29,14 @@ def main(arguments: list[str]) -> int:
             [sys.executable, "manage.py", "migrate", "-v0"], env=environment | _of_template(database)
         )
         print("== SQLite", flush=True)
-        on_sqlite = subprocess.run([*PYTEST, *arguments], env=environment).returncode
+        on_sqlite = subprocess.run([*PYTEST, *arguments], env=environment | {"STATEMENTS": folder}).returncode
         if template.wait() != 0:
             raise RuntimeError("The migrations failed on PostgreSQL; their words are above.")
+        shown = Path(folder, "shown")
+        shown.write_text(json.dumps(cheapest(Path(folder))))
         print("== PostgreSQL", flush=True)
         on_postgres = subprocess.run(
-            [*PYTEST, "-m", "not once", *arguments], env=environment | {"DATABASE_URL": database}
+            [*PYTEST, *arguments], env=environment | {"DATABASE_URL": database, "SHOWN": str(shown)}
         ).returncode
     return on_sqlite or on_postgres
 

@@ -14,7 +14,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from labeling.models import Tasker
 from labeling.selectors import forget_versions
-from tests import factories
+from tests import factories, statements
 
 pytest_plugins = ["tests.engine_plugin"]
 
@@ -40,7 +40,12 @@ LONGEST = (
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    """Note which statements each test sends, where somebody asked for it."""
+    config.pluginmanager.register(statements)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what this machine or database cannot show, with the reason."""
     postgres = settings.DATABASES["default"]["ENGINE"].endswith("postgresql")
     for item in items:
@@ -48,7 +53,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="needs PostgreSQL: run with DATABASE_URL=postgres://..."))
         if not _needs_a_database(item):
             item.add_marker(pytest.mark.once)
+    left = statements.left_for_postgres(items, _on_both)
+    kept = set(left)
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = left
     _longest_in_time(items)
+
+
+def _on_both(item: pytest.Item) -> bool:
+    """Say whether both runs have a test, whatever it sends: races, commits, servers, and what is marked so."""
+    if "once" in item.keywords:
+        return False
+    shared = _transactional(item) and "browser" not in item.keywords
+    return shared or bool({"both", "postgres", "redis"} & set(item.keywords))
 
 
 def _longest_in_time(items: list[pytest.Item]) -> None:
