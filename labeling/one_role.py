@@ -9,7 +9,6 @@ that alters `labeling_tasker` ends with `run(taskers_again)`, one that alters `c
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from django.db import migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
