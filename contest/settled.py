@@ -1,6 +1,6 @@
 """When a week is over for money: every verdict there, and nobody may appeal any more (R22, R37)."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +11,7 @@ from django.db.models.functions import TruncDay
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from contest.enums import CaseState
-from contest.exports.tables import ITEM_SETTLED, RELEASED_ORIGINS, images_of, newest_ruling
+from contest.exports.tables import ITEM_SETTLED, RELEASED_ORIGINS, images_of, newest_ruling, releasable_images
 from contest.models import Attack, Case
 from contest.publishing import released
 from contest.releases import waiting_for_verdicts
@@ -43,6 +43,17 @@ class Weeks:
         self._cases: dict[str, bool] = {}
         self._closings: dict[str, datetime | None] = {}
         self._pictures: _Pictures | None = None
+
+    def look_over(self, weeks: Iterable[Week]) -> None:
+        """Find out at once which of many weeks have no picture: each of those is settled, and closed with its end, and
+        nothing more is asked about it."""
+        unread = [week for week in weeks if week.end <= self._now and week.name not in self._verdicts]
+        kept = _with_pictures(unread) if unread else set()
+        for week in unread:
+            if week.name not in kept:
+                self._verdicts[week.name] = self._closings[week.name] = week.end
+                self._runs[week.name] = _Runs(0, frozenset())
+                self._cases[week.name] = False
 
     def settled(self, week: Week, *, of: Defense) -> bool:
         """Say whether nothing of `week` is open for a defense: every picture is ruled upon, every valid one was run.
@@ -112,6 +123,17 @@ class _Runs:
 def open_cases() -> QuerySet[Case]:
     """Return the cases of pictures that are not closed: what comes of them may change a verdict."""
     return Case.objects.filter(image__isnull=False).exclude(state=CaseState.CLOSED)
+
+
+def _with_pictures(weeks: Sequence[Week]) -> set[str]:
+    """Return the names of the weeks that a picture was received in or sent again: of all that have one, as of
+    `pictures_of`, and maybe of the one beside it, where the picture came on a day of both."""
+    first, last = min(week.start for week in weeks), max(week.end for week in weeks)
+    came = releasable_images().filter(received_at__gte=first, received_at__lt=last).order_by()
+    days = list(came.datetimes("received_at", "day", tzinfo=UTC))
+    received = {week.name for week in weeks if any(week.start - _DAY < day < week.end for day in days)}
+    sent = Attack.objects.filter(week__in={week.name for week in weeks}, withdrawn_at__isnull=True).order_by()
+    return received.union(sent.values_list("week", flat=True).distinct())
 
 
 def _misses_verdicts(week: Week) -> bool:

@@ -59,11 +59,11 @@ def checklist(stake: Stake, *, policy: Policy, now: datetime, known: Weeks | Non
 
     `known` is what is read of the weeks, for whom asks about many stakes at one moment.
     """
-    weeks = known or Weeks(now)
+    weeks, due = known or Weeks(now), contenders(now=now)
     return [
         *own_conditions(stake, policy=policy, now=now, known=weeks),
-        _first(stake, now),
-        _batch(stake, policy, now, weeks),
+        _first(stake, due),
+        _batch(stake, due, policy, now, weeks),
         _half(stake, policy),
     ]
 
@@ -73,10 +73,11 @@ def about_others(name: str) -> bool:
     return name in ("first", "batch")
 
 
-def stakes_beside(stake: Stake, *, now: datetime) -> list[Stake]:
-    """Return the stakes that the conditions about others tell of: those that share the prize, and those before it."""
-    group = sharing(stake, now=now)
-    return [*group, *_before(stake, group, now)]
+def stakes_beside(stake: Stake, due: Sequence[Stake]) -> list[Stake]:
+    """Return the stakes that the conditions about others tell of, given the contenders: those that share the prize, and
+    those before it."""
+    group = sharing_of(stake, due)
+    return [*group, *_before(stake, group, due)]
 
 
 def own_conditions(stake: Stake, *, policy: Policy, now: datetime, known: Weeks | None = None) -> list[Condition]:
@@ -105,7 +106,12 @@ def _in_turn(stake: Stake) -> tuple[datetime, int]:
 
 def sharing(stake: Stake, *, now: datetime) -> list[Stake]:
     """Return the stakes that share the prize: `stake` and the unbroken ones of its batch whose time is over (R36)."""
-    beside = [each for each in contenders(now=now) if each.batch_id is not None and each.batch_id == stake.batch_id]
+    return sharing_of(stake, contenders(now=now))
+
+
+def sharing_of(stake: Stake, due: Iterable[Stake]) -> list[Stake]:
+    """Return the same, given the contenders: for whom asks about them more than once."""
+    beside = [each for each in due if each.batch_id is not None and each.batch_id == stake.batch_id]
     return beside if stake in beside else [stake, *beside]
 
 
@@ -164,6 +170,7 @@ def _weeks(stake: Stake, policy: Policy, now: datetime, known: Weeks) -> list[Co
         return [Condition(name, title, False, words) for name, title in zip(_NAMES, titles, strict=True)]
     weeks = list(weeks_between(stake.staked_at, until))
     over = [week for week in weeks if week.end <= now]
+    known.look_over(over)
     settled = [week for week in over if known.settled(week, of=stake.defense)]
     closing = {week.name: at for week in settled if (at := known.appeals_close_at(week, of=stake.defense)) is not None}
     closed = [name for name, at in closing.items() if at <= now]
@@ -293,24 +300,24 @@ def _no_break(stake: Stake) -> Condition:
 # The others -----------------------------------------------------------------------------------------------------------
 
 
-def _first(stake: Stake, now: datetime) -> Condition:
+def _first(stake: Stake, due: Sequence[Stake]) -> Condition:
     title = "No other is before it"
-    earlier = _before(stake, sharing(stake, now=now), now)
+    earlier = _before(stake, sharing_of(stake, due), due)
     if not earlier:
         return Condition("first", title, True, "No other's time is over before its own.")
     names = ", ".join(each.defense.name for each in earlier[:MOST_NAMED])
     return Condition("first", title, False, f"Their time was over earlier: {names}.", reverse("awards"))
 
 
-def _before(stake: Stake, group: Iterable[Stake], now: datetime) -> list[Stake]:
+def _before(stake: Stake, group: Iterable[Stake], due: Iterable[Stake]) -> list[Stake]:
     """Return the stakes outside of `group` whose time was over before that of `stake`."""
     together = {each.pk for each in group}
-    return [each for each in contenders(now=now) if each.pk not in together and _in_turn(each) < _in_turn(stake)]
+    return [each for each in due if each.pk not in together and _in_turn(each) < _in_turn(stake)]
 
 
-def _batch(stake: Stake, policy: Policy, now: datetime, known: Weeks) -> Condition:
+def _batch(stake: Stake, due: Iterable[Stake], policy: Policy, now: datetime, known: Weeks) -> Condition:
     title = "The others of its batch ready"
-    others = [each for each in sharing(stake, now=now) if each.pk != stake.pk]
+    others = [each for each in sharing_of(stake, due) if each.pk != stake.pk]
     if not others:
         return Condition("batch", title, True, "No other of its batch shares the prize.")
     unready = [each for each in others if not ready(own_conditions(each, policy=policy, now=now, known=known))]

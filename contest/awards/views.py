@@ -26,7 +26,7 @@ from contest.awards.conditions import (
     contenders,
     ready,
     reruns_after,
-    sharing,
+    sharing_of,
     stakes_beside,
     why_never,
 )
@@ -158,20 +158,19 @@ def _page(request: HttpRequest, stake: Stake, reviewer: User, error: DomainError
 
 
 def _open(stake: Stake, policy: Any, seen: Set[int], now: datetime) -> dict[str, Any]:
-    conditions = checklist(stake, policy=policy, now=now)
-    beside = {each.pk for each in stakes_beside(stake, now=now)}
-    group = sharing(stake, now=now)
+    due, conditions = contenders(now=now), checklist(stake, policy=policy, now=now)
+    beside = {each.pk for each in stakes_beside(stake, due)}
+    group = sharing_of(stake, due)
     half = Account.objects.filter(kind="defenders").values_list("balance_cents", flat=True).first() or 0
     entered = [each for each in group if owner_of(each.defense)]
     shares = defender_shares(half, {each.pk: each.defense.entry.received_at for each in entered})
-    due = stake in contenders(now=now)
     return {
         "ending": ending_of(stake, now=now),
         "conditions": conditions if beside <= seen else [each for each in conditions if not about_others(each.name)],
         "ready": ready(conditions),
         "group": [(each, shares.get(each.pk, 0)) for each in group],
         "steps_aside_of_group": not {each.pk for each in group} <= seen,
-        "may_rerun": due and not any(each.state in ("preparing", "running") for each in reruns_after(stake)),
+        "may_rerun": stake in due and not any(each.state in ("preparing", "running") for each in reruns_after(stake)),
     }
 
 

@@ -110,6 +110,7 @@ class _Time:
     def open_in(self, known: Weeks) -> set[str]:
         """Return the names of those that can still be appealed."""
         earlier = known.open_before(self.before, of=self.of) if self.before is not None else []
+        known.look_over(self.weeks)
         its_own = [week for week in self.weeks if not known.appeals_closed(week, of=self.of)]
         return {week.name for week in (*earlier, *its_own)}
 

@@ -251,8 +251,8 @@ def entries(
     rows = rows.exclude(pk__in=telling.not_listed()) if telling else rows
     found = list(rows.order_by("-pk")[: most + 1])
     shown = found[:most]
-    listed = (_row(row, _known(shown, told_at, to), telling) for row in shown)
-    return list(listed), (shown[-1].pk if len(found) > most else None)
+    known = _known(shown, told_at, to)
+    return [_row(row, known, telling) for row in shown], (shown[-1].pk if len(found) > most else None)
 
 
 def with_causes(rows: Sequence[LedgerEntry], *, told_at: datetime | None) -> Iterator[EntryRow]:

@@ -156,6 +156,7 @@ def not_final(defense: Defense, *, now: datetime) -> NotFinal | None:
     known = Weeks(now)
     stakes = over.select_related("defense__entry")
     weeks = {week.name: week for stake in stakes for week in (*_weeks_before(stake, known), *_weeks_of(stake))}
+    known.look_over(weeks.values())
     still_open = [week for _, week in sorted(weeks.items()) if not known.appeals_closed(week, of=defense)]
     if not still_open:
         return None

@@ -235,17 +235,15 @@ class TestTryingAgain:
         assert organizer.post("/organizer/scoring/retry/").status_code == 303
         assert {each.pk for each in Run.objects.filter(state=RunState.DEAD)} == {dead[1].pk}
 
-    @pytest.mark.parametrize("run", ["0", "999", "x", "9" * 30])
-    def test_what_is_not_dead_is_not_tried(self, run: str, organizer: Client) -> None:
-        assert "There is nothing to try again" in words(organizer, f"/organizer/scoring/retry/?run={run}")
-        assert organizer.post("/organizer/scoring/retry/", {"run": run}).status_code == 409
+    def test_what_is_not_dead_is_not_tried(self, organizer: Client) -> None:
+        for run in ("0", "999", "x", "9" * 30):
+            assert "There is nothing to try again" in words(organizer, f"/organizer/scoring/retry/?run={run}")
+            assert organizer.post("/organizer/scoring/retry/", {"run": run}).status_code == 409, run
 
-    @pytest.mark.parametrize("number", ["0", "x", "-1", "9" * 30])
-    def test_a_number_that_cannot_be_read_never_means_all(
-        self, number: str, dead: tuple[Run, Run], organizer: Client
-    ) -> None:
-        assert organizer.post("/organizer/scoring/retry/", {"run": number}).status_code == 409
-        assert Run.objects.filter(state=RunState.DEAD).count() == 2
+    def test_a_number_that_cannot_be_read_never_means_all(self, dead: tuple[Run, Run], organizer: Client) -> None:
+        for number in ("0", "x", "-1", "9" * 30):
+            assert organizer.post("/organizer/scoring/retry/", {"run": number}).status_code == 409, number
+            assert Run.objects.filter(state=RunState.DEAD).count() == 2, number
 
     def test_a_retired_defense_is_not_tried_again(self, dead: tuple[Run, Run], organizer: Client) -> None:
         Defense.objects.update(retired_at=factories.NOW)
@@ -490,14 +488,13 @@ WRONG = [
 
 
 @pytest.mark.once
-@pytest.mark.parametrize(("form", "said"), WRONG)
-def test_what_cannot_be_read_is_told(
-    form: dict[str, str], said: str, scored: tuple[Defense, Image, Image], organizer: Client
-) -> None:
-    looked = organizer.get(address(scored[0]), form)
-    posted = organizer.post(address(scored[0]), form | {"reason": "why"})
-    assert (looked.status_code, posted.status_code, Rerun.objects.count()) == (400, 400, 0)
-    assert said in plain(looked.content.decode()) and said in plain(posted.content.decode())
+def test_what_cannot_be_read_is_told(scored: tuple[Defense, Image, Image], organizer: Client) -> None:
+    for form, said in WRONG:
+        looked = organizer.get(address(scored[0]), form)
+        posted = organizer.post(address(scored[0]), form | {"reason": "why"})
+        assert (looked.status_code, posted.status_code, Rerun.objects.count()) == (400, 400, 0), form
+        for answer in (looked, posted):
+            assert said in plain(answer.content.decode()), form
 
 
 def test_nothing_meant_is_told(scored: tuple[Defense, Image, Image], organizer: Client) -> None:
@@ -600,10 +597,7 @@ ASKED += [("post", each) for each in CHANGING]
 
 
 @pytest.mark.once
-@pytest.mark.parametrize(("method", "pattern"), ASKED)
 def test_only_organizers_enter(
-    method: str,
-    pattern: str,
     scored: tuple[Defense, Image, Image],
     olga: User,
     tara: Tasker,
@@ -615,14 +609,16 @@ def test_only_organizers_enter(
     rerun = Rerun.objects.create(defense=scored[0], reason="why", asked_by=olga, asked_at=now)
     carl = factories.user("carl")
     Member.objects.create(team=Team.objects.create(name="red", created_at=now), user=carl)
-    path = pattern.format(scored[0].public_id if "new" in pattern else rerun.pk)
     form = {"which": "all", "reason": "why"}
-    assert getattr(Client(), method)(path, form)["Location"].startswith("/sign-in/?next=/organizer/")
-    assert getattr(signed_in(stan), method)(path, form).status_code == 404
-    for known in (tara, rita, carl):
-        assert getattr(signed_in(known), method)(path, form).status_code == 403
-    rerun.refresh_from_db()
-    assert (rerun.state, Rerun.objects.count()) == (RerunState.RUNNING, 1)
+    people = {None: Client(), stan: signed_in(stan)} | {known: signed_in(known) for known in (tara, rita, carl)}
+    for method, pattern in ASKED:
+        path = pattern.format(scored[0].public_id if "new" in pattern else rerun.pk)
+        found = {who: getattr(client, method)(path, form) for who, client in people.items()}
+        assert found[None]["Location"].startswith("/sign-in/?next=/organizer/"), (method, path)
+        codes = {who: answer.status_code for who, answer in found.items()}
+        assert codes == {None: 302, stan: 404, tara: 403, rita: 403, carl: 403}, (method, path)
+        rerun.refresh_from_db()
+        assert (rerun.state, Rerun.objects.count()) == (RerunState.RUNNING, 1), (method, path)
 
 
 NOWHERE = [
@@ -633,9 +629,8 @@ NOWHERE = [
 ]
 
 
-@pytest.mark.parametrize("path", NOWHERE)
-def test_no_such_page(path: str, organizer: Client) -> None:
-    assert organizer.get(path).status_code == 404
+def test_no_such_page(organizer: Client) -> None:
+    assert {path: organizer.get(path).status_code for path in NOWHERE} == dict.fromkeys(NOWHERE, 404)
 
 
 def test_no_such_action(scored: tuple[Defense, Image, Image], organizer: Client, olga: User) -> None:

@@ -1,10 +1,11 @@
 """When a week is over for money: every verdict there, and past its appeals (R22)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from contest.models import Attack, Release, Team
 from contest.rules import Week
@@ -23,6 +24,33 @@ from tests.contest.money.cast import CLOSED, MONDAY
 pytestmark = pytest.mark.django_db
 DAY = timedelta(1)
 INSTANT = timedelta(microseconds=1)
+
+
+@pytest.fixture(autouse=True)
+def looked_over(db: None) -> Iterator[None]:
+    """Whatever a test leaves behind, it is the same to look weeks over at once."""
+    yield
+    assert_the_same_at_once()
+
+
+def assert_the_same_at_once() -> Weeks:
+    """Many weeks that are looked over at once say the same as each by itself; returns those that were asked one by
+    one."""
+    weeks, each, at_once = list(weeks_between(MONDAY - 24 * DAY, MONDAY + 8 * DAY)), Weeks(CLOSED), Weeks(CLOSED)
+    at_once.look_over(weeks)
+    for of in Defense.objects.all():
+        assert [told(at_once, week, of) for week in weeks] == [told(each, week, of) for week in weeks]
+    return each
+
+
+def told(weeks: Weeks, week: Week, of: Defense) -> dict[str, Any]:
+    return {
+        "week": week.name,
+        "settled": weeks.settled(week, of=of),
+        "rulings close": weeks.rulings_close_at(week),
+        "cases": weeks.has_cases(week),
+        "appeals close": weeks.appeals_close_at(week, of=of),
+    }
 
 
 @pytest.fixture
@@ -202,6 +230,24 @@ def test_what_is_asked_of_many_defenses_reads_a_week_once(red: Team, django_asse
         assert all(weeks.appeals_closed(week, of=each) for each in nets)
 
 
+def test_of_weeks_without_a_picture_nothing_is_asked_once_they_are_looked_over(
+    red: Team, django_assert_max_num_queries: Any
+) -> None:
+    net, many = cast.defense("net"), list(weeks_between(MONDAY - 84 * DAY, MONDAY - 7 * DAY))
+    with django_assert_max_num_queries(2):
+        weeks = Weeks(CLOSED)
+        weeks.look_over(many)
+        assert all(weeks.appeals_close_at(week, of=net) == week.end for week in many)
+
+
+def test_a_week_that_is_looked_over_is_open_until_its_end(red: Team) -> None:
+    net, week = cast.defense("net"), week_at(MONDAY)
+    for now, closed in ((week.end - INSTANT, False), (week.end, True)):
+        weeks = Weeks(now)
+        weeks.look_over([week])
+        assert weeks.appeals_closed(week, of=net) is closed
+
+
 # Weeks before a moment ------------------------------------------------------------------------------------------------
 
 Story = Callable[[Team, Defense], object]
@@ -260,16 +306,21 @@ OPEN_BEFORE: list[tuple[Story, bool, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("story", "is_open", "why"), OPEN_BEFORE, ids=[row[2] for row in OPEN_BEFORE])
-def test_the_weeks_before_a_moment_that_are_open(story: Story, is_open: bool, why: str, red: Team) -> None:
+def test_the_weeks_before_a_moment_that_are_open(red: Team) -> None:
     net = cast.defense("net")
     answered(cast.attack(red, days=EARLY - 7).image, net)
-    story(red, net)
-    weeks = Weeks(CLOSED)
-    found = weeks.open_before(MONDAY, of=net)
-    each = [week for week in weeks_between(cast.BEFORE, MONDAY) if week.end <= week_at(MONDAY).start]
-    assert found == [week for week in each if not weeks.appeals_closed(week, of=net)]
-    assert bool(found) is is_open, why
+    early = [week for week in weeks_between(MONDAY - 24 * DAY, MONDAY) if week.end <= week_at(MONDAY).start]
+    found: dict[str, tuple[list[Week], bool]] = {}
+    expected: dict[str, tuple[list[Week], bool]] = {}
+    for story, is_open, why in OPEN_BEFORE:
+        with transaction.atomic():
+            story(red, net)
+            weeks = Weeks(CLOSED).open_before(MONDAY, of=net)
+            each = assert_the_same_at_once()
+            found[why] = (weeks, bool(weeks))
+            expected[why] = ([week for week in early if not each.appeals_closed(week, of=net)], is_open)
+            transaction.set_rollback(True)
+    assert found == expected
 
 
 ZONES = [("UTC", "a day is of one week"), ("Pacific/Kiritimati", "a day of UTC ends in the next week")]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -91,6 +92,12 @@ def give(stake: Stake, by: User) -> list[Award]:
 def test_every_condition_is_met(stake: Stake) -> None:
     all_met(stake)
     assert unmet(stake) == set()
+
+
+def test_its_fourteen_weeks_are_looked_over_at_once(stake: Stake, django_assert_max_num_queries: Any) -> None:
+    all_met(stake)
+    with django_assert_max_num_queries(30):
+        assert unmet(stake) == set()
 
 
 def test_its_lines_say_their_figures(stake: Stake, makers: Team) -> None:

@@ -1,8 +1,8 @@
 """The whole map of who may do what with an award and with what is withheld: every route as every role against every
 state (R21, R36-R38). Who steps aside for the team finds nothing of it, in lists and figures neither."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import pytest
 from django.contrib.auth.models import User
@@ -57,10 +57,17 @@ WITHHELD: tuple[Make, ...] = (withholding, withholding_a_share, giving_back, giv
 NAME = "The Lab of Names"
 
 
-class People:
-    """Everybody of the map, and an award or a sum in a state; `team` is whose affair it is."""
+class Answer(NamedTuple):
+    """What a page said."""
 
-    def __init__(self, make: Make, *, moved: bool = False) -> None:
+    status: int
+    text: str
+
+
+class People:
+    """Everybody of the map, and an award or a sum; `team` is whose affair it is, `case` the motion once it is moved."""
+
+    def __init__(self, make: Make) -> None:
         rita, olga = factories.user("rita", "review board"), factories.user("olga", "organizers")
         self.motion = make(rita, olga)
         self.team = self.motion.team
@@ -79,7 +86,14 @@ class People:
         }
         for role, team in (("tied to others", others), ("recused", self.team)):
             Conflict.objects.create(member=self.people[role], team=team, kind="other", since=BEFORE, declared_at=NOW)
-        self.case = self.motion.move(rita) if moved else None
+        self.case: Case | None = None
+        self._mover = rita
+
+    def states(self) -> Iterator[bool]:
+        """Go through the states, not moved and moved: what is asked in each is taken back."""
+        yield False
+        self.case = self.motion.move(self._mover)
+        yield True
 
     @property
     def stake(self) -> Stake:
@@ -95,48 +109,66 @@ def it_is_now(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
 
 
-def status(client: Client, address: str, form: dict[str, str] | None = None) -> int:
+def asked(client: Client, address: str, form: dict[str, str] | None = None) -> Answer:
     """The answer, with what it did taken back."""
     with transaction.atomic():
         answer = client.get(address) if form is None else client.post(address, form)
         transaction.set_rollback(True)
-    return answer.status_code
+    return Answer(answer.status_code, answer.content.decode())
 
 
-@pytest.mark.parametrize("moved", [False, True], ids=["not moved", "moved"])
+def by_role(clients: dict[str, Client], address: str, form: dict[str, str] | None = None) -> dict[str, Answer]:
+    return {role: asked(client, address, form) for role, client in clients.items()}
+
+
+def statuses(answers: dict[str, dict[str, Answer]]) -> dict[str, dict[str, int]]:
+    return {what: {role: each.status for role, each in by.items()} for what, by in answers.items()}
+
+
+def assert_only_members_are_told(people: People, page: dict[str, Answer], *, hidden: str) -> None:
+    """Who steps aside for the team finds neither it nor its award nor the motion in a list; the other members do."""
+    for role, told in (("member", True), ("tied to others", True), ("recused", False)):
+        assert (hidden in page[role].text, NAME in page[role].text) == (told, told), role
+    if people.case is not None:
+        assert people.case.public_id not in page["recused"].text
+
+
 @pytest.mark.parametrize("make", AWARDS, ids=[each.__name__ for each in AWARDS])
-def test_who_may_do_what_with_an_award(make: Make, moved: bool, signed_in: Any) -> None:
-    people = People(make, moved=moved)
+def test_who_may_do_what_with_an_award(make: Make, signed_in: Any) -> None:
+    people = People(make)
     clients, act = people.clients(signed_in), AWARDS[make]
     page, sweep = f"/board/awards/{people.stake.pk}/", f"/board/examinations/{people.stake.defense.public_id}/"
-    found = {
-        "list": {role: status(client, "/board/awards/") for role, client in clients.items()},
-        "page": {role: status(client, page) for role, client in clients.items()},
-        "act": {role: status(client, page, ACTS[act]) for role, client in clients.items()},
-        "sweep": {role: status(client, sweep) for role, client in clients.items()},
-    }
-    assert found == {
-        "list": reviewers(200, 200, 200),
-        "page": reviewers(200, 200, 404),
-        # The same is not moved twice.
-        "act": reviewers(403, 409 if moved else 303, 404),
-        "sweep": reviewers(403, 200, 404),
-    }
-    others = {name: status(clients["recused"], page, form) for name, form in ACTS.items() if name != act}
-    assert set(others.values()) == {404}, others
+    for moved in people.states():
+        answers = {
+            "list": by_role(clients, "/board/awards/"),
+            "page": by_role(clients, page),
+            "act": by_role(clients, page, ACTS[act]),
+            "sweep": by_role(clients, sweep),
+        }
+        assert statuses(answers) == {
+            "list": reviewers(200, 200, 200),
+            "page": reviewers(200, 200, 404),
+            # The same is not moved twice.
+            "act": reviewers(403, 409 if moved else 303, 404),
+            "sweep": reviewers(403, 200, 404),
+        }, f"moved: {moved}"
+        others = {name: asked(clients["recused"], page, form).status for name, form in ACTS.items() if name != act}
+        assert set(others.values()) == {404}, others
+        assert_only_members_are_told(people, answers["list"], hidden=page)
 
 
-@pytest.mark.parametrize("moved", [False, True], ids=["not moved", "moved"])
 @pytest.mark.parametrize("make", WITHHELD, ids=[each.__name__ for each in WITHHELD])
-def test_who_may_do_what_with_what_is_withheld(make: Make, moved: bool, signed_in: Any) -> None:
-    people = People(make, moved=moved)
+def test_who_may_do_what_with_what_is_withheld(make: Make, signed_in: Any) -> None:
+    people = People(make)
     clients, form = people.clients(signed_in), withheld_form(people)
-    found = {
-        "page": {role: status(client, "/board/withheld/") for role, client in clients.items()},
-        "act": {role: status(client, "/board/withheld/", form) for role, client in clients.items()},
-    }
     page = OUTSIDE | dict.fromkeys(("member", "tied to others", "recused"), 200) | {"organizer": 403}
-    assert found == {"page": page, "act": reviewers(403, 409 if moved else 303, 400)}
+    for moved in people.states():
+        answers = {
+            "page": by_role(clients, "/board/withheld/"),
+            "act": by_role(clients, "/board/withheld/", form),
+        }
+        assert statuses(answers) == {"page": page, "act": reviewers(403, 409 if moved else 303, 400)}, f"moved: {moved}"
+        assert_only_members_are_told(people, answers["page"], hidden=NAME)
 
 
 def withheld_form(people: People) -> dict[str, str]:
@@ -145,20 +177,6 @@ def withheld_form(people: People) -> dict[str, str]:
     form = {"account": str(Account.objects.get(**of).pk), "team": people.team.public_id, "reason": WHY, "do": "move"}
     award = {"award": str(subject["award"][0])} if "award" in subject else {}
     return form | award | ({"return": "1"} if people.motion.kind == "return" else {"sum": "5.00"})
-
-
-@pytest.mark.parametrize("moved", [False, True], ids=["not moved", "moved"])
-@pytest.mark.parametrize("make", [*AWARDS, *WITHHELD], ids=[each.__name__ for each in (*AWARDS, *WITHHELD)])
-def test_nothing_names_the_team_to_who_steps_aside(make: Make, moved: bool, signed_in: Any) -> None:
-    people = People(make, moved=moved)
-    address = "/board/withheld/" if make in WITHHELD else "/board/awards/"
-    hidden = NAME if make in WITHHELD else f"/board/awards/{people.stake.pk}/"
-    clients = people.clients(signed_in)
-    for role, told in (("member", True), ("tied to others", True), ("recused", False)):
-        page = clients[role].get(address).content.decode()
-        assert (hidden in page, NAME in page) == (told, told), role
-    if people.case is not None:
-        assert people.case.public_id not in clients["recused"].get(address).content.decode()
 
 
 def test_an_award_that_is_shared_shows_nothing_of_the_team_that_is_stepped_aside_for(signed_in: Any) -> None:

@@ -104,24 +104,24 @@ def sorted_heading(page: str, table: str) -> tuple[str, str]:
     return found[2], found[1]
 
 
+HEADINGS = {
+    "": ("Rank", "ascending"),
+    "name": ("Defense", "ascending"),
+    "-name": ("Defense", "descending"),
+    "-days": ("Days unbroken", "descending"),
+    "nothing": ("Rank", "ascending"),
+    "--name": ("Rank", "ascending"),
+}
+
+
 @pytest.mark.once
-@pytest.mark.parametrize(
-    ("asked", "heading"),
-    [
-        ("", ("Rank", "ascending")),
-        ("name", ("Defense", "ascending")),
-        ("-name", ("Defense", "descending")),
-        ("-days", ("Days unbroken", "descending")),
-        ("nothing", ("Rank", "ascending")),
-        ("--name", ("Rank", "ascending")),
-    ],
-)
-def test_the_sorted_column_says_so(
-    asked: str, heading: tuple[str, str], week: fixtures.Contest, client: Client
-) -> None:
-    page = client.get("/leaderboard/", {"defenses": asked, "attackers": "-sent"}).content.decode()
-    assert sorted_heading(page, "defenses") == heading
-    assert sorted_heading(page, "attackers") == ("Pictures sent", "descending")
+def test_the_sorted_column_says_so(week: fixtures.Contest, client: Client) -> None:
+    found: dict[str, tuple[str, str]] = {}
+    for asked in HEADINGS:
+        page = client.get("/leaderboard/", {"defenses": asked, "attackers": "-sent"}).content.decode()
+        found[asked] = sorted_heading(page, "defenses")
+        assert sorted_heading(page, "attackers") == ("Pictures sent", "descending"), asked
+    assert found == HEADINGS
 
 
 def test_a_heading_keeps_the_week_and_the_order_of_the_other_table(week: fixtures.Contest, client: Client) -> None:
@@ -131,25 +131,26 @@ def test_a_heading_keeps_the_week_and_the_order_of_the_other_table(week: fixture
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("column", [each.name for each in DEFENSES])
-@pytest.mark.parametrize("sign", ["", "-"])
-def test_every_column_of_defenses_sorts(column: str, sign: str, week: fixtures.Contest, client: Client) -> None:
-    assert client.get("/leaderboard/", {"defenses": sign + column}).status_code == 200
-    rows = snapshots.shown("", now=timezone.now()).tables.defenses
-    ordered = sorting(DEFENSES, sign + column).of(rows)
-    assert sorted(row.id for row in ordered) == sorted(row.id for row in rows)
+def test_every_column_of_defenses_sorts(week: fixtures.Contest, client: Client) -> None:
+    for order in (sign + each.name for sign in ("", "-") for each in DEFENSES):
+        assert client.get("/leaderboard/", {"defenses": order}).status_code == 200, order
+        rows = snapshots.shown("", now=timezone.now()).tables.defenses
+        ordered = sorting(DEFENSES, order).of(rows)
+        assert sorted(row.id for row in ordered) == sorted(row.id for row in rows), order
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("column", [each.name for each in ATTACKERS])
-def test_every_column_of_attackers_sorts(column: str, week: fixtures.Contest, client: Client) -> None:
+def test_every_column_of_attackers_sorts(week: fixtures.Contest, client: Client) -> None:
     blue = Team.objects.create(name="blue", created_at=fixtures.MONDAY)
     image = fixtures.picture(60, origin="attack")
     Attack.objects.create(team=blue, image=image, received_at=fixtures.MONDAY, week="2026-W47")
-    names = [[row[2] for row in read_csv(client, {"table": "attackers", "sort": sign + column})] for sign in ("", "-")]
-    assert sorted(names[0]) == sorted(names[1]) == ["'=red", "blue"]
-    if column not in ("sent", "prizes"):  # the same for both
-        assert names[0] == names[1][::-1]
+    for column in (each.name for each in ATTACKERS):
+        up, down = (
+            [row[2] for row in read_csv(client, {"table": "attackers", "sort": sign + column})] for sign in ("", "-")
+        )
+        assert sorted(up) == sorted(down) == ["'=red", "blue"], column
+        if column not in ("sent", "prizes"):  # the same for both
+            assert up == down[::-1], column
 
 
 # Files and calls ------------------------------------------------------------------------------------------------------

@@ -1,11 +1,13 @@
 """What the pages of money say of debts, and of a defense that lost its award (R22, R37)."""
 
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
 
 from contest.enums import AccountKind, DefenseStanding
 from contest.models import Attack, Break, Stake, Team
-from contest.money.figures import debts, money_figures
+from contest.money.figures import debts, entries, money_figures
 from contest.money.ledger import account, move
 from contest.stakes.selectors import standing_of, standings
 from tests.contest.awards.test_awards import HALF, NOW, all_met, found_late, give, makers, stake, sweep
@@ -41,3 +43,14 @@ def test_a_picture_sent_when_the_time_was_over_takes_no_award(stake: Stake, rita
     give(all_met(stake), rita)
     cast.broken(stake.defense, cast.attack(cast.team("red"), days=90))
     assert standing_of(stake.defense) is DefenseStanding.WON
+
+
+def test_a_longer_list_of_entries_asks_nothing_more(
+    stake: Stake, olga: User, django_assert_max_num_queries: Any
+) -> None:
+    with django_assert_max_num_queries(20) as few:
+        listed, _ = entries(told_at=NOW)
+    for _ in range(5):
+        cast.deposit(100, olga)
+    with django_assert_max_num_queries(len(few)):
+        assert len(entries(told_at=NOW)[0]) > len(listed)
