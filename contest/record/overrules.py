@@ -149,7 +149,9 @@ def ruling_words(ruling: Ruling) -> str:
 
 
 def decided(decisions: Sequence[CaseDecision], *, now: datetime) -> list[Decided]:
-    """Return decisions as the page shows them: as many questions for many as for one."""
+    """Return decisions as the page shows them: as many questions for many as for one, and for none none."""
+    if not decisions:
+        return []
     images = [each.case.image for each in decisions if each.case.image is not None]
     holding = newest_rulings([each.pk for each in images])
     appeals = _appeals(decisions)

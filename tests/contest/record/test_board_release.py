@@ -53,7 +53,7 @@ def case_on(folder: Path, image: Any) -> dict[str, str]:
     return next(row for row in rows_of(folder, form.CASES) if row["image_id"] == image.public_id)
 
 
-def test_nothing_differs_and_the_manifest_counts_the_rows(made: list[Released]) -> None:
+def nothing_differs_and_the_manifest_counts_the_rows(made: list[Released], contest: release_fixtures.Contest) -> None:
     for each in made:
         findings = verify(each.folder)
         assert findings.differences == []
@@ -62,7 +62,7 @@ def test_nothing_differs_and_the_manifest_counts_the_rows(made: list[Released]) 
     assert "2 appeals, 4 cases and 0 motions of the board checked" in verify(made[0].folder).figures
 
 
-def test_an_overrule_says_all_but_who_voted(made: list[Released], contest: release_fixtures.Contest) -> None:
+def an_overrule_says_all_but_who_voted(made: list[Released], contest: release_fixtures.Contest) -> None:
     image = contest.images["valid bird"]
     row = case_on(made[0].folder, image)
     assert (row["outcome"], row["label"], row["reasons"]) == ("overrule", "", "truncated")
@@ -78,16 +78,14 @@ def test_an_overrule_says_all_but_who_voted(made: list[Released], contest: relea
     assert (answer["case_id"], answer["words"]) == (row["case_id"], f"'{board_cast.ANSWER}")
 
 
-def test_more_taskers_name_the_panel_and_what_came_of_it(
-    made: list[Released], contest: release_fixtures.Contest
-) -> None:
+def more_taskers_name_the_panel_and_what_came_of_it(made: list[Released], contest: release_fixtures.Contest) -> None:
     for case, panel in (("valid bicycle", "1"), ("uncertain", "2")):
         row = case_on(made[0].folder, contest.images[case])
         assert (row["outcome"], row["asked_panel"], row["made_ruling_number"]) == ("more_taskers", panel, "")
         assert (row["result_ruling_number"], row["closed_at"]) == ("2", form.time(board_cast.CLOSED))
 
 
-def test_motions_are_of_their_week_with_what_was_done(made: list[Released]) -> None:
+def motions_are_of_their_week_with_what_was_done(made: list[Released], contest: release_fixtures.Contest) -> None:
     told = {row["outcome"]: row for row in rows_of(made[1].folder, form.MOTIONS)}
     assert set(told) == {"carried", "lost", "dropped"}
     named = [row for row in rows_of(made[1].folder, form.DECISIONS) if row["case_id"]]
@@ -97,17 +95,33 @@ def test_motions_are_of_their_week_with_what_was_done(made: list[Released]) -> N
     assert old == [""], "what was decided before the board voted has no motion"
 
 
-def test_confirmations_of_one_moment_are_two_rows_without_a_name(made: list[Released]) -> None:
+def confirmations_of_one_moment_are_two_rows_without_a_name(
+    made: list[Released], contest: release_fixtures.Contest
+) -> None:
     first, second = rows_of(made[1].folder, form.EXAMINATIONS)
     assert first | {"number": second["number"]} == second
     assert (first["defense_id"], first["ruling_number"]) == ("D-00001", "1")
 
 
-def test_no_file_says_who_voted_nor_what_waits(made: list[Released]) -> None:
+def no_file_says_who_voted_nor_what_waits(made: list[Released], contest: release_fixtures.Contest) -> None:
     for each in made:
         for path in each.folder.glob("*.*"):
             said = path.read_bytes().decode("utf-8", "replace")
             assert not [word for word in board_cast.kept_back() if word in said], path.name
+
+
+def test_the_releases_tell_what_the_board_did_and_no_more(
+    made: list[Released], contest: release_fixtures.Contest
+) -> None:
+    for holds in (
+        nothing_differs_and_the_manifest_counts_the_rows,
+        an_overrule_says_all_but_who_voted,
+        more_taskers_name_the_panel_and_what_came_of_it,
+        motions_are_of_their_week_with_what_was_done,
+        confirmations_of_one_moment_are_two_rows_without_a_name,
+        no_file_says_who_voted_nor_what_waits,
+    ):
+        holds(made, contest)
 
 
 def test_what_is_decided_later_is_errata_and_nothing_waits_for_it(
