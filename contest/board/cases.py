@@ -20,7 +20,7 @@ from contest.board.conflicts import conflicts_find
 from contest.board.recusal import (
     board_members,
     cases_seen_by,
-    judges_of,
+    disclosed,
     quorum_of,
     recused_from,
     teams_of,
@@ -257,16 +257,17 @@ class Count:
 
 def count_of(case: Case) -> Count:
     """Count the newest vote of each member who does not step aside, said so, and is on the board still."""
-    judges = {member.pk: member for member in judges_of(case)}
+    recused, teams = recused_from(case), {team.pk for team in teams_of(case)}
+    judges = {member.pk: member for member in board_members().exclude(pk__in=recused)}
     newest = {vote.member_id: vote for vote in Vote.objects.filter(case=case, member__in=judges).order_by("pk")}
-    said = [vote for pk, vote in newest.items() if pk is not None and not undisclosed(case, judges[pk])]
+    said = [vote for pk, vote in newest.items() if pk is not None and teams <= disclosed([case], judges[pk])[case.pk]]
     votes = tuple(sorted(said, key=lambda vote: vote.pk))
     ballots = [ballot_of(vote) for vote in votes]
     return Count(
         votes=votes,
         judges=len(judges),
         quorum=quorum_of(case),
-        recused=len(recused_from(case)),
+        recused=len(recused),
         decides=decided_by(ballots, CaseKind(case.kind)),
         tied=is_tie(ballots),
         waiting=len(newest) - len(votes),

@@ -1,6 +1,6 @@
 """The registry of conflicts (R21): declared by members and organizers, or found, and then dismissed with a reason."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -231,22 +231,28 @@ def _new(rows: QuerySet[User]) -> list[_Tie]:
     """Return (member, team, kind) of what is not on record."""
     members = list(rows)
     ties = {each.member_id: each for each in Ties.objects.filter(member__in=members)}
-    found = {key for member in members for key in _found(member, ties.get(member.pk))}
+    addresses = _addresses()
+    papers = set(Entitlement.objects.filter(kind=EntitlementKind.PAPER).values_list("team", "arxiv_id"))
+    found = {key for each in members for key in _alike(each, ties.get(each.pk), addresses, papers)}
+    past = PastMember.objects.filter(user__in=members).values_list("user", "team")
+    found |= {(member, team, ConflictKind.MEMBER.value) for member, team in past if member is not None}
     return sorted(found - set(Conflict.objects.filter(found=True).values_list("member", "team", "kind")))
 
 
-def _found(member: User, ties: Ties | None) -> Iterator[_Tie]:
+_Said = Collection[tuple[int, str]]
+
+
+def _alike(member: User, ties: Ties | None, addresses: _Said, papers: _Said) -> Iterator[_Tie]:
+    """Yield what ties a member to a team by an address or a paper that is the team's, each with its team's number."""
     domains = {institution(member.email), *(ties.domains if ties else ())} - {""}
-    people, papers = set(ties.people if ties else ()), set(ties.papers if ties else ())
-    for team in PastMember.objects.filter(user=member).values_list("team", flat=True):
-        yield member.pk, team, ConflictKind.MEMBER.value
-    for team, address in _addresses():
+    people, own = set(ties.people if ties else ()), set(ties.papers if ties else ())
+    for team, address in addresses:
         if institution(address) in domains:
             yield member.pk, team, ConflictKind.INSTITUTION.value
         if inbox(address) in people:
             yield member.pk, team, ConflictKind.COAUTHOR.value
-    for team, paper in Entitlement.objects.filter(kind=EntitlementKind.PAPER).values_list("team", "arxiv_id"):
-        if paper in papers:
+    for team, paper in papers:
+        if paper in own:
             yield member.pk, team, ConflictKind.COAUTHOR.value
 
 
