@@ -28,7 +28,7 @@ hypothesis.settings.load_profile("repeatable")
 
 TOGETHER = (
     *("tests/browser/", "tests/defense_kit/test_check.py", "tests/defense_kit/test_container.py"),
-    *("tests/scoring/test_hostile.py", "tests/scoring/test_sealed.py"),
+    *("tests/scoring/test_hostile.py", "tests/scoring/test_sealed.py", "tests/test_logs.py"),
 )
 
 # Tests in processes of their own that take a quarter of a minute and more, the longest first. At the end of a parallel
@@ -51,8 +51,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "postgres" in item.keywords and not postgres:
             item.add_marker(pytest.mark.skip(reason="needs PostgreSQL: run with DATABASE_URL=postgres://..."))
-        if not _needs_a_database(item):
-            item.add_marker(pytest.mark.once)
     left = statements.left_for_postgres(items, _on_both)
     kept = set(left)
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
@@ -62,8 +60,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _on_both(item: pytest.Item) -> bool:
     """Say whether both runs have a test, whatever it sends: races, commits, servers, and what is marked so."""
-    if "once" in item.keywords:
-        return False
     shared = _transactional(item) and "browser" not in item.keywords
     return shared or bool({"both", "postgres", "redis"} & set(item.keywords))
 
@@ -103,11 +99,6 @@ class _Scheduling(LoadScopeScheduling):
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
     """Say which tests of a parallel run stay together."""
     return _Scheduling(config, log)
-
-
-def _needs_a_database(item: pytest.Item) -> bool:
-    # Browsers, brokers and killed processes have databases of their own, of the kind that the suite runs on.
-    return _in_database(item) or bool({"browser", "redis", "postgres"} & set(item.keywords))
 
 
 @pytest.fixture(autouse=True)

@@ -178,13 +178,18 @@ class TestTheWalk:
             Tasker.objects.filter(pk=world.tara.pk).update(state=state)
             client.force_login(User.objects.get(pk=world.tara.user_id), backend="common.sessions.UserBackend")
         asked = 0
-        for address in walk(world):
+        unknown: set[tuple[str, str]] = set()  # a method that a path does not know is refused whatever the id
+        for path, address in walk(world):
             for method in METHODS:
+                if (path, method) in unknown:
+                    continue
                 if method == "post" and any(address.startswith(each) for each in ENDS_THE_WALK):
                     continue
                 answer = getattr(client, method)(address, **_body(method))
                 asked += 1
                 assert answer.status_code < 500, f"{method} {address}"
+                if answer.status_code == 405:
+                    unknown.add((path, method))
                 known = PUBLIC | RECORD if state == "signed out" else RECORD if address.startswith(OF_RECORD) else set()
                 if state == "signed out" and address.startswith(OF_PICTURES):
                     known = known | PICTURE
@@ -196,7 +201,7 @@ class TestTheWalk:
     def test_the_walk_would_find_a_leak(self, world: World, signed_in: Any) -> None:
         """The same walk as an organizer finds plenty: the secrets are there to be found."""
         olga = signed_in(factories.user("olga", "organizers"))
-        found = {leak for address in walk(world) for leak in leaked(olga.get(address), world)}
+        found = {leak for _, address in walk(world) for leak in leaked(olga.get(address), world)}
         assert len(found) > 3
 
 
@@ -212,10 +217,11 @@ OF_RECORD = ("/releases/", "/feeds/releases", "/api/v1/releases/")
 ENDS_THE_WALK = ("/sign-out/", "/account/delete/", "/account/sessions/")
 
 
-def walk(world: World) -> Iterator[str]:
-    """Every address, with every id there is in the place of each parameter."""
+def walk(world: World) -> Iterator[tuple[str, str]]:
+    """Every path and its addresses, with every id there is in the place of each parameter."""
     for path in _paths(get_resolver().url_patterns, "/"):
-        yield from _filled(path, world)
+        for address in _filled(path, world):
+            yield path, address
 
 
 def _paths(patterns: list[URLPattern | URLResolver], before: str) -> Iterator[str]:

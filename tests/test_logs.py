@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-# In processes of their own, because a process sets its logs up once.
-REQUEST = """
-import logging, django; django.setup()
+PICTURE = "/pictures/gAAAAABpermission.png"
+NO_PICTURE = "/pictures/gAAAAABpermission.jpg"
+ADDRESSES = ("/example", "/example?fail=1", PICTURE, f"{PICTURE}?fail=1", NO_PICTURE)
+# In a process of their own, because a process sets its logs up once.
+REQUESTS = """
+import json, logging, sys, django; django.setup()
 from django.core.management import call_command
 call_command("collectstatic", interactive=False, verbosity=0)
 from django.test import Client
@@ -25,8 +28,10 @@ def view(request, **_):
     return HttpResponse("ok")
 urls.urlpatterns.append(path("example", view))
 urls.urlpatterns.insert(0, path("pictures/<str:token>.png", view))
-answer = Client(raise_request_exception=False).get("ADDRESS", QUERY, headers={"host": "127.0.0.1"})
-print(answer.status_code, answer.content.decode())
+for address in ADDRESSES:
+    print(json.dumps({"asked": address}), file=sys.stderr, flush=True)
+    answer = Client(raise_request_exception=False).get(address, headers={"host": "127.0.0.1"})
+    print(json.dumps([answer.status_code, answer.content.decode()]))
 """
 TASK = """
 import logging, django; django.setup()
@@ -61,36 +66,44 @@ def lines(program: str, tmp_path: Path) -> tuple[list[dict[str, Any]], str]:
     return [json.loads(line) for line in done.stderr.splitlines()], done.stdout
 
 
-def request(address: str = "/example", query: str = "{}") -> str:
-    return REQUEST.replace("ADDRESS", address).replace("QUERY", query)
+@pytest.fixture(scope="module")
+def requests(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[dict[str, Any]], int, str]]:
+    """What was logged of each address, its status and its page."""
+    program = REQUESTS.replace("ADDRESSES", repr(ADDRESSES))
+    logged, printed = lines(program, tmp_path_factory.mktemp("requests"))
+    answers = [json.loads(line) for line in printed.splitlines() if line.startswith("[")]
+    starts = [number for number, line in enumerate(logged) if "asked" in line]
+    assert [logged[number]["asked"] for number in starts] == list(ADDRESSES)
+    said = [logged[start + 1 : end] for start, end in zip(starts, [*starts[1:], len(logged)], strict=True)]
+    return {asked: (of, *answer) for asked, of, answer in zip(ADDRESSES, said, answers, strict=True)}
 
 
-def test_every_line_of_a_request_is_json_with_its_id(tmp_path: Path) -> None:
-    logged, _ = lines(request(), tmp_path)
+def test_every_line_of_a_request_is_json_with_its_id(requests: Any) -> None:
+    logged, *_ = requests["/example"]
     assert [line["event"] for line in logged] == ["said by a view", "request_finished"]
     assert len({line["request_id"] for line in logged}) == 1
     assert all({"timestamp", "level", "logger"} <= set(line) for line in logged)
 
 
-def test_a_failed_request_is_logged_with_its_trace_and_the_page_names_the_id(tmp_path: Path) -> None:
-    logged, page = lines(request(query="{'fail': '1'}"), tmp_path)
+def test_a_failed_request_is_logged_with_its_trace_and_the_page_names_the_id(requests: Any) -> None:
+    logged, status, page = requests["/example?fail=1"]
     failed = next(line for line in logged if line["event"] == "request_failed")
     assert "broken on purpose" in failed["exception"]
-    assert page.startswith("500 ")
+    assert status == 500
     assert failed["request_id"] in page
     assert "broken on purpose" not in page
 
 
-@pytest.mark.parametrize("query", ["{}", "{'fail': '1'}"])
-def test_the_address_of_a_picture_opens_it_to_nobody_who_reads_the_log(query: str, tmp_path: Path) -> None:
-    logged, _ = lines(request("/pictures/gAAAAABpermission.png", query), tmp_path)
+@pytest.mark.parametrize("address", [PICTURE, f"{PICTURE}?fail=1"])
+def test_the_address_of_a_picture_opens_it_to_nobody_who_reads_the_log(address: str, requests: Any) -> None:
+    logged, *_ = requests[address]
     assert "gAAAAABpermission" not in json.dumps(logged)
     assert any(line.get("request", "").startswith("GET /pictures/…") for line in logged)
 
 
-def test_no_line_names_a_picture_that_is_not_there(tmp_path: Path) -> None:
+def test_no_line_names_a_picture_that_is_not_there(requests: Any) -> None:
     """Django says a line of its own about an answer that refuses."""
-    logged, _ = lines(request("/pictures/gAAAAABpermission.jpg"), tmp_path)
+    logged, *_ = requests[NO_PICTURE]
     assert "Not Found: /pictures/…" in [line["event"] for line in logged]
     assert "gAAAAABpermission" not in json.dumps(logged)
 

@@ -358,7 +358,6 @@ def test_nobody_but_a_tasker_gets_a_picture_from_the_api(role: str, as_role: Cal
     assert (answer.status_code, answer.json()["code"]) == (403, code)
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("role", ["stranger", "tasker", "organizer"])
 def test_every_answer_has_a_strict_policy(role: str, as_role: Callable[[str], Client]) -> None:
     client = as_role(role)
@@ -373,7 +372,6 @@ def test_every_answer_has_a_strict_policy(role: str, as_role: Callable[[str], Cl
         assert {name: answer[name] for name in FORBIDDEN} == FORBIDDEN, address
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("role", sorted(set(SHOWN_TO.values())))
 def test_no_page_carries_a_script_or_a_style_of_its_own(role: str, as_role: Callable[[str], Client]) -> None:
     client = as_role(role)

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -92,9 +93,15 @@ def schema(db: None) -> Iterator[Any]:
     """The schema behind the WSGI application, which answers in this thread and so inside the test's transaction."""
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
-    yield schemathesis.openapi.from_wsgi("/api/schema/?format=json", application, headers={"Host": "127.0.0.1"})
+    yield _schema()
     for signal in (request_started, request_finished):
         signal.connect(close_old_connections)
+
+
+@cache
+def _schema() -> Any:
+    """Read once: it takes longer to make than most calls take to try."""
+    return schemathesis.openapi.from_wsgi("/api/schema/?format=json", application, headers={"Host": "127.0.0.1"})
 
 
 @pytest.mark.django_db

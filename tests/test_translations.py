@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-pytestmark = pytest.mark.once
 ROOT = Path(settings.BASE_DIR)
 CATALOGUES = sorted((ROOT / "locale").glob("*/LC_MESSAGES/django.po"))
 SOURCES = (

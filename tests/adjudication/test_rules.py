@@ -13,8 +13,6 @@ from labeling.enums import Answer, Label, OutlineGate
 from labeling.geometry import Box
 from labeling.rules import outline_asked_of
 
-pytestmark = pytest.mark.once
-
 YES, MAYBE, DOUBT, NO = Answer
 SIDE = 299
 WHOLE = Box(0, 0, 29900, 29900)

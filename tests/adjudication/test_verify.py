@@ -123,20 +123,17 @@ def test_an_honest_release_has_no_difference(folder: Path, capsys: pytest.Captur
     assert said.endswith("Nothing differs.\n")
 
 
-@pytest.mark.once
 def test_quiet_says_nothing_when_nothing_differs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(folder), "--quiet"]) == NOTHING_DIFFERS
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.once
 def test_it_needs_nothing_but_python_and_a_checkout(folder: Path) -> None:
     program = [sys.executable, "-S", "-E", "-B", "-m", "adjudication.verify", str(folder)]
     done = subprocess.run(program, cwd=ROOT, env={"PATH": os.defpath}, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (NOTHING_DIFFERS, "")
 
 
-@pytest.mark.once
 def test_no_package_is_loaded(folder: Path) -> None:
     """Isolated from every installed package, only this project and the standard library are imported."""
     code = (
@@ -530,7 +527,6 @@ FORGERIES: list[tuple[Callable[[Forger], None], str]] = [
 ]
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(("forgery", "file"), FORGERIES, ids=[forgery.__name__ for forgery, _ in FORGERIES])
 def test_a_forgery_is_found_although_the_hashes_fit(
     forgery: Callable[[Forger], None], file: str, forger: Forger, capsys: pytest.CaptureFixture[str]
@@ -543,7 +539,6 @@ def test_a_forgery_is_found_although_the_hashes_fit(
     assert not [line for line in found if "SHA-256" in line and "link" not in line]
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     "forgery", [answer_changed, verdict_turned, break_removed, pixel_changed, tasker_data_changed, digest_changed]
 )
@@ -552,7 +547,6 @@ def test_a_clumsy_forger_is_found_by_the_hashes(forgery: Callable[[Forger], None
     assert any("SHA-256" in line for line in verify(forger.folder).differences)
 
 
-@pytest.mark.once
 def test_a_file_more_or_less_is_found(forger: Forger) -> None:
     (forger.folder / "notes.txt").write_text("hello")
     (forger.folder / "responses.parquet").unlink()
@@ -561,21 +555,18 @@ def test_a_file_more_or_less_is_found(forger: Forger) -> None:
     assert sorted(line.split(": ")[1] for line in found) == ["more", "notes.txt", "responses.parquet"]
 
 
-@pytest.mark.once
 def test_a_file_of_every_release_cannot_be_dropped_from_the_manifest(forger: Forger) -> None:
     (forger.folder / "responses.parquet").unlink()
     forger.rehash()
     assert any("responses.parquet" in line for line in verify(forger.folder).differences)
 
 
-@pytest.mark.once
 def test_a_manifest_in_another_form_is_found(forger: Forger) -> None:
     path = forger.folder / "manifest.json"
     path.write_text(path.read_text().replace('"part": 0', '"part": 1,\n "part": 0'))  # the last one counts
     assert any("canonical" in line for line in verify(forger.folder).differences)
 
 
-@pytest.mark.once
 def test_a_difference_names_the_row_what_is_recorded_and_what_follows(forger: Forger) -> None:
     verdict_turned(forger)
     forger.rehash()
@@ -623,7 +614,6 @@ def test_the_chain_is_followed_to_the_release_beside(two_weeks: tuple[Path, Path
     assert "chain: follows release-2026-W47" in findings.figures
 
 
-@pytest.mark.once
 def test_the_chain_is_followed_to_the_release_named(two_weeks: tuple[Path, Path], tmp_path: Path) -> None:
     first, second = two_weeks
     elsewhere = shutil.copytree(first, tmp_path / "elsewhere" / "any-name")
@@ -634,7 +624,6 @@ def test_the_chain_is_followed_to_the_release_named(two_weeks: tuple[Path, Path]
         verify(alone, previous=tmp_path)
 
 
-@pytest.mark.once
 def test_a_broken_chain_is_found(two_weeks: tuple[Path, Path], contest: cast.Contest, tmp_path: Path) -> None:
     first, second = two_weeks
     Forger(second, contest).manifest(lambda values: values.update(previous_sha256="0" * 64))
@@ -643,7 +632,6 @@ def test_a_broken_chain_is_found(two_weeks: tuple[Path, Path], contest: cast.Con
     assert any("chain to release-2026-W48" in line for line in verify(first).differences)
 
 
-@pytest.mark.once
 def test_a_release_changed_after_the_next_was_published_is_found(
     two_weeks: tuple[Path, Path], contest: cast.Contest
 ) -> None:
@@ -653,7 +641,6 @@ def test_a_release_changed_after_the_next_was_published_is_found(
     assert [line.split(": ")[1] for line in verify(first).differences] == ["chain to release-2026-W48"]
 
 
-@pytest.mark.once
 def test_a_chain_cannot_begin_twice(two_weeks: tuple[Path, Path], contest: cast.Contest) -> None:
     first, second = two_weeks
     Forger(second, contest).manifest(lambda values: values.update(previous_sha256="", previous_name=""))

@@ -39,7 +39,6 @@ def test_the_bare_forward_pass_is_timed_in_a_process_of_its_own(tuned: bool, tmp
         assert bare(1) > 0 and bare(2) > 0
 
 
-@pytest.mark.once
 def test_the_wire_into_a_container(containers: Any, engine_address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", engine_address)
     before = {image.id for image in containers.images.list(all=True)}

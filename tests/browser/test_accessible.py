@@ -14,7 +14,6 @@ from tests.browser.screen_reader import Reader
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.once,
     pytest.mark.django_db(transaction=True),
 ]
 

@@ -16,7 +16,7 @@ from labeling.models import Tasker
 from tests import factories
 from tests.browser.looking import SCREENS, signed_in, too_wide, violations
 
-pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 NEW = "correct horse battery"
 
 

@@ -18,7 +18,7 @@ from tests.contest.attacks import cast as attacks
 from tests.contest.board.appealing import ARGUMENT, Appealing, appealing
 from tests.contest.board.case_cast import ANSWER
 
-pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from tests.browser.looking import SCREENS, session_of, too_wide, violations
 from tests.contest.attacks import cast
 from tests.factories import PASSWORD
 
-pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SIDE = cast.SIDE
 PHOTOS = Path("contest/demo/photos")
 

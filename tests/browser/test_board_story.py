@@ -15,7 +15,7 @@ from tests.browser.looking import too_wide, violations
 from tests.contest.board.appealing import ARGUMENT, Appealing, appealing
 from tests.contest.money import cast as money
 
-pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 WHY = "The branch hides a part of the wing: nobody can say that the bird is whole and not hidden."
 
 

@@ -16,7 +16,7 @@ from tests.browser.looking import SCREENS, signed_in, too_wide, violations
 from tests.contest.board import case_cast, cast
 from tests.contest.board.cast import WHY, Scene
 
-pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

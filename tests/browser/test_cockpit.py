@@ -14,7 +14,7 @@ from scoring.models import Defense, Run
 from tests import factories
 from tests.contest.cockpit.test_parts import HALF, SQUARE, case, leased, ruled
 
-pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 # A day or an hour as tables write it; under a column only the number stands.
 _LONG = re.compile(r"^(?:from (\d+):00|[A-Z]\w\w (\d+) [A-Z]\w\w \d{4})$")
 

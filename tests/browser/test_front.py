@@ -17,7 +17,7 @@ from tests import factories
 from tests.browser.looking import DESK, PHONE, too_wide, violations
 from tests.contest import release_fixtures as fixtures
 
-pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PAGES = ["/", "/leaderboard/", "/leaderboard/?week=2026-W47&defenses=-days", "/rules/", "/docs/defenses/"]
 PAGES += ["/docs/release-format/", "/docs/status/", "/sign-in/"]
 

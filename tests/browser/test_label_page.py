@@ -39,7 +39,6 @@ from tests.browser.looking import DESK, PHONE, violations
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.once,
     pytest.mark.django_db(transaction=True),
 ]
 

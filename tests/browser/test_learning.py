@@ -18,7 +18,6 @@ from tests.labeling.learning.cast import UNSURE, answer
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.once,
     pytest.mark.django_db(transaction=True),
 ]
 ANSWERS = ["definitely_yes", "unsure_yes", "unsure_no", "definitely_no"]

@@ -18,7 +18,7 @@ from tests.contest.money import cast
 from tests.contest.money.cast import CLOSED, PRIZE, SETTLED, balance
 from tests.factories import mandate
 
-pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 Visit = Callable[..., Page]
 
 

@@ -24,7 +24,7 @@ from labeling.voiding import responses_void
 from tests import factories
 from tests.browser.looking import SCREENS, too_wide, violations
 
-pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 TASKER_PAGES = ["/my-work/", "/my-work/checks/", "/questions/"]
 ORGANIZER_PAGES = ["/organizer/reports/", "/organizer/questions/"]

@@ -29,7 +29,7 @@ from labeling.outlines import OutlineError, read_outline
 from tests.browser.static_site import static_site
 from tests.chromium import ARGUMENTS, browser_path
 
-pytestmark = [pytest.mark.browser, pytest.mark.once]
+pytestmark = pytest.mark.browser
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 VECTORS = Path(__file__).parents[1] / "geometry_vectors.json"

@@ -18,7 +18,7 @@ from scoring.models import Defense, Run
 from tests import factories
 from tests.browser.looking import SCREENS, too_wide, violations
 
-pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from labeling.selectors import forget_versions, policy_in_force
 from tests import factories
 from tests.browser.looking import SCREENS, too_wide, violations
 
-pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 WHY = "A fifth of the picture is enough."
 
 

@@ -22,7 +22,7 @@ from tests.browser.looking import SCREENS, too_wide, violations
 from tests.contest import release_fixtures
 from tests.contest.record import cast
 
-pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def test_an_organizer_closes_a_week(olga: User, visit: Callable[..., Page], settings: Any, tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from tests.browser.looking import DESK, PHONE
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.once,
     pytest.mark.django_db(transaction=True),
 ]
 

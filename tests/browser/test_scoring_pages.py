@@ -26,7 +26,7 @@ from tests.contest import release_fixtures as cast
 from tests.scoring import cast as scoring_cast
 from tests.scoring.trials import cast as trials_cast
 
-pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

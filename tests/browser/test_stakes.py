@@ -23,7 +23,7 @@ from tests.contest.stakes import cast
 from tests.factories import PASSWORD
 from tests.scoring.trials import cast as trials
 
-pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 DAY = timedelta(days=1)
 
 

@@ -15,7 +15,7 @@ from tests.browser.looking import SCREENS, too_wide, violations
 from tests.contest.board import cast as board
 from tests.contest.money import cast
 
-pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

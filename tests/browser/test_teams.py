@@ -24,7 +24,7 @@ from tests import factories
 from tests.browser.looking import SCREENS, signed_in, too_wide, violations
 from tests.factories import mandate
 
-pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 NEW = "correct horse battery"
 
 

@@ -10,7 +10,6 @@ from django.utils.html import format_html
 
 from common.templatetags.record import receipts_whole
 
-pytestmark = pytest.mark.once
 CODE = "3215-314C-55F4"
 
 

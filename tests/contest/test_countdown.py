@@ -19,7 +19,6 @@ WORDS = [
 ]
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(("seconds", "words"), WORDS)
 def test_a_clock(seconds: int, words: str) -> None:
     assert clock_words(seconds) == words

@@ -35,7 +35,6 @@ from scoring.models import Defense, Run, Trial
 DATASET_ONLY = {Reason.KNOWN_BAD, Reason.AMBIGUOUS}
 
 
-@pytest.mark.once
 @pytest.mark.django_db
 def test_a_first_look_shows_everything(settings: Any) -> None:
     settings.DEMO = True
@@ -124,7 +123,6 @@ MOMENTS = [
 ]
 
 
-@pytest.mark.once
 @pytest.mark.django_db
 def test_last_week_is_settled_whenever_the_demo_is_seeded(monkeypatch: pytest.MonkeyPatch) -> None:
     for place in ("contest.demo.seed.read_dataset", "labeling.intake.read_dataset", "contest.demo.stakes.encode_png"):

@@ -17,8 +17,6 @@ from labeling.images import read_dataset
 from labeling.outlines import read_outline
 from labeling.rules import outline_asked_of
 
-pytestmark = pytest.mark.once
-
 SIDE = 299
 PANEL_SIZE = 3
 DEMO = Path(contest.__file__).parent / "demo"

@@ -285,7 +285,6 @@ FORGERIES: list[tuple[Callable[[Forger], None], str]] = [
 ]
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(("forge", "file"), FORGERIES)
 def test_a_forgery_is_found(
     forge: Callable[[Forger], None], file: str, tmp_path_factory: pytest.TempPathFactory

@@ -487,7 +487,6 @@ WRONG = [
 ]
 
 
-@pytest.mark.once
 def test_what_cannot_be_read_is_told(scored: tuple[Defense, Image, Image], organizer: Client) -> None:
     for form, said in WRONG:
         looked = organizer.get(address(scored[0]), form)
@@ -596,7 +595,6 @@ ASKED = [
 ASKED += [("post", each) for each in CHANGING]
 
 
-@pytest.mark.once
 def test_only_organizers_enter(
     scored: tuple[Defense, Image, Image],
     olga: User,

@@ -141,7 +141,6 @@ def simulated(folder: Path, *more: str) -> tuple[str, str]:
     return done.stdout, out.read_text()
 
 
-@pytest.mark.once
 def test_the_same_seed_tells_the_same_story_byte_for_byte(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -174,7 +173,6 @@ def _kill(process: subprocess.Popen[str]) -> None:
         process.kill()
 
 
-@pytest.mark.once
 def test_ctrl_c_ends_it_cleanly(tmp_path: Path) -> None:
     folder = tmp_path / "own"
     words = [sys.executable, "manage.py", "simulate", "--weeks", "50", f"--folder={folder}"]
@@ -192,7 +190,6 @@ def test_ctrl_c_ends_it_cleanly(tmp_path: Path) -> None:
     assert "Traceback" not in said
 
 
-@pytest.mark.once
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine")
     with pytest.raises(CommandError, match="is not empty"):
@@ -208,7 +205,6 @@ def test_a_database_with_somebody_in_it_is_refused() -> None:
     assert User.objects.count() == 1
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("numbers", "named"),
     [
@@ -229,7 +225,6 @@ def test_what_cannot_be_played_is_refused_by_name(numbers: dict[str, int], named
 # The pieces -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.once
 def test_forty_teams_are_of_every_kind_and_two_are_a_contest() -> None:
     cast = draw_cast(ContestPlan())
     assert {each.role for each in cast} == set(Role)
@@ -238,14 +233,12 @@ def test_forty_teams_are_of_every_kind_and_two_are_a_contest() -> None:
     assert few[0] not in DEFENDERS and few[1] in DEFENDERS
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("count", [4, 8, 10, 30, 100])
 def test_most_taskers_are_honest(count: int) -> None:
     kinds = kinds_of_taskers(count)
     assert sum(kinds.values()) == count and kinds["honest"] >= count / 2
 
 
-@pytest.mark.once
 def test_an_agenda_keeps_the_order_of_time_and_then_of_adding() -> None:
     from contextlib import nullcontext
 
@@ -259,7 +252,6 @@ def test_an_agenda_keeps_the_order_of_time_and_then_of_adding() -> None:
     assert done[-1] == ("later", begin + timedelta(hours=5))
 
 
-@pytest.mark.once
 def test_drawn_pictures_are_attacks_as_they_are_and_no_two_are_the_same() -> None:
     rng = Random(1)
     drawn = [paint(draw_picture(rng), 0.5, rng) for _ in range(60)]
@@ -279,7 +271,6 @@ def _remembered(count: int) -> tuple[Memory, list[np.ndarray], list[Truth]]:  # 
     return memory, pixels, [each.truth for each in drawn]
 
 
-@pytest.mark.once
 def test_a_memory_knows_a_picture_again_with_noise_and_shifted_and_no_other() -> None:
     memory, pixels, _ = _remembered(50)
     for place in range(50):
@@ -289,7 +280,6 @@ def test_a_memory_knows_a_picture_again_with_noise_and_shifted_and_no_other() ->
     assert memory.find(other[None]) == [None]
 
 
-@pytest.mark.once
 def test_minds_answer_as_they_are() -> None:
     memory, pixels, truths = _remembered(60)
     batch = np.stack(pixels)
@@ -312,7 +302,6 @@ def test_minds_answer_as_they_are() -> None:
         answers(Mind(0.0, 0.0, slow=True))
 
 
-@pytest.mark.once
 def test_words_to_the_tasker_move_the_careless_and_hardly_the_honest() -> None:
     rng = Random(3)
     flawed = [truth for truth in (draw_picture(rng) for _ in range(2_000)) if truth.label and not truth.real][:100]

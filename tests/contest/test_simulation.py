@@ -38,7 +38,6 @@ def played(plan: Plan) -> dict[str, Any]:
     return figures
 
 
-@pytest.mark.once
 @pytest.mark.django_db
 def test_a_small_month() -> None:
     """The random clicker is stopped, those who copy are linked with each other, and nothing befalls the honest."""
@@ -64,7 +63,6 @@ def _linked_taskers_shared_no_panel_afterwards(link: TaskerLink) -> None:
     assert all(times[panel] == 1 for panel in later.values_list("panel", flat=True))
 
 
-@pytest.mark.once
 @pytest.mark.django_db
 def test_the_same_seed_gives_the_same_month_and_another_one_another() -> None:
     if connection.vendor != "sqlite":
@@ -82,7 +80,6 @@ def test_a_database_with_taskers_is_refused() -> None:
     assert Tasker.objects.count() == 1 and not Response.objects.exists()
 
 
-@pytest.mark.once
 @pytest.mark.django_db
 def test_the_command_plays_apart_and_writes_both_files(tmp_path: Path) -> None:
     out = tmp_path / "report"
@@ -96,13 +93,11 @@ def test_the_command_plays_apart_and_writes_both_files(tmp_path: Path) -> None:
     assert not Tasker.objects.exists(), "the database at hand was not touched"
 
 
-@pytest.mark.once
 def test_the_report_is_the_page_of_its_figures() -> None:
     figures = json.loads(REPORT.with_suffix(".json").read_text())
     assert REPORT.with_suffix(".md").read_text() == render(figures)
 
 
-@pytest.mark.once
 def test_the_report_keeps_what_is_promised() -> None:
     """Five months or more: who should be found is, and no more than one honest tasker in a hundred is stopped."""
     figures = json.loads(REPORT.with_suffix(".json").read_text())
@@ -115,12 +110,10 @@ def test_the_report_keeps_what_is_promised() -> None:
     assert 100 * stopped <= honest
 
 
-@pytest.mark.once
 def test_mornings_leave_out_the_weekends() -> None:
     assert [morning.isoweekday() for morning in mornings(11)] == [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1]
 
 
-@pytest.mark.once
 def test_about_as_many_pictures_are_good_as_there_were() -> None:
     rng = Random(1)
     pictures = [draw_picture(rng) for _ in range(6_000)]
@@ -129,7 +122,6 @@ def test_about_as_many_pictures_are_good_as_there_were() -> None:
         assert sum(picture.valid for picture in mine) / len(mine) == pytest.approx(share, abs=0.03)
 
 
-@pytest.mark.once
 def test_everybody_fills_in_forms_that_can_be_read() -> None:
     rng = Random(2)
     for person in draw_people(honest=5, careless=3, random=1, copying=2, seed="forms"):
@@ -139,7 +131,6 @@ def test_everybody_fills_in_forms_that_can_be_read() -> None:
             )
 
 
-@pytest.mark.once
 def test_honest_outlines_lie_on_the_thing_and_careless_ones_often_do_not() -> None:
     rng = Random(3)
     close: Counter[Kind] = Counter()

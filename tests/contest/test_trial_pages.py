@@ -510,7 +510,6 @@ FRAMEWORK = [
 ]
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(("who", "method", "status", "why"), FRAMEWORK, ids=[f"{r[0]} {r[1]}" for r in FRAMEWORK])
 def test_the_board_checks_a_framework_and_organizers_may_see(
     who: str, method: str, status: int, why: str, request: pytest.FixtureRequest, signed_in: Any, now: datetime
@@ -573,7 +572,6 @@ def test_who_checks_a_framework_sees_what_looks_like_a_copy(organizer: Client, m
     assert "Looks like another defense" not in words(member, framework_address(original))
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("totals", "words"),
     [

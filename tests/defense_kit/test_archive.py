@@ -16,8 +16,6 @@ from defense_kit.faults import Fault, RunnerFault
 from defense_kit.layers import Budget
 from tests.images import Image, Layer, files_layer, write_archive
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture
 def layer(tmp_path: Path) -> Layer:

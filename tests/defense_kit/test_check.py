@@ -20,7 +20,6 @@ from defense_kit.protocol import Answers
 from tests.defense_kit.programs import EXAMPLES, GOOD, write
 from tests.images import PYTHON, Image, files_layer, numpy_layer, python_layer, write_archive
 
-pytestmark = pytest.mark.once
 Pixels = np.ndarray
 PICTURES = synthetic_pictures(10, 16)
 

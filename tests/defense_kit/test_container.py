@@ -15,8 +15,6 @@ from defense_kit.launch import Launched
 from defense_kit.limits import Limits
 from tests.images import PYTHON, Image, files_layer, python_layer, write_archive
 
-pytestmark = pytest.mark.once
-
 LIMITS = Limits(memory_mib=128, cpus=1, processes=24, scratch_mib=8, files=64, log_kib=32)
 SCORER = "test-container"
 GPU = "GPU-00000000-1111-2222-3333-444444444444"

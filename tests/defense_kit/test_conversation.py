@@ -22,7 +22,6 @@ from tests.defense_kit.peers import DEADLINES, HELLO, IMAGES, ROWS, SIZE, Act, P
 BIG = np.zeros((256, 200, 200, 3), np.uint8)  # more than a socket's buffers hold
 DEADLINE_SLACK = 1.0  # seconds; the machine may be busy
 STAY = 3.0  # seconds that a peer stays connected unless it is hung up on
-pytestmark = pytest.mark.once
 
 
 def stay(peer: Peer) -> None:

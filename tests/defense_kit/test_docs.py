@@ -13,7 +13,6 @@ from labeling.policy import Policy
 from tests.defense_kit.programs import write
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "defenses.md").read_text()
-pytestmark = pytest.mark.once
 
 
 def rows_under(heading: str) -> list[list[str]]:

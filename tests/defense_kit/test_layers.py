@@ -11,7 +11,6 @@ import pytest
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.layers import Budget
 
-pytestmark = pytest.mark.once
 MIB = 1 << 20
 
 

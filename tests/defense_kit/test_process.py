@@ -26,7 +26,6 @@ IMAGES = np.zeros((ROWS, SIZE, SIZE, 3), np.uint8)
 SHORT = {Fault.START_TIMEOUT: {"start": 1}, Fault.HELLO_TIMEOUT: {"hello": 1}, Fault.BATCH_TIMEOUT: {"batch": 1}}
 # However busy the machine is, only what is to be told by the clock is.
 PATIENT = Deadlines(60, 60, 60)
-pytestmark = pytest.mark.once
 
 
 @pytest.fixture(autouse=True)

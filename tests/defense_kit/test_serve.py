@@ -18,7 +18,6 @@ from tests.defense_kit.programs import DEADLINES, ROWS, SIZE, launch_of, opened,
 IMAGES = np.arange(ROWS * SIZE * SIZE * 3, dtype=np.uint8).reshape(ROWS, SIZE, SIZE, 3)
 KIT = Path(defense_kit.__file__).parent
 PARTICIPANTS = ["__init__.py", "frames.py", "serve.py", "warmup.py"]
-pytestmark = pytest.mark.once
 
 SERVE = "import numpy as np\nimport time\nfrom defense_kit import serve\n"
 

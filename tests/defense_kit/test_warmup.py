@@ -8,8 +8,6 @@ import pytest
 from defense_kit import from_warmup
 from defense_kit.warmup import resize
 
-pytestmark = pytest.mark.once
-
 
 def classify_as(scores: list[list[float]]) -> Callable[[np.ndarray], np.ndarray]:
     def classify(images: np.ndarray) -> np.ndarray:

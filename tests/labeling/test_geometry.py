@@ -25,8 +25,6 @@ from labeling.geometry import (
 )
 from labeling.outlines import OutlineError, read_outline
 
-pytestmark = pytest.mark.once
-
 VECTORS = Path(__file__).parents[1] / "geometry_vectors.json"
 WRITTEN_AS_TEXT = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 SIZE = 299

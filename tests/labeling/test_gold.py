@@ -126,7 +126,6 @@ def test_a_lease_on_gold_is_nothing_worth_waiting_for(tara: Tasker, otto: Tasker
     assert found == services.NothingLeft(others_hold_some=False)
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("percent", [0, 5, 20])
 def test_the_share_follows_the_policy(percent: int, now: datetime) -> None:
     policy, rng = replace(ALWAYS, gold_percent=percent), Random("rate")

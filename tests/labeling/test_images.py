@@ -17,8 +17,6 @@ from PIL import ImageCms, ImageDraw
 from labeling.images import MAX_BYTES, Picture, PictureRefused, read_attack, read_dataset
 from labeling.png import encode_png, pixels_sha256
 
-pytestmark = pytest.mark.once
-
 SIZE = 299
 PHOTOS = Path(__file__).parents[2] / "contest/demo/photos"
 ORIENTATION = 0x0112

@@ -110,7 +110,6 @@ def _text(path: Path, text: str, encoding: str = "utf-8") -> Path:
     return path
 
 
-@pytest.mark.once
 @pytest.mark.django_db
 @pytest.mark.parametrize(("arguments", "message", "reason"), USAGE, ids=[reason for *_, reason in USAGE])
 def test_what_cannot_be_tried_is_said_at_once(photos: Path, arguments: Any, message: str, reason: str) -> None:
@@ -246,7 +245,6 @@ def test_killed_in_the_middle_of_a_picture_it_goes_on_with_the_rest(
     assert Image.objects.count() == 6
 
 
-@pytest.mark.once
 def test_ctrl_c_stops_after_the_present_file_and_the_same_command_goes_on(tmp_path: Path) -> None:
     """A real process on a database of its own, so that a real signal arrives while it works."""
     total = 180
@@ -260,9 +258,10 @@ def test_ctrl_c_stops_after_the_present_file_and_the_same_command_goes_on(tmp_pa
         "SECRET_KEY": "x" * 50,
         "PYTHONUNBUFFERED": "1",
     }
-    environment.pop("DJANGO_SETTINGS_MODULE", None)
     manage = [sys.executable, "manage.py"]
+    # With the settings of tests, which need not run every migration again.
     subprocess.run([*manage, "migrate", "-v0"], cwd=ROOT, env=environment, check=True)
+    environment.pop("DJANGO_SETTINGS_MODULE", None)
     command = [*manage, "import_images", str(tmp_path / "photos"), *GIVEN]
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

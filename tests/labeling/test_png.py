@@ -16,8 +16,6 @@ from PIL import Image as Pillow
 
 from labeling.png import PictureDamaged, decode_png, encode_png, pixels_sha256
 
-pytestmark = pytest.mark.once
-
 RED_AND_BLUE = b"\xff\x00\x00\x00\x00\xff"
 
 

@@ -212,7 +212,6 @@ def test_an_outline_is_typed(typed: str, kept: str, signed_in: Any, tara: Tasker
     assert (response.complete, response.unoccluded, response.real) == (True, True, False)
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("posted", "words"),
     [

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-pytestmark = [pytest.mark.once, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
 def test_a_scorer_for_shipped_defenses_needs_no_engine(settings: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,8 +35,6 @@ from tests.hostile_scorers import (
     sealed_scorer,
 )
 
-pytestmark = pytest.mark.once
-
 BATCHES = 4
 NO_FAULT = "no fault"
 SHORT = 1.0

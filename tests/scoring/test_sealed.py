@@ -17,8 +17,6 @@ from scoring.models import Defense
 from scoring.sealed import ContainerRunner, Patience, archive_key
 from tests.images import PYTHON, Image, files_layer, numpy_layer, python_layer, write_archive
 
-pytestmark = pytest.mark.once
-
 KIT = Path(container.__file__).parent
 PROGRAM = b"""
 import numpy as np

@@ -1,8 +1,8 @@
-"""A scoring worker in a process of its own, to be killed: `python -m tests.scoring.worker_process STEP NOW [KILL]`.
+"""A scoring worker in a process of its own, to be killed: `python -m tests.scoring.worker_process STEP NOW ... [KILL]`.
 
-STEP is `prepare` (pictures, rulings, a defense, the plan), `work` (until nothing waits) or `reclaim`. KILL is where
-the process kills itself with SIGKILL: `claimed`, `batch` (the second one), or `writing` (answers written, not
-committed).
+STEP is `prepare` (pictures, rulings, a defense, the plan), `work` (until nothing waits) or `reclaim`; one can follow
+another. KILL is where the process kills itself with SIGKILL: `claimed`, `batch` (the second one), or `writing` (answers
+written, not committed).
 """
 
 import os
@@ -57,16 +57,21 @@ def work(now: datetime, kill: str) -> None:
         cast.work_all(now, name=str(os.getpid()), find_runner=find_runner)
 
 
+def take(step: str, now: datetime, kill: str) -> None:
+    from scoring.services import runs_reclaim
+
+    if step == "prepare":
+        prepare(now)
+    elif step == "reclaim":
+        runs_reclaim(now=now)
+    else:
+        work(now, kill)
+
+
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
     django.setup()
-    step, moment, *rest = sys.argv[1:]
-    at = datetime.fromisoformat(moment)
-    if step == "prepare":
-        prepare(at)
-    elif step == "reclaim":
-        from scoring.services import runs_reclaim
-
-        runs_reclaim(now=at)
-    else:
-        work(at, rest[0] if rest else "")
+    arguments = sys.argv[1:]
+    kill = arguments.pop() if len(arguments) % 2 else ""
+    for step, moment in zip(arguments[::2], arguments[1::2], strict=True):
+        take(step, datetime.fromisoformat(moment), kill)

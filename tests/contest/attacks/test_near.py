@@ -56,13 +56,11 @@ ALIKE = [
 ]
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(("change", "most", "why"), ALIKE, ids=[row[2] for row in ALIKE])
 def test_what_looks_alike_is_near(change: Any, most: int, why: str) -> None:
     assert (hashed(photo()) ^ hashed(change(photo()))).bit_count() <= most, why
 
 
-@pytest.mark.once
 def test_other_pictures_are_far() -> None:
     names = ["bird-001.jpg", "bird-004.jpg", "bird-010.jpg", "bicycle.jpg", "bus.jpg", "car.jpg", "lion.jpg"]
     bits = [hashed(photo(name)) for name in names]
@@ -70,7 +68,6 @@ def test_other_pictures_are_far() -> None:
     assert min(apart) > 10
 
 
-@pytest.mark.once
 def test_the_bits_are_the_steps_from_block_to_block() -> None:
     """Computed by hand: nine columns of one pixel, falling in the first row, rising elsewhere."""
     rows = [[9 - x if y == 0 else x for x in range(9)] for y in range(8)]
@@ -80,7 +77,6 @@ def test_the_bits_are_the_steps_from_block_to_block() -> None:
         difference_hash(8, 8, bytes(8 * 8 * 3))
 
 
-@pytest.mark.once
 @settings(max_examples=100)
 @given(st.integers(0, 2**64 - 1), st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=30), st.integers(0, 64))
 def test_near_is_what_counting_bits_says(bits: int, others: list[int], within: int) -> None:
@@ -92,7 +88,6 @@ def test_near_is_what_counting_bits_says(bits: int, others: list[int], within: i
     assert all((others[place] ^ bits).bit_count() == distance for place, distance in found)
 
 
-@pytest.mark.once
 def test_a_hundred_thousand_are_compared_in_no_time() -> None:
     kept = np.random.default_rng(1).integers(-(2**63), 2**63 - 1, 100_000, dtype=np.int64)
     others, start = as_array(kept.tolist()), time.perf_counter()

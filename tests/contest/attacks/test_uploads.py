@@ -17,8 +17,6 @@ from contest.attacks import uploads
 from contest.attacks.uploads import MOST_ENTRIES, Part, parts_of
 from tests.contest.attacks.cast import picture
 
-pytestmark = pytest.mark.once
-
 
 def file(data: bytes, name: str = "sent") -> Any:
     found = io.BytesIO(data)

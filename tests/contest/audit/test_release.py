@@ -130,7 +130,6 @@ def _from_the_first(forger: Forger) -> None:
     forger.rows(form.AUDIT, lambda rows: rows.__setitem__(slice(None), first))
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("what", FORGERIES)
 def test_a_forged_row_is_found_although_the_hashes_of_the_files_fit(
     what: str, tmp_path_factory: pytest.TempPathFactory

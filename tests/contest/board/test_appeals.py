@@ -135,7 +135,6 @@ WRONG = [
 ]
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(("told", "field", "words"), WRONG)
 def test_what_cannot_be_sent_is_refused_at_its_field(told: Any, field: str, words: str, scene: Scene) -> None:
     with pytest.raises(InvalidInput, match=words) as found:

@@ -424,7 +424,6 @@ def test_a_vote_is_for_what_was_chosen(
     assert ((vote.choice, vote.label, vote.reasons), vote.words, vote.public) == (expected, OWN, True)
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("told", "words"),
     [

@@ -180,7 +180,6 @@ def test_what_a_member_names_is_read_or_refused_with_the_field(rita: User) -> No
     assert (made.domains, made.people, made.papers) == (["ox.ac.uk"], ["ann@example.org"], ["1809.08352"])
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("address", "domain"),
     [

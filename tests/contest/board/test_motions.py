@@ -1,10 +1,13 @@
 """Everything that the board decides beside pictures: moved, voted on, and done once most are for it (R21)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.http import Http404
 
 from common.errors import Conflict as Refused
@@ -42,17 +45,27 @@ def ruth(rita: User) -> User:
     return factories.user("ruth", "review board")
 
 
-@pytest.fixture(params=MOTIONS, ids=[each.__name__ for each in MOTIONS])
-def motion(request: pytest.FixtureRequest, rita: User, olga: User) -> Motion:
-    factories.policy_version()
-    made: Motion = request.param(rita, olga)
-    return made
-
-
 @pytest.fixture(autouse=True)
 def nothing_is_lost(db: None) -> object:
     yield
     assert check().wrong == ()
+
+
+@dataclass
+class Board:
+    """Rita, who moves, and two other members; an organizer and a stranger."""
+
+    rita: User
+    ron: User
+    ruth: User
+    olga: User
+    stan: User
+
+
+@pytest.fixture
+def board(rita: User, ron: User, ruth: User, olga: User, stan: User) -> Board:
+    factories.policy_version()
+    return Board(rita, ron, ruth, olga, stan)
 
 
 def steps_aside(member: User, motion: Motion) -> Conflict:
@@ -73,62 +86,37 @@ def refused_as(act: Callable[[], object]) -> str:
     return refused.value.code
 
 
+@contextmanager
+def taken_back() -> Iterator[None]:
+    """What happens inside leaves nothing behind, and has lost no cent."""
+    with transaction.atomic():
+        yield
+        assert check().wrong == ()
+        transaction.set_rollback(True)
+
+
 def test_every_kind_has_a_carrier() -> None:
     assert set(CARRIERS) == set(DecisionKind)
 
 
-@pytest.mark.once
-def test_what_is_moved_changes_nothing_by_itself(motion: Motion, rita: User) -> None:
+# What may happen to each of them. First what begins before it is moved. -----------------------------------------------
+
+
+def what_is_moved_changes_nothing_by_itself(motion: Motion, board: Board) -> None:
     before, entries = newest(), LedgerEntry.objects.count()
-    case = motion.move(rita)
+    case = motion.move(board.rita)
     assert not motion.done() and newest() == before and LedgerEntry.objects.count() == entries
-    assert (case.state, case.motion, case.opened_by, case.opened_at) == (CaseState.OPEN, motion.kind, rita, NOW)
+    assert (case.state, case.motion, case.opened_by, case.opened_at) == (CaseState.OPEN, motion.kind, board.rita, NOW)
     assert list(case.parties.values_list("team", "role")) == [(motion.team.pk, "concerned")]
-    assert [(vote.member, vote.choice) for vote in count_of(case).votes] == [(rita, VoteChoice.IN_FAVOUR)]
+    assert [(vote.member, vote.choice) for vote in count_of(case).votes] == [(board.rita, VoteChoice.IN_FAVOUR)]
 
 
-def test_what_is_carried_is_done_with_its_decision(motion: Motion, rita: User, ron: User) -> None:
-    before, case = newest(), motion.move(rita)
-    decided = carried(case, ron, NOW)
-    assert motion.done()
-    (made,) = new_decisions(motion, before)
-    assert (dict(made.subject), dict(made.details)) == (motion.subject, motion.details)
-    assert (made.reason, made.decided_by, made.decided_at, made.case) == (case.reason, ron, NOW, case)
-    assert (decided.outcome, len(decided.votes), decided.quorum) == (CaseOutcome.CARRIED, 2, 2)
-    assert refused_as(lambda: confirmed(case, ron, NOW)) == "decided"
-    assert len(new_decisions(motion, before)) == 1
-
-
-@pytest.mark.once
-def test_one_vote_is_no_quorum(motion: Motion, rita: User) -> None:
-    case = motion.move(rita)
-    assert refused_as(lambda: confirmed(case, rita, NOW)) == "no_quorum"
-    assert not motion.done() and Case.objects.get(pk=case.pk).state == CaseState.OPEN
-
-
-@pytest.mark.once
-def test_a_tie_changes_nothing(motion: Motion, rita: User, ron: User) -> None:
-    before, case = newest(), motion.move(rita)
-    assert confirmed(voted(case, ron, NOW, AGAINST), ron, NOW).outcome == CaseOutcome.LOST
-    assert not motion.done() and newest() == before
-
-
-@pytest.mark.once
-def test_what_is_lost_changes_nothing_and_may_be_moved_again(motion: Motion, rita: User, ron: User, ruth: User) -> None:
-    before, case = newest(), motion.move(rita)
-    for member in (ron, ruth):
-        voted(case, member, NOW, AGAINST)
-    assert confirmed(case, rita, NOW).outcome == CaseOutcome.LOST
-    assert not motion.done() and newest() == before
-    carried(motion.move(ruth), ron, NOW)
-    assert motion.done()
-
-
-def test_who_steps_aside_neither_moves_nor_sees_nor_votes(motion: Motion, rita: User, ron: User, ruth: User) -> None:
+def who_steps_aside_neither_moves_nor_sees_nor_votes(motion: Motion, board: Board) -> None:
+    ron, ruth = board.ron, board.ruth
     steps_aside(ron, motion)
     assert refused_as(lambda: motion.move(ron)) == "recused"
     assert not Case.objects.filter(state=CaseState.OPEN).exists()
-    case = motion.move(rita)
+    case = motion.move(board.rita)
     assert refused_as(lambda: motion.move(ron)) == "recused", "nor is told that it is moved"
     assert not cases_seen_by(ron).filter(pk=case.pk).exists() and moved_for(ron) == []
     assert [each.case for each in moved_for(ruth)] == [case]
@@ -144,43 +132,86 @@ def test_who_steps_aside_neither_moves_nor_sees_nor_votes(motion: Motion, rita: 
     assert motion.done() and CaseDecision.objects.get(case=case).recused == 1
 
 
-@pytest.mark.once
-def test_a_vote_counts_no_more_when_its_member_steps_aside(motion: Motion, rita: User, ron: User, ruth: User) -> None:
-    case = voted(motion.move(rita), ron, NOW)
-    steps_aside(rita, motion)
-    assert refused_as(lambda: confirmed(case, ron, NOW)) == "no_quorum"
-    carried(case, ruth, NOW)
-    assert motion.done()
-
-
-def test_what_cannot_be_done_any_more_is_refused_and_stays_open(motion: Motion, rita: User, ron: User) -> None:
-    case = voted(motion.move(rita), ron, NOW)
-    motion.spoil()
-    before = newest()
-    assert refused_as(lambda: confirmed(case, ron, NOW)) == motion.refused
-    assert newest() == before and not CaseDecision.objects.filter(case=case).exists()
-    assert Case.objects.get(pk=case.pk).state == CaseState.OPEN
-    voted(case, ron, NOW, AGAINST)
-    assert confirmed(case, rita, NOW).outcome == CaseOutcome.LOST, "it is closed by votes against it"
-
-
-def test_what_cannot_be_done_is_not_moved(motion: Motion, rita: User) -> None:
+def what_cannot_be_done_is_not_moved(motion: Motion, board: Board) -> None:
     motion.spoil()
     before = Case.objects.count()
-    assert refused_as(lambda: motion.move(rita)) == motion.refused
+    assert refused_as(lambda: motion.move(board.rita)) == motion.refused
     assert Case.objects.count() == before
 
 
-def test_the_same_is_not_moved_twice(motion: Motion, rita: User, ron: User) -> None:
-    case = motion.move(rita)
-    for member in (rita, ron):
+def only_the_board_moves(motion: Motion, board: Board) -> None:
+    before = Case.objects.count()
+    for who in (board.olga, board.stan):
+        assert refused_as(lambda who=who: motion.move(who)) == "not_on_board"
+    assert Case.objects.count() == before
+
+
+# And what may happen to one that rita moved. --------------------------------------------------------------------------
+
+
+def what_is_carried_is_done_with_its_decision(motion: Motion, case: Case, board: Board) -> None:
+    before, ron = newest(), board.ron
+    decided = carried(case, ron, NOW)
+    assert motion.done()
+    (made,) = new_decisions(motion, before)
+    assert (dict(made.subject), dict(made.details)) == (motion.subject, motion.details)
+    assert (made.reason, made.decided_by, made.decided_at, made.case) == (case.reason, ron, NOW, case)
+    assert (decided.outcome, len(decided.votes), decided.quorum) == (CaseOutcome.CARRIED, 2, 2)
+    assert refused_as(lambda: confirmed(case, ron, NOW)) == "decided"
+    assert len(new_decisions(motion, before)) == 1
+
+
+def one_vote_is_no_quorum(motion: Motion, case: Case, board: Board) -> None:
+    assert refused_as(lambda: confirmed(case, board.rita, NOW)) == "no_quorum"
+    assert not motion.done() and Case.objects.get(pk=case.pk).state == CaseState.OPEN
+
+
+def a_tie_changes_nothing(motion: Motion, case: Case, board: Board) -> None:
+    before = newest()
+    board.ruth.groups.clear()  # of two members, both of whom voted
+    assert confirmed(voted(case, board.ron, NOW, AGAINST), board.ron, NOW).outcome == CaseOutcome.LOST
+    assert not motion.done() and newest() == before
+
+
+def what_is_lost_changes_nothing_and_may_be_moved_again(motion: Motion, case: Case, board: Board) -> None:
+    before = newest()
+    for member in (board.ron, board.ruth):
+        voted(case, member, NOW, AGAINST)
+    assert confirmed(case, board.rita, NOW).outcome == CaseOutcome.LOST
+    assert not motion.done() and newest() == before
+    carried(motion.move(board.ruth), board.ron, NOW)
+    assert motion.done()
+
+
+def a_vote_counts_no_more_when_its_member_steps_aside(motion: Motion, case: Case, board: Board) -> None:
+    voted(case, board.ron, NOW)
+    steps_aside(board.rita, motion)
+    assert refused_as(lambda: confirmed(case, board.ron, NOW)) == "no_quorum"
+    carried(case, board.ruth, NOW)
+    assert motion.done()
+
+
+def what_cannot_be_done_any_more_is_refused_and_stays_open(motion: Motion, case: Case, board: Board) -> None:
+    voted(case, board.ron, NOW)
+    motion.spoil()
+    before = newest()
+    assert refused_as(lambda: confirmed(case, board.ron, NOW)) == motion.refused
+    assert newest() == before and not CaseDecision.objects.filter(case=case).exists()
+    assert Case.objects.get(pk=case.pk).state == CaseState.OPEN
+    board.ruth.groups.clear()
+    voted(case, board.ron, NOW, AGAINST)
+    assert confirmed(case, board.rita, NOW).outcome == CaseOutcome.LOST, "it is closed by votes against it"
+
+
+def the_same_is_not_moved_twice(motion: Motion, case: Case, board: Board) -> None:
+    for member in (board.rita, board.ron):
         assert refused_as(lambda member=member: motion.move(member)) == "moved"
     assert list(motions_open()) == [case]
 
 
-@pytest.mark.once
-def test_who_moved_it_drops_it(motion: Motion, rita: User, ron: User) -> None:
-    case = voted(motion.move(rita), ron, NOW)
+def who_moved_it_drops_it(motion: Motion, case: Case, board: Board) -> None:
+    rita, ron = board.rita, board.ron
+    voted(case, ron, NOW)
     assert refused_as(lambda: motion_drop(case=case, by=ron, now=NOW)) == "not_yours"
     assert motion_drop(case=case, by=rita, now=NOW).outcome == CaseOutcome.DROPPED
     assert not motion.done() and refused_as(lambda: confirmed(case, ron, NOW)) == "decided"
@@ -188,12 +219,51 @@ def test_who_moved_it_drops_it(motion: Motion, rita: User, ron: User) -> None:
     assert motion.done()
 
 
-@pytest.mark.once
-def test_only_the_board_moves(motion: Motion, olga: User, stan: User) -> None:
-    before = Case.objects.count()
-    for who in (olga, stan):
-        assert refused_as(lambda who=who: motion.move(who)) == "not_on_board"
-    assert Case.objects.count() == before
+EACH = pytest.mark.parametrize("make", MOTIONS, ids=[each.__name__ for each in MOTIONS])
+Make = Callable[[User, User], Motion]
+Before, After = Callable[[Motion, Board], None], Callable[[Motion, Case, Board], None]
+
+
+def happens(make: Make, board: Board, before: Sequence[Before], after: Sequence[After]) -> None:
+    """Let each of these happen to a motion, and to one that rita moved; what fails is named in the traceback."""
+    motion = make(board.rita, board.olga)
+    for history in before:
+        with taken_back():
+            history(motion, board)
+    case = motion.move(board.rita)
+    for later in after:
+        with taken_back():
+            later(motion, Case.objects.get(pk=case.pk), board)
+
+
+@EACH
+def test_what_may_happen_to_each_motion(make: Make, board: Board) -> None:
+    happens(
+        make,
+        board,
+        [who_steps_aside_neither_moves_nor_sees_nor_votes, what_cannot_be_done_is_not_moved],
+        [
+            what_is_carried_is_done_with_its_decision,
+            what_cannot_be_done_any_more_is_refused_and_stays_open,
+            the_same_is_not_moved_twice,
+        ],
+    )
+
+
+@EACH
+def test_what_may_happen_to_each_motion_on_any_database(make: Make, board: Board) -> None:
+    happens(
+        make,
+        board,
+        [what_is_moved_changes_nothing_by_itself, only_the_board_moves],
+        [
+            one_vote_is_no_quorum,
+            a_tie_changes_nothing,
+            what_is_lost_changes_nothing_and_may_be_moved_again,
+            a_vote_counts_no_more_when_its_member_steps_aside,
+            who_moved_it_drops_it,
+        ],
+    )
 
 
 # What is particular ---------------------------------------------------------------------------------------------------

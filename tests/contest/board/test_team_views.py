@@ -78,7 +78,6 @@ WHO: dict[str, dict[str, int]] = {
 }
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("who", [*REFUSED, "blue", "red", "green"])
 def test_who_may_open_what(who: str, scene: Appealing, at: datetime, tara: Tasker, olga: User, signed_in: Any) -> None:
     appeal, green = sent(scene, at), attacks.team("green")

@@ -114,7 +114,6 @@ HEADINGS = {
 }
 
 
-@pytest.mark.once
 def test_the_sorted_column_says_so(week: fixtures.Contest, client: Client) -> None:
     found: dict[str, tuple[str, str]] = {}
     for asked in HEADINGS:
@@ -130,7 +129,6 @@ def test_a_heading_keeps_the_week_and_the_order_of_the_other_table(week: fixture
     assert 'href="?defenses=-days&amp;attackers=-breaks&amp;week=2026-W47#attackers">Breaks' in page
 
 
-@pytest.mark.once
 def test_every_column_of_defenses_sorts(week: fixtures.Contest, client: Client) -> None:
     for order in (sign + each.name for sign in ("", "-") for each in DEFENSES):
         assert client.get("/leaderboard/", {"defenses": order}).status_code == 200, order
@@ -139,7 +137,6 @@ def test_every_column_of_defenses_sorts(week: fixtures.Contest, client: Client) 
         assert sorted(row.id for row in ordered) == sorted(row.id for row in rows), order
 
 
-@pytest.mark.once
 def test_every_column_of_attackers_sorts(week: fixtures.Contest, client: Client) -> None:
     blue = Team.objects.create(name="blue", created_at=fixtures.MONDAY)
     image = fixtures.picture(60, origin="attack")

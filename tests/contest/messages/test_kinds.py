@@ -78,7 +78,6 @@ def test_every_kind_has_a_sample_a_group_and_its_facts() -> None:
     assert [(kind, missing_facts(kind, facts)) for kind, facts, _ in SAMPLES if missing_facts(kind, facts)] == []
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(("kind", "facts", "words"), SAMPLES, ids=NAMES)
 def test_a_fact_that_is_missing_is_refused(
     kind: MessageKind, facts: dict[str, Any], words: list[str], red: Team
@@ -90,7 +89,6 @@ def test_a_fact_that_is_missing_is_refused(
     assert not Message.objects.exists()
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("kind", ["attack_verdicts", "release_failed"])
 def test_html_loads_nothing_and_runs_nothing(kind: str, red: Team) -> None:
     facts = next(facts for name, facts, _ in SAMPLES if name == kind)
@@ -100,7 +98,6 @@ def test_html_loads_nothing_and_runs_nothing(kind: str, red: Team) -> None:
     assert {each for each in re.findall(r'href="([^"]+)"', str(html)) if not each.startswith(HOST)} == set()
 
 
-@pytest.mark.once
 def test_words_of_others_are_words_in_html(red: Team) -> None:
     facts = {"paper": "1809.08352", "asked_at": "now", "question": '<script>x</script> https://evil.example/ "q"'}
     ((html, _),) = mail(red, MessageKind.QUESTION_WAITING, facts).alternatives
@@ -108,7 +105,6 @@ def test_words_of_others_are_words_in_html(red: Team) -> None:
     assert 'href="https://evil' not in str(html), "a stranger's address leads nowhere"
 
 
-@pytest.mark.once
 def test_a_state_has_its_word_its_shape_and_its_colour(red: Team) -> None:
     facts = next(facts for name, facts, _ in SAMPLES if name == "attack_verdicts")
     ((html, _),) = mail(red, MessageKind.ATTACK_VERDICTS, facts).alternatives

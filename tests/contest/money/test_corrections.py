@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from contest.money.corrections import Flows, Position, flows
 
-pytestmark = pytest.mark.once
 RED, BLUE = 1, 2
 
 

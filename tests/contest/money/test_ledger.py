@@ -164,7 +164,6 @@ class WhateverMoves(TestCase):
 # Words ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("typed", "cents"),
     [
@@ -176,7 +175,6 @@ def test_a_typed_sum_is_read_exactly_or_not_at_all(typed: str, cents: int | None
     assert cents_of(typed) == cents
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(("cents", "words"), [(123_450, "USD 1,234.50"), (1, "USD 0.01"), (-105, "−USD 1.05")])
 def test_a_sum_in_words(cents: int, words: str) -> None:
     assert money(cents, "USD") == words

@@ -368,7 +368,6 @@ def test_only_the_board_withholds_and_only_what_is_there(red: Team, olga: User, 
 # Files ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@sum", "\tx", "\rx", "−1"])
 def test_no_cell_is_read_as_a_formula(cell: str) -> None:
     assert guarded(["ok", cell]) == ("ok", f"'{cell}")

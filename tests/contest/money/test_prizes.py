@@ -17,7 +17,6 @@ from contest.money.prizes import (
     stake_due,
 )
 
-pytestmark = pytest.mark.once
 RED, BLUE, GREEN = 1, 2, 3
 MONDAY = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
 W46, W47, W48 = "2026-W46", "2026-W47", "2026-W48"

@@ -117,7 +117,6 @@ def test_one_goes_back_from_the_preview_with_what_was_typed(client: Client) -> N
     assert fields(page)["appeal_days"] == "8" and ">Because</textarea>" in page and f'value="{LATER}"' in page
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("told", "field", "words"),
     [

@@ -129,7 +129,6 @@ NO_FILES = [
 ]
 
 
-@pytest.mark.once
 def test_nothing_but_the_files_of_a_release_has_an_address(made: Released, stranger: Client) -> None:
     for place in (made.folder, made.folder.parent, made.folder.parent.parent):
         (place / "secret.txt").write_text("secret")

@@ -178,7 +178,6 @@ def test_a_release_whose_file_is_not_there_is_told(
     assert not (here / mirror.LIST).exists(), "the list is kept once everything agrees"
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("row", "why"),
     [

@@ -22,7 +22,7 @@ FIRST, SECOND, ERRATA = "release-2026-W47", "release-2026-W48", "release-2026-W4
 # Once for all tests here: they change copies.
 _published: list[Any] = []
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]
+pytestmark = pytest.mark.django_db
 
 
 class Server(ThreadingHTTPServer):

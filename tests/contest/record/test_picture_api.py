@@ -306,7 +306,6 @@ def test_an_address_that_is_wrong_is_told_what_to_change(query: str, field: str,
     assert words in answer.json()["fields"][field][0]
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("address", [f"/api/v1/images/{SOMEWHERE}/", f"/api/v1/rulings/?image={SOMEWHERE}"])
 @pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
 def test_both_calls_are_only_read(method: str, address: str, people: Any) -> None:

@@ -98,7 +98,6 @@ def _hidden(forger: Forger) -> None:
     forger.rows(form.UNPROVED, lambda rows: rows.insert(0, taken[0]))
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("what", FORGERIES)
 def test_a_forgery_is_found_although_the_hashes_fit(what: str, forger: Forger) -> None:
     file, forge = FORGERIES[what]

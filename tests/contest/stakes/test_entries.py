@@ -89,7 +89,6 @@ WRONG = [
 ]
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(("values", "fields", "why"), WRONG, ids=[row[2] for row in WRONG])
 def test_what_is_wrong_is_named_all_at_once(values: dict[str, Any], fields: set[str], why: str, now: datetime) -> None:
     with pytest.raises(WrongFields) as refused:
@@ -112,7 +111,6 @@ IMAGES = [
 ]
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(("image", "code", "why"), IMAGES, ids=[row[2] for row in IMAGES])
 def test_images_in_registries(image: str, code: str, why: str, now: datetime) -> None:
     if not code:

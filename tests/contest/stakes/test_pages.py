@@ -60,7 +60,6 @@ WHO = {
 REFUSAL = {"stranger": 302, "nobody": 404}
 
 
-@pytest.mark.once
 def test_who_may_open_what(blue: Team, tara: Tasker, signed_in: Any, at: datetime) -> None:
     made = cast.entry(blue, now=at)
     people: dict[str, Any] = {

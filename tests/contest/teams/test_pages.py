@@ -377,7 +377,6 @@ WRONG = [
 ]
 
 
-@pytest.mark.once
 def test_what_an_organizer_typed_wrong(red: Team, olga: User, signed_in: SignedIn) -> None:
     client = signed_in(olga)
     for form, words in WRONG:

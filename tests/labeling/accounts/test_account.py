@@ -185,7 +185,6 @@ def test_the_owner_revokes_a_token_and_nobody_elses(tara_user: User, otto: Taske
     assert list(ApiToken.objects.all()) == [other]
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("agent", "words"),
     [
@@ -461,7 +460,6 @@ def test_a_reset_password_does_not_go_past_the_second_factor(
 OWN = ["/account/", "/account/email/", "/account/password/", "/account/second-factor/", "/account/delete/"]
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("address", [*OWN, "/account/email/token/", "/organizer/people/"])
 def test_a_stranger_signs_in_first(address: str, client: Client) -> None:
     assert client.get(address)["Location"] == f"/sign-in/?next={address}"
@@ -473,7 +471,6 @@ def test_a_strangers_form_is_not_taken(address: str, client: Client) -> None:
     assert client.get(address).status_code == 405
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("address", OWN)
 @pytest.mark.parametrize("who", ["tara", "nell", "olga", "rita", "stan"])
 def test_everybody_has_an_account_page(address: str, who: str, request: pytest.FixtureRequest, signed_in: Any) -> None:

@@ -24,7 +24,6 @@ ROWS = [dict(row) for row in content.rows()]
 POOL = [row for row in ROWS if row["use"] == KnownUse.QUALIFICATION]
 
 
-@pytest.mark.once
 def test_loading_takes_every_picture_in_once(now: datetime) -> None:
     assert content.known_pictures_load(policy=Policy(), now=now) == len(ROWS)
     assert content.known_pictures_load(policy=Policy(), now=now) == 0
@@ -33,7 +32,6 @@ def test_loading_takes_every_picture_in_once(now: datetime) -> None:
     assert set(Image.objects.values_list("origin", "label_from")) == {(Origin.EXAMPLE, None)}
 
 
-@pytest.mark.once
 def test_loading_again_brings_the_answers_to_what_they_are_now(now: datetime) -> None:
     content.known_pictures_load(policy=Policy(), now=now)
     row = KnownPicture.objects.filter(use=KnownUse.QUALIFICATION).latest("pk")

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from labeling.enums import TieBreak, Topic
 from labeling.learning.drawing import draw, tie_break_for
 
-pytestmark = pytest.mark.once
-
 
 @given(
     kinds=st.lists(st.integers(0, 6), max_size=60),

@@ -5,7 +5,6 @@ import pytest
 from labeling.enums import Answer
 from labeling.marking import Known, Said, mark
 
-pytestmark = pytest.mark.once
 YES, NO, MAYBE = Answer.DEFINITELY_YES, Answer.DEFINITELY_NO, Answer.UNSURE_YES
 BIRD = Known({YES}, {NO}, True, 70, True, False, True)
 NEITHER = Known({NO}, {NO}, False, 70, None, None, None)

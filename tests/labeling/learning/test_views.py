@@ -99,7 +99,6 @@ DECISIVE = [
 ]
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(("values", "right", "reason"), DECISIVE, ids=[row[2] for row in DECISIVE])
 def test_each_topic_turns_on_its_question(
     values: dict[str, Any], right: str, reason: str, signed_in: SignIn, nell: Tasker
@@ -303,7 +302,6 @@ REFUSED = [
 ]
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(("values", "words"), REFUSED)
 @pytest.mark.parametrize("step", ["", "publish"])
 def test_a_wrong_version_is_refused_with_everything_kept(

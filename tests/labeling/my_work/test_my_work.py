@@ -188,7 +188,6 @@ def test_a_page_costs_the_same_statements_for_one_answer_and_for_many(tara: Task
 # Strangers.
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("path", ["", "download/", "{id}/"])
 @pytest.mark.parametrize(("who", "status"), [("olga", 403), ("rita", 403), ("stan", 403), ("", 302)])
 def test_nobody_but_a_tasker_has_work(

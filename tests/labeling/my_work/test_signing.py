@@ -14,7 +14,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from labeling.my_work.check import GENUINE, NOT_GENUINE, UNREADABLE, main
 from labeling.my_work.signing import NotGenuine, check, key_from, key_id_of, key_set, keys_of, public_bytes, signed
 
-pytestmark = pytest.mark.once
 KEY, OLDER, FOREIGN = (key_from(secret) for secret in ("secret", "an older secret", "somebody else's secret"))
 KEYS = keys_of(key_set([KEY, OLDER]))
 LINES = [

@@ -8,7 +8,6 @@ import pytest
 from labeling.watching import copying
 from labeling.watching.copying import ALIKE_BY_CHANCE, Figures, Look, Seen, alike, at_least
 
-pytestmark = pytest.mark.once
 GOOD = ("definitely_yes", "definitely_no", True, True, True)
 HANDS = [0.7, 1.0, 1.5, 2.5]
 

@@ -83,7 +83,6 @@ def test_a_picture_with_nothing_to_outline_becomes_gold(settled: Panel, olga: Us
     assert (known.outline, known.complete) == ("", None)
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("change", "fields", "why"),
     [

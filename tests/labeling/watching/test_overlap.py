@@ -9,7 +9,6 @@ from labeling.outlines import iou_percent
 from labeling.watching.drawing import drawn_outline
 from labeling.watching.overlap import mean_overlaps
 
-pytestmark = pytest.mark.once
 LEFT, RIGHT = "[[10,10],[100,10],[100,200],[10,200]]", "[[100,10],[200,10],[200,200],[100,200]]"
 
 

@@ -91,7 +91,6 @@ def addresses(settled: Panel, tara: Tasker, otto: Tasker) -> dict[str, str]:
 NAMES = ["list", "csv", "one", "pause", "void", "link", "rules", "gold", "candidates", "new gold"]
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("name", NAMES)
 def test_only_organizers_open_a_page(
     name: str, addresses: dict[str, str], organizer: Client, tara: Tasker, rita: User, stan: User, signed_in: Any
@@ -311,7 +310,6 @@ def test_rules_are_added_and_retired(organizer: Client, tara: Tasker) -> None:
     assert organizer.post("/organizer/watching/", {"retire": str(rule.pk)}).status_code == 400
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     ("change", "why"),
     [

@@ -7,7 +7,6 @@ import pytest
 from labeling.policy import Policy
 from labeling.watching.rules import COLLECTORS, Form, Handover, Look, Reading, Rule, Seen, agreements, fires
 
-pytestmark = pytest.mark.once
 BEGIN = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
 POLICY = Policy()
 BIRD: Form = ("definitely_yes", "definitely_no", True, True, True)

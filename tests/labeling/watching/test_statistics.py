@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from labeling.watching import statistics
 
 ORDER = ["definitely_no", "unsure_no", "unsure_yes", "definitely_yes"]
-pytestmark = pytest.mark.once
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_no_address_gives_a_private_picture_away(role: str, tried: Trial, signed
     client, hidden = client_of(role, signed_in), secrets(tried)
     codes = set()
     for address in addresses():
-        for found in (re.sub(r"[TD]-00000", tried.defense.public_id, address), address):
+        for found in {re.sub(r"[TD]-00000", tried.defense.public_id, address), address}:
             answer = client.get(found)
             content = answer.getvalue() if answer.streaming else answer.content
             codes.add(answer.status_code)

@@ -5,7 +5,6 @@ import pytest
 from scoring.enums import TrialKind
 from scoring.trials.order import Order
 
-pytestmark = pytest.mark.once
 NAMES = [f"{number:064x}" for number in range(200)]
 ORDER = Order("the secret", TrialKind.PRIVATE, 7, 1)
 

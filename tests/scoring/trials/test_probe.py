@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 from scoring.trials import answers, probe
 from scoring.trials.enums import Variant
 
-pytestmark = pytest.mark.once
 SHA, OTHER = "ab" * 32, "cd" * 32
 
 

@@ -11,8 +11,6 @@ from scoring.enums import Outcome
 from scoring.trials import totals
 from scoring.trials.totals import Totals
 
-pytestmark = pytest.mark.once
-
 BIRD, BICYCLE = Label.BIRD, Label.BICYCLE
 PARTS = [
     (BIRD, Outcome.BIRD, "right", "the class"),
