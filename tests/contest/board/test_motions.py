@@ -1,9 +1,10 @@
 """Everything that the board decides beside pictures: moved, voted on, and done once most are for it (R21)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.contrib.auth.models import User
@@ -142,7 +143,7 @@ def what_cannot_be_done_is_not_moved(motion: Motion, board: Board) -> None:
 def only_the_board_moves(motion: Motion, board: Board) -> None:
     before = Case.objects.count()
     for who in (board.olga, board.stan):
-        assert refused_as(lambda who=who: motion.move(who)) == "not_on_board"
+        assert refused_as(partial(motion.move, who)) == "not_on_board"
     assert Case.objects.count() == before
 
 
@@ -205,7 +206,7 @@ def what_cannot_be_done_any_more_is_refused_and_stays_open(motion: Motion, case:
 
 def the_same_is_not_moved_twice(motion: Motion, case: Case, board: Board) -> None:
     for member in (board.rita, board.ron):
-        assert refused_as(lambda member=member: motion.move(member)) == "moved"
+        assert refused_as(partial(motion.move, member)) == "moved"
     assert list(motions_open()) == [case]
 
 
@@ -221,49 +222,39 @@ def who_moved_it_drops_it(motion: Motion, case: Case, board: Board) -> None:
 
 EACH = pytest.mark.parametrize("make", MOTIONS, ids=[each.__name__ for each in MOTIONS])
 Make = Callable[[User, User], Motion]
-Before, After = Callable[[Motion, Board], None], Callable[[Motion, Case, Board], None]
+Before = Callable[[Motion, Board], None]
+After = Callable[[Motion, Case, Board], None]
 
 
-def happens(make: Make, board: Board, before: Sequence[Before], after: Sequence[After]) -> None:
-    """Let each of these happen to a motion, and to one that rita moved; what fails is named in the traceback."""
-    motion = make(board.rita, board.olga)
-    for history in before:
-        with taken_back():
-            history(motion, board)
-    case = motion.move(board.rita)
-    for later in after:
-        with taken_back():
-            later(motion, Case.objects.get(pk=case.pk), board)
+BEFORE_IT_IS_MOVED: list[Before] = [
+    what_is_moved_changes_nothing_by_itself,
+    who_steps_aside_neither_moves_nor_sees_nor_votes,
+    what_cannot_be_done_is_not_moved,
+    only_the_board_moves,
+]
+ONCE_MOVED: list[After] = [
+    what_is_carried_is_done_with_its_decision,
+    one_vote_is_no_quorum,
+    a_tie_changes_nothing,
+    what_is_lost_changes_nothing_and_may_be_moved_again,
+    a_vote_counts_no_more_when_its_member_steps_aside,
+    what_cannot_be_done_any_more_is_refused_and_stays_open,
+    the_same_is_not_moved_twice,
+    who_moved_it_drops_it,
+]
 
 
 @EACH
 def test_what_may_happen_to_each_motion(make: Make, board: Board) -> None:
-    happens(
-        make,
-        board,
-        [who_steps_aside_neither_moves_nor_sees_nor_votes, what_cannot_be_done_is_not_moved],
-        [
-            what_is_carried_is_done_with_its_decision,
-            what_cannot_be_done_any_more_is_refused_and_stays_open,
-            the_same_is_not_moved_twice,
-        ],
-    )
-
-
-@EACH
-def test_what_may_happen_to_each_motion_on_any_database(make: Make, board: Board) -> None:
-    happens(
-        make,
-        board,
-        [what_is_moved_changes_nothing_by_itself, only_the_board_moves],
-        [
-            one_vote_is_no_quorum,
-            a_tie_changes_nothing,
-            what_is_lost_changes_nothing_and_may_be_moved_again,
-            a_vote_counts_no_more_when_its_member_steps_aside,
-            who_moved_it_drops_it,
-        ],
-    )
+    """What fails is named in the traceback."""
+    motion = make(board.rita, board.olga)
+    for history in BEFORE_IT_IS_MOVED:
+        with taken_back():
+            history(motion, board)
+    case = motion.move(board.rita)
+    for later in ONCE_MOVED:
+        with taken_back():
+            later(motion, Case.objects.get(pk=case.pk), board)
 
 
 # What is particular ---------------------------------------------------------------------------------------------------
