@@ -172,7 +172,8 @@ class TestTheWalk:
     """Every address the site knows, with every method, as a tasker in each state and as the stranger at the door."""
 
     @pytest.mark.parametrize("state", ["qualified", "paused", "learning", "signed out"])
-    def test_no_answer_tells_a_secret(self, state: str, world: World) -> None:
+    def test_no_answer_tells_a_secret(self, state: str, world: World, settings: Any) -> None:
+        settings.AXES_ENABLED = False  # its wrong guesses would close the pages that it is to look at
         client = Client(raise_request_exception=True)
         if state != "signed out":
             Tasker.objects.filter(pk=world.tara.pk).update(state=state)
@@ -187,7 +188,7 @@ class TestTheWalk:
                     continue
                 answer = getattr(client, method)(address, **_body(method))
                 asked += 1
-                assert answer.status_code < 500, f"{method} {address}"
+                assert answer.status_code < 500 and answer.status_code != 429, f"{method} {address}"
                 if answer.status_code == 405:
                     unknown.add((path, method))
                 known = PUBLIC | RECORD if state == "signed out" else RECORD if address.startswith(OF_RECORD) else set()

@@ -19,9 +19,7 @@ SCREENS = {"desk": DESK, "phone": PHONE}
 # The browser's own words for an answer of 400, 403 or 404 that a test asked for, and for a test that typed at once.
 _EXPECTED = ("responded with a status of 40", "Autofocus processing was blocked")
 _OF_COLOUR = ["color-contrast", "link-in-text-block"]
-# Where a node is and what is right about it nobody asks: axe would spend half its time on that.
-_AXE = """options => axe.run({ resultTypes: ["violations"], selectors: false, ...options })
-    .then(({ violations }) => violations)"""
+_AXE = "options => axe.run(options).then(({ violations }) => violations)"
 # Colours may take a moment to change; what moves for ever is not waited for.
 _AT_REST = """() => Promise.all(document.getAnimations()
     .filter((each) => each.effect.getComputedTiming().endTime < 5000).map((each) => each.finished.catch(() => 0)))"""
