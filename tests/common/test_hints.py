@@ -66,10 +66,14 @@ def dead_broker(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def test_a_submit_does_not_wait_for_a_dead_broker(dead_broker: str, tmp_path: Path) -> None:
-    """Most hints find the queue full here; those are dropped as fast."""
+    """Most hints find the queue full here; those are dropped as fast.
+
+    One takes some ten microseconds, and whoever asks a broker themselves a hundred times as long; a busy machine may
+    hold up a few.
+    """
     took, _ = say(tmp_path, dead_broker, 3 * MOST_WAITING)
-    assert took[len(took) * 9 // 10] < 0.05
-    assert sum(took) < 1.0
+    assert took[len(took) // 2] < 0.001
+    assert took[len(took) * 9 // 10] < 0.5
 
 
 def test_an_outage_is_not_a_line_for_every_hint(tmp_path: Path) -> None:
