@@ -21,3 +21,8 @@ PATIENCE_MS = 30_000
 def browser_path() -> str | None:
     """The Chromium of this machine; None for the one that Playwright brings."""
     return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+
+
+def engine_path() -> str | None:
+    """The same engine without the browser's own windows, where it is installed: it does the same with less work."""
+    return os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell") or browser_path()

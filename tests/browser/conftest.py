@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.browser.label_desk import contexts, desk, pictures
 from tests.browser.looking import browser, nothing_remembered, olga, orm_beside_playwright, visit
-from tests.chromium import ARGUMENTS, PATIENCE_MS, browser_path
+from tests.chromium import ARGUMENTS, PATIENCE_MS, engine_path
 from tests.in_flight import wait_until_quiet
 
 __all__ = ["browser", "contexts", "desk", "nothing_remembered", "olga", "orm_beside_playwright", "pictures", "visit"]
@@ -19,7 +19,7 @@ expect.set_options(timeout=PATIENCE_MS)
 def chromium() -> Iterator[Browser]:
     """One browser per module: Playwright's event loop, left running, would upset the database tests after it."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path(), args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=engine_path(), args=ARGUMENTS)
         yield browser
         browser.close()
 

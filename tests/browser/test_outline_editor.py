@@ -27,7 +27,7 @@ from playwright.sync_api import Browser, CDPSession, Page
 from labeling.label_words import page_words
 from labeling.outlines import OutlineError, read_outline
 from tests.browser.static_site import static_site
-from tests.chromium import ARGUMENTS, browser_path
+from tests.chromium import ARGUMENTS, engine_path
 
 pytestmark = pytest.mark.browser
 
@@ -118,38 +118,63 @@ class Editor:
         return self.page.locator("#spoken").inner_text()
 
 
+class Window:
+    """A window that one test after the other opens the page in: a new one for each takes longer than most tests."""
+
+    def __init__(self, chromium: Browser, site: str, **context: Any) -> None:
+        self.context = chromium.new_context(**{"viewport": {"width": 1366, "height": 768}, **context})
+        self.page = self.context.new_page()
+        self.address = f"{site}/pages/outline_editor.html"
+        self.complaints: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    @contextmanager
+    def opened(self) -> Iterator[Editor]:
+        self.complaints.clear()
+        self.page.mouse.move(0, 0)
+        self.page.goto(self.address)
+        self.page.wait_for_function("() => window.editor.rings")
+        yield Editor(self.page)
+        assert self.complaints == []
+
+
 @contextmanager
 def open_page(chromium: Browser, site: str, **context: Any) -> Iterator[Editor]:
-    opened = chromium.new_context(**{"viewport": {"width": 1366, "height": 768}, **context})
-    page = opened.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(f"{site}/pages/outline_editor.html")
-    page.wait_for_function("() => window.editor.rings")
+    """The page in a window of its own."""
+    window = Window(chromium, site, **context)
     try:
-        yield Editor(page)
+        with window.opened() as editor:
+            yield editor
     finally:
-        opened.close()
-    assert complaints == []
+        window.context.close()
 
 
-@pytest.fixture
-def editor(chromium: Browser, site: str) -> Iterator[Editor]:
-    with open_page(chromium, site) as opened:
-        yield opened
-
-
-@pytest.fixture
-def touched(chromium: Browser, site: str) -> Iterator[Editor]:
-    with open_page(chromium, site, has_touch=True) as opened:
-        yield opened
-
-
-@pytest.fixture
-def phone(chromium: Browser, site: str) -> Iterator[Editor]:
+@pytest.fixture(scope="module")
+def windows(chromium: Browser, site: str) -> dict[str, Window]:
     screen = {"width": 390, "height": 844}
-    with open_page(chromium, site, has_touch=True, is_mobile=True, viewport=screen, device_scale_factor=3) as opened:
+    return {
+        "desk": Window(chromium, site),
+        "touched": Window(chromium, site, has_touch=True),
+        "phone": Window(chromium, site, has_touch=True, is_mobile=True, viewport=screen, device_scale_factor=3),
+    }
+
+
+@pytest.fixture
+def editor(windows: dict[str, Window]) -> Iterator[Editor]:
+    with windows["desk"].opened() as opened:
+        yield opened
+
+
+@pytest.fixture
+def touched(windows: dict[str, Window]) -> Iterator[Editor]:
+    with windows["touched"].opened() as opened:
+        yield opened
+
+
+@pytest.fixture
+def phone(windows: dict[str, Window]) -> Iterator[Editor]:
+    with windows["phone"].opened() as opened:
         yield opened
 
 
@@ -318,7 +343,7 @@ async def click_while_zooming(address: str, places: list[tuple[float, float]]) -
     Returns the corners, where and at which zoom the picture was clicked, and the seconds it took.
     """
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=browser_path(), args=ARGUMENTS)
+        browser = await playwright.chromium.launch(executable_path=engine_path(), args=ARGUMENTS)
         page = await browser.new_page(viewport={"width": 1366, "height": 768})
         await page.goto(f"{address}/pages/outline_editor.html")
         await page.wait_for_function("() => window.editor.rings")
@@ -647,13 +672,14 @@ def test_a_picture_larger_than_the_screen_is_shown_whole(editor: Editor) -> None
     assert editor.ask("zoom") == pytest.approx(0.35)
 
 
-def test_the_page_zoomed_or_on_another_screen_fits_again(editor: Editor) -> None:
-    session = editor.page.context.new_cdp_session(editor.page)
-    screen = {"width": 1200, "height": 768, "deviceScaleFactor": 1.5, "mobile": False}
-    session.send("Emulation.setDeviceMetricsOverride", screen)
-    editor.page.wait_for_function("() => window.editor.zoom === 3")
-    width = editor.page.evaluate(SHOWN)[2]
-    assert width == pytest.approx(3 * SIZE, abs=1e-3)
+def test_the_page_zoomed_or_on_another_screen_fits_again(chromium: Browser, site: str) -> None:
+    with open_page(chromium, site) as editor:
+        session = editor.page.context.new_cdp_session(editor.page)
+        screen = {"width": 1200, "height": 768, "deviceScaleFactor": 1.5, "mobile": False}
+        session.send("Emulation.setDeviceMetricsOverride", screen)
+        editor.page.wait_for_function("() => window.editor.zoom === 3")
+        width = editor.page.evaluate(SHOWN)[2]
+        assert width == pytest.approx(3 * SIZE, abs=1e-3)
 
 
 def test_zoom_pan_and_resize_in_the_middle_of_drawing_lose_nothing(editor: Editor) -> None:
