@@ -12,7 +12,7 @@ from common.models import UserSession
 from contest.enums import CaseState, ConflictKind, VoteChoice
 from contest.models import Case, Conflict, Disclosure, Vote
 from tests import factories
-from tests.browser.looking import SCREENS, signed_in, too_wide, violations
+from tests.browser.looking import SCREENS, press, signed_in, too_wide, violations
 from tests.contest.board import case_cast, cast
 from tests.contest.board.cast import WHY, Scene
 
@@ -43,35 +43,34 @@ def test_one_member_discloses_looks_and_votes_by_keyboard_and_a_second_confirms(
     page.get_by_role("button", name="Record and go on").click()
     expect(page.locator("h1")).to_contain_text(scene.image.public_id)
     # The outlines.
-    keys = page.keyboard
     outline, box = page.locator(".of-2"), page.locator(".of-box")
     expect(outline).to_be_visible()
-    keys.press("2")
+    press(page, "2")
     expect(outline).to_be_hidden()
     expect(page.locator("#spoken")).to_contain_text("hidden")
-    keys.press("2")
+    press(page, "2")
     expect(outline).to_be_visible()
-    keys.press("b")
+    press(page, "b")
     expect(box).to_be_hidden()
-    keys.press("0")
+    press(page, "0")
     expect(page.locator(".outline:visible")).to_have_count(0)
-    keys.press("0")
+    press(page, "0")
     expect(page.locator(".outline:visible")).to_have_count(3)
     # The keys are told.
-    keys.press("?")
+    press(page, "?")
     expect(page.locator("#keys")).to_be_visible()
-    keys.press("Escape")
+    press(page, "Escape")
     # The vote: chosen, asked for, sent.
-    keys.press("o")
+    press(page, "o")
     expect(page.get_by_label("valid, a bird")).to_be_visible()
     page.get_by_label("valid, a bird").check()
-    keys.press("Enter")
+    press(page, "Enter")
     expect(page.locator("#sure-words")).to_have_text("overrule: valid, a bird")
-    keys.press("Escape")
+    press(page, "Escape")
     assert not Vote.objects.filter(case=case).exists()
     page.get_by_label("valid, a bird").focus()
-    keys.press("Enter")
-    keys.press("Enter")
+    press(page, "Enter")
+    press(page, "Enter")
     expect(page.get_by_role("status").first).to_contain_text("Your vote is recorded: overrule (valid, a bird)")
     expect(page.locator("#vote")).to_have_text("Your vote: overrule (valid, a bird)")
     # The second one votes the same, and confirms.
@@ -194,9 +193,9 @@ def test_the_keys_lead_from_case_to_case(rich: tuple[Scene, Case], visit: Callab
     for each in (case, later):
         cast.tell(each, scene.members[0])
     page = visit(base(case), scene.members[0])
-    page.keyboard.press("j")
+    press(page, "j")
     expect(page.locator("h1")).to_contain_text(later.public_id)
-    page.keyboard.press("k")
+    press(page, "k")
     expect(page.locator("h1")).to_contain_text(case.public_id)
     page.locator("summary", has_text="Your own words").click()
     page.locator("#words").fill("")

@@ -11,7 +11,7 @@ from contest.enums import VoteChoice
 from contest.models import Case, Examination, Stake
 from labeling.models import Image
 from tests import factories
-from tests.browser.looking import SCREENS, too_wide, violations
+from tests.browser.looking import SCREENS, press, too_wide, violations
 from tests.contest.board import cast as board
 from tests.contest.money import cast
 
@@ -40,34 +40,33 @@ def shown(page: Page) -> str:
 
 def test_the_whole_sweep_by_keyboard(stake: Stake, rita: User, visit: Callable[..., Page]) -> None:
     page = visit(f"/board/examinations/{stake.defense.public_id}/", rita)
-    keys = page.keyboard
     expect(page.locator("label[for=examined]")).to_have_text("0 of 4 confirmed, 0 %")
     first = shown(page)
     # What is drawn goes and comes.
-    keys.press("1")
+    press(page, "1")
     expect(page.locator(".of-1")).to_be_hidden()
     expect(page.locator("#spoken")).to_contain_text("hidden")
-    keys.press("b")
+    press(page, "b")
     expect(page.locator(".of-box")).to_be_hidden()
     # Confirmed, passed over and come back to, in a case.
-    keys.press("c")
+    press(page, "c")
     expect(page.locator("label[for=examined]")).to_have_text("1 of 4 confirmed, 25 %")
     second = shown(page)
-    keys.press("j")
+    press(page, "j")
     expect(page.locator("#ruled")).to_be_visible()
     page.wait_for_url("**at=1")
     third = shown(page)
     assert len({first, second, third}) == 3
-    keys.press("k")
+    press(page, "k")
     page.wait_for_url(lambda url: "at=1" not in url)
     assert shown(page) == second
-    keys.press("o")
+    press(page, "o")
     expect(page.locator("#sure")).to_be_visible()
-    keys.press("Escape")
+    press(page, "Escape")
     expect(page.locator("#sure")).to_be_hidden()
     assert not Case.objects.exists()
-    keys.press("o")
-    keys.press("Enter")
+    press(page, "o")
+    press(page, "Enter")
     page.wait_for_url("**/board/cases/**")
     case = Case.objects.get()
     assert case.image is not None and case.image.public_id == second
@@ -75,7 +74,7 @@ def test_the_whole_sweep_by_keyboard(stake: Stake, rita: User, visit: Callable[.
     page.goto(page.url.partition("/board/")[0] + f"/board/examinations/{stake.defense.public_id}/")
     expect(page.locator("main")).to_contain_text("1 waits for a case")
     for done in ("2 of 4 confirmed, 50 %", "3 of 4 confirmed, 75 %"):
-        keys.press("c")
+        press(page, "c")
         expect(page.locator("label[for=examined]")).to_have_text(done)
     expect(page.locator("main")).to_contain_text("Nothing is left for you.")
     assert not Examination.objects.filter(image=case.image).exists()
@@ -84,7 +83,7 @@ def test_the_whole_sweep_by_keyboard(stake: Stake, rita: User, visit: Callable[.
     board.votes(case, [rita, ben], VoteChoice.UPHOLD)
     board.decide(case, rita)
     page.reload()
-    keys.press("c")
+    press(page, "c")
     expect(page.locator("main")).to_contain_text("Every rejected picture is confirmed")
     assert Examination.objects.count() == Image.objects.count() == 4
 
