@@ -29,6 +29,7 @@ hypothesis.settings.load_profile("repeatable")
 TOGETHER = (
     *("tests/browser/", "tests/defense_kit/test_check.py", "tests/defense_kit/test_container.py"),
     *("tests/scoring/test_hostile.py", "tests/scoring/test_sealed.py", "tests/test_logs.py"),
+    "tests/contest/record/test_rebuild.py",
 )
 
 # Tests in processes of their own that take a quarter of a minute and more, the longest first. At the end of a parallel
@@ -89,7 +90,7 @@ def _transactional(item: pytest.Item) -> bool:
 
 
 class _Scheduling(LoadScopeScheduling):
-    """Gives the tests of a module that starts a browser or a container engine to one process, all others one by one."""
+    """Gives the tests of a module that share something dear to one process, all others one by one."""
 
     def _split_scope(self, nodeid: str) -> str:
         module = nodeid.partition("::")[0]

@@ -3,7 +3,9 @@
 import csv
 import json
 import re
+import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 from django.core.management import CommandError, call_command
-from django.test import Client
+from django.test import Client, override_settings
 from django.utils import timezone
 
 from adjudication.mirror import LIST, main
@@ -23,10 +25,11 @@ from contest.money.deposits import pool_deposit
 from contest.publishing import unreleased_weeks
 from contest.record.rebuild import services
 from contest.record.selectors import as_listed, releases
-from contest.releases import release_week
+from contest.releases import Released, release_week
 from contest.rules import week_named
 from labeling.models import Image, Response
 from labeling.pictures import pixels_of
+from labeling.selectors import forget_versions
 from scoring.models import Defense
 from tests import factories
 from tests.contest.record import cast
@@ -85,40 +88,82 @@ def _empty_database() -> None:
     cache.clear()
 
 
+@dataclass(frozen=True)
+class Past:
+    """What is left of a site whose database is gone: what everybody saw, its releases, and a stranger's mirror."""
+
+    shown: dict[str, tuple[int, bytes]]
+    made: list[Released]
+    mirror: Path
+
+
+@pytest.fixture(scope="module")
+def past(django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory) -> Past:
+    """Made once: nothing here changes it, or it changes a copy."""
+    folder = tmp_path_factory.mktemp("past")
+    places = {"RELEASE_DIR": folder / "releases", "IMAGE_STORE_URL": f"file://{folder / 'pictures'}"}
+    with django_db_blocker.unblock(), override_settings(**places), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(timezone, "now", lambda: cast.NOW)
+        forget_versions()
+        cast.two_weeks()
+        made = cast.released(places["RELEASE_DIR"])
+        found = Past({address: _shown(address) for address in _addresses()}, made, _mirror(folder / "mirror", made))
+        call_command("flush", verbosity=0, interactive=False)
+    return found
+
+
 @pytest.fixture
-def rebuilt(tmp_path: Path, settings: Any) -> dict[str, tuple[int, bytes]]:
-    """The pages as they were; the database is the rebuilt one."""
-    cast.two_weeks()
-    mirror = _mirror(tmp_path / "mirror", cast.released(settings.RELEASE_DIR))
-    before = {address: _shown(address) for address in _addresses()}
-    _empty_database()
+def elsewhere(past: Past, tmp_path: Path, settings: Any) -> Past:
+    """An empty database on another machine, as after `migrate`."""
+    factories.policy_version()
+    cache.clear()
     settings.RELEASE_DIR = tmp_path / "elsewhere"
     settings.IMAGE_STORE_URL = f"file://{tmp_path / 'other pictures'}"
-    call_command("rebuild_from_releases", str(mirror), verbosity=0)
-    return before
+    return past
 
 
-def test_every_public_page_is_equal(rebuilt: dict[str, tuple[int, bytes]]) -> None:
-    assert list(rebuilt) == _addresses()
-    for address, shown in rebuilt.items():
+def test_everything_is_as_it_was(elsewhere: Past, settings: Any, tmp_path: Path) -> None:
+    call_command("rebuild_from_releases", str(elsewhere.mirror), verbosity=0)
+    _every_public_page_is_equal(elsewhere.shown)
+    _the_same_bytes_are_released(settings.RELEASE_DIR, tmp_path / "again")
+    _money_is_where_it_was()
+    _new_rows_get_numbers_of_their_own()
+
+
+def _every_public_page_is_equal(before: dict[str, tuple[int, bytes]]) -> None:
+    assert list(before) == _addresses()
+    for address, shown in before.items():
         assert shown[0] == 200, address
         assert _shown(address) == shown, address
 
 
-def test_the_pages_compared_say_something(rebuilt: dict[str, tuple[int, bytes]]) -> None:
-    page = rebuilt["/defenses/D-00002/"][1].decode()
+def _the_same_bytes_are_released(rebuilt: Path, out: Path) -> None:
+    for week in (cast.W47, cast.W48):
+        again = release_week(week, out=out, now=cast.NOW)
+        assert not again.new, f"{week.name}: {_difference(again.folder, rebuilt)}"
+        assert verify(again.folder, previous=None).differences == []
+    assert Release.objects.count() == 3
+
+
+def _money_is_where_it_was() -> None:
+    balances = {str(each.kind): each.balance_cents for each in Account.objects.exclude(balance_cents=0)}
+    assert balances == {"outside": -500, "pool": 200, "stake": 100, "team": 200}
+    assert LedgerEntry.objects.count() == 3
+
+
+def _new_rows_get_numbers_of_their_own() -> None:
+    before = set(Image.objects.values_list("pk", flat=True))
+    assert factories.image().pk not in before
+    panel = factories.panel()
+    assert factories.response(factories.tasker("new"), panel).pk == max(Response.objects.values_list("pk", flat=True))
+
+
+def test_the_pages_compared_say_something(past: Past) -> None:
+    page = past.shown["/defenses/D-00002/"][1].decode()
     assert "Pictures that broke it</dt><dd>2<" in page
     assert "crashed" in page
     assert page.count("<figure>") == 3
-    assert rebuilt["/weeks/2026-W47/"][1].count(b"<figure>") == 11
-
-
-def test_the_rebuilt_database_releases_the_same_bytes(rebuilt: object, settings: Any, tmp_path: Path) -> None:
-    for week in (cast.W47, cast.W48):
-        again = release_week(week, out=tmp_path / "again", now=cast.NOW)
-        assert not again.new, f"{week.name}: {_difference(again.folder, settings.RELEASE_DIR)}"
-        assert verify(again.folder, previous=None).differences == []
-    assert Release.objects.count() == 3
+    assert past.shown["/weeks/2026-W47/"][1].count(b"<figure>") == 11
 
 
 def _difference(folder: Path, out: Path) -> list[str]:
@@ -129,26 +174,11 @@ def _difference(folder: Path, out: Path) -> list[str]:
     return [path.name for path in sorted(folder.glob("*.*")) if path.read_bytes() != (other / path.name).read_bytes()]
 
 
-def test_money_is_where_it_was(rebuilt: object) -> None:
-    balances = {str(each.kind): each.balance_cents for each in Account.objects.exclude(balance_cents=0)}
-    assert balances == {"outside": -500, "pool": 200, "stake": 100, "team": 200}
-    assert LedgerEntry.objects.count() == 3
-
-
-def test_new_rows_get_numbers_of_their_own(rebuilt: object) -> None:
-    before = set(Image.objects.values_list("pk", flat=True))
-    assert factories.image().pk not in before
-    panel = factories.panel()
-    assert factories.response(factories.tasker("new"), panel).pk == max(Response.objects.values_list("pk", flat=True))
-
-
-def test_a_full_database_is_left_alone(tmp_path: Path, settings: Any) -> None:
-    cast.two_weeks()
-    mirror = _mirror(tmp_path / "mirror", cast.released(settings.RELEASE_DIR))
-    number = Image.objects.count()
+def test_a_full_database_is_left_alone(past: Past) -> None:
+    factories.image()
     with pytest.raises(CommandError, match="already"):
-        call_command("rebuild_from_releases", str(mirror))
-    assert Image.objects.count() == number
+        call_command("rebuild_from_releases", str(past.mirror))
+    assert Image.objects.count() == 1
 
 
 def _unlist(mirror: Path) -> None:
@@ -207,25 +237,24 @@ def _no_name(mirror: Path) -> None:
     _relist(mirror, lambda rows: rows[1].update(name="../release-2026-W48"))
 
 
-@pytest.mark.parametrize(
-    ("damage", "words"),
-    [
-        (_unlist, "release_mirror"),
-        (_no_manifest, "cannot be read"),
-        (_changed_table, "differs"),
-        (_another_manifest, "recorded manifest 0000"),
-        (_cut_out, "recorded previous [0-9a-f]+, follows"),
-        (_without_the_first, "recorded previous nothing, follows"),
-        (_no_chain, "no chain"),
-        (_another_week, "recorded week 2026-W49, follows 2026-W48"),
-        (_no_zip, "zip is not there"),
-        (_no_name, "release_mirror"),
-    ],
-)
-def test_what_is_no_whole_mirror_fills_nothing(damage: Any, words: str, tmp_path: Path, settings: Any) -> None:
-    cast.two_weeks()
-    mirror = _mirror(tmp_path / "mirror", cast.released(settings.RELEASE_DIR))
-    _empty_database()
+DAMAGES = [
+    (_unlist, "release_mirror"),
+    (_no_manifest, "cannot be read"),
+    (_changed_table, "differs"),
+    (_another_manifest, "recorded manifest 0000"),
+    (_cut_out, "recorded previous [0-9a-f]+, follows"),
+    (_without_the_first, "recorded previous nothing, follows"),
+    (_no_chain, "no chain"),
+    (_another_week, "recorded week 2026-W49, follows 2026-W48"),
+    (_no_zip, "zip is not there"),
+    (_no_name, "release_mirror"),
+]
+
+
+@pytest.mark.parametrize(("damage", "words"), DAMAGES)
+def test_what_is_no_whole_mirror_fills_nothing(damage: Any, words: str, elsewhere: Past, tmp_path: Path) -> None:
+    mirror = tmp_path / "mirror"
+    shutil.copytree(elsewhere.mirror, mirror)
     damage(mirror)
     with pytest.raises(CommandError, match=words):
         call_command("rebuild_from_releases", str(mirror))
@@ -233,18 +262,6 @@ def test_what_is_no_whole_mirror_fills_nothing(damage: Any, words: str, tmp_path
 
 
 # Ended early ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def elsewhere(tmp_path: Path, settings: Any) -> tuple[Path, list[Any]]:
-    """A mirror, and an empty database on another machine."""
-    cast.two_weeks()
-    made = cast.released(settings.RELEASE_DIR)
-    mirror = _mirror(tmp_path / "mirror", made)
-    _empty_database()
-    settings.RELEASE_DIR = tmp_path / "elsewhere"
-    settings.IMAGE_STORE_URL = f"file://{tmp_path / 'other pictures'}"
-    return mirror, made
 
 
 def _all_is_there(made: list[Any], out: Path) -> None:
@@ -255,11 +272,9 @@ def _all_is_there(made: list[Any], out: Path) -> None:
     assert not (out / ".release.partial").exists()
 
 
-def test_a_full_disk_is_survived(
-    elsewhere: tuple[Path, list[Any]], settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_survived(elsewhere: Past, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first release was copied when the second had no room: nothing is in the tables, and once more is enough."""
-    (mirror, made), copied = elsewhere, services.release_copy
+    copied = services.release_copy
 
     def full(released: Any, out: Path) -> None:
         if released.release.week == "2026-W48":
@@ -268,26 +283,25 @@ def test_a_full_disk_is_survived(
 
     monkeypatch.setattr(services, "release_copy", full)
     with pytest.raises(OSError, match="No space left"):
-        services.rebuild(mirror)
+        services.rebuild(elsewhere.mirror)
     assert not Release.objects.exists() and not Image.objects.exists()
     assert (settings.RELEASE_DIR / "release-2026-W47").is_dir()
     monkeypatch.undo()
     monkeypatch.setattr(timezone, "now", lambda: cast.NOW)
-    services.rebuild(mirror)
-    _all_is_there(made, settings.RELEASE_DIR)
+    services.rebuild(elsewhere.mirror)
+    _all_is_there(elsewhere.made, settings.RELEASE_DIR)
 
 
-def test_what_a_killed_process_left_is_in_nobodys_way(elsewhere: tuple[Path, list[Any]], settings: Any) -> None:
+def test_what_a_killed_process_left_is_in_nobodys_way(elsewhere: Past, settings: Any) -> None:
     """Killed while it copied: a release in its place, half of the next one beside it, and a zip that is cut off."""
-    mirror, made = elsewhere
-    out = settings.RELEASE_DIR
+    made, out = elsewhere.made, settings.RELEASE_DIR
     out.mkdir()
     copy_folder(made[0].folder, out / made[0].folder.name)
     copy_folder(made[1].folder, out / made[1].folder.name)
     (out / made[1].folder.name / "ledger.csv").unlink()
     (out / ".release.partial" / "release-2026-W47-errata-1").mkdir(parents=True)
     (out / made[1].archive.name).write_bytes(made[1].archive.read_bytes()[:100])
-    services.rebuild(mirror)
+    services.rebuild(elsewhere.mirror)
     _all_is_there(made, out)
 
 
