@@ -167,32 +167,33 @@ import time
 from pathlib import Path
 import django; django.setup()
 from django.conf import settings
+from django.core.management import call_command
 from contest import releases
 from contest.record import builds
+from tests.contest import release_fixtures
 from tests.contest.record import cast
+call_command("collectstatic", interactive=False, verbosity=0)
+release_fixtures.a_week()
 def stuck(*_, **__):
     (settings.RELEASE_DIR.parent / "stuck").touch()
     time.sleep(600)
 releases.{step} = stuck
 builds.due_weeks_release(clock=lambda: cast.NOW)
 """
-_FILL = """
-from tests.contest import release_fixtures
-release_fixtures.a_week()
-result = True
-"""
-_AGAIN = """
+# What a stranger gets after it was killed; what the next one does; what a stranger gets then.
+_AFTERWARDS = """
+from django.test import Client
 from contest.models import Release, ReleaseBuild
 from contest.record import builds
 from tests.contest.record import cast
+def public():
+    site = Client(SERVER_NAME="localhost")
+    return [site.get("/api/v1/releases/").json(), site.get("/releases/release-2026-W47.zip").status_code,
+        site.get("/releases/release-2026-W47/manifest.json").status_code]
 later = cast.NOW + 2 * builds.DEAD_AFTER
-result = [builds.due_weeks_release(clock=lambda: later), Release.objects.count(), ReleaseBuild.objects.get().state]
-"""
-_PUBLIC = """
-from django.test import Client
-site = Client(SERVER_NAME="localhost")
-result = [site.get("/api/v1/releases/").json(), site.get("/releases/release-2026-W47.zip").status_code,
-    site.get("/releases/release-2026-W47/manifest.json").status_code]
+before = public()
+again = [builds.due_weeks_release(clock=lambda: later), Release.objects.count(), ReleaseBuild.objects.get().state]
+result = [before, again, public()[1:]]
 """
 
 
@@ -205,13 +206,11 @@ result = [site.get("/api/v1/releases/").json(), site.get("/releases/release-2026
 )
 def test_a_build_that_is_killed_leaves_nothing_half_published(step: str, why: str, tmp_path: Path) -> None:
     with deployment(tmp_path) as site:
-        site.manage("collectstatic", "--noinput", "-v", "0")
-        site.run(_FILL)
         process = site.start(sys.executable, "-c", _STUCK.format(step=step), log="build.log")
         wait_for((tmp_path / "stuck").exists, "the build")
         kill(process)
-        assert site.run(_PUBLIC) == [{"releases": []}, 404, 404], why
-        assert site.run(_AGAIN) == [1, 1, "done"]
-        assert site.run(_PUBLIC)[1:] == [200, 200]
+        before, again, public = site.run(_AFTERWARDS)
+        assert before == [{"releases": []}, 404, 404], why
+        assert (again, public) == ([1, 1, "done"], [200, 200])
         assert verify(tmp_path / "releases" / "release-2026-W47").differences == []
         assert not (tmp_path / "releases" / ".release.partial").exists()
