@@ -54,12 +54,15 @@ class Condition:
     link: str = ""
 
 
-def checklist(stake: Stake, *, policy: Policy, now: datetime, known: Weeks | None = None) -> list[Condition]:
+def checklist(
+    stake: Stake, *, policy: Policy, now: datetime, known: Weeks | None = None, among: Sequence[Stake] | None = None
+) -> list[Condition]:
     """Return every condition of an award for `stake`, in the order in which they are usually met.
 
-    `known` is what is read of the weeks, for whom asks about many stakes at one moment.
+    `known` is what is read of the weeks, for whom asks about many stakes at one moment; `among` are the contenders of
+    that moment, for whom has them.
     """
-    weeks, due = known or Weeks(now), contenders(now=now)
+    weeks, due = known or Weeks(now), contenders(now=now) if among is None else among
     return [
         *own_conditions(stake, policy=policy, now=now, known=weeks),
         _first(stake, due),

@@ -158,7 +158,8 @@ def _page(request: HttpRequest, stake: Stake, reviewer: User, error: DomainError
 
 
 def _open(stake: Stake, policy: Any, seen: Set[int], now: datetime) -> dict[str, Any]:
-    due, conditions = contenders(now=now), checklist(stake, policy=policy, now=now)
+    due = contenders(now=now)
+    conditions = checklist(stake, policy=policy, now=now, among=due)
     beside = {each.pk for each in stakes_beside(stake, due)}
     group = sharing_of(stake, due)
     half = Account.objects.filter(kind="defenders").values_list("balance_cents", flat=True).first() or 0
