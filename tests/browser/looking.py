@@ -16,6 +16,8 @@ from tests import factories
 
 DESK, PHONE = {"width": 1366, "height": 768}, {"width": 390, "height": 844}
 SCREENS = {"desk": DESK, "phone": PHONE}
+# How often the pages of figures are read again.
+REFRESH_MS = 10_000
 # The browser's own words for an answer of 400, 403 or 404 that a test asked for, and for a test that typed at once.
 _EXPECTED = ("responded with a status of 40", "Autofocus processing was blocked")
 _OF_COLOUR = ["color-contrast", "link-in-text-block"]
@@ -127,6 +129,13 @@ def signed_in(context: BrowserContext, name: str = "tara", password: str = facto
     page.fill("#id_username", name)
     page.fill("#id_password", password)
     page.click("main button[type=submit]")
+    return page
+
+
+def timed(page: Page) -> Page:
+    """Open the page again with a clock that a test can put forward, and return it."""
+    page.clock.install()
+    page.reload()
     return page
 
 

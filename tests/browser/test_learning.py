@@ -99,12 +99,12 @@ class Learner:
 
     def _draw(self, rings: list[list[list[float]]]) -> None:
         """Click around each part; every corner far enough from the last one to be a corner of its own."""
+        box = self.page.locator(".outline-surface").bounding_box()
+        assert box is not None
+        left, top, width, height = map(float, self.view_box().split())
         for ring in rings:
             corners = thinned(ring)
             for x, y in [*corners, corners[0]]:
-                box = self.page.locator(".outline-surface").bounding_box()
-                assert box is not None
-                left, top, width, height = map(float, self.view_box().split())
                 self.page.mouse.click(
                     box["x"] + (x - left) * box["width"] / width, box["y"] + (y - top) * box["height"] / height
                 )

@@ -16,12 +16,9 @@ from contest.models import Release
 from labeling.models import Assignment, Panel
 from scoring.models import Defense, Run
 from tests import factories
-from tests.browser.looking import SCREENS, too_wide, violations
+from tests.browser.looking import REFRESH_MS, SCREENS, timed, too_wide, violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-
-REFRESHED_MS = 10_000
 
 
 @pytest.fixture
@@ -125,15 +122,8 @@ def test_a_wrong_password_is_told_where_a_screen_reader_hears_it(olga: User, vis
     assert violations(page) == []
 
 
-def waiting_for_time(page: Page) -> Page:
-    """The page, opened again with a clock that the test turns."""
-    page.clock.install()
-    page.reload()
-    return page
-
-
 def test_the_overview_refreshes_itself_and_nothing_jumps(full: None, visit: Callable[..., Page]) -> None:
-    page = waiting_for_time(visit("/organizer/"))
+    page = timed(visit("/organizer/"))
     page.locator("#day-figures > summary").click()
     page.locator("#day-figures > summary").focus()
     page.evaluate("scrollTo(0, 300)")
@@ -141,7 +131,7 @@ def test_the_overview_refreshes_itself_and_nothing_jumps(full: None, visit: Call
     expect(waiting).to_have_text("1")
     factories.image(label_from=timezone.now() - timedelta(minutes=1))
     cache.clear()
-    page.clock.run_for(REFRESHED_MS)
+    page.clock.run_for(REFRESH_MS)
     expect(waiting).to_have_text("2")
     expect(page.locator("#day-figures")).to_have_attribute("open", "")
     expect(page.locator("#day-figures > summary")).to_be_focused()
@@ -149,9 +139,9 @@ def test_the_overview_refreshes_itself_and_nothing_jumps(full: None, visit: Call
 
 
 def test_the_overview_says_when_it_cannot_refresh(full: None, visit: Callable[..., Page]) -> None:
-    page = waiting_for_time(visit("/organizer/"))
+    page = timed(visit("/organizer/"))
     page.route("**/organizer/now/", lambda route: route.fulfill(status=403))
-    page.clock.run_for(REFRESHED_MS)
+    page.clock.run_for(REFRESH_MS)
     expect(page.locator(".refresh-note")).to_contain_text("Not refreshed since")
 
 

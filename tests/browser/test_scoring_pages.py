@@ -21,7 +21,7 @@ from scoring.enums import Fault, RunState, TrialKind
 from scoring.models import Defense, Rerun, Run, RunItem, Scorer
 from scoring.trials.handed_in import source_key
 from scoring.trials.services import framework_check
-from tests.browser.looking import SCREENS, too_wide, violations
+from tests.browser.looking import REFRESH_MS, SCREENS, timed, too_wide, violations
 from tests.contest import release_fixtures as cast
 from tests.scoring import cast as scoring_cast
 from tests.scoring.trials import cast as trials_cast
@@ -178,7 +178,7 @@ def test_the_empty_pages_are_accessible(address: str, olga: User, visit: Callabl
 
 
 def test_the_queue_refreshes_itself_and_nothing_jumps(full: Defense, visit: Callable[..., Page]) -> None:
-    page = visit("/organizer/scoring/", screen="phone")
+    page = timed(visit("/organizer/scoring/", screen="phone"))
     again = page.get_by_role("link", name="Try again", exact=True)
     again.focus()
     before = again.bounding_box()
@@ -187,6 +187,7 @@ def test_the_queue_refreshes_itself_and_nothing_jumps(full: Defense, visit: Call
     extra = Run.objects.create(defense=full, round=3, seed=1, batch_size=16, state="queued", created_at=timezone.now())
     RunItem.objects.create(run=extra, defense=full, round=3, image=cast.picture(30), position=0)
     cache.clear()
+    page.clock.run_for(REFRESH_MS)
     expect(line).to_contain_text("3 runs with 3 pictures")
     expect(again).to_be_focused()
     assert again.bounding_box() == before
@@ -197,12 +198,13 @@ def test_a_rerun_that_is_prepared_tells_how_far_until_it_begins(
     screen: str, full: Defense, visit: Callable[..., Page]
 ) -> None:
     Rerun.objects.update(state="preparing", kinds=[[1, 16, False, cast.SIDE, 5]])
-    page = visit(f"/organizer/reruns/{Rerun.objects.get().pk}/", screen=screen)
+    page = timed(visit(f"/organizer/reruns/{Rerun.objects.get().pk}/", screen=screen))
     expect(page.locator("dl.facts")).to_have_text(re.compile("Prepared\\s*2 of 5 answers planned"))
     assert violations(page) + too_wide(page) == []
     cancel = page.get_by_role("button", name="Cancel")
     cancel.focus()
     Rerun.objects.update(state="running")
+    page.clock.run_for(REFRESH_MS)
     expect(page.locator("dl.facts")).to_contain_text("0 of 2 answers in 2 runs")
     expect(page.locator("main .state").first).to_have_text("under way")
     expect(cancel).to_be_focused()

@@ -105,6 +105,7 @@ def past(django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest
     with django_db_blocker.unblock(), override_settings(**places), pytest.MonkeyPatch.context() as patch:
         patch.setattr(timezone, "now", lambda: cast.NOW)
         forget_versions()
+        cache.clear()
         cast.two_weeks()
         made = cast.released(places["RELEASE_DIR"])
         found = Past({address: _shown(address) for address in _addresses()}, made, _mirror(folder / "mirror", made))
