@@ -7,12 +7,14 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db.models import CharField, QuerySet
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework import authentication, exceptions
 from rest_framework.request import Request
 
 from common.credentials import renewed_hash
+from common.lookups import Given, Lookup
 from common.models import ApiToken
 
 TOKEN_LIFETIME = timedelta(days=90)
@@ -33,6 +35,14 @@ def issue_token(user: User, *, now: datetime) -> str:
         expires_at=now + TOKEN_LIFETIME,
     )
     return token
+
+
+def _compose_token_with_user() -> QuerySet[ApiToken]:
+    related = [f"user__{name}" for name in settings.SIGNED_IN_RELATED]
+    return ApiToken.objects.select_related("user", *related).filter(digest=Given("digest", CharField()))
+
+
+_token_with_user = Lookup("token_with_user", _compose_token_with_user)
 
 
 def _counts(token: ApiToken, *, now: datetime) -> bool:
@@ -60,11 +70,10 @@ class TokenAuthentication(authentication.BaseAuthentication):
         scheme, _, token = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         if scheme.lower() != "token":
             return None
-        related = [f"user__{name}" for name in settings.SIGNED_IN_RELATED]
-        row = ApiToken.objects.select_related("user", *related).filter(digest=_digest(token.strip())).first()
-        if row is None or not _counts(row, now=timezone.now()):
+        found = _token_with_user(digest=_digest(token.strip()))
+        if not found or not _counts(found[0], now=timezone.now()):
             raise exceptions.AuthenticationFailed("This token is not valid any more: ask for a new one.")
-        return row.user, row
+        return found[0].user, found[0]
 
     def authenticate_header(self, request: Request) -> str:
         """Name the scheme in a 401."""

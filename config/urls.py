@@ -6,12 +6,13 @@ import common.urls
 import contest.urls
 import labeling.urls
 
-api_urlpatterns = [*contest.urls.api_urlpatterns, *labeling.urls.api_urlpatterns]
+# Patterns are tried in order, so the calls made for every label come before some 370 others.
+api_urlpatterns = [*labeling.urls.api_urlpatterns, *contest.urls.api_urlpatterns]
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("", include(common.urls)),
-    path("", include(contest.urls)),
-    path("", include(labeling.urls)),
     path("api/v1/", include(api_urlpatterns)),
+    path("", include(common.urls)),
+    path("", include(labeling.urls)),
+    path("", include(contest.urls)),
 ]
 handler400 = "config.pages.bad_request"
 handler403 = "config.pages.permission_denied"
