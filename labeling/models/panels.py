@@ -153,6 +153,8 @@ class Panel(models.Model):
                 fields=["waiting_since", "id"], name="panel_urgent", condition=Q(state=PanelState.OPEN, urgent=True)
             ),
             models.Index(fields=["full_at"], name="panel_full", condition=Q(state=PanelState.FULL)),
+            # The newest that could become gold (R6).
+            models.Index(fields=["-full_at", "-id"], name="panel_settled", condition=Q(state=PanelState.SETTLED)),
         ]
 
     def __str__(self) -> str:

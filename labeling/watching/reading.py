@@ -120,10 +120,16 @@ def company(panel_ids: Iterable[int]) -> Company:
     )
 
 
-def company_of(rows: Iterable[AnswerRow]) -> Company:
-    """Return the panels that counted answers of complete panels make."""
+def by_panel(rows: Iterable[AnswerRow]) -> dict[int, list[AnswerRow]]:
+    """Group answers by their panel's primary key."""
     panels: dict[int, list[AnswerRow]] = defaultdict(list)
     for row in rows:
         panels[row.panel_id].append(row)
+    return panels
+
+
+def company_of(rows: Iterable[AnswerRow]) -> Company:
+    """Return the panels that counted answers of complete panels make."""
+    panels = by_panel(rows)
     outlines = ({row.pk: row.outline for row in members} for members in panels.values())
     return Company(panels, mean_overlaps(outlines))
