@@ -1,18 +1,30 @@
-"""Work the queues without a broker: the same sweeps as the beat's, twice a second."""
+"""Work the queues without a broker: the same sweeps as the beat's, as soon as somebody wrote to the database."""
 
 import signal
 import threading
+import time
+from collections.abc import Callable
+from enum import Enum
 from typing import Any
 
 import structlog
 from django.core.management.base import BaseCommand, CommandParser
-from django.db import close_old_connections
+from django.db import DatabaseError, close_old_connections
 
+from common.changes import change_mark
 from contest.pipeline import QUEUES, Sweep, swept
 
-IDLE_SECONDS = 0.5
-AFTER_ERROR_SECONDS = 5.0
+# What becomes due by time alone, a lease's end or a week's, is found after this long without a change.
+MOST_SECONDS_BETWEEN_ROUNDS = 15.0
 log = structlog.get_logger(__name__)
+
+
+class Result(Enum):
+    """What came of a sweep. The value is how many seconds to rest then."""
+
+    WORKED = 0.0
+    QUIET = 0.5
+    FAILED = 5.0
 
 
 class Command(BaseCommand):
@@ -30,20 +42,61 @@ class Command(BaseCommand):
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
         sweeps = {name: sweep for queue in options["queue"] or QUEUES for name, sweep in QUEUES[queue].items()}
+        rounds = Rounds()
         while not stop.is_set():
-            pause = max(_run(name, sweep) for name, sweep in sweeps.items() if not stop.is_set())
-            stop.wait(pause)
+            results = {Result.QUIET}
+            if rounds.is_due():
+                results |= {_run(name, sweep) for name, sweep in sweeps.items() if not stop.is_set()}
+                rounds.ended(again=results != {Result.QUIET})
+            stop.wait(_rest(results))
 
 
-def _run(name: str, sweep: Sweep) -> float:
-    """Run one sweep; return how long to rest. An error is logged and the other sweeps go on."""
+class Rounds:
+    """When all sweeps run: after a commit of anybody else, after a round that did something or failed, and from time
+    to time. A quiet database costs one question each half second."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic, self._mark, self._latest = monotonic, "", float("-inf")
+
+    def is_due(self) -> bool:
+        """Say whether to run a round now; what is committed from this moment on makes the next one due."""
+        mark, now = _mark(), self._monotonic()
+        if mark == self._mark and now < self._latest + MOST_SECONDS_BETWEEN_ROUNDS:
+            return False
+        self._mark, self._latest = mark, now
+        return True
+
+    def ended(self, *, again: bool) -> None:
+        """Note the end of a round, and whether another one follows whatever the database says."""
+        if again:
+            self._latest = float("-inf")
+
+
+def _mark() -> str:
+    """Return the database's mark; while there is no database, let the sweeps run, which say so in the log."""
+    try:
+        return change_mark()
+    except DatabaseError:
+        close_old_connections()
+        return f"away at {time.monotonic()}"
+
+
+def _run(name: str, sweep: Sweep) -> Result:
+    """Run one sweep. An error is logged and the other sweeps go on."""
     try:
         done = swept(name, sweep)
     except Exception:
         # Whatever it was, the rows say what is left to do; the next round tries again.
         log.exception("sweep failed", sweep=name)
         close_old_connections()
-        return AFTER_ERROR_SECONDS
+        return Result.FAILED
     if done:
         log.info("sweep", sweep=name, done=done)
-    return 0.0 if done else IDLE_SECONDS
+    return Result.WORKED if done else Result.QUIET
+
+
+def _rest(results: set[Result]) -> float:
+    """Return the seconds to rest after a round: longest after a failure, none after work alone."""
+    if Result.FAILED in results:
+        return Result.FAILED.value
+    return Result.WORKED.value if Result.WORKED in results else Result.QUIET.value
