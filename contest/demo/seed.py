@@ -15,9 +15,9 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.utils import timezone
 
 from adjudication.services import panels_settle
+from common.domain_clock import domain_now
 from contest import pipeline
 from contest.attacks.services import attack_receive
 from contest.board.moves import grant_move
@@ -72,7 +72,7 @@ def seed(say: Callable[[str], Any]) -> bool:
     if User.objects.filter(username="organizer").exists():
         return False
     say("Seeding the demo contest: people, defenses, stakes, photographs, answers")
-    now = timezone.now()
+    now = domain_now()
     with transaction.atomic():
         known_pictures_load(policy=policy_in_force(now).policy, now=now)
         teams = _people(now)
@@ -84,7 +84,7 @@ def seed(say: Callable[[str], Any]) -> bool:
     say("Running the defenses and writing the first release")
     for name, done in pipeline.settle():
         say(f"  {name}: {done}")
-    appeals_play(teams, timezone.now())
+    appeals_play(teams, domain_now())
     return True
 
 
