@@ -108,7 +108,7 @@ def associated(team: Team) -> dict[str, Any]:
 
 
 def _open_invitations(team: Team) -> list[tuple[Any, str]]:
-    now = domain_now()
+    now = timezone.now()
     rows = team.invitations.filter(accepted_at__isnull=True, withdrawn_at__isnull=True).order_by("-invited_at")
     return [(each, invitations.state_of(each, now=now).value) for each in rows]
 

@@ -64,7 +64,7 @@ def _join(request: HttpRequest, invitation: Invitation, token: str) -> HttpRespo
 def _accept(request: HttpRequest, token: str) -> HttpResponse:
     def make(username: str, password: str) -> User:
         return invitations.invitation_accept(
-            secret=token, username=username, password=password, now=timezone.now(), rng=_random
+            secret=token, username=username, password=password, now=timezone.now(), rng=_random, joined_at=domain_now()
         )
 
     user = account_typed(request, make)
