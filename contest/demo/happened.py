@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from adjudication.models import Ruling
 from common.domain_clock import domain_now
-from contest.enums import CaseState
+from contest.enums import CaseState, DecisionKind
 from contest.models import Award, Break, Case, LedgerEntry, Release, Stake
 from contest.money.words import money
 from labeling.models import Response
@@ -31,6 +31,8 @@ class Happened:
             yield f"the stake on {stake.defense.name} ended: {stake.end}"
         for case in Case.objects.filter(state=CaseState.CLOSED).exclude(pk__in=self._cases):
             yield f"the board closed case {case.public_id}"
+        for case in Case.objects.filter(motion=DecisionKind.AWARD, state=CaseState.OPEN):
+            yield f"the board votes on an award: case {case.public_id}"
         for award in Award.objects.filter(pk__gt=self._awards).select_related("stake__defense"):
             yield f"award for {award.stake.defense.name}: {_money(award.cents)}"
         for entry in LedgerEntry.objects.filter(pk__gt=self._entries).select_related("target__team").order_by("pk"):
