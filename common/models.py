@@ -135,3 +135,27 @@ class AuditCheck(models.Model):
 
     def __str__(self) -> str:
         return f"checked {self.checked_at}"
+
+
+class DemoClock(models.Model):
+    """How far the demo's time is ahead of the machine's; see common.domain_clock. One row, which no other may join.
+
+    The database refuses to move it back or to delete it. `target_seconds` is where a move that is not finished goes.
+    """
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    ahead_seconds = models.BigIntegerField(default=0)
+    target_seconds = models.BigIntegerField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(id=1), name="demo_clock_one_row"),
+            models.CheckConstraint(condition=models.Q(ahead_seconds__gte=0), name="demo_clock_never_behind"),
+            models.CheckConstraint(
+                condition=models.Q(target_seconds=None) | models.Q(target_seconds__gte=models.F("ahead_seconds")),
+                name="demo_clock_goes_forward",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.ahead_seconds} seconds ahead"

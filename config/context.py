@@ -1,6 +1,7 @@
 """What every page knows."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.conf import settings
@@ -10,6 +11,8 @@ from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext_lazy as _
 
+from common.domain_clock import demo_ahead, domain_now
+from common.times import distance
 from contest.access import Roles, header_roles
 from contest.messages.selectors import MOST_COUNTED, unread_count
 from labeling.enums import TaskerState
@@ -83,14 +86,15 @@ class Link(NamedTuple):
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
-    """Return whether this is the demo, whose sign-ins and folder of letters pages may print, the address of the
+    """Return whether this is the demo, whose sign-ins, clock and folder of letters pages may print, the address of the
     organizers, the roles, and the header's entries.
 
-    Roles are read only by a page that shows them: no query for a fragment or a stranger.
+    Roles and the clock are read only by a page that shows them: no query for a fragment or a stranger.
     """
     roles = SimpleLazyObject(lambda: header_roles(request.user))
     return {
         "demo": settings.DEMO,
+        "demo_clock": SimpleLazyObject(_demo_clock),
         "demo_letters": settings.EMAIL_FILE_PATH if settings.DEMO else None,
         "contact": settings.CONTACT_EMAIL,
         "roles": roles,
@@ -99,6 +103,19 @@ def site(request: HttpRequest) -> dict[str, Any]:
         "pages": SimpleLazyObject(lambda: list(_links(request, _entries(request, roles)))),  # type: ignore[arg-type]
         "public_pages": SimpleLazyObject(lambda: list(_links(request, _public(roles)))),  # type: ignore[arg-type]
     }
+
+
+class DemoClockShown(NamedTuple):
+    """How far the demo's time is ahead of the machine's, in words, and what time it is there."""
+
+    ahead: str
+    now: datetime
+
+
+def _demo_clock() -> DemoClockShown | None:
+    """Return the demo's clock where it was moved."""
+    ahead = demo_ahead()
+    return DemoClockShown(distance(ahead), domain_now()) if ahead else None
 
 
 def _has_messages(request: HttpRequest) -> bool:

@@ -44,6 +44,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "common.head.NoBodyForHead",
+    "common.domain_clock.OneTimeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

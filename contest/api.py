@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.authentication import TokenAuthentication, issue_token
+from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from common.models import ApiToken
 from common.sessions import CodeNeeded
@@ -119,7 +120,7 @@ class Me(APIView):
         user = request.user
         tasker = getattr(user, "tasker", None)
         teams = list(Team.objects.filter(members__user=user.pk).order_by("name"))
-        now = timezone.now()
+        now = domain_now()
         return Response(
             {
                 "username": user.get_username(),

@@ -13,7 +13,6 @@ from django.core.cache import cache
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, HttpResponseForbidden, JsonResponse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
@@ -22,6 +21,7 @@ from prometheus_client.registry import Collector
 
 from adjudication.enums import Verdict
 from common import clock
+from common.domain_clock import domain_now
 from contest import stages
 from contest.models import Digest, Message, ReleaseLetter
 from contest.posting import failing, given_up
@@ -133,7 +133,7 @@ class PipelineCollector(Collector):
         """Return the gauges."""
         found: list[Metric] | None = cache.get("pipeline-metrics")
         if found is None:
-            found = pipeline_metrics(now=timezone.now())
+            found = pipeline_metrics(now=domain_now())
             cache.set("pipeline-metrics", found, _FRESH_SECONDS)
         return found
 

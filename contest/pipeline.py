@@ -14,6 +14,7 @@ from adjudication import services as adjudication
 from common.audit_origin import acting_from
 from common.audit_seals import chain_check_now_and_then, entries_seal
 from common.credentials import credentials_purge
+from common.domain_clock import domain_now
 from contest import breaks
 from contest.attacks.near import near_duplicates_find
 from contest.awards.services import awards_settle
@@ -43,44 +44,44 @@ Sweep = Callable[[], int]
 
 def lapse_leases() -> int:
     """End the leases that ran out (R8)."""
-    return labeling.leases_lapse(now=timezone.now())
+    return labeling.leases_lapse(now=domain_now())
 
 
 def deal_panels() -> int:
     """Deal panels to the pictures that are due (R7)."""
-    now = timezone.now()
+    now = domain_now()
     return labeling.panels_deal(policy=policy_in_force(now).policy, now=now)
 
 
 def settle_panels() -> int:
     """Rule on full panels (R13-R16)."""
-    return adjudication.panels_settle(policy_at=policy_in_force, now=timezone.now())
+    return adjudication.panels_settle(policy_at=policy_in_force, now=domain_now())
 
 
 def reclaim_runs() -> int:
     """Give runs whose worker is gone back to the queue."""
-    return scoring.runs_reclaim(now=timezone.now())
+    return scoring.runs_reclaim(now=domain_now())
 
 
 def plan_runs() -> int:
     """Plan the official runs of valid pictures (R29)."""
-    now = timezone.now()
+    now = domain_now()
     return scoring.runs_plan(policy=policy_in_force(now).policy, now=now, rng=SystemRandom())
 
 
 def prepare_reruns() -> int:
     """Plan the runs of re-runs that were asked for."""
-    return reruns_prepare(now=timezone.now(), rng=SystemRandom())
+    return reruns_prepare(now=domain_now(), rng=SystemRandom())
 
 
 def reclaim_trials() -> int:
     """Give trials whose worker is gone back to the queue."""
-    return trials.trials_reclaim(now=timezone.now())
+    return trials.trials_reclaim(now=domain_now())
 
 
 def plan_trials() -> int:
     """Queue the trials that defenses before their publication have come to (R31)."""
-    now = timezone.now()
+    now = domain_now()
     return trials.trials_plan(policy=policy_in_force(now).policy, now=now, rng=SystemRandom())
 
 
@@ -91,12 +92,12 @@ def score() -> int:
 
 def record_breaks() -> int:
     """Turn confident mistakes into breaks (R29)."""
-    return breaks.breaks_record(now=timezone.now())
+    return breaks.breaks_record(now=domain_now())
 
 
 def settle_prizes() -> int:
     """Post what the facts make due and was not posted (R35, R36); a stake that cannot be settled holds up no award."""
-    now = timezone.now()
+    now = domain_now()
     try:
         changed = prizes_settle(now=now)
     finally:
@@ -106,53 +107,53 @@ def settle_prizes() -> int:
 
 def check_ledger() -> int:
     """Add up the ledger, once a day; returns how many things are wrong (R34)."""
-    return ledger_check_now_and_then(now=timezone.now())
+    return ledger_check_now_and_then(now=domain_now())
 
 
 def publish_defenses() -> int:
     """Publish the defenses that are eligible (R32)."""
-    now = timezone.now()
+    now = domain_now()
     return defenses_publish(policy=policy_in_force(now).policy, now=now)
 
 
 def end_stakes() -> int:
     """Let stakes end with the first break, and come back where its ruling was overruled (R22, R36)."""
-    return stakes_end(now=timezone.now())
+    return stakes_end(now=domain_now())
 
 
 def release_weeks() -> int:
     """Publish the ended weeks that have nothing open any more, and tell who asked to be told (R39)."""
-    return builds.due_weeks_release(clock=timezone.now) + announcements.letters_send(clock=timezone.now)
+    return builds.due_weeks_release(clock=domain_now) + announcements.letters_send(clock=domain_now)
 
 
 def tell_messages() -> int:
     """Write down what people are to be told because of facts (R18, R26)."""
-    return messages_tell_now_and_then(now=timezone.now())
+    return messages_tell_now_and_then(now=domain_now())
 
 
 def send_letters() -> int:
     """Send the messages that people want by e-mail, at once or once a day."""
-    return messages_send(clock=timezone.now)
+    return messages_send(clock=domain_now)
 
 
 def tend_cases() -> int:
     """Follow the facts with the board's cases: closed panels, parties, quorum, clocks (R19, R21)."""
-    return cases_tend_now_and_then(now=timezone.now())
+    return cases_tend_now_and_then(now=domain_now())
 
 
 def find_conflicts() -> int:
     """Record what ties members of the board to teams (R21)."""
-    return conflicts_find(now=timezone.now())
+    return conflicts_find(now=domain_now())
 
 
 def make_leaderboards() -> int:
     """Make the tables of the leaderboard that are missing or no longer fresh."""
-    return snapshots.boards_make_now_and_then(now=timezone.now())
+    return snapshots.boards_make_now_and_then(now=domain_now())
 
 
 def check_leaderboards() -> int:
     """Compare the tables that are shown with the facts, once a day."""
-    return snapshots.boards_check_nightly(now=timezone.now())
+    return snapshots.boards_check_nightly(now=domain_now())
 
 
 def purge_credentials() -> int:
@@ -172,28 +173,28 @@ def check_audit_trail() -> int:
 
 def watch_taskers() -> int:
     """Let the rules of monitoring look at who labels, and at the gold pictures (R6)."""
-    now = timezone.now()
+    now = domain_now()
     return watch_now_and_then(policy=policy_in_force(now).policy, now=now)
 
 
 def look_for_copies() -> int:
     """Link the taskers whose answers are too much alike (R6)."""
-    return copies_look_now_and_then(now=timezone.now())
+    return copies_look_now_and_then(now=domain_now())
 
 
 def look_for_copied_defenses() -> int:
     """Flag the defenses before their publication that look like another one (R31)."""
-    return copies_flag(now=timezone.now())
+    return copies_flag(now=domain_now())
 
 
 def look_for_same_persons() -> int:
     """Record the accounts that look like one person, for organizers (R25)."""
-    return same_persons_find_now_and_then(now=timezone.now())
+    return same_persons_find_now_and_then(now=domain_now())
 
 
 def look_for_near_duplicates() -> int:
     """Flag the attacks whose pictures look like an earlier one (R26)."""
-    now = timezone.now()
+    now = domain_now()
     return near_duplicates_find(within=policy_in_force(now).policy.near_duplicate_bits, now=now)
 
 

@@ -4,10 +4,10 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from common.domain_clock import domain_now
 from contest.access import roles_of
 from contest.api_docs import call_groups
 from contest.front.views import front_page
@@ -37,7 +37,7 @@ def home(request: HttpRequest) -> HttpResponse:
 def overview(request: HttpRequest) -> HttpResponse:
     """Show the pipeline as it stands."""
     organizer_of(request.user)
-    return render(request, "contest/overview.html", {"page": read_overview(now=timezone.now())})
+    return render(request, "contest/overview.html", {"page": read_overview(now=domain_now())})
 
 
 @never_cache
@@ -46,7 +46,7 @@ def overview(request: HttpRequest) -> HttpResponse:
 def overview_now(request: HttpRequest) -> HttpResponse:
     """Answer the changing part of the overview, for the page that refreshes itself."""
     organizer_of(request.user)
-    return render(request, "contest/_overview.html", {"page": read_overview(now=timezone.now())})
+    return render(request, "contest/_overview.html", {"page": read_overview(now=domain_now())})
 
 
 @require_safe

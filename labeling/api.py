@@ -5,7 +5,6 @@ from random import SystemRandom
 from typing import Any
 from uuid import UUID
 
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import status
@@ -13,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from common.domain_clock import domain_now
 from common.errors import InvalidInput, WrongFields
 from labeling import services
 from labeling.access import labeling_tasker, tasker_of
@@ -47,7 +47,7 @@ def assignment_json(assignment: Assignment) -> dict[str, Any]:
         "expires_at": assignment.expires_at.isoformat().replace("+00:00", "Z"),
         "form": "unambiguous",
         "image": {
-            "url": picture_url(image, now=timezone.now()),
+            "url": picture_url(image, now=domain_now()),
             "width": image.width,
             "height": image.height,
         },
@@ -139,7 +139,7 @@ class AssignmentNext(APIView):
     )
     def post(self, request: Request) -> Response:
         """Claim the next picture, or get the one already held again."""
-        now = timezone.now()
+        now = domain_now()
         tasker = labeling_tasker(request.user, now=now)
         holding = _holding(_body(request, frozenset({"holding"})))
         policy = policy_in_force(now).policy
@@ -163,7 +163,7 @@ class AssignmentHeartbeat(APIView):
         """Renew the lease."""
         tasker = tasker_of(request.user)
         token = _lease_token(_body(request, frozenset({"lease_token"})))
-        now = timezone.now()
+        now = domain_now()
         policy = policy_in_force(now).policy
         expires_at = services.assignment_heartbeat(
             tasker=tasker, assignment_id=assignment_id, lease_token=token, policy=policy, now=now
@@ -188,9 +188,9 @@ class AssignmentRelease(APIView):
         token = _lease_token(data) if "lease_token" in data else None
         given: dict[str, Any] = {"tasker": tasker, "assignment_id": assignment_id, "lease_token": token}
         if problem or kind:
-            report_make(**given, kind=kind or ReportKind.OTHER, words=problem, now=timezone.now())
+            report_make(**given, kind=kind or ReportKind.OTHER, words=problem, now=domain_now())
         else:
-            services.assignment_release(**given, problem="", now=timezone.now())
+            services.assignment_release(**given, problem="", now=domain_now())
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -213,7 +213,7 @@ class AssignmentResponse(APIView):
         """Submit; the receipt says whether it counts."""
         tasker = tasker_of(request.user)
         data = _body(request, FIELDS)
-        now = timezone.now()
+        now = domain_now()
         submitted = services.response_submit(
             tasker=tasker,
             assignment_id=assignment_id,

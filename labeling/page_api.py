@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
@@ -12,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from labeling.access import tasker_of
 from labeling.notices import notice_see, notices_json
@@ -103,5 +103,5 @@ class NoticeSeen(APIView):
     )
     def post(self, request: Request, notice_id: UUID) -> Response:
         """Mark it as seen; once more changes nothing."""
-        notice_see(tasker=tasker_of(request.user), notice_id=notice_id, now=timezone.now())
+        notice_see(tasker=tasker_of(request.user), notice_id=notice_id, now=domain_now())
         return Response(status=status.HTTP_204_NO_CONTENT)

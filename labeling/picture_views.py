@@ -2,9 +2,9 @@
 
 import structlog
 from django.http import HttpRequest, HttpResponse, HttpResponseNotFound
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from common.domain_clock import domain_now
 from labeling.pictures import LIFETIME, pixels_of
 from labeling.store import PictureMissing, picture_key, picture_store
 
@@ -18,7 +18,7 @@ def picture(request: HttpRequest, token: str) -> HttpResponse:
 
     No session, cookie or query: the address is the permission, and it ends by itself.
     """
-    pixels_sha256 = pixels_of(token, now=timezone.now())
+    pixels_sha256 = pixels_of(token, now=domain_now())
     if pixels_sha256 is None:
         return _fenced(HttpResponseNotFound(content_type="text/plain"), cache="no-store")
     try:

@@ -1,7 +1,6 @@
 """Sweeps of labeling."""
 
-from django.utils import timezone
-
+from common.domain_clock import domain_now
 from common.queues import quick_task, slow_task
 from labeling import selectors, services
 from labeling.watching.links import copies_look_now_and_then
@@ -11,24 +10,24 @@ from labeling.watching.watch import watch_now_and_then
 @quick_task
 def lapse_leases() -> None:
     """End the leases that ran out."""
-    services.leases_lapse(now=timezone.now())
+    services.leases_lapse(now=domain_now())
 
 
 @quick_task
 def deal_panels() -> None:
     """Deal panels to the pictures that are due."""
-    now = timezone.now()
+    now = domain_now()
     services.panels_deal(policy=selectors.policy_in_force(now).policy, now=now)
 
 
 @quick_task
 def watch_taskers() -> None:
     """Let the rules of monitoring look at who labels, then at the gold pictures (R6)."""
-    now = timezone.now()
+    now = domain_now()
     watch_now_and_then(policy=selectors.policy_in_force(now).policy, now=now)
 
 
 @slow_task
 def look_for_copies() -> None:
     """Link the taskers whose answers are too much alike (R6)."""
-    copies_look_now_and_then(now=timezone.now())
+    copies_look_now_and_then(now=domain_now())

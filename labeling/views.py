@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound, WrongFields
 from common.typed import whole_number
 from common.views import SIGN_IN_FIELDS, SignInForm
@@ -50,7 +51,7 @@ def label(request: HttpRequest) -> HttpResponse:
     """Show the form on the tasker's present picture, or take it as a plain POST (R8-R12)."""
     if not request.user.is_authenticated:
         return _sign_in_first(request)
-    now = timezone.now()
+    now = domain_now()
     try:
         if request.method == "POST":
             return _take(request, tasker_of(request.user), now=now)
@@ -210,7 +211,7 @@ def instructions(request: HttpRequest) -> HttpResponse:
     """Show the task in plain words, for whoever is signed in."""
     if not request.user.is_authenticated:
         return redirect_to_login(request.get_full_path())
-    now = timezone.now()
+    now = domain_now()
     tasker: Tasker | None = getattr(request.user, "tasker", None)
     context = instructions_context(tasker=tasker, policy=policy_in_force(now).policy, now=now)
     return render(request, "labeling/instructions.html", context)
@@ -224,4 +225,4 @@ def instructions_news(request: HttpRequest) -> HttpResponse:
         return redirect_to_login(request.get_full_path())
     tasker_of(request.user)
     version = whole_number(request.GET.get("since", ""), digits=5) or 0
-    return JsonResponse(news_json(news_since(version, now=timezone.now())), safe=False)
+    return JsonResponse(news_json(news_since(version, now=domain_now())), safe=False)

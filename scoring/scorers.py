@@ -9,9 +9,9 @@ from pathlib import Path
 
 import structlog
 from django.conf import settings
-from django.utils import timezone
 
 from common import clock
+from common.domain_clock import domain_now
 from defense_kit.container import connect
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.limits import Limits
@@ -69,7 +69,7 @@ class LocalScorer:
         if runners is not None:
             self._scorer = Scorer(
                 name=runners.name,
-                clock=timezone.now,
+                clock=domain_now,
                 device=runners.device,
                 find_runner=runners,
             )
@@ -134,7 +134,7 @@ class Runners:
             log.warning("leftovers_removed", scorer=self.name, containers=removed)
 
     def _containers(self) -> ContainerRunner:
-        policy = policy_in_force(timezone.now()).policy
+        policy = policy_in_force(domain_now()).policy
         bounds = (limits_of(policy), patience_of(policy))
         if self._bounds != bounds or self._sealed is None:
             self._bounds, self._sealed = bounds, self._sealed_by(*bounds)

@@ -3,8 +3,7 @@
 import random
 import time
 
-from django.utils import timezone
-
+from common.domain_clock import domain_now
 from common.queues import gpu_task, hint, quick_task, slow_task
 from labeling.selectors import policy_in_force
 from scoring import services
@@ -20,7 +19,7 @@ WORK_SECONDS = 600
 @quick_task
 def plan_runs() -> None:
     """Plan the runs that rulings and defenses ask for."""
-    now = timezone.now()
+    now = domain_now()
     if services.runs_plan(policy=policy_in_force(now).policy, now=now, rng=random.SystemRandom()):
         hint(work_runs)
 
@@ -28,13 +27,13 @@ def plan_runs() -> None:
 @quick_task
 def reclaim_runs() -> None:
     """Take back the runs of silent workers."""
-    services.runs_reclaim(now=timezone.now())
+    services.runs_reclaim(now=domain_now())
 
 
 @quick_task
 def prepare_reruns() -> None:
     """Plan the runs of re-runs that were asked for, some seconds' worth at a time."""
-    if reruns_prepare(now=timezone.now(), rng=random.SystemRandom()):
+    if reruns_prepare(now=domain_now(), rng=random.SystemRandom()):
         hint(prepare_reruns)
         hint(work_runs)
 
@@ -42,7 +41,7 @@ def prepare_reruns() -> None:
 @quick_task
 def plan_trials() -> None:
     """Queue the trials that defenses before their publication have come to."""
-    now = timezone.now()
+    now = domain_now()
     if trials.trials_plan(policy=policy_in_force(now).policy, now=now, rng=random.SystemRandom()):
         hint(work_runs)
 
@@ -50,13 +49,13 @@ def plan_trials() -> None:
 @quick_task
 def reclaim_trials() -> None:
     """Take back the trials of silent workers."""
-    trials.trials_reclaim(now=timezone.now())
+    trials.trials_reclaim(now=domain_now())
 
 
 @slow_task
 def look_for_copied_defenses() -> None:
     """Flag the defenses before their publication that look like another one."""
-    copies_flag(now=timezone.now())
+    copies_flag(now=domain_now())
 
 
 @gpu_task

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.urls import reverse
-from django.utils import timezone
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import status
 from rest_framework.parsers import MultiPartParser
@@ -12,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from contest.attacks import quota
 from contest.attacks.access import member_of, refuse_too_large
@@ -82,7 +82,7 @@ class Attacks(APIView):
         team = member_of(request.user)
         body = AttackIn(data=request.data)
         # The body has been read to its end, which is the moment that counts (R23).
-        now = timezone.now()
+        now = domain_now()
         _refuse_several(request)
         body.is_valid(raise_exception=True)
         file, policy = body.validated_data["image"], policy_in_force(now).policy
@@ -129,7 +129,7 @@ class Attacks(APIView):
     )
     def get(self, request: Request) -> Response:
         """List what the caller's team sent, newest first, with what became of it."""
-        team, now = member_of(request.user), timezone.now()
+        team, now = member_of(request.user), domain_now()
         page = Paginator(attacks_of(team), ON_A_PAGE).get_page(request.query_params.get("page"))
         shown = list(page.object_list)
         found = standings(shown, all_told=False, now=now)

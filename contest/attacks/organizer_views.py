@@ -7,10 +7,10 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from common.domain_clock import domain_now
 from common.typed import whole_number
 from contest.attacks.life import standings
 from contest.attacks.near import pair_see, pairs_to_see
@@ -32,7 +32,7 @@ PAIRS_ON_A_PAGE = 20
 def all_attacks(request: HttpRequest) -> HttpResponse:
     """List what every team sent, newest first, of one week or of all."""
     organizer_of(request.user)
-    now = timezone.now()
+    now = domain_now()
     asked = request.GET.get("week", "")
     weeks = list(Attack.objects.order_by("-week").values_list("week", flat=True).distinct()[:60])
     rows = Attack.objects.select_related("image", "team", "copy_of", "sent_by").order_by("-received_at", "-pk")
@@ -58,7 +58,7 @@ def all_attacks(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def near_duplicates(request: HttpRequest) -> HttpResponse:
     """Show the pairs that look alike side by side, with their distance and who sent them; one is marked as seen."""
-    organizer, now = organizer_of(request.user), timezone.now()
+    organizer, now = organizer_of(request.user), domain_now()
     seen = request.GET.get("show") == "seen"
     if request.method == "POST":
         pair_see(pair_id=whole_number(request.POST.get("pair", "")) or 0, by=organizer, now=now)

@@ -11,11 +11,11 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.answers import http_status
+from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, NotAllowed
 from contest.access import refuse_other_team
 from contest.attacks import quota
@@ -88,7 +88,7 @@ def _sent(request: HttpRequest, team: Team) -> tuple[list[Outcome], datetime]:
     refuse_other_team(request.POST.get("team", ""), team)
     files = request.FILES.getlist("image")
     # The files are there, so the last byte has arrived: this is the moment that counts (R23).
-    now = timezone.now()
+    now = domain_now()
     outcomes = pictures_send(
         team=team,
         by=request.user,  # type: ignore[arg-type]  # a member is signed in
@@ -103,7 +103,7 @@ def _sent(request: HttpRequest, team: Team) -> tuple[list[Outcome], datetime]:
 def _attacks_page(
     request: HttpRequest, team: Team, *, outcomes: list[Outcome] | None = None, refused: DomainError | None = None
 ) -> HttpResponse:
-    now = timezone.now()
+    now = domain_now()
     policy = policy_in_force(now).policy
     page = Paginator(attacks_of(team), ON_A_PAGE).get_page(request.GET.get("page"))
     chosen = set(request.POST.getlist("defenses")) if request.method == "POST" else set()
@@ -140,7 +140,7 @@ def _rows(shown: list[Attack], now: datetime) -> list[dict[str, Any]]:
 @require_safe
 def attack(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show one attack: its receipt, and all that became of it as far as the reader may know (R24)."""
-    now, (team, organizer) = timezone.now(), reader_of(request.user)
+    now, (team, organizer) = domain_now(), reader_of(request.user)
     found = attack_seen_by(public_id, team=team, organizer=organizer, now=now)
     own = is_own(found, team)
     all_told = own or organizer
@@ -176,7 +176,7 @@ def attack(request: HttpRequest, public_id: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def withdraw(request: HttpRequest, public_id: str) -> HttpResponse:
     """Ask whether a picture is to be taken back, and take it back; while its week lasts."""
-    now, team = timezone.now(), member_of(request.user)
+    now, team = domain_now(), member_of(request.user)
     found = attack_seen_by(public_id, team=team, organizer=False, now=now)
     if not is_own(found, team):
         raise NotAllowed("Only the team that sent a picture withdraws it.", "not_yours")
@@ -207,7 +207,7 @@ def withdraw(request: HttpRequest, public_id: str) -> HttpResponse:
 @require_safe
 def week(request: HttpRequest, name: str) -> HttpResponse:
     """List the attacks of a week that has ended, for everybody; before that only when it will be."""
-    now = timezone.now()
+    now = domain_now()
     reader_of(request.user)
     try:
         asked = week_called(name)

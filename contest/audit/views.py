@@ -11,11 +11,11 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from common.audit_seals import chain_check, entries_seal, newest_check
+from common.domain_clock import domain_now
 from common.models import AuditEntry
 from contest.audit import selectors
 from contest.audit.selectors import Asked
@@ -36,7 +36,7 @@ _LONGEST = 200
 def trail(request: HttpRequest) -> HttpResponse:
     """Show the trail, newest first, with what is asked for; a POST checks the whole chain now."""
     organizer_of(request.user)
-    now = timezone.now()
+    now = domain_now()
     if request.method == "POST":
         return _check(request, now)
     asked, zone = _asked(request), _zone(now)
@@ -77,7 +77,7 @@ def _check(request: HttpRequest, now: datetime) -> HttpResponse:
 def trail_csv(request: HttpRequest) -> StreamingHttpResponse:
     """Answer the rows that are asked for as a CSV file, newest first."""
     organizer_of(request.user)
-    now = timezone.now()
+    now = domain_now()
     answer = StreamingHttpResponse(_lines(_asked(request), _zone(now)), content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="audit-{now:%Y-%m-%d}.csv"'
     return answer

@@ -24,6 +24,7 @@ DID: Mapping[str, str] = MappingProxyType(
         "correction.confirm": "confirmed a correction of the ledger:",
         "defense.import": "took in",
         "defense.publish": "put in force",
+        "demo_clock.move": "moved the demo's clock",
         "entitlement.accept": "accepted the paper of",
         "entitlement.question": "asked about the paper of",
         "entitlement.refuse": "refused the paper of",

@@ -9,11 +9,11 @@ from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from common.answers import http_status
+from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
 from contest.access import board_member_of
@@ -38,7 +38,7 @@ def examination(request: HttpRequest, public_id: str) -> HttpResponse:
     `?at=3` shows the fourth of those that are left: what was passed over comes again. Http404 for a defense of a team
     that the member steps aside for (R21).
     """
-    member, defense, now = board_member_of(request.user), defense_of(public_id), timezone.now()
+    member, defense, now = board_member_of(request.user), defense_of(public_id), domain_now()
     if not may_examine(member, defense, now=now):
         raise Http404("no such sweep for this member")
     if request.method != "POST":

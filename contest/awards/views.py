@@ -11,11 +11,11 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from common.answers import http_status
+from common.domain_clock import domain_now
 from common.errors import DomainError, NotFound
 from common.queues import hint
 from contest.access import roles_of
@@ -57,7 +57,7 @@ KINDS = (DecisionKind.AWARD, DecisionKind.END, DecisionKind.WITHHOLD, DecisionKi
 @require_safe
 def awards(request: HttpRequest) -> HttpResponse:
     """List the stakes whose time is over, those in force with what is left, and what was awarded."""
-    reviewer, now = reviewer_of(request.user), timezone.now()
+    reviewer, now = reviewer_of(request.user), domain_now()
     seen = _seen_by(reviewer, now)
     known = set(seen.values_list("pk", flat=True))
     due = [each for each in contenders(now=now) if each.pk in known]
@@ -99,7 +99,7 @@ def _seen_by(reviewer: User, now: datetime) -> QuerySet[Stake]:
 
 
 def _stake(number: int, reviewer: User) -> Stake:
-    rows = _seen_by(reviewer, timezone.now()).filter(pk=number, staked_at__isnull=False)
+    rows = _seen_by(reviewer, domain_now()).filter(pk=number, staked_at__isnull=False)
     stake = rows.select_related("defense__entry__team", "paid_by", "batch").first()
     if stake is None:
         raise NotFound("There is no stake with this number.", "not_found")
@@ -107,14 +107,14 @@ def _stake(number: int, reviewer: User) -> Stake:
 
 
 def _rerun(request: HttpRequest, stake: Stake, by: User) -> HttpResponse:
-    rerun_begin(stake=stake, by=by, now=timezone.now())
+    rerun_begin(stake=stake, by=by, now=domain_now())
     hint(prepare_reruns)
     messages.success(request, "The re-run is being prepared. An organizer applies it when it is finished.")
     return go_to("award", stake.pk)
 
 
 def _move(request: HttpRequest, stake: Stake, by: User) -> Case:
-    now = timezone.now()
+    now = domain_now()
     reason = text(request, "reason", MOST_REASON_CHARACTERS + 1)
     if "end" in request.POST:
         return end_move(stake, reason=reason, by=by, now=now)
@@ -134,7 +134,7 @@ def _award(stake: Stake) -> Award:
 
 
 def _page(request: HttpRequest, stake: Stake, reviewer: User, error: DomainError | None = None) -> HttpResponse:
-    now = timezone.now()
+    now = domain_now()
     framed = frame(now)
     context: dict[str, Any] = {
         "stake": stake,

@@ -4,13 +4,13 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.urls import reverse
-from django.utils import timezone
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from common.domain_clock import domain_now
 from common.parsers import JSONParser
 from contest.board.appeals import appeal_send, appeals_of, decision_of, is_changed
 from contest.board.appeals_serializers import EXAMPLE, AppealedOut, AppealIn, AppealOut, AppealsOut
@@ -67,7 +67,7 @@ class Appeals(APIView):
         taskers are asked, and `appealed` with the earlier receipt: a team has one appeal per picture, so that sending
         again after a lost answer is safe.
         """
-        team, now = team_appealing(request.user), timezone.now()
+        team, now = team_appealing(request.user), domain_now()
         body = AppealIn(data=request.data)
         body.is_valid(raise_exception=True)
         image = picture_seen_by(body.validated_data["image"], reader_for(team), now=now)

@@ -13,11 +13,11 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from common.answers import http_status
+from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, NotFound, WrongFields
 from common.typed import whole_number
 from contest.access import board_member_of
@@ -66,7 +66,7 @@ def conflicts(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _own(request, member)
     try:
-        words = _do_own(request, member, timezone.now())
+        words = _do_own(request, member, domain_now())
     except DomainError as error:
         return _own(request, member, error)
     messages.success(request, words)
@@ -165,7 +165,7 @@ def _since(request: HttpRequest, now: datetime) -> datetime | None:
 
 
 def _own(request: HttpRequest, member: User, error: DomainError | None = None) -> HttpResponse:
-    now = timezone.now()
+    now = domain_now()
     rows = _rows(_of(member).select_related("team", "declared_by").order_by("-pk"))
     ties = Ties.objects.filter(member=member).first()
     telling = "tell" in request.POST
@@ -213,7 +213,7 @@ def organizer_conflicts(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _all(request)
     try:
-        words = _do(request, organizer, timezone.now())
+        words = _do(request, organizer, domain_now())
     except DomainError as error:
         return _all(request, error)
     messages.success(request, words)
@@ -235,7 +235,7 @@ def _do(request: HttpRequest, by: User, now: datetime) -> str:
 
 
 def _all(request: HttpRequest, error: DomainError | None = None) -> HttpResponse:
-    now = timezone.now()
+    now = domain_now()
     show = request.GET.get("show", SHOWN[0])
     show = show if show in SHOWN else SHOWN[0]
     find = request.GET.get("find", "").replace("\x00", "").strip()[:LONGEST_NAME]

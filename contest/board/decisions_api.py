@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers, status
@@ -16,6 +15,7 @@ from rest_framework.views import APIView
 from adjudication.counting import CHOICES, Ballot
 from adjudication.rules import REASONS
 from adjudication.services import MOST_CHARACTERS
+from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from contest.access import board_member_of
 from contest.board.cases import (
@@ -172,7 +172,7 @@ def _case_of(public_id: str, member: User) -> Case:
 
 
 def _act(case: Case, given: Mapping[str, Any], member: User) -> None:
-    now = timezone.now()
+    now = domain_now()
     if ("choice" in given) == ("seen" in given):
         raise InvalidInput(
             "Send `choice` to vote, or `seen` to confirm what the votes decide.", "invalid", field="choice"

@@ -7,8 +7,8 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 
+from common.domain_clock import domain_now
 from contest.board.case_words import motion_content
 from contest.board.moved import moved_words
 from contest.board.recusal import quorum_of, teams_of
@@ -39,7 +39,7 @@ def move_or_show(request: HttpRequest, move: Callable[[], Case], *, back: str) -
 
 def _tried(move: Callable[[], Case]) -> dict[str, Any]:
     """Return what the page shows of a motion: it is made, read, and taken back."""
-    shown = frame(timezone.now())
+    shown = frame(domain_now())
     with transaction.atomic():
         case = move()
         shown |= motion_content(case, currency=shown["currency"])

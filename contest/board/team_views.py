@@ -11,11 +11,11 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from common.answers import http_status
+from common.domain_clock import domain_now
 from common.errors import DomainError
 from contest.access import refuse_other_team
 from contest.board import appeals, team_shown
@@ -38,7 +38,7 @@ ON_A_PAGE = 50
 @require_safe
 def appeals_list(request: HttpRequest) -> HttpResponse:
     """List what a team may appeal now, what it appealed, and the appeals of others that concern it."""
-    team, now = team_appealing(request.user), timezone.now()
+    team, now = team_appealing(request.user), domain_now()
     grounds = Paginator(appealable(team, now), ON_A_PAGE).get_page(request.GET.get("page"))
     sent = Paginator(appeals.appeals_of(team), ON_A_PAGE).get_page(request.GET.get("sent"))
     cases = Paginator(team_shown.cases_of(team, now=now), ON_A_PAGE).get_page(request.GET.get("cases"))
@@ -76,7 +76,7 @@ class _Typed:
 @require_http_methods(["GET", "HEAD", "POST"])
 def appeal_new(request: HttpRequest, image_id: str) -> HttpResponse:
     """Show what may be appealed of a picture and take the appeal: typed, looked at once more, and sent."""
-    team, now = team_appealing(request.user), timezone.now()
+    team, now = team_appealing(request.user), domain_now()
     image = picture_seen_by(image_id, reader_for(team), now=now)
     if request.method == "POST":
         return _posted(request, team, image, now)
@@ -176,7 +176,7 @@ WORDS = {
 @require_safe
 def appeal(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show a team its appeal: the receipt, how far the board is, and what was said and decided."""
-    team, now = team_appealing(request.user), timezone.now()
+    team, now = team_appealing(request.user), domain_now()
     found = appeals.appeal_seen_by(public_id, team)
     context = _case_context(found.case, team, now) | {
         "appeal": found,
@@ -206,7 +206,7 @@ def _case_context(case: Case, team: Team, now: datetime) -> dict[str, Any]:
 def appeal_case(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show a team a case that concerns it, and take its one answer to the appeals: typed, looked at once more, and
     sent. Its own appeal has a page."""
-    team, now = team_appealing(request.user), timezone.now()
+    team, now = team_appealing(request.user), domain_now()
     case = appeals.case_of_party(public_id, team, now=now)
     own = _own_appeal(case, team)
     if own is not None:

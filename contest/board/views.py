@@ -15,7 +15,6 @@ from django.core.paginator import Paginator
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -23,6 +22,7 @@ from adjudication.counting import CHOICES, agrees
 from adjudication.rules import REASONS
 from adjudication.services import MOST_CHARACTERS
 from common.answers import http_status
+from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, WrongFields
 from contest.access import board_member_of
 from contest.attacks.life import REASON_WORDS
@@ -95,7 +95,7 @@ NO_TIE, ASIDE = "none", "aside"
 @require_safe
 def case_list(request: HttpRequest) -> HttpResponse:
     """List the cases that the member may know of: open ones that wait for their vote first, with their clocks."""
-    member, now = board_member_of(request.user), timezone.now()
+    member, now = board_member_of(request.user), domain_now()
     asked = Asked.of(request.GET.dict())
     page = Paginator(cases_asked(member, asked), ON_A_PAGE).get_page(request.GET.get("page"))
     context = {
@@ -118,12 +118,12 @@ def case_list(request: HttpRequest) -> HttpResponse:
 def case_disclose(request: HttpRequest, public_id: str) -> HttpResponse:
     """Ask whether anything ties the member to the teams that a case is about, before anything of it is shown (R21)."""
     member = board_member_of(request.user)
-    parties_refresh(public_id, now=timezone.now())
+    parties_refresh(public_id, now=domain_now())
     case = case_seen_by(member, public_id)
     if request.method != "POST":
         return _disclosure(request, case, member)
     try:
-        aside = _disclosed(request, case, member, timezone.now())
+        aside = _disclosed(request, case, member, domain_now())
     except DomainError as error:
         return _disclosure(request, case_seen_by(member, public_id), member, error)
     if not aside:
@@ -168,7 +168,7 @@ def _disclosure(
     if not waiting and error is None:
         return redirect("board-case", case.public_id)
     roles = {final_team(each.team).pk: PartyRole(each.role) for each in _parties(case)}
-    now = timezone.now()
+    now = domain_now()
     context = {
         "case": case,
         "asked": [_asked_of(request, team, ROLE_WORDS[roles[team.pk]]) for team in waiting],
@@ -201,7 +201,7 @@ def _asked_of(request: HttpRequest, team: Team, role: str) -> dict[str, Any]:
 def case_page(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show a case that is open to the member: what it is about, the votes, and what was decided."""
     member = board_member_of(request.user)
-    parties_refresh(public_id, now=timezone.now())
+    parties_refresh(public_id, now=domain_now())
     try:
         case = case_opened_by(member, public_id)
     except Conflict:
@@ -210,7 +210,7 @@ def case_page(request: HttpRequest, public_id: str) -> HttpResponse:
 
 
 def _page(request: HttpRequest, case: Case, member: User, error: DomainError | None = None) -> HttpResponse:
-    now = timezone.now()
+    now = domain_now()
     framed = frame(now)
     before, after = neighbours(case, member)
     content = (
@@ -297,7 +297,7 @@ def _of_vote(vote: Vote | None) -> dict[str, Any]:
 def case_vote(request: HttpRequest, public_id: str) -> HttpResponse:
     """Cast or change the member's vote; what was typed is kept whatever is refused. Who comes here by an address, as
     after signing in again, is led to the case."""
-    member, now = board_member_of(request.user), timezone.now()
+    member, now = board_member_of(request.user), domain_now()
     case = case_seen_by(member, public_id)
     if request.method != "POST":
         return redirect("board-case", public_id)
@@ -344,7 +344,7 @@ def _refused(request: HttpRequest, public_id: str, member: User, error: DomainEr
 def case_decision(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show what the votes decide, what follows, and how the public will read it; and take the confirmation."""
     member = board_member_of(request.user)
-    parties_refresh(public_id, now=timezone.now())
+    parties_refresh(public_id, now=domain_now())
     case, explanation = case_seen_by(member, public_id), request.POST.get("explanation", "")
     try:
         case = case_opened_by(member, public_id)
@@ -367,7 +367,7 @@ def _plain(words: str) -> str:
 def _confirmed(request: HttpRequest, case: Case, member: User, explanation: str) -> HttpResponse:
     seen = request.POST.get("seen", "")
     try:
-        made = case_decide(case=case, seen=seen, explanation=explanation, by=member, now=timezone.now())
+        made = case_decide(case=case, seen=seen, explanation=explanation, by=member, now=domain_now())
     except DomainError as error:
         again = case_seen_by(member, case.public_id)
         if undisclosed(again, member):
@@ -381,7 +381,7 @@ def _decision_page(
     request: HttpRequest, case: Case, member: User, error: DomainError | None = None, *, previewed: bool = False
 ) -> HttpResponse:
     """Show what the votes of now decide. A member who has not voted, or a case that was decided, has no such page."""
-    now = timezone.now()
+    now = domain_now()
     framed, count = frame(now), count_of(case)
     if case.state != CaseState.OPEN or all(vote.member_id != member.pk for vote in count.votes):
         return _page(request, case, member, error) if error else redirect("board-case", case.public_id)
@@ -438,7 +438,7 @@ def case_drop(request: HttpRequest, public_id: str) -> HttpResponse:
     if request.method != "POST":
         return redirect("board-case", public_id)
     try:
-        motion_drop(case=case, by=member, now=timezone.now())
+        motion_drop(case=case, by=member, now=domain_now())
     except DomainError as error:
         return _refused(request, public_id, member, error)
     messages.success(request, f"Motion {public_id} is taken back. It stays on record with its votes.")

@@ -10,10 +10,10 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from common.domain_clock import domain_now
 from common.errors import Conflict, NotFound
 from contest.board.reminding import case_remind
 from contest.cockpit.deadlines import Waiting, deadlines
@@ -40,7 +40,7 @@ def week_left(request: HttpRequest, week: str) -> HttpResponse:
         name = week_called(week).name
     except ValueError:
         raise NotFound("There is no such week.", "not_found") from None
-    found = deadlines(now=timezone.now())
+    found = deadlines(now=domain_now())
     left = sorted((each for each in found.waiting if each.week == name), key=_least_chance_first)
     risk = [each for each in left if each.at_risk]
     context = {
@@ -71,7 +71,7 @@ def _with_pictures(waiting: Sequence[Waiting], now: datetime) -> list[dict[str, 
 def differing(request: HttpRequest) -> HttpResponse:
     """Show the pictures ruled on lately on which the taskers differed most, with what each said, without names."""
     organizer_of(request.user)
-    now = timezone.now()
+    now = domain_now()
     found = disagreement(now=now)
     answers = counted_answers([each.panel_id for each in found.pictures])
     images = Image.objects.in_bulk([each.public_id for each in found.pictures], field_name="public_id")
@@ -95,7 +95,7 @@ def remind(request: HttpRequest, public_id: str) -> HttpResponse:
     """Remind the members of the board who did not vote on a case (R19), and lead back to the cockpit."""
     organizer = organizer_of(request.user)
     try:
-        told = case_remind(public_id=public_id, by=organizer, now=timezone.now())
+        told = case_remind(public_id=public_id, by=organizer, now=domain_now())
     except Conflict as refused:
         messages.error(request, refused.message)
     else:

@@ -14,10 +14,10 @@ from django.core.paginator import Paginator
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from common.domain_clock import domain_now
 from common.errors import InvalidInput, NotFound
 from contest.access import board_member_of, roles_of
 from contest.defenses.access import defense_of
@@ -46,7 +46,7 @@ class Form:
 @require_http_methods(["GET", "HEAD", "POST"])
 def framework(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show what was handed in and the earlier checks, and record a board member's answer."""
-    reader, now = _reader(request), timezone.now()
+    reader, now = _reader(request), domain_now()
     if request.method == "POST":
         reader = board_member_of(request.user)
     defense = defense_of(public_id)
@@ -79,7 +79,7 @@ def framework_source(request: HttpRequest, public_id: str) -> FileResponse:
 def frameworks(request: HttpRequest) -> HttpResponse:
     """List the defenses before their publication, those that nobody has checked yet first."""
     _reader(request)
-    now = timezone.now()
+    now = domain_now()
     waiting = [(each, framework_checks_of(each)[:1], copy_flags_of(each)) for each in defenses_before_publication()]
     context = {
         "rows": sorted(waiting, key=lambda row: bool(row[1])),

@@ -10,10 +10,10 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from common.domain_clock import domain_now
 from common.errors import Conflict
 from common.queues import hint
 from contest.defenses.access import defense_of
@@ -70,7 +70,7 @@ KINDS = {
 @require_http_methods(["GET", "HEAD", "POST"])
 def trial_new(request: HttpRequest, public_id: str) -> HttpResponse:
     """Let an organizer choose a trial, look at what it does and replaces, and ask for it."""
-    organizer, now = organizer_of(request.user), timezone.now()
+    organizer, now = organizer_of(request.user), domain_now()
     defense, posted = defense_of(public_id), request.method == "POST"
     kind = _kind((request.POST if posted else request.GET).get("kind", ""))
     if not posted or kind is None:

@@ -7,10 +7,10 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from common.domain_clock import domain_now
 from common.errors import NotFound
 from common.typed import whole_number
 from contest.access import not_for_taskers, roles_of
@@ -34,7 +34,7 @@ CSV_COLUMNS = ("confidence_at_least", "covered", "wrong", "answers", "coverage",
 @require_safe
 def defense_list(request: HttpRequest) -> HttpResponse:
     """List the published defenses; to organizers also those that are not published yet."""
-    public, now = _is_public(request), timezone.now()
+    public, now = _is_public(request), domain_now()
     rows = figures.rows(public=public)
     stakes = newest_stakes([row.defense for row in rows], now)
     context = {"rows": [(row, stakes.get(row.defense.pk)) for row in rows], "public": public, "now": now}
@@ -45,7 +45,7 @@ def defense_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show one defense: its state, what it was asked and answered, its faults, its risk-coverage curve, pictures."""
-    public, now = _is_public(request), timezone.now()
+    public, now = _is_public(request), domain_now()
     defense, kind = _defense_named(public_id, public), _kind(request)
     found = figures.figures(defense, public=public)
     shown, before = figures.pictures(defense, public=public, kind=kind, before=_before(request), now=now)
@@ -158,7 +158,7 @@ def _zone(now: Any) -> dict[str, str]:
 
 
 def _for_organizers(defense: Defense) -> dict[str, Any]:
-    policy = policy_in_force(timezone.now()).policy
+    policy = policy_in_force(domain_now()).policy
     eligibility = trials.eligibility_of(defense, policy)
     return {
         "parted": figures.parted_runs(defense),

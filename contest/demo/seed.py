@@ -15,9 +15,9 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.utils import timezone
 
 from adjudication.services import panels_settle
+from common.domain_clock import domain_now
 from contest import pipeline
 from contest.attacks.services import attack_receive
 from contest.board.moves import grant_move
@@ -46,6 +46,7 @@ TASKERS = [f"tasker{number}" for number in range(1, 7)]
 BOARD = [f"board{number}" for number in range(1, 4)]
 CAPTAINS = ["red", "blue"]
 GOLD = 4
+LATELY = timedelta(hours=1)
 # What one of them asks for, the other confirms.
 ORGANIZING = ["organizer", "organizer2"]
 SIGN_INS = [*TASKERS, "newcomer", *BOARD, *ORGANIZING, *CAPTAINS]
@@ -59,7 +60,13 @@ class Photo:
     sent_by: str | None
     this_week: bool
     opinions: list[dict[str, Any]]
+    later: list[dict[str, Any]]
     settled: bool
+
+    @property
+    def every_opinion(self) -> list[dict[str, Any]]:
+        """Return what each tasker says, with those who answer when the demo's clock moves."""
+        return self.opinions + self.later
 
     @property
     def data(self) -> bytes:
@@ -72,7 +79,7 @@ def seed(say: Callable[[str], Any]) -> bool:
     if User.objects.filter(username="organizer").exists():
         return False
     say("Seeding the demo contest: people, defenses, stakes, photographs, answers")
-    now = timezone.now()
+    now = domain_now()
     with transaction.atomic():
         known_pictures_load(policy=policy_in_force(now).policy, now=now)
         teams = _people(now)
@@ -84,7 +91,7 @@ def seed(say: Callable[[str], Any]) -> bool:
     say("Running the defenses and writing the first release")
     for name, done in pipeline.settle():
         say(f"  {name}: {done}")
-    appeals_play(teams, timezone.now())
+    appeals_play(teams, domain_now())
     return True
 
 
@@ -105,7 +112,9 @@ def photos() -> list[Photo]:
 
 
 def _photo(entry: Entry, row: dict[str, Any]) -> Photo:
-    return Photo(entry, row["sent_by"], row["week"] == "this", row["panel"], row["expected"] != "open")
+    return Photo(
+        entry, row["sent_by"], row["week"] == "this", row["panel"], row.get("later", []), row["expected"] != "open"
+    )
 
 
 def _people(now: datetime) -> dict[str, Team]:
@@ -160,7 +169,8 @@ class Demo:
         self._label_attacks()
         settled = [p for p in dataset if p.this_week and p.settled]
         self._label_one_by_one(settled, self.this_week.start, self.now, self.taskers)
-        self._take_all([p for p in attacks if p.this_week], self.this_week.start, self.now)
+        # When the time of the defense that is to win is over, so that it breaks another one.
+        self._take_all([p for p in attacks if p.this_week], max(self.this_week.start, self.now - LATELY), self.now)
         self._leave_open([p for p in dataset if p.this_week and not p.settled])
         # The demo's clock ran back and forth, which the marks of the queue cannot know.
         Tasker.objects.update(passed={}, passed_at=None)
@@ -233,7 +243,7 @@ class Demo:
     def _leave_open(self, chosen: list[Photo]) -> None:
         """Leave pictures with two, one and no answers: the same two people answer, so each claim is for the newest."""
         fewest_last = sorted(chosen, key=lambda photo: -len(photo.opinions))
-        since = max(self.this_week.start, self.now - timedelta(hours=1))
+        since = max(self.this_week.start, self.now - LATELY)
         for photo, at in zip(fewest_last, _moments(since, self.now, len(chosen)), strict=True):
             self._take(photo, at)
             services.panels_deal(policy=self.policy.policy, now=at)

@@ -1,4 +1,4 @@
-"""How the demo's and the simulation's members of the board vote: for what one of them moved, without a word."""
+"""How the demo's and the simulation's members of the board vote: all the same, without a word."""
 
 from datetime import datetime
 
@@ -9,8 +9,8 @@ from contest.enums import VoteChoice
 from contest.models import Case, CaseDecision
 
 
-def vote_through(case: Case, *, now: datetime) -> CaseDecision:
-    """Let members who may judge a motion vote for it, in their order, until there is a quorum; the last one confirms.
+def vote_through(case: Case, *, now: datetime, choice: VoteChoice = VoteChoice.IN_FAVOUR) -> CaseDecision:
+    """Let members who may judge a case vote, in their order, until there is a quorum; the last one confirms.
 
     Raises errors as `case_decide` does: without members enough there is no quorum.
     """
@@ -20,7 +20,7 @@ def vote_through(case: Case, *, now: datetime) -> CaseDecision:
             break
         if member != case.opened_by:
             disclose(case=case, teams=[team.public_id for team in undisclosed(case, member)], by=member, now=now)
-            vote_cast(case=case, by=member, choice=VoteChoice.IN_FAVOUR, now=now)
+            vote_cast(case=case, by=member, choice=choice, now=now)
             last = member
-    assert last is not None, "a motion that was just moved has its mover"
+    assert last is not None, "somebody votes"
     return case_decide(case=case, seen=count_of(case).mark, explanation="", by=last, now=now)

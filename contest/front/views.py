@@ -2,10 +2,10 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from common.domain_clock import domain_now
 from contest.access import not_for_taskers
 from contest.front.documents import document, rule_book
 from contest.front.reading import clocks, front
@@ -19,7 +19,7 @@ from labeling.selectors import policy_in_force
 def front_page(request: HttpRequest) -> HttpResponse:
     """Tell strangers what the contest is, what is at stake, and how to take part."""
     not_for_taskers(request.user)
-    now = timezone.now()
+    now = domain_now()
     found = front(now=now)
     week, at_stake = clocks(found, now=now)
     context = {
@@ -39,7 +39,7 @@ def front_page(request: HttpRequest) -> HttpResponse:
 @require_safe
 def rules(request: HttpRequest) -> HttpResponse:
     """Show the rule book with the numbers in force beside the rules, what is to come, and every version there was."""
-    now = timezone.now()
+    now = domain_now()
     found = history(now=now)
     numbers, zone = holding(found), policy_in_force(now).policy.time_zone
     plain = policy_in_force(now).policy.to_json()

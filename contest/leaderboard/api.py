@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from django.utils import timezone
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from common.domain_clock import domain_now
 from contest.access import not_for_taskers
 from contest.leaderboard import snapshots
 from contest.leaderboard.serializers import LeaderboardOut
@@ -70,7 +70,7 @@ class LeaderboardCall(APIView):
         (403 `not_for_taskers`). 404 `unknown_week` for a week that is not over.
         """
         not_for_taskers(request.user)
-        now = timezone.now()
+        now = domain_now()
         found = snapshots.shown(request.query_params.get("week", ""), now=now)
         tables = found.tables
         answer = {

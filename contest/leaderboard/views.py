@@ -10,10 +10,10 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from common.domain_clock import domain_now
 from contest.access import not_for_taskers
 from contest.leaderboard import snapshots
 from contest.leaderboard.columns import ATTACKERS, DEFENSES, Column, Sorting, file_rows, headings, sorting
@@ -30,7 +30,7 @@ TABLES = {"defenses": DEFENSES, "attackers": ATTACKERS}
 def leaderboard(request: HttpRequest) -> HttpResponse:
     """Show both tables, of now or of a week that is over, each sorted as the address says."""
     not_for_taskers(request.user)
-    now = timezone.now()
+    now = domain_now()
     found = snapshots.shown(request.GET.get("week", ""), now=now)
     policy = policy_in_force(now).policy
     context = {
@@ -73,7 +73,7 @@ def leaderboard_csv(request: HttpRequest) -> HttpResponse:
     """Answer one of the tables as a CSV file: `defenses`, or `attackers` where that is asked for."""
     not_for_taskers(request.user)
     name = "attackers" if request.GET.get("table") == "attackers" else "defenses"
-    found = snapshots.shown(request.GET.get("week", ""), now=timezone.now())
+    found = snapshots.shown(request.GET.get("week", ""), now=domain_now())
     columns: Sequence[Column] = TABLES[name]
     rows = sorting(columns, request.GET.get("sort", "")).of(getattr(found.tables, name))
     answer = HttpResponse(content_type="text/csv; charset=utf-8")
@@ -89,7 +89,7 @@ def leaderboard_csv(request: HttpRequest) -> HttpResponse:
 def leaderboard_check(request: HttpRequest) -> HttpResponse:
     """Show an organizer what the nightly check found, and make all tables anew where they ask for it."""
     organizer = organizer_of(request.user)
-    now = timezone.now()
+    now = domain_now()
     if request.method == "POST":
         made = snapshots.boards_make_anew(by=organizer, now=now)
         messages.success(request, f"{made:,} tables were made anew from the facts and compared.")

@@ -7,11 +7,11 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_http_methods, require_safe
 
+from common.domain_clock import domain_now
 from contest.messages import outbox
 from labeling.access import organizer_of
 from labeling.accounts.forms import go_to, text
@@ -36,7 +36,7 @@ _OF_A_LETTER = {
 def letters(request: HttpRequest) -> HttpResponse:
     """List letters, and let those that did not leave be tried again."""
     organizer_of(request.user)
-    now = timezone.now()
+    now = domain_now()
     if request.method == "POST":
         name = text(request, "letter", 40)
         tried = outbox.again(outbox.letter_called(name, now=now)) if name else outbox.given_up_again()
@@ -63,7 +63,7 @@ def letters(request: HttpRequest) -> HttpResponse:
 def letter(request: HttpRequest, name: str) -> HttpResponse:
     """Show one letter as it leaves, where all are shown."""
     organizer_of(request.user)
-    found, now = _shown(name), timezone.now()
+    found, now = _shown(name), domain_now()
     mail = found.mail()
     context = {
         "letter": found,
@@ -92,7 +92,7 @@ def letter_html(request: HttpRequest, name: str) -> HttpResponse:
 def _shown(name: str) -> outbox.Letter:
     if not outbox.shows_all():
         raise Http404("letters are read by those they are for")
-    return outbox.letter_called(name, now=timezone.now())
+    return outbox.letter_called(name, now=domain_now())
 
 
 def _html(mail: object) -> str:

@@ -8,11 +8,11 @@ from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from contest.access import roles_of
 from contest.enums import MessageGroup
@@ -36,10 +36,10 @@ def message_list(request: HttpRequest) -> HttpResponse:
     reader = reader_of(request.user)
     group, unread = _group(request), request.GET.get("show") == "unread"
     if request.method == "POST":
-        read_mark(messages_of(reader, group=group), now=timezone.now())
+        read_mark(messages_of(reader, group=group), now=domain_now())
         return SeeOther(request.get_full_path())
     page = Paginator(messages_of(reader, group=group, unread=unread), ON_A_PAGE).get_page(request.GET.get("page"))
-    now = timezone.now()
+    now = domain_now()
     context = {
         "page": page,
         "rows": [Row(each) for each in page.object_list],
@@ -74,7 +74,7 @@ def _frame(reader: User, now: Any) -> dict[str, Any]:
 @login_required
 def message(request: HttpRequest, number: int) -> HttpResponse:
     """Show one message, which is read by that; mark it as unread when asked to."""
-    reader, now = reader_of(request.user), timezone.now()
+    reader, now = reader_of(request.user), domain_now()
     found = message_of(reader, number)
     itself = Message.objects.filter(pk=found.pk)
     if request.method == "POST":
@@ -108,6 +108,6 @@ def settings(request: HttpRequest) -> HttpResponse:
         "rate_words": {rate.value: words for rate, words in RATE_WORDS.items()},
         "error": error,
         "address": reader.email,
-        **_frame(reader, timezone.now()),
+        **_frame(reader, domain_now()),
     }
     return render(request, "messages/settings.html", context, status=400 if error else 200)

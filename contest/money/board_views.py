@@ -9,11 +9,11 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from common.answers import http_status
+from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
 from contest.access import board_member_of
@@ -48,7 +48,7 @@ def board_withheld(request: HttpRequest) -> HttpResponse:
 
 
 def _move(request: HttpRequest, by: User) -> Case:
-    now = timezone.now()
+    now = domain_now()
     aside = teams_stepped_aside_for(by, now=now)
     of, reason = _account(request, aside), text(request, "reason", MOST_REASON_CHARACTERS + 1)
     team = _teams(aside).filter(public_id=text(request, "team", 20)).first() if of.stake_id is not None else None
@@ -109,7 +109,7 @@ def _withheld(aside: Set[int]) -> list[Withheld]:
 
 
 def _page(request: HttpRequest, member: User, error: DomainError | None) -> HttpResponse:
-    now = timezone.now()
+    now = domain_now()
     aside = teams_stepped_aside_for(member, now=now)
     kinds = (DecisionKind.WITHHOLD, DecisionKind.RETURN, DecisionKind.FORFEIT)
     moved = [each for each in moved_for(member, *kinds) if "defense" not in each.case.subject]

@@ -7,11 +7,11 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from common.answers import http_status
+from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, NotFound
 from common.typed import whole_number
 from contest.models import Correction, Team
@@ -50,7 +50,7 @@ def _correction(request: HttpRequest, by: User) -> Correction:
     entry = whole_number(text(request, "entry", 18))
     reason = text(request, "reason", MOST_WORDS + 1)
     return correcting.correction_ask(
-        entry=entry or 0, cents=_cents(request, "sum"), reason=reason, by=by, now=timezone.now()
+        entry=entry or 0, cents=_cents(request, "sum"), reason=reason, by=by, now=domain_now()
     )
 
 
@@ -60,7 +60,7 @@ def _repayment(request: HttpRequest, by: User) -> Correction:
         raise InvalidInput("Choose the team that gave money back.", "invalid", field="team")
     reason = text(request, "back_reason", MOST_WORDS + 1)
     return correcting.repayment_ask(
-        team=team, cents=_cents(request, "back_sum"), reason=reason, by=by, now=timezone.now()
+        team=team, cents=_cents(request, "back_sum"), reason=reason, by=by, now=domain_now()
     )
 
 
@@ -86,7 +86,7 @@ def _page(request: HttpRequest, error: DomainError | None = None, *, repaid: boo
         "typed": request.POST if error else _chosen(request),
     }
     status = http_status(error) if error else 200
-    return render(request, "money/corrections.html", context | frame(timezone.now()), status=status)
+    return render(request, "money/corrections.html", context | frame(domain_now()), status=status)
 
 
 def _chosen(request: HttpRequest) -> dict[str, str]:
@@ -134,9 +134,9 @@ def _row(number: int) -> Correction:
 
 def _do(request: HttpRequest, row: Correction, by: User) -> str:
     if "cancel" in request.POST:
-        correcting.correction_cancel(correction_id=row.pk, by=by, now=timezone.now())
+        correcting.correction_cancel(correction_id=row.pk, by=by, now=domain_now())
         return "The correction is called off. Nothing was moved."
-    done = correcting.correction_confirm(correction_id=row.pk, by=by, now=timezone.now())
+    done = correcting.correction_confirm(correction_id=row.pk, by=by, now=domain_now())
     return f"{sum_words(row.cents)} are corrected: entry {done.entry_id} of the ledger."
 
 
@@ -150,4 +150,4 @@ def _correction_page(request: HttpRequest, row: Correction, error: DomainError |
         "errors": form_errors(error),
     }
     status = http_status(error) if error else 200
-    return render(request, "money/correction.html", context | frame(timezone.now()), status=status)
+    return render(request, "money/correction.html", context | frame(domain_now()), status=status)

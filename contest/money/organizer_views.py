@@ -9,11 +9,11 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.answers import http_status
+from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, NotFound
 from contest.models import Payment, Team
 from contest.money import exports
@@ -46,7 +46,7 @@ def organizer_money(request: HttpRequest) -> HttpResponse:
         if cents is None:
             raise InvalidInput("Write the sum like 1234.50.", "invalid", field="sum")
         entry = pool_deposit(
-            cents=cents, reason=text(request, "reason", MOST_WORDS + 1), by=organizer, now=timezone.now()
+            cents=cents, reason=text(request, "reason", MOST_WORDS + 1), by=organizer, now=domain_now()
         )
     except DomainError as error:
         return _page(request, error)
@@ -55,7 +55,7 @@ def organizer_money(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest, error: DomainError | None = None) -> HttpResponse:
-    now = timezone.now()
+    now = domain_now()
     shown, more = entries(told_at=None, before=before_of(request))
     over = Payment.objects.exclude(paid_at=None, cancelled_at=None).select_related("team", "asked_by", "paid_by")
     under_way = list(payments_open())
@@ -91,7 +91,7 @@ def payment_new(request: HttpRequest, public_id: str) -> HttpResponse:
     if team is None:
         raise NotFound("There is no team with this ID.", "not_found")
     try:
-        payment = payment_ask(team=team, by=organizer, now=timezone.now())
+        payment = payment_ask(team=team, by=organizer, now=domain_now())
     except DomainError as error:
         return _page(request, error)
     messages.success(request, f"{sum_words(payment.cents)} to team {team.name} wait for another organizer to pay them.")
@@ -119,9 +119,9 @@ def payment(request: HttpRequest, number: int) -> HttpResponse:
 
 def _do(request: HttpRequest, row: Payment, by: User) -> str:
     if "cancel" in request.POST:
-        payment_cancel(payment_id=row.pk, by=by, now=timezone.now())
+        payment_cancel(payment_id=row.pk, by=by, now=domain_now())
         return f"The payment to team {row.team.name} is cancelled. Nothing was moved."
-    payment_pay(payment_id=row.pk, reference=text(request, "reference", 300), by=by, now=timezone.now())
+    payment_pay(payment_id=row.pk, reference=text(request, "reference", 300), by=by, now=domain_now())
     return f"{sum_words(row.cents)} to team {row.team.name} are recorded as paid."
 
 
@@ -133,7 +133,7 @@ def _payment_page(request: HttpRequest, row: Payment, error: DomainError | None 
         "typed": request.POST if error else {},
     }
     status = http_status(error) if error else 200
-    return render(request, "money/payment.html", context | frame(timezone.now()), status=status)
+    return render(request, "money/payment.html", context | frame(domain_now()), status=status)
 
 
 @never_cache
@@ -142,7 +142,7 @@ def _payment_page(request: HttpRequest, row: Payment, error: DomainError | None 
 def payables_csv(request: HttpRequest) -> HttpResponse:
     """Answer what is due to each team as a CSV file."""
     organizer_of(request.user)
-    now = timezone.now()
+    now = domain_now()
     currency = str(frame(now)["currency"])
     return _csv(f"payables-{now:%Y-%m-%d}", exports.PAYABLE_COLUMNS, exports.payable_rows(currency=currency, now=now))
 
@@ -153,7 +153,7 @@ def payables_csv(request: HttpRequest) -> HttpResponse:
 def receipts_csv(request: HttpRequest) -> HttpResponse:
     """Answer all that came in and went out as a CSV file."""
     organizer_of(request.user)
-    now = timezone.now()
+    now = domain_now()
     rows = exports.receipt_rows(currency=str(frame(now)["currency"]))
     return _csv(f"receipts-{now:%Y-%m-%d}", exports.RECEIPT_COLUMNS, rows)
 

@@ -7,10 +7,10 @@ from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from common.domain_clock import domain_now
 from common.errors import DomainError, NotAllowed
 from common.typed import whole_number
 from contest.access import not_for_taskers, roles_of
@@ -29,7 +29,7 @@ from labeling.selectors import policy_in_force
 def money(request: HttpRequest) -> HttpResponse:
     """Show where the money is, what is withheld and why, and every entry with its rule and its causes (R34, R38)."""
     not_for_taskers(request.user, "what they were worth")
-    now = timezone.now()
+    now = domain_now()
     shown, more = entries(told_at=now, before=before_of(request))
     context = {"money": money_figures(told_at=now), "entries": shown, "more": more, "before": before_of(request)}
     return render(request, "money/money.html", context | frame(now))
@@ -40,7 +40,7 @@ def money(request: HttpRequest) -> HttpResponse:
 @require_safe
 def team_money(request: HttpRequest) -> HttpResponse:
     """Show a team its account: what it has, what of it waits for which weeks, and what was paid."""
-    team, now = _team_of(request), timezone.now()
+    team, now = _team_of(request), domain_now()
     teams = teams_counted_together(team)
     own = Account.objects.filter(kind=AccountKind.TEAM, team__in=teams)
     shown, more = entries(told_at=now, of=own, to=teams, before=before_of(request))
@@ -82,7 +82,7 @@ def form_errors(error: DomainError | None) -> dict[str, str]:
 
 def sum_words(cents: int) -> str:
     """Return a sum in the contest's currency."""
-    return words.money(cents, policy_in_force(timezone.now()).policy.currency)
+    return words.money(cents, policy_in_force(domain_now()).policy.currency)
 
 
 def frame(now: datetime) -> dict[str, Any]:

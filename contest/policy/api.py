@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.utils import timezone
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 from rest_framework.permissions import AllowAny
@@ -10,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from common.domain_clock import domain_now
 from contest.policy.selectors import Recorded, State, history
 from labeling.policy import Policy
 
@@ -66,7 +66,7 @@ class Policies(APIView):
 
         Rulings, runs and releases name the version they used. Nobody has to be signed in.
         """
-        return Response(PoliciesOut({"policies": [_shown(each) for each in history(now=timezone.now())]}).data)
+        return Response(PoliciesOut({"policies": [_shown(each) for each in history(now=domain_now())]}).data)
 
 
 def _shown(each: Recorded) -> dict[str, Any]:

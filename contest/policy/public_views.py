@@ -2,10 +2,10 @@
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from common.domain_clock import domain_now
 from contest.policy.numbers import GROUPS
 from contest.policy.selectors import history
 from labeling.selectors import policy_in_force
@@ -15,7 +15,7 @@ from labeling.selectors import policy_in_force
 @require_safe
 def policy_version(request: HttpRequest, number: int) -> HttpResponse:
     """Show one version."""
-    now = timezone.now()
+    now = domain_now()
     found = {each.version: each for each in history(now=now)}
     version = found.get(number)
     if version is None:

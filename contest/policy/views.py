@@ -9,11 +9,11 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from common.answers import http_status
+from common.domain_clock import domain_now
 from common.errors import DomainError
 from common.times import absolute
 from common.typed import whole_number
@@ -41,7 +41,7 @@ TRIED = {"panel_size", "outline_gate", "min_box_fraction", "occlusion_allowed"}
 @require_http_methods(["GET", "HEAD", "POST"])
 def policy(request: HttpRequest) -> HttpResponse:
     """Show every version with what it changed and by whom, and call back the newest one before it holds."""
-    organizer, now = organizer_of(request.user), timezone.now()
+    organizer, now = organizer_of(request.user), domain_now()
     if request.method != "POST":
         return _page(request, now)
     version = whole_number(request.POST.get("version", ""), digits=9) or 0
@@ -77,7 +77,7 @@ def _page(request: HttpRequest, now: datetime, error: DomainError | None = None)
 @require_http_methods(["GET", "HEAD", "POST"])
 def policy_new(request: HttpRequest) -> HttpResponse:
     """Take other numbers, a reason and a moment; show exactly what they change; then record them."""
-    organizer, now = organizer_of(request.user), timezone.now()
+    organizer, now = organizer_of(request.user), domain_now()
     zone = policy_in_force(now).policy.time_zone
     found = history(now=now)
     typed = _typed(request, found, now, zone)

@@ -2,11 +2,11 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
+from common.domain_clock import domain_now
 from common.errors import InvalidInput, NotFound
 from common.guessing import letter_asked, letters_open, wrong_link
 from contest.record import announcements
@@ -40,7 +40,7 @@ def confirm(request: HttpRequest, token: str) -> HttpResponse:
         return render(request, "record/mail.html", {"step": "over", "error": error}, status=404)
     if request.method != "POST":
         return render(request, "record/mail.html", {"step": "confirm", "typed": address})
-    announcements.subscription_confirm(token=token, now=timezone.now())
+    announcements.subscription_confirm(token=token, now=domain_now())
     return render(request, "record/mail.html", {"step": "confirmed", "typed": address})
 
 

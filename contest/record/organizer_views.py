@@ -10,10 +10,10 @@ from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from common.domain_clock import domain_now
 from common.errors import Conflict, NotFound
 from common.queues import hint
 from contest.enums import BuildState
@@ -54,7 +54,7 @@ class Published:
 def releases(request: HttpRequest) -> HttpResponse:
     """Show where the publication of each week stands."""
     organizer_of(request.user)
-    return render(request, "record/organizer.html", _context(timezone.now()))
+    return render(request, "record/organizer.html", _context(domain_now()))
 
 
 @never_cache
@@ -63,7 +63,7 @@ def releases(request: HttpRequest) -> HttpResponse:
 def releases_now(request: HttpRequest) -> HttpResponse:
     """Answer the changing part of the page, for the page that refreshes itself."""
     organizer_of(request.user)
-    return render(request, "record/_organizer.html", _context(timezone.now()))
+    return render(request, "record/_organizer.html", _context(domain_now()))
 
 
 def _context(now: datetime) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def _changed(release: Release) -> list[str]:
 @login_required
 def build(request: HttpRequest, name: str) -> HttpResponse:
     """Show what a release of the week would leave out, and ask for it once that is confirmed."""
-    organizer, now = organizer_of(request.user), timezone.now()
+    organizer, now = organizer_of(request.user), domain_now()
     week = _week(name)
     if request.method != "POST":
         return _build_page(request, week, now)

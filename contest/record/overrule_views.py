@@ -5,11 +5,11 @@ import csv
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from adjudication.enums import Reason, Verdict
+from common.domain_clock import domain_now
 from contest.access import not_for_taskers
 from contest.attacks.life import REASON_WORDS
 from contest.record.overrules import CSV_COLUMNS, OUTCOMES, Asked, csv_rows, decided, decisions_asked
@@ -25,7 +25,7 @@ _WHAT = "what the review board says of pictures"
 def overrules(request: HttpRequest) -> HttpResponse:
     """List the decisions that everybody may know of, the newest first: overrules, unless others are asked for."""
     not_for_taskers(request.user, _WHAT)
-    now, asked = timezone.now(), Asked.of(request.GET)
+    now, asked = domain_now(), Asked.of(request.GET)
     page = Paginator(decisions_asked(asked), ON_A_PAGE).get_page(request.GET.get("page", "")[:9])
     context = {
         "asked": asked,

@@ -5,7 +5,6 @@ from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 from drf_spectacular.types import OpenApiTypes
@@ -15,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from common.domain_clock import domain_now
 from common.errors import InvalidInput, WrongFields
 from contest.record.picture_shapes import PICTURE, RULING, ImageOut, RulingsOut, image_json, ruling_json
 from contest.record.pictures import Reader, is_picture_id, known_of, picture_seen_by, rulings_seen_by
@@ -51,7 +51,7 @@ class ImageCall(APIView):
         Nobody has to be signed in; taskers are refused (403 `not_for_taskers`). 404 `not_found` for a picture under
         embargo as for one that is not there.
         """
-        reader, now = Reader.of(request.user), timezone.now()
+        reader, now = Reader.of(request.user), domain_now()
         image = picture_seen_by(image_id, reader, now=now)
         return Response(image_json(known_of(image, reader, now=now), picture_url(image, now=now)))
 
@@ -88,7 +88,7 @@ class RulingsCall(APIView):
         save for organizers and, once its week has ended, for the team that sent it. 404 `not_found` for a picture under
         embargo as for one that is not there; 400 names what is wrong with the address.
         """
-        reader, now = Reader.of(request.user), timezone.now()
+        reader, now = Reader.of(request.user), domain_now()
         image = picture_seen_by(_asked(request), reader, now=now)
         page = Paginator(rulings_seen_by(image, reader, now=now), ON_A_PAGE).get_page(request.query_params.get("page"))
         words = {"image": image.public_id, "page": page.next_page_number()} if page.has_next() else {}

@@ -2,10 +2,10 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from common.domain_clock import domain_now
 from contest.record.picture_story import picture_content
 from contest.record.pictures import Reader, picture_seen_by
 from labeling.selectors import policy_in_force
@@ -15,7 +15,7 @@ from labeling.selectors import policy_in_force
 @require_safe
 def picture_record(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show all that the reader may know of a picture; NotFound for one under embargo as for one that is not there."""
-    reader, now = Reader.of(request.user), timezone.now()
+    reader, now = Reader.of(request.user), domain_now()
     image = picture_seen_by(public_id, reader, now=now)
     zone = policy_in_force(now).policy.time_zone
     context = {"now": now, "zone": zone}

@@ -2,10 +2,10 @@
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from common.domain_clock import domain_now
 from contest.record.search import LONGEST, Searching, asked_of
 
 
@@ -14,7 +14,7 @@ from contest.record.search import LONGEST, Searching, asked_of
 def search(request: HttpRequest) -> HttpResponse:
     """Lead to what an ID names, or list what has the words in its name."""
     asked = asked_of(request.GET.get("q", ""))
-    found = Searching(request.user, now=timezone.now()).find(asked)
+    found = Searching(request.user, now=domain_now()).find(asked)
     if found.exact is not None:
         return HttpResponseRedirect(found.exact.url)
     return render(request, "record/search.html", {"asked": asked, "found": found, "longest": LONGEST})

@@ -6,10 +6,10 @@ from django.conf import settings
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from common.domain_clock import domain_now
 from common.errors import NotFound
 from contest.access import not_for_taskers
 from contest.embargo import public_attacks, published
@@ -28,7 +28,7 @@ PICTURES_SHOWN = 60
 @require_safe
 def release_list(request: HttpRequest) -> HttpResponse:
     """List every release, the newest first: when, what is in it, and how each holds the hash of the one before."""
-    now = timezone.now()
+    now = domain_now()
     week = week_at(now)
     rows = [(release, selectors.archive_of(release).is_file()) for release in reversed(selectors.releases())]
     context = {
@@ -51,7 +51,7 @@ def _last_pictures(week: Week) -> str:
 @require_safe
 def release_page(request: HttpRequest, name: str) -> HttpResponse:
     """Show one release: what is in it, every file with its hash, and how to check it."""
-    release, now = selectors.release_named(name), timezone.now()
+    release, now = selectors.release_named(name), domain_now()
     before, after = selectors.neighbours(release)
     pictures = Paginator(range(release.counts.get("images", 0)), FILES_SHOWN)
     page = _page_of(request, pictures)
@@ -110,7 +110,7 @@ def release_file(request: HttpRequest, name: str, path: str) -> HttpResponse:
 def week_page(request: HttpRequest, name: str) -> HttpResponse:
     """Show the pictures of a week that has ended, and no answer of anybody: those come with its release (R24)."""
     not_for_taskers(request.user, "them beforehand")
-    week, now = _week_that_ended(name), timezone.now()
+    week, now = _week_that_ended(name), domain_now()
     images = images_of(week).filter(published(now=now)).order_by("pk")
     page = _page_of(request, Paginator(images, PICTURES_SHOWN))
     parts = selectors.parts_of(week.name)
@@ -130,6 +130,6 @@ def _week_that_ended(name: str) -> Week:
         week = week_called(name)
     except ValueError as error:
         raise NotFound(f"{error}.", "unknown_week") from None
-    if week.end > timezone.now():
+    if week.end > domain_now():
         raise NotFound(f"Week {week.name} is not over. Its pictures are shown when it is.", "week_not_over")
     return week

@@ -12,10 +12,10 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
 from common.queues import hint
 from contest.defenses.access import defense_of
@@ -40,7 +40,7 @@ BREAKS_SHOWN = 100
 @require_http_methods(["GET", "HEAD", "POST"])
 def rerun_new(request: HttpRequest, public_id: str) -> HttpResponse:
     """Let an organizer choose which answers are given again, look at what it takes, and start it with a reason."""
-    organizer, now = organizer_of(request.user), timezone.now()
+    organizer, now = organizer_of(request.user), domain_now()
     defense = defense_of(public_id)
     choice = choice_of((request.POST if request.method == "POST" else request.GET).dict())
     if request.method != "POST" or not choice.which:
@@ -89,7 +89,7 @@ def _breaks(resting: QuerySet[Break]) -> dict[str, Any]:
 def rerun_page(request: HttpRequest, number: int) -> HttpResponse:
     """Show how far a re-run is, and what differs so far."""
     organizer_of(request.user)
-    now, rerun = timezone.now(), _rerun(number)
+    now, rerun = domain_now(), _rerun(number)
     context = _standing(rerun, now) | _differences(rerun, now) | _breaks(_breaks_of(rerun))
     return render(request, "scoring_queue/rerun.html", context)
 
@@ -100,7 +100,7 @@ def rerun_page(request: HttpRequest, number: int) -> HttpResponse:
 def rerun_now(request: HttpRequest, number: int) -> HttpResponse:
     """Answer how far a re-run is, for the page that refreshes itself."""
     organizer_of(request.user)
-    return render(request, "scoring_queue/_rerun.html", _standing(_rerun(number), timezone.now()))
+    return render(request, "scoring_queue/_rerun.html", _standing(_rerun(number), domain_now()))
 
 
 def _standing(rerun: Rerun, now: datetime) -> dict[str, Any]:
@@ -211,7 +211,7 @@ ACTIONS = {
 @require_http_methods(["GET", "HEAD", "POST"])
 def rerun_action(request: HttpRequest, number: int, name: str) -> HttpResponse:
     """Say what an action would do, and do it when it is confirmed."""
-    organizer, now = organizer_of(request.user), timezone.now()
+    organizer, now = organizer_of(request.user), domain_now()
     rerun, action = _rerun(number), ACTIONS.get(name)
     if action is None:
         raise NotFound("There is no such action.", "not_found")

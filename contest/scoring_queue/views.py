@@ -8,10 +8,10 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from common.domain_clock import domain_now
 from common.errors import Conflict
 from common.queues import hint
 from common.typed import whole_number
@@ -32,7 +32,7 @@ from scoring.trials.services import trials_retry
 def scoring_queue(request: HttpRequest) -> HttpResponse:
     """Show what waits, what runs, what gave up, and the scorers."""
     organizer_of(request.user)
-    return render(request, "scoring_queue/queue.html", {"page": queue(now=timezone.now())})
+    return render(request, "scoring_queue/queue.html", {"page": queue(now=domain_now())})
 
 
 @login_required
@@ -41,7 +41,7 @@ def scoring_queue(request: HttpRequest) -> HttpResponse:
 def scoring_queue_now(request: HttpRequest) -> HttpResponse:
     """Answer the changing part, for the page that refreshes itself."""
     organizer_of(request.user)
-    return render(request, "scoring_queue/_queue.html", {"page": queue(now=timezone.now())})
+    return render(request, "scoring_queue/_queue.html", {"page": queue(now=domain_now())})
 
 
 @login_required
@@ -54,7 +54,7 @@ def runs_try_again(request: HttpRequest) -> HttpResponse:
     run = _number(form.get("run", ""))
     if request.method != "POST":
         return render(request, "scoring_queue/retry.html", _what_would_be_tried(run))
-    count = runs_retry(now=timezone.now(), run=run, by=organizer)
+    count = runs_retry(now=domain_now(), run=run, by=organizer)
     if not count:
         raise Conflict("Nothing is left to try again: somebody did it already, or the fault is final.", "nothing_dead")
     messages.success(request, f"{count:,} run{'s wait' if count > 1 else ' waits'} again, for one try each.")
@@ -82,7 +82,7 @@ def trials_try_again(request: HttpRequest) -> HttpResponse:
 
 
 def _retry_trials(trial: int | None, by: User) -> int:
-    count = trials_retry(now=timezone.now(), trial=trial, by=by)
+    count = trials_retry(now=domain_now(), trial=trial, by=by)
     if not count:
         raise Conflict("Nothing is left to try again: somebody did it already, or the fault is final.", "nothing_dead")
     return count

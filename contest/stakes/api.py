@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
 from rest_framework import status
@@ -13,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from common.domain_clock import domain_now
 from common.errors import InvalidInput, WrongFields
 from common.parsers import JSONParser
 from common.queues import hint
@@ -79,12 +79,12 @@ class Defenses(APIView):
         weights, licence or description; nothing was changed. 409 `name_taken`: each defense and each version has a name
         of its own. 429 `quota_used`: a team hands in so many a week, because each is asked about the private set.
         """
-        team, now = team_held_by(request.user), timezone.now()
+        team, now = team_held_by(request.user), domain_now()
         policy = policy_in_force(now).policy
         entries.refuse_beyond_quota(team, policy, now)
         texts, files = _parts(request)
         given = read_hand_in(texts, files, request._request)
-        now = timezone.now()  # the body has been read to its end, which is the moment that counts (R23)
+        now = domain_now()  # the body has been read to its end, which is the moment that counts (R23)
         entry, new = entries.entry_hand_in(team, given, by=request.user, policy=policy, now=now)  # type: ignore[arg-type]
         hint(plan_trials)
         stake = newest_stakes([entry.defense], now).get(entry.defense_id)
@@ -101,7 +101,7 @@ class Defenses(APIView):
     def get(self, request: Request) -> Response:
         """List the published defenses, your team's own whatever their state, and all of them to organizers."""
         not_for_taskers(request.user, "what programs say of them")
-        roles, now = roles_of(request.user), timezone.now()
+        roles, now = roles_of(request.user), domain_now()
         own = {entry.defense_id for entry in selectors.entries_of(team_held_by(request.user))} if roles.teams else set()
         rows = [each for each in _defenses() if each.published_at or roles.organizer or each.pk in own]
         found = selectors.standings(rows, breaks=breaks_shown(public=not roles.organizer))

@@ -11,11 +11,11 @@ from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from common.answers import http_status
+from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
 from contest.access import board_member_of
@@ -42,7 +42,7 @@ KINDS = (DecisionKind.STAKE, DecisionKind.RETURN)
 @require_http_methods(["GET", "HEAD", "POST"])
 def stakes(request: HttpRequest) -> HttpResponse:
     """Show what may be staked and what is, and move a batch or an answer to a team."""
-    member, now = board_member_of(request.user), timezone.now()
+    member, now = board_member_of(request.user), domain_now()
     if request.method != "POST" or is_changed(request):
         return _page(request, member, now)
     move = _answer if "stake" in request.POST else _stake

@@ -10,11 +10,11 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from common.answers import http_status
+from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError
 from common.typed import whole_number
 from contest.models import Stake
@@ -34,7 +34,7 @@ LATEST = 50
 @require_http_methods(["GET", "HEAD", "POST"])
 def stakes(request: HttpRequest) -> HttpResponse:
     """Show the stakes, and record a payment or drop a wish."""
-    organizer, now = organizer_of(request.user), timezone.now()
+    organizer, now = organizer_of(request.user), domain_now()
     if request.method != "POST":
         return _page(request, now)
     try:

@@ -9,11 +9,11 @@ from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.answers import error_body, http_status
+from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, WrongFields
 from common.queues import hint
 from contest.access import refuse_other_team
@@ -37,7 +37,7 @@ from scoring.trials import selectors as trials
 @require_safe
 def defenses(request: HttpRequest) -> HttpResponse:
     """List what the team handed in."""
-    team, now = team_held_by(request.user), timezone.now()
+    team, now = team_held_by(request.user), domain_now()
     policy = policy_in_force(now).policy
     context = {
         "team": team,
@@ -55,7 +55,7 @@ def defenses(request: HttpRequest) -> HttpResponse:
 
 def _may_hand_in(request: HttpRequest) -> None:
     """Refuse who may not, before a byte of their files is read."""
-    now, team = timezone.now(), team_held_by(request.user)
+    now, team = domain_now(), team_held_by(request.user)
     refuse_other_team(request.GET.get("team", ""), team)
     entries.refuse_beyond_quota(team, policy_in_force(now).policy, now)
 
@@ -74,7 +74,7 @@ def defense_new(request: HttpRequest) -> HttpResponse:
     try:
         given = read_hand_in(request.POST.dict(), request.FILES, request)
         # The files are there, so the last byte has arrived: this is the moment that counts (R23).
-        now = timezone.now()
+        now = domain_now()
         policy = policy_in_force(now).policy
         assert isinstance(request.user, User)  # a member is signed in
         entry, new = entries.entry_hand_in(team, given, by=request.user, policy=policy, now=now)
@@ -97,7 +97,7 @@ def _refused(request: HttpRequest, error: DomainError) -> HttpResponse:
 
 
 def _form(request: HttpRequest, error: DomainError | None = None) -> HttpResponse:
-    team, now = team_held_by(request.user), timezone.now()
+    team, now = team_held_by(request.user), domain_now()
     policy = policy_in_force(now).policy
     context = {
         "team": team,
@@ -137,7 +137,7 @@ def defense(request: HttpRequest, public_id: str) -> HttpResponse:
 
 
 def _page(request: HttpRequest, entry: Entry, error: DomainError | None = None) -> HttpResponse:
-    now, found = timezone.now(), entry.defense
+    now, found = domain_now(), entry.defense
     policy = policy_in_force(now).policy
     eligibility = trials.eligibility_of(found, policy)
     stake = selectors.open_stake_of(found)
@@ -176,7 +176,7 @@ def defense_do(request: HttpRequest, public_id: str, name: str) -> HttpResponse:
     """Take the defense back, ask to stake it, drop that, or ask the board to return it."""
     if name not in ("withdraw", "stake", "cancel", "ask"):
         raise Http404("there is nothing of this name to do")
-    entry, now = own_entry(request.user, public_id), timezone.now()
+    entry, now = own_entry(request.user, public_id), domain_now()
     try:
         words = _do(request, name, entry, now)
     except DomainError as error:
@@ -236,7 +236,7 @@ def defense_open(request: HttpRequest, public_id: str) -> HttpResponse:
 
 def _open(request: HttpRequest, entry: Entry) -> None:
     assert isinstance(request.user, User)  # a member is signed in
-    files, now = request.FILES, timezone.now()
+    files, now = request.FILES, domain_now()
     if refused := refused_files(request):
         raise WrongFields(refused)
     source: Path | None = path_of(files, "source")

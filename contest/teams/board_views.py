@@ -7,11 +7,11 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from common.answers import http_status
+from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
 from contest.access import board_member_of
@@ -45,14 +45,14 @@ def _grant(request: HttpRequest, member: User) -> Case:
     team = Team.objects.filter(public_id=text(request, "team")).first()
     if team is None:
         raise InvalidInput("Choose a team of the list.", "invalid", field="team")
-    return grant_move(team, reason=_reason(request), by=member, now=timezone.now())
+    return grant_move(team, reason=_reason(request), by=member, now=domain_now())
 
 
 def _revoke(request: HttpRequest, member: User) -> Case:
     grant = Entitlement.objects.filter(pk=whole_number(text(request, "grant")) or 0).first()
     if grant is None:
         raise InvalidInput("Choose a grant of the list.", "invalid", field="grant")
-    return revoke_move(grant, reason=_reason(request), by=member, now=timezone.now())
+    return revoke_move(grant, reason=_reason(request), by=member, now=domain_now())
 
 
 def _reason(request: HttpRequest) -> str:
@@ -60,7 +60,7 @@ def _reason(request: HttpRequest) -> str:
 
 
 def _page(request: HttpRequest, member: User, error: DomainError | None) -> HttpResponse:
-    now = timezone.now()
+    now = domain_now()
     policy = policy_in_force(now).policy
     aside = teams_stepped_aside_for(member, now=now)
     moved = moved_for(member, DecisionKind.GRANT, DecisionKind.REVOKE)

@@ -114,31 +114,34 @@ def team_invitation_of(secret: str, *, now: datetime) -> TeamInvitation:
 
 
 @transaction.atomic
-def team_invitation_accept(*, secret: str, user: User, now: datetime) -> Member:
-    """Let `user` join the team of a link, which is used up by it.
+def team_invitation_accept(*, secret: str, user: User, now: datetime, joined_at: datetime | None = None) -> Member:
+    """Let `user` join the team of a link, which is used up by it. `joined_at` is the contest's time where it is not
+    `now`, which links go by.
 
     NotFound for a link that is over; Conflict for somebody with another role (R8) or another team.
     """
     team = team_held(team_invitation_of(secret, now=now).team_id)
     # Looked at again with the team held: of two who open the same link, one joins.
     invitation = team_invitation_of(secret, now=now)
-    member = member_add(team=team, user=user, now=now)
+    member = member_add(team=team, user=user, now=joined_at or now)
     # The address is not needed any more: who joined is a member, perhaps by another address of theirs.
     invitation.accepted_at, invitation.email = now, ""
     invitation.save(update_fields=["accepted_at", "email"])
-    team_tell(team, "joined", now=now, who=user.username)
+    team_tell(team, "joined", now=joined_at or now, who=user.username)
     return member
 
 
 @transaction.atomic
-def team_invitation_register(*, secret: str, username: str, password: str, now: datetime) -> User:
+def team_invitation_register(
+    *, secret: str, username: str, password: str, now: datetime, joined_at: datetime | None = None
+) -> User:
     """Make an account and join with it; its address counts as confirmed, because the link came by it."""
     invitation = team_invitation_of(secret, now=now)
     if has_account(invitation):
         words = "There is an account with the address this letter went to: sign in with it, then open the link again."
         raise InvalidInput(words, "has_account")
     user = researcher_make(username=username, password=password, email=invitation.email)
-    team_invitation_accept(secret=secret, user=user, now=now)
+    team_invitation_accept(secret=secret, user=user, now=now, joined_at=joined_at)
     return user
 
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
 from common.guessing import letter_asked, letters_open, wrong_link
 from contest.access import researcher_of
@@ -104,12 +105,12 @@ def _join(request: HttpRequest, invitation: TeamInvitation, token: str) -> HttpR
 def _joined(request: HttpRequest, invitation: TeamInvitation, token: str, user: User | None) -> HttpResponse:
     def make(username: str, password: str) -> User:
         return invitations.team_invitation_register(
-            secret=token, username=username, password=password, now=timezone.now()
+            secret=token, username=username, password=password, now=timezone.now(), joined_at=domain_now()
         )
 
     if user is None:
         _sign_in(request, account_typed(request, make))
     else:
-        invitations.team_invitation_accept(secret=token, user=user, now=timezone.now())
+        invitations.team_invitation_accept(secret=token, user=user, now=timezone.now(), joined_at=domain_now())
     messages.success(request, f"You are in team {invitation.team.name} now.")
     return go_to("team")

@@ -11,10 +11,10 @@ from django.core.paginator import Paginator
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
 from common.typed import whole_number
 from contest.enums import EntitlementKind, EntitlementState
@@ -30,7 +30,7 @@ _PER_PAGE = 25
 
 
 def _zone() -> str:
-    return policy_in_force(timezone.now()).policy.time_zone
+    return policy_in_force(domain_now()).policy.time_zone
 
 
 def _status(error: DomainError) -> int:
@@ -43,7 +43,7 @@ def _status(error: DomainError) -> int:
 def teams(request: HttpRequest) -> HttpResponse:
     """Show what waits for an organizer, and every team."""
     organizer_of(request.user)
-    now, find = timezone.now(), request.GET.get("find", "").replace("\x00", "").strip()
+    now, find = domain_now(), request.GET.get("find", "").replace("\x00", "").strip()
     rows = Team.objects.select_related("merged_into").annotate(people=Count("members")).order_by("name")
     if find:
         rows = rows.filter(Q(name__icontains=find) | Q(public_id__iexact=find))
@@ -77,7 +77,7 @@ def team(request: HttpRequest, public_id: str) -> HttpResponse:
 
 
 def _team_page(request: HttpRequest, shown: Team, wanted: str = "", error: DomainError | None = None) -> HttpResponse:
-    now = timezone.now()
+    now = domain_now()
     context = {
         "team": shown,
         "members": list(selectors.members_of(shown)),
@@ -106,7 +106,7 @@ def _declare(request: HttpRequest, organizer: User, shown: Team) -> str:
         until=_end_of_day(request),
         reason=text(request, "reason", associations.MOST_CHARACTERS + 1),
         by=organizer,
-        now=timezone.now(),
+        now=domain_now(),
     )
     return f"Team {shown.name} is marked as associated with the contest; it was told."
 
@@ -115,14 +115,14 @@ def _end(request: HttpRequest, organizer: User, shown: Team) -> str:
     until = _end_of_day(request)
     if until is None:
         raise InvalidInput("Write the last day of the association.", "invalid", field="until")
-    associations.association_end(association_id=_association(request), until=until, by=organizer, now=timezone.now())
+    associations.association_end(association_id=_association(request), until=until, by=organizer, now=domain_now())
     return "The end is recorded; the team was told."
 
 
 def _mistaken(request: HttpRequest, organizer: User, shown: Team) -> str:
     reason = text(request, "reason", associations.MOST_CHARACTERS + 1)
     number = _association(request)
-    associations.association_mistaken(association_id=number, reason=reason, by=organizer, now=timezone.now())
+    associations.association_mistaken(association_id=number, reason=reason, by=organizer, now=domain_now())
     return "The association is recorded as an error and counts for nothing any more; the team was told."
 
 
@@ -135,7 +135,7 @@ def _merge(request: HttpRequest, organizer: User, shown: Team) -> str:
     if into is None:
         raise InvalidInput("Choose the team it becomes part of.", "invalid", field="into")
     reason = text(request, "reason", merging.MOST_CHARACTERS + 1)
-    merging.teams_merge(team=shown, into=into, reason=reason, by=organizer, now=timezone.now())
+    merging.teams_merge(team=shown, into=into, reason=reason, by=organizer, now=domain_now())
     return f"Team {shown.name} is part of team {into.name} now; both were told."
 
 
@@ -200,7 +200,7 @@ def _entitlement_page(request: HttpRequest, found: Entitlement, error: DomainErr
         "errors": errors_of(error) if error else {},
         "typed": request.POST if error else {},
         "longest": entitlements.MOST_CHARACTERS,
-        "now": timezone.now(),
+        "now": domain_now(),
         "zone": _zone(),
     }
     return render(request, "teams/organizer_entitlement.html", context, status=_status(error) if error else 200)
@@ -208,7 +208,7 @@ def _entitlement_page(request: HttpRequest, found: Entitlement, error: DomainErr
 
 def _decide(request: HttpRequest, organizer: User, number: int) -> str:
     wanted, words = text(request, "action", 20), text(request, "words", entitlements.MOST_CHARACTERS + 1)
-    now = timezone.now()
+    now = domain_now()
     if wanted == "accept":
         done = entitlements.entitlement_accept(number=number, by=organizer, now=now)
         return f"Team {done.team.name} is entitled now; it was told."
@@ -231,8 +231,8 @@ def same_person(request: HttpRequest) -> HttpResponse:
     """Show the accounts that look like one person, with the figures; look again when asked to."""
     organizer = organizer_of(request.user)
     if request.method == "POST":
-        new = same_persons_find(now=timezone.now(), by=organizer)
+        new = same_persons_find(now=domain_now(), by=organizer)
         messages.success(request, f"Looked at every account: {new} new pair{'' if new == 1 else 's'}.")
         return go_to("same-person")
     page = Paginator(same_persons(), _PER_PAGE).get_page(request.GET.get("page"))
-    return render(request, "teams/same_person.html", {"page": page, "now": timezone.now(), "zone": _zone()})
+    return render(request, "teams/same_person.html", {"page": page, "now": domain_now(), "zone": _zone()})

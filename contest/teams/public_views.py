@@ -3,10 +3,10 @@
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from common.domain_clock import domain_now
 from contest.access import roles_of
 from contest.models import Team
 from contest.teams import public, selectors
@@ -20,7 +20,7 @@ ON_A_PAGE = 24
 @require_safe
 def team_public(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show what everybody may know of a team: never who is in it, nor an address."""
-    team, now = team_named(public_id), timezone.now()
+    team, now = team_named(public_id), domain_now()
     policy = policy_in_force(now).policy
     context = {
         "team": team,
@@ -39,7 +39,7 @@ def _record(request: HttpRequest, team: Team) -> dict[str, object]:
     """Return what the team did; nothing to taskers, who know of no attack but by the pictures they are given (R8)."""
     if roles_of(request.user).tasker:
         return {}
-    now, teams, kind = timezone.now(), public.under_one_name(team), _kind(request)
+    now, teams, kind = domain_now(), public.under_one_name(team), _kind(request)
     breaks = public.breaks_of(teams, now=now)
     page = Paginator(public.attacks_of(teams, kind, now=now), ON_A_PAGE).get_page(request.GET.get("page", "")[:9])
     prizes, cents = public.prizes_of(teams, now=now)

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound, TooMany
 from common.typed import whole_number
 from contest.access import researcher_of
@@ -60,8 +61,8 @@ def _page(request: HttpRequest, user: User, wanted: str = "", error: DomainError
         "wanted": wanted,
         "errors": errors_of(error) if error else {},
         "typed": request.POST if error else {},
-        "now": timezone.now(),
-        "zone": policy_in_force(timezone.now()).policy.time_zone,
+        "now": domain_now(),
+        "zone": policy_in_force(domain_now()).policy.time_zone,
     }
     status = _STATUS.get(type(error), 400) if error else 200
     if member is None:
@@ -74,7 +75,7 @@ _STATUS = {Conflict: 409, NotFound: 404, NotAllowed: 403, TooMany: 429}
 
 
 def _of_team(member: Member) -> dict[str, Any]:
-    team, now = member.team, timezone.now()
+    team, now = member.team, domain_now()
     requests = list(selectors.entitlements_of(team).prefetch_related("steps__made_by"))
     waiting = next((each for each in requests if each.state in selectors.WAITING), None)
     return {
@@ -117,7 +118,7 @@ def _number(request: HttpRequest, name: str) -> int:
 
 
 def _make(request: HttpRequest, user: User) -> str:
-    team = services.team_create(name=text(request, "name"), captain=user, now=timezone.now())
+    team = services.team_create(name=text(request, "name"), captain=user, now=domain_now())
     return f"Team {team.name} is made, and you lead it."
 
 
@@ -133,34 +134,34 @@ def _withdraw_invitation(request: HttpRequest, user: User) -> str:
 
 
 def _remove(request: HttpRequest, user: User) -> str:
-    removed = services.member_remove(by=user, member_id=_number(request, "member"), now=timezone.now())
+    removed = services.member_remove(by=user, member_id=_number(request, "member"), now=domain_now())
     return f"{removed.user.username} is not in the team any more."
 
 
 def _hand_over(request: HttpRequest, user: User) -> str:
-    leads = services.captain_hand_over(by=user, member_id=_number(request, "member"), now=timezone.now())
+    leads = services.captain_hand_over(by=user, member_id=_number(request, "member"), now=domain_now())
     return f"{leads.user.username} is the captain now."
 
 
 def _leave(request: HttpRequest, user: User) -> str:
-    return f"You have left team {services.member_leave(user=user, now=timezone.now()).name}."
+    return f"You have left team {services.member_leave(user=user, now=domain_now()).name}."
 
 
 def _ask(request: HttpRequest, user: User) -> str:
     entitlements.entitlement_ask(
-        by=user, arxiv_id=text(request, "arxiv_id"), paper_email=text(request, "paper_email"), now=timezone.now()
+        by=user, arxiv_id=text(request, "arxiv_id"), paper_email=text(request, "paper_email"), now=domain_now()
     )
     return "Your request is on the organizers' list. You get a letter when it is answered."
 
 
 def _answer(request: HttpRequest, user: User) -> str:
     words = text(request, "words", entitlements.MOST_CHARACTERS + 1)
-    entitlements.entitlement_answer(by=user, words=words, now=timezone.now())
+    entitlements.entitlement_answer(by=user, words=words, now=domain_now())
     return "Your answer is with the organizers."
 
 
 def _withdraw(request: HttpRequest, user: User) -> str:
-    entitlements.entitlement_withdraw(by=user, now=timezone.now())
+    entitlements.entitlement_withdraw(by=user, now=domain_now())
     return "Your request is withdrawn."
 
 

@@ -10,13 +10,13 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from adjudication.enums import Verdict
 from adjudication.rules import Decision
 from adjudication.what_if import Change, Numbers, pictures_decided, try_on_all, try_out
+from common.domain_clock import domain_now
 from common.errors import WrongFields
 from common.typed import whole_number
 from contest.attacks.life import REASON_WORDS
@@ -62,7 +62,7 @@ class Shown:
 def what_if(request: HttpRequest) -> HttpResponse:
     """Show the form, and with something typed what it would change; the figures follow part by part."""
     organizer_of(request.user)
-    now = timezone.now()
+    now = domain_now()
     policy = policy_in_force(now)
     typed = _typed(request, policy.policy)
     context = _form(typed, policy.version, Typed.of(policy.policy))
@@ -83,7 +83,7 @@ def what_if(request: HttpRequest) -> HttpResponse:
 def part(request: HttpRequest) -> HttpResponse:
     """Answer one part of the pictures, those behind row `behind`: what would change, and where to go on."""
     organizer_of(request.user)
-    now = timezone.now()
+    now = domain_now()
     policy = policy_in_force(now).policy
     found = try_out(_typed(request, policy).numbers(policy), behind=whole_number(request.GET.get("behind", "")) or 0)
     shown = [_shown(each, now) for each in found.changes[:MOST_SHOWN]]

@@ -16,6 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common import mail
+from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, WrongFields
 from common.guessing import letter_asked, letters_open, password_fits, wrong_link
 from common.models import RecoveryCode
@@ -213,6 +214,6 @@ def _delete(request: HttpRequest, user: User, confirmation: str) -> HttpResponse
         words = _("Type %(confirmation)s here to confirm.") % {"confirmation": confirmation}
         raise InvalidInput(words, "not_confirmed", field="confirmation")
     _check_password(request, user)
-    public_id = account_delete(user=user, now=timezone.now())
+    public_id = account_delete(user=user, now=domain_now())
     logout(request)
     return render(request, "accounts/deleted.html", {"public_id": public_id})

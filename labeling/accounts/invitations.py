@@ -147,14 +147,17 @@ def invitation_of(secret: str, *, now: datetime, lock: bool = False) -> Invitati
 
 
 @transaction.atomic
-def invitation_accept(*, secret: str, username: str, password: str, now: datetime, rng: Random) -> User:
+def invitation_accept(
+    *, secret: str, username: str, password: str, now: datetime, rng: Random, joined_at: datetime | None = None
+) -> User:
     """Make the account with the role it was invited to; the address counts as confirmed, because the link came by it.
+    `joined_at` is the contest's time where it is not `now`, which links go by.
 
     WrongFields for a user name or a password that will not do, NotFound for a link that is over.
     """
     invitation = invitation_of(secret, now=now, lock=True)
     user = account_make(username=username, password=password, email=invitation.email)
-    _give_role(user, invitation, now, rng)
+    _give_role(user, invitation, joined_at or now, rng)
     invitation.accepted_at, invitation.user = now, user
     invitation.save(update_fields=["accepted_at", "user"])
     subject, told = {"account": [user.pk], "invitation": [invitation.pk]}, {"role": str(invitation.role)}

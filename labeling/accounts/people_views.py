@@ -19,6 +19,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from common import mail
+from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
 from common.guessing import password_fits, wrong_link
 from labeling.access import organizer_of
@@ -63,7 +64,7 @@ def _join(request: HttpRequest, invitation: Invitation, token: str) -> HttpRespo
 def _accept(request: HttpRequest, token: str) -> HttpResponse:
     def make(username: str, password: str) -> User:
         return invitations.invitation_accept(
-            secret=token, username=username, password=password, now=timezone.now(), rng=_random
+            secret=token, username=username, password=password, now=timezone.now(), rng=_random, joined_at=domain_now()
         )
 
     user = account_typed(request, make)
@@ -171,7 +172,7 @@ def remove_person(request: HttpRequest, public_id: str) -> HttpResponse:
         elif not password_fits(request, organizer, secret(request, "password")):
             errors = {"password": "This is not your password."}
         else:
-            account_delete(user=tasker.user, now=timezone.now(), by=organizer)
+            account_delete(user=tasker.user, now=domain_now(), by=organizer)
             messages.success(request, f"The account of {public_id} is deleted; the ID and the answers stay.")
             return go_to("people")
     return render(

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from django.utils import timezone
 from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_serializer
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from common.domain_clock import domain_now
 from labeling.access import tasker_of
 from labeling.asking.services import MOST_QUESTION_CHARACTERS, question_ask
 from labeling.serializers import ErrorOut
@@ -50,7 +50,7 @@ class Questions(APIView):
         tasker = tasker_of(request.user)
         body = QuestionIn(data=request.data)
         body.is_valid(raise_exception=True)
-        question = question_ask(tasker=tasker, text=body.validated_data["text"], now=timezone.now())
+        question = question_ask(tasker=tasker, text=body.validated_data["text"], now=domain_now())
         number = tasker.questions.filter(pk__lte=question.pk).count()
         answer = {"id": number, "asked_at": question.asked_at.isoformat().replace("+00:00", "Z")}
         return Response(answer, status=status.HTTP_201_CREATED)

@@ -10,11 +10,11 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
 from common.typed import whole_number
 from labeling.access import organizer_of, tasker_of
@@ -43,7 +43,7 @@ _EVERYBODY, _ASKER = "everybody", "asker"
 @require_http_methods(["GET", "HEAD", "POST"])
 def questions(request: HttpRequest) -> HttpResponse:
     """Show a tasker their own questions and all clarifications; take a new question."""
-    tasker, now = tasker_of(request.user), timezone.now()
+    tasker, now = tasker_of(request.user), domain_now()
     if request.method != "POST":
         return _questions(request, tasker, now)
     try:
@@ -73,7 +73,7 @@ def _questions(
 @require_http_methods(["GET", "HEAD", "POST"])
 def reports(request: HttpRequest) -> HttpResponse:
     """Show an organizer what taskers reported; take a decision on a picture."""
-    organizer, now = organizer_of(request.user), timezone.now()
+    organizer, now = organizer_of(request.user), domain_now()
     if request.method != "POST":
         return _reports(request, now)
     try:
@@ -129,7 +129,7 @@ def organizer_questions(request: HttpRequest) -> HttpResponse:
 
     One after which everybody qualifies again is looked over first: its form comes back to be sent or changed (`step`).
     """
-    organizer, now = organizer_of(request.user), timezone.now()
+    organizer, now = organizer_of(request.user), domain_now()
     if request.method != "POST":
         return _organizer_questions(request, now)
     try:

@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers, status
@@ -15,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
 from labeling.access import tasker_of
 from labeling.learning import selectors
@@ -58,7 +58,7 @@ def receipt_json(answered: Answered) -> dict[str, Any]:
     item = answered.item
     return {
         "id": str(item.public_id),
-        "received_at": iso(item.answered_at or timezone.now()),
+        "received_at": iso(item.answered_at or domain_now()),
         "receipt": receipt_of(item),
         "counted": True,
         "go": reverse("qualification-marks", args=[item.public_id]),
@@ -104,7 +104,7 @@ class QualificationNext(APIView):
     )
     def post(self, request: Request) -> Response:
         """Get the first picture of the try without an answer."""
-        tasker, holding, now = tasker_of(request.user), _holding(request.data), timezone.now()
+        tasker, holding, now = tasker_of(request.user), _holding(request.data), domain_now()
         attempt = selectors.open_attempt(tasker)
         item = selectors.next_item(attempt) if attempt else None
         if item is None or str(item.public_id) in holding:
@@ -124,7 +124,7 @@ class QualificationHeartbeat(APIView):
     )
     def post(self, request: Request, item_id: UUID) -> Response:
         """Answer as in labeling."""
-        now = timezone.now()
+        now = domain_now()
         _own_item(tasker_of(request.user), item_id)
         return Response({"expires_at": iso(_kept_until(policy_in_force(now).policy, now))})
 
@@ -169,8 +169,6 @@ class QualificationResponse(APIView):
         tasker = tasker_of(request.user)
         if not isinstance(request.data, Mapping):
             raise InvalidInput("Send a JSON object.", "invalid")
-        answered = item_answer(
-            tasker=tasker, item_id=item_id, data=request.data, policy_at=policy_at, now=timezone.now()
-        )
+        answered = item_answer(tasker=tasker, item_id=item_id, data=request.data, policy_at=policy_at, now=domain_now())
         code = status.HTTP_200_OK if answered.repeated else status.HTTP_201_CREATED
         return Response(receipt_json(answered), status=code)

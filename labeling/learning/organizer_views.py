@@ -10,10 +10,10 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput
 from labeling.access import organizer_of
 from labeling.enums import KnownUse
@@ -61,7 +61,7 @@ def learning(request: HttpRequest) -> HttpResponse:
 
     The form comes back three times: to be looked over, to be changed once more, or to be published (`step`).
     """
-    by, now = organizer_of(request.user), timezone.now()
+    by, now = organizer_of(request.user), domain_now()
     if request.method != "POST":
         return _page(request, now)
     draft = _draft(request.POST)

@@ -11,11 +11,11 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound, WrongFields
 from labeling.access import tasker_of
 from labeling.enums import AttemptKind, TaskerState
@@ -59,7 +59,7 @@ def _shown(known: KnownPicture, now: datetime) -> Shown:
 @require_safe
 def learn(request: HttpRequest) -> HttpResponse:
     """Show where a tasker is, what is next, and every worked example to read again."""
-    tasker, now = tasker_of(request.user), timezone.now()
+    tasker, now = tasker_of(request.user), domain_now()
     lessons, seen = selectors.lessons(), selectors.lessons_seen(tasker)
     listed = [
         {"number": number, "shown": _shown(known, now), "seen": known.pk in seen}
@@ -81,7 +81,7 @@ def learn(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def lesson(request: HttpRequest, number: int) -> HttpResponse:
     """Show one worked example: its question first, then everything about it. A POST goes on to the next one."""
-    tasker, now, lessons = tasker_of(request.user), timezone.now(), selectors.lessons()
+    tasker, now, lessons = tasker_of(request.user), domain_now(), selectors.lessons()
     if not 1 <= number <= len(lessons):
         raise Http404("no such worked example")
     known = lessons[number - 1]
@@ -123,7 +123,7 @@ def _pair(lessons: list[KnownPicture], number: int, policy: Policy, now: datetim
 @require_http_methods(["GET", "HEAD", "POST"])
 def qualification(request: HttpRequest) -> HttpResponse:
     """Show the tries and what may be done now; a POST begins a try, or goes on with the one that is open."""
-    tasker, now = tasker_of(request.user), timezone.now()
+    tasker, now = tasker_of(request.user), domain_now()
     policy = policy_in_force(now).policy
     if request.method == "POST":
         try:
@@ -170,7 +170,7 @@ def _desk(attempt: QualificationAttempt, item: QualificationItem) -> Desk:
 @require_http_methods(["GET", "HEAD", "POST"])
 def picture(request: HttpRequest) -> HttpResponse:
     """Show the real form on the next picture of the try, or take it as a plain POST."""
-    tasker, now = tasker_of(request.user), timezone.now()
+    tasker, now = tasker_of(request.user), domain_now()
     if request.method == "POST":
         return _take(request, tasker, now=now)
     attempt = selectors.open_attempt(tasker)
@@ -228,7 +228,7 @@ def _own_item(tasker: Tasker, item_id: UUID) -> QualificationItem:
 @require_safe
 def marks(request: HttpRequest, item_id: UUID) -> HttpResponse:
     """Show how an answer in a try was marked: every question with its reason, both outlines beside each other."""
-    tasker, now = tasker_of(request.user), timezone.now()
+    tasker, now = tasker_of(request.user), domain_now()
     item = selectors.item_of(tasker, item_id)
     if item is None or item.answers is None or item.marks is None:
         raise Http404("no marks of this tasker")
@@ -252,7 +252,7 @@ def marks(request: HttpRequest, item_id: UUID) -> HttpResponse:
 @require_safe
 def attempt(request: HttpRequest, number: int) -> HttpResponse:
     """Show the outcome of a try, and what to look at again."""
-    tasker, now = tasker_of(request.user), timezone.now()
+    tasker, now = tasker_of(request.user), domain_now()
     found = next((each for each in selectors.attempts_of(tasker) if each.number == number), None)
     if found is None or found.finished_at is None:
         raise Http404("no finished try of this tasker")

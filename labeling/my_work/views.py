@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.http import require_safe
 
+from common.domain_clock import domain_now
 from common.errors import InvalidInput, NotFound
 from labeling.access import tasker_of
 from labeling.enums import GoldFeedback
@@ -66,7 +67,7 @@ class ShownMark:
 @require_safe
 def my_work(request: HttpRequest) -> HttpResponse:
     """Show a tasker their own answers, newest first, and what they add up to."""
-    tasker, now = tasker_of(request.user), timezone.now()
+    tasker, now = tasker_of(request.user), domain_now()
     day, before = _day(request), _before(request)
     page = selectors.answers_page(tasker, day=day, before=before, zone=timezone.get_current_timezone())
     context = {
@@ -144,7 +145,7 @@ def _shares(tasker: Tasker, policy: Policy, now: datetime) -> list[tuple[date, d
 @require_safe
 def my_answer(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     """Show one own answer, its picture large."""
-    tasker, now = tasker_of(request.user), timezone.now()
+    tasker, now = tasker_of(request.user), domain_now()
     response = selectors.own_answer(tasker, assignment_id)
     return render(request, "my_work/my_answer.html", {"answer": _shown(tasker, [response], now)[0]})
 
@@ -154,7 +155,7 @@ def my_answer(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
 @require_safe
 def my_checks(request: HttpRequest) -> HttpResponse:
     """Show own answers to known pictures that are dealt to nobody any more, where the policy tells them (R6)."""
-    tasker, now = tasker_of(request.user), timezone.now()
+    tasker, now = tasker_of(request.user), domain_now()
     if policy_in_force(now).policy.gold_feedback is not GoldFeedback.RETIRED:
         raise Http404("the policy tells nobody of these")
     shown = [_shown_mark(mark, now) for mark in retired_marks(tasker)]
@@ -178,7 +179,7 @@ def _shown_mark(mark: GoldMark, now: datetime) -> ShownMark:
 @require_safe
 def my_download(request: HttpRequest) -> StreamingHttpResponse:
     """Send a tasker all their answers as one signed file, as they are read."""
-    tasker, now = tasker_of(request.user), timezone.now()
+    tasker, now = tasker_of(request.user), domain_now()
     lines = signed(record_lines(tasker=tasker, site=settings.PUBLIC_URL, now=now), signing_key())
     answer = StreamingHttpResponse(_in_pieces(lines), content_type="application/json")
     answer["Content-Disposition"] = f'attachment; filename="my-work-{tasker.public_id}-{now:%Y-%m-%d}.json"'

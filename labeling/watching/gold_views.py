@@ -11,10 +11,10 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, WrongFields
 from common.typed import whole_number
 from labeling.access import organizer_of
@@ -41,7 +41,7 @@ _FACTS = {"yes": True, "no": False, "": None}
 def gold_list(request: HttpRequest) -> HttpResponse:
     """Show the gold pictures with their uses and pass rates; those that need somebody first."""
     organizer_of(request.user)
-    now = timezone.now()
+    now = domain_now()
     known = list(gold.gold_pictures().prefetch_related("flags"))
     rates = gold.pass_rates([each.pk for each in known])
     shown = [_shown(each, rates.get(each.pk), now) for each in sorted(known, key=_urgency)]
@@ -70,7 +70,7 @@ def _shown(known: KnownPicture, rate: gold.PassRate | None, now: datetime) -> di
 def gold_change(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """Retire, hold or let go a gold picture."""
     organizer = organizer_of(request.user)
-    known, now = gold.gold_of(public_id), timezone.now()
+    known, now = gold.gold_of(public_id), domain_now()
     try:
         told = _change(known, request.POST, organizer, now)
     except (InvalidInput, Conflict) as error:
@@ -100,7 +100,7 @@ def _change(known: KnownPicture, form: QueryDict, by: User, now: datetime) -> st
 def gold_candidates(request: HttpRequest) -> HttpResponse:
     """Show settled pictures that could become gold, unanimous ones first."""
     organizer_of(request.user)
-    now = timezone.now()
+    now = domain_now()
     origin = request.GET.get("origin", "")
     found = gold.candidates(origin if origin in list(Origin) else "")
     shown = [{"candidate": each, "url": picture_url(each.panel.image, now=now)} for each in found[:MOST_SHOWN]]
@@ -113,7 +113,7 @@ def gold_candidates(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def gold_new(request: HttpRequest, image_id: str) -> HttpResponse:
     """Show what the counted answers suggest for a picture, and make it gold with what the organizer decides."""
-    organizer, now = organizer_of(request.user), timezone.now()
+    organizer, now = organizer_of(request.user), domain_now()
     panel = gold.candidate_panel(image_id)
     if request.method != "POST":
         rows = gold.counted_answers([panel.pk]).get(panel.pk, [])

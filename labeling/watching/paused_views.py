@@ -3,10 +3,10 @@
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from common.domain_clock import domain_now
 from labeling.access import tasker_of
 from labeling.enums import TaskerState
 from labeling.models import StateChange, Tasker, Voiding
@@ -18,7 +18,7 @@ from labeling.watching.actions import REQUALIFY
 @require_safe
 def paused(request: HttpRequest) -> HttpResponse:
     """Show a tasker why their labeling is paused, or that it is not. Nothing here tells which pictures were gold."""
-    tasker, now = tasker_of(request.user), timezone.now()
+    tasker, now = tasker_of(request.user), domain_now()
     change = last_stop(tasker)
     context = {
         "change": change,

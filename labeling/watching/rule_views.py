@@ -10,10 +10,10 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, WrongFields
 from common.typed import whole_number
 from labeling.access import organizer_of
@@ -37,7 +37,7 @@ MOVERS_SHOWN = 3
 @require_http_methods(["GET", "HEAD", "POST"])
 def watching(request: HttpRequest) -> HttpResponse:
     """Show the rules and what they found; add or retire one."""
-    organizer, now = organizer_of(request.user), timezone.now()
+    organizer, now = organizer_of(request.user), domain_now()
     if request.method != "POST":
         return _page(request, now)
     try:

@@ -13,10 +13,10 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
 from labeling import voiding
 from labeling.access import organizer_of
@@ -52,7 +52,7 @@ MOST_SETTLED = 500
 def tasker_list(request: HttpRequest) -> HttpResponse:
     """Show every tasker with the figures of today and of the week; sorted and filtered by the address."""
     organizer_of(request.user)
-    now = timezone.now()
+    now = domain_now()
     state, sort, zone = _state(request), _sort(request), _zone(now)
     rows = tasker_rows(today=today_in(now, zone), zone=zone, state=state, sort=sort)
     context = {"rows": rows, "state": state, "states": list(TaskerState), "sort": sort, "now": now, "zone": zone}
@@ -65,7 +65,7 @@ def tasker_list(request: HttpRequest) -> HttpResponse:
 def tasker_list_csv(request: HttpRequest) -> HttpResponse:
     """Answer the list as a CSV file, with the same filter and order."""
     organizer_of(request.user)
-    now = timezone.now()
+    now = domain_now()
     zone = _zone(now)
     rows = tasker_rows(today=today_in(now, zone), zone=zone, state=_state(request), sort=_sort(request))
     answer = HttpResponse(content_type="text/csv; charset=utf-8")
@@ -94,7 +94,7 @@ def _zone(now: datetime) -> str:
 def tasker_detail(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show one tasker: the story, the days, agreement with others, and the latest answers."""
     organizer_of(request.user)
-    tasker, now = tasker_named(public_id), timezone.now()
+    tasker, now = tasker_named(public_id), domain_now()
     zone, span = _zone(now), _span(request)
     today = today_in(now, zone)
     period = Period.of_days(today - timedelta(span - 1), today, zone)
@@ -139,7 +139,7 @@ def _latest(tasker: Tasker, now: datetime) -> list[dict[str, Any]]:
 def settled_answers(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show the settled pictures that counted a tasker's answers: voiding leaves those to the board."""
     reviewer_of(request.user)
-    tasker, now = tasker_named(public_id), timezone.now()
+    tasker, now = tasker_named(public_id), domain_now()
     settled = voiding.settled_responses(tasker, None).select_related("image", "panel").order_by("-submitted_at", "-pk")
     context = {
         "tasker": tasker,
@@ -278,7 +278,7 @@ def since_of(text: str, zone: str) -> datetime | None:
 @require_http_methods(["GET", "HEAD", "POST"])
 def tasker_action(request: HttpRequest, public_id: str, name: str) -> HttpResponse:
     """Say what an action would do, and do it when it is confirmed with a reason."""
-    organizer, now = organizer_of(request.user), timezone.now()
+    organizer, now = organizer_of(request.user), domain_now()
     tasker, action = tasker_named(public_id), ACTIONS.get(name)
     if action is None:
         raise NotFound("There is no such action.", "not_found")
@@ -325,7 +325,7 @@ def _what_voiding_does(tasker: Tasker, form: dict[str, str], now: datetime) -> d
 @require_http_methods(["GET", "HEAD", "POST"])
 def link_end(request: HttpRequest, link_id: int) -> HttpResponse:
     """Show a link with the panels both were asked about, and end it when that is confirmed with a reason."""
-    organizer, now = organizer_of(request.user), timezone.now()
+    organizer, now = organizer_of(request.user), domain_now()
     link = TaskerLink.objects.select_related("first", "second").filter(pk=link_id).first()
     if link is None:
         raise NotFound("There is no such link.", "not_found")

@@ -10,10 +10,10 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
-from django.utils import timezone
 
 from common.audit import audit
 from common.audit_origin import RecordedCommand
+from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from labeling.accounts.invitations import clean_address
 from labeling.enums import TaskerState
@@ -45,13 +45,13 @@ class Command(RecordedCommand):
             user = User.objects.create_user(name, email=email, password=password)
             if role == "tasker":
                 state = TaskerState.QUALIFIED if options["qualified"] else TaskerState.LEARNING
-                tasker = tasker_register(user=user, state=state, now=timezone.now(), rng=SystemRandom())
+                tasker = tasker_register(user=user, state=state, now=domain_now(), rng=SystemRandom())
                 self.stdout.write(f"{name} labels as {tasker.public_id}")
             else:
                 role_give(user=user, role=GROUPS[role])
                 self.stdout.write(f"{name} is added to: {GROUPS[role]}")
             told = {"role": role, "qualified": options["qualified"]}
-            audit("role.give", by=None, subject={"account": [user.pk]}, now=timezone.now(), private=told)
+            audit("role.give", by=None, subject={"account": [user.pk]}, now=domain_now(), private=told)
 
     def _address(self, typed: str) -> str:
         try:

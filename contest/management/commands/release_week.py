@@ -9,11 +9,11 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError
-from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from common.audit_origin import RecordedCommand
+from common.domain_clock import domain_now
 from common.errors import DomainError
 from contest import releases
 from contest.exports.files import Progress as Report
@@ -36,7 +36,7 @@ class Command(RecordedCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Write it, and say what there is now."""
-        now = timezone.now()
+        now = domain_now()
         try:
             week = releases.week_to_release(options["week"], now=now)
             with _progress() as report:

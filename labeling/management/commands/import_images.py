@@ -14,12 +14,12 @@ from typing import Any
 
 from django.core.management.base import CommandError
 from django.db import transaction
-from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from common.audit import audit
 from common.audit_origin import RecordedCommand
+from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from labeling.enums import Origin
 from labeling.images import MAX_BYTES
@@ -65,7 +65,7 @@ class Command(RecordedCommand):
             _write_refused(options["refused"], tally.refused)
         with transaction.atomic():  # each picture has a transaction of its own: this says that somebody imported them
             told = {"origin": options["origin"], **tally.counts}
-            audit("picture.import", by=None, subject={}, now=timezone.now(), private=told)
+            audit("picture.import", by=None, subject={}, now=domain_now(), private=told)
         self._report(tally, len(entries), others)
 
     def _say(self, line: str) -> None:
@@ -148,7 +148,7 @@ def _take_in(entry: Entry, options: dict[str, Any]) -> tuple[bool, tuple[str, ..
     """Import one entry; returns whether it is new, and warnings. Raises InvalidInput."""
     if entry.problem is not None:
         raise entry.problem
-    now = timezone.now()
+    now = domain_now()
     _, new, warnings = import_picture(
         _read(entry.path),
         size=policy_in_force(now).policy.image_size,

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.core.management.base import CommandError
 from django.db import transaction
-from django.utils import timezone
 
 from common.audit import audit
 from common.audit_origin import RecordedCommand
+from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from labeling.learning.content import PICTURES, known_pictures_load
 from labeling.selectors import policy_in_force
@@ -29,7 +29,7 @@ class Command(RecordedCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Load them and say how many are new."""
-        now = timezone.now()
+        now = domain_now()
         try:
             new = known_pictures_load(policy=policy_in_force(now).policy, now=now, folder=options["folder"])
         except InvalidInput as error:

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
-from django.utils import timezone
 
 from common.audit_origin import RecordedCommand
+from common.domain_clock import domain_now
 from common.errors import DomainError
 from scoring.trials.handed_in import defense_hand_in
 
@@ -37,7 +37,7 @@ class Command(RecordedCommand):
                 source=options["source"],
                 weights=options["weights"],
                 description=options["description"],
-                now=timezone.now(),
+                now=domain_now(),
             )
         except DomainError as error:
             raise CommandError(error.message, returncode=1) from error

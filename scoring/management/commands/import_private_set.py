@@ -9,9 +9,9 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
-from django.utils import timezone
 
 from common.audit_origin import RecordedCommand
+from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from labeling.enums import Label
 from labeling.images import MAX_BYTES
@@ -62,7 +62,7 @@ class Command(RecordedCommand):
         self._work(private_set, entries, options)
 
     def _begin(self, options: dict[str, Any]) -> PrivateSet:
-        private_set, new = private.private_set_begin(note=options["note"], by=_by(options), now=timezone.now())
+        private_set, new = private.private_set_begin(note=options["note"], by=_by(options), now=domain_now())
         self.stdout.write(f"{'New' if new else 'Going on with'} set {private_set.number}.")
         if options["start_over"]:
             dropped = private.private_set_empty(private_set)
@@ -70,7 +70,7 @@ class Command(RecordedCommand):
         return private_set
 
     def _work(self, private_set: PrivateSet, entries: list[Entry], options: dict[str, Any]) -> None:
-        size = policy_in_force(timezone.now()).policy.image_size
+        size = policy_in_force(domain_now()).policy.image_size
         taken: dict[str, bool] = {}
         refused = 0
         for number, entry in enumerate(entries, start=1):
@@ -91,7 +91,7 @@ class Command(RecordedCommand):
 
     def _complete(self, private_set: PrivateSet, taken: dict[str, bool], by: User | None) -> None:
         try:
-            private.private_set_complete(private_set, meant=taken, by=by, now=timezone.now())
+            private.private_set_complete(private_set, meant=taken, by=by, now=domain_now())
         except DomainError as error:
             raise CommandError(error.message, returncode=EXIT_REFUSED) from error
         self.stdout.write(f"Set {private_set.number} is complete and in force with {len(taken)} pictures.")

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from django.utils import timezone
-
 from common.audit_origin import RecordedCommand
+from common.domain_clock import domain_now
 from scoring.reference import REFERENCES
 from scoring.services import reference_publish
 
@@ -17,6 +16,6 @@ class Command(RecordedCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Publish each and say what changed."""
         for declared in REFERENCES:
-            defense, changed = reference_publish(declared, now=timezone.now())
+            defense, changed = reference_publish(declared, now=domain_now())
             state = "published" if changed else "already in force"
             self.stdout.write(f"{defense.public_id} {defense.name} {defense.digest[:19]}: {state}")

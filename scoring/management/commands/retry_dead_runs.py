@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from django.utils import timezone
-
 from common.audit_origin import RecordedCommand
+from common.domain_clock import domain_now
 from scoring.services import runs_retry
 from scoring.trials.services import trials_retry
 
@@ -16,5 +15,5 @@ class Command(RecordedCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Queue them and say how many."""
-        now = timezone.now()
+        now = domain_now()
         self.stdout.write(f"{runs_retry(now=now)} runs queued again, {trials_retry(now=now)} trials")

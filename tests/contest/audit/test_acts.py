@@ -110,6 +110,7 @@ COMMANDS: dict[str, set[str] | str] = {
     "add_user": {"role.give"},
     "second_factor_off": {"second_factor.off"},
     "import_defense": {"defense.import"},
+    "demo_clock": {"demo_clock.move"},
     "publish_reference_defenses": {"defense.publish"},
     "import_private_set": {"private_set.begin", "private_set.complete"},
     "retry_dead_runs": {"run.retry", "trial.retry"},
@@ -575,6 +576,14 @@ def _defense(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # action -> the command that leaves it, as nobody but under its own name.
+def _clock(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    factories.policy_version()
+    monkeypatch.setattr(settings, "DEMO", True)
+    monkeypatch.setattr(settings, "DATA_DIR", folder)
+    monkeypatch.setattr("contest.demo.clock._let_happen", lambda patience: True)  # what falls due leaves its own
+    call_command("demo_clock", "+1h", stdout=StringIO())
+
+
 BY_COMMAND: dict[str, tuple[str, Callable[[Path, pytest.MonkeyPatch], None]]] = {
     "role.give": ("add_user", _add_user),
     "second_factor.off": ("second_factor_off", _second_factor_off),
@@ -585,6 +594,7 @@ BY_COMMAND: dict[str, tuple[str, Callable[[Path, pytest.MonkeyPatch], None]]] = 
     "known_picture.load": ("load_known_pictures", _known),
     "run.retry": ("retry_dead_runs", _retry),
     "defense.import": ("import_defense", _defense),
+    "demo_clock.move": ("demo_clock", _clock),
 }
 
 

@@ -177,7 +177,7 @@ def test_an_award_from_before_the_stake_ends_no_race(stake: Stake, makers: Team,
 def test_the_board_ends_it_by_the_page(
     stake: Stake, other: Stake, rita: User, olga: User, signed_in: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contest.awards.views.timezone.now", lambda: NOW)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
     address, board = f"/board/awards/{other.pk}/", signed_in(rita)
     assert "End this stake" not in board.get(address).content.decode()
     give(all_met(stake), rita)
@@ -409,7 +409,7 @@ def test_what_is_withheld_of_a_lost_award_is_no_debt(withheld: Award, stake: Sta
 def test_the_board_takes_it_for_good_by_the_page(
     withheld: Award, rita: User, olga: User, signed_in: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contest.awards.views.timezone.now", lambda: NOW)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
     address, board = f"/board/awards/{withheld.stake_id}/", signed_in(rita)
     assert "Withheld for good" in board.get(address).content.decode()
     assert "Withhold it" not in board.get(address).content.decode(), "all of it is"
@@ -429,7 +429,7 @@ def test_the_board_takes_it_for_good_by_the_page(
 def test_the_board_withholds_it_by_the_page_and_gives_it_back(
     stake: Stake, makers: Team, rita: User, olga: User, signed_in: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contest.awards.views.timezone.now", lambda: NOW)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
     (award,) = give(all_met(stake), rita)
     money_withhold(
         of=Account.objects.get(team=makers),

@@ -21,7 +21,7 @@ SignIn = Callable[[User], Client]
 
 @pytest.fixture(autouse=True)
 def when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contest.awards.views.timezone.now", lambda: NOW)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
 
 
 def shown(client: Client, address: str) -> str:

@@ -175,7 +175,7 @@ def test_the_pages_say_that_it_goes_back(
 ) -> None:
     Member.objects.create(team=sent.team, user=factories.user("carl"), captain=True)
     _overruled_and_in_force_again(sent)
-    monkeypatch.setattr("contest.money.organizer_views.timezone.now", lambda: CLOSED)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: CLOSED)
     listed = signed_in(olga).get("/organizer/money/").content.decode()
     assert "USD 100.01, not due any more: it goes back" in listed and "Ask for payment" not in listed
     own = signed_in(User.objects.get(username="carl")).get("/team/money/").content.decode()

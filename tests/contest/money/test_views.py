@@ -53,7 +53,7 @@ def red(olga: User, captain: User) -> Team:
 @pytest.fixture(autouse=True)
 def after_the_appeals(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the pages look from a day when the appeals of the week are closed."""
-    monkeypatch.setattr("contest.money.organizer_views.timezone.now", lambda: cast.CLOSED)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: cast.CLOSED)
 
 
 def page(client: Client, address: str) -> str:

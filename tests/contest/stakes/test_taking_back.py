@@ -161,7 +161,7 @@ def test_what_the_board_returns_is_broken_by_what_was_sent_before(stake: Stake, 
 def test_its_page_says_when_instead_of_offering_it(
     stake: Stake, captain: User, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contest.stakes.team_views.timezone.now", lambda: SETTLED)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: SETTLED)
     cast.broken(stake.defense, cast.attack(cast.team("red"), days=1))
     stakes_end(now=SETTLED)
     client.force_login(captain)
@@ -170,6 +170,6 @@ def test_its_page_says_when_instead_of_offering_it(
     assert "It can be taken back from Mon 30 Nov 2026" in shown and "Take net back for good" not in shown
     answer = client.post(f"{address}withdraw/", {"sure": "yes"})
     assert answer.status_code == 409 and "It can be taken back from" in answer.content.decode()
-    monkeypatch.setattr("contest.stakes.team_views.timezone.now", lambda: CLOSED)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: CLOSED)
     client.force_login(captain)
     assert "Take net back for good" in client.get(address).content.decode()

@@ -258,7 +258,7 @@ def test_gold_is_compared_as_well(people: list[Tasker], now: datetime) -> None:
 def test_the_task_looks_once_a_day(people: list[Tasker], monkeypatch: pytest.MonkeyPatch) -> None:
     cache.clear()
     for hours, linked, why in ((1, 0, "nothing yet"), (12, 0, "looked today"), (25, 1, "the next day")):
-        monkeypatch.setattr(tasks.timezone, "now", lambda hours=hours: factories.NOW + timedelta(hours=hours))
+        monkeypatch.setattr("django.utils.timezone.now", lambda hours=hours: factories.NOW + timedelta(hours=hours))
         tasks.look_for_copies()
         assert TaskerLink.objects.count() == linked, why
         if hours == 1:

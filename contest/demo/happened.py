@@ -1,0 +1,51 @@
+"""What happened in the contest since a moment, in lines for who moves the demo's clock."""
+
+from collections.abc import Iterator
+
+from adjudication.models import Ruling
+from common.domain_clock import domain_now
+from contest.enums import CaseState, DecisionKind
+from contest.models import Award, Break, Case, LedgerEntry, Release, Stake
+from contest.money.words import money
+from labeling.models import Response
+from labeling.selectors import policy_in_force
+
+
+class Happened:
+    """Remembers what there is when it is made; `lines` says what came since."""
+
+    def __init__(self) -> None:
+        self._responses, self._rulings = Response.objects.count(), Ruling.objects.count()
+        self._breaks, self._entries = _newest(Break), _newest(LedgerEntry)
+        self._releases, self._awards = _newest(Release), _newest(Award)
+        self._ended = set(Stake.objects.filter(ended_at__isnull=False).values_list("pk", flat=True))
+        self._cases = set(Case.objects.filter(state=CaseState.CLOSED).values_list("pk", flat=True))
+
+    def lines(self) -> Iterator[str]:
+        """Yield one line for each kind of thing that happened, in the order of the pipeline."""
+        if answers := Response.objects.count() - self._responses:
+            yield f"{answers} answers of taskers, {Ruling.objects.count() - self._rulings} rulings"
+        for broken in Break.objects.filter(pk__gt=self._breaks).select_related("defense", "image"):
+            yield f"{broken.image.public_id} breaks {broken.defense.name}"
+        for stake in Stake.objects.filter(ended_at__isnull=False).exclude(pk__in=self._ended).select_related("defense"):
+            yield f"the stake on {stake.defense.name} ended: {stake.end}"
+        for case in Case.objects.filter(state=CaseState.CLOSED).exclude(pk__in=self._cases):
+            yield f"the board closed case {case.public_id}"
+        for case in Case.objects.filter(motion=DecisionKind.AWARD, state=CaseState.OPEN):
+            yield f"the board votes on an award: case {case.public_id}"
+        for award in Award.objects.filter(pk__gt=self._awards).select_related("stake__defense"):
+            yield f"award for {award.stake.defense.name}: {_money(award.cents)}"
+        for entry in LedgerEntry.objects.filter(pk__gt=self._entries).select_related("target__team").order_by("pk"):
+            if entry.target.team is not None:
+                yield f"{_money(entry.cents)} to team {entry.target.team.name} ({entry.rule})"
+        for release in Release.objects.filter(pk__gt=self._releases).order_by("pk"):
+            yield f"released: {release.name}"
+
+
+def _newest(model: type[Break] | type[LedgerEntry] | type[Release] | type[Award]) -> int:
+    newest: int | None = model.objects.order_by("-pk").values_list("pk", flat=True).first()  # type: ignore[attr-defined]
+    return newest or 0
+
+
+def _money(cents: int) -> str:
+    return money(cents, policy_in_force(domain_now()).policy.currency)

@@ -1,0 +1,165 @@
+"""What the people of the demo do while its clock moves: what nobody does for three days, they do.
+
+So a newcomer may take any part, and the contest goes on with those that are left out. Everything goes through the
+services that people's clicks go through.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from functools import cache
+from random import Random
+
+from django.contrib.auth.models import User
+
+from adjudication.selectors import newest_rulings
+from common.domain_clock import domain_now
+from contest.awards.conditions import checklist, contenders, own_conditions, ready, reruns_after
+from contest.awards.examinations import picture_confirm, queue_of
+from contest.awards.services import rerun_begin
+from contest.board.moves import award_move
+from contest.demo.seed import ORGANIZING, Photo, photos
+from contest.demo.voting import vote_through
+from contest.enums import CaseKind, CaseState, DecisionKind, VoteChoice
+from contest.models import Case, Stake, Vote
+from labeling import services
+from labeling.enums import AssignmentState, Origin
+from labeling.images import read_dataset
+from labeling.models import Assignment, Image, Panel, Tasker
+from labeling.selectors import candidates, policy_at, policy_in_force
+from scoring.enums import RerunState
+from scoring.models import Rerun
+from scoring.reruns import progress, rerun_apply
+
+PATIENCE = timedelta(days=3)
+# Who saw a picture gets it no second time (R8). What the others give back, these can still answer.
+LABELING = ("tasker4", "tasker5", "tasker6")
+LEFT_TO_THE_NEWCOMER = ("tasker1", "tasker2", "tasker3")
+_WEEKS_FIRST = ("weeks", "appeals")
+
+
+def act(now: datetime) -> int:
+    """Do what is left to the demo's people; returns how many things they did. Again at once changes nothing."""
+    if not User.objects.filter(username=ORGANIZING[0]).exists():
+        return 0  # a demo that was not seeded has other people
+    return _label(now) + _uphold(now) + _prepare_awards(now) + _award(now)
+
+
+# Taskers -------------------------------------------------------------------------------------------------------------
+
+
+def _label(now: datetime) -> int:
+    """Answer the open pictures of the demo; the last answer on an attack waits for the newcomer."""
+    return sum(_label_as(name, now) for name in (*LABELING, *LEFT_TO_THE_NEWCOMER))
+
+
+def _label_as(name: str, now: datetime) -> int:
+    """Answer as one tasker, unless somebody has a picture before them under this name; returns how many answers."""
+    if Assignment.objects.filter(tasker__user__username=name, state=AssignmentState.LEASED).exists():
+        return 0
+    answers = 0
+    while (panel := _next_of(name)) is not None:
+        overdue = now - panel.waiting_since >= PATIENCE
+        last_on_attack = panel.image.origin == Origin.ATTACK and panel.missing == 1
+        if name in LEFT_TO_THE_NEWCOMER and not (overdue and last_on_attack and _is_known(panel.image)):
+            break
+        answers += _answer(name, keep=_is_known(panel.image) and (overdue or not last_on_attack), now=now)
+    return answers
+
+
+def _next_of(name: str) -> Panel | None:
+    """Return what this tasker would get next."""
+    found = candidates(Tasker.objects.get(user__username=name))
+    return Panel.objects.select_related("image").get(pk=found[0][0]) if found else None
+
+
+def _is_known(image: Image) -> bool:
+    return image.pixels_sha256 in _by_pixels()
+
+
+def _answer(name: str, *, keep: bool, now: datetime) -> int:
+    """Take the next picture and answer it, or give it back: what is the newcomer's is not theirs to judge."""
+    tasker, policy = Tasker.objects.get(user__username=name), policy_in_force(now).policy
+    rng = Random(f"{name} {now}")
+    found = services.assignment_next(tasker=tasker, holding=(), policy=policy, now=now, rng=rng)
+    assert isinstance(found, Assignment), "there was one a moment ago"
+    mine = {"tasker": tasker, "assignment_id": found.public_id, "lease_token": found.lease_token, "now": now}
+    is_gold = found.known_id is not None
+    if not _is_known(found.image) or not (keep or is_gold):
+        services.assignment_release(problem="", **mine)
+        return 0
+    opinions = _by_pixels()[found.image.pixels_sha256].every_opinion
+    said = opinions[0 if is_gold else found.panel.answered % len(opinions)]
+    answer = {key: value for key, value in said.items() if value is not None or key == "outline"}
+    services.response_submit(data=answer, policy_at=policy_at, **mine)
+    return 1
+
+
+@cache
+def _by_pixels() -> Mapping[str, Photo]:
+    """Return the demo's photographs by what identifies their pictures (R2)."""
+    size = policy_in_force(domain_now()).policy.image_size
+    return {read_dataset(photo.data, size=size).pixels_sha256: photo for photo in photos()}
+
+
+# Board and organizer -------------------------------------------------------------------------------------------------
+
+
+def _uphold(now: datetime) -> int:
+    """Let the board uphold the rulings that it has a case of and nobody voted on."""
+    waiting = Case.objects.filter(kind=CaseKind.PICTURE, state=CaseState.OPEN, opened_at__lte=now - PATIENCE)
+    left_alone = waiting.exclude(pk__in=Vote.objects.values("case"))
+    return sum(1 for case in left_alone if vote_through(case, choice=VoteChoice.UPHOLD, now=now))
+
+
+def _prepare_awards(now: datetime) -> int:
+    """Bring those whose time is over to the board: all attacks run again, the rejected ones looked at (R37)."""
+    return sum(_prepare(stake, now) for stake in contenders(now=now))
+
+
+def _prepare(stake: Stake, now: datetime) -> int:
+    policy = policy_in_force(now).policy
+    met = {each.name: each.passed for each in own_conditions(stake, policy=policy, now=now)}
+    if not all(met[name] for name in _WEEKS_FIRST):
+        return 0
+    return _run_again(stake, now) + _examine(stake, now)
+
+
+def _run_again(stake: Stake, now: datetime) -> int:
+    organizer = User.objects.get(username=ORGANIZING[0])
+    rerun = reruns_after(stake).first()
+    if rerun is None:
+        rerun_begin(stake=stake, by=organizer, now=now)
+        return 1
+    if rerun.state != RerunState.RUNNING or not _is_done(rerun, now):
+        return 0
+    rerun_apply(rerun_id=rerun.pk, by=organizer, now=now)
+    return 1
+
+
+def _is_done(rerun: Rerun, now: datetime) -> bool:
+    left = progress(rerun, now=now)
+    return bool(left.runs) and not (left.waiting or left.running or left.stopped or left.dead)
+
+
+def _examine(stake: Stake, now: datetime) -> int:
+    member = User.objects.get(username="board3")
+    pictures = list(queue_of(stake.defense, member, now=now).mine)
+    rulings = newest_rulings(each.pk for each in pictures)
+    for image in pictures:
+        picture_confirm(image=image, defense=stake.defense, ruling=rulings[image.pk].pk, by=member, now=now)
+    return len(pictures)
+
+
+def _award(now: datetime) -> int:
+    """Move the award of the first that meets every condition; the second vote is the newcomer's for a while."""
+    moved = Case.objects.filter(motion=DecisionKind.AWARD, state=CaseState.OPEN)
+    if moved.exists():
+        return sum(1 for case in moved.filter(opened_at__lte=now - PATIENCE) if vote_through(case, now=now))
+    policy, due = policy_in_force(now).policy, contenders(now=now)
+    first = next((each for each in due if ready(checklist(each, policy=policy, now=now))), None)
+    if first is None:
+        return 0
+    name, mover = first.defense.name, User.objects.get(username="board3")
+    statement = f"{name} stood unbroken to the end of its time, and through every attack run again."
+    award_move(first, statement=statement, reason="Every condition is met.", by=mover, now=now)
+    return 1

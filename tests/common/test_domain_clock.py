@@ -1,0 +1,172 @@
+"""The contest's time and the machine's: which is read where, and that the demo's clock goes forward only."""
+
+import ast
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as configured
+from django.contrib.auth.models import User
+from django.core import mail
+from django.db import DatabaseError, transaction
+from django.http import HttpRequest, HttpResponse
+from django.test import Client
+from django.utils import timezone
+
+from common.authentication import issue_token
+from common.domain_clock import OneTimeMiddleware, demo_ahead, domain_now, one_time
+from common.models import DemoClock
+from labeling.models import Tasker
+from tests import factories
+
+NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
+DAY = timedelta(days=1)
+INVITED = {"email": "new@example.org", "role": "tasker", "language": "en"}
+PASSWORD = "seven-herons-at-noon"
+ROOT = Path(configured.BASE_DIR)
+APPS = ("common", "labeling", "adjudication", "scoring", "contest", "config")
+
+# Who reads the machine's time, and why the contest's is wrong there.
+REAL_TIME = {
+    "common/authentication.py": "API tokens",
+    "common/clock.py": "this machine's clock beside the database's",
+    "common/domain_clock.py": "the contest's time is made of it",
+    "common/management/commands/check_audit.py": "when this machine checked the chain",
+    "common/management/commands/second_factor_off.py": "sign-ins",
+    "common/sessions.py": "sessions and second factors",
+    "common/tasks.py": "sessions and tokens that are over, and when the chain was checked",
+    "contest/api.py::post": "API tokens",
+    "contest/demo/clock.py::_step": "the contest's time is made of it",
+    "contest/pipeline.py::check_audit_trail": "when this machine checked the chain",
+    "contest/pipeline.py::purge_credentials": "sessions and tokens that are over",
+    "contest/teams/join_views.py": "links of invitations",
+    "contest/teams/views.py::_invite": "links of invitations",
+    "contest/teams/views.py::_open_invitations": "links of invitations",
+    "contest/teams/views.py::_withdraw_invitation": "links of invitations",
+    "labeling/accounts/account_views.py::_account_page": "sessions and tokens",
+    "labeling/accounts/account_views.py::email_confirm": "links that confirm an address",
+    "labeling/accounts/account_views.py::end_sessions": "sessions",
+    "labeling/accounts/password_views.py": "passwords, their links, and second factors",
+    "labeling/accounts/people_views.py": "links of invitations",
+}
+
+
+def _read() -> Iterator[str]:
+    """Yield each function, as `path::name`, that names the machine's clock."""
+    for app in APPS:
+        for path in sorted((ROOT / app).rglob("*.py")):
+            name = str(path.relative_to(ROOT))
+            yield from (f"{name}::{function}" for function in _functions(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def _functions(tree: ast.AST, inside: str = "") -> Iterator[str]:
+    for node in ast.iter_child_nodes(tree):
+        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        yield from _functions(node, node.name if is_function else inside)
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "timezone.now":
+            yield inside
+        if isinstance(node, ast.ImportFrom) and node.module == "django.utils.timezone":
+            yield inside
+
+
+def test_only_the_listed_places_read_the_machine_s_time() -> None:
+    found = set(_read())
+    listed = {each for each in found if each in REAL_TIME or each.partition("::")[0] in REAL_TIME}
+    assert found == listed, "read common.domain_clock.domain_now, or say in the list why not"
+    used = listed | {each.partition("::")[0] for each in listed}
+    assert set(REAL_TIME) <= used, "these read it no more"
+
+
+@pytest.fixture
+def moment(monkeypatch: pytest.MonkeyPatch) -> datetime:
+    """The machine's clock stands still."""
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+    return NOW
+
+
+@pytest.mark.django_db
+def test_outside_the_demo_nothing_is_asked(settings: Any, moment: datetime, django_assert_num_queries: Any) -> None:
+    DemoClock.objects.create(ahead_seconds=86_400)
+    settings.DEMO = False
+    with django_assert_num_queries(0):
+        assert (domain_now(), demo_ahead()) == (NOW, timedelta(0))
+
+
+@pytest.mark.django_db
+def test_a_moved_clock_is_seen_at_once_and_within_a_request_not_at_all(settings: Any, moment: datetime) -> None:
+    settings.DEMO = True
+    assert domain_now() == NOW, "without a row it was never moved"
+    row = DemoClock.objects.create(ahead_seconds=60)
+    seen: list[datetime] = []
+
+    def view(_: HttpRequest) -> HttpResponse:
+        seen.append(domain_now())
+        DemoClock.objects.filter(pk=row.pk).update(ahead_seconds=86_400)
+        seen.append(domain_now())
+        return HttpResponse()
+
+    OneTimeMiddleware(view)(HttpRequest())
+    assert seen == [NOW + timedelta(minutes=1)] * 2
+    assert domain_now() == NOW + DAY, "the next request, and every sweep"
+    with one_time():
+        assert domain_now() == NOW + DAY
+
+
+TURNED_BACK = [
+    (lambda: DemoClock.objects.update(ahead_seconds=3_599), "an hour is not taken back by a second"),
+    (lambda: DemoClock.objects.update(ahead_seconds=-1), "it is never behind the machine's"),
+    (lambda: DemoClock.objects.update(target_seconds=3_599), "no move goes back"),
+    (lambda: DemoClock.objects.all().delete(), "without the row the clock would be the machine's again"),
+    (lambda: DemoClock.objects.create(id=2, ahead_seconds=7_200), "there is one clock"),
+]
+
+
+@pytest.mark.both
+@pytest.mark.django_db
+def test_the_database_refuses_to_turn_the_clock_back(settings: Any) -> None:
+    DemoClock.objects.create(ahead_seconds=3_600)
+    for turn, why in TURNED_BACK:
+        with pytest.raises(DatabaseError), transaction.atomic():
+            turn()
+        assert DemoClock.objects.get().ahead_seconds == 3_600, why
+    DemoClock.objects.update(ahead_seconds=3_600, target_seconds=3_600)
+    DemoClock.objects.update(ahead_seconds=3_601, target_seconds=None)
+
+
+@pytest.mark.django_db
+def test_who_is_signed_in_stays_so_and_links_go_on(settings: Any, olga: User, signed_in: Any) -> None:
+    settings.DEMO = True
+    factories.policy_version()
+    page: Client = signed_in(olga)
+    token = issue_token(olga, now=timezone.now())
+    page.post("/organizer/people/", {**INVITED, "action": "invite"})
+    link = re.search(r"(/join/\S+)", str(mail.outbox[-1].body))
+    assert link is not None
+    DemoClock.objects.create(ahead_seconds=400 * 86_400)
+    people = page.get("/organizer/people/")
+    assert people.status_code == 200, "the session"
+    assert "new@example.org" in people.content.decode() and "expired" not in people.content.decode()
+    assert Client().get("/api/v1/me/", headers={"Authorization": f"Token {token}"}).status_code == 200, "the token"
+    assert Client().get(link[0]).status_code == 200, "the link"
+    Client().post(link[0], {"username": "newt", "new_password": PASSWORD, "new_password_again": PASSWORD})
+    assert Tasker.objects.get(user__username="newt").created_at > timezone.now() + 399 * DAY, "the contest's time"
+
+
+@pytest.mark.django_db
+def test_every_page_says_that_the_clock_was_moved(settings: Any, olga: User, signed_in: Any) -> None:
+    settings.DEMO = True
+    banner, footer = "The demo's clock is 12 days ahead", "its clock was moved to"
+    pages = {"an organizer": signed_in(olga), "a stranger": Client()}
+
+    def shown(who: str) -> tuple[bool, bool]:
+        page = pages[who].get("/organizer/people/" if who == "an organizer" else "/rules/").content.decode()
+        return banner in page, footer in page
+
+    assert {who: shown(who) for who in pages} == dict.fromkeys(pages, (False, False)), "it was not moved"
+    DemoClock.objects.create(ahead_seconds=12 * 86_400)
+    assert {who: shown(who) for who in pages} == {"an organizer": (True, True), "a stranger": (False, True)}
+    settings.DEMO = False
+    assert shown("an organizer") == (False, False)
