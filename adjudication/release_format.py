@@ -413,7 +413,12 @@ def header(file: str) -> list[str]:
 
 def is_file(path: str) -> bool:
     """Say whether a release can have a file of this path at all."""
-    return path == MANIFEST or path in FILES or _PICTURE.fullmatch(path) is not None
+    return path == MANIFEST or path in FILES or is_picture(path)
+
+
+def is_picture(path: str) -> bool:
+    """Say whether a release can have a picture of this path."""
+    return _PICTURE.fullmatch(path) is not None
 
 
 def release_name(week: str, part: int) -> str:

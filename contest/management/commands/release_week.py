@@ -13,6 +13,7 @@ from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from adjudication.terminal import encodable, printable
 from common.audit_origin import RecordedCommand
 from common.errors import DomainError
 from contest import releases
@@ -46,7 +47,7 @@ class Command(RecordedCommand):
             if options["out"] is not None and options["out"].resolve() != settings.RELEASE_DIR:
                 released = releases.release_copy(released, options["out"].resolve())
         except DomainError as error:
-            raise CommandError(error.message) from error
+            raise CommandError(encodable(printable(error.message), self.stderr.encoding)) from error
         self._tell(released)
 
     def _tell(self, released: releases.Released) -> None:
