@@ -24,7 +24,14 @@ from adjudication.derived import (
 from adjudication.terminal import show
 from adjudication.verify_audit import check_audit
 from adjudication.verify_board import check_board
-from adjudication.verify_breaks import check_breaks, check_complete, read_faults, read_predictions
+from adjudication.verify_breaks import (
+    check_breaks,
+    check_complete,
+    check_mistakes,
+    pictures_outside,
+    read_faults,
+    read_predictions,
+)
 from adjudication.verify_chain import check_chain
 from adjudication.verify_contest import check_contest
 from adjudication.verify_panels import Panels, counted_ids, read_panels
@@ -98,9 +105,12 @@ def _check_rows(folder: Path, manifest: Manifest, tables: Mapping[str, list[Row]
     predictions = read_predictions(tables[form.PREDICTIONS], images, defenses, findings)
     faults = read_faults(tables[form.FAULTS], images, defenses, predictions, findings)
     check_complete(predictions, faults, defenses, newest, policies, manifest, findings)
-    check_breaks(tables[form.BREAKS], tables[form.RULINGS], newest, predictions, findings)
+    outside = pictures_outside(tables, manifest)
+    check_breaks(tables[form.BREAKS], tables[form.RULINGS], newest, predictions, outside, findings)
+    if form.MISTAKES in tables:
+        check_mistakes(tables[form.MISTAKES], newest, predictions, outside, images, findings)
     if manifest.revision > 1:
-        check_contest(tables, predictions, manifest, findings)
+        check_contest(tables, predictions, outside, manifest, findings)
     if form.CASES in tables:
         check_board(tables, manifest, findings)
     tasker_rows = _check_derived(folder, manifest, images, newest, panels, findings)
@@ -123,7 +133,7 @@ def _check_derived(
     csv.writer(text, lineterminator="\n").writerows([*TASKER_DATA_HEADINGS, *rows])
     annotations = Annotations()
     coco = [
-        *coco_head(manifest.values["week"], (each for each in pictures if each.label is not None)),
+        *coco_head(manifest.values["week"], manifest.rule_book, (each for each in pictures if each.label is not None)),
         *(annotations.of(each, counted) for each, counted in with_responses),
         COCO_TAIL,
     ]

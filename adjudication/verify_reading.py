@@ -47,6 +47,7 @@ _KEYS: Mapping[str, type] = {
     "previous_sha256": str,
     "week_start": str,
     "week_end": str,
+    "rule_book": str,
     "policy": dict,
     "waiting": dict,
     "counts": dict,
@@ -80,6 +81,7 @@ _SORTED_BY: Mapping[str, Callable[[Row], Any]] = {
     form.STATEMENTS: lambda row: (row["case_id"], row["team_id"]),
     form.CASES: lambda row: row["case_id"],
     form.MOTIONS: lambda row: row["case_id"],
+    form.MISTAKES: lambda row: (row["defense_id"], row["image_id"]),
     **dict.fromkeys(_NUMBERED, lambda row: int(row["number"])),
 }
 
@@ -149,6 +151,11 @@ class Manifest:
         return int(self.values.get("revision", 1))
 
     @property
+    def rule_book(self) -> str:
+        """The version of the rule book by which the release is checked."""
+        return str(self.values["rule_book"])
+
+    @property
     def kept_out(self) -> int:
         """How many pictures the release says an organizer kept out after a report: nobody rules on those."""
         number = self.values.get("kept_out", 0)
@@ -167,6 +174,9 @@ def read_manifest(folder: Path, findings: Findings | None = None) -> Manifest:
     revision = values.get("revision", 1)
     if type(revision) is not int or revision not in range(1, form.REVISION + 1):
         raise NotARelease(f"{folder}: this program reads revisions up to {form.REVISION}; take a newer one")
+    if type(values.get("rule_book")) is str and values["rule_book"] not in form.RULE_BOOKS:
+        known = " and ".join(form.RULE_BOOKS)
+        raise NotARelease(f"{folder}: this program knows the rule books {known}; take a newer one")
     wrong = [key for key, kind in _KEYS.items() if type(values.get(key)) is not kind]
     if wrong or not all(isinstance(sha, str) for sha in values["files"].values()):
         raise NotARelease(f"{folder}: {form.MANIFEST} lacks or misstates: {', '.join(wrong) or 'files'}")
@@ -176,10 +186,13 @@ def read_manifest(folder: Path, findings: Findings | None = None) -> Manifest:
 
 
 def check_name(manifest: Manifest, findings: Findings) -> None:
-    """The name follows from week and part; the one before has a release's name."""
+    """The name follows from week and part, the rule book from the revision; the one before has a release's name."""
     name = form.release_name(manifest.values["week"], manifest.values["part"])
     if manifest.name != name:
         findings.add(form.MANIFEST, "name", manifest.name, name)
+    if manifest.rule_book != form.rule_book_of(manifest.revision):
+        follows = f"{form.rule_book_of(manifest.revision)}, as the revision is {manifest.revision}"
+        findings.add(form.MANIFEST, "rule_book", manifest.rule_book, follows)
     if not manifest.previous_name and manifest.values["previous_name"]:
         findings.add(form.MANIFEST, "previous_name", manifest.values["previous_name"], "the name of a release")
 
