@@ -38,7 +38,7 @@ def recorded_mistakes() -> QuerySet[Break]:
 def all_breaks() -> QuerySet[Break]:
     """Return the breaks, also those that hold no more: mistakes on a picture that an attack sent before it was known
     otherwise, and that was not withdrawn (R26, R29)."""
-    return recorded_mistakes().filter(_sent())
+    return recorded_mistakes().filter(sent_as_attack())
 
 
 def standing_breaks() -> QuerySet[Break]:
@@ -54,7 +54,7 @@ def mistakes_outside() -> QuerySet[Break]:
 
     They end no stake and hinder no staking or award.
     """
-    return _holding(recorded_mistakes().filter(~_sent(), image__origin=Origin.DATASET))
+    return _holding(recorded_mistakes().filter(~sent_as_attack(), image__origin=Origin.DATASET))
 
 
 def came_unknown() -> Q:
@@ -66,7 +66,9 @@ def came_unknown() -> Q:
     )  # fmt: skip
 
 
-def _sent() -> Exists:
+def sent_as_attack() -> Exists:
+    """The rows with an `image` that an attack sent before it was known otherwise, and did not take back: only those
+    break a defense (R29)."""
     return Exists(Attack.objects.filter(came_unknown(), image=OuterRef("image"), withdrawn_at__isnull=True))
 
 
