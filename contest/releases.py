@@ -274,6 +274,12 @@ def _waiting_for_runs(images: QuerySet[Image], rounds: int) -> int:
 
 
 def _under_way(week: Week, waits: dict[str, int]) -> Conflict:
+    if waits["runs"] and any(defense.copied for defense in defenses_in_force()):
+        return Conflict(
+            f"This database was filled from releases and runs no defense, so it cannot release week {week.name} again: "
+            f"answers to {waits['runs']:,} of its pictures are in no release that it was filled from.",
+            "a_copy",
+        )
     listed = ", ".join(f"{number:,} {WAITING_WORDS[name]}" for name, number in waits.items() if number)
     return Conflict(
         f"Pictures of week {week.name} still wait: {listed}. Let them finish, or release what is there with "
