@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import mul
 from typing import NamedTuple
 
-from adjudication.release_format import RULE_BOOK_VERSION, picture_file
+from adjudication.release_format import picture_file
 from labeling.enums import Answer, Label
 from labeling.geometry import HUNDREDTHS_PER_PIXEL, Box, pixels
 
@@ -120,9 +120,9 @@ def _numbers(outline: str) -> list[tuple[list[float], list[float]]]:
     return [(list(map(float, ring[0::2])), list(map(float, ring[1::2]))) for ring in rings]
 
 
-def coco_head(week: str, valid: Iterable[Picture]) -> Iterator[str]:
+def coco_head(week: str, rule_book: str, valid: Iterable[Picture]) -> Iterator[str]:
     """Yield `annotations.coco.json` up to its annotations. `valid` are the valid pictures by image id."""
-    info = {"description": f"Outlines of the valid images of {week}", "version": RULE_BOOK_VERSION}
+    info = {"description": f"Outlines of the valid images of {week}", "version": rule_book}
     categories = [{"id": number, "name": label.value} for label, number in _CATEGORIES.items()]
     yield f'{{"info": {json.dumps(info)},\n"categories": {json.dumps(categories)},\n"images": ['
     for number, picture in enumerate(valid, start=1):

@@ -5,7 +5,6 @@ chain and every derived row. Needs nothing but Python. Exit status: 0 all of it 
 does, 2 the contest could not be asked. Running it again fetches what is new and checks everything anew.
 """
 
-import json
 import os
 import re
 import sys
@@ -19,9 +18,11 @@ from urllib.parse import urljoin
 from urllib.request import Request, urlopen
 
 from adjudication.mirror_zip import MOST_BYTES, Damaged, Progress, need_room, unpack
+from adjudication.terminal import show
+from adjudication.untrusted_files import MOST_LIST_BYTES, NotThere, Unreadable, read_bytes, read_json
 from adjudication.verify import verify
 from adjudication.verify_chain import Listed, check_list, check_listed, read_listed
-from adjudication.verify_reading import Findings, NotARelease, printable, read_manifest
+from adjudication.verify_reading import Findings, NotARelease, read_manifest
 
 LIST = "releases.json"
 NOTHING_DIFFERS, DIFFERENT, NOT_ASKED = 0, 1, 2
@@ -30,7 +31,6 @@ _ADDRESS = "api/v1/releases/"
 _SECONDS = 60
 _TRIES = 5
 _PIECE = 1 << 20
-_MOST_LIST_BYTES = 1 << 26
 # An ETag that a later request can be sent with as it is.
 _TAG = re.compile(r'"[!#-~]{1,200}"')
 # What an answer can be wrong with: the wire, the protocol, and values that nobody can read.
@@ -70,7 +70,7 @@ def mirror(url: str, folder: Path, progress: Progress) -> list[str]:
 def _list_at(address: str) -> bytes:
     try:
         with _opened(address) as answer:
-            data: bytes = answer.read(_MOST_LIST_BYTES)
+            data: bytes = answer.read(MOST_LIST_BYTES)
     except _WRONG_ANSWER as error:
         raise Unreachable(f"{address} does not answer: {error}") from error
     return data
@@ -83,8 +83,8 @@ def _opened(address: str, headers: dict[str, str] | None = None) -> HTTPResponse
 
 def _listed(data: bytes, url: str) -> list[Listed]:
     try:
-        return [read_listed(row) for row in json.loads(data)["releases"]]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        return [read_listed(row) for row in read_json(data)["releases"]]
+    except (ValueError, KeyError, TypeError) as error:
         raise Unreachable(f"{url} answers, but not with a list of releases: {error!r}") from error
 
 
@@ -96,13 +96,22 @@ def _chain(releases: Sequence[Listed]) -> list[str]:
 
 def _withdrawn(known: Path, releases: Sequence[Listed]) -> Iterator[str]:
     """What an earlier run found published is published still, with the same manifest."""
-    if not known.is_file():
-        return
     now = {release.name: release.manifest_sha256 for release in releases}
-    for row in json.loads(known.read_bytes())["releases"]:
-        if now.get(row["name"]) != row["manifest_sha256"]:
-            follows = f"manifest {row['manifest_sha256']}, as it was before"
-            yield f"list: {row['name']}: recorded {now.get(row['name'], 'nothing')}, follows {follows}"
+    for release in _known(known):
+        if now.get(release.name) != release.manifest_sha256:
+            follows = f"manifest {release.manifest_sha256}, as it was before"
+            yield f"list: {release.name}: recorded {now.get(release.name, 'nothing')}, follows {follows}"
+
+
+def _known(known: Path) -> list[Listed]:
+    """Return what an earlier run found listed; raises Unreachable where its list is damaged."""
+    try:
+        return [read_listed(row) for row in read_json(read_bytes(known.parent, known.name))["releases"]]
+    except NotThere:
+        return []
+    except (Unreadable, ValueError, KeyError, TypeError) as error:
+        words = f"{known}, the list of an earlier run, cannot be read: {error!r}. Put it right or take it away."
+        raise Unreachable(words) from error
 
 
 # One release ---------------------------------------------------------------------------------------------------------
@@ -205,7 +214,7 @@ def _checked(release: Listed, before: Listed | None, folder: Path) -> Iterator[s
     try:
         check_listed(release, before, read_manifest(place), findings)
         yield from findings.differences
-        yield from (f"{release.name}: {each}" for each in verify(place).differences)
+        yield from (f"{release.name}: {each}" for each in verify(place).all_differences())
     except NotARelease as error:
         yield f"{release.name}: {error}"
 
@@ -233,14 +242,14 @@ def run(url: str, folder: Path, *, quiet: bool = False) -> int:
     """Mirror, print what differs, and return the exit status."""
     try:
         differences = mirror(url, folder, _Told() if not quiet else lambda *_: None)
-    except Unreachable as error:
-        print(printable(str(error)), file=sys.stderr)
+    except (Unreachable, OSError) as error:
+        show(error, stream=sys.stderr)
         return NOT_ASKED
     for difference in differences:
-        print(printable(difference))
+        show(difference)
     if not quiet:
         number = len(differences)
-        print(f"{number:,} difference{'s' if number != 1 else ''} found." if number else "Nothing differs.")
+        show(f"{number:,} difference{'s' if number != 1 else ''} found." if number else "Nothing differs.")
     return DIFFERENT if differences else NOTHING_DIFFERS
 
 
@@ -248,11 +257,11 @@ class _Told:
     """Says how far it is: on a terminal with every piece, elsewhere one line for each thing that is done."""
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        over = done >= total
+        finished = done >= total
         if sys.stderr.isatty():
-            print(f"\r{what}: {done:,} of {total:,}", end="\n" if over else "", file=sys.stderr, flush=True)
-        elif over:
-            print(f"{what}: {total:,}", file=sys.stderr, flush=True)
+            show(f"{what}: {done:,} of {total:,}", stream=sys.stderr, end="\n" if finished else "", over=True)
+        elif finished:
+            show(f"{what}: {total:,}", stream=sys.stderr)
 
 
 if __name__ == "__main__":

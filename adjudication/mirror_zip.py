@@ -5,14 +5,17 @@ Pure: standard library only.
 """
 
 import hashlib
+import io
 import os
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
 from adjudication import release_format as form
+from adjudication.untrusted_files import MOST_MANIFEST_BYTES, is_regular
 from adjudication.verify_chain import Listed
 from adjudication.verify_reading import read_manifest
 
@@ -21,8 +24,8 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 # No release is larger, neither as a zip nor unpacked: a hundred thousand pictures of two megabytes are less.
 MOST_BYTES = 1 << 38
-# The list of its files, which is held in memory; a hundred thousand take a twentieth of it.
-_MOST_MANIFEST_BYTES = 1 << 28
+# The zip's own list of what is in it, which is held in memory: a million files fit.
+_MOST_HELD_BYTES = 1 << 28
 # Left free on the disk, whatever is fetched.
 _SPARE_BYTES = 1 << 26
 _PIECE = 1 << 20
@@ -65,11 +68,27 @@ def _remove(partial: Path) -> None:
         shutil.rmtree(partial)
 
 
-def _opened(archive: Path) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(archive)
-    except Exception as error:  # the library has no one kind of error for what strangers write into a zip
-        raise Damaged(repr(error)) from error
+class _Archive(io.FileIO):
+    """A zip whose own list is not read where it is longer than memory should hold."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return at most `size` bytes, all that are left where it is negative; raises OSError for too many."""
+        wanted = size if size is not None and size >= 0 else os.fstat(self.fileno()).st_size - self.tell()
+        if wanted > _MOST_HELD_BYTES:
+            raise OSError(f"{wanted:,} bytes at once, and {_MOST_HELD_BYTES:,} are the most that is held")
+        return super().read(wanted)
+
+
+@contextmanager
+def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
+    if not is_regular(archive.parent, archive.name):
+        raise Damaged("no regular file")
+    with _Archive(archive) as file:
+        try:
+            packed = zipfile.ZipFile(file)
+        except Exception as error:  # the library has no one kind of error for what strangers write into a zip
+            raise Damaged(repr(error)) from error
+        yield packed
 
 
 def _unpack_all(packed: zipfile.ZipFile, release: Listed, into: Path, progress: Progress) -> None:
@@ -102,7 +121,7 @@ def _checked(packed: zipfile.ZipFile, name: str) -> _Entries:
     if form.MANIFEST not in entries:
         raise Damaged(f"it holds no {form.MANIFEST}")
     _check_size("it", sum(entry.file_size for entry in entries.values()), MOST_BYTES)
-    _check_size(form.MANIFEST, entries[form.MANIFEST].file_size, _MOST_MANIFEST_BYTES)
+    _check_size(form.MANIFEST, entries[form.MANIFEST].file_size, MOST_MANIFEST_BYTES)
     return entries
 
 

@@ -19,8 +19,11 @@ from labeling.geometry import HUNDREDTHS_PER_PIXEL
 FORMAT = "unanimous-release-1"
 # What was added since the first releases stands at the end: columns behind the others, and files beside them. A
 # manifest without a revision is of the first one.
-REVISION = 3
-RULE_BOOK_VERSION = "1"
+REVISION = 4
+# From the second rule book on, only attacks break a defense (R29).
+RULE_BOOK_VERSION = "2"
+_RULE_BOOKS = {1: "1", 2: "1", 3: "1", 4: RULE_BOOK_VERSION}
+RULE_BOOKS = tuple(sorted(set(_RULE_BOOKS.values())))
 
 MANIFEST = "manifest.json"
 PICTURES = "images"
@@ -52,6 +55,7 @@ STATEMENTS = "statements.csv"
 CASES = "cases.csv"
 MOTIONS = "motions.csv"
 EXAMINATIONS = "examinations.csv"
+MISTAKES = "mistakes.csv"
 
 
 def _one_of(words: Iterable[StrEnum]) -> str:
@@ -377,7 +381,11 @@ _THIRD = {
         "at": _TIME,
     },
 }
-_REVISIONS: tuple[Mapping[str, Mapping[str, str]], ...] = (_TABLES, _SECOND, _THIRD)
+# What the fourth added, with the second rule book: the mistakes outside the contest (R29).
+_FOURTH = {
+    MISTAKES: {"defense_id": _ID, "image_id": _ID, "round": _NUMBER, "label": _one_of(Label), "found_at": _TIME},
+}
+_REVISIONS: tuple[Mapping[str, Mapping[str, str]], ...] = (_TABLES, _SECOND, _THIRD, _FOURTH)
 
 # file -> column -> what a cell looks like. The order of the columns is the order in the file.
 Tables: TypeAlias = Mapping[str, Mapping[str, re.Pattern[str]]]
@@ -401,6 +409,11 @@ def tables_of(revision: int) -> Tables:
     return _TABLES_OF[revision - 1]
 
 
+def rule_book_of(revision: int) -> str:
+    """Return the rule book under which releases of this revision are written."""
+    return _RULE_BOOKS[revision]
+
+
 def files_of(revision: int) -> frozenset[str]:
     """Return the files that a release of this revision has beside its manifest and its pictures."""
     return frozenset({*tables_of(revision), TASKER_DATA, COCO, PARQUET})
@@ -413,7 +426,12 @@ def header(file: str) -> list[str]:
 
 def is_file(path: str) -> bool:
     """Say whether a release can have a file of this path at all."""
-    return path == MANIFEST or path in FILES or _PICTURE.fullmatch(path) is not None
+    return path == MANIFEST or path in FILES or is_picture(path)
+
+
+def is_picture(path: str) -> bool:
+    """Say whether a release can have a picture of this path."""
+    return _PICTURE.fullmatch(path) is not None
 
 
 def release_name(week: str, part: int) -> str:

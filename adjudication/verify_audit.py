@@ -61,9 +61,8 @@ def _public(row: Row) -> dict[str, Any]:
 def _before(folder: Path, manifest: Manifest, previous: Path | None) -> tuple[Row, bool] | None:
     """Return the last row of the release before this one, where it is here and of an earlier week, and whether that
     week ends where this one begins."""
-    beside = folder.resolve().parent / manifest.values["previous_name"]
-    place = previous if previous is not None else beside
-    if not manifest.values["previous_name"] or not (place / form.AUDIT).is_file():
+    place = previous if previous is not None else folder.resolve().parent / manifest.previous_name
+    if not manifest.previous_name:
         return None
     try:
         other = read_manifest(place)
@@ -79,7 +78,7 @@ def _check_first(row: Row, before: Row, adjoining: bool, findings: Findings) -> 
     """The first row follows the last one of the week before; weeks between may have been released with rows, too."""
     number, last = int(row["number"]), int(before["number"])
     if number > last + 1 and not adjoining:
-        findings.notes.append(f"audit trail: rows {last + 1:,} to {number - 1:,} may be in releases between")
+        findings.note(f"audit trail: rows {last + 1:,} to {number - 1:,} may be in releases between")
     elif number != last + 1 or row["previous"] != before["sha256"]:
         recorded = f"row {number:,} after {row['previous']}"
         findings.add(form.AUDIT, f"row {number}", recorded, f"row {last + 1:,} after {before['sha256']}")

@@ -3,20 +3,22 @@
 Pure: standard library only.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from adjudication import release_format as form
 from adjudication.rules import is_confident_mistake
 from adjudication.verify_reading import Findings, Manifest, Row
 from adjudication.verify_rulings import Numbers
-from labeling.enums import Label
+from labeling.enums import Label, Origin
 
 # defense, image -> round -> the prediction's row
 Predictions: TypeAlias = dict[tuple[str, str], dict[int, Row]]
 # defense, image, round: there is no answer and none will come
 Faults: TypeAlias = set[tuple[str, str, int]]
 
+# The rule book under which every picture of a release could break a defense.
+_ALL_BREAK = "1"
 _NAMED: Mapping[str, Label] = {label.value: label for label in Label}
 
 
@@ -102,14 +104,36 @@ def _first_gap(
     return None
 
 
+def pictures_outside(tables: Mapping[str, Sequence[Row]], manifest: Manifest) -> frozenset[str]:
+    """Return the pictures that break nothing under the rule book of the release (R29).
+
+    From the second one on these are the pictures that no attack sent before they were known otherwise (R26). Withdrawn
+    attacks are in no release, and an attack that came first is of the week of its picture.
+    """
+    if manifest.rule_book == _ALL_BREAK or form.PROVENANCE not in tables:
+        return frozenset()
+    known_from = {row["image_id"]: row["label_from"] for row in tables[form.PROVENANCE]}
+    origins = {row["image_id"]: row["origin"] for row in tables[form.IMAGES]}
+    sent = {
+        row["image_id"]
+        for row in tables[form.ATTACKS]
+        if origins.get(row["image_id"]) == Origin.ATTACK or row["received_at"] < known_from.get(row["image_id"], "")
+    }
+    return frozenset(origins.keys() - sent)
+
+
 def check_breaks(
     rows: Sequence[Row],
     rulings: Sequence[Row],
     newest: Mapping[str, Row],
     predictions: Predictions,
+    outside: Collection[str],
     findings: Findings,
 ) -> None:
-    """The breaks under the rulings that hold are exactly those that follow, each proved by a prediction."""
+    """The breaks under the rulings that hold are exactly those that follow, each proved by a prediction.
+
+    A picture of `outside` breaks nothing.
+    """
     labels = {(row["image_id"], row["number"]): row["label"] for row in rulings}
     recorded: set[tuple[str, str]] = set()
     seen: set[tuple[str, str, str]] = set()
@@ -119,11 +143,42 @@ def check_breaks(
         if once in seen:
             findings.add(form.BREAKS, f"row {row['break_id']}", f"{pair[0]} on {pair[1]} again", "one break each")
         seen.add(once)
+        if pair[1] in outside:
+            findings.add(form.BREAKS, f"row {row['break_id']}", f"picture {pair[1]}", "a picture that an attack sent")
         _check_break(row, labels.get((row["image_id"], row["ruling_number"]), ""), predictions, findings)
         if row["image_id"] in newest and newest[row["image_id"]]["number"] == row["ruling_number"]:
             recorded.add(pair)
-    _check_none_missing(recorded, newest, predictions, findings)
+    for (defense_id, image_id), (number, _) in _mistakes(newest, predictions).items():
+        if image_id not in outside and (defense_id, image_id) not in recorded:
+            row_name = f"row {defense_id} on {image_id}"
+            findings.add(form.BREAKS, row_name, "no break", f"a break by the answer in round {number}")
     findings.figures.append(f"{len(rows):,} breaks read and derived again")
+
+
+def check_mistakes(
+    rows: Sequence[Row],
+    newest: Mapping[str, Row],
+    predictions: Predictions,
+    outside: Collection[str],
+    images: Mapping[str, Row],
+    findings: Findings,
+) -> None:
+    """The mistakes outside the contest are exactly those that follow, each in its first round (R29)."""
+    follows = {
+        pair: (str(number), label)
+        for pair, (number, label) in _mistakes(newest, predictions).items()
+        if pair[1] in outside and pair[1] in images and images[pair[1]]["origin"] == Origin.DATASET
+    }
+    recorded = {(row["defense_id"], row["image_id"]): (row["round"], row["label"]) for row in rows}
+    for pair in sorted(follows.keys() | recorded.keys()):
+        if recorded.get(pair) != follows.get(pair):
+            one, other = (_mistake_words(found.get(pair)) for found in (recorded, follows))
+            findings.add(form.MISTAKES, f"row {pair[0]} on {pair[1]}", one, other)
+    findings.figures.append(f"{len(rows):,} mistakes outside the contest read and derived again")
+
+
+def _mistake_words(mistake: tuple[str, str] | None) -> str:
+    return f"a mistake in round {mistake[0]} on a {mistake[1]}" if mistake else "no mistake"
 
 
 def _check_break(row: Row, label: str, predictions: Predictions, findings: Findings) -> None:
@@ -140,12 +195,12 @@ def _check_break(row: Row, label: str, predictions: Predictions, findings: Findi
         findings.add(form.BREAKS, identity, f"answer {row['answer']} on a {label}", "no break")
 
 
-def _check_none_missing(
-    recorded: set[tuple[str, str]], newest: Mapping[str, Row], predictions: Predictions, findings: Findings
-) -> None:
+def _mistakes(newest: Mapping[str, Row], predictions: Predictions) -> dict[tuple[str, str], tuple[int, str]]:
+    """Return defense, image -> the first round of a confident mistake under the ruling that holds, and its label."""
+    found: dict[tuple[str, str], tuple[int, str]] = {}
     for (defense_id, image_id), rounds in predictions.items():
         label = newest[image_id]["label"] if image_id in newest else ""
-        mistakes = [number for number, row in sorted(rounds.items()) if label and _is_mistake(label, row["answer"])]
-        if mistakes and (defense_id, image_id) not in recorded:
-            row = f"row {defense_id} on {image_id}"
-            findings.add(form.BREAKS, row, "no break", f"a break by the answer in round {mistakes[0]}")
+        wrong = [number for number, row in rounds.items() if label and _is_mistake(label, row["answer"])]
+        if wrong:
+            found[defense_id, image_id] = (min(wrong), label)
+    return found

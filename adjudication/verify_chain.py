@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from adjudication import release_format as form
+from adjudication.terminal import printable
+from adjudication.untrusted_files import names_in
 from adjudication.verify_reading import Findings, Manifest, NotARelease, read_manifest
 
 _WEEK = r"\d{4}-W\d{2}"
@@ -42,10 +44,10 @@ def read_listed(row: Any) -> Listed:
     """
     for key, pattern in _CELLS.items():
         if pattern.fullmatch(row[key]) is None:
-            raise ValueError(f"{row[key][:_SHOWN]!r} is no {key} of a release")
+            raise ValueError(f"{printable(row[key], _SHOWN)} is no {key} of a release")
     for key, least in (("part", 0), ("bytes", 1)):
         if type(row[key]) is not int or row[key] < least:
-            raise ValueError(f"{str(row[key])[:_SHOWN]!r} is no {key} of a release")
+            raise ValueError(f"{printable(row[key], _SHOWN)} is no {key} of a release")
     return Listed(**{key: row[key] for key in (*_CELLS, "part")}, size=row["bytes"])
 
 
@@ -89,30 +91,31 @@ def check_chain(folder: Path, manifest: Manifest, previous: Path | None, finding
         return
     others = _releases_beside(folder)
     _check_followers(manifest, others, findings)
-    before = [other for other in others if other.name == manifest.values["previous_name"]]
+    before = [other for other in others if other.name == manifest.previous_name]
     if not manifest.values["previous_sha256"]:
         _check_first(manifest, others, findings)
     elif before:
         _check_previous(manifest, before[0], findings)
     else:
-        findings.notes.append(f"chain: {manifest.values['previous_name']} is not here to compare with")
+        findings.note(f"chain: {manifest.previous_name or 'the release before'} is not here to compare with")
 
 
 def _releases_beside(folder: Path) -> list[Manifest]:
+    here = folder.resolve()
     beside = []
-    for path in sorted(folder.resolve().parent.iterdir()):
-        if path != folder.resolve() and (path / form.MANIFEST).is_file():
+    for name in names_in(here.parent):
+        if name != here.name:
             try:
-                beside.append(read_manifest(path))
+                beside.append(read_manifest(here.parent / name))
             except NotARelease:
-                continue  # some other folder that happens to hold a manifest
+                continue  # some other folder
     return beside
 
 
 def _check_previous(manifest: Manifest, previous: Manifest, findings: Findings) -> None:
     recorded = (manifest.values["previous_name"], manifest.values["previous_sha256"])
     if recorded == (previous.name, previous.sha256):
-        findings.figures.append(f"chain: follows {previous.name}")
+        findings.figures.append(printable(f"chain: follows {previous.name}"))
     else:
         findings.add(form.MANIFEST, "previous", " ".join(recorded) or "nothing", f"{previous.name} {previous.sha256}")
 
@@ -129,4 +132,4 @@ def _check_first(manifest: Manifest, others: list[Manifest], findings: Findings)
     if firsts:
         findings.add(form.MANIFEST, "previous", "the first release", f"{firsts[0]} is a first one too")
     else:
-        findings.notes.append("chain: says that it is the first release")
+        findings.note("chain: says that it is the first release")

@@ -3,7 +3,7 @@
 Pure: standard library only.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from adjudication import release_format as form
@@ -15,15 +15,17 @@ Tables: TypeAlias = Mapping[str, list[Row]]
 _TEAM = "team:"
 
 
-def check_contest(tables: Tables, predictions: Predictions, manifest: Manifest, findings: Findings) -> None:
-    """Check what the second revision of the format added."""
+def check_contest(
+    tables: Tables, predictions: Predictions, outside: Collection[str], manifest: Manifest, findings: Findings
+) -> None:
+    """Check what the second revision of the format added; pictures of `outside` break nothing."""
     _check_pictures(tables, findings)
     _check_attacks(tables, manifest, findings)
     _check_first_senders(tables, findings)
     _check_teams(tables, findings)
     _check_decisions(tables, findings)
     _check_times(tables, manifest, findings)
-    _check_unproved(tables[form.UNPROVED], predictions, findings)
+    _check_unproved(tables[form.UNPROVED], predictions, outside, findings)
     findings.figures.append(
         f"{len(tables[form.ATTACKS]):,} attacks and {len(tables[form.LEDGER]):,} ledger entries read"
     )
@@ -128,9 +130,14 @@ def _check_times(tables: Tables, manifest: Manifest, findings: Findings) -> None
             )
 
 
-def _check_unproved(rows: Sequence[Row], predictions: Predictions, findings: Findings) -> None:
+def _check_unproved(
+    rows: Sequence[Row], predictions: Predictions, outside: Collection[str], findings: Findings
+) -> None:
     """A break that an answer of this release proves is in `breaks.csv` and nowhere else."""
     for row in rows:
+        if row["image_id"] in outside:
+            words = f"picture {row['image_id']}"
+            findings.add(form.UNPROVED, f"row {row['break_id']}", words, "a picture that an attack sent")
         answers = predictions.get((row["defense_id"], row["image_id"]), {})
         proofs = [number for number, answer in answers.items() if answer["answer"] == row["answer"]]
         if proofs:

@@ -142,12 +142,13 @@ def check_panels(panels: Panels, ruled: Ruled, sizes: Collection[int], manifest:
 
     `sizes` are those that the policies name: a picture's first panel has one of them, the board chooses for later ones.
     """
+    newest = {image_id: max(by_number) for image_id, by_number in panels.seats.items() if by_number}
     for image_id, number, seats in _all(panels):
         asked_for = sizes if number == 1 else range(SMALLEST_PANEL, LARGEST_PANEL + 1)
         if (image_id, number) in ruled and (seats.dealt not in asked_for or seats.size > LARGEST_PANEL):
             recorded = f"{seats.size} places, {seats.joined} of them later"
             findings.add(form.PANELS, _row(image_id, number), recorded, "as many as the policy or the board asks for")
-        for recorded, follows in _impossible(panels, image_id, number, seats):
+        for recorded, follows in _impossible(panels, (image_id, number, seats), newest[image_id]):
             findings.add(form.PANELS, _row(image_id, number), recorded, follows)
     _check_waiting(panels, ruled, manifest, findings)
 
@@ -165,11 +166,11 @@ def _row(image_id: str, number: int) -> str:
     return f"row {image_id} panel {number}"
 
 
-def _impossible(panels: Panels, image_id: str, number: int, seats: Seats) -> Iterator[tuple[str, str]]:
-    """Yield what no panel can be, and what it would have to be."""
+def _impossible(panels: Panels, panel: _Panel, newest: int) -> Iterator[tuple[str, str]]:
+    """Yield what no panel can be, and what it would have to be; `newest` is the last panel of the same picture."""
+    image_id, number, seats = panel
     if (seats.joined > 0) != bool(seats.joined_at):
         yield f"{seats.joined} joined at {seats.joined_at or 'no time'}", "a time exactly when others joined"
-    newest = max(panels.seats[image_id])
     if number != newest and seats.state != PanelState.SETTLED:
         yield f"state {seats.state}", f"settled, as panel {newest} follows"
     answers = len(panels.panel(image_id, number))
@@ -187,7 +188,11 @@ def _check_waiting(panels: Panels, ruled: Ruled, manifest: Manifest, findings: F
         _add(findings, late, "no ruling over all its answers", "one, or as many as the manifest says")
     ready = [each for each in late if _counted(each, ruled, panels) >= each[2].size]
     _add(findings, ready, "a ruling to come", "settled, as all its answers are ruled upon")
-    others = [each for each in _all(panels) if each not in late and _counted(each, ruled, panels) < _to_count(each[2])]
+    others = [
+        each
+        for each in _all(panels)
+        if each[2].state != PanelState.FULL and _counted(each, ruled, panels) < _to_count(each[2])
+    ]
     _add(findings, others, "no ruling", "a ruling over all its answers")
     withheld = [each for each in asked if each[:2] in ruled and panels.withheld(*each[:2])]
     if len(withheld) > manifest.waiting("answers", "report"):

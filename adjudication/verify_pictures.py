@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from adjudication import release_format as form
+from adjudication.untrusted_files import MOST_PICTURE_BYTES, Unreadable, is_regular, read_bytes
 from adjudication.verify_reading import Findings, Manifest, Row, check_hash
 from labeling.png import PictureDamaged, decode_png, pixels_sha256
 
@@ -21,7 +22,8 @@ _AT_ONCE = 16
 
 
 class Seen(NamedTuple):
-    """What one file is. `pixels` is empty and `problem` says why where it is no canonical picture."""
+    """What one file is. `sha256` is empty where it cannot be read. `pixels` is empty and `problem` says why where it
+    is no canonical picture."""
 
     path: str
     sha256: str
@@ -40,9 +42,10 @@ def check_pictures(
         findings.add(form.IMAGES, path, "no row", "a row for every picture")
     for path in sorted(rows.keys() - listed.keys()):
         findings.add(form.IMAGES, f"row {rows[path]['image_id']}", path, "no such picture")
-    there = [path for path in listed if (folder / path).is_file()]
+    there = [path for path in listed if form.is_picture(path) and is_regular(folder, path)]
     for number, seen in enumerate(_look_at_all(folder, there), start=1):
-        check_hash(seen.path, listed[seen.path], seen.sha256, findings)
+        if seen.sha256:
+            check_hash(seen.path, listed[seen.path], seen.sha256, findings)
         _check_picture(seen, rows, findings)
         progress(number, len(there))
     findings.figures.append(f"{len(there):,} pictures decoded")
@@ -59,7 +62,10 @@ def _look_at_all(folder: Path, paths: list[str]) -> Iterator[Seen]:
 
 def look_at(folder: Path, path: str) -> Seen:
     """Read one picture."""
-    data = (folder / path).read_bytes()
+    try:
+        data = read_bytes(folder, path, MOST_PICTURE_BYTES)
+    except Unreadable as error:
+        return Seen(path, "", "", "", str(error))
     sha256 = hashlib.sha256(data).hexdigest()
     try:
         width, height, pixels = decode_png(data)

@@ -7,18 +7,38 @@ import csv
 import hashlib
 import io
 import json
-import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from adjudication import release_format as form
+from adjudication.terminal import printable
+from adjudication.untrusted_files import (
+    MOST_LINE_BYTES,
+    MOST_MANIFEST_BYTES,
+    NotThere,
+    Unreadable,
+    is_regular,
+    names_in,
+    pieces,
+    read_bytes,
+    read_json,
+    read_lines,
+)
+
+# A cell may be as long as a line: outlines are longer than the module expects.
+csv.field_size_limit(MOST_LINE_BYTES)
 
 Row: TypeAlias = dict[str, str]
 
-_SHOWN = 60
+_LONGEST_SHOWN = 120
+# So many differences are kept; of the others only the number.
+_MOST_DIFFERENCES = 100_000
+# How a release can name the one before it.
+_NAME = re.compile(r"(?:release-\d{4}-W\d\d(?:-errata-[1-9]\d{0,3})?)?", re.ASCII)
 _KEYS: Mapping[str, type] = {
     "name": str,
     "week": str,
@@ -27,6 +47,7 @@ _KEYS: Mapping[str, type] = {
     "previous_sha256": str,
     "week_start": str,
     "week_end": str,
+    "rule_book": str,
     "policy": dict,
     "waiting": dict,
     "counts": dict,
@@ -60,6 +81,7 @@ _SORTED_BY: Mapping[str, Callable[[Row], Any]] = {
     form.STATEMENTS: lambda row: (row["case_id"], row["team_id"]),
     form.CASES: lambda row: row["case_id"],
     form.MOTIONS: lambda row: row["case_id"],
+    form.MISTAKES: lambda row: (row["defense_id"], row["image_id"]),
     **dict.fromkeys(_NUMBERED, lambda row: int(row["number"])),
 }
 
@@ -75,21 +97,24 @@ class Findings:
     differences: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     figures: list[str] = field(default_factory=list)
+    not_kept: int = 0
 
     def add(self, file: str, row: str, recorded: object, follows: object) -> None:
         """Add one difference: what `file` records in `row`, and what follows from the rest."""
-        self.differences.append(f"{file}: {row}: recorded {_short(recorded)}, follows {_short(follows)}")
+        if len(self.differences) >= _MOST_DIFFERENCES:
+            self.not_kept += 1
+            return
+        where, identity, one, other = (printable(each, _LONGEST_SHOWN) for each in (file, row, recorded, follows))
+        self.differences.append(f"{where}: {identity}: recorded {one or 'nothing'}, follows {other or 'nothing'}")
 
+    def all_differences(self) -> list[str]:
+        """Return the differences, with a last line on those that were not kept."""
+        more = f"{self.not_kept:,} more differences are not listed"
+        return [*self.differences, more] if self.not_kept else self.differences
 
-def _short(value: object) -> str:
-    """A value on one line, printable whatever a hostile file says."""
-    text = printable(str(value)) or "nothing"
-    return text if len(text) <= 2 * _SHOWN else f"{text[:_SHOWN]}…{text[-_SHOWN:]}"
-
-
-def printable(text: str) -> str:
-    """Return a stranger's text without what a terminal would take for more than text."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    def note(self, text: str) -> None:
+        """Add a note."""
+        self.notes.append(printable(text))
 
 
 @dataclass(frozen=True)
@@ -105,6 +130,12 @@ class Manifest:
         return str(self.values["name"])
 
     @property
+    def previous_name(self) -> str:
+        """The name of the release before this one; empty at first, and for what is no name of a release."""
+        name = self.values["previous_name"]
+        return str(name) if _NAME.fullmatch(name) else ""
+
+    @property
     def files(self) -> dict[str, str]:
         """Path -> SHA-256 of every file but the manifest."""
         return dict(self.values["files"])
@@ -112,7 +143,7 @@ class Manifest:
     def waiting(self, *what: str) -> int:
         """How many pictures the release says were still waiting for any of `what`."""
         numbers = [self.values["waiting"].get(each) for each in what]
-        return sum(number for number in numbers if isinstance(number, int))
+        return sum(number for number in numbers if type(number) is int and number > 0)
 
     @property
     def revision(self) -> int:
@@ -120,23 +151,32 @@ class Manifest:
         return int(self.values.get("revision", 1))
 
     @property
+    def rule_book(self) -> str:
+        """The version of the rule book by which the release is checked."""
+        return str(self.values["rule_book"])
+
+    @property
     def kept_out(self) -> int:
         """How many pictures the release says an organizer kept out after a report: nobody rules on those."""
         number = self.values.get("kept_out", 0)
-        return number if isinstance(number, int) else 0
+        return max(number, 0) if type(number) is int else 0
 
 
 def read_manifest(folder: Path, findings: Findings | None = None) -> Manifest:
     """Read `manifest.json`; raises NotARelease. With `findings`, another form than the canonical one is noted."""
     try:
-        data = (folder / form.MANIFEST).read_bytes()
-        values = json.loads(data.decode())
-    except (OSError, ValueError, RecursionError) as error:
+        data = read_bytes(folder, form.MANIFEST, MOST_MANIFEST_BYTES)
+        values = read_json(data)
+    except (Unreadable, ValueError) as error:
         raise NotARelease(f"{folder}: {form.MANIFEST} cannot be read: {error}") from error
     if not isinstance(values, dict) or values.get("format") != form.FORMAT:
         raise NotARelease(f"{folder}: {form.MANIFEST} is not of the format {form.FORMAT}")
-    if values.get("revision", 1) not in range(1, form.REVISION + 1):
+    revision = values.get("revision", 1)
+    if type(revision) is not int or revision not in range(1, form.REVISION + 1):
         raise NotARelease(f"{folder}: this program reads revisions up to {form.REVISION}; take a newer one")
+    if type(values.get("rule_book")) is str and values["rule_book"] not in form.RULE_BOOKS:
+        known = " and ".join(form.RULE_BOOKS)
+        raise NotARelease(f"{folder}: this program knows the rule books {known}; take a newer one")
     wrong = [key for key, kind in _KEYS.items() if type(values.get(key)) is not kind]
     if wrong or not all(isinstance(sha, str) for sha in values["files"].values()):
         raise NotARelease(f"{folder}: {form.MANIFEST} lacks or misstates: {', '.join(wrong) or 'files'}")
@@ -146,26 +186,41 @@ def read_manifest(folder: Path, findings: Findings | None = None) -> Manifest:
 
 
 def check_name(manifest: Manifest, findings: Findings) -> None:
-    """The name follows from week and part."""
+    """The name follows from week and part, the rule book from the revision; the one before has a release's name."""
     name = form.release_name(manifest.values["week"], manifest.values["part"])
     if manifest.name != name:
         findings.add(form.MANIFEST, "name", manifest.name, name)
+    if manifest.rule_book != form.rule_book_of(manifest.revision):
+        follows = f"{form.rule_book_of(manifest.revision)}, as the revision is {manifest.revision}"
+        findings.add(form.MANIFEST, "rule_book", manifest.rule_book, follows)
+    if not manifest.previous_name and manifest.values["previous_name"]:
+        findings.add(form.MANIFEST, "previous_name", manifest.values["previous_name"], "the name of a release")
 
 
 def check_files(folder: Path, manifest: Manifest, findings: Findings) -> None:
     """No file is missing or extra, and every one but the pictures has its hash; those are hashed when looked at."""
-    for path in sorted(form.files_of(manifest.revision) - manifest.files.keys()):
+    names = form.files_of(manifest.revision)
+    for path in sorted(names - manifest.files.keys()):
         findings.add(form.MANIFEST, path, "not listed", "a file of every release")
-    here = _files_in(folder) - {form.MANIFEST}
+    here = _names_in(folder) - {form.MANIFEST}
     for path in sorted(here - manifest.files.keys()):
         findings.add(form.MANIFEST, path, "an extra file", "no such file")
     for path, sha256 in manifest.files.items():
-        if path not in here:
+        if path not in names and not form.is_picture(path):
+            findings.add(form.MANIFEST, path, "a file", "a name that a release's files have")
+        elif path not in here:
             findings.add(form.MANIFEST, path, f"SHA-256 {sha256}", "the file is missing")
-        elif (folder / path).is_symlink() or not (folder / path).is_file():
-            findings.add(path, "file", "a link or a folder", "a file")
+        elif not is_regular(folder, path):
+            findings.add(path, "file", "a link, a folder or something else", "a regular file")
         elif not path.startswith(f"{form.PICTURES}/"):
-            check_hash(path, sha256, file_sha256(folder / path), findings)
+            _check_file(folder, path, sha256, findings)
+
+
+def _check_file(folder: Path, path: str, sha256: str, findings: Findings) -> None:
+    try:
+        check_hash(path, sha256, file_sha256(folder, path), findings)
+    except Unreadable as error:
+        findings.add(path, "file", error, "a file that can be read")
 
 
 def check_hash(path: str, recorded: str, sha256: str, findings: Findings) -> None:
@@ -174,32 +229,33 @@ def check_hash(path: str, recorded: str, sha256: str, findings: Findings) -> Non
         findings.add(path, "SHA-256", recorded, sha256)
 
 
-def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def file_sha256(folder: Path, path: str) -> str:
+    """Return the SHA-256 of a file's bytes; raises Unreadable."""
+    digest = hashlib.sha256()
+    for piece in pieces(folder, path):
+        digest.update(piece)
+    return digest.hexdigest()
 
 
-def _files_in(folder: Path) -> set[str]:
-    """Every name below `folder` save the one folder a release has; a link counts, whatever it points to."""
-    names = set()
-    for root, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            path = Path(root, name)
-            if path != folder / form.PICTURES or path.is_symlink():
-                names.add(path.relative_to(folder).as_posix())
-    return names
+def _names_in(folder: Path) -> set[str]:
+    """Return what lies in a release's folder and in that of its pictures, whatever it is."""
+    names = set(names_in(folder))
+    pictures = {f"{form.PICTURES}/{name}" for name in names_in(folder / form.PICTURES)}
+    if form.PICTURES in names and not (folder / form.PICTURES).is_symlink() and (folder / form.PICTURES).is_dir():
+        names.remove(form.PICTURES)
+    return names | pictures
 
 
 def read_table(folder: Path, name: str, findings: Findings, *, revision: int = form.REVISION) -> list[Row]:
     """Read a table. Rows that have not the form of one are found and left out."""
     columns = form.tables_of(revision)[name]
     lines = _csv_lines(folder, name, findings)
-    if not lines or lines[0] != list(columns):
-        findings.add(name, "line 1", ",".join(lines[0] if lines else []), ",".join(columns))
+    heading = next(lines, [])
+    if heading != list(columns):
+        findings.add(name, "line 1", ",".join(heading), ",".join(columns))
         return []
     rows = []
-    for number, cells in enumerate(lines[1:], start=2):
+    for number, cells in enumerate(lines, start=2):
         if len(cells) != len(columns):
             findings.add(name, f"row {number}", f"{len(cells)} cells", f"{len(columns)} cells")
             continue
@@ -217,35 +273,59 @@ def read_table(folder: Path, name: str, findings: Findings, *, revision: int = f
     return rows
 
 
-def _csv_lines(folder: Path, name: str, findings: Findings) -> list[list[str]]:
-    text = read_text(folder, name, findings)
+def _csv_lines(folder: Path, name: str, findings: Findings) -> Iterator[list[str]]:
+    """Yield the cells of each record, as far as they can be read, and compare its text with the canonical form."""
+    read: list[str] = []
+    number = 1
     try:
-        lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+        for cells in csv.reader(_remembered(read_lines(folder, name), read), strict=True):
+            again = io.StringIO(newline="")
+            csv.writer(again, lineterminator="\n").writerow(cells)
+            recorded = "".join(read)
+            if again.getvalue() != recorded:
+                compare_lines(name, recorded.split("\n"), again.getvalue().split("\n"), findings, first=number)
+            number += len(read)
+            read.clear()
+            yield cells
+    except NotThere:
+        return  # found by check_files
+    except Unreadable as error:
+        findings.add(name, "text", f"unreadable ({error})", "UTF-8")
     except csv.Error as error:
         findings.add(name, "text", f"no CSV ({error})", "CSV")
-        return []
-    again = io.StringIO(newline="")
-    csv.writer(again, lineterminator="\n").writerows(lines)
-    if again.getvalue() != text:
-        compare_lines(name, text, again.getvalue(), findings)
-    return lines
 
 
-def read_text(folder: Path, name: str, findings: Findings) -> str:
-    """Return a UTF-8 file's text; nothing where it cannot be read."""
+def _remembered(lines: Iterable[str], read: list[str]) -> Iterator[str]:
+    for line in lines:
+        read.append(line)
+        yield line
+
+
+def compare_text(folder: Path, name: str, follows: str, findings: Findings) -> None:
+    """Find every line in which a file differs from the text that follows from the rest of the release."""
     try:
-        return (folder / name).read_bytes().decode()
-    except FileNotFoundError:
-        return ""  # found by check_files
-    except (OSError, UnicodeDecodeError) as error:
+        recorded = (line.removesuffix("\n") for line in _with_last_line(read_lines(folder, name)))
+        compare_lines(name, recorded, follows.split("\n"), findings)
+    except NotThere:
+        return  # found by check_files
+    except Unreadable as error:
         findings.add(name, "text", f"unreadable ({error})", "UTF-8")
-        return ""
 
 
-def compare_lines(name: str, recorded: str, follows: str, findings: Findings) -> None:
-    """Find every line in which two texts differ."""
-    pairs = zip_longest(recorded.split("\n"), follows.split("\n"), fillvalue="no line")
-    for number, (one, other) in enumerate(pairs, start=1):
+def _with_last_line(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines, and an empty one behind a last end of line, as `str.split` does."""
+    line = "\n"
+    for line in lines:
+        yield line
+    if line.endswith("\n"):
+        yield ""
+
+
+def compare_lines(
+    name: str, recorded: Iterable[str], follows: Iterable[str], findings: Findings, *, first: int = 1
+) -> None:
+    """Find every line in which two texts differ; `first` is the number of the first one."""
+    for number, (one, other) in enumerate(zip_longest(recorded, follows, fillvalue="no line"), start=first):
         if one != other:
             findings.add(name, f"line {number}", one, other)
 

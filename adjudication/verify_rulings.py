@@ -91,10 +91,20 @@ def read_responses(rows: Sequence[Row], images: Mapping[str, Row], findings: Fin
         asked.add(pair)
         response = _response(row, images[row["image_id"]], findings)
         if row["counted"] == "true":
-            panels.counted[row["image_id"]][response.panel].append(response)
+            _gather(response, row["image_id"], panels, findings)
     counted = sum(len(panel) for image in panels.counted.values() for panel in image.values())
     findings.figures.append(f"{len(rows):,} responses read, {counted:,} of them counted")
     return panels
+
+
+def _gather(response: Counted, image_id: str, panels: Panels, findings: Findings) -> None:
+    """Add a response to its panel, unless no panel has so many places: each ruling reads the whole of its panel."""
+    panel = panels.counted[image_id][response.panel]
+    if len(panel) < LARGEST_PANEL:
+        panel.append(response)
+    else:
+        row = f"row {response.response_id}"
+        findings.add(form.RESPONSES, row, f"counted on {image_id} panel {response.panel}", "the panel was full")
 
 
 def _response(row: Row, image: Row, findings: Findings) -> Counted:
@@ -161,7 +171,7 @@ def _check_ruling(
     if policy is None:
         findings.add(form.RULINGS, identity, f"policy {row['policy_version']}", "a policy of the manifest")
     elif row["decided_by"] == DecidedBy.RULES:
-        ids = counted_ids(row, panels)
+        ids = frozenset(counted_ids(row, panels))
         if "response_ids" not in row:
             _check_size(row, identity, len(ids), policy, policies, findings)
         counted = [each for each in panels.panel(row["image_id"], int(row["panel"])) if each.response_id in ids]
@@ -174,7 +184,7 @@ def _check_size(
     row: Row, identity: str, counted: int, policy: Numbers, policies: Mapping[str, Numbers], findings: Findings
 ) -> None:
     """The panel is full: as many counted as this policy, or one in force when the panel was dealt, asks for (R7)."""
-    if counted not in {each.panel_size for each in policies.values()}:
+    if counted != policy.panel_size and counted not in {each.panel_size for each in policies.values()}:
         findings.add(
             form.RULINGS, identity, f"{counted} counted responses on panel {row['panel']}", f"{policy.panel_size}"
         )

@@ -1,17 +1,22 @@
-"""Breaks: a confident mistake of a published defense on a valid picture (R29), and which of them hold (R22)."""
+"""Breaks: a confident mistake of a published defense on a valid picture that an attack sent (R29), and which of them
+hold (R22).
+
+A `Break` row is recorded for every confident mistake on a valid picture that is ever published. Which of the rows are
+breaks is decided here alone: whoever reads the rows asks one of these functions.
+"""
 
 from collections.abc import Iterable
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Case, Exists, F, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
-from contest.exports.tables import RELEASED_ORIGINS
-from contest.models import Break
-from labeling.enums import Label
+from contest.enums import RELEASED_ORIGINS
+from contest.models import Attack, Break
+from labeling.enums import Label, Origin
 from labeling.models import Image
 from scoring import services as scoring
 from scoring.enums import Outcome, RunState
@@ -22,14 +27,55 @@ from scoring.selectors import predictions_in_force, predictions_of_run, runs_wit
 ASSESSED_AT_ONCE = 100
 
 
+def recorded_mistakes() -> QuerySet[Break]:
+    """Return every confident mistake that is recorded: breaks, and mistakes outside the contest.
+
+    The first rule book took them all for breaks, so money may name them.
+    """
+    return Break.objects.all()
+
+
+def all_breaks() -> QuerySet[Break]:
+    """Return the breaks, also those that hold no more: mistakes on a picture that an attack sent before it was known
+    otherwise, and that was not withdrawn (R26, R29)."""
+    return recorded_mistakes().filter(sent_as_attack())
+
+
 def standing_breaks() -> QuerySet[Break]:
     """Return the breaks that hold: the newest ruling on their picture is valid with the class of their own (R22).
 
     A picture that was ruled on again with the same outcome may have a break under each ruling: count pictures.
     """
+    return _holding(all_breaks())
+
+
+def mistakes_outside() -> QuerySet[Break]:
+    """Return the mistakes outside the contest that hold: on pictures of the organizers that no attack sent first (R29).
+
+    They end no stake and hinder no staking or award.
+    """
+    return _holding(recorded_mistakes().filter(~sent_as_attack(), image__origin=Origin.DATASET))
+
+
+def came_unknown() -> Q:
+    """The attacks whose picture was not to be labeled anyhow when it was sent (R26)."""
+    return (
+        Q(image__origin=Origin.ATTACK)
+        | Q(image__label_from__isnull=True)
+        | Q(image__label_from__gt=F("received_at"))
+    )  # fmt: skip
+
+
+def sent_as_attack() -> Exists:
+    """The rows with an `image` that an attack sent before it was known otherwise, and did not take back: only those
+    break a defense (R29)."""
+    return Exists(Attack.objects.filter(came_unknown(), image=OuterRef("image"), withdrawn_at__isnull=True))
+
+
+def _holding(rows: QuerySet[Break]) -> QuerySet[Break]:
     newest = Ruling.objects.filter(image=OuterRef("image")).order_by("-number")
     # A picture that is not ruled valid has no label, and a break's ruling always has one.
-    return Break.objects.alias(holds=Subquery(newest.values("label")[:1])).filter(ruling__label=F("holds"))
+    return rows.alias(holds=Subquery(newest.values("label")[:1])).filter(ruling__label=F("holds"))
 
 
 def broken_by(images: Iterable[int]) -> dict[int, tuple[Defense, ...]]:
@@ -44,7 +90,7 @@ def broken_by(images: Iterable[int]) -> dict[int, tuple[Defense, ...]]:
 def breaks_record(*, now: datetime) -> int:
     """Assess every finished run, one transaction each, and derive again what a later ruling asks for (R22).
 
-    Returns how many runs and breaks that were; running it twice adds nothing.
+    Returns how many runs and mistakes that were; running it twice adds nothing.
     """
     ids = list(runs_without_assessment().values_list("pk", flat=True)[:ASSESSED_AT_ONCE])
     return sum(_assess(pk, now) for pk in ids) + breaks_derive(now=now)
@@ -79,13 +125,13 @@ def _break_if_mistaken(prediction: Prediction, ruling: Ruling, now: datetime) ->
 
 
 def _is_case(prediction: Prediction, ruling: Ruling) -> bool:
-    """Say whether a break can follow: of a picture that is never published nobody could check it (R6, R39)."""
+    """Say whether a mistake is recorded: of a picture that is never published nobody could check it (R6, R39)."""
     return ruling.verdict == Verdict.VALID and prediction.image.origin in RELEASED_ORIGINS
 
 
 def breaks_derive(*, now: datetime, image: Image | None = None) -> int:
-    """Record the breaks that follow from rulings made after a picture's runs were assessed, of all pictures or of one;
-    return how many (R22)."""
+    """Record the mistakes that follow from rulings made after a picture's runs were assessed, of all pictures or of
+    one; return how many (R22)."""
     rows = _overtaken() if image is None else _overtaken().filter(image=image)
     found = {(each.defense_id, each.image_id): each for each in rows}
     rulings = newest_rulings({image for _, image in found})
@@ -95,7 +141,7 @@ def breaks_derive(*, now: datetime, image: Image | None = None) -> int:
 
 
 def _overtaken() -> QuerySet[Prediction]:
-    """Return the assessed mistakes under a later ruling that have no break under it, the first round last."""
+    """Return the assessed mistakes under a later ruling that are not recorded under it, the first round last."""
     newer = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
     later = Ruling.objects.filter(~Exists(newer), number__gt=1, verdict=Verdict.VALID)
     later = later.filter(image__origin__in=RELEASED_ORIGINS)

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from django.db.models import F, Q
+from django.db.models import Q
 
+from contest.breaks import came_unknown
 from contest.embargo import attacks_public
 from contest.models import Attack
 from labeling.enums import Origin
@@ -15,11 +16,7 @@ def has_credit() -> Q:
 
     A picture of the organizers that a team sends afterwards is nobody's merit.
     """
-    return Q(copy_of__isnull=True) & (
-        Q(image__origin=Origin.ATTACK)
-        | Q(image__label_from__isnull=True)
-        | Q(image__label_from__gt=F("received_at"))
-    )  # fmt: skip
+    return Q(copy_of__isnull=True) & came_unknown()
 
 
 def was_known(attack: Attack) -> bool:

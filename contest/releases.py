@@ -25,13 +25,14 @@ from adjudication.models import Ruling
 from common.audit import audit
 from common.audit_seals import entries_seal
 from common.errors import Conflict, InvalidInput, NotFound
+from contest.breaks import recorded_mistakes
 from contest.exports import tables
 from contest.exports.board_tables import cases_of_pictures, decisions_on_pictures, examinations, motions_of, within
 from contest.exports.content import Content, copy_pictures, write_tables
 from contest.exports.contest_tables import attacks_of, decisions_of
 from contest.exports.files import Progress, sync_folder
 from contest.exports.folders import copy_folder, remove_folder, same_folder
-from contest.models import Break, LedgerEntry, Release
+from contest.models import LedgerEntry, Release
 from contest.publishing import released
 from contest.rules import Week
 from contest.weeks import week_at, week_called, zone_of
@@ -273,6 +274,12 @@ def _waiting_for_runs(images: QuerySet[Image], rounds: int) -> int:
 
 
 def _under_way(week: Week, waits: dict[str, int]) -> Conflict:
+    if waits["runs"] and any(defense.copied for defense in defenses_in_force()):
+        return Conflict(
+            f"This database was filled from releases and runs no defense, so it cannot release week {week.name} again: "
+            f"answers to {waits['runs']:,} of its pictures are in no release that it was filled from.",
+            "a_copy",
+        )
     listed = ", ".join(f"{number:,} {WAITING_WORDS[name]}" for name, number in waits.items() if number)
     return Conflict(
         f"Pictures of week {week.name} still wait: {listed}. Let them finish, or release what is there with "
@@ -285,7 +292,9 @@ def _refuse_ahead(week: Week) -> None:
     """Refuse a week that would tell of an earlier one which is not released (R24, R39): its money may follow from what
     broke there, its confirmations name what was rejected there, and its audit trail says when the board was at it."""
     if LedgerEntry.objects.filter(within(week, "made_at")).exists():
-        _refuse_before(week, Break.objects.filter(found_at__lt=week.end), "Its money would tell who broke what in week")
+        _refuse_before(
+            week, recorded_mistakes().filter(found_at__lt=week.end), "Its money would tell who broke what in week"
+        )
     looked_at = (examinations().filter(at__lt=week.end), cases_of_pictures().filter(opened_at__lt=week.end))
     for rows in looked_at:
         _refuse_before(week, rows, "It would tell what the board did about pictures of week")

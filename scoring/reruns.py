@@ -161,6 +161,8 @@ def _checked(reason: str) -> str:
 def _refuse_out_of_force(defense: Defense) -> None:
     if defense.published_at is None or defense.retired_at is not None:
         raise Conflict("Only a published defense whose version is in force is run again.", "not_in_force")
+    if defense.copied:
+        raise Conflict("This defense was read from a release: its program is not here to be run.", "a_copy")
 
 
 # While it is under way -----------------------------------------------------------------------------------------------

@@ -65,6 +65,11 @@ def defenses_in_force() -> list[Defense]:
     return list(published.order_by("published_at", "id"))
 
 
+def defenses_to_run() -> list[Defense]:
+    """Return those of the defenses in force whose program is here: of one that was read from a release it is not."""
+    return [defense for defense in defenses_in_force() if not defense.copied]
+
+
 def pictures_without_run(defense_id: int, number: int, after: int, most: int) -> list[Waiting]:
     """Return at most `most` pictures whose newest ruling is valid, was given after ruling `after`, and whose round
     `number` with this defense is in no run; in the order of their rulings."""

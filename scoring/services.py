@@ -59,13 +59,14 @@ def reference_publish(declared: Reference, *, now: datetime) -> tuple[Defense, b
 
 
 def runs_plan(*, policy: Policy, now: datetime, rng: random.Random) -> int:
-    """Plan what is missing: each valid picture, each defense in force, each round 1..evaluation_runs (R29).
+    """Plan what is missing: each valid picture, each defense in force, each round 1..evaluation_runs (R29); nothing for
+    a defense that was read from a release.
 
     Returns the number of runs made. Idempotent; may be stopped anywhere and run beside itself. With nothing to do it
     reads one mark per defense and the rulings of the last minutes, however many there are.
     """
     newest = Ruling.objects.aggregate(newest=Max("pk"))["newest"] or 0
-    defenses = selectors.defenses_in_force()
+    defenses = selectors.defenses_to_run()
     return sum(_plan_for(defense, newest, policy=policy, now=now, rng=rng) for defense in defenses)
 
 

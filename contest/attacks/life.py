@@ -32,6 +32,7 @@ class AttackState(StrEnum):
     COPY = "waiting for the release"
     REJECTED = "rejected"
     SCORING = "being scored"
+    NOT_HERE = "answers not in this copy"
     UNBROKEN = "broke nothing"
     BROKE = "broke"
 
@@ -45,6 +46,7 @@ LOOKS = {
     AttackState.COPY: "open",
     AttackState.REJECTED: "rejected",
     AttackState.SCORING: "open",
+    AttackState.NOT_HERE: "open",
     AttackState.UNBROKEN: "unbroken",
     AttackState.BROKE: "broken",
 }
@@ -105,6 +107,7 @@ def standings(attacks: Sequence[Attack], *, all_told: bool, now: datetime) -> di
     rulings, broken, scored = newest_rulings(images), _breaks_of(images), _scored_images(images, now)
     kept_out = _kept_out(attacks)
     began = week_at(now).start
+    waits = _what_waits()
 
     def standing(attack: Attack) -> Standing:
         ruling = rulings.get(attack.image_id)
@@ -122,7 +125,7 @@ def standings(attacks: Sequence[Attack], *, all_told: bool, now: datetime) -> di
             return Standing(AttackState.REJECTED)
         if found := broken.get(attack.image_id):
             return Standing(AttackState.BROKE, found)
-        return Standing(AttackState.UNBROKEN if attack.image_id in scored else AttackState.SCORING)
+        return Standing(AttackState.UNBROKEN if attack.image_id in scored else waits)
 
     return {attack.pk: standing(attack) for attack in attacks}
 
@@ -156,6 +159,12 @@ def _scored_images(images: Iterable[int], now: datetime) -> set[int]:
     """Return those that every defense in force has answered in every round, or never will (R29, R30)."""
     done, asked = _rounds_done(images), _rounds_asked(now)
     return {image for image, rounds in done.items() if rounds >= asked} if asked else set()
+
+
+def _what_waits() -> AttackState:
+    """Return the state of a picture without all answers: in a copy made from releases nobody is asked for them."""
+    copied = any(defense.copied for defense in defenses_in_force())
+    return AttackState.NOT_HERE if copied else AttackState.SCORING
 
 
 def _rounds_asked(now: datetime) -> int:
@@ -222,8 +231,14 @@ def _scoring(attack: Attack, now: datetime) -> list[Entry]:
     told = [_broke(each) for each in _first_breaks(attack)]
     done, asked = _rounds_done([attack.image_id]).get(attack.image_id, 0), _rounds_asked(now)
     if done < asked:
+        state = _what_waits()
         words = f"Being scored: {done} of {asked} answers of the published defenses are in."
-        return [*told, Entry(None, words, LOOKS[AttackState.SCORING])]
+        if state is AttackState.NOT_HERE:
+            words = (
+                f"This copy was made from releases, and has {done} of {asked} answers of the published defenses. It "
+                "runs no defense: later parts of the release have the others."
+            )
+        return [*told, Entry(None, words, LOOKS[state])]
     if not told:
         words = "Every published defense was asked, and none was confidently wrong." if asked else "No defense yet."
         told.append(Entry(None, words, LOOKS[AttackState.UNBROKEN]))

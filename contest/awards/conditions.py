@@ -12,6 +12,7 @@ from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from common.times import absolute, distance, to_the_second
 from contest.awards.examinations import examined_share
+from contest.breaks import sent_as_attack
 from contest.enums import AccountKind, StakeKind
 from contest.exports.tables import settled_items
 from contest.models import Account, Attack, Member, Stake
@@ -278,10 +279,10 @@ def _in_time(stake: Stake, applied: Sequence[Rerun]) -> QuerySet[Prediction]:
 
 
 def _mistakes(answers: QuerySet[Prediction]) -> QuerySet[Prediction]:
-    """Return the answers that are the other class than what the ruling of now says (R29)."""
+    """Return the answers to attacks that are the other class than what the ruling of now says (R29)."""
     newest = Ruling.objects.filter(image=OuterRef("image")).order_by("-number").values("label")[:1]
     other = Q(answer=Outcome.BIRD, label_now=Label.BICYCLE) | Q(answer=Outcome.BICYCLE, label_now=Label.BIRD)
-    return answers.annotate(label_now=Subquery(newest)).filter(other)
+    return answers.annotate(label_now=Subquery(newest)).filter(sent_as_attack(), other)
 
 
 def _examined(stake: Stake, now: datetime) -> Condition:

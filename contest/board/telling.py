@@ -13,10 +13,11 @@ from adjudication.models import Ruling
 from common.times import absolute
 from contest.board.known import teams_told
 from contest.board.recusal import judges_of, quorum_of, recused_from
+from contest.breaks import all_breaks
 from contest.enums import CaseKind, CaseOutcome, DecisionKind, MessageKind
 from contest.messages.telling import told_to_senders
 from contest.messages.writing import take_back, was_told, write
-from contest.models import Attack, Break, Case, CaseDecision, Team
+from contest.models import Attack, Case, CaseDecision, Team
 from contest.publishing import released
 from contest.stakes.selectors import owner_of
 from contest.teams.selectors import final_team
@@ -183,7 +184,7 @@ def _followed(was: Ruling, holds: Ruling) -> str:
 def _concerned(image: Image, now: datetime) -> list[Team]:
     sent = Attack.objects.filter(told_to_senders(now=now), image=image).select_related("team__merged_into")
     parties = [team for case in Case.objects.filter(image=image).order_by("pk") for team in teams_told(case, now=now)]
-    broke = Break.objects.filter(released("image__"), image=image, defense__published_at__isnull=False)
+    broke = all_breaks().filter(released("image__"), image=image, defense__published_at__isnull=False)
     owners = (owner_of(each.defense) for each in broke.select_related("defense__entry__team__merged_into"))
     senders = [final_team(each.team) for each in sent.order_by("received_at")]
     return list({team.pk: team for team in [*senders, *parties, *(each for each in owners if each)]}.values())

@@ -29,10 +29,12 @@ from adjudication.derived import (
 )
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
+from contest.breaks import all_breaks, mistakes_outside
+from contest.enums import RELEASED_ORIGINS
 from contest.exports.files import Folder
 from contest.models import Attack, Break, Release
 from contest.rules import Week
-from labeling.enums import Label, Origin, PanelState
+from labeling.enums import Label, PanelState
 from labeling.geometry import Box
 from labeling.models import Image, Place, Report, Response
 from scoring.enums import Outcome, RunState
@@ -45,9 +47,6 @@ if TYPE_CHECKING:
 
 # Rows that are in memory at once.
 CHUNK = 1_000
-# Gold and examples stay out: a tasker who could look them up would not be monitored by them any more (R5, R6).
-RELEASED_ORIGINS = (Origin.ATTACK, Origin.DATASET)
-
 Row = tuple[Any, ...]
 
 
@@ -160,6 +159,7 @@ def write_tables(folder: Folder, week: Week) -> dict[str, int]:
         form.FAULTS: _table(folder, form.FAULTS, _fault_rows(week)),
         form.BREAKS: _table(folder, form.BREAKS, _break_rows(week)),
         form.UNPROVED: _table(folder, form.UNPROVED, _unproved_rows(week)),
+        form.MISTAKES: _table(folder, form.MISTAKES, _mistake_rows(week)),
         form.DEFENSES: _table(folder, form.DEFENSES, _defense_rows(week)),
         form.TASKER_DATA: _write_derived(folder, week),
     }
@@ -337,8 +337,23 @@ def _unproved_rows(week: Week) -> Iterator[Sequence[str]]:
     return _written_breaks(_breaks(week).filter(~Exists(alike)).annotate(proof=F("prediction__round")))
 
 
+def _mistake_rows(week: Week) -> Iterator[Sequence[str]]:
+    """The mistakes outside the contest (R29), by the first round of the answers in force that made each: one that no
+    answer in force makes any more is not published."""
+    alike = official_predictions().filter(
+        defense=OuterRef("defense"), image=OuterRef("image"), answer=OuterRef("prediction__answer")
+    )
+    rows = mistakes_outside().filter(_of(week, "image__"), defense__published_at__isnull=False)
+    rows = rows.annotate(proof=Subquery(alike.order_by("round").values("round")[:1])).filter(proof__isnull=False)
+    columns = ("defense__public_id", "image__public_id", "proof", "ruling__label", "found_at")
+    ordered = rows.order_by(by_bytes("defense__public_id"), by_bytes("image__public_id"), "found_at", "pk")
+    for _, same in groupby(stream(ordered.values_list(*columns)), key=itemgetter(0, 1)):
+        defense, image, turn, label, found = next(same)
+        yield defense, image, str(turn), label, form.time(found)
+
+
 def _breaks(week: Week) -> QuerySet[Break]:
-    return Break.objects.filter(_of(week, "image__"), defense__published_at__isnull=False)
+    return all_breaks().filter(_of(week, "image__"), defense__published_at__isnull=False)
 
 
 def _written_breaks(rows: QuerySet[Break]) -> Iterator[Sequence[str]]:
@@ -385,7 +400,7 @@ def _write_derived(folder: Folder, week: Week) -> int:
     """Write `annotations.coco.json` and `tasker_data.csv` in one pass. Returns the rows of the latter."""
     annotations = Annotations()
     with folder.text(form.COCO) as coco:
-        coco.writelines(coco_head(week.name, _valid_pictures(week)))
+        coco.writelines(coco_head(week.name, form.RULE_BOOK_VERSION, _valid_pictures(week)))
         number = folder.table(form.TASKER_DATA, TASKER_DATA_HEADINGS, _derived_rows(week, annotations, coco))
         coco.write(COCO_TAIL)
     return number

@@ -52,13 +52,17 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """A confident mistake under a ruling with this `label`: it holds while the newest verdict is the same (R22)."""
+    """A confident mistake under a ruling with this `label`: it holds while the newest verdict is the same (R22).
+
+    It breaks the defense where an attack `sent` the picture (R29); money of the first rule book may name others.
+    """
 
     row: int
     defense: int
     picture: int
     label: str
     at: datetime
+    sent: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ from functools import cache
 from django.db.models import Count, Max, Min, Q, QuerySet
 
 from adjudication.models import Ruling
+from contest.breaks import all_breaks, recorded_mistakes
 from contest.exports.tables import RELEASED_ORIGINS, snapshot
 from contest.leaderboard import facts as of
-from contest.models import Association, Attack, Break, LedgerEntry, Release, Stake, StakeChange, Team, TeamMerge
+from contest.models import Association, Attack, LedgerEntry, Release, Stake, StakeChange, Team, TeamMerge
 from contest.rules import week_of
 from contest.stakes.selectors import forfeited_stakes, unbroken_until
 from contest.weeks import week_called
@@ -54,7 +55,7 @@ def _releases() -> Iterator[of.Release]:
 def _pictures() -> Iterator[of.Picture]:
     """Yield the pictures that count for anything: sent, broke a defense, or answered in different ways."""
     sent = Attack.objects.filter(withdrawn_at__isnull=True).values("image")
-    broke, varied = Break.objects.order_by().values("image"), [each.picture for each in _varied()]
+    broke, varied = recorded_mistakes().order_by().values("image"), [each.picture for each in _varied()]
     rows = Image.objects.filter(Q(pk__in=sent) | Q(pk__in=broke) | Q(pk__in=varied))
     zones = time_zones()
     for pk, received, origin, label_from in rows.values_list("pk", "received_at", "origin", "label_from"):
@@ -74,14 +75,15 @@ def _attacks() -> Iterator[of.Attack]:
 
 def _rulings() -> Iterator[of.Ruling]:
     sent = Attack.objects.filter(withdrawn_at__isnull=True).values("image")
-    broke = Break.objects.order_by().values("image")
+    broke = recorded_mistakes().order_by().values("image")
     rows = Ruling.objects.filter(Q(image__in=sent) | Q(image__in=broke))
     return (of.Ruling(*row) for row in rows.values_list("image", "number", "decided_at", "label"))
 
 
 def _breaks() -> Iterator[of.Break]:
+    counting = set(all_breaks().values_list("pk", flat=True))
     columns = ("pk", "defense", "image", "ruling__label", "found_at")
-    return (of.Break(*row) for row in Break.objects.values_list(*columns))
+    return (of.Break(*row, row[0] in counting) for row in recorded_mistakes().values_list(*columns))
 
 
 # Answers --------------------------------------------------------------------------------------------------------------

@@ -137,13 +137,13 @@ class _Known:
         """Return defense -> the released pictures that broke it, by the verdicts that held."""
         found: dict[int, set[int]] = {}
         for each in self.facts.breaks:
-            if each.at <= self.at and self.labels.get(each.picture) == each.label:
+            if each.sent and each.at <= self.at and self.labels.get(each.picture) == each.label:
                 found.setdefault(each.defense, set()).add(each.picture)
         return found
 
     @cached_property
     def told_breaks(self) -> set[int]:
-        """Return the rows of all breaks on released pictures, whether they held or not."""
+        """Return the rows of all mistakes on released pictures, whether they held or broke anything or not."""
         return {each.row for each in self.facts.breaks if each.picture in self.released}
 
     @cached_property

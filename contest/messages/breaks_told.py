@@ -78,7 +78,7 @@ def _broken_tell(defense: Defense, breaks: Sequence[Break], now: datetime) -> in
     owner = owner_of(defense)
     if owner is None:
         return 0
-    untold = Break.objects.filter(~told(MessageKind.DEFENSE_BROKEN, fact="pk", team=owner))
+    untold = standing_breaks().filter(~told(MessageKind.DEFENSE_BROKEN, fact="pk", team=owner))
     wanted = set(untold.filter(pk__in=[each.pk for each in breaks]).values_list("pk", flat=True))
     fresh = [each for each in breaks if each.pk in wanted]
     if not fresh:

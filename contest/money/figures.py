@@ -9,9 +9,10 @@ from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Sum, When
 from django.urls import reverse
 
 from contest.awards.services import change_of
+from contest.breaks import recorded_mistakes
 from contest.embargo import attacks_public
 from contest.enums import AccountKind
-from contest.models import Account, Attack, Award, BoardDecision, Break, LedgerEntry, Payment, Stake, Team
+from contest.models import Account, Attack, Award, BoardDecision, LedgerEntry, Payment, Stake, Team
 from contest.money.settlement import differences
 from contest.money.told import Telling, Told
 from contest.money.withholding import Withheld, ever_withheld, withheld
@@ -311,7 +312,7 @@ def _known(rows: Iterable[LedgerEntry], told_at: datetime | None, to: Collection
             numbers.setdefault(table, set()).update(named)
     if told_at:
         _keep(numbers, "attack", Attack.objects.filter(_attacks_told(to, told_at)))
-        _keep(numbers, "break", Break.objects.filter(_breaks_told(to, told_at)))
+        _keep(numbers, "break", recorded_mistakes().filter(_breaks_told(to, told_at)))
     return {
         (table, number): cause
         for table, read in _READ.items()
@@ -349,7 +350,7 @@ def _breaks(numbers: set[int]) -> Iterator[tuple[int, Cause]]:
     # One of the organizers' pictures may have broken a defense before its page is there for everybody.
     sent = Attack.objects.filter(withdrawn_at__isnull=True, image=OuterRef("image"))
     has_page = Case(When(released("image__") | Q(Exists(sent)), then=True), default=False)
-    rows = Break.objects.filter(pk__in=numbers).annotate(has_page=has_page)
+    rows = recorded_mistakes().filter(pk__in=numbers).annotate(has_page=has_page)
     for row in rows.select_related("defense", "image"):
         page = ("picture-record", row.image.public_id) if row.has_page else ("defense", row.defense.public_id)
         words = f"break of {row.defense.name} by picture {row.image.public_id}"

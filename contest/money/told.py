@@ -15,8 +15,9 @@ from typing import Self
 
 from django.db.models import Q
 
+from contest.breaks import recorded_mistakes
 from contest.enums import AccountKind, StakeEnd
-from contest.models import Account, Attack, BoardDecision, Break, LedgerEntry, Stake, Team
+from contest.models import Account, Attack, BoardDecision, LedgerEntry, Stake, Team
 from contest.money.withholding import Withheld
 from contest.publishing import released
 from contest.teams.selectors import final_team
@@ -54,7 +55,9 @@ class Untold:
     @classmethod
     def read(cls, teams: Mapping[int, Team]) -> Self:
         """Read all of it."""
-        hidden = list(Break.objects.exclude(released("image__")).values_list("pk", "defense", "image", "found_at"))
+        hidden = list(
+            recorded_mistakes().exclude(released("image__")).values_list("pk", "defense", "image", "found_at")
+        )
         stakes = _Stakes.read()
         pairs: dict[Pair, datetime] = {}
         senders = _senders({image for _, _, image, _ in hidden}, teams)
@@ -112,7 +115,7 @@ def _told_pairs(stakes: _Stakes, teams: Mapping[int, Team]) -> Iterable[Pair]:
     for stake in asked:
         yield from ((final_team(teams[team]).pk, stake) for team in stakes.teams.get(stake, ()))
     by_defense = {defense: asked.intersection(numbers) for defense, numbers in stakes.of.items()}
-    told = Break.objects.filter(released("image__"), defense__stakes__in=asked).distinct()
+    told = recorded_mistakes().filter(released("image__"), defense__stakes__in=asked).distinct()
     rows = list(told.values_list("defense", "image"))
     senders = _senders({image for _, image in rows}, teams)
     for defense, image in rows:

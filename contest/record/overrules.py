@@ -13,6 +13,7 @@ from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
 from contest.board.case_content import verdict_words
 from contest.board.case_words import PublicDecision, public_decision
+from contest.breaks import all_breaks
 from contest.enums import CaseOutcome
 from contest.exports.tables import ratio_of
 from contest.models import Appeal, Break, CaseDecision
@@ -194,7 +195,7 @@ def _appeals(decisions: Sequence[CaseDecision]) -> dict[int, list[Appeal]]:
 
 
 def _breaks(images: Sequence[Image]) -> dict[int, list[Break]]:
-    rows = Break.objects.filter(image__in=images, defense__published_at__isnull=False)
+    rows = all_breaks().filter(image__in=images, defense__published_at__isnull=False)
     found: dict[int, list[Break]] = {}
     for each in rows.select_related("defense", "ruling").order_by("found_at", "pk"):
         found.setdefault(each.image_id, []).append(each)

@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 
 from adjudication.enums import DecidedBy
@@ -30,6 +30,7 @@ from contest.board.case_content import (
 )
 from contest.board.case_words import PublicDecision, public_decision
 from contest.board.telling import OUTCOME_WORDS
+from contest.breaks import all_breaks, mistakes_outside, recorded_mistakes, standing_breaks
 from contest.enums import AppealSide, CaseOutcome
 from contest.exports.tables import official_predictions
 from contest.models import Appeal, Attack, Break, Case, CaseDecision, LedgerEntry, Release, Statement
@@ -192,8 +193,9 @@ def _story(
     ruled = (_ruling(each, made_by.get(each.ruling.pk)) for each in rulings)
     parts = [_sent(known), _weeks(known, now), _panels(rulings), ruled, _argued(said)]
     if all_told:
-        breaks = _breaks(known.image)
-        parts += [_outputs(known.image), _told_breaks(breaks, rulings), _money(breaks, now)]
+        parts += [_outputs(known.image), _told_breaks(_of_published(all_breaks(), known.image), rulings)]
+        parts += [_told_mistakes(_of_published(mistakes_outside(), known.image))]
+        parts += [_money(_of_published(recorded_mistakes(), known.image), now)]
     found = [each for part in parts for each in part]
     return tuple(sorted([*found, *_published(known)], key=_place))
 
@@ -355,20 +357,33 @@ def _defense(defense: Defense) -> Evidence:
     return Evidence(defense.name, reverse("defense", args=[defense.public_id]))
 
 
-def _breaks(image: Image) -> list[Break]:
-    rows = Break.objects.filter(image=image, defense__published_at__isnull=False)
+def _of_published(mistakes: QuerySet[Break], image: Image) -> list[Break]:
+    """Return those of an image that published defenses made, the first found first."""
+    rows = mistakes.filter(image=image, defense__published_at__isnull=False)
     return list(rows.select_related("defense", "ruling").order_by("found_at", "pk"))
 
 
 def _broken(image: Image) -> list[Defense]:
     """Return the defenses that it breaks by the ruling that holds."""
-    holds = Ruling.objects.filter(image=image).order_by("-number").first()
-    found = {each.defense: None for each in _breaks(image) if holds and each.ruling.label == holds.label}
-    return list(found)
+    return list(dict.fromkeys(each.defense for each in _of_published(standing_breaks(), image)))
 
 
-def _told_breaks(breaks: Iterable[Break], rulings: Sequence[RulingShown]) -> Iterator[Entry]:
-    for each in breaks:
+def _told_mistakes(mistakes: Iterable[Break]) -> Iterator[Entry]:
+    """Yield the first mistake of each defense outside the contest: it breaks nothing (R29)."""
+    first: dict[int, Break] = {}
+    for each in mistakes:
+        first.setdefault(each.defense_id, each)
+    for each in first.values():
+        words = (
+            f"{each.defense.name} was confidently wrong on a valid {each.ruling.label}. No attack sent the picture "
+            "first, so this is a mistake outside the contest and breaks nothing (R29)."
+        )
+        evidence = (_defense(each.defense), Evidence(f"ruling {each.ruling.number}", f"#ruling-{each.ruling.number}"))
+        yield Entry(each.found_at, "outputs", f"mistake-{each.defense.public_id}", words, evidence=evidence)
+
+
+def _told_breaks(found: Iterable[Break], rulings: Sequence[RulingShown]) -> Iterator[Entry]:
+    for each in found:
         ended = next((row.ruling for row in rulings if _ends(row.ruling, each)), None)
         words = f"It broke {each.defense.name}: confidently wrong on a valid {each.ruling.label} (R29)."
         if ended is not None:
@@ -382,9 +397,9 @@ def _ends(ruling: Ruling, found: Break) -> bool:
     return ruling.number > found.ruling.number and ruling.label != found.ruling.label
 
 
-def _money(breaks: Sequence[Break], now: datetime) -> Iterator[Entry]:
-    """Yield what moved because of these breaks, as far as the public page of money tells of it."""
-    entries = _entries_of(breaks)
+def _money(mistakes: Sequence[Break], now: datetime) -> Iterator[Entry]:
+    """Yield what moved because of these mistakes, as far as the public page of money tells of it."""
+    entries = _entries_of(mistakes)
     if not entries:
         return
     telling = Telling.now()
@@ -393,10 +408,10 @@ def _money(breaks: Sequence[Break], now: datetime) -> Iterator[Entry]:
     yield from (_moved(row, currency) for row in with_causes(told, told_at=now))
 
 
-def _entries_of(breaks: Sequence[Break]) -> list[LedgerEntry]:
-    """Return the entries that follow from breaks, and those that set them right, in their order."""
-    numbers = {each.pk for each in breaks}
-    defenses = {each.defense_id for each in breaks}
+def _entries_of(mistakes: Sequence[Break]) -> list[LedgerEntry]:
+    """Return the entries that follow from mistakes, and those that set them right, in their order."""
+    numbers = {each.pk for each in mistakes}
+    defenses = {each.defense_id for each in mistakes}
     of = Q(source__stake__defense__in=defenses) | Q(target__stake__defense__in=defenses)
     of |= Q(corrects__source__stake__defense__in=defenses)
     rows = LedgerEntry.objects.filter(of).select_related(

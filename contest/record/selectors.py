@@ -14,9 +14,10 @@ from django.urls import reverse
 from adjudication import release_format as form
 from adjudication.models import Ruling
 from common.errors import NotFound
+from contest.breaks import recorded_mistakes
 from contest.exports.board_tables import decisions_on_pictures
 from contest.exports.tables import images_of
-from contest.models import Break, Release
+from contest.models import Release
 from contest.rules import Week
 from labeling.models import Response, VoidedResponse
 from scoring.models import Prediction
@@ -153,7 +154,7 @@ def changed_since(week: Week, moment: datetime) -> list[str]:
         "answers of taskers": Response.objects.filter(image__in=images, submitted_at__gt=moment),
         "answers taken out": VoidedResponse.objects.filter(response__image__in=images, voiding__voided_at__gt=moment),
         "answers of defenses": Prediction.objects.filter(image__in=images, predicted_at__gt=moment),
-        "breaks": Break.objects.filter(image__in=images, found_at__gt=moment),
+        "mistakes of defenses": recorded_mistakes().filter(image__in=images, found_at__gt=moment),
         "cases of the board": decisions_on_pictures(week).filter(case__closed_at__gt=moment),
     }
     return [f"{number:,} {words}" for words, found in rows.items() if (number := found.count())]

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
 from common.queues import hint
+from contest.breaks import all_breaks
 from contest.defenses.access import defense_of
 from contest.models import Break
 from contest.scoring_queue.rerun_forms import WHICH, Choice, choice_of, scope_of
@@ -74,7 +75,7 @@ def _choose(
 def _preview(defense: Defense, choice: Choice, zone: str) -> dict[str, Any]:
     scope = scope_of(choice, zone)
     preview = reruns.rerun_preview(defense, scope)
-    resting = Break.objects.filter(prediction__item__in=items_in_scope(defense, scope))
+    resting = all_breaks().filter(prediction__item__in=items_in_scope(defense, scope))
     return {"scope": scope, "preview": preview, "chosen": asdict(choice)} | _breaks(resting)
 
 
@@ -138,10 +139,10 @@ def _offered(rerun: Rerun, found: reruns.Progress) -> list[str]:
 def _breaks_of(rerun: Rerun) -> QuerySet[Break]:
     """Return the breaks that rest on what it replaced, or would replace."""
     if rerun.state == RerunState.APPLIED:
-        return Break.objects.filter(prediction__superseded__rerun=rerun)
+        return all_breaks().filter(prediction__superseded__rerun=rerun)
     if rerun.state != RerunState.RUNNING:
-        return Break.objects.none()
-    return Break.objects.filter(prediction__in=reruns.answers_to_replace(rerun))
+        return all_breaks().none()
+    return all_breaks().filter(prediction__in=reruns.answers_to_replace(rerun))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from django.db.models.functions import TruncDate
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
-from contest.breaks import standing_breaks
+from contest.breaks import all_breaks, standing_breaks
 from contest.enums import AccountKind
-from contest.models import Account, Attack, Award, Break, Entry, LedgerEntry, Payment, Release, Stake, StakeBatch
+from contest.models import Account, Attack, Award, Entry, LedgerEntry, Payment, Release, Stake, StakeBatch
 from contest.money import ledger
 from contest.simulation.contest import Contest
 from contest.stakes.selectors import standings
@@ -147,7 +147,7 @@ class Reckoning:
             "runs": Run.objects.count(),
             "answers": Prediction.objects.count(),
             "faults": dict(faults),
-            "breaks": Break.objects.count(),
+            "breaks": all_breaks().count(),
         }
 
     def _defenses(self) -> list[dict[str, Any]]:

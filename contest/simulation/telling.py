@@ -4,6 +4,7 @@ from typing import TypeVar
 
 from django.db.models import Model, QuerySet
 
+from contest.breaks import all_breaks
 from contest.enums import AccountKind, StakeEnd
 from contest.models import Attack, Break, Entry, LedgerEntry, Release, Stake
 from contest.money.words import money
@@ -62,15 +63,15 @@ class Teller:
             self._world.note(f"{entry.defense.name} is not eligible: it {_FAILED_WORDS[failed[0]]}.")
 
     def _look_at_breaks(self) -> None:
-        for found in _after(Break.objects.select_related("defense"), self._breaks):
+        for found in _after(all_breaks().select_related("defense"), self._breaks):
             self._breaks = found.pk
             self._world.count("breaks")
-            if not Break.objects.filter(defense=found.defense_id, pk__lt=found.pk).exists():
+            if not all_breaks().filter(defense=found.defense_id, pk__lt=found.pk).exists():
                 self._world.note(f"{found.defense.name} is broken by {self._sender(found)}.")
 
     def _sender(self, found: Break) -> str:
-        attack = Attack.objects.filter(image=found.image_id, withdrawn_at=None).order_by("received_at").first()
-        return f"a picture that {attack.team.name} sent in week {attack.week}" if attack else "a picture taken in"
+        attack = Attack.objects.filter(image=found.image_id, withdrawn_at=None).earliest("received_at")
+        return f"a picture that {attack.team.name} sent in week {attack.week}"
 
     def _look_at_stakes(self) -> None:
         for stake in Stake.objects.filter(staked_at__isnull=False).select_related("defense").order_by("pk"):

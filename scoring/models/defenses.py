@@ -38,6 +38,8 @@ class Defense(models.Model):
     published_at = models.DateTimeField(null=True, blank=True)
     # When a newer version of the same name took its place; a retired version gets no new runs.
     retired_at = models.DateTimeField(null=True, blank=True)
+    # Read from a release of another database: its program is not here, so nothing is run.
+    copied = models.BooleanField(default=False)
 
     class Meta:
         constraints = [

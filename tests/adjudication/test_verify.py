@@ -510,7 +510,7 @@ FORGERIES: list[tuple[Callable[[Forger], None], str]] = [
     (break_repeated, "breaks.csv"),
     (break_of_another_round, "breaks.csv"),
     (mistake_made_right, "breaks.csv"),
-    (abstention_made_a_mistake, "breaks.csv"),
+    (abstention_made_a_mistake, "mistakes.csv"),
     (prediction_removed, "predictions.csv"),
     (prediction_beside_its_fault, "faults.csv"),
     (fault_of_another_round, "predictions.csv"),

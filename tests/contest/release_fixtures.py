@@ -147,7 +147,7 @@ def a_week() -> Contest:
     """Week 2026-W47 with every verdict; one defense abstains, the other takes the valid bird for a bicycle."""
     contest = Contest([factories.tasker(f"tasker {number}") for number in range(1, 5)])
     for number, (case, said) in enumerate(CASES.items()):
-        labeled(contest, case, picture(number), said)
+        labeled(contest, case, picture(number, origin="attack" if case == "valid bird" else "dataset"), said)
     late = {"now": MONDAY + timedelta(minutes=30), "counted": False}
     factories.response(contest.taskers[3], contest.panels["valid bird"], **drawn(SMALL), **late)
     for panel in contest.panels.values():

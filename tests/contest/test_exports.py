@@ -370,7 +370,7 @@ def test_an_annotation_of_two_rings_and_decimals() -> None:
     outline = "[[[0,0],[10.5,0],[10.5,10]],[[20,20],[20.01,20],[20.01,20.01]]]"
     picture = Picture("P-1", "0" * 64, 40, 40, Label.BICYCLE, frozenset({7}))
     counted = [_counted(7, outline=outline, box=Box(0, 0, 2001, 2001)), _counted(8, panel=2)]  # a later panel's
-    text = "".join([*coco_head("2026-W47", [picture]), Annotations().of(picture, counted), COCO_TAIL])
+    text = "".join([*coco_head("2026-W47", "2", [picture]), Annotations().of(picture, counted), COCO_TAIL])
     [annotation] = json.loads(text)["annotations"]
     assert annotation["segmentation"] == [[0, 0, 10.5, 0, 10.5, 10], [20, 20, 20.01, 20, 20.01, 20.01]]
     assert '"area": 52.50005,' in text

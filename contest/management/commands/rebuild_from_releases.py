@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from adjudication.terminal import encodable, printable
 from common.errors import DomainError
 from contest.record.rebuild.services import rebuild
 
@@ -22,7 +23,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Check the mirror, fill the tables, and put the releases where this contest serves them from."""
         try:
-            record = rebuild(options["folder"].resolve(), progress=self.stdout.write)
+            record = rebuild(options["folder"].resolve(), progress=self._say)
         except DomainError as error:
-            raise CommandError(error.message) from error
+            raise CommandError(encodable(printable(error.message), self.stderr.encoding)) from error
         self.stdout.write(f"{len(record.parts)} releases of {len(record.weeks)} weeks are here.")
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(encodable(printable(line), self.stdout.encoding))

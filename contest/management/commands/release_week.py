@@ -12,6 +12,7 @@ from django.core.management.base import CommandError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from adjudication.terminal import encodable, printable
 from common.audit_origin import RecordedCommand
 from common.domain_clock import domain_now
 from common.errors import DomainError
@@ -46,7 +47,7 @@ class Command(RecordedCommand):
             if options["out"] is not None and options["out"].resolve() != settings.RELEASE_DIR:
                 released = releases.release_copy(released, options["out"].resolve())
         except DomainError as error:
-            raise CommandError(error.message) from error
+            raise CommandError(encodable(printable(error.message), self.stderr.encoding)) from error
         self._tell(released)
 
     def _tell(self, released: releases.Released) -> None:

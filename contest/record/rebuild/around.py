@@ -156,6 +156,7 @@ def _defense(row: Row) -> Defense:
     return Defense(
         pk=int(row["number"]),
         public_id=row["defense_id"],
+        copied=True,
         demo=bool(form.boolean_from(row["demo"])),
         created_at=at(row["created_at"]),
         published_at=at(row["published_at"]),

@@ -403,6 +403,22 @@ def fill_unproved(part: Part, known: Filled) -> None:
             _broken(row, known, _set_aside(row, known, aside).pk).save(force_insert=True)
 
 
+def fill_mistakes(part: Part, known: Filled) -> None:
+    """Fill the mistakes outside the contest (R29), by the answer of their round and the ruling that holds."""
+    rows = list(part.rows(form.MISTAKES))
+    found = Prediction.objects.filter(image__in={known.images[row["image_id"]] for row in rows})
+    proofs = {(defense, image, turn): pk for defense, image, turn, pk in _keys(found)}
+    for row in rows:
+        defense, image = known.defenses[row["defense_id"]], known.images[row["image_id"]]
+        Break.objects.create(
+            defense_id=defense,
+            image_id=image,
+            ruling=Ruling.objects.filter(image=image).latest("number"),
+            prediction_id=proofs[defense, image, int(row["round"])],
+            found_at=at(row["found_at"]),
+        )
+
+
 def _set_aside(row: Row, known: Filled, rerun: Rerun) -> Prediction:
     """Make the answer that once proved a break, as far as it is published."""
     found, image = at(row["found_at"]), Image.objects.get(pk=known.images[row["image_id"]])

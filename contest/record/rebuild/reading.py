@@ -15,8 +15,8 @@ from adjudication.verify_chain import Listed, check_list, check_listed, read_lis
 from adjudication.verify_reading import Findings, NotARelease, Row, read_manifest
 from common.errors import Conflict, InvalidInput
 
-# Cells hold outlines and reasons, which may be longer than the module thinks.
-csv.field_size_limit(1 << 27)
+# A database can be filled from releases of this revision on: earlier ones lack tables that others refer to.
+FIRST_REVISION = 3
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,10 @@ class Part:
         return found
 
     def rows(self, name: str) -> Iterator[Row]:
-        """Yield the rows of a table."""
-        with (self.folder / name).open(encoding="utf-8", newline="") as file:
-            yield from csv.DictReader(file)
+        """Yield the rows of a table; none of one that the release's revision has not."""
+        if name in form.tables_of(self.manifest["revision"]):
+            with (self.folder / name).open(encoding="utf-8", newline="") as file:
+                yield from csv.DictReader(file)
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def read_record(folder: Path) -> Record:
     for before, part in zip([None, *record.parts], record.parts, strict=False):
         _check(part, before)
     for part in record.weeks:
-        if part.manifest.get("revision", 1) < form.REVISION:
+        if part.manifest.get("revision", 1) < FIRST_REVISION:
             name = part.listed["name"]
             words = f"{name} is of an older revision of the format. Publish errata of its week, and mirror them."
             raise Conflict(words, "old_revision")

@@ -68,6 +68,7 @@ def _fill(record: Record, progress: Callable[[str], None]) -> None:
     for part in record.weeks:
         pictures.fill_faults(part, known)
         pictures.fill_unproved(part, known)
+        pictures.fill_mistakes(part, known)
     _count_on()
 
 

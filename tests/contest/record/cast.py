@@ -47,6 +47,7 @@ def two_weeks() -> cast.Contest:
     cast.faulted(wrong, second, 3, Fault.CRASHED)
     _teams(contest)
     _lost_proof(contest)
+    _outside(contest)
     _money(contest)
     _trail()
     return contest
@@ -105,9 +106,23 @@ def _teams(contest: cast.Contest) -> None:
     Entry.objects.create(team=blue, defense=contest.defenses[0], opened_at=cast.MONDAY, training_code="0" * 64, **entry)
 
 
+def _outside(contest: cast.Contest) -> None:
+    """The organizers took in a bird that a defense takes for a bicycle: a mistake outside the contest (R29)."""
+    image = cast.picture(43)
+    cast.labeled(contest, "taken in", image, cast.CASES["valid bird"])
+    made = cast.ruled(contest.panels["taken in"])
+    cautious, wrong = contest.defenses
+    cast.scored(cautious, image, [Outcome.ABSTAIN] * 3)
+    answers = cast.scored(wrong, image, [Outcome.BIRD, Outcome.BICYCLE, Outcome.BICYCLE])
+    found = {"found_at": cast.MONDAY + timedelta(hours=3)}
+    Break.objects.create(defense=wrong, image=image, ruling=made, prediction=answers[1], **found)
+
+
 def _lost_proof(contest: cast.Contest) -> None:
     """A break whose answer a re-run replaced by a right one."""
     image, wrong = contest.images["valid bicycle"], contest.defenses[1]
+    type(image).objects.filter(pk=image.pk).update(origin="attack")
+    Attack.objects.create(team=Team.objects.get(name="=red"), image=image, received_at=cast.MONDAY, week="2026-W47")
     old = Prediction.objects.filter(image=image, defense=wrong, round=2).get()
     was = Prediction.objects.get(image=image, defense=wrong, round=1)
     rerun = Rerun.objects.create(defense=wrong, reason="test", state=RerunState.APPLIED, asked_at=cast.MONDAY)

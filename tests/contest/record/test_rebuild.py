@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -18,9 +19,11 @@ from django.utils import timezone
 
 from adjudication.mirror import LIST, main
 from adjudication.verify import verify
+from common.errors import Conflict
+from contest.attacks import life
 from contest.enums import AccountKind
 from contest.exports.folders import copy_folder, same_folder
-from contest.models import Account, LedgerEntry, Release
+from contest.models import Account, Attack, LedgerEntry, Release
 from contest.money.deposits import pool_deposit
 from contest.publishing import unreleased_weeks
 from contest.record.rebuild import services
@@ -29,9 +32,13 @@ from contest.releases import Released, release_week
 from contest.rules import week_named
 from labeling.models import Image, Response
 from labeling.pictures import pixels_of
-from labeling.selectors import forget_versions
+from labeling.selectors import forget_versions, policy_in_force
 from scoring.models import Defense
+from scoring.rerun_scope import Scope
+from scoring.reruns import rerun_start
+from scoring.services import runs_plan
 from tests import factories
+from tests.contest import release_fixtures as fixtures
 from tests.contest.record import cast
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -163,8 +170,8 @@ def test_the_pages_compared_say_something(past: Past) -> None:
     page = past.shown["/defenses/D-00002/"][1].decode()
     assert "Pictures that broke it</dt><dd>2<" in page
     assert "crashed" in page
-    assert page.count("<figure>") == 3
-    assert past.shown["/weeks/2026-W47/"][1].count(b"<figure>") == 11
+    assert page.count("<figure>") == 4
+    assert past.shown["/weeks/2026-W47/"][1].count(b"<figure>") == 12
 
 
 def _difference(folder: Path, out: Path) -> list[str]:
@@ -349,3 +356,25 @@ def test_money_of_weeks_without_pictures_is_published_and_rebuilt(
     assert list(unreleased_weeks(cast.NOW)) == []
     again = release_week(week_named("2026-W44", "UTC"), out=tmp_path / "again", now=cast.NOW)
     assert not again.new and same_folder(again.folder, mirror / "release-2026-W44")
+
+
+# A copy runs no defense ----------------------------------------------------------------------------------------------
+
+
+def test_what_a_later_defense_did_not_answer_is_said_to_be_missing(elsewhere: Past, tmp_path: Path) -> None:
+    """A defense was published after the first week's last part: the copy has no answers of it, and asks for none."""
+    call_command("rebuild_from_releases", str(elsewhere.mirror), verbosity=0)
+    fixtures.defense(3, published_at=cast.LATER, copied=True)
+    policy = policy_in_force(cast.NOW).policy
+    assert runs_plan(policy=policy, now=cast.NOW, rng=Random(1)) == 0
+    with pytest.raises(Conflict, match="filled from releases and runs no defense") as refused:
+        release_week(cast.W47, out=tmp_path / "again", now=cast.NOW)
+    assert refused.value.code == "a_copy"
+    attack = Attack.objects.get(image__received_at=cast.LATER, withdrawn_at=None)
+    (state,) = life.standings([attack], all_told=True, now=cast.NOW).values()
+    assert state.state is life.AttackState.NOT_HERE
+    words = " ".join(each.words for each in life.story(attack, all_told=True, now=cast.NOW))
+    assert ("runs no defense" in words, "Being scored" in words) == (True, False)
+    asked = {"scope": Scope("All."), "reason": "A test.", "by": factories.user("o"), "now": cast.NOW}
+    with pytest.raises(Conflict, match="its program is not here"):
+        rerun_start(defense=Defense.objects.latest("pk"), **asked)

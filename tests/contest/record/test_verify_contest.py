@@ -1,6 +1,8 @@
 """The verifier and what the second revision of the format added: forgeries are found, old releases are still read."""
 
 import csv
+import hashlib
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -108,7 +110,9 @@ def test_a_forgery_is_found_although_the_hashes_fit(what: str, forger: Forger) -
 
 
 def _made_as_of(folder: Path, revision: int) -> Forger:
-    """Make a release one of an earlier revision: without what was added since."""
+    """Make a release one of an earlier revision: without what was added since, and under the first rule book."""
+    coco = folder / form.COCO
+    coco.write_text(coco.read_text().replace('"version": "2"', '"version": "1"', 1))
     for name in form.FILES - form.files_of(revision):
         (folder / name).unlink()
     forger = Forger(folder, release_fixtures.Contest([]))
@@ -127,14 +131,14 @@ def _cut(path: Path, columns: int) -> None:
 
 
 def _say_revision(values: dict[str, Any], revision: int) -> None:
-    values["revision"] = revision
+    values["revision"], values["rule_book"] = revision, "1"
     for key in ("revision", "policy_from", "policy_reason") if revision == 1 else ():
         del values[key]
     tables = {name.partition(".")[0] for name in [*form.tables_of(revision), form.TASKER_DATA]}
     values["counts"] = {name: number for name, number in values["counts"].items() if name in tables}
 
 
-@pytest.mark.parametrize("revision", [1, 2])
+@pytest.mark.parametrize("revision", [1, 2, 3])
 def test_a_release_of_an_earlier_revision_is_still_read(revision: int, settings: Any) -> None:
     forger = _made_as_of(release_week_of_one(settings.RELEASE_DIR), revision)
     assert verify(forger.folder).differences == []
@@ -180,7 +184,7 @@ def test_a_panel_of_five_is_not_full_with_three(
     _kept_out(two_sizes, answered)
     folder = release_week(cast.W47, out=settings.RELEASE_DIR, now=cast.NOW).folder
     found = {forger.folder: verify(forger.folder).differences for forger in _each_revision(folder, two_sizes, tmp_path)}
-    assert list(found.values()) == [[], [], []], found
+    assert list(found.values()) == [[], [], [], []], found
 
 
 def test_a_ruling_left_out_is_found_whatever_the_size_of_its_panel(
@@ -239,3 +243,114 @@ def test_what_is_decided_later_makes_no_errata_of_an_earlier_week(tmp_path: Path
     LedgerEntry.objects.create(source=outside, target=pool, cents=1, rule="R34", why="more", causes={}, made_at=late)
     again = release_week(cast.W47, out=tmp_path, now=cast.NOW)
     assert (again.new, again.release) == (False, first.release)
+
+
+# Rule books ----------------------------------------------------------------------------------------------------------
+
+WRITTEN_BEFORE = Path(__file__).parent / "rule_book_1"
+
+
+@pytest.fixture
+def first_rule_book(tmp_path: Path) -> list[Path]:
+    """Two releases as they were published under the first rule book, byte for byte; a picture of the organizers broke a
+    defense there."""
+    for archive in sorted(WRITTEN_BEFORE.glob("*.zip")):
+        shutil.unpack_archive(archive, tmp_path)
+    return [tmp_path / f"release-{week.name}" for week in (cast.W47, cast.W48)]
+
+
+def test_a_release_of_the_first_rule_book_verifies_as_before(first_rule_book: list[Path]) -> None:
+    assert [verify(folder).differences for folder in first_rule_book] == [[], []]
+    assert {row["rule_book"] for row in map(_manifest, first_rule_book)} == {"1"}
+
+
+def test_a_break_left_out_of_the_first_rule_book_is_found(first_rule_book: list[Path]) -> None:
+    forger = Forger(first_rule_book[0], release_fixtures.Contest([]))
+    forger.rows(form.BREAKS, lambda rows: rows.clear())
+    forger.rehash()
+    assert [line for line in verify(forger.folder).differences if line.startswith("breaks.csv: ")]
+
+
+def test_releases_of_both_rule_books_are_one_chain(first_rule_book: list[Path], tmp_path: Path) -> None:
+    """A week of the first rule book, and after it one of the second."""
+    shutil.rmtree(first_rule_book[1])
+    before = _manifest(first_rule_book[0])
+    cast.two_weeks()
+    folder = release_week(cast.W48, out=tmp_path, now=cast.NOW).folder
+    sha256 = hashlib.sha256((first_rule_book[0] / form.MANIFEST).read_bytes()).hexdigest()
+    forger = Forger(folder, release_fixtures.Contest([]))
+    forger.manifest(lambda values: values.update(previous_name=before["name"], previous_sha256=sha256))
+    assert (before["rule_book"], _manifest(folder)["rule_book"]) == ("1", "2")
+    found = [verify(each) for each in (first_rule_book[0], folder)]
+    assert [line for each in found for line in each.differences if "audit.csv" not in line] == []
+    assert f"chain: follows {before['name']}" in found[1].figures
+
+
+BOOKS = {
+    "a revision of the second rule book under the first": ({"rule_book": "1"}, "recorded 1, follows 2"),
+    "a revision of the first rule book under the second": ({"revision": 3}, "recorded 2, follows 1"),
+}
+
+
+@pytest.mark.parametrize("what", BOOKS)
+def test_a_rule_book_that_the_revision_has_not_is_found(what: str, forger: Forger) -> None:
+    values, words = BOOKS[what]
+    forger.manifest(lambda manifest: manifest.update(values))
+    assert [line for line in verify(forger.folder).differences if words in line]
+
+
+def test_a_rule_book_to_come_asks_for_a_newer_program(forger: Forger) -> None:
+    forger.manifest(lambda values: values.update(rule_book="3"))
+    with pytest.raises(NotARelease, match="take a newer one"):
+        verify(forger.folder)
+
+
+OUTSIDE: dict[str, tuple[str, Callable[[Forger], None]]] = {
+    "a mistake left out": (form.MISTAKES, lambda f: f.rows(form.MISTAKES, lambda rows: rows.clear())),
+    "a mistake in another round": (form.MISTAKES, lambda f: f.cell(form.MISTAKES, {}, round="3")),
+    "a mistake on another class": (form.MISTAKES, lambda f: f.cell(form.MISTAKES, {}, label="bicycle")),
+    "a mistake made a break": (form.BREAKS, lambda f: _made_a_break(f)),
+    "a mistake made a break that nothing proves": (form.UNPROVED, lambda f: _made_a_break(f, form.UNPROVED)),
+    "a break made a mistake": (form.BREAKS, lambda f: _made_a_mistake(f)),
+    "an attack that makes a mistake a break": (form.BREAKS, lambda f: _made_sent(f)),
+    "an attack left out to hide a break": (form.BREAKS, lambda f: f.rows(form.ATTACKS, lambda rows: rows.clear())),
+}
+
+
+@pytest.mark.parametrize("what", OUTSIDE)
+def test_only_attacks_break(what: str, forger: Forger) -> None:
+    file, forge = OUTSIDE[what]
+    forge(_first(forger))
+    forger.rehash()
+    found = verify(forger.folder, pictures=False).differences
+    assert [line for line in found if line.startswith(f"{file}: ")], found
+
+
+def _made_a_break(forger: Forger, file: str = form.BREAKS) -> None:
+    taken: list[dict[str, str]] = []
+    forger.rows(form.MISTAKES, lambda rows: taken.append(rows.pop(0)))
+    (row,) = taken
+    said = {"ruling_number": "1", "round": row["round"], "answer": "bicycle", "found_at": row["found_at"]}
+    same = {name: row[name] for name in ("defense_id", "image_id")}
+    forger.rows(file, lambda rows: rows.append({"break_id": "999", **same, **said}))
+
+
+def _made_a_mistake(forger: Forger) -> None:
+    taken: list[dict[str, str]] = []
+    forger.rows(form.BREAKS, lambda rows: taken.append(rows.pop(0)))
+    row = {name: taken[0][name] for name in ("defense_id", "image_id", "round", "found_at")}
+    made = {"defense_id": row["defense_id"], "image_id": row["image_id"], "round": row["round"], "label": "bird"}
+    forger.rows(form.MISTAKES, lambda rows: rows.append(made | {"found_at": row["found_at"]}))
+
+
+def _made_sent(forger: Forger) -> None:
+    """An attack from before the organizers took the picture in."""
+    taken: list[dict[str, str]] = []
+    forger.rows(form.MISTAKES, lambda rows: taken.extend(rows))
+    early = "2026-11-14T00:00:01.000000Z"
+    forger.rows(form.ATTACKS, lambda rows: rows[0].update(image_id=taken[0]["image_id"], received_at=early))
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads((folder / form.MANIFEST).read_text())
+    return values

@@ -129,8 +129,8 @@ def picture(sent: datetime, by: Team | None = None, **values: Any) -> Image:
 
 
 def broken(defense: Defense, sent: datetime, *, found: datetime, by: Team | None = None) -> Break:
-    """A break by a picture sent at `sent`, found at `found`."""
-    image = picture(sent, by)
+    """A break by a picture sent at `sent`, found at `found`; by somebody where no team is given."""
+    image = picture(sent, by or Team.objects.get_or_create(name="somebody", defaults={"created_at": sent})[0])
     return break_of(defense, image, ruled(image, label=Label.BIRD), found)
 
 

@@ -1,0 +1,57 @@
+"""The one way by which the verifier and the mirror print: what strangers wrote appears as text, on every terminal.
+
+Pure: standard library only.
+"""
+
+import sys
+from typing import TextIO
+
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+# A line is cut in its middle beyond this many characters.
+LONGEST_LINE = 800
+# Letters that count as printable and are not to be seen: fillers, joiners and selectors of variants.
+_INVISIBLE = frozenset(
+    chr(code)
+    for first, last in (
+        (0x034F, 0x034F),
+        (0x115F, 0x1160),
+        (0x17B4, 0x17B5),
+        (0x180B, 0x180F),
+        (0x2800, 0x2800),
+        (0x3164, 0x3164),
+        (0xFE00, 0xFE0F),
+        (0xFFA0, 0xFFA0),
+        (0xE0100, 0xE01EF),
+    )
+    for code in range(first, last + 1)
+)
+
+
+def printable(value: object, longest: int = LONGEST_LINE) -> str:
+    """Return a value as one line of at most `longest` characters, and one for each cut.
+
+    What a terminal would take for more than text becomes a replacement character: escape codes, ends of lines, marks
+    that change the direction or that nobody sees, halves of a surrogate pair.
+    """
+    text = shortened(str(value), longest)
+    return "".join(each if each.isprintable() and each not in _INVISIBLE else _REPLACEMENT for each in text)
+
+
+def shortened(text: str, longest: int) -> str:
+    """Return the beginning and the end of a text that is longer than `longest`."""
+    half = longest // 2
+    return text if len(text) <= longest else f"{text[:half]}…{text[-half:]}"
+
+
+def encodable(text: str, encoding: str | None) -> str:
+    """Return a text as a stream of this encoding can take it; other letters become their escape codes."""
+    name = encoding or "ascii"
+    return text.encode(name, "backslashreplace").decode(name)
+
+
+def show(value: object, *, stream: TextIO | None = None, end: str = "\n", over: bool = False) -> None:
+    """Print one line to `stream`, standard output by default; `over` prints it over the line before."""
+    to = sys.stdout if stream is None else stream
+    to.write(("\r" if over else "") + encodable(printable(value), to.encoding) + end)
+    if over:
+        to.flush()

@@ -1,0 +1,180 @@
+"""The one way by which the verifier and the mirror read files that a stranger made: regular files, within bounds.
+
+Pure: standard library only.
+"""
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from math import isfinite
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, NoReturn
+
+# The list of a release's files: 300,000 pictures fit.
+MOST_MANIFEST_BYTES = 1 << 26
+# The list of all releases: 200,000 of them fit.
+MOST_LIST_BYTES = 1 << 26
+# No table is longer, nor is a line of one: an outline of ten thousand corners fits.
+MOST_FILE_BYTES = 1 << 30
+MOST_LINE_BYTES = 1 << 20
+# The largest picture that a release can hold has 48 MiB of pixels, and packing adds at most a thousandth.
+MOST_PICTURE_BYTES = 49 << 20
+# What a folder may hold beside what is listed; more are counted as one.
+MOST_NAMES = 1 << 20
+_MOST_DEPTH = 40
+_MOST_DIGITS = 19
+_PIECE = 1 << 20
+# Opening neither follows a link nor waits for somebody who writes into a pipe. Some systems lack some of these.
+_FLAGS = os.O_RDONLY
+for _name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"):
+    _FLAGS |= getattr(os, _name, 0)
+
+
+class Unreadable(Exception):
+    """What is there is no file that can be read; the text says why."""
+
+
+class NotThere(Unreadable):
+    """There is nothing of this name."""
+
+
+def open_regular(folder: Path, name: str, most: int = MOST_FILE_BYTES) -> BinaryIO:
+    """Open a regular file of at most `most` bytes below `folder`, which no link leads to; raises Unreadable."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        raise Unreadable("a path that leads elsewhere")
+    try:
+        for parent in reversed(path.parents[:-1]):
+            if not stat.S_ISDIR(os.lstat(folder / parent).st_mode):
+                raise Unreadable(f"{parent} is no folder")
+        return _checked(os.open(folder / path, _FLAGS), most)
+    except FileNotFoundError as error:
+        raise NotThere("no such file") from error
+    except (OSError, ValueError) as error:
+        raise Unreadable(_why(folder / path, error)) from error
+
+
+def _checked(descriptor: int, most: int) -> BinaryIO:
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode) and found.st_size <= most:
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        raise Unreadable("no regular file")
+    raise Unreadable(f"{found.st_size:,} bytes, and {most:,} are the most that is read")
+
+
+def _why(path: Path, error: Exception) -> str:
+    """Return what is wrong with a path that cannot be opened. The error itself would repeat the path."""
+    try:
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            return "no regular file"
+    except (OSError, ValueError):
+        return "a name that no file can have"
+    return getattr(error, "strerror", None) or type(error).__name__
+
+
+def is_regular(folder: Path, name: str) -> bool:
+    """Say whether `open_regular` would open a file, whatever its size."""
+    try:
+        open_regular(folder, name, most=1 << 62).close()
+    except Unreadable:
+        return False
+    return True
+
+
+def read_bytes(folder: Path, name: str, most: int = MOST_FILE_BYTES) -> bytes:
+    """Return a file's bytes, at most `most`; raises Unreadable."""
+    with open_regular(folder, name, most) as file:
+        try:
+            data = file.read(most + 1)
+        except OSError as error:
+            raise Unreadable(_why(folder / name, error)) from error
+    if len(data) > most:
+        raise Unreadable(f"more than {most:,} bytes")
+    return data
+
+
+def pieces(folder: Path, name: str) -> Iterator[bytes]:
+    """Yield a file's bytes; raises Unreadable."""
+    with open_regular(folder, name) as file:
+        try:
+            while piece := file.read(_PIECE):
+                yield piece
+        except OSError as error:
+            raise Unreadable(_why(folder / name, error)) from error
+
+
+def read_lines(folder: Path, name: str) -> Iterator[str]:
+    """Yield a file's lines with their ends, as UTF-8; raises Unreadable, also for a line that is too long."""
+    with open_regular(folder, name) as file:
+        number = 0
+        try:
+            while line := file.readline(MOST_LINE_BYTES + 1):
+                number += 1
+                if len(line) > MOST_LINE_BYTES:
+                    raise Unreadable(f"line {number} has more than {MOST_LINE_BYTES:,} bytes")
+                yield line.decode()
+        except (OSError, UnicodeDecodeError) as error:
+            raise Unreadable(f"line {number}: {type(error).__name__}") from error
+
+
+def names_in(folder: Path) -> list[str]:
+    """Return the names in a folder, sorted, at most `MOST_NAMES`; none where it is no folder or a link to one."""
+    try:
+        if not stat.S_ISDIR(os.lstat(folder).st_mode):
+            return []
+        with os.scandir(folder) as entries:
+            return sorted(entry.name for entry, _ in zip(entries, range(MOST_NAMES), strict=False))
+    except (OSError, ValueError):
+        return []
+
+
+def read_json(data: bytes) -> Any:
+    """Return what JSON says; raises ValueError for what no other program would read the same.
+
+    These are NaN and infinities, numbers of many digits, halves of a surrogate pair, and values nested too deeply.
+    """
+    try:
+        value = json.loads(data.decode(), parse_constant=_no_number, parse_int=_whole, parse_float=_fraction)
+    except RecursionError as error:
+        raise ValueError("values that are nested too deeply") from error
+    _check_values(value)
+    return value
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number")
+
+
+def _whole(text: str) -> int:
+    if len(text) > _MOST_DIGITS + text.startswith("-"):
+        raise ValueError(f"a number of {len(text):,} digits")
+    return int(text)
+
+
+def _fraction(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"{text[:_MOST_DIGITS]} is too large a number")
+    return number
+
+
+def _check_values(value: Any) -> None:
+    """Look at every value, without calling itself: what is looked at may be nested deeply."""
+    level = [value]
+    for _ in range(_MOST_DEPTH):
+        if not level:
+            return
+        for each in level:
+            for text in each if isinstance(each, dict) else (each,):
+                if isinstance(text, str):
+                    text.encode()  # raises UnicodeEncodeError, a ValueError
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+    raise ValueError(f"values that are nested more than {_MOST_DEPTH} deep")

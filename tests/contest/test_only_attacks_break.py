@@ -1,0 +1,324 @@
+"""Only attacks break (R29): all readers of breaks say the same, and what the first rule book ended comes back (R22)."""
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db.models import Exists
+
+from contest import breaks
+from contest.attacks import life
+from contest.awards.conditions import own_conditions
+from contest.breaks import all_breaks, broken_by, mistakes_outside, recorded_mistakes, standing_breaks
+from contest.defenses import figures as defense_figures
+from contest.enums import AccountKind, DefenseStanding, StakeEnd
+from contest.exports import tables
+from contest.front.reading import _breaks as breaks_of_front_page
+from contest.leaderboard.reading import read_facts
+from contest.leaderboard.tables import tables as leaderboard_tables
+from contest.messages import breaks_told
+from contest.models import Attack, Award, Break, LedgerEntry, Stake, StakeChange
+from contest.money import facts as money_facts
+from contest.money.ledger import check
+from contest.money.settlement import prizes_settle
+from contest.overview import read_overview
+from contest.record.overrules import _breaks as breaks_of_overrules
+from contest.record.picture_story import _broken as broken_in_story
+from contest.stakes.ends import stakes_end
+from contest.stakes.selectors import stakeable, standings
+from contest.teams import public as team_public
+from contest.weeks import week_at, week_called
+from labeling.models import Image
+from labeling.selectors import policy_in_force
+from scoring.models import Defense
+from tests import factories
+from tests.contest.money import cast
+
+pytestmark = pytest.mark.django_db
+ROOT = Path(__file__).resolve().parents[2]
+NOW = cast.CLOSED
+
+
+# One world, all readers ----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class World:
+    """Defenses that were each confidently wrong on one valid picture, by how that picture came."""
+
+    defense: dict[str, Defense]
+    image: dict[str, Image]
+    stake: dict[str, Stake]
+
+
+# How the picture came -> whether it breaks, and why.
+PICTURES = {
+    "an attack": (True, "that is what breaks"),
+    "an attack, and a copy by another team": (True, "the first receipt has the credit"),
+    "an attack on a picture that was not to be labeled": (True, "nobody knew of it"),
+    "a copy whose first attack was withdrawn": (True, "the second one was not"),
+    "taken in": (False, "no attack sent it"),
+    "taken in, and sent afterwards": (False, "it was known before it was sent"),
+    "taken in, and sent in the moment it was": (False, "it was known when it was sent"),
+    "an attack that was withdrawn": (False, "it is taken back"),
+    "gold that was sent": (False, "it is never published"),
+}
+
+
+def _picture(how: str) -> Image:
+    red, blue = (cast.team(f"{name} {how}") for name in ("red", "blue"))
+    at = cast.MONDAY + timedelta(days=1)
+    known = {"received_at": at, "label_from": at, "width": 40, "height": 40}
+    if how.startswith("taken in"):
+        image = factories.image(origin="dataset", **known)
+        if "sent" in how:
+            cast.attack(red, days=1 if "moment" in how else 2, image=image)
+    elif how.startswith("gold"):
+        image = factories.image(origin="gold", **known)
+        cast.attack(red, days=2, image=image)
+    elif "not to be labeled" in how:
+        image = factories.image(origin="dataset", **known | {"label_from": week_at(at).end})
+        cast.attack(red, image=image)
+    else:
+        first = cast.attack(red, withdrawn_at=at if "withdrawn" in how else None)
+        image = first.image
+        if "copy" in how:
+            cast.attack(blue, days=2, image=image, copy_of=None if "withdrawn" in how else first)
+    return image
+
+
+@pytest.fixture
+def world(olga: User) -> World:
+    factories.policy_version()
+    cast.deposit(10_000_000, olga)
+    made = World({}, {}, {})
+    for how in PICTURES:
+        made.defense[how] = cast.defense(how, cast.team(f"makers of {how}"))
+        made.stake[how] = cast.staked(made.defense[how])
+    for how in PICTURES:
+        image = made.image[how] = _picture(how)
+        ruling = cast.ruled(image)
+        for each in made.defense.values():
+            proof = cast.answered(each, image, 0 if each == made.defense[how] else 1, at=ruling.decided_at)
+            if each == made.defense[how]:
+                kept = {"ruling": ruling, "prediction": proof, "found_at": ruling.decided_at}
+                Break.objects.create(defense=each, image=image, **kept)
+    cast.released(*{week_at(image.received_at).name for image in made.image.values()})
+    stakes_end(now=NOW)
+    for stake in made.stake.values():
+        stake.refresh_from_db()
+    return made
+
+
+Reader = Callable[[World, str], bool]
+
+
+def _condition(world: World, how: str) -> bool:
+    policy = policy_in_force(NOW).policy
+    found = {each.name: each for each in own_conditions(world.stake[how], policy=policy, now=NOW)}
+    return not found["no_break"].passed
+
+
+def _leaderboard(world: World, how: str) -> bool:
+    (row,) = (each for each in leaderboard_tables(read_facts(), NOW).defenses if each.name == how)
+    return row.state == DefenseStanding.BROKEN
+
+
+def _of_week(world: World, how: str) -> set[tuple[str, str]]:
+    week = week_called(week_at(world.image[how].received_at).name)
+    return {(row[1], row[2]) for row in (*tables._break_rows(week), *tables._unproved_rows(week))}
+
+
+def _pair(world: World, how: str) -> tuple[str, str]:
+    return world.defense[how].public_id, world.image[how].public_id
+
+
+def _team_page(world: World, how: str) -> bool:
+    (row,) = team_public.defenses_of([world.defense[how].entry.team], now=NOW)
+    return row.standing is DefenseStanding.BROKEN
+
+
+def _credited(world: World, how: str) -> bool:
+    sent = Attack.objects.filter(image=world.image[how])
+    found = [row for each in sent for row in team_public.breaks_of([each.team], now=NOW)]
+    return world.defense[how] in [row.defense for row in found]
+
+
+def _senders(world: World, how: str) -> bool:
+    sent = list(Attack.objects.filter(image=world.image[how], withdrawn_at=None, copy_of=None))
+    return any(each.breaks for each in life.standings(sent, all_told=True, now=NOW).values())
+
+
+def _pictured(world: World, how: str) -> bool:
+    shown, _ = defense_figures.pictures(world.defense[how], public=True, kind="mistakes", before=None, now=NOW)
+    return world.image[how] in [each.image for each in shown]
+
+
+def _counted(world: World, how: str) -> bool:
+    (row,) = (each for each in defense_figures.rows(public=True) if each.defense == world.defense[how])
+    return row.breaks > 0
+
+
+def _overview(world: World, how: str) -> bool:
+    (row,) = (each for each in read_overview(now=NOW).defenses if each.defense == world.defense[how])
+    return row.breaks > 0
+
+
+READERS: dict[str, Reader] = {
+    "the selector": lambda w, how: standing_breaks().filter(defense=w.defense[how]).exists(),
+    "all breaks": lambda w, how: all_breaks().filter(defense=w.defense[how]).exists(),
+    "what a picture broke": lambda w, how: w.defense[how] in broken_by([w.image[how].pk]).get(w.image[how].pk, ()),
+    "the stake": lambda w, how: w.stake[how].end == StakeEnd.BROKEN,
+    "how far a defense is": lambda w, how: standings([w.defense[how]])[w.defense[how].pk] is DefenseStanding.BROKEN,
+    "the prizes": lambda w, how: bool(money_facts.found([w.stake[how]])[0].breaks),
+    "the award": _condition,
+    "the leaderboard": _leaderboard,
+    "the release": lambda w, how: _pair(w, how) in _of_week(w, how),
+    "the picture's page": lambda w, how: w.defense[how] in broken_in_story(w.image[how]),
+    "the list of overrules": lambda w, how: bool(breaks_of_overrules([w.image[how]])),
+    "the defense's breaks": lambda w, how: bool(defense_figures.breaks_of(w.defense[how], public=True, now=NOW)),
+    "the defense's pictures": _pictured,
+    "the defense's row": _counted,
+    "the front page": lambda w, how: w.defense[how] in [each.defense for each in breaks_of_front_page(NOW)],
+    "the overview": _overview,
+    "the letters": lambda w, how: breaks_told._news(cast.SETTLED).filter(defense=w.defense[how]).exists(),
+    "the team's page": _team_page,
+    "the senders' breaks": _credited,
+    "the senders' attacks": _senders,
+}
+
+
+@pytest.mark.parametrize("how", PICTURES)
+def test_every_reader_says_the_same(how: str, world: World) -> None:
+    breaks, why = PICTURES[how]
+    said = {name: reader(world, how) for name, reader in READERS.items()}
+    assert said == dict.fromkeys(READERS, breaks), why
+
+
+def test_a_mistake_outside_the_contest_is_published_as_one(world: World) -> None:
+    outside = {how for how in PICTURES if how.startswith("taken in")}
+    assert {each.defense.name for each in mistakes_outside()} == outside
+    published = {row[:2] for how in outside for row in tables._mistake_rows(week_at(world.image[how].received_at))}
+    assert published == {_pair(world, how) for how in outside}
+
+
+def test_a_mistake_outside_the_contest_hinders_no_staking(world: World) -> None:
+    Stake.objects.update(ended_at=NOW, end=StakeEnd.WITHDRAWN)
+    assert {each.name for each in stakeable()} == {how for how, (breaks, _) in PICTURES.items() if not breaks}
+
+
+def test_no_module_reads_the_rows_by_itself() -> None:
+    """Which rows break is decided in one place; the rows are written there, and where a record is rebuilt."""
+    own = {"contest/breaks.py", "contest/record/rebuild/pictures.py"}
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("contest", "scoring", "adjudication", "labeling", "common", "config")
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute)
+        and ast.unparse(node) in ("Break.objects", "Break._default_manager")
+        or isinstance(node, ast.Attribute)
+        and node.attr == "breaks"
+        and ast.unparse(node.value).endswith("defense")
+    }
+    assert found <= own, "ask contest.breaks"
+
+
+# What the first rule book ended --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def first_rule_book(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Every recorded mistake breaks, as by the first rule book, until it is undone."""
+    monkeypatch.setattr(breaks, "sent_as_attack", lambda: Exists(Image.objects.all()))
+    return monkeypatch
+
+
+def _sweep(now: Any = NOW) -> None:
+    stakes_end(now=now)
+    while prizes_settle(now=now):
+        pass
+
+
+def _state(stake: Stake) -> tuple[str, Any]:
+    stake.refresh_from_db()
+    return stake.end, stake.ended_at
+
+
+@pytest.mark.parametrize("by_team", [False, True], ids=["the board's stake", "a team's stake"])
+@pytest.mark.parametrize("sent", [False, True], ids=["never sent", "sent afterwards"])
+def test_a_stake_that_the_organizers_picture_ended_comes_back(
+    by_team: bool, sent: bool, olga: User, first_rule_book: pytest.MonkeyPatch
+) -> None:
+    """By rows that correct, and to the cent: no entry and no break is taken away (R22)."""
+    factories.policy_version()
+    cast.deposit(100_000, olga)
+    makers, red = cast.team("makers"), cast.team("red")
+    stake = cast.staked(cast.defense("net", makers), by=makers if by_team else None)
+    before = {kind: cast.balance(kind) for kind in (AccountKind.ATTACKERS, AccountKind.DEFENDERS)}
+    at = cast.MONDAY + timedelta(days=1)
+    image = factories.image(origin="dataset", received_at=at, label_from=at, width=40, height=40)
+    attack = cast.attack(red, days=2, image=image) if sent else Attack(image=image)
+    cast.broken(stake.defense, attack)
+    _sweep()
+    assert _state(stake)[0] == StakeEnd.BROKEN
+    moved, rows = LedgerEntry.objects.count(), Break.objects.count()
+
+    first_rule_book.undo()
+    _sweep()
+    assert _state(stake) == ("", None)
+    assert cast.balance(stake) == cast.PRIZE
+    assert {kind: cast.balance(kind) for kind in before} == before
+    assert [cast.balance(each) for each in (makers, red)] == [0, 0]
+    assert (LedgerEntry.objects.count() >= moved, Break.objects.count()) == (True, rows)
+    assert list(StakeChange.objects.order_by("pk").values_list("end", flat=True)) == [StakeEnd.BROKEN, ""]
+    assert check().wrong == ()
+    moved = LedgerEntry.objects.count()
+    _sweep()
+    assert (LedgerEntry.objects.count(), StakeChange.objects.count()) == (moved, 2), "once"
+
+
+def test_a_stake_recorded_since_stays_and_the_ended_one_stays_over(
+    olga: User, first_rule_book: pytest.MonkeyPatch
+) -> None:
+    """Two stakes in force on one defense there never are; the later one is not ended by what breaks nothing."""
+    factories.policy_version()
+    cast.deposit(100_000, olga)
+    stake = cast.staked(cast.defense("net", cast.team("makers")))
+    at = cast.MONDAY + timedelta(days=1)
+    image = factories.image(origin="dataset", received_at=at, label_from=at, width=40, height=40)
+    cast.broken(stake.defense, Attack(image=image))
+    _sweep()
+    first_rule_book.undo()
+    later = cast.staked(stake.defense, at=cast.SETTLED)
+    _sweep()
+    assert (_state(stake)[0], _state(later)) == (StakeEnd.BROKEN, ("", None))
+    assert check().wrong == ()
+
+
+def test_an_award_made_in_between_stands(olga: User, first_rule_book: pytest.MonkeyPatch) -> None:
+    """The mate of a batch whose stake comes back contends from then on; what was awarded is not taken away."""
+    factories.policy_version()
+    cast.deposit(100_000, olga)
+    of = cast.batch()
+    broken, whole = (cast.staked(cast.defense(name, cast.team(f"makers of {name}")), of=of) for name in "ab")
+    at = cast.MONDAY + timedelta(days=1)
+    image = factories.image(origin="dataset", received_at=at, label_from=at, width=40, height=40)
+    cast.broken(broken.defense, Attack(image=image))
+    _sweep()
+    late = cast.MONDAY + timedelta(days=100)
+    award = Award.objects.create(
+        stake=whole, decision=of.decision, cents=1, statement="It held.", conditions=[], awarded_at=late
+    )
+    cast.ended(whole, StakeEnd.WON, at=late)
+    first_rule_book.undo()
+    _sweep(late + timedelta(days=1))
+    assert (_state(broken), _state(whole)[0]) == (("", None), StakeEnd.WON)
+    assert Award.objects.get() == award
+    assert recorded_mistakes().count() == 1
+    assert check().wrong == ()
