@@ -52,7 +52,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "common.sessions.SignedInUserMiddleware",
     "labeling.accounts.locale.PersonMiddleware",
-    "common.request_log.RequestLog",
+    "django_structlog.middlewares.RequestMiddleware",
     "common.audit_origin.OriginMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -128,12 +128,14 @@ AXES_LOCKOUT_CALLABLE = "common.views.locked_out"
 # The hour begins with the wrong password that closed the account; trying on does not make it longer.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_VERBOSE = False
+AXES_HANDLER = "common.guessing.SignInGuard"
+AXES_CLIENT_STR_CALLABLE = "common.guessing.logged_client"
 # Masked where a wrong try is recorded, as the password is.
 AXES_SENSITIVE_PARAMETERS = ["username", "email", "ip_address", "otp", "proof", "code", "new_password"]
 AXES_SENSITIVE_PARAMETERS += ["csrfmiddlewaretoken"]
 # Behind a proxy every request has the proxy's address: one stranger could close anybody's account for everybody.
 TRUSTED_PROXIES = env.count("TRUSTED_PROXIES")
-AXES_CLIENT_IP_CALLABLE = "common.client_address.client_address"
+AXES_CLIENT_IP_CALLABLE = "common.guessing.counted_address"
 EMAIL = env.email("EMAIL_URL", f"file://{DATA_DIR / 'mail'}" if DEMO else "console://")
 EMAIL_BACKEND = EMAIL["EMAIL_BACKEND"]
 EMAIL_FILE_PATH = EMAIL.get("EMAIL_FILE_PATH")
