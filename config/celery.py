@@ -24,6 +24,7 @@ app.conf.update(
     task_ignore_result=True,
     worker_prefetch_multiplier=1,
     broker_connection_retry_on_startup=True,
+    broker_connection_max_retries=None,  # for ever: a worker outlives an outage of any length
     broker_transport_options={
         "visibility_timeout": 3600,
         "socket_timeout": 5,

@@ -89,8 +89,13 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA foreign_keys=ON;",
     }
 else:
+    # Connections are kept; the engine looks at each, which costs no round trip, before a request uses it.
+    DATABASES["default"]["ENGINE"] = "common.postgresql"
     DATABASES["default"]["CONN_MAX_AGE"] = None
-    DATABASES["default"]["CONN_HEALTH_CHECKS"] = False
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+    # Seconds until a server that answers nothing at all counts as away, and milliseconds for a statement sent to it.
+    patience = {"connect_timeout": 5, "keepalives_idle": 30, "keepalives_interval": 10, "tcp_user_timeout": 30_000}
+    DATABASES["default"]["OPTIONS"] = patience | DATABASES["default"].get("OPTIONS", {})
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 IMAGE_STORE_URL = env.url("IMAGE_STORE_URL", f"file://{DATA_DIR / 'pictures'}", ("file", "s3"))

@@ -8,6 +8,7 @@ import structlog
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import close_old_connections
 
+from common.outages import outages
 from contest.pipeline import QUEUES, Sweep, swept
 
 IDLE_SECONDS = 0.5
@@ -31,6 +32,7 @@ class Command(BaseCommand):
             signal.signal(number, lambda *_: stop.set())
         sweeps = {name: sweep for queue in options["queue"] or QUEUES for name, sweep in QUEUES[queue].items()}
         while not stop.is_set():
+            close_old_connections()  # a connection that the server ended meanwhile fails no sweep
             pause = max(_run(name, sweep) for name, sweep in sweeps.items() if not stop.is_set())
             stop.wait(pause)
 
@@ -39,11 +41,13 @@ def _run(name: str, sweep: Sweep) -> float:
     """Run one sweep; return how long to rest. An error is logged and the other sweeps go on."""
     try:
         done = swept(name, sweep)
-    except Exception:
+    except Exception as error:
         # Whatever it was, the rows say what is left to do; the next round tries again.
-        log.exception("sweep failed", sweep=name)
+        if not outages.failed(name, error):
+            log.exception("sweep failed", sweep=name)
         close_old_connections()
         return AFTER_ERROR_SECONDS
+    outages.succeeded(name)
     if done:
         log.info("sweep", sweep=name, done=done)
     return 0.0 if done else IDLE_SECONDS
