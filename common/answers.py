@@ -3,7 +3,17 @@
 from http import HTTPStatus
 from typing import Any
 
-from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound, TooMany, WrongFields
+from common.errors import (
+    Conflict,
+    DomainError,
+    InvalidInput,
+    NotAllowed,
+    NotFound,
+    StorageFull,
+    TooMany,
+    Unavailable,
+    WrongFields,
+)
 
 _STATUS: list[tuple[type[DomainError], int]] = [
     (InvalidInput, HTTPStatus.BAD_REQUEST),
@@ -11,12 +21,19 @@ _STATUS: list[tuple[type[DomainError], int]] = [
     (NotAllowed, HTTPStatus.FORBIDDEN),
     (Conflict, HTTPStatus.CONFLICT),
     (TooMany, HTTPStatus.TOO_MANY_REQUESTS),
+    (StorageFull, HTTPStatus.INSUFFICIENT_STORAGE),
+    (Unavailable, HTTPStatus.SERVICE_UNAVAILABLE),
 ]
 
 
 def http_status(error: DomainError) -> int:
     """Return the status of a domain error; one with no kind of its own is a conflict."""
     return next((code for kind, code in _STATUS if isinstance(error, kind)), HTTPStatus.CONFLICT)
+
+
+def error_headers(error: DomainError) -> dict[str, str]:
+    """Return the headers of a refusal: when to ask again, where that is known."""
+    return {"Retry-After": str(error.retry_after)} if isinstance(error, Unavailable) else {}
 
 
 def error_body(error: DomainError) -> dict[str, Any]:

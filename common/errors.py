@@ -40,3 +40,15 @@ class NotAllowed(DomainError):
 
 class TooMany(DomainError):
     """The caller has had as much as there is for now (HTTP 429)."""
+
+
+class Unavailable(DomainError):
+    """Something that this server needs does not answer (HTTP 503); `retry_after` seconds later it may."""
+
+    retry_after = 5
+
+
+class StorageFull(Unavailable):
+    """A disk or a quota is full, and so the request was undone (HTTP 507)."""
+
+    retry_after = 60

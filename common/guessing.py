@@ -1,25 +1,42 @@
 """Guessing, closed in one way: ten wrong passwords, codes or links from one address, then nothing for an hour.
 
+An address may also fail with ten accounts an hour and no more, so that nobody tries one password with every name. An
+account that signs in rightly is not counted any more: an office whose people mistype does not close itself, and whoever
+guesses cannot take back what failed with other names. A signed-in person who confirms something is never refused for
+what neighbours do.
+
 Links are too long to be guessed: one that works opens whatever was tried before, so that nobody closes it to a house
 that shares an address. Letters are counted apart from links: by whom they go to, or by the account that asks.
 """
 
 import hashlib
 from collections.abc import Mapping
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any
 
+from axes.attempts import get_cool_off_threshold
+from axes.handlers.database import AxesDatabaseHandler
 from axes.handlers.proxy import AxesProxyHandler
+from axes.models import AccessAttempt
 from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
+from django.db.models import Q
 from django.http import HttpRequest
 
+from common.audit_origin import place_of
+from common.client_address import client_address
+from common.log_mask import mask
 from common.sessions import CodeNeeded
 
 # Counted like accounts that nobody has: user names cannot hold a blank.
 LINKS = "any link"
 LETTERS = "any letter"
 _LETTERS_TO, _LETTERS_OF = "letters to ", "letters of "
+_NO_NAMES = Q(username__in=[LINKS, LETTERS]) | Q(username__startswith=_LETTERS_TO) | Q(username__startswith=_LETTERS_OF)
 MOST_TRIES = 10
+# Accounts with which one address may fail within an hour without signing in rightly.
+MOST_NAMES = 10
+_IPV6_SHARED_BITS = 64
 # From one address that many people may share, to whomever they go.
 MOST_LETTERS = 100
 MOST_LETTERS_TO_ONE = 5
@@ -31,6 +48,55 @@ def most_tries(_: HttpRequest, credentials: Mapping[str, Any] | None) -> int:
     if kind == LETTERS:
         return MOST_LETTERS
     return MOST_LETTERS_TO_ONE if kind.startswith(_LETTERS_TO) else MOST_TRIES
+
+
+class SignInGuard(AxesDatabaseHandler):
+    """Counts wrong tries for one name from one address, and names that failed from one address."""
+
+    def is_locked(self, request: Any, credentials: Any = None) -> bool:
+        """Say whether this name, or every name that has not failed yet, is closed to the request's address."""
+        return super().is_locked(request, credentials) or too_many_names(request, credentials)
+
+    def user_login_failed(self, sender: Any, credentials: Any, request: Any = None, **kwargs: Any) -> None:
+        """Count the try. What is kept of its address opens nothing."""
+        if request is not None:
+            request.axes_path_info = mask(request.axes_path_info)
+        super().user_login_failed(sender, credentials, request, **kwargs)
+
+
+def too_many_names(request: Any, credentials: Mapping[str, Any] | None) -> bool:
+    """Say whether the request's address failed with MOST_NAMES names other than this one within the hour."""
+    name = str((credentials or {}).get("username") or "")
+    place = request.axes_ip_address
+    user = getattr(request, "user", None)
+    if not place or is_of_letters(name) or name == LINKS or (user is not None and user.get_username() == name):
+        return False
+    tries = AccessAttempt.objects.filter(ip_address=place, attempt_time__gte=get_cool_off_threshold(request))
+    no_names = (
+        Q(username__in=[LINKS, LETTERS]) | Q(username__startswith=_LETTERS_TO) | Q(username__startswith=_LETTERS_OF)
+    )
+    return tries.exclude(no_names).exclude(username=name).values("username").distinct().count() >= MOST_NAMES
+
+
+def counted_address(request: HttpRequest) -> str | None:
+    """Return the address whose tries are counted together; for AXES_CLIENT_IP_CALLABLE.
+
+    An IPv6 connection has 2**64 addresses of its own, which count as one.
+    """
+    address = client_address(request)
+    try:
+        parsed = ip_address(address or "")
+    except ValueError:
+        return address
+    if isinstance(parsed, IPv6Address):
+        mapped = parsed.ipv4_mapped
+        return str(mapped or ip_network((parsed, _IPV6_SHARED_BITS), strict=False).network_address)
+    return str(parsed)
+
+
+def logged_client(_username: str, address: str | None, *_: Any) -> str:
+    """Return what the log says of who failed to sign in: a place that is known again, never a name or a path."""
+    return f"place {place_of(address)}" if address else "a local socket"
 
 
 def is_of_letters(kind: str) -> bool:
@@ -58,11 +124,10 @@ def letter_asked(request: HttpRequest, address: str) -> None:
 
 
 def _letters(request: HttpRequest, address: str) -> list[str]:
-    """Return under which names a letter counts: a signed-in account has its own, strangers share their address."""
-    if request.user.is_authenticated:
-        return [f"{_LETTERS_OF}{request.user.pk}"]
+    """Return under which names a letter counts: whom it goes to, and the account or the shared address that asks."""
     digest = hashlib.sha256(address.strip().lower().encode()).hexdigest()
-    return [f"{_LETTERS_TO}{digest}", LETTERS]
+    asks = f"{_LETTERS_OF}{request.user.pk}" if request.user.is_authenticated else LETTERS
+    return [f"{_LETTERS_TO}{digest}", asks]
 
 
 def _is_open(request: HttpRequest, kind: str) -> bool:

@@ -15,6 +15,7 @@ from django.db import transaction
 
 from common import hints
 from common.audit_origin import acting_from
+from common.outages import outages
 
 
 def _named(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -22,8 +23,16 @@ def _named(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def run(*args: Any, **arguments: Any) -> Any:
-        with acting_from(f"task {function.__name__}"):
-            return function(*args, **arguments)
+        try:
+            with acting_from(f"task {function.__name__}"):
+                done = function(*args, **arguments)
+        except Exception as error:
+            # The next sweep finds the work again; until then an outage is one line, not a trace for every task.
+            if not outages.failed(function.__name__, error):
+                raise
+            return None
+        outages.succeeded(function.__name__)
+        return done
 
     return run
 

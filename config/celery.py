@@ -4,6 +4,7 @@ import os
 from typing import Any
 
 from celery import Celery
+from celery.signals import setup_logging
 from django_structlog.celery.steps import DjangoStructLogInitStep
 
 from common.queues import route
@@ -23,6 +24,7 @@ app.conf.update(
     task_ignore_result=True,
     worker_prefetch_multiplier=1,
     broker_connection_retry_on_startup=True,
+    broker_connection_max_retries=None,  # for ever: a worker outlives an outage of any length
     broker_transport_options={
         "visibility_timeout": 3600,
         "socket_timeout": 5,
@@ -30,8 +32,12 @@ app.conf.update(
         "max_retries": 1,
         "interval_start": 0,
     },
-    worker_hijack_root_logger=False,
 )
+
+
+@setup_logging.connect
+def keep_our_logs(**_: Any) -> None:
+    """Leave logging as the settings made it: Celery's own handlers would write lines without the mask."""
 
 
 def _every(seconds: float, task: str) -> dict[str, Any]:

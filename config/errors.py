@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import structlog
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from rest_framework import exceptions, status
@@ -10,15 +11,21 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import exception_handler, set_rollback
 
-from common.answers import error_body, http_status
+from common.answers import error_body, error_headers, http_status
 from common.errors import DomainError
+from common.outages import outage_of
+
+log = structlog.get_logger(__name__)
 
 
 def api_exception(error: Exception, context: dict[str, Any]) -> Response | None:
     """Translate what a view raised; None lets an unexpected error surface as a 500."""
-    if isinstance(error, DomainError):
+    refusal = error if isinstance(error, DomainError) else outage_of(error)
+    if refusal is not None:
         set_rollback()
-        return Response(error_body(error), status=http_status(error))
+        if refusal is not error:
+            log.error("outage", code=refusal.code, error=f"{type(error).__name__}: {error}".strip())
+        return Response(error_body(refusal), status=http_status(refusal), headers=error_headers(refusal))
     if isinstance(error, exceptions.ValidationError):
         set_rollback()
         return Response(

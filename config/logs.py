@@ -1,20 +1,33 @@
 """Structured logs: one JSON object a line, with the request's or the task's id in each."""
 
+import json
 import logging.config
-import re
-from typing import Any
+import sys
+from contextlib import suppress
+from typing import Any, TextIO
 
 import structlog
 
-_PICTURE = re.compile(r"/pictures/[^\s?&\"']+")
+from common.log_mask import mask
 
 
-def without_picture_tokens(_: Any, __: str, line: Any) -> Any:
-    """Shorten the addresses of pictures in a line: each is a permission to see the picture for an hour (R8)."""
-    for name in ("event", "request"):
-        if isinstance(line.get(name), str):
-            line[name] = _PICTURE.sub("/pictures/…", line[name])
-    return line
+class MaskedFormatter(structlog.stdlib.ProcessorFormatter):
+    """Writes a line, and masks the secrets in all of it: event, fields, nested values, traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of the record."""
+        return mask(super().format(record))
+
+
+class MaskedHandler(logging.StreamHandler[TextIO]):
+    """Writes to standard error. A record that cannot be written is reported without its arguments."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
+        """Say which call of the log failed and why; the standard library would print what it was called with."""
+        error = sys.exc_info()[1]
+        where = {"logger": record.name, "file": record.pathname, "line": record.lineno}
+        with suppress(OSError, ValueError):
+            print(mask(json.dumps({"event": "log line lost", **where, "error": repr(error)})), file=sys.stderr)
 
 
 _SHARED: list[Any] = [
@@ -22,7 +35,6 @@ _SHARED: list[Any] = [
     structlog.stdlib.add_logger_name,
     structlog.stdlib.add_log_level,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
-    without_picture_tokens,
 ]
 
 
@@ -36,7 +48,7 @@ def configure_logs(log_format: str) -> dict[str, Any]:
         "disable_existing_loggers": False,
         "formatters": {
             "structured": {
-                "()": structlog.stdlib.ProcessorFormatter,
+                "()": MaskedFormatter,
                 "processors": [
                     structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                     structlog.processors.format_exc_info,
@@ -45,9 +57,14 @@ def configure_logs(log_format: str) -> dict[str, Any]:
                 "foreign_pre_chain": _SHARED,
             }
         },
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "structured"}},
+        "handlers": {"stderr": {"class": "config.logs.MaskedHandler", "formatter": "structured"}},
         "root": {"handlers": ["stderr"], "level": "INFO"},
-        "loggers": {"axes": {"level": "WARNING"}, "botocore": {"level": "WARNING"}},
+        "loggers": {
+            "axes": {"level": "WARNING"},
+            "botocore": {"level": "WARNING"},
+            # The web server's own handlers would write addresses as they are.
+            **{f"gunicorn.{name}": {"handlers": [], "propagate": True} for name in ("error", "access")},
+        },
     }
     logging.config.dictConfig(configuration)
     structlog.configure(

@@ -1,5 +1,6 @@
 """What a page answers when something is refused or fails: what happened, what was kept, what to do next."""
 
+import sys
 from collections.abc import Callable
 
 import structlog
@@ -8,8 +9,11 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
-from common.answers import http_status
-from common.errors import DomainError
+from common.answers import error_body, error_headers, http_status
+from common.errors import DomainError, Unavailable
+from common.outages import outage_of
+
+log = structlog.get_logger(__name__)
 
 
 class DomainErrorPages:
@@ -25,7 +29,11 @@ class DomainErrorPages:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Return the page for a DomainError; None lets every other error be a 500."""
+        """Return the page for a DomainError or an outage; None lets every other error be a 500."""
+        outage = outage_of(error) if not isinstance(error, DomainError) or isinstance(error, Unavailable) else None
+        if outage is not None:
+            log.error("outage", code=outage.code, error=f"{type(error).__name__}: {error}".strip())
+            return _unavailable(request, outage)
         if not isinstance(error, DomainError):
             return None
         return render(request, "refused.html", {"error": error}, status=http_status(error))
@@ -47,13 +55,31 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer 500 without asking the database anything; the code is the request's id in the logs."""
+    """Answer 500 without asking the database anything; the code is the request's id in the logs.
+
+    An outage that was met outside the views, for instance while the session was read, is answered as one of a view.
+    """
+    if outage := outage_of(sys.exc_info()[1]):
+        return _unavailable(request, outage)
     code = structlog.contextvars.get_contextvars().get("request_id", "")
     detail = _("The server failed at this request; it is in the log as %(code)s.") % {"code": code}
     if request.path.startswith("/api/v1/"):
         return JsonResponse({"code": "server_error", "detail": detail}, status=500)
     # Without the request: no session and no user, which may be what failed.
     return render(None, "500.html", {"support_code": code, "contact": settings.CONTACT_EMAIL}, status=500)
+
+
+def _unavailable(request: HttpRequest, outage: Unavailable) -> HttpResponse:
+    """Answer 503 or 507 without asking the database anything."""
+    status = http_status(outage)
+    if request.path.startswith("/api/v1/"):
+        answer: HttpResponse = JsonResponse(error_body(outage), status=status)
+    else:
+        # Without the request: no session and no user, which may be what failed.
+        answer = render(None, "unavailable.html", {"error": outage, "contact": settings.CONTACT_EMAIL}, status=status)
+    for name, value in {**error_headers(outage), "Cache-Control": "no-store"}.items():
+        answer[name] = value
+    return answer
 
 
 def _answer(request: HttpRequest, status: int, code: str, detail: str) -> HttpResponse:

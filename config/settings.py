@@ -53,7 +53,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "common.sessions.SignedInUserMiddleware",
     "labeling.accounts.locale.PersonMiddleware",
-    "common.request_log.RequestLog",
+    "django_structlog.middlewares.RequestMiddleware",
     "common.audit_origin.OriginMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -90,8 +90,13 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA foreign_keys=ON;",
     }
 else:
+    # Connections are kept; the engine looks at each, which costs no round trip, before a request uses it.
+    DATABASES["default"]["ENGINE"] = "common.postgresql"
     DATABASES["default"]["CONN_MAX_AGE"] = None
-    DATABASES["default"]["CONN_HEALTH_CHECKS"] = False
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+    # Seconds until a server that answers nothing at all counts as away, and milliseconds for a statement sent to it.
+    patience = {"connect_timeout": 5, "keepalives_idle": 30, "keepalives_interval": 10, "tcp_user_timeout": 30_000}
+    DATABASES["default"]["OPTIONS"] = patience | DATABASES["default"].get("OPTIONS", {})
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 IMAGE_STORE_URL = env.url("IMAGE_STORE_URL", f"file://{DATA_DIR / 'pictures'}", ("file", "s3"))
@@ -129,12 +134,14 @@ AXES_LOCKOUT_CALLABLE = "common.views.locked_out"
 # The hour begins with the wrong password that closed the account; trying on does not make it longer.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_VERBOSE = False
+AXES_HANDLER = "common.guessing.SignInGuard"
+AXES_CLIENT_STR_CALLABLE = "common.guessing.logged_client"
 # Masked where a wrong try is recorded, as the password is.
 AXES_SENSITIVE_PARAMETERS = ["username", "email", "ip_address", "otp", "proof", "code", "new_password"]
 AXES_SENSITIVE_PARAMETERS += ["csrfmiddlewaretoken"]
 # Behind a proxy every request has the proxy's address: one stranger could close anybody's account for everybody.
 TRUSTED_PROXIES = env.count("TRUSTED_PROXIES")
-AXES_CLIENT_IP_CALLABLE = "common.client_address.client_address"
+AXES_CLIENT_IP_CALLABLE = "common.guessing.counted_address"
 EMAIL = env.email("EMAIL_URL", f"file://{DATA_DIR / 'mail'}" if DEMO else "console://")
 EMAIL_BACKEND = EMAIL["EMAIL_BACKEND"]
 EMAIL_FILE_PATH = EMAIL.get("EMAIL_FILE_PATH")

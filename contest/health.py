@@ -22,6 +22,7 @@ from prometheus_client.registry import Collector
 from adjudication.enums import Verdict
 from common import clock
 from common.domain_clock import domain_now
+from common.outages import outages
 from contest import stages
 from contest.models import Digest, Message, ReleaseLetter
 from contest.posting import failing, given_up
@@ -57,10 +58,13 @@ def readyz(request: HttpRequest) -> HttpResponse:
 def _result(name: str, check: Callable[[], str]) -> str:
     """Return what a check says. Why it failed goes to the log: an error's text may name hosts and accounts."""
     try:
-        return check()
-    except Exception:  # whatever it is, the answer is that this check failed
-        logger.exception("not_ready", check=name)
+        said = check()
+    except Exception as error:  # whatever it is, the answer is that this check failed
+        if not outages.failed(f"check of {name}", error):
+            logger.exception("not_ready", check=name)
         return "failed"
+    outages.succeeded(f"check of {name}")
+    return said
 
 
 def _database() -> str:

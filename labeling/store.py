@@ -18,7 +18,8 @@ from urllib.parse import unquote, urlparse
 
 from django.conf import settings
 
-from common.errors import NotFound
+from common.errors import DomainError, NotFound
+from common.outages import store_away
 
 # One folder and one plain file name: nothing that could climb out of the store.
 _KEY = re.compile(r"[a-z]+/[0-9a-z][0-9a-z._-]*")
@@ -124,7 +125,7 @@ class FolderStore:
         try:
             return self._path(key).read_bytes()
         except FileNotFoundError as error:
-            raise PictureMissing(key) from error
+            raise self._missing(key) from error
 
     def fetch(self, key: str, file: BinaryIO) -> None:
         """Copy the file; raises PictureMissing."""
@@ -132,7 +133,7 @@ class FolderStore:
             with open(self._path(key), "rb") as kept:
                 shutil.copyfileobj(kept, file, _PIECE_BYTES)
         except FileNotFoundError as error:
-            raise PictureMissing(key) from error
+            raise self._missing(key) from error
 
     def exists(self, key: str) -> bool:
         """Say whether the file is there."""
@@ -143,14 +144,18 @@ class FolderStore:
         try:
             return self._path(key).stat().st_size
         except FileNotFoundError as error:
-            raise PictureMissing(key) from error
+            raise self._missing(key) from error
 
     def part(self, key: str, start: int, end: int) -> BinaryIO:
         """Open the file where the part begins; raises PictureMissing."""
         try:
             return cast(BinaryIO, Part(open(self._path(key), "rb"), start, end))
         except FileNotFoundError as error:
-            raise PictureMissing(key) from error
+            raise self._missing(key) from error
+
+    def _missing(self, key: str) -> DomainError:
+        """Return what to raise for a file that is not there: where the whole folder is gone, so is its disk."""
+        return PictureMissing(key) if self.folder.is_dir() else store_away()
 
     def _path(self, key: str) -> Path:
         kind, name = _checked(key).split("/")

@@ -10,6 +10,7 @@ from typing import Protocol
 import structlog
 from django.db import connection
 
+from common.outages import outages
 from defense_kit.container import LOADING_SECONDS
 from labeling.policy import Policy
 from scoring import leases
@@ -80,8 +81,11 @@ class Heartbeat(AbstractContextManager["Heartbeat"]):
         try:
             leases.renew(self._work, now=now)
             self._scorer.seen(str(self._work))
+            outages.succeeded(self._thread.name)
         except LeaseLost as lost:
             self._lost = lost
-        except Exception:  # the database is away for a moment: the next beat tries again, the lease allows three
-            log.exception("heartbeat_failed", work=str(self._work))
+        except Exception as error:
+            # The database is away for a moment: the next beat tries again, the lease allows three.
+            if not outages.failed(self._thread.name, error):
+                log.exception("heartbeat_failed", work=str(self._work))
             connection.close()

@@ -6,14 +6,15 @@ from datetime import datetime
 from itertools import chain
 from typing import Any, TypeVar
 
-import structlog
 from django.db import InterfaceError, OperationalError, connection
 from django.db.models import Model
+
+from common.outages import outages
 
 T = TypeVar("T")
 Row = Sequence[Any]
 MOST_ROWS = 500  # in one statement, where the database allows any number
-log = structlog.get_logger(__name__)
+_WORK = "writing of answers"
 
 
 def until_kept(write: Callable[[], T], *, seconds: float = 60, pause: float = 1) -> T:
@@ -25,13 +26,16 @@ def until_kept(write: Callable[[], T], *, seconds: float = 60, pause: float = 1)
     until = time.monotonic() + seconds
     while True:
         try:
-            return write()
-        except (OperationalError, InterfaceError):
+            kept = write()
+        except (OperationalError, InterfaceError) as error:
             if time.monotonic() >= until:
                 raise
-            log.warning("database_away", exc_info=True)
+            outages.failed(_WORK, error)
             connection.close()
             time.sleep(pause)
+        else:
+            outages.succeeded(_WORK)
+            return kept
 
 
 def insert(model: type[Model], alike: Mapping[str, Any], names: Sequence[str], rows: Sequence[Row]) -> None:

@@ -105,6 +105,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 @pytest.fixture(autouse=True)
 def own_folders(settings: Any, tmp_path: Path) -> None:
     """Give each test its own picture store, array cache and release folder."""
+    (tmp_path / "pictures").mkdir()
     settings.IMAGE_STORE_URL = f"file://{tmp_path / 'pictures'}"
     settings.ARRAY_CACHE_DIR = tmp_path / "arrays"
     settings.RELEASE_DIR = tmp_path / "releases"

@@ -53,40 +53,69 @@ def _owned_by_server(folder: Path) -> None:
         os.chown(folder, who.pw_uid, who.pw_gid)
 
 
+class PostgresServer:
+    """A cluster of one's own, in a folder that `remove` throws away; it can be stopped and started again."""
+
+    def __init__(self, settings: Sequence[str]) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="unanimous-pg-"))
+        self._folder.chmod(0o755)
+        data = self._folder / "data"
+        data.mkdir()
+        _owned_by_server(data)
+        prefix, folders, self.port = _unprivileged(), _postgres_folders(), free_port()
+        initdb = [program("initdb", *folders), "-D", str(data), "-U", "unanimous", "-A", "trust", "-E", "UTF8"]
+        subprocess.run([*prefix, *initdb, "--locale=C.UTF-8", "--no-sync"], check=True, stdout=subprocess.DEVNULL)
+        options = ["listen_addresses=127.0.0.1", f"port={self.port}", "unix_socket_directories=", "max_connections=200"]
+        flags = [part for option in (*options, *settings) for part in ("-c", option)]
+        self._command = [*prefix, program("postgres", *folders), "-D", str(data), *flags]
+        self.url = f"postgres://unanimous@127.0.0.1:{self.port}/unanimous"
+        self._server: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it and return when it answers."""
+        log = self._folder / "log"
+        with open(log, "ab") as output:
+            self._server = subprocess.Popen(self._command, stdout=output, stderr=output, start_new_session=True)
+        wait_for_port(self._server, self.port, log)
+        _create_database(self.port, _postgres_folders())
+
+    def stop(self) -> None:
+        """Stop it; whoever is connected is thrown out."""
+        if self._server is not None:
+            self._server.send_signal(signal.SIGINT)
+            self._server.wait()
+            self._server = None
+
+    def remove(self) -> None:
+        """Stop it and throw everything away."""
+        self.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def postgres_server(*, settings: Sequence[str] = ("fsync=off", "synchronous_commit=off")) -> Iterator[PostgresServer]:
+    """Run a fresh cluster. The default settings trade durability for speed (tests)."""
+    server = PostgresServer(settings)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
 @contextlib.contextmanager
 def postgres(*, settings: Sequence[str] = ("fsync=off", "synchronous_commit=off")) -> Iterator[str]:
-    """Run a fresh cluster and yield its DATABASE_URL. The default settings trade durability for speed (tests)."""
-    folder = Path(tempfile.mkdtemp(prefix="unanimous-pg-"))
-    folder.chmod(0o755)
-    data = folder / "data"
-    data.mkdir()
-    _owned_by_server(data)
-    prefix, folders, port = _unprivileged(), _postgres_folders(), free_port()
-    initdb = [program("initdb", *folders), "-D", str(data), "-U", "unanimous", "-A", "trust", "-E", "UTF8"]
-    subprocess.run([*prefix, *initdb, "--locale=C.UTF-8", "--no-sync"], check=True, stdout=subprocess.DEVNULL)
-    options = ["listen_addresses=127.0.0.1", f"port={port}", "unix_socket_directories=", "max_connections=200"]
-    flags = [part for option in (*options, *settings) for part in ("-c", option)]
-    with open(folder / "log", "wb") as log:
-        server = subprocess.Popen(
-            [*prefix, program("postgres", *folders), "-D", str(data), *flags],
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    try:
-        wait_for_port(server, port, folder / "log")
-        _create_database(port, folders)
-        yield f"postgres://unanimous@127.0.0.1:{port}/unanimous"
-    finally:
-        server.send_signal(signal.SIGINT)
-        server.wait()
-        shutil.rmtree(folder, ignore_errors=True)
+    """Run a fresh cluster as `postgres_server` does and yield its DATABASE_URL."""
+    with postgres_server(settings=settings) as server:
+        yield server.url
 
 
 def _create_database(port: int, folders: list[str]) -> None:
     createdb = [program("createdb", *folders), "-h", "127.0.0.1", "-p", str(port), "-U", "unanimous", "unanimous"]
     deadline = time.monotonic() + _START_SECONDS
-    while subprocess.run(createdb, stderr=subprocess.DEVNULL).returncode != 0:
+    while (made := subprocess.run(createdb, stderr=subprocess.PIPE)).returncode != 0:
+        if b"already exists" in made.stderr:
+            return
         if time.monotonic() > deadline:
             raise TimeoutError("PostgreSQL did not accept connections")
         time.sleep(0.1)

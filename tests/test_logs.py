@@ -12,7 +12,11 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = "/pictures/gAAAAABpermission.png"
 NO_PICTURE = "/pictures/gAAAAABpermission.jpg"
-ADDRESSES = ("/example", "/example?fail=1", PICTURE, f"{PICTURE}?fail=1", NO_PICTURE)
+SECRET = "Zk3-secret-of-a-link_9"
+LINKS = [f"/password/MQ/{SECRET}/", f"/register/{SECRET}/", f"/join/{SECRET}/more", f"/team/join/{SECRET}/"]
+LINKS += [f"/account/email/{SECRET}/", f"/releases/mail/confirm/{SECRET}/", f"/releases/mail/end/{SECRET}/"]
+LINKS += [f"/sign-in/?next=%2Fjoin%2F{SECRET}%2F", f"/nothing?token={SECRET}"]
+ADDRESSES = ("/example", "/example?fail=1", PICTURE, f"{PICTURE}?fail=1", NO_PICTURE, *LINKS)
 # In a process of their own, because a process sets its logs up once.
 REQUESTS = """
 import json, logging, sys, django; django.setup()
@@ -32,6 +36,38 @@ for address in ADDRESSES:
     print(json.dumps({"asked": address}), file=sys.stderr, flush=True)
     answer = Client(raise_request_exception=False).get(address, headers={"host": "127.0.0.1"})
     print(json.dumps([answer.status_code, answer.content.decode()]))
+"""
+# Every kind of logger of this process, each with the secret in another place of the line.
+LOGGERS = """
+from gunicorn.config import Config
+from gunicorn.glogging import Logger
+server = Config()
+server.set("accesslog", "-")
+Logger(server)  # as the web server does before it loads the application
+import logging, django; django.setup()
+import structlog
+from celery.utils.log import get_task_logger
+from config.celery import app
+link = "/join/SECRET/"
+structlog.get_logger("a").info("event " + link)
+structlog.get_logger("b").info("nested", field={"list": [("a", {"Authorization": "Token SECRET"})], "link": link})
+logging.getLogger("c").warning("arguments %s and %r", link, {"sessionid": "SECRET"})
+logging.getLogger("d").info("extra", extra={"lease_token": "SECRET"})
+logging.getLogger("django.request").error("Not Found: %s", link)
+try:
+    try:
+        raise KeyError(link)
+    except KeyError as error:
+        raise ValueError("password=SECRET") from error
+except ValueError:
+    logging.getLogger("e").exception("traceback")
+    structlog.get_logger("f").exception("traceback")
+    logging.getLogger("gunicorn.error").exception("Error handling request %s", link)
+logging.getLogger("g").warning("too few arguments %s %s", link)
+app.log.setup(loglevel="INFO", redirect_stdouts=True)
+get_task_logger("celery.task.h").warning("task got %s", link)
+logging.getLogger("celery.worker").warning("task got %s", link)
+logging.getLogger("gunicorn.access").info('"GET %s HTTP/1.1" 200', link)
 """
 TASK = """
 import logging, django; django.setup()
@@ -106,6 +142,30 @@ def test_no_line_names_a_picture_that_is_not_there(requests: Any) -> None:
     logged, *_ = requests[NO_PICTURE]
     assert "Not Found: /pictures/…" in [line["event"] for line in logged]
     assert "gAAAAABpermission" not in json.dumps(logged)
+
+
+@pytest.mark.parametrize("address", LINKS)
+def test_nobody_who_reads_the_log_can_use_a_link(address: str, requests: Any) -> None:
+    """Whatever is answered: a form with a weak password, nothing there, or a server that fails for want of tables."""
+    logged, *_ = requests[address]
+    assert SECRET not in json.dumps(logged)
+    assert any("…" in line.get("request", "") for line in logged)
+
+
+def test_every_logger_masks_every_part_of_its_lines(tmp_path: Path) -> None:
+    logged, printed = lines(LOGGERS.replace("SECRET", SECRET), tmp_path)
+    assert SECRET not in json.dumps(logged) + printed
+    named = {line["logger"] for line in logged}
+    assert named >= {
+        *"abcdefg",
+        "django.request",
+        "gunicorn.error",
+        "gunicorn.access",
+        "celery.task.h",
+        "celery.worker",
+    }
+    lost = next(line for line in logged if line["event"] == "log line lost")
+    assert lost["logger"] == "g"
 
 
 def test_every_line_of_a_task_is_json_with_its_id(tmp_path: Path) -> None:

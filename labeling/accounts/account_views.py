@@ -24,7 +24,6 @@ from common.second_factor import has_second_factor
 from labeling.accounts import passwords
 from labeling.accounts.forms import SeeOther, errors_of, go_to, safe_next, secret, text
 from labeling.accounts.leaving import account_delete
-from labeling.accounts.letters import address_letter
 from labeling.accounts.locale import zone_names
 from labeling.accounts.sessions import session_end, sessions_end_others, sessions_of, token_revoke, tokens_of
 from labeling.models import Response, Tasker
@@ -159,12 +158,12 @@ def email(request: HttpRequest) -> HttpResponse:
         _check_password(request, user)
         # Counted before it is looked at: nobody is found out by asking on and on.
         letter_asked(request, typed)
-        address, token = passwords.address_ask(user=user, email=typed)
-        mail.send(address_letter(user, address, token))
+        letter = passwords.address_ask(user=user, email=typed)
+        mail.send(letter)
     except DomainError as error:
         context = {"errors": errors_of(error), "typed": typed}
         return render(request, "accounts/email.html", context, status=400)
-    return render(request, "accounts/email_sent.html", {"address": address})
+    return render(request, "accounts/email_sent.html", {"address": letter.to[0]})
 
 
 def _check_password(request: HttpRequest, user: User) -> None:

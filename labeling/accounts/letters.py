@@ -32,6 +32,16 @@ def address_letter(user: User, address: str, token: str) -> EmailMessage:
     return letter("confirm_address", to=address, language=language_of(user), username=user.get_username(), link=link)
 
 
+def address_taken_letter(owner: User) -> EmailMessage:
+    """Return the letter to the owner of an address that somebody wanted for another account; it does not say who."""
+    context = {
+        "username": owner.get_username(),
+        "sign_in": settings.PUBLIC_URL + reverse("sign-in"),
+        "reset": settings.PUBLIC_URL + reverse("password-reset"),
+    }
+    return letter("address_taken", to=owner.email, language=language_of(owner), **context)
+
+
 def reset_letter(user: User, uid: str, token: str) -> EmailMessage:
     """Return the letter with the link to a new password."""
     link = settings.PUBLIC_URL + reverse("password-reset-confirm", args=[uid, token])

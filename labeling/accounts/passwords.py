@@ -7,6 +7,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.contrib.auth.tokens import default_token_generator
 from django.core import signing
 from django.core.exceptions import ValidationError
+from django.core.mail import EmailMessage
 from django.db import IntegrityError, transaction
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_decode, urlsafe_base64_encode
@@ -16,7 +17,7 @@ from common.credentials import credentials_end
 from common.errors import Conflict, InvalidInput, NotFound
 from common.mail import send_behind
 from labeling.accounts.invitations import clean_address
-from labeling.accounts.letters import reset_letter, tell
+from labeling.accounts.letters import address_letter, address_taken_letter, reset_letter, tell
 
 CONFIRM_WITHIN = timedelta(days=3)
 _SALT = "address to confirm"
@@ -59,16 +60,19 @@ def user_of_reset(uid: str, token: str) -> User:
     return user
 
 
-def address_ask(*, user: User, email: str) -> tuple[str, str]:
-    """Return (address, token) for the letter that confirms a new address; nothing changes before it is confirmed.
+def address_ask(*, user: User, email: str) -> EmailMessage:
+    """Return the letter to a new address, with the link that confirms it; nothing changes before.
 
-    InvalidInput (`email`) when it is no address, the present one, or somebody else's.
+    An address that has an account gets a letter that says so: who asks learns nothing of it (R4). InvalidInput
+    (`email`) when it is no address, or the present one.
     """
     address = clean_address(email)
-    if User.objects.filter(email=address).exists():
-        raise InvalidInput(_("This address belongs to an account already."), "has_account", field="email")
+    if address == user.email:
+        raise InvalidInput(_("This is the address of your account already."), "same_address", field="email")
     # The present address is in it, so that a link ends with the change it was for, or with any other.
-    return address, signing.dumps([user.pk, user.email, address], salt=_SALT)
+    token = signing.dumps([user.pk, user.email, address], salt=_SALT)
+    owner = User.objects.filter(email=address).select_related("tasker").first()
+    return address_letter(user, address, token) if owner is None else address_taken_letter(owner)
 
 
 def address_of(user: User, token: str) -> str:

@@ -175,7 +175,7 @@ def test_wrong_passwords_are_counted_together(
         (1, "192.0.2.66", "198.51.100.7", "one proxy names the client"),
         (1, "198.51.100.7, 192.0.2.66", "198.51.100.7", "an attacker who claims to be asking for tara's address"),
         (2, "192.0.2.66, 203.0.113.5", "198.51.100.7, 203.0.113.5", "the outer proxy names the client"),
-        (1, "2001:db8::66", "2001:DB8::7", "addresses of the newer kind"),
+        (1, "2001:db8:0:1::66", "2001:DB8:0:2::7", "two connections of the newer kind"),
     ],
 )
 def test_behind_proxies_nobody_closes_an_account_for_others(

@@ -51,6 +51,7 @@ def bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 @pytest.fixture(params=["folder", "s3"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> PictureStore:
     if request.param == "folder":
+        (tmp_path / "store").mkdir()
         return FolderStore(tmp_path / "store")
     bucket = request.getfixturevalue("bucket")
     return S3Store(bucket.name, "some/prefix", endpoint=request.getfixturevalue("endpoint"))

@@ -9,9 +9,10 @@ from typing import Any
 
 import structlog
 from django.core.management.base import BaseCommand, CommandParser
-from django.db import DatabaseError, close_old_connections
+from django.db import Error, close_old_connections
 
 from common.changes import change_mark
+from common.outages import outages
 from contest.pipeline import QUEUES, Sweep, swept
 
 # What becomes due by time alone, a lease's end or a week's, is found after this long without a change.
@@ -44,6 +45,7 @@ class Command(BaseCommand):
         sweeps = {name: sweep for queue in options["queue"] or QUEUES for name, sweep in QUEUES[queue].items()}
         rounds = Rounds()
         while not stop.is_set():
+            close_old_connections()  # a connection that the server ended meanwhile fails no sweep
             results = {Result.QUIET}
             if rounds.is_due():
                 results |= {_run(name, sweep) for name, sweep in sweeps.items() if not stop.is_set()}
@@ -76,7 +78,7 @@ def _mark() -> str:
     """Return the database's mark; while there is no database, let the sweeps run, which say so in the log."""
     try:
         return change_mark()
-    except DatabaseError:
+    except Error:
         close_old_connections()
         return f"away at {time.monotonic()}"
 
@@ -85,11 +87,13 @@ def _run(name: str, sweep: Sweep) -> Result:
     """Run one sweep. An error is logged and the other sweeps go on."""
     try:
         done = swept(name, sweep)
-    except Exception:
+    except Exception as error:
         # Whatever it was, the rows say what is left to do; the next round tries again.
-        log.exception("sweep failed", sweep=name)
+        if not outages.failed(name, error):
+            log.exception("sweep failed", sweep=name)
         close_old_connections()
         return Result.FAILED
+    outages.succeeded(name)
     if done:
         log.info("sweep", sweep=name, done=done)
     return Result.WORKED if done else Result.QUIET

@@ -1,0 +1,120 @@
+"""What is not the request's fault: the database, the picture store or a disk failed, and later the same may work.
+
+`outage_of` recognises the errors of drivers, the system and the store. Pages, API and workers all ask it.
+"""
+
+import errno
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import structlog
+from django.db import DatabaseError, InterfaceError, OperationalError
+from django.utils.translation import gettext as _
+
+from common.errors import StorageFull, Unavailable
+
+_FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+# A disk that was taken away, became read-only or lost its connection.
+_AWAY_ERRNOS = {errno.EIO, errno.EROFS, errno.ENXIO, errno.ENODEV, errno.ESTALE, errno.ENOTCONN, errno.EHOSTDOWN}
+_AWAY_ERRNOS |= {errno.EACCES, errno.ENOTDIR}
+# PostgreSQL's codes: disk_full; read_only_sql_transaction, which a server answers that is a copy of the real one.
+_POSTGRES_FULL, _POSTGRES_COPY = "53100", "25006"
+# SQLite's primary result codes; of its others, such as a table that does not exist, a program is guilty.
+_SQLITE_FULL = 13
+_SQLITE_AWAY = {5, 6, 7, 8, 10, 14, 15}  # BUSY LOCKED NOMEM READONLY IOERR CANTOPEN PROTOCOL
+# Libraries of the S3 store, which is the only thing that uses them; they are not imported here.
+_STORE_LIBRARIES = {"boto3", "botocore", "s3transfer", "urllib3"}
+_DEEPEST = 10
+log = structlog.get_logger(__name__)
+
+
+def database_away() -> Unavailable:
+    """Return the refusal while the database does not answer, or is locked for too long."""
+    words = _(
+        "The database does not answer at the moment. What was saved before is kept. If you were sending something, "
+        "look whether it arrived, and send it again if it did not."
+    )
+    return Unavailable(words, "database_away")
+
+
+def store_away() -> Unavailable:
+    """Return the refusal while the picture store does not answer."""
+    words = _("The picture store does not answer at the moment. What was saved before is kept. Try again in a moment.")
+    return Unavailable(words, "store_away")
+
+
+def storage_full() -> StorageFull:
+    """Return the refusal while a disk is full."""
+    words = _(
+        "The server has no room left on its disk. Nothing of this request was saved; what was saved before is kept. "
+        "Try again in some minutes."
+    )
+    return StorageFull(words, "storage_full")
+
+
+def outage_of(error: BaseException | None) -> Unavailable | None:
+    """Return the refusal for an error that an outage caused; None for every other error."""
+    for each in _causes(error):
+        if found := _outage(each):
+            return found
+    return None
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    for _depth in range(_DEEPEST):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _outage(error: BaseException) -> Unavailable | None:
+    if isinstance(error, Unavailable):
+        return error
+    if isinstance(error, DatabaseError | InterfaceError):
+        return _database_outage(error)
+    if type(error).__module__.partition(".")[0] in _STORE_LIBRARIES:
+        return store_away()
+    if isinstance(error, OSError) and error.errno in _FULL_ERRNOS:
+        return storage_full()
+    return store_away() if isinstance(error, OSError) and error.errno in _AWAY_ERRNOS else None
+
+
+def _database_outage(error: Exception) -> Unavailable | None:
+    driver: Any = error.__cause__
+    postgres, sqlite = getattr(driver, "pgcode", None), getattr(driver, "sqlite_errorcode", None)
+    if postgres == _POSTGRES_FULL or (sqlite is not None and sqlite & 0xFF == _SQLITE_FULL):
+        return storage_full()
+    if sqlite is not None:
+        return database_away() if sqlite & 0xFF in _SQLITE_AWAY else None
+    away = isinstance(error, OperationalError | InterfaceError) or postgres == _POSTGRES_COPY
+    return database_away() if away else None
+
+
+class OutageLog:
+    """One line when an outage begins and one when it is over, however often the work of a process fails meanwhile."""
+
+    def __init__(self) -> None:
+        self._failing: dict[str, set[str]] = {}
+        self._began: dict[str, float] = {}
+
+    def failed(self, work: str, error: BaseException) -> bool:
+        """Note that `work` failed; False when no outage is the cause, and the caller has to say what happened."""
+        outage = outage_of(error)
+        if outage is None:
+            return False
+        if outage.code not in self._began:
+            self._began[outage.code] = time.monotonic()
+            log.error("outage", code=outage.code, work=work, error=f"{type(error).__name__}: {error}".strip())
+        self._failing.setdefault(outage.code, set()).add(work)
+        return True
+
+    def succeeded(self, work: str) -> None:
+        """Note that `work` was done: what it failed for is over."""
+        for code in [code for code, works in self._failing.items() if work in works]:
+            del self._failing[code]
+            log.info("outage_over", code=code, seconds=round(time.monotonic() - self._began.pop(code), 1))
+
+
+outages = OutageLog()

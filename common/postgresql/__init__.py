@@ -1,0 +1,1 @@
+"""Django's database engine for PostgreSQL, with a cheaper check of kept connections."""

@@ -1,0 +1,28 @@
+"""PostgreSQL, whose kept connections are looked at before a request uses them, without asking the server anything.
+
+A connection that waits for nothing has nothing to read, unless the server ended it: then its farewell is there, and
+the next statement would fail. Looking costs a system call, asking would cost a round trip for each request (decision
+24).
+"""
+
+import select
+from typing import Any
+
+from django.db.backends.postgresql import base
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """Django's wrapper; CONN_HEALTH_CHECKS asks `is_usable` once for each request or task."""
+
+    def is_usable(self) -> bool:
+        """Say whether the connection can be used; after an error, or with something to read, the server is asked."""
+        connection: Any = self.connection
+        if connection is None or connection.closed:
+            return False
+        return bool(super().is_usable()) if self.errors_occurred or _has_something_to_read(connection) else True
+
+
+def _has_something_to_read(connection: Any) -> bool:
+    looked_at = select.poll()
+    looked_at.register(connection.fileno(), select.POLLIN)
+    return bool(looked_at.poll(0))

@@ -1,0 +1,322 @@
+"""Outages: the database away or restarted, a disk full, the picture store away. Each is answered in words that say what
+was kept, with a time to try again, and the first request after it works."""
+
+import contextlib
+import errno
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from botocore.exceptions import EndpointConnectionError
+from django.conf import settings
+from django.db import DatabaseError, OperationalError, connection, utils
+from django.test import Client
+from django.utils import timezone
+
+from common.outages import OutageLog, outage_of
+from contest.models import Attack
+from labeling.pictures import picture_url
+from labeling.store import picture_key, picture_store
+from tests import factories
+from tests.contest.attacks import cast
+from tests.services import PostgresServer, postgres_server
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def of_sqlite(statement: str, *, before: str = "") -> Exception:
+    """What Django raises when SQLite refuses a statement."""
+    database = sqlite3.connect(":memory:")
+    database.executescript(before)
+    try:
+        database.execute(statement)
+    except sqlite3.Error as error:
+        kind = {sqlite3.OperationalError: utils.OperationalError}.get(type(error), utils.DatabaseError)
+        wrapped: Exception = kind(*error.args)
+        wrapped.__cause__ = error
+        return wrapped
+    raise AssertionError("the statement was carried out")
+
+
+def locked() -> Exception:
+    """What SQLite says when another process holds the lock for too long."""
+    name = "file:locked?mode=memory&cache=shared"
+    with contextlib.closing(sqlite3.connect(name, uri=True)) as first:
+        first.executescript("CREATE TABLE t (n); BEGIN EXCLUSIVE; INSERT INTO t VALUES (1);")
+        with contextlib.closing(sqlite3.connect(name, uri=True, timeout=0)) as second:
+            try:
+                second.execute("SELECT * FROM t")
+            except sqlite3.Error as error:
+                wrapped = utils.OperationalError(*error.args)
+                wrapped.__cause__ = error
+                return wrapped
+    raise AssertionError("it was not locked")
+
+
+def no_room() -> Exception:
+    """What the system says when a disk is full."""
+    try:
+        with open("/dev/full", "wb", buffering=0) as file:
+            file.write(b"x")
+    except OSError as error:
+        return error
+    raise AssertionError("there was room")
+
+
+def behind(error: Exception) -> Exception:
+    """An error of ours that another one caused."""
+    ours = ValueError("the picture was not kept")
+    ours.__cause__ = error
+    return ours
+
+
+FULL = "PRAGMA max_page_count = 2; CREATE TABLE t (n)"
+CASES: list[tuple[Callable[[], Exception], str | None, str]] = [
+    (lambda: of_sqlite("INSERT INTO t VALUES (randomblob(100000))", before=FULL), "storage_full", "SQLite has no room"),
+    (locked, "database_away", "SQLite locked for too long"),
+    (lambda: of_sqlite("SELECT * FROM nothing"), None, "a table that does not exist is our mistake"),
+    (lambda: of_sqlite("SELEC"), None, "so is a statement with a mistake"),
+    (lambda: OperationalError("could not connect to server: Connection refused"), "database_away", "no server"),
+    (lambda: utils.InterfaceError("connection already closed"), "database_away", "a connection that was lost"),
+    (lambda: utils.IntegrityError("duplicate key"), None, "a constraint"),
+    (no_room, "storage_full", "a disk"),
+    (lambda: OSError(errno.EDQUOT, "Disk quota exceeded"), "storage_full", "a quota"),
+    (lambda: OSError(errno.EFBIG, "File too large"), "storage_full", "the limit of a process"),
+    (lambda: OSError(errno.EIO, "Input/output error"), "store_away", "a disk that was taken away"),
+    (lambda: OSError(errno.EROFS, "Read-only file system"), "store_away", "a disk that takes nothing any more"),
+    (lambda: FileNotFoundError(errno.ENOENT, "No such file"), None, "one file that is not there"),
+    (lambda: EndpointConnectionError(endpoint_url="http://store"), "store_away", "a bucket that does not answer"),
+    (lambda: behind(no_room()), "storage_full", "a cause behind another error"),
+    (lambda: ValueError("something else"), None, "a mistake of ours"),
+]
+
+
+@pytest.mark.parametrize(("error", "code", "reason"), CASES, ids=[each[2] for each in CASES])
+def test_what_is_an_outage(error: Callable[[], Exception], code: str | None, reason: str) -> None:
+    found = outage_of(error())
+    assert (found.code if found else None) == code, reason
+
+
+def test_an_outage_is_two_lines_however_often_it_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("common.outages.log", structlog.get_logger("anew"))  # others have cached theirs
+    outages = OutageLog()
+    with structlog.testing.capture_logs() as logged:
+        for work in ("rulings", "panels", "rulings"):
+            assert outages.failed(work, OperationalError("away"))
+        outages.succeeded("clock")  # needs no database
+        outages.succeeded("rulings")
+        outages.succeeded("panels")
+        assert not outages.failed("rulings", ValueError("a mistake"))
+    assert [line["event"] for line in logged] == ["outage", "outage_over"]
+
+
+# A disk that is full, and a store that is not there.
+
+
+@contextlib.contextmanager
+def full_disk(folder: Path) -> Iterator[None]:
+    """Put a disk with no room at `folder`; needs root."""
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "none", str(folder)], capture_output=True)
+    if mounted.returncode != 0:
+        pytest.skip("only root can make a small disk")
+    try:
+        with suppress(OSError), open(folder / "filler", "wb", buffering=0) as filler:
+            while filler.write(bytes(4096)):
+                pass
+        yield
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.fixture
+def captain(signed_in: Any) -> Client:
+    cast.policy()
+    client: Client = signed_in(cast.captain(cast.team("red")))
+    return client
+
+
+def send(client: Client, address: str = "/api/v1/attacks/") -> Any:
+    return client.post(address, {"image": cast.upload(cast.picture())})
+
+
+@pytest.mark.django_db
+def test_a_full_disk_keeps_nothing_of_an_attack_and_says_so(captain: Client, tmp_path: Path) -> None:
+    with full_disk(tmp_path / "pictures"):
+        answer = send(captain)
+        left = [path.name for path in (tmp_path / "pictures").rglob("*") if path.is_file()]
+    assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (507, "storage_full", "60")
+    assert "Nothing of this request was saved" in answer.json()["detail"]
+    assert (Attack.objects.count(), left) == (0, ["filler"])
+    assert send(captain).status_code == 201, "with room again the same upload is taken"
+
+
+@pytest.mark.django_db
+def test_a_store_that_is_not_mounted_is_no_missing_picture(client: Client, tmp_path: Path) -> None:
+    image = factories.panel().image
+    picture_store().put(picture_key(image.pixels_sha256), cast.picture())
+    address = picture_url(image, now=timezone.now())
+    assert client.get(address).status_code == 200
+    os.rename(tmp_path / "pictures", tmp_path / "elsewhere")
+    answer = client.get(address)
+    page = answer.content.decode()
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert "The picture store does not answer" in page and "store_away" in page
+    os.rename(tmp_path / "elsewhere", tmp_path / "pictures")
+    assert client.get(address).status_code == 200
+
+
+# A PostgreSQL that is stopped and started: a process asks, this one stops the server.
+
+ASKED = """
+import json, sys, django; django.setup()
+from django.core.management import call_command
+call_command("collectstatic", interactive=False, verbosity=0)
+from django.db import connection
+from io import BytesIO
+from wsgiref.util import setup_testing_defaults
+from config.wsgi import application
+from common.queues import quick_task
+from contest.management.commands.work import _run
+def probe():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    return 0
+task = quick_task(probe)
+def asked(method, path, signed_in):
+    # As the web server asks: Django's test client keeps connections from being looked at.
+    form = b"username=tara&password=x&email=t%40example.org" if method == "post" else b""
+    environ = {"REQUEST_METHOD": method.upper(), "PATH_INFO": path, "wsgi.input": BytesIO(form)}
+    environ |= {"CONTENT_LENGTH": str(len(form)), "CONTENT_TYPE": "application/x-www-form-urlencoded"}
+    environ |= {"HTTP_COOKIE": "csrftoken=" + "c" * 32 + ("; sessionid=" + "a" * 32 if signed_in else "")}
+    environ |= {"HTTP_X_CSRFTOKEN": "c" * 32, "HTTP_HOST": "127.0.0.1"}
+    setup_testing_defaults(environ)
+    heads = []
+    body = application(environ, lambda status, headers: heads.append((status, dict(headers))))
+    try:
+        text = b"".join(body).decode()
+        [(status, headers)] = heads
+        return [int(status[:3]), headers.get("Retry-After"), text]
+    finally:
+        body.close()
+print("ready", flush=True)
+for line in sys.stdin:
+    what, *arguments = json.loads(line)
+    said = {"ask": asked, "work": lambda: _run("probe", probe), "task": lambda: task()}[what](*arguments)
+    print(json.dumps(said), flush=True)
+"""
+
+
+class Site:
+    """A process of the site that does what it is asked."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        environment = os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings", "DATABASE_URL": url}
+        environment |= {"SECRET_KEY": "only-for-tests-" + "x" * 50, "DATA_DIR": str(folder), "LOG_FORMAT": "json"}
+        self._log = folder / "log"
+        with open(self._log, "wb") as log:
+            command = [sys.executable, "-W", "ignore", "-c", ASKED]
+            self._process = subprocess.Popen(
+                command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+            )
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == "ready\n", self._log.read_text()
+
+    def do(self, *asked: Any) -> Any:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        print(json.dumps(asked), file=self._process.stdin, flush=True)
+        return json.loads(self._process.stdout.readline() or self._log.read_text())
+
+    def ask(self, path: str, *, method: str = "get", signed_in: bool = False) -> tuple[int, str | None, str]:
+        status, after, body = self.do("ask", method, path, signed_in)
+        return status, after, body
+
+    def logged(self, event: str) -> int:
+        return sum(json.loads(line)["event"] == event for line in self._log.read_text().splitlines())
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    with postgres_server() as running:
+        yield running
+
+
+@pytest.fixture
+def site(server: PostgresServer, tmp_path: Path) -> Iterator[Site]:
+    running = Site(server.url, tmp_path)
+    yield running
+    running.close()
+
+
+def database_check(site: Site) -> str:
+    checks: dict[str, str] = json.loads(site.ask("/readyz")[2])["checks"]
+    return checks["database"]
+
+
+@pytest.mark.postgres
+def test_the_first_request_after_a_restart_works(site: Site, server: PostgresServer) -> None:
+    assert database_check(site) == "ok"
+    server.stop()
+    server.start()
+    assert database_check(site) == "ok", "nothing was asked meanwhile: the kept connection is found dead"
+
+
+AWAY = [
+    ("get", "/leaderboard/", False, "a public page"),
+    ("get", "/account/", True, "somebody signed in, whose session cannot be read"),
+    ("post", "/sign-in/", False, "signing in"),
+    ("post", "/password/", False, "asking for a letter"),
+    ("get", "/api/v1/me/", True, "a program with a session"),
+    ("get", "/api/v1/leaderboard/", False, "a call for everybody"),
+    ("post", "/api/v1/assignments/next/", True, "labeling"),
+]
+
+
+@pytest.mark.postgres
+def test_without_its_database_the_site_says_so_and_comes_back_by_itself(site: Site, server: PostgresServer) -> None:
+    assert database_check(site) == "ok"
+    assert (site.do("work"), site.do("task")) == (0.5, 0)
+    server.stop()
+    for method, path, signed_in, reason in AWAY:
+        status, after, body = site.ask(path, method=method, signed_in=signed_in)
+        assert (status, after) == (503, "5"), (reason, body[-300:])
+        assert "database_away" in body and "Traceback" not in body, reason
+        if path.startswith("/api/"):
+            assert set(json.loads(body)) == {"code", "detail"}, reason
+        else:
+            assert "What was saved before is kept" in body, reason
+    assert site.ask("/healthz")[0] == 200
+    assert site.ask("/readyz")[0] == 503
+    for _ in range(3):
+        assert site.do("work") > 0.5, "a worker rests a little longer, and goes on"
+        assert site.do("task") is None
+    assert site.logged("sweep failed") == 0
+    server.start()
+    assert database_check(site) == "ok"
+    assert (site.do("work"), site.do("task")) == (0.5, 0)
+    assert site.logged("outage_over") == 1
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [("53100", "storage_full"), ("53300", "database_away"), ("25006", "database_away"), ("P0001", None)],
+)
+def test_what_postgresql_calls_an_outage(code: str, found: str | None) -> None:
+    with pytest.raises(DatabaseError) as raised, connection.cursor() as cursor:
+        cursor.execute(f"DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '{code}'; END $$")
+    outage = outage_of(raised.value)
+    assert (outage.code if outage else None) == found
+    assert settings.DATABASES["default"]["ENGINE"] == "common.postgresql"
