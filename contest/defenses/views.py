@@ -158,8 +158,8 @@ def _zone(now: Any) -> dict[str, str]:
 
 
 def _for_organizers(defense: Defense) -> dict[str, Any]:
-    policy = policy_in_force(timezone.now()).policy
-    eligibility = trials.eligibility_of(defense, policy)
+    now = timezone.now()
+    eligibility = trials.eligibility_of(defense, policy_in_force(now).policy, now=now)
     return {
         "parted": figures.parted_runs(defense),
         "dead": figures.dead_runs_of(defense),

@@ -88,7 +88,7 @@ def _come_again(world: World, maker: TeamAtWork) -> None:
 def _came_to_nothing(world: World, entry: Entry, standing: DefenseStanding) -> bool:
     if standing is not DefenseStanding.RECEIVED:
         return standing is DefenseStanding.BROKEN
-    findings = eligibility_of(entry.defense, world.policy).findings
+    findings = eligibility_of(entry.defense, world.policy, now=world.now).findings
     return any(finding.standing is Standing.FAILED for finding in findings)
 
 

@@ -54,7 +54,7 @@ class Teller:
                 self._look_at_failed(entry)
 
     def _look_at_failed(self, entry: Entry) -> None:
-        findings = eligibility_of(entry.defense, self._world.policy).findings
+        findings = eligibility_of(entry.defense, self._world.policy, now=self._world.now).findings
         failed = [each.condition for each in findings if each.standing is Standing.FAILED]
         if failed:
             self._failed.add(entry.pk)

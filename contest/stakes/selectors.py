@@ -222,7 +222,7 @@ def overdue(policy: Policy, now: datetime) -> list[Overdue]:
     """
     found = []
     for entry in entries_unpublished().filter(due_at__lte=now):
-        findings = eligibility_of(entry.defense, policy).findings
+        findings = eligibility_of(entry.defense, policy, now=now).findings
         if not any(finding.standing is Standing.FAILED for finding in findings):
             missing = tuple(each.condition.value for each in findings if each.standing is not Standing.PASSED)
             found.append(Overdue(entry, not missing, missing))

@@ -139,7 +139,7 @@ def defense(request: HttpRequest, public_id: str) -> HttpResponse:
 def _page(request: HttpRequest, entry: Entry, error: DomainError | None = None) -> HttpResponse:
     now, found = timezone.now(), entry.defense
     policy = policy_in_force(now).policy
-    eligibility = trials.eligibility_of(found, policy)
+    eligibility = trials.eligibility_of(found, policy, now=now)
     stake = selectors.open_stake_of(found)
     context = {
         "entry": entry,
