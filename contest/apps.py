@@ -10,8 +10,8 @@ class ContestConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Say below which pictures are public or attacks and which programs the demo knows; hear of accounts that are deleted, and
-        of policies that are recorded."""
+        """Say below which pictures are public, which are attacks and which programs the demo knows; hear of accounts
+        that are deleted, and of policies that are recorded."""
         from django.db.models.signals import pre_save
 
         from contest.demo.known import known_runner

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 
 from django.core.cache import cache
 
-from contest.attacks.letters import tell_missed
 from contest.messages.breaks_told import broke_tell, broken_tell
 from contest.messages.cases_told import cases_tell
 from contest.messages.deadlines import appeals_closing_tell, questions_tell
@@ -15,7 +14,6 @@ from contest.messages.verdicts import valid_tell, verdicts_tell
 LOOK_EVERY = timedelta(minutes=5)
 _LAST_LOOK = "messages-looked"
 _TELL: tuple[Callable[..., int], ...] = (
-    tell_missed,
     verdicts_tell,
     valid_tell,
     broke_tell,
