@@ -58,6 +58,9 @@ KINDS: Mapping[MessageKind, Kind] = {
     ),
     MessageKind.ATTACK_VERDICTS: Kind(_A, "Verdicts on your pictures", ("week", "rows", "more")),
     MessageKind.ATTACK_BROKE: Kind(_A, "Your pictures broke a defense", ("week", "rows", "more"), "broken"),
+    MessageKind.NOT_ELIGIBLE: Kind(
+        _D, "A defense is not eligible", ("defense", "failed", "next_step", "own"), "rejected"
+    ),
     MessageKind.PUBLISHED: Kind(_D, "A defense is published", ("defense", "at", "price", "page", "own"), "valid"),
     MessageKind.STAKED: Kind(
         _D,

@@ -10,10 +10,12 @@ from contest.messages.cases_told import cases_tell
 from contest.messages.deadlines import appeals_closing_tell, questions_tell
 from contest.messages.organizing import failed_releases_tell, given_up_tell
 from contest.messages.verdicts import valid_tell, verdicts_tell
+from contest.stakes.letters import not_eligible_tell
 
 LOOK_EVERY = timedelta(minutes=5)
 _LAST_LOOK = "messages-looked"
 _TELL: tuple[Callable[..., int], ...] = (
+    not_eligible_tell,
     verdicts_tell,
     valid_tell,
     broke_tell,

@@ -242,22 +242,43 @@ class Eligibility:
         """Whether all conditions are passed."""
         return all(finding.standing is Standing.PASSED for finding in self.findings)
 
+    @property
+    def failed(self) -> tuple[Finding, ...]:
+        """Return the conditions that failed; with one of them it is not published."""
+        return tuple(finding for finding in self.findings if finding.standing is Standing.FAILED)
+
 
 def eligibility_of(defense: Defense, policy: Policy, *, now: datetime) -> Eligibility:
     """Return how `defense` stands with the conditions of R31 under `policy` at `now`. Totals only.
 
     After its publication it stands as it did then: what came later reaches it in official runs.
     """
-    newest = newest_trials([defense.pk]).get(defense.pk, {})
+    return eligibilities([defense], policy, now=now)[defense.pk]
+
+
+def eligibilities(defenses: Iterable[Defense], policy: Policy, *, now: datetime) -> dict[int, Eligibility]:
+    """Return defense -> how it stands with the conditions, with as many questions for a list as for one."""
+    rows = list(defenses)
+    ids = [row.pk for row in rows]
+    newest, present = newest_trials(ids), Present(now)
+    checks = {check.defense_id: check for check in FrameworkCheck.objects.filter(defense__in=ids).order_by("pk")}
+    return {
+        row.pk: _eligibility(
+            newest.get(row.pk, {}), checks.get(row.pk), policy, present if row.published_at is None else None
+        )
+        for row in rows
+    }
+
+
+def _eligibility(newest: Newest, check: FrameworkCheck | None, policy: Policy, present: Present | None) -> Eligibility:
     smoke, private, earlier = (newest.get(kind) for kind in (TrialKind.SMOKE, TrialKind.PRIVATE, TrialKind.EARLIER))
-    present = Present(now) if defense.published_at is None else None
     return Eligibility(
         (
             _finding(Condition.CONTAINER, smoke, present, lambda numbers: bool(numbers.get("accepted"))),
             _finding(Condition.PRIVATE, private, present, lambda numbers: _is_right(numbers, policy)),
             _finding(Condition.EARLIER, earlier, present, lambda numbers: totals.passes_earlier(totals.read(numbers))),
             _finding(Condition.SPEED, private, present, lambda numbers: _is_quick(numbers, policy)),
-            _framework(defense),
+            _framework(check),
         )
     )
 
@@ -289,8 +310,7 @@ def _standing(trial: Trial, is_good: IsGood) -> Standing:
     return Standing.PASSED if is_good(trial.totals) else Standing.FAILED
 
 
-def _framework(defense: Defense) -> Finding:
-    check = FrameworkCheck.objects.filter(defense=defense).order_by("-pk").first()
+def _framework(check: FrameworkCheck | None) -> Finding:
     if check is None:
         return Finding(Condition.FRAMEWORK, Standing.NOT_YET, {}, None)
     standing = Standing.PASSED if check.passed else Standing.FAILED

@@ -66,6 +66,14 @@ SAMPLES: list[tuple[K, dict[str, Any], list[str]]] = [
     (K.ATTACK_BROKE, {"week": "2026-W47", "rows": [_BROKE], "more": 0}, ["Team red broke net one", "⚡ broke net one"]),
     (K.ATTACK_BROKE, {"week": "2026-W47", "rows": [_BROKE], "more": 1}, ["Pictures of team red broke defenses"]),
     (
+        K.NOT_ELIGIBLE,
+        {
+            "defense": "net one", "next_step": "Hand in a new version.", **_PAGES,
+            "failed": [{"title": "Enough right", "words": "5 of 10 right.", "advice": "Let it abstain."}],
+        },
+        ["net one is not eligible", "✕ rejected: Enough right\n5 of 10 right.\nLet it abstain.", "D-1"],
+    ),
+    (
         K.PUBLISHED,
         {"defense": "net one", "at": "now", "price": "USD 1,000.00", **_PAGES},
         ["net one is published", "for USD 1,000.00"],
