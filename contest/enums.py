@@ -162,6 +162,7 @@ class MessageKind(StrEnum):
     CASE_DECIDED = "case_decided"
     RULING_CHANGED = "ruling_changed"
     REQUEST = "organizer_entitlement"
+    PANELS_STUCK = "panels_stuck"
     RELEASE_FAILED = "release_failed"
     LETTERS_GIVEN_UP = "letters_given_up"
 

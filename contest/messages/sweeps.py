@@ -8,7 +8,7 @@ from django.core.cache import cache
 from contest.messages.breaks_told import broke_tell, broken_tell
 from contest.messages.cases_told import cases_tell
 from contest.messages.deadlines import appeals_closing_tell, questions_tell
-from contest.messages.organizing import failed_releases_tell, given_up_tell
+from contest.messages.organizing import failed_releases_tell, given_up_tell, stuck_panels_tell
 from contest.messages.verdicts import valid_tell, verdicts_tell
 from contest.stakes.letters import not_eligible_tell
 
@@ -24,6 +24,7 @@ _TELL: tuple[Callable[..., int], ...] = (
     appeals_closing_tell,
     questions_tell,
     failed_releases_tell,
+    stuck_panels_tell,
     given_up_tell,
 )
 

@@ -219,6 +219,15 @@ SAMPLES: list[tuple[K, dict[str, Any], list[str]]] = [
         {"step": {"kind": "asked", "words": ""}, "entitlement": _PAPER},
         ["Team red asks to attack", "names the paper arXiv 1809.08352"],
     ),
+    (
+        K.PANELS_STUCK,
+        {
+            "count": "2 pictures", "why": "6 accounts count as 2 people", "advice": "Invite 1 more tasker.", "more": 1,
+            "rows": [{"picture": "P-00000001", "places": 1, "people": 0}], "covered": [1, 2],
+        },
+        ["Nobody left may finish 2 pictures", "6 accounts count as 2 people", "Invite 1 more tasker.",
+         "P-00000001: 1 missing, 0 may be asked", "And 1 more."],
+    ),
     (K.RELEASE_FAILED, {"week": "2026-W47", "at": "now", "error": "OSError: full"}, ["✕ failed", "OSError: full"]),
     (K.LETTERS_GIVEN_UP, {"count": 2, "error": "refused"}, ["2 letters could not be sent", "refused"]),
 ]  # fmt: skip
