@@ -10,20 +10,22 @@ class ContestConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Say below which pictures are public and which programs the demo knows; hear of accounts that are deleted, and
-        of policies that are recorded."""
+        """Say below which pictures are public, which are attacks and which programs the demo knows; hear of accounts
+        that are deleted, and of policies that are recorded."""
         from django.db.models.signals import pre_save
 
         from contest.demo.known import known_runner
+        from contest.embargo import attack_pictures
         from contest.policies import currency_keep
         from contest.publishing import published_images
         from contest.teams.leaving import account_forget
         from labeling.models import PolicyVersion
         from labeling.signals import account_leaving
         from scoring.known_programs import known_programs_are
-        from scoring.trials.published import published_are
+        from scoring.trials.published import attacks_are, published_are
 
         published_are(published_images)
+        attacks_are(attack_pictures)
         known_programs_are(known_runner)
         account_leaving.connect(account_forget)
         pre_save.connect(currency_keep, sender=PolicyVersion)

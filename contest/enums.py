@@ -111,9 +111,14 @@ class StakeEnd(StrEnum):
 
 
 class DefenseStanding(StrEnum):
-    """How far a defense is, the last that is true of it (R31-R33, R36)."""
+    """How far a defense is, the last that is true of it (R31-R33, R36).
+
+    NOT_ELIGIBLE: a condition failed. It is RECEIVED again when something new is asked about it: by a new private set, a
+    trial that an organizer asks for, or a newer check of the board.
+    """
 
     RECEIVED = "received"
+    NOT_ELIGIBLE = "not eligible"
     ELIGIBLE = "eligible"
     PUBLISHED = "published"
     STAKED = "staked"
@@ -141,6 +146,7 @@ class MessageKind(StrEnum):
     ATTACK_WITHDRAWN = "attack_withdrawn"
     ATTACK_VERDICTS = "attack_verdicts"
     ATTACK_BROKE = "attack_broke"
+    NOT_ELIGIBLE = "defense_not_eligible"
     PUBLISHED = "defense_published"
     STAKED = "defense_staked"
     DEFENSE_BROKEN = "defense_broken"
@@ -161,6 +167,7 @@ class MessageKind(StrEnum):
     CASE_DECIDED = "case_decided"
     RULING_CHANGED = "ruling_changed"
     REQUEST = "organizer_entitlement"
+    PANELS_STUCK = "panels_stuck"
     RELEASE_FAILED = "release_failed"
     LETTERS_GIVEN_UP = "letters_given_up"
 

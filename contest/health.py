@@ -24,9 +24,10 @@ from common import clock
 from common.domain_clock import domain_now
 from common.outages import outages
 from contest import stages
+from contest.cockpit.stuck_panels import stuck_groups
 from contest.models import Digest, Message, ReleaseLetter
 from contest.posting import failing, given_up
-from labeling.enums import PanelState
+from labeling.enums import PanelState, StuckCause
 from labeling.models import Image, Panel
 from labeling.store import picture_key, picture_store
 from scoring.enums import RunState
@@ -144,7 +145,7 @@ class PipelineCollector(Collector):
 
 def pipeline_metrics(*, now: datetime) -> list[Metric]:
     """Return the gauges of the pipeline at `now`; ages are seconds, 0 where nothing waits."""
-    return [*_images(now), *_panels(now), _leases(now), *_runs(now), _rulings(), _letters()]
+    return [*_images(now), *_panels(now), _stuck_panels(now), _leases(now), *_runs(now), _rulings(), _letters()]
 
 
 def _images(now: datetime) -> list[Metric]:
@@ -157,6 +158,13 @@ def _images(now: datetime) -> list[Metric]:
             _age(waiting.oldest, now),
         ),
     ]
+
+
+def _stuck_panels(now: datetime) -> Metric:
+    found = dict.fromkeys((cause.value for cause in StuckCause), 0)
+    found |= {group.cause.value: len(group.panels) for group in stuck_groups(now=now)}
+    words = "Panels that nobody left may finish, by cause, counted up to some hundreds."
+    return _by_state("unanimous_panels_stuck", words, found, label="cause")
 
 
 def _panels(now: datetime) -> list[Metric]:

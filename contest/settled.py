@@ -17,10 +17,10 @@ from contest.publishing import released
 from contest.releases import waiting_for_verdicts
 from contest.rules import Week
 from contest.weeks import week_at, week_called
-from contest.windows import copies_close_at
+from contest.windows import closes_after, copies_close_at, longest_window
 from labeling.enums import PanelState
 from labeling.models import Image, Panel, Report
-from labeling.selectors import policies_between, policy_at
+from labeling.selectors import policies_between
 from scoring.models import Defense
 from scoring.selectors import places_in_force
 
@@ -149,7 +149,7 @@ def _rulings_close_at(week: Week) -> datetime:
     newest: list[datetime] = [made["last"]]
     for since, _ in policies_between(made["first"], made["last"])[:-1]:
         newest.append(rulings.filter(decided_at__lt=since).aggregate(at=Max("decided_at"))["at"])
-    return max([week.end, *(at + timedelta(days=policy_at(at).appeal_days) for at in newest)])
+    return max([week.end, *(closes_after(at) for at in newest)])
 
 
 def _with_copies(week: Week, verdicts: datetime) -> datetime | None:
@@ -228,8 +228,7 @@ class _Pictures:
 def _weeks_to_rule_on(now: datetime) -> set[Week]:
     """Return the weeks with a picture that waits for a verdict, whose ruling may be appealed now or with its release,
     or that the board has."""
-    days = max(policy.appeal_days for _, policy in policies_between(_BEGINNING, now))
-    since, cases = now - timedelta(days=days), open_cases()
+    since, cases = now - longest_window(now), open_cases()
     recent = Ruling.objects.filter(Q(decided_at__gt=since) | (_rejected_copies() & ~released("image__", by=since)))
     waiting: list[QuerySet[Any]] = [
         Image.objects.filter(dealt_at__isnull=True, label_from__isnull=False),

@@ -1,25 +1,57 @@
-"""Until when a ruling may be appealed (R18): of the days that the policy gave when it was made."""
+"""Until when a ruling may be appealed (R18): of the days that the policy gave when it was made.
 
-from datetime import datetime, timedelta
+The one place that knows: pages, calls, letters, the service and the weeks' settlement read it here.
+"""
+
+from datetime import UTC, datetime, timedelta
 
 from adjudication.models import Ruling
-from contest.models import Release
+from contest.models import Attack, Release
+from contest.teams.selectors import final_team, teams_counted_together
 from contest.weeks import week_at
-from labeling.selectors import policy_at
+from labeling.selectors import policies_between, policy_at
+
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 def closes_at(ruling: Ruling) -> datetime:
-    """Return from when on a ruling cannot be appealed any more."""
-    return ruling.decided_at + _days(ruling)
+    """Return from when on a ruling cannot be appealed any more, but by who sent a copy."""
+    return closes_after(ruling.decided_at)
+
+
+def closes_after(decided_at: datetime) -> datetime:
+    """Return the same for a ruling made at `decided_at`."""
+    return decided_at + _days(decided_at)
+
+
+def closes_for_sender(attack: Attack, ruling: Ruling) -> datetime | None:
+    """Return from when on the team that sent `attack` cannot appeal the rejection of its picture any more.
+
+    A team that sent a copy alone knows of the ruling since the release of the picture's week, and its days count from
+    then (R24): None while it is not released.
+    """
+    if attack.copy_of_id is not None and not _sent_first(attack):
+        return copies_close_at(ruling)
+    return closes_at(ruling)
+
+
+def _sent_first(copy: Attack) -> bool:
+    """Say whether a team that sent a copy, or one merged with it, has the first receipt as well."""
+    teams = teams_counted_together(final_team(copy.team))
+    return Attack.objects.filter(team__in=teams, image=copy.image_id, copy_of=None, withdrawn_at=None).exists()
 
 
 def copies_close_at(ruling: Ruling) -> datetime | None:
-    """Return the same for who sent a copy of the picture: they know of the ruling since the release of its week, and
-    their days count from then (R24). None while it is not released."""
+    """Return from when on who sent a copy of the picture cannot appeal; None while its week is not released."""
     week = week_at(ruling.image.received_at).name
     release = Release.objects.filter(week=week, part=0).first()
-    return None if release is None else max(ruling.decided_at, release.released_at) + _days(ruling)
+    return None if release is None else max(ruling.decided_at, release.released_at) + _days(ruling.decided_at)
 
 
-def _days(ruling: Ruling) -> timedelta:
-    return timedelta(days=policy_at(ruling.decided_at).appeal_days)
+def longest_window(now: datetime) -> timedelta:
+    """Return the most days that any policy up to `now` gave for an appeal."""
+    return timedelta(days=max(policy.appeal_days for _, policy in policies_between(_BEGINNING, now)))
+
+
+def _days(decided_at: datetime) -> timedelta:
+    return timedelta(days=policy_at(decided_at).appeal_days)

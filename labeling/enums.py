@@ -38,8 +38,27 @@ class PanelState(StrEnum):
     SETTLED = "settled"
 
 
+class StuckCause(StrEnum):
+    """Why nobody left may finish a panel (R7, R8): what would be enough if it were undone.
+
+    LINKED: accounts that count as one person. REQUALIFYING: taskers who have to qualify again. PAUSED: taskers who are
+    paused. SEEN: everybody who may label was asked about the picture. TOO_FEW: fewer people may label than a panel has
+    places. AWAY: those who may be asked have not been here for days.
+    """
+
+    LINKED = "linked"
+    REQUALIFYING = "requalifying"
+    PAUSED = "paused"
+    SEEN = "seen"
+    TOO_FEW = "too_few"
+    AWAY = "away"
+
+
 class AssignmentState(StrEnum):
-    """LEASED is the only state that holds a place; the other three are ends, save that EXPIRED may resume (R8)."""
+    """LEASED is the only state that holds a place. ANSWERED is an end; EXPIRED and RELEASED may be taken up again (R8).
+
+    NEXT_ASSIGNMENT_STATE has every step.
+    """
 
     LEASED = "leased"
     ANSWERED = "answered"

@@ -6,17 +6,15 @@ one (R8). Lock order is assignments, panels, as in `labeling.services`.
 """
 
 from collections import Counter
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import BigIntegerField, Exists, F, Max, OuterRef, Q
-from django.db.models.functions import Coalesce
+from django.db.models import Max
 
 from common.deadlocks import again_after_deadlock
 from common.errors import Conflict, InvalidInput
-from labeling.enums import AssignmentState, PanelState, ReportDecision, TaskerState
-from labeling.models import Assignment, Image, KnownPicture, Panel, Place, Report, Tasker
+from labeling.enums import PanelState, ReportDecision
+from labeling.models import Assignment, Image, KnownPicture, Panel, Place, Report
 from labeling.policy import LARGEST_PANEL, SMALLEST_PANEL
 
 
@@ -148,47 +146,3 @@ def _state_with_room(image_id: int) -> PanelState:
     """Held while a report waits for an organizer, who then opens the panel."""
     undecided = Report.objects.filter(image=image_id, decided_at__isnull=True).exists()
     return PanelState.HELD if undecided else PanelState.OPEN
-
-
-# Where nobody is left -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Short:
-    """A panel that the board waits for, with more free places than there are people who may still be asked.
-
-    It waits until others qualify: organizers invite them, or let somebody paused label again.
-    """
-
-    panel: Panel
-    places: int
-    people: int
-
-
-def panels_nobody_can_answer() -> list[Short]:
-    """Return the panels asked for by the board that cannot become full with today's taskers, longest waiting first.
-
-    A tasker who saw the picture is never asked again, nor is anybody linked with them (R8).
-    """
-    urgent = Panel.objects.filter(state=PanelState.OPEN, urgent=True).select_related("image")
-    found = [_short(panel) for panel in urgent.order_by("waiting_since", "pk")]
-    return [each for each in found if each.people < each.places]
-
-
-def _short(panel: Panel) -> Short:
-    return Short(panel, panel.missing - panel.leased, len(_who_may_be_asked(panel)))
-
-
-def _who_may_be_asked(panel: Panel) -> set[int]:
-    """Return the persons, as numbers, who may get a place of the panel that nobody holds. Who let a lease of it lapse
-    may take it up again."""
-    asked = Assignment.objects.filter(image=panel.image_id, known__isnull=True)
-    lapsed = Q(
-        panel=panel, state__in=(AssignmentState.EXPIRED, AssignmentState.RELEASED), problem="", tasker=OuterRef("pk")
-    )
-    linked = asked.filter(tasker__person=OuterRef("person")).exclude(tasker=OuterRef("pk"))
-    new = ~Exists(Assignment.objects.filter(image=panel.image_id, tasker=OuterRef("pk"))) | Exists(asked.filter(lapsed))
-    able = Tasker.objects.filter(state=TaskerState.QUALIFIED, user__isnull=False).filter(new, ~Exists(linked))
-    return set(
-        able.annotate(who=Coalesce(F("person"), F("id"), output_field=BigIntegerField())).values_list("who", flat=True)
-    )

@@ -129,6 +129,11 @@ def policy_in_force(now: datetime) -> PolicyInForce:
     return _policies.at(now)
 
 
+def largest_panel_dealt() -> int:
+    """Return the most places that a panel is dealt with under any version of the policy (R7)."""
+    return max(version.policy.panel_size for _, version in _policies.all())
+
+
 def time_zones() -> list[tuple[datetime, str]]:
     """Return from when on which time zone holds, oldest first (R23); versions that keep the zone are left out."""
     found: list[tuple[datetime, str]] = []

@@ -14,7 +14,8 @@ from contest.board.deciding import case_decide
 from contest.board.recusal import undisclosed
 from contest.decisions import Mandate
 from contest.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
-from contest.models import Case, CaseDecision
+from contest.models import Attack, Case, CaseDecision, Team
+from contest.weeks import week_at
 from labeling.enums import Answer, AssignmentState, PanelState
 from labeling.models import (
     Assignment,
@@ -61,6 +62,13 @@ def image(**values: Any) -> Image:
         "label_from": NOW,
     }
     return Image.objects.create(**(defaults | values))
+
+
+def attack_row(of: Image, *, received_at: datetime = NOW - timedelta(days=8), **values: Any) -> Attack:
+    """An attack on a picture, by a team of its own, of a week that is over at NOW."""
+    week = week_at(received_at).name
+    team = Team.objects.create(name=f"team {next(_numbers)}", created_at=received_at)
+    return Attack.objects.create(team=team, image=of, received_at=received_at, week=week, **values)
 
 
 def panel(of: Image | None = None, *, size: int = 3, dealt_at: datetime = NOW) -> Panel:

@@ -15,7 +15,6 @@ from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from contest.attacks import quota
 from contest.attacks.access import member_of, refuse_too_large
-from contest.attacks.letters import tell_received
 from contest.attacks.life import standings
 from contest.attacks.receipts import receipt_json, receipt_of, refusal_json
 from contest.attacks.selectors import attacks_of
@@ -98,7 +97,6 @@ class Attacks(APIView):
             )
         except SentBefore as error:
             return Response(refusal_json(error, error.attack), status=status.HTTP_409_CONFLICT)
-        tell_received([attack], by=request.user, policy=policy, now=now)  # type: ignore[arg-type]  # as above
         receipt = receipt_json(receipt_of(attack, all_told=False, now=now))
         left = quota.left(team, policy=policy, now=now)
         return Response(receipt | {"quota_left": left}, status=status.HTTP_201_CREATED)

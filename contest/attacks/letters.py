@@ -6,8 +6,6 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import CharField, Exists, F, OuterRef, Value
-from django.db.models.functions import Coalesce, NullIf
 from django.urls import reverse
 
 from common.times import to_the_second
@@ -19,51 +17,54 @@ from contest.models import Attack, Message
 from contest.teams.selectors import final_team, team_of
 from contest.weeks import week_called, zone_of
 from labeling.policy import Policy
-from labeling.selectors import policy_at
 
-# A receipt is written when its upload is over. One whose process died before is written by a sweep after this long.
-_MISSED_AFTER, _MISSED_WITHIN = timedelta(minutes=5), timedelta(days=1)
+# The letter of an upload waits for its last picture; one whose process died leaves after this long.
+_UPLOAD_TAKES = timedelta(minutes=1)
 
 
-def tell_received(attacks: Sequence[Attack], *, by: User, policy: Policy, now: datetime) -> int:
-    """Write the receipts of one upload to who sent it, in one message; once. Returns how many were written."""
+def receipt_write(attack: Attack, *, by: User, policy: Policy, now: datetime) -> None:
+    """Write the receipt of an attack (R26) to who sent it. Call it in the transaction that records the attack.
+
+    Pictures that were sent together share one message, which grows with each of them until its letter leaves.
+    """
+    key = attack.upload or attack.public_id
+    ours = Message.objects.select_for_update().filter(user=by, kind=MessageKind.ATTACK_RECEIVED, key=key)
+    begun = ours.first()
+    if begun is None:
+        _write([attack], key, by=by, policy=policy, now=now)
+        ours.filter(taken_at=None).update(not_before=now + _UPLOAD_TAKES if attack.upload else None)
+    elif begun.taken_at is None and begun.digest_id is None:
+        together = Attack.objects.filter(upload=attack.upload, sent_by=by).select_related("image", "team")
+        begun.about, begun.facts = reverse("attacks"), _facts(list(together.order_by("pk")), by, policy, now)
+        begun.save(update_fields=["about", "facts"])
+    else:
+        _write([attack], attack.public_id, by=by, policy=policy, now=now)
+
+
+def upload_ended(upload: str, *, by: User) -> None:
+    """Let the letter of an upload leave: no more of its pictures come."""
+    Message.objects.filter(user=by, kind=MessageKind.ATTACK_RECEIVED, key=upload, tries=0).update(not_before=None)
+
+
+def _write(attacks: Sequence[Attack], key: str, *, by: User, policy: Policy, now: datetime) -> None:
+    about = reverse("attack", args=[attacks[0].public_id])
+    write(by, MessageKind.ATTACK_RECEIVED, about=about, now=now, key=key, **_facts(attacks, by, policy, now))
+
+
+def _facts(attacks: Sequence[Attack], by: User, policy: Policy, now: datetime) -> dict[str, Any]:
     first = attacks[0]
     week = week_called(first.week)
     zone = zone_of(week)
-    alone = len(attacks) == 1
-    return write(
-        by,
-        MessageKind.ATTACK_RECEIVED,
-        about=reverse("attack", args=[first.public_id]) if alone else reverse("attacks"),
-        now=now,
-        key=first.upload or first.public_id,
-        username=by.get_username(),
-        team=first.team.name,
-        count=len(attacks),
-        received_at=to_the_second(first.received_at, zone),
-        week=week.name,
-        ends_at=to_the_second(week.end, zone),
-        left=quota.left(first.team, policy=policy, now=now),
-        receipts=[_receipt(attack, against_all(first)) for attack in attacks],
-    )
-
-
-def tell_missed(*, now: datetime) -> int:
-    """Write the receipts of the uploads whose process died before it did; return how many."""
-    written = Message.objects.filter(kind=MessageKind.ATTACK_RECEIVED, user=OuterRef("sent_by"), key=OuterRef("key"))
-    lately = Attack.objects.filter(received_at__lt=now - _MISSED_AFTER, received_at__gt=now - _MISSED_WITHIN)
-    keyed = lately.alias(key=Coalesce(NullIf(F("upload"), Value("")), F("public_id"), output_field=CharField()))
-    missed = keyed.filter(~Exists(written), sent_by__isnull=False).select_related("image", "team", "sent_by")
-    uploads: dict[str, list[Attack]] = {}
-    for attack in missed.order_by("pk"):
-        uploads.setdefault(attack.upload or attack.public_id, []).append(attack)
-    return sum(_tell_missed(attacks, now) for attacks in uploads.values())
-
-
-def _tell_missed(attacks: Sequence[Attack], now: datetime) -> int:
-    by = attacks[0].sent_by
-    assert by is not None, "the query asks for a sender"
-    return tell_received(attacks, by=by, policy=policy_at(now), now=now)
+    return {
+        "username": by.get_username(),
+        "team": first.team.name,
+        "count": len(attacks),
+        "received_at": to_the_second(first.received_at, zone),
+        "week": week.name,
+        "ends_at": to_the_second(week.end, zone),
+        "left": quota.left(first.team, policy=policy, now=now),
+        "receipts": [_receipt(attack, against_all(first)) for attack in attacks],
+    }
 
 
 def tell_withdrawn(attack: Attack, *, by: User, now: datetime) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
 from django.db.models import Count, Exists, OuterRef, Q
@@ -15,6 +15,7 @@ from contest.exports.tables import RELEASED_ORIGINS, settled_items
 from contest.models import Attack, Break
 from contest.publishing import released
 from contest.weeks import week_at, week_called
+from contest.windows import closes_at, closes_for_sender
 from labeling.enums import PanelState
 from labeling.models import Image, Panel
 from labeling.selectors import policy_in_force
@@ -216,7 +217,7 @@ def _after_rulings(attack: Attack, now: datetime) -> list[Entry]:
     told = [_ruled(ruling) for ruling in rulings]
     if rulings[-1].verdict == Verdict.VALID:
         told += _scoring(attack, now)
-    return [*told, _appeals(rulings[-1], now)]
+    return [*told, _appeals(attack, rulings[-1], now)]
 
 
 def _ruled(ruling: Ruling) -> Entry:
@@ -258,8 +259,11 @@ def _broke(found: Break) -> Entry:
     return Entry(found.found_at, "It broke", LOOKS[AttackState.BROKE], (found.defense,))
 
 
-def _appeals(ruling: Ruling, now: datetime) -> Entry:
-    ends = ruling.decided_at + timedelta(days=policy_in_force(ruling.decided_at).policy.appeal_days)
+def _appeals(attack: Attack, ruling: Ruling, now: datetime) -> Entry:
+    rejected = ruling.verdict == Verdict.REJECTED
+    ends = closes_for_sender(attack, ruling) if rejected else closes_at(ruling)
+    if ends is None:
+        return Entry(None, "The window for appeals begins with the release of the picture's week.")
     if now < ends:
         return Entry(ends, "The window for appeals ends.")
     return Entry(ends, "The window for appeals ended.")

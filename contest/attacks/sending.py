@@ -8,7 +8,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 
 from common.errors import DomainError
-from contest.attacks.letters import tell_received
+from contest.attacks.letters import upload_ended
 from contest.attacks.services import SentBefore, attack_receive, check_entitled, targets_of
 from contest.attacks.uploads import Part
 from contest.models import Attack, Team
@@ -40,8 +40,7 @@ def pictures_send(
     targets_of(targets, now=now)
     upload = secrets.token_hex(8)
     outcomes = list(_outcomes(team, by, parts, targets, policy, now, upload))
-    if received := [each.attack for each in outcomes if each.attack]:
-        tell_received(received, by=by, policy=policy, now=now)
+    upload_ended(upload, by=by)
     return outcomes
 
 

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from common.errors import Conflict, InvalidInput, NotAllowed
 from contest.attacks import quota
+from contest.attacks.letters import receipt_write
 from contest.attacks.selectors import waiting_for_board
 from contest.exports.tables import RELEASED_ORIGINS
 from contest.models import Attack, AttackTarget, Team
@@ -52,6 +53,7 @@ def attack_receive(
     """Record a picture whose last byte had arrived at `now`; its panel is dealt when that week has ended (R23, R24).
 
     `targets` are public IDs of defenses that are staked now; none means all of them. A refused picture costs nothing.
+    The receipt is written to `by` in the same transaction: an attack without one cannot be (R26).
 
     Raises NotAllowed (`not_entitled`), TooMany (`quota_used`), PictureRefused with what to change, SentBefore (R26),
     InvalidInput (`not_staked`, `an_example`).
@@ -85,6 +87,8 @@ def attack_receive(
         AttackTarget.objects.bulk_create(AttackTarget(attack=attack, defense=each) for each in aimed)
         _settle_whose_it_is(image)
         attack.refresh_from_db()
+        if by is not None:
+            receipt_write(attack, by=by, policy=policy, now=now)
     return attack
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
@@ -19,12 +19,11 @@ from contest.publishing import released
 from contest.record.pictures import Reader, picture_seen_by, rulings_seen_by
 from contest.stakes.selectors import breaks_of_stake, first_sent, unbroken_until
 from contest.teams.selectors import teams_counted_together
-from contest.windows import closes_at, copies_close_at
+from contest.windows import closes_at, copies_close_at, longest_window
 from labeling.models import Image
-from labeling.selectors import policies_between, policy_at
+from labeling.selectors import policy_at
 from scoring.models import Defense
 
-_BEGINNING = datetime.min.replace(tzinfo=UTC)
 _BY_BREAKS = (StakeEnd.BROKEN, StakeEnd.VOID)
 
 
@@ -108,8 +107,7 @@ def _no_side(image: Image, reader: Reader, now: datetime) -> Conflict | NotAllow
 
 def appealable(team: Team, now: datetime) -> list[Ground]:
     """Return what a team may appeal now, on either side, the nearest end first."""
-    reader, days = reader_for(team), max(policy.appeal_days for _, policy in policies_between(_BEGINNING, now))
-    since = now - timedelta(days=days)
+    reader, since = reader_for(team), now - longest_window(now)
     copies = Attack.objects.filter(team__in=reader.teams, copy_of__isnull=False).values("image")
     lately = Q(decided_at__gt=since) | (Q(image__in=copies) & ~released("image__", by=since))
     recent = newest_ruling().filter(lately)

@@ -5,7 +5,7 @@ in the contest's zone (R23). The queue is one for all weeks; so is the forecast 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -26,12 +26,12 @@ from contest.cockpit.forecast import (
     like_the_middle_one,
     usual_hours,
 )
+from contest.cockpit.stuck_panels import StuckGroup, stuck_groups
 from contest.exports.tables import RELEASED_ORIGINS
 from contest.rules import Week
 from contest.weeks import week_at, week_called, zone_of
 from labeling.enums import AssignmentState, PanelState, TaskerState
 from labeling.models import Assignment, Image, Panel, Response, VoidedResponse
-from labeling.more_taskers import Short, panels_nobody_can_answer
 from labeling.selectors import policy_in_force
 
 FRESH_SECONDS = 60
@@ -77,7 +77,8 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A week that is being labeled. `pictures` are all of it, `left` what misses answers, `held` what a report holds.
+    """A week that is being labeled. `pictures` are all of it, `left` what misses answers, `held` what a report holds,
+    `stuck` what nobody left may finish.
 
     `answers` is what these miss, `ahead` what the whole queue misses up to its last picture. Without a forecast
     `chance` is None, after the deadline too. `given` are the answers that a tenth, half, and nine tenths of the trials
@@ -93,6 +94,7 @@ class Deadline:
     held: int
     answers: int
     ahead: int
+    stuck: int = 0
     chance: float | None = None
     at_risk: int = 0
     given: tuple[int, int, int] | None = None
@@ -129,7 +131,7 @@ class Deadlines:
     """The weeks, oldest first, and what the forecast rests on.
 
     `why_not` says in words why there is none; of too many pictures not even the weeks are told. `again` is how many the
-    board has asked taskers about again, `short` those of them for which not enough taskers are left to be asked.
+    board has asked taskers about again, `stuck` are the causes for which nobody left may finish a picture.
     """
 
     now: datetime
@@ -141,7 +143,7 @@ class Deadlines:
     hours: Chart
     weeks: tuple[Deadline, ...] = ()
     waiting: tuple[Waiting, ...] = ()
-    short: tuple[Short, ...] = ()
+    stuck: tuple[StuckGroup, ...] = ()
 
     @property
     def per_day(self) -> float:
@@ -180,7 +182,7 @@ def read_deadlines(*, now: datetime) -> Deadlines:
         now=now,
         zone=policy.time_zone,
         again=again,
-        short=tuple(panels_nobody_can_answer()) if again else (),
+        stuck=stuck_groups(now=now),
         at_work=_shown(workers, names),
         lost=_share_lost(answered, now),
         why_not=_why_not(hours, workers, len(waiting)) if waiting else "",
@@ -192,7 +194,8 @@ def read_deadlines(*, now: datetime) -> Deadlines:
 def _with_weeks(
     found: Deadlines, waiting: list[Waiting], workers: Sequence[Worker], names: Mapping[int, tuple[int, str]]
 ) -> Deadlines:
-    weeks = list(_weeks(waiting))
+    stuck = {each.panel.image_id for group in found.stuck for each in group.panels}
+    weeks = list(_weeks(waiting, stuck))
     if weeks and not found.why_not:
         weeks, waiting = _forecast(weeks, waiting, _tasks(waiting, names), workers, found.lost, found.now)
     return replace(found, weeks=tuple(weeks), waiting=tuple(waiting))
@@ -234,21 +237,22 @@ class _Names:
         return self._weeks[-1].name
 
 
-def _weeks(waiting: Sequence[Waiting]) -> Iterator[Deadline]:
+def _weeks(waiting: Sequence[Waiting], stuck: Collection[int]) -> Iterator[Deadline]:
     """The weeks that something waits of, oldest first, still without a forecast."""
-    left, missing, ahead = Counter[str](), Counter[str](), dict[str, int]()
+    left, missing, ahead, hopeless = Counter[str](), Counter[str](), dict[str, int](), Counter[str]()
     before = 0
     for each in waiting:
         before += each.missing
         left[each.week] += 1
         missing[each.week] += each.missing
+        hopeless[each.week] += each.image_id in stuck
         ahead[each.week] = before
     weeks = sorted((week_called(name) for name in left if name), key=lambda week: week.start)
     pictures, held = _pictures(weeks), _held(weeks)
     for week in weeks:
         due = week_at(week.end)
         name = week.name
-        numbers = (pictures[name], left[name], held[name], missing[name], ahead[name])
+        numbers = (pictures[name], left[name], held[name], missing[name], ahead[name], hopeless[name])
         yield Deadline(name, due.end, zone_of(due), *numbers)
 
 

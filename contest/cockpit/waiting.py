@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Count, Min, QuerySet
 
 from contest.cockpit.cases import Cases
+from contest.cockpit.stuck_panels import stuck_groups
 from contest.leaderboard.snapshots import open_differences
 from contest.models import Digest, Message, ReleaseLetter
 from contest.posting import failing
@@ -38,12 +39,19 @@ class Waits:
 
 def for_somebody(*, now: datetime) -> tuple[Waits, ...]:
     """Return what waits until an organizer acts."""
-    return (*_scoring(now), *_people())
+    return (*_stuck_panels(now), *_scoring(now), *_people())
 
 
 def oldest_first(waits: tuple[Waits, ...]) -> tuple[Waits, ...]:
     """Return them with the oldest first; those without a time come before, in their order."""
     return tuple(sorted(waits, key=lambda each: each.since.timestamp() if each.since else 0.0))
+
+
+def _stuck_panels(now: datetime) -> Iterator[Waits]:
+    """Yield the causes for which nobody left may finish a picture."""
+    for group in stuck_groups(now=now):
+        words = f"{group.count_words} that nobody left may finish: {group.why}. {group.advice}"
+        yield Waits("overview", words, group.since, "stuck")
 
 
 def _scoring(now: datetime) -> Iterator[Waits]:

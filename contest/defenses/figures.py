@@ -126,14 +126,14 @@ def visible(public: bool, image: str = "") -> Q:
 # The list ------------------------------------------------------------------------------------------------------------
 
 
-def rows(*, public: bool) -> list[Row]:
+def rows(*, public: bool, now: datetime) -> list[Row]:
     """Return the published defenses, those in force first; to organizers also those that are not published yet."""
     shown = Defense.objects.filter(published_at__isnull=False) if public else Defense.objects.all()
     answered = predictions_in_force().filter(visible(public, "image__")).order_by()
     pictures = dict(answered.values_list("defense").annotate(pictures=Count("image", distinct=True)))
     breaks = dict(breaks_shown(public).order_by().values_list("defense").annotate(Count("image", distinct=True)))
     ordered = list(shown.order_by(F("retired_at").desc(nulls_first=True), "name", "pk").select_related("entry__team"))
-    found = standings(ordered, breaks=breaks_shown(public))
+    found = standings(ordered, now=now, breaks=breaks_shown(public))
     return [Row(each, pictures.get(each.pk, 0), breaks.get(each.pk, 0), found[each.pk]) for each in ordered]
 
 

@@ -3,6 +3,7 @@
 Organizers see all of it and decide nothing.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -21,10 +22,12 @@ from common.domain_clock import domain_now
 from common.errors import InvalidInput, NotFound
 from contest.access import board_member_of, roles_of
 from contest.defenses.access import defense_of
+from contest.defenses.eligibility import Failure, failures
 from labeling.people import is_organizer
 from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
 from scoring.models import Defense
+from scoring.trials.enums import Condition
 from scoring.trials.handed_in import open_source, source_listing
 from scoring.trials.selectors import copy_flags_of, defenses_before_publication, framework_checks_of
 from scoring.trials.services import LONGEST_REASON, framework_check
@@ -77,16 +80,31 @@ def framework_source(request: HttpRequest, public_id: str) -> FileResponse:
 @never_cache
 @require_safe
 def frameworks(request: HttpRequest) -> HttpResponse:
-    """List the defenses before their publication, those that nobody has checked yet first."""
+    """List the defenses before their publication, those that nobody has checked yet first.
+
+    One that failed a trial is left out: whatever the check says, it is not published.
+    """
     _reader(request)
     now = domain_now()
-    waiting = [(each, framework_checks_of(each)[:1], copy_flags_of(each)) for each in defenses_before_publication()]
+    unpublished = list(defenses_before_publication())
+    failed = _failed_trials(unpublished, now)
+    waiting = [
+        (each, framework_checks_of(each)[:1], copy_flags_of(each)) for each in unpublished if each.pk not in failed
+    ]
     context = {
         "rows": sorted(waiting, key=lambda row: bool(row[1])),
+        "left_out": len(failed),
         "now": now,
         "zone": policy_in_force(now).policy.time_zone,
     }
     return render(request, "defenses/frameworks.html", context)
+
+
+def _failed_trials(defenses: Iterable[Defense], now: datetime) -> dict[int, tuple[Failure, ...]]:
+    """Return defense -> the conditions that its trials failed. The check itself is asked of the board again."""
+    found = failures(defenses, now=now)
+    trials = {pk: tuple(row for row in rows if row.condition != Condition.FRAMEWORK) for pk, rows in found.items()}
+    return {pk: rows for pk, rows in trials.items() if rows}
 
 
 def _reader(request: HttpRequest) -> User:
@@ -123,6 +141,7 @@ def _page(
         "longest": LONGEST_REASON,
         "checks": framework_checks_of(defense),
         "copy_flags": copy_flags_of(defense),
+        "failed": _failed_trials([defense], now).get(defense.pk, ()),
         "now": now,
         "zone": policy_in_force(now).policy.time_zone,
     }

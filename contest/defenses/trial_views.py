@@ -97,7 +97,7 @@ def _choose(
     context: dict[str, Any] = {"defense": defense, "kinds": KINDS, "kind": kind, "now": now, "refused": refused}
     context |= {"zone": version.policy.time_zone, "likely": _first_not_passed(newest, version.policy)}
     if kind is not None:
-        context |= _preview(defense, kind, newest.get(kind), version.policy)
+        context |= _preview(defense, kind, newest.get(kind), version.policy, now)
     return render(request, "defenses/trial.html", context, status=status)
 
 
@@ -107,11 +107,11 @@ def _first_not_passed(newest: selectors.Newest, policy: Policy) -> TrialKind:
     return next((kind for kind in TrialKind if kind not in passed), TrialKind.SMOKE)
 
 
-def _preview(defense: Defense, kind: TrialKind, newest: Trial | None, policy: Policy) -> dict[str, Any]:
-    findings = selectors.eligibility_of(defense, policy).findings
+def _preview(defense: Defense, kind: TrialKind, newest: Trial | None, policy: Policy, now: datetime) -> dict[str, Any]:
+    findings = selectors.eligibility_of(defense, policy, now=now).findings
     return {
         "words": KINDS[kind],
-        "asked": _asked(kind),
+        "asked": _asked(kind, now),
         "decided": [finding for finding in findings if finding.condition in KINDS[kind].decides],
         "newest": newest,
         "replaces": newest is not None and newest.state == RunState.FINISHED,
@@ -120,10 +120,10 @@ def _preview(defense: Defense, kind: TrialKind, newest: Trial | None, policy: Po
     }
 
 
-def _asked(kind: TrialKind) -> str:
+def _asked(kind: TrialKind, now: datetime) -> str:
     """Return how much the trial would ask about, where that is known beforehand."""
     if kind is TrialKind.EARLIER:
-        return f"{len(selectors.earlier_questions()):,}, by the rulings of now"
+        return f"{len(selectors.earlier_questions(now=now)):,}, by the rulings of now"
     private_set = selectors.private_set_in_force() if kind is TrialKind.PRIVATE else None
     return f"{private_set.pictures.count():,}, those of {private_set}" if private_set else ""
 

@@ -16,6 +16,7 @@ from common.typed import whole_number
 from contest.access import not_for_taskers, roles_of
 from contest.defenses import figures, files
 from contest.defenses.drawing import curve
+from contest.defenses.eligibility import NEXT_STEP, failures_of
 from contest.defenses.risk import at_least, marks
 from contest.models import Entry
 from contest.record.serving import serve_stored
@@ -35,7 +36,7 @@ CSV_COLUMNS = ("confidence_at_least", "covered", "wrong", "answers", "coverage",
 def defense_list(request: HttpRequest) -> HttpResponse:
     """List the published defenses; to organizers also those that are not published yet."""
     public, now = _is_public(request), domain_now()
-    rows = figures.rows(public=public)
+    rows = figures.rows(public=public, now=now)
     stakes = newest_stakes([row.defense for row in rows], now)
     context = {"rows": [(row, stakes.get(row.defense.pk)) for row in rows], "public": public, "now": now}
     return render(request, "defenses/defenses.html", context | _zone(now))
@@ -52,7 +53,7 @@ def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
     context = {
         "defense": defense,
         "public": public,
-        "standing": standings([defense], breaks=figures.breaks_shown(public))[defense.pk],
+        "standing": standings([defense], now=now, breaks=figures.breaks_shown(public))[defense.pk],
         "entry": getattr(defense, "entry", None),
         "stake": newest_stakes([defense], now).get(defense.pk),
         "files": files.downloads(defense),
@@ -87,6 +88,10 @@ def risk_coverage_csv(request: HttpRequest, public_id: str) -> HttpResponse:
     )
     csv.writer(answer).writerows([CSV_COLUMNS, *rows])
     return answer
+
+
+def _waits(defense: Defense) -> bool:
+    return defense.published_at is None and defense.retired_at is None
 
 
 def _due(request: HttpRequest, defense: Defense) -> datetime | None:
@@ -158,8 +163,9 @@ def _zone(now: Any) -> dict[str, str]:
 
 
 def _for_organizers(defense: Defense) -> dict[str, Any]:
-    policy = policy_in_force(domain_now()).policy
-    eligibility = trials.eligibility_of(defense, policy)
+    now = domain_now()
+    policy = policy_in_force(now).policy
+    eligibility = trials.eligibility_of(defense, policy, now=now)
     return {
         "parted": figures.parted_runs(defense),
         "dead": figures.dead_runs_of(defense),
@@ -168,6 +174,8 @@ def _for_organizers(defense: Defense) -> dict[str, Any]:
         "may_retry": set(trials.trials_to_retry().filter(defense=defense).values_list("pk", flat=True)),
         "smoke_log": trials.smoke_log_of(defense),
         "eligibility": eligibility,
+        "failed": failures_of(eligibility, policy) if _waits(defense) else (),
+        "next_step": NEXT_STEP,
         "tried": any(finding.standing is not Standing.NOT_YET or finding.at for finding in eligibility.findings),
         "copy_flags": trials.copy_flags_of(defense),
     }

@@ -58,6 +58,9 @@ KINDS: Mapping[MessageKind, Kind] = {
     ),
     MessageKind.ATTACK_VERDICTS: Kind(_A, "Verdicts on your pictures", ("week", "rows", "more")),
     MessageKind.ATTACK_BROKE: Kind(_A, "Your pictures broke a defense", ("week", "rows", "more"), "broken"),
+    MessageKind.NOT_ELIGIBLE: Kind(
+        _D, "A defense is not eligible", ("defense", "failed", "next_step", "own"), "rejected"
+    ),
     MessageKind.PUBLISHED: Kind(_D, "A defense is published", ("defense", "at", "price", "page", "own"), "valid"),
     MessageKind.STAKED: Kind(
         _D,
@@ -90,6 +93,9 @@ KINDS: Mapping[MessageKind, Kind] = {
     MessageKind.CASE_DECIDED: Kind(_C, "A case was decided", ("case", "what", "outcome", "decided_at", "explanation")),
     MessageKind.RULING_CHANGED: Kind(_C, "A ruling changed", ("picture", "was", "holds", "why", "followed")),
     MessageKind.REQUEST: Kind(_O, "A team asks to attack", ("step", "entitlement")),
+    MessageKind.PANELS_STUCK: Kind(
+        _O, "Pictures that nobody left may finish", ("count", "why", "advice", "rows", "more", "covered"), "rejected"
+    ),
     MessageKind.RELEASE_FAILED: Kind(_O, "A release failed", ("week", "at", "error"), "rejected"),
     MessageKind.LETTERS_GIVEN_UP: Kind(_O, "Letters were given up", ("count", "error"), "rejected"),
 }

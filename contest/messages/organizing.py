@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from django.urls import reverse
 
 from common.times import to_the_second
+from contest.cockpit.stuck_panels import StuckGroup, read_stuck_groups
 from contest.enums import BuildState, MessageKind
 from contest.messages.writing import write
 from contest.models import Digest, Message, ReleaseBuild, ReleaseLetter
@@ -13,6 +14,8 @@ from labeling.people import ORGANIZERS
 from labeling.selectors import policy_at
 
 _DAY = timedelta(days=1)
+# A panel that waits for less is not told of: most often somebody is about to come back.
+_SOON_MENDED = timedelta(hours=1)
 
 
 def failed_releases_tell(*, now: datetime) -> int:
@@ -33,6 +36,36 @@ def _failed_tell(build: ReleaseBuild, now: datetime) -> int:
         week=build.week,
         at=to_the_second(build.ended_at, zone),
         error=build.error,
+    )
+
+
+def stuck_panels_tell(*, now: datetime) -> int:
+    """Tell of the panels that nobody left may finish, of each panel and cause once, each cause at most once a day;
+    return how many are told."""
+    return sum(_stuck_tell(group, now) for group in read_stuck_groups(now=now))
+
+
+def _stuck_tell(group: StuckGroup, now: datetime) -> int:
+    late = [each for each in group.panels if each.panel.waiting_since <= now - _SOON_MENDED]
+    told = Message.objects.filter(kind=MessageKind.PANELS_STUCK, key__startswith=f"{group.cause} ")
+    covered = {panel for facts in told.values_list("facts", flat=True) for panel in facts["covered"]}
+    if all(each.panel.pk in covered for each in late):
+        return 0
+    rows = [
+        {"picture": each.panel.image.public_id, "places": each.places, "people": each.people} for each in group.named
+    ]
+    return write(
+        ORGANIZERS,
+        MessageKind.PANELS_STUCK,
+        about=f"{reverse('overview')}#stuck",
+        now=now,
+        key=f"{group.cause} {now:%Y-%m-%d}",
+        count=group.count_words,
+        why=group.why,
+        advice=group.advice,
+        rows=rows,
+        more=group.others,
+        covered=[each.panel.pk for each in group.panels],
     )
 
 

@@ -5,17 +5,17 @@ from datetime import datetime, timedelta
 
 from django.core.cache import cache
 
-from contest.attacks.letters import tell_missed
 from contest.messages.breaks_told import broke_tell, broken_tell
 from contest.messages.cases_told import cases_tell
 from contest.messages.deadlines import appeals_closing_tell, questions_tell
-from contest.messages.organizing import failed_releases_tell, given_up_tell
+from contest.messages.organizing import failed_releases_tell, given_up_tell, stuck_panels_tell
 from contest.messages.verdicts import valid_tell, verdicts_tell
+from contest.stakes.letters import not_eligible_tell
 
 LOOK_EVERY = timedelta(minutes=5)
 _LAST_LOOK = "messages-looked"
 _TELL: tuple[Callable[..., int], ...] = (
-    tell_missed,
+    not_eligible_tell,
     verdicts_tell,
     valid_tell,
     broke_tell,
@@ -24,6 +24,7 @@ _TELL: tuple[Callable[..., int], ...] = (
     appeals_closing_tell,
     questions_tell,
     failed_releases_tell,
+    stuck_panels_tell,
     given_up_tell,
 )
 

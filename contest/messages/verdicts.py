@@ -19,7 +19,7 @@ from contest.models import Attack, Stake, Team, Told
 from contest.stakes.selectors import owner_of
 from contest.teams.letters import link_to
 from contest.teams.selectors import teams_counted_together
-from contest.windows import closes_at, copies_close_at
+from contest.windows import closes_for_sender
 from labeling.selectors import policy_at
 
 # To senders ----------------------------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def _waits(team: Team, week: str, now: datetime) -> bool:
 def _verdict(attack: Attack, ruling: Ruling) -> dict[str, Any]:
     valid = ruling.verdict == Verdict.VALID
     reasons = "; ".join(REASON_WORDS.get(each, each) for each in ruling.reasons)
-    until = closes_at(ruling) if attack.copy_of_id is None else copies_close_at(ruling)
+    until = closes_for_sender(attack, ruling)
     return {
         "valid": valid,
         "words": f"a {ruling.label}" if valid else reasons,

@@ -15,8 +15,6 @@ from contest.simulation.world import TeamAtWork, World, zip_of
 from contest.stakes.entries import HandIn, entry_hand_in, source_open
 from contest.stakes.selectors import open_stake_of, standing_of
 from contest.stakes.services import stake_ask
-from scoring.trials.enums import Standing
-from scoring.trials.selectors import eligibility_of
 
 LICENCE = "Apache-2.0"
 MOST_VERSIONS = 4
@@ -69,12 +67,12 @@ def look_after(world: World, maker: TeamAtWork) -> None:
     entry = maker.entries[-1]
     entry.refresh_from_db()
     entry.defense.refresh_from_db()
-    standing = standing_of(entry.defense)
+    standing = standing_of(entry.defense, now=world.now)
     if standing is DefenseStanding.PUBLISHED and maker.character.role is Role.SELF_STAKER:
         _stake(world, maker, entry)
     if standing is DefenseStanding.STAKED and entry.opened_at is None:
         _open_source(world, maker, entry)
-    if _came_to_nothing(world, entry, standing) and sunday and world.now < world.end:
+    if standing in (DefenseStanding.NOT_ELIGIBLE, DefenseStanding.BROKEN) and sunday and world.now < world.end:
         _come_again(world, maker)
 
 
@@ -83,13 +81,6 @@ def _come_again(world: World, maker: TeamAtWork) -> None:
     if character.versions < MOST_VERSIONS and character.rng.random() < COMES_AGAIN:
         later = world.now + timedelta(hours=character.rng.randrange(6, 60))
         world.at(later, lambda: hand_in(world, maker), alone=True)
-
-
-def _came_to_nothing(world: World, entry: Entry, standing: DefenseStanding) -> bool:
-    if standing is not DefenseStanding.RECEIVED:
-        return standing is DefenseStanding.BROKEN
-    findings = eligibility_of(entry.defense, world.policy).findings
-    return any(finding.standing is Standing.FAILED for finding in findings)
 
 
 def _stake(world: World, maker: TeamAtWork, entry: Entry) -> None:

@@ -146,7 +146,10 @@ def _check_frameworks(world: World) -> None:
     checked = FrameworkCheck.objects.values("defense")
     waiting = Entry.objects.filter(withdrawn_at=None, defense__published_at=None).exclude(defense__in=checked)
     for entry in waiting.select_related("defense").order_by("pk"):
-        findings = {each.condition: each.standing for each in eligibility_of(entry.defense, world.policy).findings}
+        findings = {
+            each.condition: each.standing
+            for each in eligibility_of(entry.defense, world.policy, now=world.now).findings
+        }
         if findings[Condition.PRIVATE] is Standing.PASSED:
             reason = "Readable Python, as handed in or shown to the board."
             framework_check(entry.defense, passed=True, reason=reason, by=world.board[2], now=world.now)

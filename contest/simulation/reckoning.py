@@ -152,7 +152,7 @@ class Reckoning:
 
     def _defenses(self) -> list[dict[str, Any]]:
         entries = list(Entry.objects.select_related("defense", "team").order_by("pk"))
-        standing = standings([entry.defense for entry in entries])
+        standing = standings([entry.defense for entry in entries], now=self._world.now)
         broken = dict(standing_breaks().order_by().values_list("defense").annotate(count=Count("image", distinct=True)))
         return [
             {

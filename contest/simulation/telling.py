@@ -11,7 +11,7 @@ from contest.money.words import money
 from contest.simulation.world import World
 from labeling.enums import TaskerState
 from labeling.models import StateChange
-from scoring.trials.enums import Condition, Standing
+from scoring.trials.enums import Condition
 from scoring.trials.selectors import eligibility_of
 
 _FAILED_WORDS = {
@@ -55,8 +55,8 @@ class Teller:
                 self._look_at_failed(entry)
 
     def _look_at_failed(self, entry: Entry) -> None:
-        findings = eligibility_of(entry.defense, self._world.policy).findings
-        failed = [each.condition for each in findings if each.standing is Standing.FAILED]
+        found = eligibility_of(entry.defense, self._world.policy, now=self._world.now)
+        failed = [each.condition for each in found.failed]
         if failed:
             self._failed.add(entry.pk)
             self._world.count("not eligible")

@@ -17,10 +17,11 @@ from common.errors import InvalidInput, WrongFields
 from common.parsers import JSONParser
 from common.queues import hint
 from contest.access import not_for_taskers, roles_of
+from contest.defenses.eligibility import failures
 from contest.defenses.figures import breaks_shown
 from contest.stakes import entries, selectors
 from contest.stakes.access import team_held_by
-from contest.stakes.serializers import EXAMPLE, EXAMPLE_RECEIVED, DefenseIn, DefenseOut
+from contest.stakes.serializers import EXAMPLE, EXAMPLE_NOT_ELIGIBLE, EXAMPLE_RECEIVED, DefenseIn, DefenseOut
 from contest.stakes.shown import defense_json, newest_stakes
 from contest.stakes.uploads import FILES, TEXTS, expect_upload, read_hand_in
 from labeling.selectors import policy_in_force
@@ -88,7 +89,9 @@ class Defenses(APIView):
         entry, new = entries.entry_hand_in(team, given, by=request.user, policy=policy, now=now)  # type: ignore[arg-type]
         hint(plan_trials)
         stake = newest_stakes([entry.defense], now).get(entry.defense_id)
-        body = defense_json(entry.defense, selectors.standing_of(entry.defense, policy=policy), stake, all_told=True)
+        standing, failed = selectors.standing_of(entry.defense, now=now), failures([entry.defense], now=now)
+        failed_here = failed.get(entry.defense_id, ())
+        body = defense_json(entry.defense, standing, stake, failed=failed_here, all_told=True)
         return Response(body, status=status.HTTP_201_CREATED if new else status.HTTP_200_OK)
 
     @extend_schema(
@@ -96,7 +99,10 @@ class Defenses(APIView):
         tags=["defenses"],
         summary="The defenses",
         responses={200: DefenseOut(many=True), (403, "application/json"): ErrorOut},
-        examples=[OpenApiExample("one at stake", EXAMPLE, response_only=True)],
+        examples=[
+            OpenApiExample("one at stake", EXAMPLE, response_only=True),
+            OpenApiExample("one that failed a condition", EXAMPLE_NOT_ELIGIBLE, response_only=True),
+        ],
     )
     def get(self, request: Request) -> Response:
         """List the published defenses, your team's own whatever their state, and all of them to organizers."""
@@ -104,10 +110,21 @@ class Defenses(APIView):
         roles, now = roles_of(request.user), domain_now()
         own = {entry.defense_id for entry in selectors.entries_of(team_held_by(request.user))} if roles.teams else set()
         rows = [each for each in _defenses() if each.published_at or roles.organizer or each.pk in own]
-        found = selectors.standings(rows, breaks=breaks_shown(public=not roles.organizer))
+        found = selectors.standings(rows, now=now, breaks=breaks_shown(public=not roles.organizer))
         stakes, known = newest_stakes(rows, now), own if not roles.organizer else {each.pk for each in rows}
-        told = (defense_json(each, found[each.pk], stakes.get(each.pk), all_told=each.pk in known) for each in rows)
-        return Response(list(told))
+        failed = failures(rows, now=now)
+        return Response(
+            [
+                defense_json(
+                    each,
+                    found[each.pk],
+                    stakes.get(each.pk),
+                    failed=failed.get(each.pk, ()),
+                    all_told=each.pk in known,
+                )
+                for each in rows
+            ]
+        )
 
 
 def _defenses() -> list[Defense]:

@@ -261,7 +261,7 @@ def defenses_publish(*, policy: Policy, now: datetime) -> int:
 def _publish(entry_id: int, policy: Policy, now: datetime) -> bool:
     """Publish one; False for one that is not eligible, and where another defense of its name is in force."""
     entry = selectors.entries_unpublished().filter(pk=entry_id).first()
-    if entry is None or not eligibility_of(entry.defense, policy).eligible:
+    if entry is None or not eligibility_of(entry.defense, policy, now=now).eligible:
         return False
     in_force = Defense.objects.filter(name=entry.defense.name, published_at__isnull=False, retired_at=None)
     if in_force.exists():

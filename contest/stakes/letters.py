@@ -8,13 +8,14 @@ from typing import Self
 from django.urls import reverse
 
 from common.times import absolute, to_the_second
+from contest.defenses.eligibility import NEXT_STEP, Failure, failures
 from contest.embargo import public_attacks
 from contest.enums import AccountKind, MessageKind, StakeEnd, StakeKind
-from contest.messages.writing import write
+from contest.messages.writing import was_told, write
 from contest.models import Attack, Correction, Entry, LedgerEntry, Stake
 from contest.money.words import money
 from contest.publishing import released
-from contest.stakes.selectors import breaks_of_stake, owner_of, unbroken_until
+from contest.stakes.selectors import breaks_of_stake, entries_unpublished, owner_of, unbroken_until
 from contest.teams.letters import link_to
 from contest.weeks import week_at
 from labeling.models import Image
@@ -24,6 +25,31 @@ from scoring.models import Defense
 
 # A letter names so many of the pictures that broke a defense.
 MOST_NAMED = 10
+
+
+def not_eligible_tell(*, now: datetime) -> int:
+    """Tell teams of their defenses that failed a condition of publication, of each failure once; return how many
+    people are told."""
+    entries = {entry.defense_id: entry for entry in entries_unpublished()}
+    failed = failures((entry.defense for entry in entries.values()), now=now)
+    return sum(_not_eligible_tell(entries[defense], found, now) for defense, found in failed.items())
+
+
+def _not_eligible_tell(entry: Entry, failed: Sequence[Failure], now: datetime) -> int:
+    newest = max(each.at for each in failed if each.at is not None)
+    key = f"{entry.defense.public_id} {newest.isoformat()}"
+    if was_told(entry.team, MessageKind.NOT_ELIGIBLE, key):
+        return 0
+    return write(
+        entry.team,
+        MessageKind.NOT_ELIGIBLE,
+        about=_about(entry.defense),
+        now=now,
+        key=key,
+        failed=[{"title": each.title, "words": each.words, "advice": each.advice} for each in failed],
+        next_step=NEXT_STEP,
+        **_pages(entry.defense),
+    )
 
 
 def published_tell(entry: Entry, *, policy: Policy, now: datetime) -> None:

@@ -66,12 +66,14 @@ def _flagged(rows: Iterable[Any]) -> list[tuple[Any, list[CopyFlag]]]:
 def _page(request: HttpRequest, now: datetime, error: DomainError | None = None) -> HttpResponse:
     policy = policy_in_force(now).policy
     ended = Stake.objects.filter(ended_at__isnull=False).select_related("defense__entry__team", "batch", "paid_by")
+    unpublished = shown.entry_rows(selectors.entries_unpublished(), now)
     context = {
         "asked": [shown.stake_shown(stake, now) for stake in selectors.stakes_asked()],
         "in_force": [shown.stake_shown(stake, now) for stake in selectors.stakes_in_force()],
         "ended": [shown.stake_shown(stake, now) for stake in ended.order_by("-ended_at", "-pk")[:LATEST]],
         "overdue": _flagged(selectors.overdue(policy, now)),
-        "waiting": _flagged(shown.entry_rows(selectors.entries_unpublished().filter(due_at__gt=now), now)),
+        "waiting": _flagged(row for row in unpublished if not row.failed and row.entry.due_at > now),
+        "failed": [row for row in unpublished if row.failed],
         "given": request.POST if request.method == "POST" else {},
         "wrong": error,
         "fields": fields_of(error),

@@ -14,10 +14,10 @@ from contest.models import Attack, AttackTarget, Award, BoardDecision, Break, En
 from contest.teams.selectors import final_team, is_paid_throughout, team_of, teams_counted_together
 from contest.weeks import week_at
 from labeling.policy import Policy
-from labeling.selectors import policy_at
+from labeling.selectors import policy_at, policy_in_force
 from scoring.models import Defense
 from scoring.trials.enums import Standing
-from scoring.trials.selectors import eligibility_of
+from scoring.trials.selectors import Eligibility, eligibilities
 
 _INSTANT = timedelta(microseconds=1)
 
@@ -220,10 +220,12 @@ def overdue(policy: Policy, now: datetime) -> list[Overdue]:
 
     One that failed a condition is not: it is not published, by whatever date.
     """
+    entries = list(entries_unpublished().filter(due_at__lte=now))
+    eligible = eligibilities((entry.defense for entry in entries), policy, now=now)
     found = []
-    for entry in entries_unpublished().filter(due_at__lte=now):
-        findings = eligibility_of(entry.defense, policy).findings
-        if not any(finding.standing is Standing.FAILED for finding in findings):
+    for entry in entries:
+        if not eligible[entry.defense_id].failed:
+            findings = eligible[entry.defense_id].findings
             missing = tuple(each.condition.value for each in findings if each.standing is not Standing.PASSED)
             found.append(Overdue(entry, not missing, missing))
     return found
@@ -232,16 +234,15 @@ def overdue(policy: Policy, now: datetime) -> list[Overdue]:
 # How far a defense is ------------------------------------------------------------------------------------------------
 
 
-def standing_of(defense: Defense, *, policy: Policy | None = None) -> DefenseStanding:
-    """Return how far a defense is. `policy` tells an eligible one from one received; without it both are received."""
-    standing = standings([defense])[defense.pk]
-    if standing is DefenseStanding.RECEIVED and policy is not None and eligibility_of(defense, policy).eligible:
-        return DefenseStanding.ELIGIBLE
-    return standing
+def standing_of(defense: Defense, *, now: datetime) -> DefenseStanding:
+    """Return how far a defense is at `now`."""
+    return standings([defense], now=now)[defense.pk]
 
 
-def standings(defenses: Iterable[Defense], *, breaks: QuerySet[Break] | None = None) -> dict[int, DefenseStanding]:
-    """Return how far each defense is, by its number; `breaks` are those that may be told of (all that hold).
+def standings(
+    defenses: Iterable[Defense], *, now: datetime, breaks: QuerySet[Break] | None = None
+) -> dict[int, DefenseStanding]:
+    """Return how far each defense is at `now`, by its number; `breaks` are those that may be told of (all that hold).
 
     What ended a stake is known to everybody: the prize is gone.
     """
@@ -251,7 +252,23 @@ def standings(defenses: Iterable[Defense], *, breaks: QuerySet[Break] | None = N
     ends = Stake.objects.filter(defense__in=rows, staked_at__isnull=False).order_by("staked_at", "pk")
     last = {defense: StakeEnd(end) if end else None for defense, end in ends.values_list("defense", "end")}
     won = _won({pk for pk, end in last.items() if end is StakeEnd.WON}, known)
-    return {pk: _standing(row, pk in broken, pk in won, last.get(pk, StakeEnd.WITHDRAWN)) for pk, row in rows.items()}
+    found = {pk: _standing(row, pk in broken, pk in won, last.get(pk, StakeEnd.WITHDRAWN)) for pk, row in rows.items()}
+    received = [rows[pk] for pk, standing in found.items() if standing is DefenseStanding.RECEIVED]
+    return found | _before_publication(received, now)
+
+
+def _before_publication(defenses: list[Defense], now: datetime) -> dict[int, DefenseStanding]:
+    """Return how far defenses are that are not published: what their trials and the board's check say (R31)."""
+    if not defenses:
+        return {}
+    found = eligibilities(defenses, policy_in_force(now).policy, now=now)
+    return {pk: _eligible(each) for pk, each in found.items()}
+
+
+def _eligible(eligibility: Eligibility) -> DefenseStanding:
+    if eligibility.failed:
+        return DefenseStanding.NOT_ELIGIBLE
+    return DefenseStanding.ELIGIBLE if eligibility.eligible else DefenseStanding.RECEIVED
 
 
 def forfeited_stakes() -> dict[int, datetime]:

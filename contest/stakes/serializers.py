@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from contest.enums import DefenseStanding, StakeEnd, StakeKind
+from scoring.trials.enums import Condition
 
 EXAMPLE_STAKE = {
     "by": "board",
@@ -29,6 +30,7 @@ EXAMPLE = {
     "published_at": "2026-11-24T09:00:00Z",
     "received_at": None,
     "due_at": None,
+    "failed": [],
     "stake": EXAMPLE_STAKE,
 }
 EXAMPLE_RECEIVED = EXAMPLE | {
@@ -38,6 +40,25 @@ EXAMPLE_RECEIVED = EXAMPLE | {
     "due_at": "2026-11-28T00:00:00Z",
     "stake": None,
 }
+EXAMPLE_NOT_ELIGIBLE = EXAMPLE_RECEIVED | {
+    "state": "not eligible",
+    "due_at": None,
+    "failed": [
+        {
+            "condition": "private",
+            "words": "5 of 10 right. At least 80 % is needed: 8.",
+            "advice": "Let it abstain where it is not sure, and answer more of the clear pictures.",
+        }
+    ],
+}
+
+
+class FailureOut(serializers.Serializer[Any]):
+    """A condition of publication that a defense failed (R31), in totals: no picture is named."""
+
+    condition = serializers.ChoiceField(choices=[condition.value for condition in Condition])
+    words = serializers.CharField()
+    advice = serializers.CharField()
 
 
 class StakeOut(serializers.Serializer[Any]):
@@ -55,7 +76,10 @@ class StakeOut(serializers.Serializer[Any]):
 
 
 class DefenseOut(serializers.Serializer[Any]):
-    """A defense. `received_at` and `due_at` are for its team and for organizers; `due_at` until it is published."""
+    """A defense. `received_at`, `due_at` and `failed` are for its team and for organizers.
+
+    `due_at`: until then it is published if it is eligible. `failed`: why it is `not eligible`, empty otherwise.
+    """
 
     id = serializers.CharField()
     name = serializers.CharField()
@@ -68,6 +92,7 @@ class DefenseOut(serializers.Serializer[Any]):
     published_at = serializers.DateTimeField(allow_null=True)
     received_at = serializers.DateTimeField(allow_null=True)
     due_at = serializers.DateTimeField(allow_null=True)
+    failed = FailureOut(many=True)
     stake = StakeOut(allow_null=True)
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from contest.countdown import clock_words
+from contest.defenses.eligibility import Failure, failures
 from contest.enums import DefenseStanding, StakeEnd, StakeKind
 from contest.models import Entry, Stake
 from contest.stakes import selectors
@@ -15,6 +16,7 @@ from scoring.models import Defense
 # The class of a state's colour and shape.
 LOOKS = {
     DefenseStanding.RECEIVED: "open",
+    DefenseStanding.NOT_ELIGIBLE: "rejected",
     DefenseStanding.ELIGIBLE: "open",
     DefenseStanding.PUBLISHED: "valid",
     DefenseStanding.STAKED: "unbroken",
@@ -111,11 +113,12 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class EntryRow:
-    """An entry in a list: its state, and its newest stake."""
+    """An entry in a list: its state, its newest stake, and the conditions that it failed."""
 
     entry: Entry
     state: State
     stake: StakeShown | None
+    failed: tuple[Failure, ...] = ()
 
     @property
     def due(self) -> datetime:
@@ -127,8 +130,12 @@ def entry_rows(entries: Iterable[Entry], now: datetime) -> list[EntryRow]:
     """Return entries with their states, in the same order."""
     rows = list(entries)
     defenses = [row.defense for row in rows]
-    found, stakes = selectors.standings(defenses), newest_stakes(defenses, now)
-    return [EntryRow(row, State(found[row.defense_id]), stakes.get(row.defense_id)) for row in rows]
+    found, stakes = selectors.standings(defenses, now=now), newest_stakes(defenses, now)
+    failed = failures(defenses, now=now)
+    return [
+        EntryRow(row, State(found[row.defense_id]), stakes.get(row.defense_id), failed.get(row.defense_id, ()))
+        for row in rows
+    ]
 
 
 def newest_stakes(defenses: Iterable[Defense], now: datetime) -> dict[int, StakeShown]:
@@ -145,7 +152,12 @@ def moment_json(moment: datetime | None) -> str | None:
 
 
 def defense_json(
-    defense: Defense, standing: DefenseStanding, stake: StakeShown | None, *, all_told: bool
+    defense: Defense,
+    standing: DefenseStanding,
+    stake: StakeShown | None,
+    *,
+    failed: Iterable[Failure] = (),
+    all_told: bool,
 ) -> dict[str, Any]:
     """Return what may be told of a defense: `all_told` to its own team and to organizers."""
     entry: Entry | None = getattr(defense, "entry", None)
@@ -161,13 +173,15 @@ def defense_json(
         "published_at": moment_json(defense.published_at),
         "stake": stake_json(stake) if stake else None,
     }
-    return told | _own(entry) if all_told else told | {"received_at": None, "due_at": None}
+    return told | (_own(entry, standing, failed) if all_told else {"received_at": None, "due_at": None, "failed": []})
 
 
-def _own(entry: Entry | None) -> dict[str, Any]:
+def _own(entry: Entry | None, standing: DefenseStanding, failed: Iterable[Failure]) -> dict[str, Any]:
+    due = entry is not None and standing in (DefenseStanding.RECEIVED, DefenseStanding.ELIGIBLE)
     return {
         "received_at": moment_json(entry.received_at) if entry else None,
-        "due_at": moment_json(entry.due_at) if entry and entry.defense.published_at is None else None,
+        "due_at": moment_json(entry.due_at) if entry and due else None,
+        "failed": [{"condition": each.condition.value, "words": each.words, "advice": each.advice} for each in failed],
     }
 
 

@@ -18,6 +18,7 @@ from common.errors import DomainError, InvalidInput, WrongFields
 from common.queues import hint
 from contest.access import refuse_other_team
 from contest.board.grounds import appealable
+from contest.defenses.eligibility import NEXT_STEP, failures_of
 from contest.enums import AppealSide
 from contest.models import Entry
 from contest.scoring_queue.stuck import why_stuck
@@ -139,12 +140,14 @@ def defense(request: HttpRequest, public_id: str) -> HttpResponse:
 def _page(request: HttpRequest, entry: Entry, error: DomainError | None = None) -> HttpResponse:
     now, found = domain_now(), entry.defense
     policy = policy_in_force(now).policy
-    eligibility = trials.eligibility_of(found, policy)
+    eligibility = trials.eligibility_of(found, policy, now=now)
     stake = selectors.open_stake_of(found)
     context = {
         "entry": entry,
         "defense": found,
-        "state": shown.State(selectors.standing_of(found, policy=policy)),
+        "state": shown.State(selectors.standing_of(found, now=now)),
+        "failed": () if found.published_at or found.retired_at else failures_of(eligibility, policy),
+        "next_step": NEXT_STEP,
         "last_moment": selectors.last_moment(entry.due_at),
         "overdue": found.published_at is None and entry.due_at <= now,
         "findings": eligibility.findings,

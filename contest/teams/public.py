@@ -158,7 +158,7 @@ def defenses_of(teams: Collection[Team], *, now: datetime) -> list[DefenseRow]:
         .select_related("entry__team")
         .order_by("-published_at", "-pk")
     )
-    found, stakes = standings(rows, breaks=_breaks_told()), newest_stakes(rows, now)
+    found, stakes = standings(rows, now=now, breaks=_breaks_told()), newest_stakes(rows, now)
     return [DefenseRow(each, found[each.pk], stakes.get(each.pk)) for each in rows]
 
 

@@ -8,19 +8,14 @@ from django import template
 
 from common.times import distance
 from contest.attacks.life import REASON_WORDS
+from contest.defenses.eligibility import CONDITIONS
 from contest.scoring_queue import stuck
+from defense_kit.examine import ROUNDS
 from scoring.enums import Likeness, Outcome
 from scoring.models import CopyFlag, Defense
 from scoring.trials.enums import Condition
 
 register = template.Library()
-_CONDITIONS = {
-    Condition.CONTAINER: "Runs in a container and speaks the protocol",
-    Condition.PRIVATE: "Enough right on the private set",
-    Condition.EARLIER: "No confident mistake on an earlier valid attack",
-    Condition.SPEED: "At least one picture a minute",
-    Condition.FRAMEWORK: "Readable TensorFlow, PyTorch, Caffe or NumPy",
-}
 
 
 @register.filter
@@ -44,7 +39,7 @@ def why_stuck(defense: Defense, now: datetime) -> str:
 @register.filter
 def condition(name: Condition) -> str:
     """Return a condition of eligibility in words (R31)."""
-    return _CONDITIONS[name]
+    return CONDITIONS[name]
 
 
 @register.filter
@@ -100,7 +95,10 @@ def span(seconds: float | None) -> str:
 def in_words(numbers: Mapping[str, Any], without: str = "") -> str:
     """Return the totals of a trial as one line of words, leaving out what is empty, what has parts of its own and
     `without`, which the page tells elsewhere."""
-    shown = ((name, value) for name, value in numbers.items() if name != without and _is_plain(value))
+    # With one round there is no other one to compare its answers to.
+    alone = {"changed"} if not numbers.get("changed") and numbers.get("rounds", ROUNDS) < ROUNDS else set()
+    left_out = {without} | alone
+    shown = ((name, value) for name, value in numbers.items() if name not in left_out and _is_plain(value))
     return ", ".join(words for name, value in shown if (words := _said(name, value)))
 
 
@@ -124,7 +122,7 @@ def _counted(one: str, many: str) -> Callable[[int], str]:
 _SAID: dict[str, Callable[[Any], str]] = {
     "accepted": lambda accepted: "accepted" if accepted else "not accepted",
     "pictures": _counted("picture", "pictures"),
-    "rounds": _counted("round", "rounds"),
+    "rounds": lambda number: _counted("round", "rounds")(number) if number else "no round finished",
     "changed": lambda number: (
         f"{number:,} answered differently in another round" if number else "the same in each round"
     ),

@@ -1,18 +1,22 @@
-"""Which pictures are public. The application above knows (R24), and says so here since nothing here may name it."""
+"""Which pictures are public, and which were sent as attacks. The application above knows (R24), and says so here since
+nothing here may name it."""
 
 from collections.abc import Callable
+from datetime import datetime
 
 from django.db.models import QuerySet
 
 from labeling.models import Image
 
 Find = Callable[[], "QuerySet[Image]"]
+FindAt = Callable[[datetime], "QuerySet[Image]"]
 
 
 class Published:
-    """Where the answer comes from: until somebody says so, nothing is public."""
+    """Where the answers come from: until somebody says so, nothing is public and nothing was attacked."""
 
     find: Find = staticmethod(lambda: Image.objects.none())
+    find_attacks: FindAt = staticmethod(lambda now: Image.objects.none())
 
 
 def published_are(find: Find) -> None:
@@ -23,3 +27,16 @@ def published_are(find: Find) -> None:
 def published_pictures() -> "QuerySet[Image]":
     """Return the pictures that anybody can have seen."""
     return Published.find()
+
+
+def attacks_are(find: FindAt) -> None:
+    """Let `find` say from now on which pictures are attacks; for an application's start."""
+    Published.find_attacks = staticmethod(find)
+
+
+def attack_pictures(*, now: datetime) -> "QuerySet[Image]":
+    """Return the pictures of the attacks that are out of their embargo at `now` and were not withdrawn (R24).
+
+    An attack may have the pixels of a picture that organizers took in before: such a picture is an attack as well.
+    """
+    return Published.find_attacks(now)

@@ -15,7 +15,7 @@ from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
-from labeling.enums import Label, Origin
+from labeling.enums import Label
 from labeling.models import Image
 from labeling.policy import Policy
 from scoring import leases, selectors
@@ -25,7 +25,7 @@ from scoring.rules import PLATFORM_FAULTS
 from scoring.trials import totals
 from scoring.trials.enums import Condition, Standing
 from scoring.trials.order import Order
-from scoring.trials.published import published_pictures
+from scoring.trials.published import attack_pictures, published_pictures
 
 SMOKE_PICTURES = 40
 PROBE_PICTURES = 100
@@ -63,9 +63,9 @@ def private_questions(private_set: PrivateSet, size: int) -> list[Question]:
     return [Question(row.pk, row.pixels_sha256, Label(row.label), size) for row in rows]
 
 
-def earlier_questions() -> list[Question]:
-    """Return every attack whose newest ruling is valid, the smallest pictures first."""
-    return _ruled(_valid_rulings().filter(image__origin=Origin.ATTACK))
+def earlier_questions(*, now: datetime) -> list[Question]:
+    """Return every attack out of embargo whose newest ruling is valid, the smallest pictures first (R31, 2)."""
+    return _ruled(_valid_rulings().filter(image__in=attack_pictures(now=now).values("pk")))
 
 
 def fingerprint(questions: Iterable[Question]) -> str:
@@ -179,7 +179,10 @@ _IS_GOOD: dict[TrialKind, Callable[[dict[str, Any], Policy], bool]] = {
 
 
 class Present:
-    """What trials ask about at present; each is read once, and only when somebody wants to know."""
+    """What trials ask about at `now`; each is read once, and only when somebody wants to know."""
+
+    def __init__(self, now: datetime) -> None:
+        self._now = now
 
     @cached_property
     def private_set(self) -> int | None:
@@ -190,7 +193,7 @@ class Present:
     @cached_property
     def attacks(self) -> str:
         """The fingerprint of the valid attacks."""
-        return fingerprint(earlier_questions())
+        return fingerprint(earlier_questions(now=self._now))
 
 
 def is_outdated(trial: Trial, present: Present) -> bool:
@@ -239,22 +242,43 @@ class Eligibility:
         """Whether all conditions are passed."""
         return all(finding.standing is Standing.PASSED for finding in self.findings)
 
+    @property
+    def failed(self) -> tuple[Finding, ...]:
+        """Return the conditions that failed; with one of them it is not published."""
+        return tuple(finding for finding in self.findings if finding.standing is Standing.FAILED)
 
-def eligibility_of(defense: Defense, policy: Policy) -> Eligibility:
-    """Return how `defense` stands with the conditions of R31 under `policy`. Totals only.
+
+def eligibility_of(defense: Defense, policy: Policy, *, now: datetime) -> Eligibility:
+    """Return how `defense` stands with the conditions of R31 under `policy` at `now`. Totals only.
 
     After its publication it stands as it did then: what came later reaches it in official runs.
     """
-    newest = newest_trials([defense.pk]).get(defense.pk, {})
+    return eligibilities([defense], policy, now=now)[defense.pk]
+
+
+def eligibilities(defenses: Iterable[Defense], policy: Policy, *, now: datetime) -> dict[int, Eligibility]:
+    """Return defense -> how it stands with the conditions, with as many questions for a list as for one."""
+    rows = list(defenses)
+    ids = [row.pk for row in rows]
+    newest, present = newest_trials(ids), Present(now)
+    checks = {check.defense_id: check for check in FrameworkCheck.objects.filter(defense__in=ids).order_by("pk")}
+    return {
+        row.pk: _eligibility(
+            newest.get(row.pk, {}), checks.get(row.pk), policy, present if row.published_at is None else None
+        )
+        for row in rows
+    }
+
+
+def _eligibility(newest: Newest, check: FrameworkCheck | None, policy: Policy, present: Present | None) -> Eligibility:
     smoke, private, earlier = (newest.get(kind) for kind in (TrialKind.SMOKE, TrialKind.PRIVATE, TrialKind.EARLIER))
-    present = Present() if defense.published_at is None else None
     return Eligibility(
         (
             _finding(Condition.CONTAINER, smoke, present, lambda numbers: bool(numbers.get("accepted"))),
             _finding(Condition.PRIVATE, private, present, lambda numbers: _is_right(numbers, policy)),
             _finding(Condition.EARLIER, earlier, present, lambda numbers: totals.passes_earlier(totals.read(numbers))),
             _finding(Condition.SPEED, private, present, lambda numbers: _is_quick(numbers, policy)),
-            _framework(defense),
+            _framework(check),
         )
     )
 
@@ -286,8 +310,7 @@ def _standing(trial: Trial, is_good: IsGood) -> Standing:
     return Standing.PASSED if is_good(trial.totals) else Standing.FAILED
 
 
-def _framework(defense: Defense) -> Finding:
-    check = FrameworkCheck.objects.filter(defense=defense).order_by("-pk").first()
+def _framework(check: FrameworkCheck | None) -> Finding:
     if check is None:
         return Finding(Condition.FRAMEWORK, Standing.NOT_YET, {}, None)
     standing = Standing.PASSED if check.passed else Standing.FAILED

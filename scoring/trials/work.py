@@ -210,7 +210,7 @@ class TrialWork:
         if self._kind is TrialKind.PROBE:
             return selectors.probe_questions(size, self._order)
         if trial.private_set is None:
-            return selectors.earlier_questions()
+            return selectors.earlier_questions(now=self._clock())
         return selectors.private_questions(trial.private_set, size)
 
     def _variants(self) -> Sequence[Variant]:

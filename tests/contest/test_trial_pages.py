@@ -144,7 +144,8 @@ class TestAsking:
         for kind in (SMOKE, PRIVATE):
             cast.passed(newcomer, kind)
         for verdict in ("valid", "valid", "rejected"):
-            scoring_cast.ruled(factories.image(origin="attack"), verdict=verdict)
+            factories.attack_row(image := factories.image(origin="attack"))
+            scoring_cast.ruled(image, verdict=verdict)
         assert "Pictures 2, by the rulings of now" in words(organizer, trial_address(newcomer, "?kind=earlier"))
 
     @pytest.mark.parametrize("kind", list(TrialKind))
@@ -580,8 +581,13 @@ def test_who_checks_a_framework_sees_what_looks_like_a_copy(organizer: Client, m
             "accepted, 19 pictures, 2 rounds, the same in each round",
         ),
         (
-            {"accepted": False, "pictures": 1, "rounds": 1, "changed": 1},
-            "not accepted, 1 picture, 1 round, 1 answered differently in another round",
+            {"accepted": False, "pictures": 1, "rounds": 2, "changed": 1},
+            "not accepted, 1 picture, 2 rounds, 1 answered differently in another round",
+        ),
+        ({"accepted": False, "pictures": 40, "rounds": 1, "changed": 0}, "not accepted, 40 pictures, 1 round"),
+        (
+            {"accepted": False, "pictures": 40, "rounds": 0, "changed": 0},
+            "not accepted, 40 pictures, no round finished",
         ),
         (
             {"pictures": 1200, "right": 1100, "wrong": 0, "abstained": 99, "faults": 1},

@@ -13,7 +13,7 @@ from common.errors import Conflict, InvalidInput
 from labeling import more_taskers, selectors, services, voiding
 from labeling.enums import OutlineGate, PanelState
 from labeling.models import Assignment, Image, Panel, Place, Report, Tasker
-from labeling.more_taskers import panel_fresh, panel_join, panels_nobody_can_answer
+from labeling.more_taskers import panel_fresh, panel_join
 from labeling.policy import LARGEST_PANEL, Policy
 from labeling.watching import gold, links
 from tests import factories
@@ -344,52 +344,6 @@ class TestGold:
         with pytest.raises(Conflict) as refusal:
             gold.gold_add(panel=settled, expected=expected, gate=OutlineGate.BEST_GUESS_YES, by=olga, now=now)
         assert refusal.value.code == "not_settled"
-
-
-class TestNobodyLeft:
-    """Organizers see which panels wait for people who are not there."""
-
-    @pytest.mark.parametrize(
-        ("names", "state", "short"),
-        [
-            ((), "qualified", (3, 0)),
-            (("dan", "eva"), "qualified", (3, 2)),
-            (("dan", "eva", "fay"), "qualified", None),
-            (("dan", "eva", "fay"), "paused", (3, 0)),
-            (("dan", "eva", "fay"), "learning", (3, 0)),
-        ],
-    )
-    def test_fewer_people_than_places(
-        self, names: tuple[str, ...], state: str, short: tuple[int, int] | None, settled: Panel, now: datetime
-    ) -> None:
-        for name in names:
-            factories.tasker(name, state=state)
-        join(settled, now)
-        found = [(each.places, each.people) for each in panels_nobody_can_answer()]
-        assert found == ([short] if short else [])
-
-    def test_linked_taskers_are_one_person(self, settled: Panel, now: datetime) -> None:
-        people = [factories.tasker(name) for name in ("dan", "eva", "fay", "gus")]
-        Tasker.objects.filter(pk__in=[each.pk for each in people[:2]]).update(person=people[0].pk)
-        panel_fresh(settled.image, 3, now=now)
-        assert panels_nobody_can_answer() == []
-        Tasker.objects.filter(user__username__in=("fay", "ann")).update(person=1)
-        assert [each.people for each in panels_nobody_can_answer()] == [2]
-
-    def test_who_holds_one_needs_nobody_else(self, settled: Panel, tara: Tasker, now: datetime) -> None:
-        panel_join(settled, 1, now=now)
-        assert isinstance(next_for(tara, now), Assignment)
-        assert panels_nobody_can_answer() == []
-
-    def test_who_let_it_lapse_may_take_it_up_again(self, settled: Panel, tara: Tasker, now: datetime) -> None:
-        panel_join(settled, 1, now=now)
-        next_for(tara, now)
-        services.leases_lapse(now=now + timedelta(hours=1))
-        assert panels_nobody_can_answer() == []
-
-    def test_what_the_board_does_not_wait_for_is_no_matter(self, now: datetime) -> None:
-        factories.panel()
-        assert panels_nobody_can_answer() == []
 
 
 def test_both_panels_may_not_ask_one_person(settled: Panel, now: datetime) -> None:

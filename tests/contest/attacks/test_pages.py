@@ -217,6 +217,7 @@ def test_who_takes_a_picture_back_and_who_sent_it_get_a_letter(
     attack = send(red, now=now)
     if sender_left:
         red.members.filter(user=sender).delete()
+    messages_send(clock=lambda: now)  # the receipt
     mail.outbox.clear()
     with django_capture_on_commit_callbacks(execute=True):
         signed_in(rob if by_other else sender).post(f"/attacks/{attack.public_id}/withdraw/")

@@ -1,15 +1,18 @@
 """Many pictures at once: each its own receipt or refusal, in order, and one letter."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from common.errors import InvalidInput, NotAllowed
 from contest.attacks.sending import Outcome, pictures_send
+from contest.attacks.services import attack_receive
 from contest.attacks.uploads import Part
+from contest.enums import MessageKind
 from contest.messages.sending import messages_send
-from contest.models import Attack, Team
+from contest.models import Attack, Message, Team
 from labeling.policy import Policy
 from labeling.refusals import refused
 from tests.contest.attacks import cast
@@ -104,3 +107,59 @@ def test_no_letter(
         sent(blue, *(Part("a", data) for data in parts), now=now)
     messages_send(clock=lambda: now)
     assert mailoutbox == [], why
+
+
+# A process that dies --------------------------------------------------------------------------------------------------
+
+
+class Died(Exception):
+    """The process ends at a statement."""
+
+
+def receipts() -> list[str]:
+    rows = Message.objects.filter(kind=MessageKind.ATTACK_RECEIVED)
+    return sorted(each["id"] for row in rows for each in row.facts["receipts"])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_attack_and_its_receipt_are_recorded_together_wherever_the_process_dies(now: datetime) -> None:
+    """Die at each statement that writes, until there are no more of them."""
+    numbers = cast.policy(attacks_per_day=1_000)
+    red = cast.team("red")
+    by, recorded, halves = cast.captain(red), 0, set()
+
+    def dies_at(number: int) -> bool:
+        written = 0
+
+        def die(execute: Any, sql: str, *rest: Any) -> Any:
+            nonlocal written
+            if sql.startswith(("INSERT", "UPDATE", "DELETE")):
+                written += 1
+                if written == number:
+                    raise Died
+            return execute(sql, *rest)
+
+        parts = [Part(str(shade), picture(2 * number + shade)) for shade in range(2)]
+        with connection.execute_wrapper(die):
+            try:
+                pictures_send(team=red, by=by, parts=parts, targets=[], policy=numbers, now=now)
+            except Died:
+                return True
+        return False
+
+    number = 1
+    while dies_at(number):
+        attacks = sorted(Attack.objects.values_list("public_id", flat=True))
+        assert receipts() == attacks, f"dead at statement {number}"
+        halves.add(len(attacks) - recorded)
+        recorded, number = len(attacks), number + 1
+    assert halves == {0, 1, 2} and number < 60
+
+
+def test_the_letter_of_an_upload_that_was_cut_off_leaves_a_minute_later(red: Team, now: datetime) -> None:
+    by, first = cast.captain(red), {"team": red, "policy": POLICY, "targets": (), "upload": "ab"}
+    attack_receive(**first, data=picture(1), now=now, by=by)
+    assert messages_send(clock=lambda: now) == 0
+    assert messages_send(clock=lambda: now + timedelta(minutes=1)) == 1
+    late = attack_receive(**first, data=picture(2), now=now, by=by)
+    assert Message.objects.get(key=late.public_id).facts["count"] == 1, "its letter has left: this one has its own"

@@ -95,14 +95,23 @@ def test_what_the_board_asks_about_again_goes_first_and_is_of_no_week(now: datet
     Panel.objects.filter(pk=again.pk).update(urgent=True)
     found = read_deadlines(now=now)
     (week,) = found.weeks
-    assert (found.again, week.left, week.ahead, found.short) == (1, 1, 6, ())
+    assert (found.again, week.left, week.ahead, found.stuck) == (1, 1, 6, ())
 
 
 def test_a_picture_of_the_board_that_too_few_may_answer_is_named(now: datetime, tara: Tasker) -> None:
     (again,) = waiting(1)
     Panel.objects.filter(pk=again.pk).update(urgent=True)
-    (short,) = read_deadlines(now=now).short
-    assert (short.panel, short.places, short.people) == (again, 3, 1)
+    (group,) = read_deadlines(now=now).stuck
+    assert [(each.panel, each.places, each.people) for each in group.panels] == [(again, 3, 1)]
+
+
+def test_a_week_counts_its_pictures_that_nobody_left_may_finish(now: datetime, crew: list[Tasker]) -> None:
+    stuck, _ = waiting(2)
+    factories.assignment(crew[0], stuck, state=AssignmentState.RELEASED)
+    Assignment.objects.update(problem="It is grey.")
+    Tasker.objects.exclude(pk__in=[each.pk for each in crew[:3]]).update(state="paused")
+    (week,) = read_deadlines(now=now).weeks
+    assert (week.left, week.stuck) == (2, 1)
 
 
 def test_a_picture_that_everybody_at_work_answered_cannot_be_finished(now: datetime, crew: list[Tasker]) -> None:

@@ -144,7 +144,8 @@ def test_every_line_of_the_cockpit_leads_to_a_page(
     assert {f"/organizer/taskers/{tara.public_id}/", "/organizer/reports/", "/organizer/conflicts/"} <= found
     page = words(organizer, "/organizer/")
     assert "1 case to be decided, 1 past its time" in page and "secret" not in page
-    assert f"{again.image.public_id}, asked about again for the board, needs 9 more answers, and 3 taskers may" in page
+    assert f"{again.image.public_id} (asked about again for the board)" in page
+    assert "9 answers missing that nobody is giving, and 3 people may still be asked" in page
     assert "1 reported picture is held and not counted in this. Decide" in page
 
 

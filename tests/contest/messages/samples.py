@@ -66,6 +66,14 @@ SAMPLES: list[tuple[K, dict[str, Any], list[str]]] = [
     (K.ATTACK_BROKE, {"week": "2026-W47", "rows": [_BROKE], "more": 0}, ["Team red broke net one", "⚡ broke net one"]),
     (K.ATTACK_BROKE, {"week": "2026-W47", "rows": [_BROKE], "more": 1}, ["Pictures of team red broke defenses"]),
     (
+        K.NOT_ELIGIBLE,
+        {
+            "defense": "net one", "next_step": "Hand in a new version.", **_PAGES,
+            "failed": [{"title": "Enough right", "words": "5 of 10 right.", "advice": "Let it abstain."}],
+        },
+        ["net one is not eligible", "✕ rejected: Enough right\n5 of 10 right.\nLet it abstain.", "D-1"],
+    ),
+    (
         K.PUBLISHED,
         {"defense": "net one", "at": "now", "price": "USD 1,000.00", **_PAGES},
         ["net one is published", "for USD 1,000.00"],
@@ -210,6 +218,15 @@ SAMPLES: list[tuple[K, dict[str, Any], list[str]]] = [
         K.REQUEST,
         {"step": {"kind": "asked", "words": ""}, "entitlement": _PAPER},
         ["Team red asks to attack", "names the paper arXiv 1809.08352"],
+    ),
+    (
+        K.PANELS_STUCK,
+        {
+            "count": "2 pictures", "why": "6 accounts count as 2 people", "advice": "Invite 1 more tasker.", "more": 1,
+            "rows": [{"picture": "P-00000001", "places": 1, "people": 0}], "covered": [1, 2],
+        },
+        ["Nobody left may finish 2 pictures", "6 accounts count as 2 people", "Invite 1 more tasker.",
+         "P-00000001: 1 missing, 0 may be asked", "And 1 more."],
     ),
     (K.RELEASE_FAILED, {"week": "2026-W47", "at": "now", "error": "OSError: full"}, ["✕ failed", "OSError: full"]),
     (K.LETTERS_GIVEN_UP, {"count": 2, "error": "refused"}, ["2 letters could not be sent", "refused"]),

@@ -7,12 +7,10 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db import connections
 
 from contest import pipeline
-from contest.attacks.letters import tell_missed, tell_received
 from contest.enums import AppealSide, MessageKind
 from contest.messages import sweeps
 from contest.messages.breaks_told import broke_tell, broken_tell
@@ -24,7 +22,6 @@ from contest.messages.telling import NEWS, PATIENCE
 from contest.messages.verdicts import valid_tell, verdicts_tell
 from contest.models import Appeal, Attack, Case, Entitlement, EntitlementStep, Message, ReleaseBuild, Stake, Team, Told
 from contest.posting import MOST_TRIES
-from labeling.selectors import policy_at
 from scoring.models import Defense
 from tests import factories
 from tests.contest.messages.cast import organizer, readers, reviewer, team, told
@@ -352,22 +349,6 @@ def test_letters_given_up_are_told_once_a_day_and_not_of_themselves(red: Team) -
     Message.objects.exclude(kind=MessageKind.LETTERS_GIVEN_UP).delete()
     Message.objects.update(**(over | {"not_before": SETTLED + 2 * DAY}))
     assert given_up_tell(now=SETTLED + 2 * DAY) == 0, "or it would tell of itself for ever"
-
-
-# Receipts ------------------------------------------------------------------------------------------------------------
-
-
-def test_a_receipt_that_its_process_did_not_write_is_written_by_a_sweep(red: Team) -> None:
-    carl = User.objects.get(username="carl")
-    pair = [cast.attack(red, days=1 + number / 10, upload="ab", sent_by=carl) for number in range(2)]
-    alone = cast.attack(red, days=1.3, sent_by=carl)
-    told_already = cast.attack(red, days=1.4, sent_by=carl)
-    now = MONDAY + timedelta(days=1.5)
-    tell_received([told_already], by=carl, policy=policy_at(now), now=now)
-    assert [tell_missed(now=now) for _ in range(2)] == [2, 0]
-    keys = Message.objects.order_by("key").values_list("key", flat=True)
-    assert sorted(keys) == sorted(["ab", alone.public_id, told_already.public_id])
-    assert {each["id"] for each in Message.objects.get(key="ab").facts["receipts"]} == {a.public_id for a in pair}
 
 
 # All of them ---------------------------------------------------------------------------------------------------------

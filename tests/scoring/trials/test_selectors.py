@@ -26,11 +26,13 @@ PASSED, FAILED, PENDING, NOT_YET = Standing
 
 
 def standing(defense: Defense, policy: Policy = POLICY) -> dict[Condition, Standing]:
-    return {each.condition: each.standing for each in selectors.eligibility_of(defense, policy).findings}
+    return {
+        each.condition: each.standing for each in selectors.eligibility_of(defense, policy, now=factories.NOW).findings
+    }
 
 
 def test_before_anything_nothing_is_passed() -> None:
-    found = selectors.eligibility_of(cast.container(), POLICY)
+    found = selectors.eligibility_of(cast.container(), POLICY, now=factories.NOW)
     assert [each.condition for each in found.findings] == list(Condition)
     assert {each.standing for each in found.findings} == {NOT_YET}
     assert {each.at for each in found.findings} == {None} and found.eligible is False
@@ -46,7 +48,7 @@ def complete(rita: User, now: datetime) -> Defense:
 
 
 def test_with_everything_passed_a_defense_is_eligible(complete: Defense, now: datetime) -> None:
-    found = selectors.eligibility_of(complete, POLICY)
+    found = selectors.eligibility_of(complete, POLICY, now=factories.NOW)
     assert {each.standing for each in found.findings} == {PASSED} and found.eligible is True
     assert {each.at for each in found.findings} == {now}
     by_name = {each.condition: each.figures for each in found.findings}
@@ -77,7 +79,7 @@ def test_how_a_condition_stands(
 ) -> None:
     cast.passed(complete, kind, **values)
     assert standing(complete)[condition] is expected, why
-    eligible = selectors.eligibility_of(complete, POLICY).eligible
+    eligible = selectors.eligibility_of(complete, POLICY, now=factories.NOW).eligible
     assert eligible is (set(standing(complete).values()) == {PASSED}) is False
 
 
@@ -89,6 +91,7 @@ def test_a_trial_under_way_is_pending(complete: Defense, now: datetime) -> None:
 
 def attack(label: str = "bird") -> Image:
     image = factories.image(origin="attack")
+    factories.attack_row(image)
     scoring_cast.ruled(image, label=label)
     return image
 
@@ -96,13 +99,15 @@ def attack(label: str = "bird") -> Image:
 def test_an_attack_that_became_valid_later_has_to_be_answered_too(complete: Defense) -> None:
     attack()
     assert standing(complete)[Condition.EARLIER] is NOT_YET
-    assert selectors.eligibility_of(complete, POLICY).eligible is False
+    assert selectors.eligibility_of(complete, POLICY, now=factories.NOW).eligible is False
     cast.passed(complete, EARLIER)
-    assert selectors.eligibility_of(complete, POLICY).eligible is True
+    assert selectors.eligibility_of(complete, POLICY, now=factories.NOW).eligible is True
 
 
 def test_an_attack_whose_ruling_is_older_and_was_seen_later_is_not_missed(complete: Defense) -> None:
     early, late = factories.image(origin="attack"), factories.image(origin="attack")
+    for image in (early, late):
+        factories.attack_row(image)
     ruling = scoring_cast.ruled(late)
     cast.passed(complete, EARLIER)
     assert standing(complete)[Condition.EARLIER] is PASSED
@@ -128,9 +133,30 @@ def test_another_ruling_on_an_attack(verdict: str, label: str, expected: Standin
 
 
 def test_what_is_no_valid_attack_asks_for_nothing(complete: Defense) -> None:
-    scoring_cast.ruled(factories.image(origin="attack"), verdict="rejected")
+    factories.attack_row(rejected := factories.image(origin="attack"))
+    scoring_cast.ruled(rejected, verdict="rejected")
     scoring_cast.ruled(factories.image())
-    assert selectors.eligibility_of(complete, POLICY).eligible is True
+    assert selectors.eligibility_of(complete, POLICY, now=factories.NOW).eligible is True
+
+
+@pytest.mark.parametrize(
+    ("origin", "sent", "expected", "why"),
+    [
+        ("dataset", {}, NOT_YET, "the pixels were taken in before, and a team sent them as an attack"),
+        ("attack", {}, NOT_YET, "it came as an attack"),
+        ("dataset", {"received_at": factories.NOW}, PASSED, "the attack is under embargo until its week ends"),
+        ("dataset", {"withdrawn_at": factories.NOW}, PASSED, "the attack was withdrawn"),
+        ("gold", {}, PASSED, "a gold picture is never published"),
+        ("dataset", None, PASSED, "nobody sent it"),
+    ],
+)
+def test_an_attack_is_asked_about_wherever_its_picture_came_from_first(
+    origin: str, sent: dict[str, Any] | None, expected: Standing, why: str, complete: Defense
+) -> None:
+    scoring_cast.ruled(image := factories.image(origin=origin))
+    if sent is not None:
+        factories.attack_row(image, **sent)
+    assert standing(complete)[Condition.EARLIER] is expected, why
 
 
 def test_who_failed_on_earlier_attacks_has_failed_whatever_came_later(complete: Defense) -> None:
@@ -146,14 +172,14 @@ def test_a_new_private_set_has_to_be_answered_by_everybody(right: int, complete:
     found = standing(complete)
     assert (found[Condition.PRIVATE], found[Condition.SPEED]) == (NOT_YET, NOT_YET)
     cast.passed(complete, PRIVATE)
-    assert selectors.eligibility_of(complete, POLICY).eligible is True
+    assert selectors.eligibility_of(complete, POLICY, now=factories.NOW).eligible is True
 
 
 def test_what_came_after_the_publication_is_for_official_runs(complete: Defense, now: datetime) -> None:
     Defense.objects.filter(pk=complete.pk).update(published_at=now)
     attack()
     cast.private(4, seed=300)
-    assert selectors.eligibility_of(Defense.objects.get(pk=complete.pk), POLICY).eligible is True
+    assert selectors.eligibility_of(Defense.objects.get(pk=complete.pk), POLICY, now=factories.NOW).eligible is True
 
 
 def test_a_refused_framework_fails(complete: Defense, rita: User, now: datetime) -> None:
@@ -171,7 +197,7 @@ def test_the_lenient_reading_is_the_policy_s(complete: Defense) -> None:
 def test_what_is_told_of_a_trial_names_no_picture(complete: Defense) -> None:
     private_set = cast.private(4, seed=300)
     cast.passed(complete, PRIVATE, answers=b"\x01" * 20, log="SECRET", totals=G[PRIVATE])
-    told = repr(selectors.eligibility_of(complete, POLICY)) + repr(selectors.private_sets())
+    told = repr(selectors.eligibility_of(complete, POLICY, now=factories.NOW)) + repr(selectors.private_sets())
     told += json.dumps(selectors.probe_of(complete)) + selectors.smoke_log_of(complete)
     pictures = PrivatePicture.objects.filter(private_set=private_set)
     assert not any(each.pixels_sha256 in told or each.source in told for each in pictures)

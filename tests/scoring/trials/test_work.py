@@ -27,6 +27,7 @@ from scoring.trials.enums import Variant
 from scoring.trials.order import Order
 from scoring.trials.private_set import private_key
 from scoring.trials.work import order_of
+from tests import factories
 from tests.scoring import cast as scoring_cast
 from tests.scoring.trials import cast
 
@@ -120,9 +121,9 @@ def test_the_order_tells_no_class_to_who_knows_the_seed(
         images = [scoring_cast.stored(cast.draw(label, rng, scoring_cast.SIZE)) for label in FOLDERS]
         for image, label in zip(images, FOLDERS, strict=True):
             scoring_cast.ruled(image, label=label)
-        Image.objects.filter(pk__in=[image.pk for image in images]).update(origin="attack")
+            factories.attack_row(image)
         cast.published(monkeypatch, images)
-        truth = cast.truth_of(selectors.earlier_questions(), picture_key)
+        truth = cast.truth_of(selectors.earlier_questions(now=factories.NOW), picture_key)
     trial, shown = asked_labels(kind, truth, now)
     numbered = [cast.NAMED[label] for label in FOLDERS]
     assert Counter(shown) == Counter(numbered)
@@ -314,7 +315,8 @@ def test_a_fault_is_kept_too_when_the_database_is_back(now: datetime, monkeypatc
 
 def attacked(count: int, **values: Any) -> list[Image]:
     images = scoring_cast.valid_pictures(count, **values)
-    Image.objects.filter(pk__in=[image.pk for image in images]).update(origin="attack")
+    for image in images:
+        factories.attack_row(image)
     return images
 
 
@@ -329,16 +331,16 @@ def test_earlier_attacks_are_answered_without_a_mistake(otherwise: int, passes: 
     attacked(5)
     scoring_cast.valid_pictures(3, seed=8)  # no attacks
     rejected = scoring_cast.stored(cast.draw(cast.Label.BIRD, np.random.default_rng(5), scoring_cast.SIZE))
-    Image.objects.filter(pk=rejected.pk).update(origin="attack")
+    factories.attack_row(rejected)
     scoring_cast.ruled(rejected, verdict="rejected")
     trial = cast.ask(cast.container(), TrialKind.EARLIER, now)
     cast.work(now, cast.Opening(cast.knowing({}, otherwise)))
     found = done(trial)
     assert found.totals["pictures"] == 5
     assert selectors.has_passed(found, scoring_cast.POLICY) is passes, why
-    assert not selectors.is_outdated(found, selectors.Present())
+    assert not selectors.is_outdated(found, selectors.Present(now))
     attacked(1, seed=12)
-    assert selectors.is_outdated(found, selectors.Present()) is passes
+    assert selectors.is_outdated(found, selectors.Present(now)) is passes
 
 
 def test_attacks_of_two_sizes_are_asked_in_two_sessions(now: datetime) -> None:

@@ -1,0 +1,128 @@
+"""What organizers are told of panels that nobody left may finish: how many of each cause, since when, what to do."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.core.cache import cache
+
+from labeling.enums import StuckCause
+from labeling.stuck_panels import AWAY_AFTER, MOST_LOOKED_AT, StuckPanel, stuck_panels
+
+FRESH_SECONDS = 60
+MOST_NAMED = 10
+_DAYS = AWAY_AFTER.days
+
+
+@dataclass(frozen=True, slots=True)
+class StuckGroup:
+    """The stuck panels of one cause, the longest waiting first; at most some hundreds of them are looked for."""
+
+    cause: StuckCause
+    panels: tuple[StuckPanel, ...]
+
+    @property
+    def since(self) -> datetime:
+        """Return since when the first of them waits."""
+        return min(each.panel.waiting_since for each in self.panels)
+
+    @property
+    def needed(self) -> int:
+        """Return how many more taskers would be enough for all of them."""
+        return max(each.needed for each in self.panels)
+
+    @property
+    def count_words(self) -> str:
+        """Return how many pictures these are, in words."""
+        count = len(self.panels)
+        more = " or more" if count >= MOST_LOOKED_AT else ""
+        return f"{count:,}{more} picture{'' if count == 1 else 's'}"
+
+    @property
+    def why(self) -> str:
+        """Return the cause, of the picture that needs most."""
+        return CAUSES[self.cause](max(self.panels, key=lambda each: each.needed))
+
+    @property
+    def advice(self) -> str:
+        """Return what organizers can do."""
+        invite = f"Invite {self.needed} more tasker{'' if self.needed == 1 else 's'}"
+        return f"{invite}{ADVICE[self.cause]}."
+
+    @property
+    def named(self) -> tuple[StuckPanel, ...]:
+        """Return the panels that a page or a letter names."""
+        return self.panels[:MOST_NAMED]
+
+    @property
+    def others(self) -> int:
+        """Return how many more there are than are named."""
+        return len(self.panels) - len(self.named)
+
+
+def stuck_groups(*, now: datetime) -> tuple[StuckGroup, ...]:
+    """Return the causes that keep panels from being finished; the same for all who ask within FRESH_SECONDS."""
+    found: tuple[StuckGroup, ...] | None = cache.get("stuck-panels")
+    if found is None:
+        found = read_stuck_groups(now=now)
+        cache.set("stuck-panels", found, FRESH_SECONDS)
+    return found
+
+
+def read_stuck_groups(*, now: datetime) -> tuple[StuckGroup, ...]:
+    """Return the causes that keep panels from being finished, read afresh."""
+    return _grouped(stuck_panels(now=now))
+
+
+def _grouped(panels: Iterable[StuckPanel]) -> tuple[StuckGroup, ...]:
+    found: dict[StuckCause, list[StuckPanel]] = {}
+    for each in panels:
+        found.setdefault(each.cause, []).append(each)
+    return tuple(StuckGroup(cause, tuple(found[cause])) for cause in StuckCause if cause in found)
+
+
+def _may_be_asked(stuck: StuckPanel) -> str:
+    who = f"{_people(stuck.people)} may still be asked" if stuck.people else "nobody may still be asked"
+    return f"{stuck.places} answer{'' if stuck.places == 1 else 's'} missing that nobody is giving, and {who}"
+
+
+def _people(count: int) -> str:
+    return f"{count} {'person' if count == 1 else 'people'}"
+
+
+def _accounts(count: int) -> str:
+    return f"{count} account{'' if count == 1 else 's'}"
+
+
+def _taskers(count: int) -> str:
+    return f"{count} tasker{'' if count == 1 else 's'}"
+
+
+CAUSES: Mapping[StuckCause, Callable[[StuckPanel], str]] = {
+    StuckCause.LINKED: lambda stuck: (
+        f"{_may_be_asked(stuck)}. {_accounts(stuck.linked)} not asked yet cannot be: they are linked with another "
+        "account that was, or with each other, and linked accounts are one person"
+    ),
+    StuckCause.REQUALIFYING: lambda stuck: (
+        f"{_may_be_asked(stuck)}. {_taskers(stuck.requalifying)} must pass the short qualification first"
+    ),
+    StuckCause.PAUSED: lambda stuck: f"{_may_be_asked(stuck)}. {_taskers(stuck.paused)} who could be: paused",
+    StuckCause.SEEN: lambda stuck: (
+        f"{_may_be_asked(stuck)}. {_people(stuck.seen)} who may label: asked about the picture before"
+    ),
+    StuckCause.TOO_FEW: lambda stuck: (
+        f"{_may_be_asked(stuck)}. Fewer people may label than the {stuck.panel.size - stuck.panel.joined} that a panel "
+        "needs"
+    ),
+    StuckCause.AWAY: lambda stuck: (
+        f"{_may_be_asked(stuck)} of those here in the last {_DAYS} days. {_people(stuck.away)} away may be asked too"
+    ),
+}
+ADVICE: Mapping[StuckCause, str] = {
+    StuckCause.LINKED: ", or end a link that is wrong",
+    StuckCause.REQUALIFYING: ", or remind those who have to qualify again",
+    StuckCause.PAUSED: ", or let somebody who is paused label again",
+    StuckCause.SEEN: "",
+    StuckCause.TOO_FEW: "",
+    StuckCause.AWAY: ", or write to those who may label",
+}

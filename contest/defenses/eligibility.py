@@ -1,0 +1,121 @@
+"""Which conditions of publication a defense failed, in words for its team, the board, organizers and programs (R31).
+
+Totals and thresholds only: which pictures of the private set they were, nobody is shown.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from defense_kit.faults import WORDS, Fault
+from labeling.policy import Policy
+from labeling.selectors import policy_in_force
+from scoring.models import Defense
+from scoring.trials import totals
+from scoring.trials.enums import Condition
+from scoring.trials.selectors import Eligibility, Finding, eligibilities
+
+CONDITIONS: Mapping[Condition, str] = {
+    Condition.CONTAINER: "Runs in a container and speaks the protocol",
+    Condition.PRIVATE: "Enough right on the private set",
+    Condition.EARLIER: "No confident mistake on an earlier valid attack",
+    Condition.SPEED: "At least one picture a minute",
+    Condition.FRAMEWORK: "Readable TensorFlow, PyTorch, Caffe or NumPy",
+}
+NEXT_STEP = "This defense is not published. Hand in a new version, under a name of its own."
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A condition that failed: what was found and what is needed, what to change, and when it was found."""
+
+    condition: Condition
+    words: str
+    advice: str
+    at: datetime | None
+
+    @property
+    def title(self) -> str:
+        """Return the condition."""
+        return CONDITIONS[self.condition]
+
+
+def failures(defenses: Iterable[Defense], *, now: datetime) -> dict[int, tuple[Failure, ...]]:
+    """Return defense -> the conditions that it failed, of those that wait for their publication and failed any."""
+    policy = policy_in_force(now).policy
+    waiting = [each for each in defenses if each.published_at is None and each.retired_at is None]
+    found = eligibilities(waiting, policy, now=now) if waiting else {}
+    return {pk: failures_of(each, policy) for pk, each in found.items() if each.failed}
+
+
+def failures_of(eligibility: Eligibility, policy: Policy) -> tuple[Failure, ...]:
+    """Return the conditions that failed under `policy`, in the order of R31; empty where none did."""
+    return tuple(_failure(each, policy) for each in eligibility.failed)
+
+
+def _failure(found: Finding, policy: Policy) -> Failure:
+    words, advice = _WORDS[found.condition], _ADVICE[found.condition]
+    if fault := _fault(found.figures):
+        advice = f"{WORDS[fault].advice} {advice}"
+    return Failure(found.condition, words(found.figures, policy), advice, found.at)
+
+
+def _container(figures: Mapping[str, Any], policy: Policy) -> str:
+    if fault := _fault(figures):
+        return f"The smoke test ended in the fault {fault}: {WORDS[fault].meaning}"
+    return f"The smoke test was not accepted. {_speed(figures, policy)}"
+
+
+def _private(figures: Mapping[str, Any], policy: Policy) -> str:
+    found, percent = totals.read(figures), policy.eligibility_percent
+    needed = -(-percent * found.pictures // 100)
+    words = f"{found.right} of {found.pictures} right. At least {percent} % is needed: {needed}."
+    if policy.eligibility_strict and found.mistakes:
+        words += f" {found.mistakes} counted as wrong. None may be: abstaining is not wrong."
+    return words + _faults(found, figures)
+
+
+def _earlier(figures: Mapping[str, Any], policy: Policy) -> str:
+    found = totals.read(figures)
+    words = f"{found.mistakes} of {found.pictures} answers to earlier valid attacks counted as wrong. None may be."
+    return words + _faults(found, figures)
+
+
+def _faults(found: totals.Totals, figures: Mapping[str, Any]) -> str:
+    fault = _fault(figures)
+    if not found.faults:
+        return ""
+    named = f" ({fault}: {WORDS[fault].meaning.rstrip('.')})" if fault else ""
+    return (
+        f" {found.faults} of them had no answer because of a fault{named}; before publication that is a wrong answer."
+    )
+
+
+def _speed(figures: Mapping[str, Any], policy: Policy) -> str:
+    a_minute = int(figures.get("pictures_per_minute", 0))
+    return f"It answered {a_minute} pictures a minute. A picture may take at most {policy.seconds_per_picture} s."
+
+
+def _framework(figures: Mapping[str, Any], policy: Policy) -> str:
+    return f"The review board's check: {figures.get('reason', '')}"
+
+
+_WORDS: Mapping[Condition, Callable[[Mapping[str, Any], Policy], str]] = {
+    Condition.CONTAINER: _container,
+    Condition.PRIVATE: _private,
+    Condition.EARLIER: _earlier,
+    Condition.SPEED: _speed,
+    Condition.FRAMEWORK: _framework,
+}
+_ADVICE: Mapping[Condition, str] = {
+    Condition.CONTAINER: "Try the new version with python -m defense_kit check before.",
+    Condition.PRIVATE: "Let it abstain where it is not sure, and answer more of the clear pictures.",
+    Condition.EARLIER: "The released attacks are public: try the new version on them before.",
+    Condition.SPEED: "Make it quicker, for example with a smaller network or larger batches.",
+    Condition.FRAMEWORK: "Hand in source that people can read and that makes the same answers.",
+}
+
+
+def _fault(figures: Mapping[str, Any]) -> Fault | None:
+    return Fault(figures["fault"]) if figures.get("fault") else None

@@ -1,0 +1,210 @@
+"""A defense that failed a condition of publication says so everywhere, why, and what to do (R31)."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils.html import strip_tags
+
+from contest.defenses.eligibility import failures
+from contest.enums import DefenseStanding, MessageKind
+from contest.messages.letters import written
+from contest.models import Entry, Message, Team
+from contest.stakes.letters import not_eligible_tell
+from contest.stakes.selectors import standing_of
+from scoring.enums import Fault, RunState, TrialKind
+from scoring.models import Defense
+from scoring.trials.enums import Condition
+from scoring.trials.services import framework_check
+from tests import factories
+from tests.contest.stakes import cast
+from tests.scoring.trials import cast as trials
+
+pytestmark = pytest.mark.django_db
+SMOKE, PRIVATE, EARLIER, PROBE = TrialKind
+WEAK = {"pictures": 10, "right": 5, "wrong": 5, "rows": 16, "milliseconds": 900}
+
+
+@pytest.fixture
+def blue() -> Team:
+    return cast.team("blue")
+
+
+@pytest.fixture
+def made(blue: Team) -> Entry:
+    """A defense that passed everything but what a test changes."""
+    found = cast.entry(blue, "the net")
+    cast.eligible(found.defense)
+    return found
+
+
+def again(defense: Defense, kind: TrialKind, **values: Any) -> None:
+    """One more finished trial of a kind."""
+    trials.passed(defense, kind, **values)
+
+
+def private(**totals: int) -> Callable[[Defense], None]:
+    return lambda defense: again(defense, PRIVATE, totals={"rows": 16, "milliseconds": 900} | totals)
+
+
+def crashed(kind: TrialKind, totals: dict[str, Any]) -> Callable[[Defense], None]:
+    return lambda defense: again(defense, kind, totals=totals, fault=Fault.CRASHED)
+
+
+# what failed, the conditions, words of what was missed
+CASES: list[tuple[Callable[[Defense], None], list[Condition], str, str]] = [
+    (private(pictures=10, right=7, abstained=3), [Condition.PRIVATE],
+     "7 of 10 right. At least 80 % is needed: 8.", "too few right"),
+    (private(pictures=11, right=8, abstained=3), [Condition.PRIVATE],
+     "8 of 11 right. At least 80 % is needed: 9.", "what is needed is rounded up"),
+    (private(pictures=10, right=9, wrong=1), [Condition.PRIVATE],
+     "1 counted as wrong. None may be: abstaining is not wrong.", "enough right, and one wrong in the strict reading"),
+    (private(pictures=10, right=9, faults=1), [Condition.PRIVATE],
+     "1 of these had a fault in place of an answer, which counts as wrong (R30).", "a fault is a wrong answer"),
+    (lambda defense: again(defense, PRIVATE, totals=trials.GOOD[PRIVATE] | {"milliseconds": 10_000_000}),
+     [Condition.SPEED], "A picture may take at most 60 s.", "too slow"),
+    (crashed(SMOKE, {"accepted": False, "rounds": 0}), [Condition.CONTAINER],
+     "The smoke test ended in the fault crashed: The program ended", "it crashed"),
+    (lambda defense: again(defense, SMOKE, totals={"accepted": False, "pictures_per_minute": 0}),
+     [Condition.CONTAINER], "The smoke test was not accepted. It answered 0 pictures a minute.", "slow in smoke"),
+    (lambda defense: again(defense, EARLIER, totals={"pictures": 4, "right": 3, "wrong": 1}), [Condition.EARLIER],
+     "1 of 4 answers to earlier valid attacks counted as wrong. None may be.", "a confident mistake"),
+    (lambda defense: framework_check(defense, passed=False, reason="compiled", by=cast.board(), now=factories.NOW)
+     and None, [Condition.FRAMEWORK], "The review board's check: compiled", "the board said no"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "conditions", "words", "why"), CASES, ids=[row[3] for row in CASES])
+def test_what_was_missed_is_named(
+    change: Callable[[Defense], None], conditions: list[Condition], words: str, why: str, made: Entry, now: datetime
+) -> None:
+    assert standing_of(made.defense, now=now) is DefenseStanding.ELIGIBLE
+    change(made.defense)
+    found = failures([made.defense], now=now)[made.defense_id]
+    assert [each.condition for each in found] == conditions
+    assert words in found[0].words and found[0].advice and found[0].at is not None
+    assert standing_of(made.defense, now=now) is DefenseStanding.NOT_ELIGIBLE
+
+
+# What takes it back to waiting
+BACK: list[tuple[Callable[[Entry], Any], str]] = [
+    (lambda made: trials.private(4, seed=300), "a new private set asks it again"),
+    (lambda made: trials.ask(made.defense, PRIVATE, factories.NOW), "an organizer asked for another trial"),
+    (lambda made: again(made.defense, PRIVATE, state=RunState.DEAD, totals={}), "the platform's fault is no failure"),
+]
+
+
+@pytest.mark.parametrize(("change", "why"), BACK, ids=[row[1] for row in BACK])
+def test_it_waits_again(change: Callable[[Entry], Any], why: str, made: Entry, now: datetime) -> None:
+    again(made.defense, PRIVATE, totals=WEAK)
+    assert standing_of(made.defense, now=now) is DefenseStanding.NOT_ELIGIBLE
+    change(made)
+    assert standing_of(made.defense, now=now) is DefenseStanding.RECEIVED
+    assert failures([made.defense], now=now) == {}
+
+
+def test_after_its_publication_or_withdrawal_it_is_no_failure(made: Entry, now: datetime) -> None:
+    again(made.defense, PRIVATE, totals=WEAK)
+    for changed in ({"published_at": now}, {"published_at": None, "retired_at": now}):
+        Defense.objects.filter(pk=made.defense_id).update(**changed)
+        defense = Defense.objects.get(pk=made.defense_id)
+        assert standing_of(defense, now=now) is not DefenseStanding.NOT_ELIGIBLE and not failures([defense], now=now)
+
+
+# Where it is shown ----------------------------------------------------------------------------------------------------
+
+
+def said(client: Client, address: str) -> str:
+    answer = client.get(address)
+    assert answer.status_code == 200, address
+    return " ".join(strip_tags(answer.content.decode()).split())
+
+
+def test_every_page_and_call_says_so(made: Entry, signed_in: Any, monkeypatch: Any, now: datetime) -> None:
+    monkeypatch.setattr("django.utils.timezone.now", lambda: now)
+    waiting = cast.entry(made.team, "another net")
+    again(made.defense, PRIVATE, totals=WEAK)
+    missed, by_then = "5 of 10 right. At least 80 % is needed: 8.", "if eligible"
+    team = signed_in(cast.captain(made.team))
+    listed = said(team, "/team/defenses/")
+    assert "not eligible" in listed and "not published: why, and what to do" in listed and listed.count(by_then) == 1
+    page = said(team, f"/team/defenses/{made.defense.public_id}/")
+    assert missed in page and "Hand in a new version" in page and by_then not in page
+    assert by_then in said(team, f"/team/defenses/{waiting.defense.public_id}/")
+    told = {each["id"]: each for each in team.get("/api/v1/defenses/").json()}
+    mine, other = told[made.defense.public_id], told[waiting.defense.public_id]
+    assert (mine["state"], mine["due_at"], [each["condition"] for each in mine["failed"]]) == (
+        "not eligible", None, ["private"],
+    )  # fmt: skip
+    assert missed in mine["failed"][0]["words"]
+    assert (other["state"], other["failed"]) == ("received", []) and other["due_at"]
+    board = signed_in(cast.board())
+    checks = said(board, "/board/frameworks/")
+    assert "the net" not in checks and "another net" in checks and "Left out: 1 defense that failed a trial." in checks
+    assert missed in said(board, reverse("framework", args=[made.defense.public_id]))
+    organizer = signed_in(cast.organizer())
+    stakes = said(organizer, "/organizer/stakes/")
+    section = stakes.partition("Not eligible")[2].partition("At stake")[0]
+    assert "the net" in section and missed in section and "another net" not in section
+    assert "the net" not in stakes.partition("Publication overdue")[2].partition("Not eligible")[0]
+    assert "not eligible" in said(organizer, "/defenses/")
+    shown = said(organizer, f"/defenses/{made.defense.public_id}/")
+    assert missed in shown and by_then not in shown
+
+
+def test_strangers_and_rivals_are_told_nothing(made: Entry, signed_in: Any) -> None:
+    again(made.defense, PRIVATE, totals=WEAK)
+    rival = signed_in(cast.captain(cast.team("green")))
+    for client in (Client(), rival):
+        assert "the net" not in client.get("/defenses/").content.decode()
+        assert client.get(f"/defenses/{made.defense.public_id}/").status_code == 404
+        assert client.get("/api/v1/defenses/").json() == []
+    assert rival.get(f"/team/defenses/{made.defense.public_id}/").status_code == 404
+
+
+def test_what_the_board_refused_stays_on_its_list(made: Entry, signed_in: Any, now: datetime) -> None:
+    framework_check(made.defense, passed=False, reason="compiled", by=cast.board(), now=now)
+    page = said(signed_in(cast.board()), "/board/frameworks/")
+    assert "the net" in page and "not passed" in page and "Left out" not in page
+
+
+# The message ----------------------------------------------------------------------------------------------------------
+
+
+def readers() -> list[str]:
+    rows = Message.objects.filter(kind=MessageKind.NOT_ELIGIBLE).order_by("pk")
+    return list(rows.values_list("user__username", flat=True))
+
+
+def test_a_team_is_told_once_of_each_failure(made: Entry, now: datetime) -> None:
+    assert not_eligible_tell(now=now) == 0
+    again(made.defense, PRIVATE, totals=WEAK)
+    assert [not_eligible_tell(now=now) for _ in range(2)] == [2, 0]
+    assert readers() == ["cap-blue", "mem-blue"]
+    letter = written(Message.objects.filter(kind=MessageKind.NOT_ELIGIBLE)[0])
+    assert letter.title == "the net is not eligible" and "At least 80 % is needed: 8." in letter.text
+    made.team.members.create(user=factories.user("late"))
+    assert not_eligible_tell(now=now) == 0, "who joins later reads it on the page"
+    trials.private(4, seed=300)
+    assert not_eligible_tell(now=now) == 0, "it waits again"
+    again(made.defense, PRIVATE, totals=WEAK, finished_at=now + timedelta(hours=1))
+    assert not_eligible_tell(now=now + timedelta(hours=1)) == 3, "it failed the new set as well"
+
+
+def test_a_defense_that_was_taken_back_is_told_nothing(made: Entry, now: datetime) -> None:
+    again(made.defense, PRIVATE, totals=WEAK)
+    Entry.objects.filter(pk=made.pk).update(withdrawn_at=now)
+    Defense.objects.filter(pk=made.defense_id).update(retired_at=now)
+    assert not_eligible_tell(now=now) == 0
+
+
+def test_a_list_asks_as_many_questions_as_one(
+    blue: Team, made: Entry, now: datetime, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(5):
+        again(cast.entry(blue, f"net of five {number}").defense, PRIVATE, totals=WEAK)
+    with django_assert_max_num_queries(6):
+        assert len(failures(Defense.objects.all(), now=now)) == 5
