@@ -3,7 +3,17 @@
 from http import HTTPStatus
 from typing import Any
 
-from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound, TooMany, WrongFields
+from common.errors import (
+    Busy,
+    Conflict,
+    DomainError,
+    InvalidInput,
+    NotAllowed,
+    NotFound,
+    TooLarge,
+    TooMany,
+    WrongFields,
+)
 
 _STATUS: list[tuple[type[DomainError], int]] = [
     (InvalidInput, HTTPStatus.BAD_REQUEST),
@@ -11,6 +21,8 @@ _STATUS: list[tuple[type[DomainError], int]] = [
     (NotAllowed, HTTPStatus.FORBIDDEN),
     (Conflict, HTTPStatus.CONFLICT),
     (TooMany, HTTPStatus.TOO_MANY_REQUESTS),
+    (TooLarge, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    (Busy, HTTPStatus.SERVICE_UNAVAILABLE),
 ]
 
 
@@ -26,3 +38,8 @@ def error_body(error: DomainError) -> dict[str, Any]:
     if fields := {name: [message] for name, message in wrong.items() if name}:
         body["fields"] = fields
     return body
+
+
+def retry_headers(error: DomainError) -> dict[str, str]:
+    """Return the header that says when to try again, where the error knows it."""
+    return {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}

@@ -4,14 +4,16 @@
 class DomainError(Exception):
     """A refusal with a reason: `message` says what to do next, `code` is stable for programs.
 
-    `field` names the input that is wrong, where there is one.
+    `field` names the input that is wrong, where there is one. `retry_after` is in how many seconds the same may be
+    tried again, where that is known.
     """
 
-    def __init__(self, message: str, code: str, *, field: str | None = None) -> None:
+    def __init__(self, message: str, code: str, *, field: str | None = None, retry_after: int | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
         self.field = field
+        self.retry_after = retry_after
 
 
 class InvalidInput(DomainError):
@@ -40,3 +42,11 @@ class NotAllowed(DomainError):
 
 class TooMany(DomainError):
     """The caller has had as much as there is for now (HTTP 429)."""
+
+
+class TooLarge(DomainError):
+    """The body is longer than this address takes (HTTP 413)."""
+
+
+class Busy(DomainError):
+    """The server has too much to do for this now (HTTP 503); nothing was kept."""

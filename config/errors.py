@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import exception_handler, set_rollback
 
-from common.answers import error_body, http_status
+from common.answers import error_body, http_status, retry_headers
 from common.errors import DomainError
 
 
@@ -18,7 +18,7 @@ def api_exception(error: Exception, context: dict[str, Any]) -> Response | None:
     """Translate what a view raised; None lets an unexpected error surface as a 500."""
     if isinstance(error, DomainError):
         set_rollback()
-        return Response(error_body(error), status=http_status(error))
+        return Response(error_body(error), status=http_status(error), headers=retry_headers(error))
     if isinstance(error, exceptions.ValidationError):
         set_rollback()
         return Response(

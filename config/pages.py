@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
-from common.answers import http_status
+from common.answers import http_status, retry_headers
 from common.errors import DomainError
 
 
@@ -28,7 +28,9 @@ class DomainErrorPages:
         """Return the page for a DomainError; None lets every other error be a 500."""
         if not isinstance(error, DomainError):
             return None
-        return render(request, "refused.html", {"error": error}, status=http_status(error))
+        answer = render(request, "refused.html", {"error": error}, status=http_status(error))
+        answer.headers.update(retry_headers(error))
+        return answer
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

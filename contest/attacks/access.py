@@ -8,7 +8,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
-from common.answers import error_body, http_status
+from common.answers import error_body, http_status, retry_headers
 from common.errors import DomainError, InvalidInput, NotAllowed
 from contest.access import not_for_taskers, roles_of
 from contest.attacks.uploads import MOST_BYTES
@@ -69,7 +69,7 @@ def for_script(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]
                 return _signed_out(request)
             answer = view(request, *args, **values)
         except DomainError as error:
-            return JsonResponse(error_body(error), status=http_status(error))
+            return JsonResponse(error_body(error), status=http_status(error), headers=retry_headers(error))
         except Http404:
             return _refused(HTTPStatus.NOT_FOUND, "not_found", "This account is in no team, and sends no pictures.")
         # The check for forged requests answers with a page.

@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.datastructures import MultiValueDict
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
-from common.answers import error_body, http_status
+from common.answers import error_body, http_status, retry_headers
 from common.errors import Conflict, DomainError, InvalidInput, WrongFields
 from contest.stakes.entries import HandIn
 from scoring.trials.handed_in import MIB, MOST_ARCHIVE_BYTES, MOST_SOURCE_BYTES, MOST_WEIGHTS_BYTES, too_large
@@ -125,7 +125,7 @@ def streamed(before: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
                     expect_upload(request)
             except DomainError as error:
                 if wants_json(request):
-                    return JsonResponse(error_body(error), status=http_status(error))
+                    return JsonResponse(error_body(error), status=http_status(error), headers=retry_headers(error))
                 raise
             return checked(request, *args, **values)
 
