@@ -29,7 +29,8 @@ class DomainErrorPages:
         if not isinstance(error, DomainError):
             return None
         answer = render(request, "refused.html", {"error": error}, status=http_status(error))
-        answer.headers.update(retry_headers(error))
+        for name, value in retry_headers(error).items():
+            answer[name] = value
         return answer
 
 

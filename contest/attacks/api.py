@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.errors import InvalidInput
+from contest import upload_rates
 from contest.attacks import quota
 from contest.attacks.access import member_of, refuse_too_large
 from contest.attacks.letters import tell_received
@@ -21,6 +22,7 @@ from contest.attacks.receipts import receipt_json, receipt_of, refusal_json
 from contest.attacks.selectors import attacks_of
 from contest.attacks.serializers import EXAMPLE, AttackIn, AttackReceiptOut, AttacksOut, SentBeforeOut
 from contest.attacks.services import SentBefore, attack_receive
+from contest.enums import UploadKind
 from labeling.selectors import policy_in_force
 from labeling.serializers import ErrorOut
 
@@ -59,6 +61,7 @@ class Attacks(APIView):
             (409, "application/json"): SentBeforeOut,
             (415, "application/json"): OpenApiResponse(ErrorOut, description="The body is not multipart/form-data"),
             (429, "application/json"): ErrorOut,
+            (503, "application/json"): ErrorOut,
         },
         examples=[
             OpenApiExample("receipt", EXAMPLE | {"quota_left": 7}, response_only=True, status_codes=["201"]),
@@ -76,10 +79,12 @@ class Attacks(APIView):
         It must be exactly as large as the contest's pictures, RGB, 8 bits, one frame: 400 names what to change, and a
         refused picture costs nothing. One call takes one picture: several parts called `image` are 400
         `several_pictures`. 403 `not_entitled` where the team may not attack yet, 429 `quota_used` when
-        nothing is left for the day, 409 `sent_before` with the earlier receipt for a picture that was sent already:
-        sending again after a lost answer is safe.
+        nothing is left for the day, 429 `too_many_refused` after too many refusals in an hour, 503 `busy` while too
+        many pictures arrive at once, each with `Retry-After`. 409 `sent_before` with the earlier receipt for a picture
+        that was sent already: sending again after a lost answer is safe.
         """
         team = member_of(request.user)
+        upload_rates.check(team, UploadKind.ATTACK, now=timezone.now())  # before the body is taken apart
         body = AttackIn(data=request.data)
         # The body has been read to its end, which is the moment that counts (R23).
         now = timezone.now()

@@ -18,11 +18,13 @@ from common.parsers import JSONParser
 from common.queues import hint
 from contest.access import not_for_taskers, roles_of
 from contest.defenses.figures import breaks_shown
+from contest.enums import UploadKind
 from contest.stakes import entries, selectors
 from contest.stakes.access import team_held_by
 from contest.stakes.serializers import EXAMPLE, EXAMPLE_RECEIVED, DefenseIn, DefenseOut
 from contest.stakes.shown import defense_json, newest_stakes
 from contest.stakes.uploads import FILES, TEXTS, expect_upload, read_hand_in
+from contest.upload_rates import refusals_counted
 from labeling.selectors import policy_in_force
 from labeling.serializers import ErrorOut
 from scoring.models import Defense
@@ -78,14 +80,16 @@ class Defenses(APIView):
         counts twice. 409 `differs`: this name and image were handed in before with another source, training code,
         weights, licence or description; nothing was changed. 409 `name_taken`: each defense and each version has a name
         of its own. 429 `quota_used`: a team hands in so many a week, because each is asked about the private set.
+        429 `too_many_refused`: so many were refused in this hour; `Retry-After` says when there are more.
         """
         team, now = team_held_by(request.user), timezone.now()
         policy = policy_in_force(now).policy
         entries.refuse_beyond_quota(team, policy, now)
-        texts, files = _parts(request)
-        given = read_hand_in(texts, files, request._request)
-        now = timezone.now()  # the body has been read to its end, which is the moment that counts (R23)
-        entry, new = entries.entry_hand_in(team, given, by=request.user, policy=policy, now=now)  # type: ignore[arg-type]
+        with refusals_counted(team, UploadKind.DEFENSE, now=now):
+            texts, files = _parts(request)
+            given = read_hand_in(texts, files, request._request)
+            now = timezone.now()  # the body has been read to its end, which is the moment that counts (R23)
+            entry, new = entries.entry_hand_in(team, given, by=request.user, policy=policy, now=now)  # type: ignore[arg-type]
         hint(plan_trials)
         stake = newest_stakes([entry.defense], now).get(entry.defense_id)
         body = defense_json(entry.defense, selectors.standing_of(entry.defense, policy=policy), stake, all_told=True)
