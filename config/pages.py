@@ -4,12 +4,13 @@ from collections.abc import Callable
 
 import structlog
 from django.conf import settings
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
-from common.answers import http_status, retry_headers
-from common.errors import DomainError
+from common.answers import error_body, http_status, retry_headers
+from common.errors import DomainError, TooLarge
 
 
 class DomainErrorPages:
@@ -35,7 +36,13 @@ class DomainErrorPages:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer 400."""
+    """Answer 400, or 413 where a form has too many fields or too much in them."""
+    if isinstance(exception, (RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent)):
+        words = _("The form holds too much: too many fields, or too much text in them. Send less.")
+        error = TooLarge(words, "too_large")
+        if request.path.startswith("/api/v1/"):
+            return JsonResponse(error_body(error), status=http_status(error))
+        return render(request, "refused.html", {"error": error}, status=http_status(error))
     return _answer(request, 400, "bad_request", _("This request could not be read."))
 
 

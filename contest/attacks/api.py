@@ -1,7 +1,5 @@
 """The calls of the API that send attacks and list one's own (contracts, section 2)."""
 
-from typing import Any
-
 from django.core.paginator import Paginator
 from django.urls import reverse
 from django.utils import timezone
@@ -12,10 +10,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from common.body_limits import takes_at_most
 from common.errors import InvalidInput
 from contest import upload_rates
 from contest.attacks import quota
-from contest.attacks.access import member_of, refuse_too_large
+from contest.attacks.access import MOST_UPLOAD_BYTES, member_of
 from contest.attacks.letters import tell_received
 from contest.attacks.life import standings
 from contest.attacks.receipts import receipt_json, receipt_of, refusal_json
@@ -37,15 +36,11 @@ def _refuse_several(request: Request) -> None:
         raise InvalidInput(words, "several_pictures", field="image")
 
 
+@takes_at_most(MOST_UPLOAD_BYTES)
 class Attacks(APIView):
     """The attacks of the caller's team."""
 
     parser_classes = (MultiPartParser,)
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Look at the length before anything is read."""
-        refuse_too_large(request)
-        super().initial(request, *args, **kwargs)
 
     @extend_schema(
         operation_id="attack_send",

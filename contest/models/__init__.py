@@ -1,6 +1,6 @@
 """The rows of the contest: teams, what they send, what breaks, what it is worth, and what is published."""
 
-from contest.models.attacks import Attack, AttackTarget, NearDuplicate, PictureHash, QuotaDay, RefusedUploads
+from contest.models.attacks import Attack, AttackTarget, NearDuplicate, PictureHash, QuotaDay
 from contest.models.board import (
     Appeal,
     Case,
@@ -65,7 +65,6 @@ __all__ = [
     "Payment",
     "PictureHash",
     "QuotaDay",
-    "RefusedUploads",
     "Release",
     "ReleaseBuild",
     "ReleaseLetter",

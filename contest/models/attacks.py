@@ -5,9 +5,7 @@ from functools import partial
 from django.conf import settings
 from django.db import models
 
-from common.choices import choices
 from common.ids import random_id
-from contest.enums import UploadKind
 from contest.models.teams import Team
 from labeling.models import Image, PolicyVersion
 from scoring.models import Defense
@@ -73,21 +71,6 @@ class QuotaDay(models.Model):
 
     def __str__(self) -> str:
         return f"{self.used} of {self.team_id} on {self.day}"
-
-
-class RefusedUploads(models.Model):
-    """How many uploads of one kind by a team were refused in the clock hour that begins at `hour`, the newest one."""
-
-    team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="refused_uploads")
-    kind = models.CharField(max_length=10, choices=choices(UploadKind))
-    hour = models.DateTimeField()
-    count = models.PositiveIntegerField(default=0)
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["team", "kind"], name="refused_uploads_once")]
-
-    def __str__(self) -> str:
-        return f"{self.count} of {self.team_id} since {self.hour}"
 
 
 class PictureHash(models.Model):

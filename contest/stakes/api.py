@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from common.body_limits import takes_at_most
 from common.errors import InvalidInput, WrongFields
 from common.parsers import JSONParser
 from common.queues import hint
@@ -23,7 +24,7 @@ from contest.stakes import entries, selectors
 from contest.stakes.access import team_held_by
 from contest.stakes.serializers import EXAMPLE, EXAMPLE_RECEIVED, DefenseIn, DefenseOut
 from contest.stakes.shown import defense_json, newest_stakes
-from contest.stakes.uploads import FILES, TEXTS, expect_upload, read_hand_in
+from contest.stakes.uploads import FILES, MOST_BYTES, TEXTS, expect_upload, read_hand_in
 from contest.upload_rates import refusals_counted
 from labeling.selectors import policy_in_force
 from labeling.serializers import ErrorOut
@@ -31,6 +32,7 @@ from scoring.models import Defense
 from scoring.tasks import plan_trials
 
 
+@takes_at_most(MOST_BYTES)
 class Defenses(APIView):
     """The defenses of the contest."""
 

@@ -11,11 +11,12 @@ from django.conf import settings
 from django.test import Client
 
 from common.errors import TooMany
+from common.models import HourCount
 from contest import upload_rates
 from contest.attacks import quota, services
 from contest.attacks.services import SentBefore, attack_receive
 from contest.enums import UploadKind
-from contest.models import Attack, QuotaDay, RefusedUploads, Team
+from contest.models import Attack, QuotaDay, Team
 from labeling.images import PictureRefused
 from tests.contest.attacks import cast
 from tests.contest.attacks.cast import POLICY, picture, send, upload
@@ -75,7 +76,7 @@ def test_after_so_many_refusals_the_team_waits_for_the_next_hour(
     assert take(blue, picture(), now=late), "another team has its own"
     assert take(red, picture(8), now=now + HOUR), "the next hour"
     refuse_twice(red, now=now + HOUR)
-    assert RefusedUploads.objects.get(team=red).count == 2
+    assert HourCount.objects.get().count == 2
 
 
 def test_sending_the_same_file_again_counts_nothing(red: Team, now: datetime) -> None:
@@ -83,7 +84,7 @@ def test_sending_the_same_file_again_counts_nothing(red: Team, now: datetime) ->
     for _ in range(4):
         with pytest.raises(SentBefore):
             take(red, picture(), now=now)
-    assert not RefusedUploads.objects.exists()
+    assert not HourCount.objects.exists()
 
 
 def test_the_very_same_file_gets_its_receipt_without_being_decoded(
@@ -105,7 +106,7 @@ def test_without_quota_nothing_is_decoded(red: Team, now: datetime, monkeypatch:
     with pytest.raises(TooMany) as refused:
         take(red, picture(99), now=now)
     assert (refused.value.code, refused.value.retry_after) == ("quota_used", 12 * 3600)
-    assert not RefusedUploads.objects.exists()
+    assert not HourCount.objects.exists()
 
 
 def test_who_loses_the_race_for_the_last_place_leaves_no_file(
@@ -143,4 +144,4 @@ def test_every_door_says_until_when(address: str, why: str, captain: Client, red
 def test_a_stranger_costs_no_team_anything(address: str, why: str, red: Team, clock: Any) -> None:
     answer = Client().post(address, {"image": upload(WRONG)})
     assert answer.status_code in (401, 302), why
-    assert not RefusedUploads.objects.exists()
+    assert not HourCount.objects.exists()

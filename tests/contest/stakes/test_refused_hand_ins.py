@@ -7,9 +7,10 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from common.models import HourCount
 from contest import upload_rates
 from contest.enums import UploadKind
-from contest.models import Entry, RefusedUploads
+from contest.models import Entry
 from contest.stakes import uploads
 from tests.contest.stakes import cast
 
@@ -53,7 +54,7 @@ def test_after_so_many_refusals_nothing_is_read(
         answer = captain.post(address, fields(source=zip_of_nothing()), **asked)
     assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (429, "too_many_refused", "3600")
     assert not Entry.objects.exists()
-    assert RefusedUploads.objects.get().kind == UploadKind.DEFENSE
+    assert HourCount.objects.get().count == 2
 
 
 def test_opening_the_source_is_counted_too(captain: Client) -> None:
@@ -67,4 +68,4 @@ def test_opening_the_source_is_counted_too(captain: Client) -> None:
 def test_a_stranger_costs_no_team_anything(captain: Client) -> None:
     assert Client().post("/api/v1/defenses/", fields(name="")).status_code == 401
     assert Client().post("/team/defenses/new/", fields(name="")).status_code == 302
-    assert not RefusedUploads.objects.exists()
+    assert not HourCount.objects.exists()
