@@ -27,10 +27,10 @@ LIST = "releases.json"
 NOTHING_DIFFERS, DIFFERENT, NOT_ASKED = 0, 1, 2
 
 _ADDRESS = "api/v1/releases/"
-_SECONDS = 60
+SECONDS = 60
 _TRIES = 5
 _PIECE = 1 << 20
-_MOST_LIST_BYTES = 1 << 26
+MOST_LIST_BYTES = 1 << 26
 # An ETag that a later request can be sent with as it is.
 _TAG = re.compile(r'"[!#-~]{1,200}"')
 # What an answer can be wrong with: the wire, the protocol, and values that nobody can read.
@@ -70,14 +70,14 @@ def mirror(url: str, folder: Path, progress: Progress) -> list[str]:
 def _list_at(address: str) -> bytes:
     try:
         with _opened(address) as answer:
-            data: bytes = answer.read(_MOST_LIST_BYTES)
+            data: bytes = answer.read(MOST_LIST_BYTES)
     except _WRONG_ANSWER as error:
         raise Unreachable(f"{address} does not answer: {error}") from error
     return data
 
 
 def _opened(address: str, headers: dict[str, str] | None = None) -> HTTPResponse:
-    opened: HTTPResponse = urlopen(Request(address, headers=headers or {}), timeout=_SECONDS)
+    opened: HTTPResponse = urlopen(Request(address, headers=headers or {}), timeout=SECONDS)
     return opened
 
 

@@ -22,7 +22,7 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 # No release is larger, neither as a zip nor unpacked: a hundred thousand pictures of two megabytes are less.
 MOST_BYTES = 1 << 38
 # The list of its files, which is held in memory; a hundred thousand take a twentieth of it.
-_MOST_MANIFEST_BYTES = 1 << 28
+MOST_MANIFEST_BYTES = 1 << 28
 # Left free on the disk, whatever is fetched.
 _SPARE_BYTES = 1 << 26
 _PIECE = 1 << 20
@@ -102,7 +102,7 @@ def _checked(packed: zipfile.ZipFile, name: str) -> _Entries:
     if form.MANIFEST not in entries:
         raise Damaged(f"it holds no {form.MANIFEST}")
     _check_size("it", sum(entry.file_size for entry in entries.values()), MOST_BYTES)
-    _check_size(form.MANIFEST, entries[form.MANIFEST].file_size, _MOST_MANIFEST_BYTES)
+    _check_size(form.MANIFEST, entries[form.MANIFEST].file_size, MOST_MANIFEST_BYTES)
     return entries
 
 

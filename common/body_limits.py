@@ -20,6 +20,8 @@ KIB, MIB = 1024, 1024 * 1024
 DEFAULT_BYTES = 256 * KIB  # answers with their outlines, and every form of the pages
 SMALL_BYTES = 8 * KIB  # what says little: credentials, preferences, leases
 
+MOST_FIELDS = 1_000  # of a form
+
 _View = TypeVar("_View")
 
 
@@ -74,7 +76,7 @@ def _take_chunks(request: HttpRequest, view: Any, most: int) -> HttpResponse | N
     if len(data) > most:
         return _refused(request, view, _too_large(most))
     request.META["CONTENT_LENGTH"] = str(len(data))
-    request._stream = BytesIO(data)  # type: ignore[attr-defined]
+    request._stream = BytesIO(data)
     return None
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlparse
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from common.body_limits import DEFAULT_BYTES
+from common.body_limits import DEFAULT_BYTES, MOST_FIELDS
 from config import env
 from config.logs import configure_logs
 from contest.enums import CaseState, DefenseStanding
@@ -225,7 +225,7 @@ STORAGES = {
 }
 # The fields of a form beside its files. How long a whole body may be is said by each view (common.body_limits).
 DATA_UPLOAD_MAX_MEMORY_SIZE = DEFAULT_BYTES
-DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_000
+DATA_UPLOAD_MAX_NUMBER_FIELDS = MOST_FIELDS
 DATA_UPLOAD_MAX_NUMBER_FILES = 100
 
 LOG_FORMAT = env.choice("LOG_FORMAT", "json", ("json", "console"))

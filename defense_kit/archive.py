@@ -22,8 +22,8 @@ _MANIFEST, _INDEX, _NAMES = "manifest.json", "index.json", "repositories"
 _INDEX_KIND = "application/vnd.oci.image.index.v1+json"
 _KEPT_OF_AN_ENTRY = ("mediaType", "digest", "size", "platform")
 _LONGEST_JSON = 4 << 20
-_MOST_MEMBERS = 10_000  # an image has at most 127 layers, with a few files each
-_MOST_DESCRIBED = 16 << 20  # characters of names and attributes, which stay in memory
+MOST_MEMBERS = 10_000  # an image has at most 127 layers, with a few files each
+MOST_DESCRIBED = 16 << 20  # characters of names and attributes, which stay in memory
 _CHUNK_BYTES = 1 << 20
 # What a file that is no such archive, or says things of another form, is met with on the way.
 _NOT_READABLE = (
@@ -121,11 +121,11 @@ def _check_members(archive: tarfile.TarFile) -> None:
     links: set[PurePosixPath] = set()
     described = 0
     for number, member in enumerate(archive, start=1):
-        if number > _MOST_MEMBERS:
-            raise refused(f"the archive holds more than {_MOST_MEMBERS} members")
+        if number > MOST_MEMBERS:
+            raise refused(f"the archive holds more than {MOST_MEMBERS} members")
         described += len(member.name) + len(member.linkname) + sum(map(len, member.pax_headers.values()))
-        if described > _MOST_DESCRIBED:
-            raise refused(f"the names and attributes in the archive have more than {_MOST_DESCRIBED:,} characters")
+        if described > MOST_DESCRIBED:
+            raise refused(f"the names and attributes in the archive have more than {MOST_DESCRIBED:,} characters")
         path = PurePosixPath(member.name)
         if not _belongs(member):
             raise _not_here(member)

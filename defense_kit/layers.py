@@ -15,7 +15,7 @@ MOST_BYTES = 64 << 30
 MOST_FILES = 2_000_000
 MOST_SECONDS = 600.0
 MOST_LAYERS = 127  # what an engine can put on top of one another
-_FIRST_BYTES = 64 << 10  # of a layer, unpacked: its first headers
+FIRST_BYTES = 64 << 10  # of a layer, unpacked: its first headers
 _LONGEST_HEADER = 1 << 16  # of a member's names and attributes, which are read into memory at once
 _CHUNK_BYTES = 1 << 20
 _HEADERS = (
@@ -80,7 +80,7 @@ class Budget:
 
 def check_beginning(layer: IO[bytes]) -> None:
     """Refuse a layer by its first bytes: one that is no tar, or is compressed in another way than with gzip."""
-    begin = io.BytesIO(_unpacking(layer).read(_FIRST_BYTES))
+    begin = io.BytesIO(_unpacking(layer).read(FIRST_BYTES))
     with tarfile.open(fileobj=begin, mode="r:", tarinfo=Header):
         pass
 

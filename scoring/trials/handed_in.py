@@ -40,7 +40,7 @@ MOST_FILES = 10_000
 MOST_UNPACKED_BYTES = 1 << 30  # of a zip, as it states them
 MOST_RATIO = 100  # unpacked to packed, of a zip that unpacks to more than the following
 _SMALL_BYTES = 4 * MIB
-_MOST_LIST_BYTES = 16 * MIB
+MOST_LIST_BYTES = 16 * MIB
 LONGEST_NAME = 80
 LONGEST_PATH = 200
 LANGUAGES = {
@@ -349,7 +349,7 @@ def _refuse_many(file: IO[bytes], what: str, field: str) -> None:
         raise InvalidInput(words, "bad_source", field=field)
     file.seek(-min(TAIL_BYTES, file.seek(0, os.SEEK_END)), os.SEEK_END)
     try:
-        measure(file.read(), most_listed=MOST_FILES, most_list_bytes=_MOST_LIST_BYTES)
+        measure(file.read(), most_listed=MOST_FILES, most_list_bytes=MOST_LIST_BYTES)
     except ZipRefused as error:
         raise InvalidInput(f"{words} {error}", "bad_source", field=field) from None
     except zipfile.BadZipFile:
