@@ -28,7 +28,7 @@ LIST = "releases.json"
 NOTHING_DIFFERS, DIFFERENT, NOT_ASKED = 0, 1, 2
 
 _ADDRESS = "api/v1/releases/"
-_SECONDS = 60
+SECONDS = 60
 _TRIES = 5
 _PIECE = 1 << 20
 # An ETag that a later request can be sent with as it is.
@@ -77,7 +77,7 @@ def _list_at(address: str) -> bytes:
 
 
 def _opened(address: str, headers: dict[str, str] | None = None) -> HTTPResponse:
-    opened: HTTPResponse = urlopen(Request(address, headers=headers or {}), timeout=_SECONDS)
+    opened: HTTPResponse = urlopen(Request(address, headers=headers or {}), timeout=SECONDS)
     return opened
 
 

@@ -25,7 +25,7 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 # No release is larger, neither as a zip nor unpacked: a hundred thousand pictures of two megabytes are less.
 MOST_BYTES = 1 << 38
 # The zip's own list of what is in it, which is held in memory: a million files fit.
-_MOST_HELD_BYTES = 1 << 28
+MOST_HELD_BYTES = 1 << 28
 # Left free on the disk, whatever is fetched.
 _SPARE_BYTES = 1 << 26
 _PIECE = 1 << 20
@@ -74,8 +74,8 @@ class _Archive(io.FileIO):
     def read(self, size: int | None = -1) -> bytes:
         """Return at most `size` bytes, all that are left where it is negative; raises OSError for too many."""
         wanted = size if size is not None and size >= 0 else os.fstat(self.fileno()).st_size - self.tell()
-        if wanted > _MOST_HELD_BYTES:
-            raise OSError(f"{wanted:,} bytes at once, and {_MOST_HELD_BYTES:,} are the most that is held")
+        if wanted > MOST_HELD_BYTES:
+            raise OSError(f"{wanted:,} bytes at once, and {MOST_HELD_BYTES:,} are the most that is held")
         return super().read(wanted)
 
 

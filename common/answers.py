@@ -4,12 +4,14 @@ from http import HTTPStatus
 from typing import Any
 
 from common.errors import (
+    Busy,
     Conflict,
     DomainError,
     InvalidInput,
     NotAllowed,
     NotFound,
     StorageFull,
+    TooLarge,
     TooMany,
     Unavailable,
     WrongFields,
@@ -21,19 +23,16 @@ _STATUS: list[tuple[type[DomainError], int]] = [
     (NotAllowed, HTTPStatus.FORBIDDEN),
     (Conflict, HTTPStatus.CONFLICT),
     (TooMany, HTTPStatus.TOO_MANY_REQUESTS),
+    (TooLarge, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
     (StorageFull, HTTPStatus.INSUFFICIENT_STORAGE),
     (Unavailable, HTTPStatus.SERVICE_UNAVAILABLE),
+    (Busy, HTTPStatus.SERVICE_UNAVAILABLE),
 ]
 
 
 def http_status(error: DomainError) -> int:
     """Return the status of a domain error; one with no kind of its own is a conflict."""
     return next((code for kind, code in _STATUS if isinstance(error, kind)), HTTPStatus.CONFLICT)
-
-
-def error_headers(error: DomainError) -> dict[str, str]:
-    """Return the headers of a refusal: when to ask again, where that is known."""
-    return {"Retry-After": str(error.retry_after)} if isinstance(error, Unavailable) else {}
 
 
 def error_body(error: DomainError) -> dict[str, Any]:
@@ -43,3 +42,8 @@ def error_body(error: DomainError) -> dict[str, Any]:
     if fields := {name: [message] for name, message in wrong.items() if name}:
         body["fields"] = fields
     return body
+
+
+def retry_headers(error: DomainError) -> dict[str, str]:
+    """Return the header that says when to try again, where the error knows it."""
+    return {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}

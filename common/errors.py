@@ -4,14 +4,16 @@
 class DomainError(Exception):
     """A refusal with a reason: `message` says what to do next, `code` is stable for programs.
 
-    `field` names the input that is wrong, where there is one.
+    `field` names the input that is wrong, where there is one. `retry_after` is in how many seconds the same may be
+    tried again, where that is known.
     """
 
-    def __init__(self, message: str, code: str, *, field: str | None = None) -> None:
+    def __init__(self, message: str, code: str, *, field: str | None = None, retry_after: int | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
         self.field = field
+        self.retry_after = retry_after
 
 
 class InvalidInput(DomainError):
@@ -42,13 +44,24 @@ class TooMany(DomainError):
     """The caller has had as much as there is for now (HTTP 429)."""
 
 
-class Unavailable(DomainError):
-    """Something that this server needs does not answer (HTTP 503); `retry_after` seconds later it may."""
+class TooLarge(DomainError):
+    """The body is longer than this address takes (HTTP 413)."""
 
-    retry_after = 5
+
+class Busy(DomainError):
+    """The server has too much to do for this now (HTTP 503); nothing was kept."""
+
+
+class Unavailable(DomainError):
+    """Something that this server needs does not answer (HTTP 503); `seconds` later it may."""
+
+    seconds = 5
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message, code, retry_after=self.seconds)
 
 
 class StorageFull(Unavailable):
     """A disk or a quota is full, and so the request was undone (HTTP 507)."""
 
-    retry_after = 60
+    seconds = 60

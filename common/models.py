@@ -159,3 +159,14 @@ class DemoClock(models.Model):
 
     def __str__(self) -> str:
         return f"{self.ahead_seconds} seconds ahead"
+
+
+class HourCount(models.Model):
+    """How often something happened in the clock hour that begins at `hour`; `key` says what and whose."""
+
+    key = models.CharField(max_length=100, unique=True)
+    hour = models.DateTimeField(db_index=True)
+    count = models.PositiveIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.count} of {self.key} since {self.hour}"

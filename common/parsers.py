@@ -2,13 +2,18 @@
 
 import re
 from collections.abc import Iterable
+from io import BytesIO
 from typing import Any
 
 from rest_framework import parsers
 from rest_framework.exceptions import ParseError
 
+from common.body_limits import DEFAULT_BYTES, KIB
+from common.errors import TooLarge
+
 # An answer with its outline has four levels.
 MOST_LEVELS = 16
+MOST_BYTES = DEFAULT_BYTES
 # PostgreSQL stores no NUL, and half of a surrogate pair is no character: neither can be written as UTF-8 or kept.
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 _TOO_DEEP = f"The body is nested too deeply: {MOST_LEVELS} levels are the most."
@@ -23,9 +28,12 @@ class JSONParser(parsers.JSONParser):
     strict = False
 
     def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
-        """Return the body's value."""
+        """Return the body's value; TooLarge where the view takes longer bodies, which are files and no JSON."""
+        data = stream.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise TooLarge(f"JSON has at most {MOST_BYTES // KIB} KiB here. Send less.", "too_large")
         try:
-            value = super().parse(stream, media_type, parser_context)
+            value = super().parse(BytesIO(data), media_type, parser_context)
         except RecursionError:
             raise ParseError(_TOO_DEEP) from None
         _check(value)

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import exception_handler, set_rollback
 
-from common.answers import error_body, error_headers, http_status
+from common.answers import error_body, http_status, retry_headers
 from common.errors import DomainError
 from common.outages import outage_of
 
@@ -25,7 +25,7 @@ def api_exception(error: Exception, context: dict[str, Any]) -> Response | None:
         set_rollback()
         if refusal is not error:
             log.error("outage", code=refusal.code, error=f"{type(error).__name__}: {error}".strip())
-        return Response(error_body(refusal), status=http_status(refusal), headers=error_headers(refusal))
+        return Response(error_body(refusal), status=http_status(refusal), headers=retry_headers(refusal))
     if isinstance(error, exceptions.ValidationError):
         set_rollback()
         return Response(

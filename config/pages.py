@@ -5,12 +5,13 @@ from collections.abc import Callable
 
 import structlog
 from django.conf import settings
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
-from common.answers import error_body, error_headers, http_status
-from common.errors import DomainError, Unavailable
+from common.answers import error_body, http_status, retry_headers
+from common.errors import DomainError, TooLarge, Unavailable
 from common.outages import outage_of
 
 log = structlog.get_logger(__name__)
@@ -36,11 +37,20 @@ class DomainErrorPages:
             return _unavailable(request, outage)
         if not isinstance(error, DomainError):
             return None
-        return render(request, "refused.html", {"error": error}, status=http_status(error))
+        answer = render(request, "refused.html", {"error": error}, status=http_status(error))
+        for name, value in retry_headers(error).items():
+            answer[name] = value
+        return answer
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer 400."""
+    """Answer 400, or 413 where a form has too many fields or too much in them."""
+    if isinstance(exception, (RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent)):
+        words = _("The form holds too much: too many fields, or too much text in them. Send less.")
+        error = TooLarge(words, "too_large")
+        if request.path.startswith("/api/v1/"):
+            return JsonResponse(error_body(error), status=http_status(error))
+        return render(request, "refused.html", {"error": error}, status=http_status(error))
     return _answer(request, 400, "bad_request", _("This request could not be read."))
 
 
@@ -77,7 +87,7 @@ def _unavailable(request: HttpRequest, outage: Unavailable) -> HttpResponse:
     else:
         # Without the request: no session and no user, which may be what failed.
         answer = render(None, "unavailable.html", {"error": outage, "contact": settings.CONTACT_EMAIL}, status=status)
-    for name, value in {**error_headers(outage), "Cache-Control": "no-store"}.items():
+    for name, value in {**retry_headers(outage), "Cache-Control": "no-store"}.items():
         answer[name] = value
     return answer
 

@@ -8,6 +8,7 @@ from urllib.parse import urlparse
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from common.body_limits import DEFAULT_BYTES, MOST_FIELDS
 from config import env
 from config.logs import configure_logs
 from contest.enums import CaseState, DefenseStanding
@@ -50,6 +51,7 @@ MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
+    "common.body_limits.BodyLimits",
     "django.middleware.csrf.CsrfViewMiddleware",
     "common.sessions.SignedInUserMiddleware",
     "labeling.accounts.locale.PersonMiddleware",
@@ -229,8 +231,10 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "config.static.StaticStorage"},
 }
-# An answer with a long outline is some 30 KiB of JSON; the cap on corners refuses the rest by name.
-DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+# The fields of a form beside its files. How long a whole body may be is said by each view (common.body_limits).
+DATA_UPLOAD_MAX_MEMORY_SIZE = DEFAULT_BYTES
+DATA_UPLOAD_MAX_NUMBER_FIELDS = MOST_FIELDS
+DATA_UPLOAD_MAX_NUMBER_FILES = 100
 
 LOG_FORMAT = env.choice("LOG_FORMAT", "json", ("json", "console"))
 LOGGING_CONFIG = None

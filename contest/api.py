@@ -1,9 +1,12 @@
 """The account's calls of the API: a token for programs, and who am I (contracts, section 2)."""
 
+import hashlib
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth import authenticate
+from django.http import HttpRequest
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
 from rest_framework import status
@@ -13,9 +16,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from common import rates
 from common.authentication import TokenAuthentication, issue_token
+from common.body_limits import SMALL_BYTES, takes_at_most
+from common.client_address import client_address
 from common.domain_clock import domain_now
-from common.errors import InvalidInput
+from common.errors import InvalidInput, TooMany
 from common.models import ApiToken
 from common.sessions import CodeNeeded
 from contest.access import roles_of
@@ -25,7 +31,11 @@ from contest.serializers import CredentialsIn, MeOut, TokenOut
 from labeling.selectors import policy_at
 from labeling.serializers import ErrorOut
 
+# Many people may share an address, and each needs one token.
+MOST_ASKED_AN_HOUR = 300
 
+
+@takes_at_most(SMALL_BYTES)
 class Token(APIView):
     """A token: given for the name and the password, taken back by itself."""
 
@@ -38,6 +48,12 @@ class Token(APIView):
     def get_permissions(self) -> Sequence[Any]:
         """Let everybody ask for a token, and nobody but its bearer revoke one."""
         return super().get_permissions() if self._revokes() else [AllowAny()]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Count who asks before anything of the body is read."""
+        if request.method == "POST":
+            _count_asking(request._request, now=timezone.now())
+        super().initial(request, *args, **kwargs)
 
     def _revokes(self) -> bool:
         # There is no request at first when the schema is made.
@@ -69,7 +85,8 @@ class Token(APIView):
 
         Send it as `Authorization: Token …`, and `DELETE` here when it is not needed any more.
         An account with a second factor sends its code as `otp` (400 `code_needed` without it).
-        After ten wrong passwords or codes the account is closed from your address for one hour (429).
+        After ten wrong passwords or codes the account is closed from your address for one hour (429). From one address
+        300 tokens can be asked for in an hour, right or wrong (429 `too_many_asked`, with `Retry-After`).
         """
         body = CredentialsIn(data=request.data)
         body.is_valid(raise_exception=True)
@@ -96,6 +113,15 @@ class Token(APIView):
         """Revoke the token that this call is sent with; other tokens of the account go on."""
         ApiToken.objects.filter(pk=request.auth.pk).delete()
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+def _count_asking(request: HttpRequest, *, now: datetime) -> None:
+    """Raise TooMany (`too_many_asked`) when a token was asked for too often from the sender's address in this hour."""
+    address = hashlib.sha256((client_address(request) or "").encode()).hexdigest()
+    if rates.count(f"tokens asked for from {address}", now=now) > MOST_ASKED_AN_HOUR:
+        words = f"A token was asked for {MOST_ASKED_AN_HOUR} times from your address in this hour, which is the most. "
+        words += "Keep the token that you have: it is valid for 90 days."
+        raise TooMany(words, "too_many_asked", retry_after=rates.seconds_left(now))
 
 
 class Me(APIView):

@@ -198,3 +198,10 @@ class BuildState(StrEnum):
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
+
+
+class UploadKind(StrEnum):
+    """What a team uploads, each counted by itself where it is refused."""
+
+    ATTACK = "attack"
+    DEFENSE = "defense"

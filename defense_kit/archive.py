@@ -9,20 +9,21 @@ import io
 import json
 import tarfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Self
 
 from defense_kit.faults import RunnerFault
-from defense_kit.layers import Budget, Header, refused
+from defense_kit.layers import MOST_LAYERS, Budget, Header, check_beginning, refused
 
 PLATFORM = ("linux", "amd64")
 _MANIFEST, _INDEX, _NAMES = "manifest.json", "index.json", "repositories"
 _INDEX_KIND = "application/vnd.oci.image.index.v1+json"
 _KEPT_OF_AN_ENTRY = ("mediaType", "digest", "size", "platform")
 _LONGEST_JSON = 4 << 20
-_MOST_MEMBERS = 10_000  # an image has at most 127 layers, with a few files each
+MOST_MEMBERS = 10_000  # an image has at most 127 layers, with a few files each
+MOST_DESCRIBED = 16 << 20  # characters of names and attributes, which stay in memory
 _CHUNK_BYTES = 1 << 20
 # What a file that is no such archive, or says things of another form, is met with on the way.
 _NOT_READABLE = (
@@ -41,14 +42,35 @@ class ImageFacts:
 
 
 def read_archive(path: Path) -> ImageFacts:
-    """Return the facts of the one image in the archive; `image_pull` with what to do when it is not such an archive."""
+    """Return the facts of the one image in the archive; `image_pull` with what to do when it is not such an archive.
+
+    Every layer is unpacked to count what an engine would write, which may take minutes: this is for who runs it.
+    """
+    return _read(path, _check_layers)
+
+
+def glance_at_archive(path: Path) -> ImageFacts:
+    """Return what `read_archive` does without unpacking more than the beginning of each layer.
+
+    It takes little time whatever the archive holds: this is for a server that takes archives in.
+    """
+    return _read(path, _check_beginnings)
+
+
+def is_plain_path(name: str) -> bool:
+    """Say whether a name in an archive leads to one place inside of it, the same for everybody who unpacks it."""
+    path = PurePosixPath(name)
+    return "\0" not in name and not path.is_absolute() and ".." not in path.parts and str(path) == name
+
+
+def _read(path: Path, check_layers: Callable[[tarfile.TarFile], None]) -> ImageFacts:
     try:
         with _opened(path) as archive:
             _check_members(archive)
             for name in _NAMELESS.keys() & set(archive.getnames()):
                 _nameless(archive, name)
             facts = _facts(_member(archive, _configuration_name(archive)))
-            _check_layers(archive)
+            check_layers(archive)
             return facts
     except _NOT_READABLE as error:
         raise refused(f"this is not an archive as docker save writes it, uncompressed: {error}") from None
@@ -97,11 +119,15 @@ def _check_members(archive: tarfile.TarFile) -> None:
     """Refuse what could make the engine read another manifest than the one that is checked here."""
     seen: set[PurePosixPath] = set()
     links: set[PurePosixPath] = set()
+    described = 0
     for number, member in enumerate(archive, start=1):
-        if number > _MOST_MEMBERS:
-            raise refused(f"the archive holds more than {_MOST_MEMBERS} members")
+        if number > MOST_MEMBERS:
+            raise refused(f"the archive holds more than {MOST_MEMBERS} members")
+        described += len(member.name) + len(member.linkname) + sum(map(len, member.pax_headers.values()))
+        if described > MOST_DESCRIBED:
+            raise refused(f"the names and attributes in the archive have more than {MOST_DESCRIBED:,} characters")
         path = PurePosixPath(member.name)
-        if not _belongs(member, path):
+        if not _belongs(member):
             raise _not_here(member)
         if path in seen or links.intersection(path.parents):
             raise refused(f"the archive holds {member.name[:100]} twice")
@@ -110,13 +136,13 @@ def _check_members(archive: tarfile.TarFile) -> None:
             links.add(path)
 
 
-def _belongs(member: tarfile.TarInfo, path: PurePosixPath) -> bool:
+def _belongs(member: tarfile.TarInfo) -> bool:
     """Say whether an engine finds the same under this name: a NUL ends it, a link or holes lead to other content."""
-    if member.type not in _PLAIN or member.issparse() or "\0" in member.name + member.linkname:
+    if member.type not in _PLAIN or member.issparse() or "\0" in member.linkname:
         return False
     if member.name in _NAMELESS and not member.isreg():
         return False
-    return not path.is_absolute() and ".." not in path.parts and str(path) == member.name
+    return is_plain_path(member.name)
 
 
 def _copy(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
@@ -165,12 +191,25 @@ def _configuration_name(archive: tarfile.TarFile) -> str:
 
 def _check_layers(archive: tarfile.TarFile) -> None:
     budget = Budget()
-    for name in json.loads(_member(archive, _MANIFEST))[0]["Layers"]:
+    for layer in _layers(archive):
+        budget.spend(layer)
+
+
+def _check_beginnings(archive: tarfile.TarFile) -> None:
+    for layer in _layers(archive):
+        check_beginning(layer)
+
+
+def _layers(archive: tarfile.TarFile) -> Iterator[IO[bytes]]:
+    names = json.loads(_member(archive, _MANIFEST))[0]["Layers"]
+    if len(names) > MOST_LAYERS:
+        raise refused(f"the image has {len(names)} layers, expected at most {MOST_LAYERS}")
+    for name in names:
         layer = archive.extractfile(str(name))
         if layer is None:
             raise refused(f"the layer {str(name)[:100]} is not a file")
         with layer:
-            budget.spend(layer)
+            yield layer
 
 
 def _facts(configuration: bytes) -> ImageFacts:

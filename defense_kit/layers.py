@@ -6,12 +6,16 @@ A few megabytes that are compressed may unpack to terabytes, and no limit of a c
 import gzip
 import io
 import tarfile
+import time
 from typing import IO, Self
 
 from defense_kit.faults import Fault, RunnerFault
 
 MOST_BYTES = 64 << 30
 MOST_FILES = 2_000_000
+MOST_SECONDS = 600.0
+MOST_LAYERS = 127  # what an engine can put on top of one another
+FIRST_BYTES = 64 << 10  # of a layer, unpacked: its first headers
 _LONGEST_HEADER = 1 << 16  # of a member's names and attributes, which are read into memory at once
 _CHUNK_BYTES = 1 << 20
 _HEADERS = (
@@ -41,9 +45,12 @@ class Header(tarfile.TarInfo):
 class Budget:
     """What all layers of an image may unpack to, taken together."""
 
-    def __init__(self, most_bytes: int = MOST_BYTES, most_files: int = MOST_FILES) -> None:
-        self._most_bytes, self._most_files = most_bytes, most_files
+    def __init__(
+        self, most_bytes: int = MOST_BYTES, most_files: int = MOST_FILES, most_seconds: float = MOST_SECONDS
+    ) -> None:
+        self._most_bytes, self._most_files, self._most_seconds = most_bytes, most_files, most_seconds
         self._bytes = self._files = 0
+        self._began = time.monotonic()
 
     def spend(self, layer: IO[bytes]) -> None:
         """Count a layer, a tar as it is or compressed with gzip; `image_pull` where it is too much or neither."""
@@ -59,6 +66,8 @@ class Budget:
         self._bytes += count
         if self._bytes > self._most_bytes:
             raise refused(f"the image unpacks to more than {self._most_bytes >> 20:,} MiB; make it smaller")
+        if time.monotonic() - self._began > self._most_seconds:
+            raise refused(f"the image takes more than {self._most_seconds:,.0f} seconds to unpack; make it smaller")
 
     def _count(self, member: tarfile.TarInfo) -> None:
         self._files += 1
@@ -67,6 +76,13 @@ class Budget:
         if member.issparse() or member.type == tarfile.GNUTYPE_SPARSE:
             # An engine fills the holes with zeros, which nothing above has counted.
             raise refused(f"a layer holds a sparse file, {member.name[:100]}; write it out in full")
+
+
+def check_beginning(layer: IO[bytes]) -> None:
+    """Refuse a layer by its first bytes: one that is no tar, or is compressed in another way than with gzip."""
+    begin = io.BytesIO(_unpacking(layer).read(FIRST_BYTES))
+    with tarfile.open(fileobj=begin, mode="r:", tarinfo=Header):
+        pass
 
 
 class _Counted(io.RawIOBase):

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from common.body_limits import SMALL_BYTES, takes_at_most
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, WrongFields
 from labeling import services
@@ -121,6 +122,7 @@ def _kind(data: Mapping[str, Any]) -> ReportKind | None:
     return ReportKind(data["kind"])
 
 
+@takes_at_most(SMALL_BYTES)
 class AssignmentNext(APIView):
     """The next picture for this tasker."""
 
@@ -150,6 +152,7 @@ class AssignmentNext(APIView):
         return Response(assignment_json(found))
 
 
+@takes_at_most(SMALL_BYTES)
 class AssignmentHeartbeat(APIView):
     """A lease is renewed while the page is in use."""
 
@@ -171,6 +174,7 @@ class AssignmentHeartbeat(APIView):
         return Response({"expires_at": expires_at.isoformat().replace("+00:00", "Z")})
 
 
+@takes_at_most(SMALL_BYTES)
 class AssignmentRelease(APIView):
     """Give a picture back."""
 

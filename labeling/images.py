@@ -2,7 +2,8 @@
 
 Two doors. `read_attack` takes pixels bit by bit or not at all: what an attacker made is what people and models see.
 `read_dataset` converts an ordinary photograph. Both know the size, the format and the number of frames from the
-headers (labeling.containers) before a pixel is decoded, and neither lets an error of the image library out.
+headers (labeling.containers) before a pixel is decoded, and neither lets an error of the image library out. The library
+is given what decoding needs and nothing else of the file, and one process decodes one picture at a time.
 """
 
 import hashlib
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from PIL import Image as Pillow
 from PIL import ImageCms
 
+from common.gates import Gate
 from labeling.containers import Container, inspect
 from labeling.png import pixels_sha256
 from labeling.refusals import BLACK_AND_WHITE, CMYK, GREYSCALE, LOSSY, PALETTE, PictureRefused, refused
@@ -22,7 +24,10 @@ __all__ = ["MAX_BYTES", "MAX_PIXELS", "Picture", "PictureRefused", "read_attack"
 
 MAX_BYTES = 20 * 1024 * 1024
 MAX_PIXELS = 20_000_000
-_ORIENTATION = 0x0112
+# Real sRGB profiles have 0.4 to 61 KB.
+MAX_PROFILE_BYTES = 64 * 1024
+# What uploads an attack waits for its turn rather than be refused: the second in which it arrived may decide its week.
+DECODING = Gate(at_once=1, waiting=8, seconds=3.0)
 # EXIF orientation -> how to turn the stored picture upright; 1 and unknown values leave it as it is.
 _UPRIGHT = {
     2: Pillow.Transpose.FLIP_LEFT_RIGHT,
@@ -35,6 +40,7 @@ _UPRIGHT = {
 }
 # A profile is sRGB when it moves no colour by more than rounding; real sRGB profiles differ by 1.
 _SAME_COLOUR = 2
+_CHAINED = b"mpet"  # the type of a profile's entry with such a chain (ICC.1, multiProcessElementsType)
 _LEVELS = range(0, 256, 17)
 _COLOUR_GRID = bytes(level for red in _LEVELS for green in _LEVELS for blue in _LEVELS for level in (red, green, blue))
 _REFUSED_MODES = {
@@ -68,7 +74,7 @@ def read_attack(data: bytes, *, size: int) -> Picture:
     """
     container = _checked_outside(data)
     _refuse_other_than_exact(container, len(data), size)
-    with _refusing_damage():
+    with DECODING, _refusing_damage():
         image = _open(data, container)
         _refuse_conversions(image)
         pixels = _opaque_rgb(image).tobytes()
@@ -85,10 +91,10 @@ def read_dataset(data: bytes, *, size: int) -> Picture:
     if min(container.width, container.height) < size:
         raise refused("too_small", width=container.width, height=container.height, size=size)
     warnings = _dataset_warnings(container, len(data))
-    with _refusing_damage():
+    with DECODING, _refusing_damage():
         # Only the picture itself is decoded; whatever a camera or a joker put behind it is not.
         image = _open(data[: container.end], container, at_least=3 * size)
-        image, more = _in_srgb(_upright(image))
+        image, more = _in_srgb(_upright(image, container.orientation))
         pixels = _square(image, size).tobytes()
     return _picture(data, container, size, pixels, warnings + more)
 
@@ -116,6 +122,10 @@ def _refuse_other_than_exact(container: Container, length: int, size: int) -> No
         raise refused("wrong_size", width=container.width, height=container.height, size=size)
     if container.bits > 8:
         raise refused("wrong_depth", bits=container.bits)
+    if container.kind:
+        raise refused("not_rgb", kind=container.kind)
+    if container.orientation in _UPRIGHT:
+        raise refused("exif_rotation")
     if container.other_colours:
         raise refused("colour_profile")
 
@@ -125,10 +135,8 @@ def _refuse_conversions(image: Pillow.Image) -> None:
     if image.mode not in ("RGB", "RGBA"):
         kind = _REFUSED_MODES.get(image.mode, f"of the kind {image.mode}")
         raise refused("not_rgb", kind=kind)
-    if image.getexif().get(_ORIENTATION) in _UPRIGHT:
-        raise refused("exif_rotation")
     profile = image.info.get("icc_profile")
-    if profile and _transform_to_srgb(profile, "RGB") is not None:
+    if profile and (len(profile) > MAX_PROFILE_BYTES or _transform_to_srgb(profile, "RGB") is not None):
         raise refused("colour_profile")
 
 
@@ -159,7 +167,7 @@ def _refusing_damage() -> Iterator[None]:
 
 def _open(data: bytes, container: Container, *, at_least: int | None = None) -> Pillow.Image:
     """Decode the pixels. `at_least` lets a large JPEG be decoded smaller, both sides staying above it."""
-    image: Pillow.Image = Pillow.open(io.BytesIO(data), formats=[container.format])
+    image: Pillow.Image = Pillow.open(io.BytesIO(container.bare(data)), formats=[container.format])
     if image.size != (container.width, container.height):
         raise refused("two_sizes")
     if at_least is not None:
@@ -177,8 +185,8 @@ def _dataset_warnings(container: Container, length: int) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def _upright(image: Pillow.Image) -> Pillow.Image:
-    turn = _UPRIGHT.get(image.getexif().get(_ORIENTATION, 1))
+def _upright(image: Pillow.Image, orientation: int) -> Pillow.Image:
+    turn = _UPRIGHT.get(orientation)
     return image if turn is None else image.transpose(turn)
 
 
@@ -220,6 +228,8 @@ def _through_profile(image: Pillow.Image, profile: bytes) -> tuple[Pillow.Image,
 
 def _transform_to_srgb(profile: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
     """Return the transform from `profile` to sRGB; None when the profile is sRGB itself. Raises PictureRefused."""
+    if _CHAINED in profile:  # a chain of any number of steps, each computed for every colour
+        raise refused("unreadable_profile")
     try:
         transform = ImageCms.buildTransform(
             ImageCms.ImageCmsProfile(io.BytesIO(profile)),

@@ -53,7 +53,8 @@ class Outline:
 def read_outline(raw: object, *, width: int, height: int) -> Outline:
     """Check, quantise to 0.01 px and clip an outline to a `width` x `height` pixel image (R11).
 
-    Raises OutlineError with a stable code; rings that lie outside are dropped while another is inside.
+    Raises OutlineError with a stable code; rings that lie outside are dropped while another is inside. What is returned
+    is within all bounds itself: reading it again returns the same.
     """
     numbered = list(enumerate(_quantised(raw), start=1))
     drawn = [(number, _checked(ring, number)) for number, ring in numbered]
@@ -63,6 +64,7 @@ def read_outline(raw: object, *, width: int, height: int) -> Outline:
         raise OutlineError(
             _("The outline lies outside the image. Draw it around the object in the image."), "outline_outside"
         )
+    _refuse_too_many_inside(rings)
     return Outline(rings, Box.from_rings(rings), canonical_json(rings))
 
 
@@ -96,6 +98,17 @@ def _refuse_too_many(lengths: list[int]) -> None:
         )
         numbers = {"corners": f"{sum(lengths):,}", "most": f"{MAX_CORNERS:,}", "ring": longest}
         raise OutlineError(message % numbers, "outline_too_many_corners", longest)
+
+
+def _refuse_too_many_inside(rings: Rings) -> None:
+    """Check the bounds again: the border may cut one ring into many parts, each with corners of its own."""
+    if len(rings) > MAX_RINGS:
+        message = _(
+            "The border of the image cuts the outline into %(rings)s parts; %(most)s are the most. "
+            "Draw along the border instead of across it."
+        )
+        raise OutlineError(message % {"rings": f"{len(rings):,}", "most": MAX_RINGS}, "outline_too_many_corners")
+    _refuse_too_many([len(ring) for ring in rings])
 
 
 def _corner(pair: object, number: int) -> Corner:
@@ -170,7 +183,8 @@ def _on_grid(polygon: shapely.Polygon, number: int) -> list[Ring]:
     repaired = list(_polygons(shapely.set_precision(polygon, 1.0)))
     if any(part.interiors for part in repaired):
         raise _crossing(number)
-    return [_rounded(part) for part in repaired]
+    rounded = [_rounded(part) for part in repaired]
+    return [_checked(part, number) for part in rounded if len(part) >= 3 and not on_one_line(part)]
 
 
 def _rounded(polygon: shapely.Polygon) -> Ring:

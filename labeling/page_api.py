@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from common.body_limits import SMALL_BYTES, takes_at_most
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from labeling.access import tasker_of
@@ -54,6 +55,7 @@ def _object(request: Request) -> Mapping[str, Any]:
     raise InvalidInput(_("Send a JSON object."), "invalid")
 
 
+@takes_at_most(SMALL_BYTES)
 class Preferences(APIView):
     """What the labeling page remembers for the tasker on every device."""
 
@@ -91,6 +93,7 @@ class Notices(APIView):
         return Response(notices_json(tasker_of(request.user)))
 
 
+@takes_at_most(SMALL_BYTES)
 class NoticeSeen(APIView):
     """A notice was read."""
 

@@ -40,6 +40,18 @@ REFUSALS: Mapping[str, Refusal] = {
         "too_many_pixels",
         "The file says that the picture is {width} x {height}; at most {most} megapixels are taken. Make it smaller.",
     ),
+    "too_many_scans": Refusal(
+        "too_many_scans",
+        "The JPEG is built up in more than {most} passes over the picture. Save it as PNG, or as a plain JPEG.",
+    ),
+    "too_many_parts": Refusal(
+        "too_many_parts", "The file is cut into more than {most} parts. Save the picture again with another program."
+    ),
+    "too_much_beside": Refusal(
+        "too_much_beside",
+        "The file carries more than {most} MiB beside the picture: previews, notes or a colour profile. "
+        "Save it without them.",
+    ),
     "animated": Refusal("animated", "The picture is animated. Save a single frame."),
     "trailing_bytes": Refusal(
         "trailing_bytes",

@@ -8,15 +8,16 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
-from common.answers import error_body, http_status
-from common.errors import DomainError, InvalidInput, NotAllowed
+from common.answers import error_body, http_status, retry_headers
+from common.body_limits import MIB, takes_at_most
+from common.errors import DomainError, NotAllowed
 from contest.access import not_for_taskers, roles_of
 from contest.attacks.uploads import MOST_BYTES
 from contest.models import Team
 from contest.teams.selectors import team_of
 
-# What a form has beside its files.
-_ROOM = 1024 * 1024
+# With what a form has beside its files.
+MOST_UPLOAD_BYTES = MOST_BYTES + MIB
 _AT_ONCE = 64 * 1024
 
 
@@ -51,14 +52,6 @@ def reader_of(user: Any) -> tuple[Team | None, bool]:
     return (team_of(user) if roles.teams else None), roles.organizer
 
 
-def refuse_too_large(request: Any) -> None:
-    """Raise InvalidInput (`too_many_bytes`) for an upload that is too long, before any of it is read."""
-    stated = request.META.get("CONTENT_LENGTH") or "0"
-    if stated.isdecimal() and int(stated) > MOST_BYTES + _ROOM:
-        most = MOST_BYTES // 1024**2
-        raise InvalidInput(f"One upload has at most {most} MiB. Send several smaller ones.", "too_many_bytes")
-
-
 def for_script(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Answer a page's script, which cannot follow a sign-in: every refusal is JSON, 401 `signed_out` for strangers."""
 
@@ -69,7 +62,7 @@ def for_script(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]
                 return _signed_out(request)
             answer = view(request, *args, **values)
         except DomainError as error:
-            return JsonResponse(error_body(error), status=http_status(error))
+            return JsonResponse(error_body(error), status=http_status(error), headers=retry_headers(error))
         except Http404:
             return _refused(HTTPStatus.NOT_FOUND, "not_found", "This account is in no team, and sends no pictures.")
         # The check for forged requests answers with a page.
@@ -78,11 +71,11 @@ def for_script(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]
             return _refused(HTTPStatus.FORBIDDEN, "forged", words)
         return answer
 
+    answered.answers_json = True  # type: ignore[attr-defined]  # read where a body is too long
     return answered
 
 
 def _signed_out(request: HttpRequest) -> HttpResponse:
-    refuse_too_large(request)
     # A browser reads the answer only once all that it sends was taken.
     while request.read(_AT_ONCE):
         pass
@@ -94,13 +87,13 @@ def _refused(status: HTTPStatus, code: str, detail: str) -> HttpResponse:
 
 
 def bounded(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Look at the length of what is sent before the check for forged requests reads all of it."""
+    """Let a page take an upload; the check for forged requests, which reads all of it, comes after the sign-in."""
     checked = csrf_protect(view)
 
+    @takes_at_most(MOST_UPLOAD_BYTES)
     @csrf_exempt
     @wraps(view)
     def looked_at(request: HttpRequest, *args: Any, **values: Any) -> HttpResponse:
-        refuse_too_large(request)
         return checked(request, *args, **values)
 
     return looked_at

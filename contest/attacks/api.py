@@ -1,7 +1,5 @@
 """The calls of the API that send attacks and list one's own (contracts, section 2)."""
 
-from typing import Any
-
 from django.core.paginator import Paginator
 from django.urls import reverse
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
@@ -11,15 +9,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from common.body_limits import takes_at_most
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
+from contest import upload_rates
 from contest.attacks import quota
-from contest.attacks.access import member_of, refuse_too_large
+from contest.attacks.access import MOST_UPLOAD_BYTES, member_of
 from contest.attacks.life import standings
 from contest.attacks.receipts import receipt_json, receipt_of, refusal_json
 from contest.attacks.selectors import attacks_of
 from contest.attacks.serializers import EXAMPLE, AttackIn, AttackReceiptOut, AttacksOut, SentBeforeOut
 from contest.attacks.services import SentBefore, attack_receive
+from contest.enums import UploadKind
 from labeling.selectors import policy_in_force
 from labeling.serializers import ErrorOut
 
@@ -34,15 +35,11 @@ def _refuse_several(request: Request) -> None:
         raise InvalidInput(words, "several_pictures", field="image")
 
 
+@takes_at_most(MOST_UPLOAD_BYTES)
 class Attacks(APIView):
     """The attacks of the caller's team."""
 
     parser_classes = (MultiPartParser,)
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Look at the length before anything is read."""
-        refuse_too_large(request)
-        super().initial(request, *args, **kwargs)
 
     @extend_schema(
         operation_id="attack_send",
@@ -58,6 +55,7 @@ class Attacks(APIView):
             (409, "application/json"): SentBeforeOut,
             (415, "application/json"): OpenApiResponse(ErrorOut, description="The body is not multipart/form-data"),
             (429, "application/json"): ErrorOut,
+            (503, "application/json"): ErrorOut,
         },
         examples=[
             OpenApiExample("receipt", EXAMPLE | {"quota_left": 7}, response_only=True, status_codes=["201"]),
@@ -75,10 +73,12 @@ class Attacks(APIView):
         It must be exactly as large as the contest's pictures, RGB, 8 bits, one frame: 400 names what to change, and a
         refused picture costs nothing. One call takes one picture: several parts called `image` are 400
         `several_pictures`. 403 `not_entitled` where the team may not attack yet, 429 `quota_used` when
-        nothing is left for the day, 409 `sent_before` with the earlier receipt for a picture that was sent already:
-        sending again after a lost answer is safe.
+        nothing is left for the day, 429 `too_many_refused` after too many refusals in an hour, 503 `busy` while too
+        many pictures arrive at once, each with `Retry-After`. 409 `sent_before` with the earlier receipt for a picture
+        that was sent already: sending again after a lost answer is safe.
         """
         team = member_of(request.user)
+        upload_rates.check(team, UploadKind.ATTACK, now=domain_now())  # before the body is taken apart
         body = AttackIn(data=request.data)
         # The body has been read to its end, which is the moment that counts (R23).
         now = domain_now()

@@ -5,6 +5,7 @@ at nine of ten cannot both be the tenth.
 """
 
 from datetime import date, datetime
+from math import ceil
 
 from django.db.models import Sum
 
@@ -39,12 +40,12 @@ def check(team: Team, *, policy: Policy, now: datetime) -> None:
         raise _used_up(policy, now)
 
 
-def take(team: Team, *, policy: Policy, now: datetime) -> int:
+def take(whole: Team, *, policy: Policy, now: datetime) -> int:
     """Count one picture more, inside the transaction that records it; return the how many-th of the day it is.
 
-    Raises TooMany (`quota_used`).
+    `whole` is what `team_held` returned. Raises TooMany (`quota_used`).
     """
-    whole, day = _held(team), day_of(now, policy.time_zone)
+    day = day_of(now, policy.time_zone)
     number = used(whole, day) + 1
     if number > policy.attacks_per_day:
         raise _used_up(policy, now)
@@ -54,7 +55,7 @@ def take(team: Team, *, policy: Policy, now: datetime) -> int:
     return number
 
 
-def _held(team: Team) -> Team:
+def team_held(team: Team) -> Team:
     """Lock and return what the team is part of now; asked again, because it may be merged while the lock is awaited."""
     while True:
         whole = final_team(team)
@@ -71,4 +72,5 @@ def _used_up(policy: Policy, now: datetime) -> TooMany:
         f"Your team has sent its {most} pictures of today. The next day begins on {begins}; "
         "nothing of this one was kept."
     )
-    return TooMany(words, "quota_used")
+    seconds = ceil((day_ends(policy, now) - now).total_seconds())
+    return TooMany(words, "quota_used", retry_after=seconds)

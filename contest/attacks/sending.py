@@ -8,9 +8,11 @@ from datetime import datetime
 from django.contrib.auth.models import User
 
 from common.errors import DomainError
+from contest import upload_rates
 from contest.attacks.letters import upload_ended
 from contest.attacks.services import SentBefore, attack_receive, check_entitled, targets_of
 from contest.attacks.uploads import Part
+from contest.enums import UploadKind
 from contest.models import Attack, Team
 from labeling.policy import Policy
 
@@ -34,9 +36,11 @@ def pictures_send(
 ) -> list[Outcome]:
     """Take what can be taken of an upload whose last byte had arrived at `now`, and write one letter about it.
 
-    Raises what concerns all of them: NotAllowed (`not_entitled`), InvalidInput (`not_staked`).
+    Raises what concerns all of them: NotAllowed (`not_entitled`), TooMany (`too_many_refused`), InvalidInput
+    (`not_staked`). Once too many were refused, what is left of the upload is not unpacked.
     """
     check_entitled(team, now=now)
+    upload_rates.check(team, UploadKind.ATTACK, now=now)
     targets_of(targets, now=now)
     upload = secrets.token_hex(8)
     outcomes = list(_outcomes(team, by, parts, targets, policy, now, upload))
@@ -54,21 +58,29 @@ def _outcomes(
     upload: str,
 ) -> Iterator[Outcome]:
     for part in parts:
+        outcome = _outcome(team, by, part, targets, policy, now, upload)
+        yield outcome
+        if outcome.refused is not None and outcome.refused.code == upload_rates.TOO_MANY_REFUSED:
+            return
+
+
+def _outcome(
+    team: Team, by: User, part: Part, targets: Collection[str], policy: Policy, now: datetime, upload: str
+) -> Outcome:
+    try:
         if part.refused is not None:
-            yield Outcome(part.name, refused=part.refused)
-            continue
-        try:
-            attack = attack_receive(
-                team=team,
-                data=part.data,
-                policy=policy,
-                now=now,
-                by=by,
-                targets=targets,
-                upload=upload,
-                file_name=part.name,
-            )
-        except DomainError as error:
-            yield Outcome(part.name, refused=error)
-        else:
-            yield Outcome(part.name, attack=attack)
+            with upload_rates.refusals_counted(team, UploadKind.ATTACK, now=now):
+                raise part.refused
+        attack = attack_receive(
+            team=team,
+            data=part.data,
+            policy=policy,
+            now=now,
+            by=by,
+            targets=targets,
+            upload=upload,
+            file_name=part.name,
+        )
+    except DomainError as error:
+        return Outcome(part.name, refused=error)
+    return Outcome(part.name, attack=attack)

@@ -3,14 +3,17 @@ R23-R26)."""
 
 from collections.abc import Collection
 from datetime import datetime
+from hashlib import sha256
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import Conflict, InvalidInput, NotAllowed
+from contest import upload_rates
 from contest.attacks import quota
 from contest.attacks.letters import receipt_write
 from contest.attacks.selectors import waiting_for_board
+from contest.enums import UploadKind
 from contest.exports.tables import RELEASED_ORIGINS
 from contest.models import Attack, AttackTarget, Team
 from contest.stakes.selectors import staked
@@ -52,23 +55,29 @@ def attack_receive(
 ) -> Attack:
     """Record a picture whose last byte had arrived at `now`; its panel is dealt when that week has ended (R23, R24).
 
-    `targets` are public IDs of defenses that are staked now; none means all of them. A refused picture costs nothing.
-    The receipt is written to `by` in the same transaction: an attack without one cannot be (R26).
+    `targets` are public IDs of defenses that are staked now; none means all of them. A refused picture costs no quota;
+    it counts among the refusals of the hour. Nothing is decoded for a team without quota or with too many refusals, and
+    nothing is stored before the quota is taken. The receipt is written to `by` in the same transaction: an attack
+    without one cannot be (R26).
 
-    Raises NotAllowed (`not_entitled`), TooMany (`quota_used`), PictureRefused with what to change, SentBefore (R26),
-    InvalidInput (`not_staked`, `an_example`).
+    Raises NotAllowed (`not_entitled`), TooMany (`quota_used`, `too_many_refused`), Busy, PictureRefused with what to
+    change, SentBefore (R26), InvalidInput (`not_staked`, `an_example`).
     """
     team = final_team(team)
     check_entitled(team, now=now)
     aimed = targets_of(targets, now=now)
-    picture = read_attack(data, size=policy.image_size)
     # What was sent before is told also to who has nothing left: an upload whose answer was lost is sent again.
-    _refuse_sent_before(team, picture)
-    _refuse_example(picture)
+    _refuse_sent_before(team, original_sha256=sha256(data).hexdigest())
     quota.check(team, policy=policy, now=now)
+    with upload_rates.refusals_counted(team, UploadKind.ATTACK, now=now):
+        picture = read_attack(data, size=policy.image_size)
+        _refuse_sent_before(team, image__pixels_sha256=picture.pixels_sha256)
+        _refuse_example(picture)
     with transaction.atomic():
+        whole = quota.team_held(team)
+        _refuse_sent_before(team, image__pixels_sha256=picture.pixels_sha256)
+        of_quota = quota.take(whole, policy=policy, now=now)
         image = _image_held(picture, team, now)
-        _refuse_sent_before(team, picture)
         _refuse_example(picture)
         attack = Attack.objects.create(
             team=team,
@@ -76,7 +85,7 @@ def attack_receive(
             received_at=now,
             week=week_at(now).name,
             policy_id=policy_in_force(now).id,
-            of_quota=quota.take(team, policy=policy, now=now),
+            of_quota=of_quota,
             upload=upload,
             file_name=one_line(file_name),
             original_sha256=picture.original_sha256,
@@ -168,9 +177,8 @@ def _image_held(picture: Picture, team: Team, now: datetime) -> Image:
     return Image.objects.select_for_update(no_key=True).get(pk=image.pk)
 
 
-def _refuse_sent_before(team: Team, picture: Picture) -> None:
-    same = Attack.objects.filter(image__pixels_sha256=picture.pixels_sha256)
-    before = same.filter(team__in=teams_counted_together(team)).first()
+def _refuse_sent_before(team: Team, **same: str) -> None:
+    before = Attack.objects.filter(team__in=teams_counted_together(team), **same).first()
     if before is not None:
         raise SentBefore(before)
 

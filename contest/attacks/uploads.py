@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from common.errors import DomainError, InvalidInput
+from common.zips import TAIL_BYTES, ZipRefused, measure
 from labeling.images import MAX_BYTES
 from labeling.refusals import refused
 
@@ -24,8 +25,6 @@ NO_PICTURE = (
 )
 TOO_MANY_PICTURES = "The zip has {count} pictures. Put at most {most} into one."
 _ARCHIVE = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
-_END, _END_64 = b"PK\x05\x06", b"PK\x06\x07"
-_END_BYTES, _LONGEST_COMMENT, _END_64_BYTES = 22, 1 << 16, 20
 # An entry of the list has 46 bytes, and a name and notes that are short where nobody means harm.
 _MOST_LIST_BYTES = MOST_ENTRIES * 1024
 # Folders and what systems add are listed too.
@@ -89,24 +88,10 @@ def _measure(data: bytes) -> None:
     """Refuse a list too long to be read into memory: what it says of itself is checked before it is believed."""
     if len(data) > MOST_BYTES:
         raise _wrong(f"The zip has more than {MOST_BYTES // 1024**2} MiB. Send several smaller ones.", "too_many_bytes")
-    end = _end_of(data)
-    here, lists_from, listed_here, listed, list_bytes = struct.unpack_from("<HHHHI", data, end + 4)
-    if here or lists_from or listed_here != listed:
-        raise _wrong("This is a part of a zip in several files. Make one zip.", "wrong_zip")
-    too_much = listed > _MOST_LISTED or list_bytes > _MOST_LIST_BYTES
-    if too_much or data[max(end - _END_64_BYTES, 0) : end].startswith(_END_64):
-        raise _wrong(f"The zip lists too much. Put at most {MOST_ENTRIES} pictures into one.", "wrong_zip")
-
-
-def _end_of(data: bytes) -> int:
-    """Return where the record at the end begins: exactly where the library will look, so that both read the same."""
-    at = len(data) - _END_BYTES
-    if at >= 0 and data.startswith(_END, at) and data.endswith(b"\0\0"):
-        return at
-    at = data.rfind(_END, max(at - _LONGEST_COMMENT, 0))
-    if at < 0 or at + _END_BYTES > len(data):
-        raise zipfile.BadZipFile
-    return at
+    try:
+        measure(data[-TAIL_BYTES:], most_listed=_MOST_LISTED, most_list_bytes=_MOST_LIST_BYTES)
+    except ZipRefused as error:
+        raise _wrong(f"{error} Put at most {MOST_ENTRIES} pictures into one.", "wrong_zip") from None
 
 
 def _is_meant(entry: zipfile.ZipInfo) -> bool:

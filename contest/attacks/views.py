@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from common.answers import http_status
+from common.answers import http_status, retry_headers
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, NotAllowed
 from contest.access import refuse_other_team
@@ -128,7 +128,10 @@ def _attacks_page(
         "refused": refused,
         "script": page_json(team, policy=policy, now=now),
     }
-    return render(request, "attacks/attacks.html", context, status=http_status(refused) if refused else 200)
+    answer = render(request, "attacks/attacks.html", context, status=http_status(refused) if refused else 200)
+    for name, value in retry_headers(refused).items() if refused else ():
+        answer[name] = value
+    return answer
 
 
 def _rows(shown: list[Attack], now: datetime) -> list[dict[str, Any]]:

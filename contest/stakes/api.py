@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from common.body_limits import takes_at_most
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, WrongFields
 from common.parsers import JSONParser
@@ -19,17 +20,20 @@ from common.queues import hint
 from contest.access import not_for_taskers, roles_of
 from contest.defenses.eligibility import failures
 from contest.defenses.figures import breaks_shown
+from contest.enums import UploadKind
 from contest.stakes import entries, selectors
 from contest.stakes.access import team_held_by
 from contest.stakes.serializers import EXAMPLE, EXAMPLE_NOT_ELIGIBLE, EXAMPLE_RECEIVED, DefenseIn, DefenseOut
 from contest.stakes.shown import defense_json, newest_stakes
-from contest.stakes.uploads import FILES, TEXTS, expect_upload, read_hand_in
+from contest.stakes.uploads import FILES, MOST_BYTES, TEXTS, expect_upload, read_hand_in
+from contest.upload_rates import refusals_counted
 from labeling.selectors import policy_in_force
 from labeling.serializers import ErrorOut
 from scoring.models import Defense
 from scoring.tasks import plan_trials
 
 
+@takes_at_most(MOST_BYTES)
 class Defenses(APIView):
     """The defenses of the contest."""
 
@@ -79,14 +83,16 @@ class Defenses(APIView):
         counts twice. 409 `differs`: this name and image were handed in before with another source, training code,
         weights, licence or description; nothing was changed. 409 `name_taken`: each defense and each version has a name
         of its own. 429 `quota_used`: a team hands in so many a week, because each is asked about the private set.
+        429 `too_many_refused`: so many were refused in this hour; `Retry-After` says when there are more.
         """
         team, now = team_held_by(request.user), domain_now()
         policy = policy_in_force(now).policy
         entries.refuse_beyond_quota(team, policy, now)
-        texts, files = _parts(request)
-        given = read_hand_in(texts, files, request._request)
-        now = domain_now()  # the body has been read to its end, which is the moment that counts (R23)
-        entry, new = entries.entry_hand_in(team, given, by=request.user, policy=policy, now=now)  # type: ignore[arg-type]
+        with refusals_counted(team, UploadKind.DEFENSE, now=now):
+            texts, files = _parts(request)
+            given = read_hand_in(texts, files, request._request)
+            now = domain_now()  # the body has been read to its end, which is the moment that counts (R23)
+            entry, new = entries.entry_hand_in(team, given, by=request.user, policy=policy, now=now)  # type: ignore[arg-type]
         hint(plan_trials)
         stake = newest_stakes([entry.defense], now).get(entry.defense_id)
         standing, failed = selectors.standing_of(entry.defense, now=now), failures([entry.defense], now=now)

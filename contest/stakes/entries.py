@@ -75,7 +75,8 @@ def entry_hand_in(team: Team, given: HandIn, *, by: User, policy: Policy, now: d
 
     Its trials begin by themselves. Source that is handed in is open from then on (R33). Raises WrongFields and
     InvalidInput with what to change, Conflict for a name that is taken and (`differs`) for what was handed in before
-    with other files or words, TooMany beyond the week's number: nothing counts then.
+    with other files or words, TooMany beyond the week's number or (`too_many_refused`) the hour's refusals: nothing
+    counts for the week then.
     """
     given = given.checked()
     refuse_beyond_quota(team, policy, now)

@@ -12,14 +12,15 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from common.answers import error_body, http_status
+from common.answers import error_body, http_status, retry_headers
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, WrongFields
 from common.queues import hint
+from contest import upload_rates
 from contest.access import refuse_other_team
 from contest.board.grounds import appealable
 from contest.defenses.eligibility import NEXT_STEP, failures_of
-from contest.enums import AppealSide
+from contest.enums import AppealSide, UploadKind
 from contest.models import Entry
 from contest.scoring_queue.stuck import why_stuck
 from contest.stakes import entries, selectors, services, shown
@@ -59,6 +60,7 @@ def _may_hand_in(request: HttpRequest) -> None:
     now, team = domain_now(), team_held_by(request.user)
     refuse_other_team(request.GET.get("team", ""), team)
     entries.refuse_beyond_quota(team, policy_in_force(now).policy, now)
+    upload_rates.check(team, UploadKind.DEFENSE, now=now)
 
 
 @login_required
@@ -73,12 +75,14 @@ def defense_new(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _form(request)
     try:
-        given = read_hand_in(request.POST.dict(), request.FILES, request)
+        texts, files = request.POST.dict(), request.FILES
         # The files are there, so the last byte has arrived: this is the moment that counts (R23).
         now = domain_now()
         policy = policy_in_force(now).policy
         assert isinstance(request.user, User)  # a member is signed in
-        entry, new = entries.entry_hand_in(team, given, by=request.user, policy=policy, now=now)
+        with upload_rates.refusals_counted(team, UploadKind.DEFENSE, now=now):
+            given = read_hand_in(texts, files, request)
+            entry, new = entries.entry_hand_in(team, given, by=request.user, policy=policy, now=now)
     except DomainError as error:
         return _refused(request, error)
     hint(plan_trials)
@@ -93,7 +97,7 @@ def _answered(request: HttpRequest, address: str) -> HttpResponse:
 
 def _refused(request: HttpRequest, error: DomainError) -> HttpResponse:
     if wants_json(request):
-        return JsonResponse(error_body(error), status=http_status(error))
+        return JsonResponse(error_body(error), status=http_status(error), headers=retry_headers(error))
     return _form(request, error)
 
 
@@ -215,7 +219,7 @@ def _confirmed(request: HttpRequest) -> None:
 
 
 def _belongs(request: HttpRequest) -> None:
-    team_held_by(request.user)
+    upload_rates.check(team_held_by(request.user), UploadKind.DEFENSE, now=domain_now())
 
 
 @login_required
@@ -226,10 +230,11 @@ def defense_open(request: HttpRequest, public_id: str) -> HttpResponse:
     """Take the source of a closed defense: it is open from now on, and a stake has a new 90 days (R33)."""
     entry = own_entry(request.user, public_id)
     try:
-        _open(request, entry)
+        with upload_rates.refusals_counted(entry.team, UploadKind.DEFENSE, now=domain_now()):
+            _open(request, entry)
     except DomainError as error:
         return (
-            JsonResponse(error_body(error), status=http_status(error))
+            JsonResponse(error_body(error), status=http_status(error), headers=retry_headers(error))
             if wants_json(request)
             else _page(request, entry, error)
         )

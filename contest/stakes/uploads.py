@@ -15,8 +15,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.datastructures import MultiValueDict
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
-from common.answers import error_body, http_status
-from common.errors import Conflict, DomainError, InvalidInput, WrongFields
+from common.answers import error_body, http_status, retry_headers
+from common.body_limits import takes_at_most
+from common.errors import Conflict, DomainError, WrongFields
 from contest.stakes.entries import HandIn
 from scoring.trials.handed_in import MIB, MOST_ARCHIVE_BYTES, MOST_SOURCE_BYTES, MOST_WEIGHTS_BYTES, too_large
 
@@ -84,14 +85,10 @@ class Streamed(FileUploadHandler):
 
 
 def expect_upload(request: HttpRequest) -> None:
-    """Let `request` stream its files to the disk. Before any of it is read: InvalidInput (`too_many_bytes`) for a body
-    that is too long, Conflict (`no_room`) where the disk has no room for it."""
+    """Let `request` stream its files to the disk. Before any of it is read: Conflict (`no_room`) where the disk has no
+    room for it."""
     stated = request.META.get("CONTENT_LENGTH") or "0"
     size = int(stated) if stated.isdecimal() else 0
-    if size > MOST_BYTES:
-        raise InvalidInput(
-            f"A hand-in has at most {MOST_BYTES // MIB:,} MiB in all. Make it smaller.", "too_many_bytes"
-        )
     _forget_left(upload_folder())
     # Once as it comes, and once more in the store, which may lie on the same disk.
     if shutil.disk_usage(upload_folder()).free < 2 * size + LEAST_FREE_BYTES:
@@ -116,6 +113,7 @@ def streamed(before: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
     def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         checked = csrf_protect(view)
 
+        @takes_at_most(MOST_BYTES)
         @csrf_exempt
         @wraps(view)
         def looked_at(request: HttpRequest, *args: Any, **values: Any) -> HttpResponse:
@@ -125,7 +123,7 @@ def streamed(before: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
                     expect_upload(request)
             except DomainError as error:
                 if wants_json(request):
-                    return JsonResponse(error_body(error), status=http_status(error))
+                    return JsonResponse(error_body(error), status=http_status(error), headers=retry_headers(error))
                 raise
             return checked(request, *args, **values)
 

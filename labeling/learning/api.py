@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from common.body_limits import SMALL_BYTES, takes_at_most
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
 from labeling.access import tasker_of
@@ -86,6 +87,7 @@ def _holding(data: Any) -> list[str]:
     return [str(each) for each in value]
 
 
+@takes_at_most(SMALL_BYTES)
 class QualificationNext(APIView):
     """The next picture of a try."""
 
@@ -112,6 +114,7 @@ class QualificationNext(APIView):
         return Response(item_json(item, policy=policy_in_force(now).policy, now=now))
 
 
+@takes_at_most(SMALL_BYTES)
 class QualificationHeartbeat(APIView):
     """A picture of a try is kept for its tasker in any case."""
 
@@ -129,6 +132,7 @@ class QualificationHeartbeat(APIView):
         return Response({"expires_at": iso(_kept_until(policy_in_force(now).policy, now))})
 
 
+@takes_at_most(SMALL_BYTES)
 class QualificationRelease(APIView):
     """A picture of a try cannot be given back."""
 

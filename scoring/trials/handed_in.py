@@ -4,7 +4,10 @@ Everything is a stranger's. It is read and measured here; nothing is unpacked an
 """
 
 import hashlib
+import os
 import re
+import stat
+import struct
 import zipfile
 from collections import Counter
 from collections.abc import Sequence
@@ -21,7 +24,8 @@ from django.db import transaction
 
 from common.audit import audit
 from common.errors import InvalidInput, NotFound
-from defense_kit.archive import ImageFacts, read_archive
+from common.zips import TAIL_BYTES, ZipRefused, measure
+from defense_kit.archive import ImageFacts, glance_at_archive, is_plain_path
 from defense_kit.faults import RunnerFault
 from defense_kit.logs import readable
 from labeling.store import picture_store
@@ -33,6 +37,10 @@ MOST_ARCHIVE_BYTES = 16 << 30
 MOST_SOURCE_BYTES = 256 * MIB
 MOST_WEIGHTS_BYTES = 16 << 30
 MOST_FILES = 10_000
+MOST_UNPACKED_BYTES = 1 << 30  # of a zip, as it states them
+MOST_RATIO = 100  # unpacked to packed, of a zip that unpacks to more than the following
+_SMALL_BYTES = 4 * MIB
+MOST_LIST_BYTES = 16 * MIB
 LONGEST_NAME = 80
 LONGEST_PATH = 200
 LANGUAGES = {
@@ -54,6 +62,9 @@ LANGUAGES = {
 }
 BY_NAME = {"dockerfile": "Dockerfile", "makefile": "Makefile", "licence": "Text", "license": "Text"}
 OTHER = "Other"
+_LONGEST_ZIP_NAME = 1_000
+# NotImplementedError is how the library names a zip of a later version of the format than it knows.
+_UNREADABLE = (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, ValueError, OSError, struct.error)
 _ENTRY = b"PK\x01\x02"  # what each entry of a zip's directory begins with
 LONGEST_IMAGE = 200
 _IN_REGISTRY = re.compile(
@@ -185,7 +196,7 @@ def checked_name(name: str) -> str:
 
 def _facts(archive: Path) -> ImageFacts:
     try:
-        return read_archive(archive)
+        return glance_at_archive(archive)
     except RunnerFault as fault:
         raise InvalidInput(f"The image archive: {fault.text}.", fault.fault.value, field="archive") from None
 
@@ -222,7 +233,55 @@ def _zip_sha256(path: Path, what: str, field: str) -> str:
     _check_size(path, MOST_SOURCE_BYTES, f"{what} zip", field)
     with open(path, "rb") as file:
         list_source(file, what, field)
+        _check_zip(file, what, field)
     return _sha256(path)
+
+
+def _check_zip(file: IO[bytes], what: str, field: str) -> None:
+    """Refuse a zip that would harm whoever unpacks it: it is published as it came (R33). Nothing is unpacked here."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            words = _harm(archive)
+    except _UNREADABLE as error:
+        words = f"it is damaged: {error}"
+    if words:
+        raise InvalidInput(f"The {what} zip cannot be taken: {words}.", "bad_source", field=field)
+
+
+def _harm(archive: zipfile.ZipFile) -> str:
+    """Say what is wrong with a zip; empty where nothing is."""
+    seen: dict[str, bool] = {}
+    unpacked = packed = 0
+    for entry in archive.infolist():
+        name = entry.orig_filename.removesuffix("/")
+        shown = _shown(entry)
+        if not _is_portable(name) or len(name) > _LONGEST_ZIP_NAME:
+            return f"{shown} is no plain relative path"
+        if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
+            return f"{shown} is no file: links and devices are not taken"
+        if entry.flag_bits & 0x1 or entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            return f"{shown} is encrypted or packed in another way than deflate"
+        if name in seen:
+            return f"{shown} is in it twice"
+        seen[name] = entry.is_dir()
+        unpacked, packed = unpacked + entry.file_size, packed + entry.compress_size
+        archive.open(entry).close()  # what stands before the content has to say the same as the list
+    if behind := next((name for name in seen if any(not seen.get(each, True) for each in _above(name))), ""):
+        return f"{readable(behind, LONGEST_PATH)} lies inside of a file"
+    if unpacked > MOST_UNPACKED_BYTES:
+        return f"it unpacks to more than {MOST_UNPACKED_BYTES // MIB:,} MiB"
+    if unpacked > _SMALL_BYTES and unpacked > MOST_RATIO * packed:
+        return f"it unpacks to more than {MOST_RATIO} times its size; leave out what can be computed"
+    return ""
+
+
+def _is_portable(name: str) -> bool:
+    """Say whether a name is the same place on every system: Windows takes a backslash and a colon for more."""
+    return is_plain_path(name) and name.isprintable() and "\\" not in name and ":" not in name
+
+
+def _above(name: str) -> list[str]:
+    return [str(each) for each in PurePosixPath(name).parents]
 
 
 def _sha256(path: Path) -> str:
@@ -270,8 +329,7 @@ def list_source(file: IO[bytes], what: str = "source", field: str = "source") ->
     try:
         with zipfile.ZipFile(file) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-    # NotImplementedError is how the library names a zip of a later version of the format than it knows.
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, ValueError, OSError) as error:
+    except _UNREADABLE as error:
         raise InvalidInput(f"The {what} is not a zip that can be read: {error}.", "bad_source", field=field) from None
     if not entries:
         raise InvalidInput(f"The {what} is a zip without a file in it.", "bad_source", field=field)
@@ -286,9 +344,17 @@ def _refuse_many(file: IO[bytes], what: str, field: str) -> None:
         whole = tail + piece
         count += whole.count(_ENTRY)
         tail = whole[1 - len(_ENTRY) :]
-    file.seek(0)
+    words = f"The {what} has to be a zip of at most {MOST_FILES:,} files."
     if count > MOST_FILES:
-        raise InvalidInput(f"The {what} has to be a zip of at most {MOST_FILES:,} files.", "bad_source", field=field)
+        raise InvalidInput(words, "bad_source", field=field)
+    file.seek(-min(TAIL_BYTES, file.seek(0, os.SEEK_END)), os.SEEK_END)
+    try:
+        measure(file.read(), most_listed=MOST_FILES, most_list_bytes=MOST_LIST_BYTES)
+    except ZipRefused as error:
+        raise InvalidInput(f"{words} {error}", "bad_source", field=field) from None
+    except zipfile.BadZipFile:
+        raise InvalidInput(f"The {what} is not a zip that can be read.", "bad_source", field=field) from None
+    file.seek(0)
 
 
 def _shown(entry: zipfile.ZipInfo) -> str:

@@ -17,7 +17,7 @@ from tests import factories
 
 pytestmark = pytest.mark.django_db
 UNREADABLE = [
-    pytest.param("[" * 100_000, id="so deep that no reader follows"),
+    pytest.param("[" * 8_000, id="so deep that no reader follows"),
     pytest.param("[" * (MOST_LEVELS + 1) + "]" * (MOST_LEVELS + 1), id="deeper than any call needs"),
     pytest.param('{"a":' * 500 + "1" + "}" * 500, id="deep objects"),
     pytest.param(r'{"username": "ta\u0000ra", "password": "x"}', id="NUL in a value"),
@@ -77,7 +77,7 @@ def test_a_number_that_is_none_is_refused_by_the_name_of_its_field(
     assert list(answer.json()["fields"]) == [field]
 
 
-@pytest.mark.parametrize("text", ["\x00", "[[[\x00, 1]]]", "[" * 100_000, "[" * 900 + "]" * 900, "\ud800"])
+@pytest.mark.parametrize("text", ["\x00", "[[[\x00, 1]]]", "[" * 30_000, "[" * 900 + "]" * 900, "\ud800"])
 def test_the_form_without_scripts_survives_it_too(text: str, tara: Tasker, signed_in: Any) -> None:
     held, client = claim(tara), signed_in(tara)
     fields: dict[str, str | bytes] = {

@@ -1,8 +1,12 @@
 """An image archive is read before an engine sees it: what does not belong in one is refused, names are left out."""
 
+import gzip
+import hashlib
 import io
 import json
+import lzma
 import tarfile
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -11,7 +15,7 @@ from typing import Any
 import pytest
 
 from defense_kit import archive
-from defense_kit.archive import read_archive, without_names
+from defense_kit.archive import glance_at_archive, read_archive, without_names
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.layers import Budget
 from tests.images import Image, Layer, files_layer, write_archive
@@ -24,6 +28,12 @@ def layer(tmp_path: Path) -> Layer:
 
 def image(layer: Layer, **changes: Any) -> Image:
     return Image(**{"layers": [layer], "command": ["/run"], **changes})
+
+
+def layer_with(folder: Path, content: bytes) -> Layer:
+    path = folder / "layer"
+    path.write_bytes(content)
+    return Layer(path, f"sha256:{hashlib.sha256(content).hexdigest()}")
 
 
 def add(archive: tarfile.TarFile, name: str, data: bytes = b"[]", **changes: Any) -> None:
@@ -136,6 +146,36 @@ def test_layers_that_unpack_to_too_much_are_refused(
     monkeypatch.setattr(archive, "Budget", partial(Budget, most_bytes=1 << 10))
     with pytest.raises(RunnerFault, match="unpacks to more than"):
         read_archive(path)
+
+
+NO_LAYERS = [
+    (b"no tar at all", "not an archive", "no tar"),
+    (gzip.compress(b"no tar at all" * 100), "not an archive", "no tar, packed"),
+    (lzma.compress(b"x"), "another way than with gzip", "packed in another way"),
+]
+
+
+@pytest.mark.parametrize(("content", "words", "why"), NO_LAYERS, ids=[row[2] for row in NO_LAYERS])
+def test_a_glance_sees_what_is_no_layer(content: bytes, words: str, why: str, tmp_path: Path) -> None:
+    path = write_archive(tmp_path / "image.tar", [image(layer_with(tmp_path, content))])
+    for read in (glance_at_archive, read_archive):
+        with pytest.raises(RunnerFault, match=words):
+            read(path)
+
+
+def test_a_glance_costs_little_whatever_the_layers_unpack_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    header = tarfile.TarInfo("zeros")
+    header.size = 128 << 20
+    bomb = gzip.compress(header.tobuf() + bytes(header.size + 2 * tarfile.BLOCKSIZE), 1)
+    path = write_archive(tmp_path / "image.tar", [image(layer_with(tmp_path, bomb))])
+    began = time.process_time()
+    facts = glance_at_archive(path)
+    assert time.process_time() - began < 0.2
+    monkeypatch.setattr(archive, "Budget", partial(Budget, most_seconds=0.05))
+    with pytest.raises(RunnerFault, match="seconds to unpack"):
+        read_archive(path)
+    monkeypatch.undo()
+    assert read_archive(path) == facts
 
 
 def test_too_many_members_are_refused(tmp_path: Path, layer: Layer) -> None:

@@ -303,3 +303,53 @@ def test_edges_that_meet_by_rounding_are_repaired(drawn: list[tuple[int, int]], 
     outline = read_outline([[[x / 100, y / 100] for x, y in drawn]], width=SIZE, height=SIZE)
     assert len(outline.rings) == parts
     assert all(shapely.LinearRing(ring).is_simple for ring in outline.rings)
+
+
+def comb(teeth: int, *, up: float = 20.0, down: float = -20.0, step: float = 1.0) -> list[list[float]]:
+    """A strip below the middle of the picture's top border whose teeth end beyond that border."""
+    ridge = [[10 + number * step, up if number % 2 else down] for number in range(2 * teeth)]
+    return [*ridge, [10 + 2 * teeth * step, 40.0 if up > down else -40.0], [10.0, 40.0]]
+
+
+COMBS = [
+    (comb(9), "", "nine teeth are nine notches in one ring"),
+    ([[x, 5 - y] for x, y in comb(21)], "outline_too_many_corners", "21 teeth that reach into the picture"),
+    ([[x / 4, 5 - y] for x, y in comb(499)], "outline_too_many_corners", "the most corners there may be"),
+]
+
+
+@pytest.mark.parametrize(("ring", "code", "why"), COMBS, ids=[row[2] for row in COMBS])
+def test_the_bounds_hold_for_what_the_border_leaves(ring: list[list[float]], code: str, why: str) -> None:
+    if not code:
+        outline = read_outline([ring], width=SIZE, height=SIZE)
+        assert read_outline(json.loads(outline.json), width=SIZE, height=SIZE) == outline, why
+        return
+    with pytest.raises(OutlineError, match="into .* parts; 20 are the most") as refused:
+        read_outline([ring], width=SIZE, height=SIZE)
+    assert refused.value.code == code, why
+
+
+@st.composite
+def across_the_border(draw: st.DrawFn) -> list[list[list[float]]]:
+    """Combs and stars at any place of the border, in hundredths: what the border cuts into pieces."""
+    rings = []
+    for _ in range(draw(st.integers(1, 3))):
+        if draw(st.booleans()):
+            rings.append(draw(stars()))
+            continue
+        teeth, step = draw(st.integers(1, 30)), draw(st.sampled_from([0.01, 0.02, 0.5, 3.0]))
+        away = draw(st.integers(-20, 300))
+        turned = draw(st.booleans())
+        ring = [[x, away - y] for x, y in comb(teeth, up=draw(st.integers(1, 30)), step=step)]
+        rings.append([[y, x] for x, y in ring] if turned else ring)
+    return rings
+
+
+@settings(max_examples=300)
+@given(across_the_border())
+def test_what_is_kept_can_be_read_again(rings: list[list[list[float]]]) -> None:
+    try:
+        outline = read_outline(rings, width=SIZE, height=SIZE)
+    except OutlineError:
+        return
+    assert read_outline(json.loads(outline.json), width=SIZE, height=SIZE) == outline

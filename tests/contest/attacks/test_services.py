@@ -9,6 +9,7 @@ from threading import Barrier, Thread
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection
 from PIL import Image as Pillow
@@ -237,6 +238,8 @@ def test_two_uploads_at_nine_of_ten_are_not_both_the_tenth(now: datetime) -> Non
         send(red, shade, now=now)
     attempts = [lambda shade=shade: send(red, shade, now=now) for shade in range(20, 26)]
     assert _at_once(*attempts) == ["done"] + ["quota_used"] * 5
+    folder = Path(settings.IMAGE_STORE_URL.removeprefix("file://"))
+    assert len(list((folder / "pictures").glob("*/*"))) == 10, "who was too late left no file"
     assert (Attack.objects.count(), QuotaDay.objects.get().used) == (10, 10)
     assert sorted(Attack.objects.values_list("of_quota", flat=True)) == list(range(1, 11))
 

@@ -101,15 +101,14 @@ def test_a_forged_request_sends_nothing(red: Team, clock: Any) -> None:
 def test_what_is_too_long_is_refused_before_it_is_read(
     address: str, captain: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(access, "_ROOM", -access.MOST_BYTES)
-
     def read(*_: Any) -> None:
         raise AssertionError("the body was read")
 
     monkeypatch.setattr("django.http.multipartparser.MultiPartParser.parse", read)
-    answer = captain.post(address, {"image": upload(picture())})
-    assert answer.status_code == 400
-    assert "One upload has at most 32 MiB" in answer.content.decode()
+    stated = {"CONTENT_LENGTH": str(access.MOST_UPLOAD_BYTES + 1)}
+    answer = captain.post(address, {"image": upload(picture())}, **stated)
+    assert answer.status_code == 413
+    assert "33 MiB are the most here" in answer.content.decode()
 
 
 # Sending -------------------------------------------------------------------------------------------------------------
@@ -393,11 +392,10 @@ def test_a_forged_request_and_a_long_one_are_refused_in_json_too(
     client.force_login(cast.captain(red), backend="common.sessions.UserBackend")
     forged = client.post("/attacks/send/", {"image": upload(picture())})
     assert (forged.status_code, forged.json()["code"]) == (403, "forged")
-    monkeypatch.setattr(access, "MOST_BYTES", 100)
-    monkeypatch.setattr(access, "_ROOM", 0)
+    stated = {"CONTENT_LENGTH": str(access.MOST_UPLOAD_BYTES + 1)}
     for sender in (client, Client()):
-        long = sender.post("/attacks/send/", {"image": upload(picture())})
-        assert (long.status_code, long.json()["code"]) == (400, "too_many_bytes")
+        long = sender.post("/attacks/send/", {"image": upload(picture())}, **stated)
+        assert (long.status_code, long.json()["code"]) == (413, "too_large")
     assert not Attack.objects.exists()
 
 

@@ -179,7 +179,7 @@ def test_a_body_that_is_too_long_is_not_read(captain: User, signed_in: Any, monk
     monkeypatch.setattr(uploads.Streamed, "new_file", lambda *_, **__: pytest.fail("a file was read"))
     for address in ("/team/defenses/new/", "/api/v1/defenses/"):
         answer = signed_in(captain).post(address, body, **stated)
-        assert (answer.status_code, answer.json()["code"]) == (400, "too_many_bytes")
+        assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
 
 
 def test_without_room_nothing_is_read(captain: User, signed_in: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,94 @@
+"""How long the body of a request may be, view by view: decided before anything of it is read or taken apart.
+
+A view without a limit of its own takes DEFAULT_BYTES. What is stated and what arrives are the same number here: Django
+reads no more than `Content-Length` says, and a body that comes in chunks without a length is read up to the limit.
+"""
+
+from collections.abc import Callable
+from http import HTTPStatus
+from io import BytesIO
+from typing import Any, TypeVar
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+
+from common.answers import error_body, http_status
+from common.errors import DomainError, InvalidInput, TooLarge
+
+KIB, MIB = 1024, 1024 * 1024
+DEFAULT_BYTES = 256 * KIB  # answers with their outlines, and every form of the pages
+SMALL_BYTES = 8 * KIB  # what says little: credentials, preferences, leases
+
+MOST_FIELDS = 1_000  # of a form
+
+_View = TypeVar("_View")
+
+
+def takes_at_most(most: int) -> Callable[[_View], _View]:
+    """Let a view, or all methods of a class, take bodies of at most `most` bytes."""
+
+    def decorate(view: _View) -> _View:
+        view.most_body_bytes = most  # type: ignore[attr-defined]
+        return view
+
+    return decorate
+
+
+def most_body_bytes(view: Any) -> int:
+    """Return how many bytes the body of a request to `view` may have."""
+    for place in (view, getattr(view, "cls", None), getattr(view, "view_class", None)):
+        found = getattr(place, "most_body_bytes", None)
+        if found is not None:
+            return int(found)
+    return DEFAULT_BYTES
+
+
+class BodyLimits:
+    """Answers 413 to a body that is too long for its view. It comes before whatever reads bodies, forged requests'
+    check among it."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., Any], args: Any, values: Any
+    ) -> HttpResponse | None:
+        """Return the refusal; None lets the view have the request."""
+        most = most_body_bytes(view)
+        stated = request.META.get("CONTENT_LENGTH") or "0"
+        if stated.isascii() and stated.isdecimal() and int(stated) > most:
+            return _refused(request, view, _too_large(most))
+        if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
+            return _take_chunks(request, view, most)
+        return None
+
+
+def _take_chunks(request: HttpRequest, view: Any, most: int) -> HttpResponse | None:
+    """Read a body without a length, which Django would take for an empty one, or refuse it."""
+    if most > DEFAULT_BYTES or not request.META.get("wsgi.input_terminated"):
+        words = "Say how long the body is (Content-Length): an upload of unknown length is not taken."
+        return _refused(request, view, InvalidInput(words, "length_required"), HTTPStatus.LENGTH_REQUIRED)
+    data = request.META["wsgi.input"].read(most + 1)
+    if len(data) > most:
+        return _refused(request, view, _too_large(most))
+    request.META["CONTENT_LENGTH"] = str(len(data))
+    request._stream = BytesIO(data)
+    return None
+
+
+def _too_large(most: int) -> TooLarge:
+    shown = f"{most // MIB:,} MiB" if most >= MIB else f"{most // KIB} KiB"
+    words = _("What was sent is too long: %(most)s are the most here. Nothing was kept. Send less.") % {"most": shown}
+    return TooLarge(words, "too_large")
+
+
+def _refused(request: HttpRequest, view: Any, error: DomainError, status: int | None = None) -> HttpResponse:
+    status = status or http_status(error)
+    asks_json = getattr(view, "answers_json", False) or "application/json" in request.headers.get("Accept", "")
+    if asks_json or request.path.startswith("/api/v1/"):
+        return JsonResponse(error_body(error), status=status)
+    return render(request, "refused.html", {"error": error}, status=status)

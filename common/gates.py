@@ -1,0 +1,41 @@
+"""Lets a few threads of this process through at a time, so that heavy work leaves the others room to answer."""
+
+import threading
+from types import TracebackType
+
+from common.errors import Busy
+
+
+class Gate:
+    """A context that `at_once` threads may be in; `waiting` more wait, each at most `seconds`.
+
+    Raises Busy for the rest. It holds for one process. A thread must not enter it twice.
+    """
+
+    def __init__(self, *, at_once: int, waiting: int, seconds: float) -> None:
+        self.at_once, self.waiting, self.seconds = at_once, waiting, seconds
+        self._admitted = threading.BoundedSemaphore(at_once + waiting)
+        self._inside = threading.BoundedSemaphore(at_once)
+
+    def __enter__(self) -> None:
+        """Wait for a turn."""
+        if not self._admitted.acquire(blocking=False):
+            raise self._busy()
+        try:
+            if not self._inside.acquire(timeout=self.seconds):
+                raise self._busy()
+        except BaseException:
+            self._admitted.release()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let the next one in."""
+        self._inside.release()
+        self._admitted.release()
+
+    def _busy(self) -> Busy:
+        seconds = max(1, round(self.seconds))
+        words = f"The server is busy with other uploads. Nothing was kept; send this again in {seconds} seconds."
+        return Busy(words, "busy", retry_after=seconds)

@@ -1,0 +1,221 @@
+"""The register of decoders: every place where bytes or text become objects, and what each may cost.
+
+Who adds a call that decodes or unpacks adds it here, with limits that the code enforces; `tests/test_decoders.py` fails
+for a place that is missing and for one that is gone. Limits are the constants that enforce them, never numbers anew.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from adjudication import mirror, mirror_zip, untrusted_files
+from common import body_limits, parsers
+from contest.attacks import uploads
+from contest.attacks.access import MOST_UPLOAD_BYTES
+from contest.stakes import uploads as stakes_uploads
+from defense_kit import archive, frames, layers
+from labeling import containers, images, outlines
+from labeling.policy import Policy
+from scoring.trials import handed_in
+
+_POLICY = Policy()
+# Seconds of a processor for what one request brings: tests with hostile input hold decoders to it. What a team hands in
+# is hashed and copied as well, which takes as long as its files are large.
+REQUEST_SECONDS = 0.5
+HAND_IN_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What decoding may cost, known before it begins: bytes that go in and come out, pieces, and seconds."""
+
+    bytes_in: int
+    bytes_out: int
+    pieces: int
+    seconds: float
+
+
+_PICTURE = Limits(
+    bytes_in=images.MAX_BYTES,
+    bytes_out=images.MAX_PIXELS * 4,
+    pieces=containers.MOST_CHUNKS,
+    seconds=images.DECODING.seconds,
+)
+_HEADERS = Limits(images.MAX_BYTES, containers.MOST_EXTRA_BYTES, containers.MOST_CHUNKS, REQUEST_SECONDS)
+_JSON = Limits(parsers.MOST_BYTES, parsers.MOST_BYTES, parsers.MOST_LEVELS, REQUEST_SECONDS)
+_FORM = Limits(body_limits.DEFAULT_BYTES, body_limits.DEFAULT_BYTES, outlines.MAX_CORNERS, REQUEST_SECONDS)
+_ARCHIVE = Limits(handed_in.MOST_ARCHIVE_BYTES, archive.MOST_DESCRIBED, archive.MOST_MEMBERS, layers.MOST_SECONDS)
+_LAYERS = Limits(handed_in.MOST_ARCHIVE_BYTES, layers.MOST_BYTES, layers.MOST_FILES, layers.MOST_SECONDS)
+_SOURCE = Limits(handed_in.MOST_SOURCE_BYTES, handed_in.MOST_LIST_BYTES, handed_in.MOST_FILES, HAND_IN_SECONDS)
+_TEXT_FRAME = Limits(frames.LONGEST_TEXT, frames.LONGEST_TEXT, 1, _POLICY.hello_seconds)
+_ANSWER_FRAME = Limits(
+    _POLICY.batch_size * frames.ANSWER_ROW.itemsize,
+    _POLICY.batch_size * frames.ANSWER_ROW.itemsize,
+    _POLICY.batch_size,
+    _POLICY.batch_size * _POLICY.seconds_per_picture,
+)
+
+# Input of strangers: a place, `file:function`, with its limits.
+BOUNDED: Mapping[str, Limits] = {
+    # Pictures: uploads, zips of them, imports, private sets.
+    **dict.fromkeys(
+        (
+            "labeling/containers.py:_exif_orientation",
+            "labeling/containers.py:_jpeg",
+            "labeling/containers.py:_jpeg_segments",
+            "labeling/containers.py:_png",
+            "labeling/containers.py:_png_chunks",
+            "labeling/containers.py:_srgb_primaries",
+            "labeling/containers.py:_webp",
+            "labeling/containers.py:_webp_chunks",
+        ),
+        _HEADERS,
+    ),
+    "labeling/images.py:_open": _PICTURE,
+    "labeling/images.py:_transform_to_srgb": _PICTURE,
+    "contest/attacks/uploads.py:_archive": Limits(
+        uploads.MOST_BYTES, uploads.MOST_BYTES, uploads.MOST_ENTRIES, uploads.MOST_ENTRIES * REQUEST_SECONDS
+    ),
+    "common/zips.py:measure": _SOURCE,
+    # Bodies of requests.
+    "common/parsers.py:JSONParser": _JSON,
+    "contest/attacks/api.py:Attacks": Limits(
+        MOST_UPLOAD_BYTES, MOST_UPLOAD_BYTES, body_limits.MOST_FIELDS, uploads.MOST_ENTRIES * REQUEST_SECONDS
+    ),
+    "contest/stakes/api.py:Defenses": Limits(
+        stakes_uploads.MOST_BYTES,
+        stakes_uploads.MOST_BYTES,
+        body_limits.MOST_FIELDS,
+        HAND_IN_SECONDS,
+    ),
+    "labeling/plain_form.py:_json_rings": _FORM,
+    "labeling/watching/gold.py:canonical_outline": _FORM,
+    # What teams hand in.
+    **dict.fromkeys(
+        (
+            "defense_kit/archive.py:_configuration_name",
+            "defense_kit/archive.py:_copy",
+            "defense_kit/archive.py:_facts",
+            "defense_kit/archive.py:_layers",
+            "defense_kit/archive.py:_member",
+            "defense_kit/archive.py:_nameless",
+            "defense_kit/archive.py:_opened",
+        ),
+        _ARCHIVE,
+    ),
+    "defense_kit/layers.py:Budget.spend": _LAYERS,
+    "defense_kit/layers.py:_unpacking": _LAYERS,
+    "defense_kit/layers.py:check_beginning": Limits(
+        handed_in.MOST_ARCHIVE_BYTES, layers.FIRST_BYTES, layers.MOST_LAYERS, HAND_IN_SECONDS
+    ),
+    "scoring/trials/handed_in.py:_check_zip": _SOURCE,
+    "scoring/trials/handed_in.py:list_source": _SOURCE,
+    # The defense protocol: what a program of a team says.
+    "defense_kit/protocol.py:read_header": _TEXT_FRAME,
+    "defense_kit/protocol.py:read_hello": _TEXT_FRAME,
+    "defense_kit/protocol.py:read_answers": _ANSWER_FRAME,
+    # Releases that a mirror fetches from elsewhere.
+    "adjudication/mirror.py:_listed": Limits(
+        untrusted_files.MOST_LIST_BYTES,
+        untrusted_files.MOST_LIST_BYTES,
+        untrusted_files.MOST_LIST_BYTES,
+        mirror.SECONDS,
+    ),
+    "adjudication/mirror_zip.py:_opened": Limits(
+        mirror_zip.MOST_BYTES, mirror_zip.MOST_BYTES, untrusted_files.MOST_MANIFEST_BYTES, mirror.SECONDS
+    ),
+}
+
+# Input that is not a stranger's, by the reason why it may be read as it is.
+TRUSTED: Mapping[str, tuple[str, ...]] = {
+    "signed by this server: the signature is checked before anything is decoded": (
+        "common/second_factor.py:_being_set_up",
+        "common/sessions.py:_proven_user",
+        "contest/record/announcements.py:address_of",
+        "contest/teams/registration.py:address_of_link",
+        "labeling/accounts/passwords.py:address_of",
+    ),
+    "an outline that read_outline has checked and the database keeps": (
+        "labeling/learning/drawing.py:tie_break_for",
+        "labeling/learning/wording.py:box_share",
+        "labeling/learning/wording.py:path_of",
+        "labeling/my_work/record.py:_answer",
+        "labeling/my_work/words.py:polygons",
+        "labeling/outlines.py:_area_of",
+        "labeling/watching/drawing.py:drawn_outline",
+        "labeling/watching/links.py:corners_off_frame",
+        "labeling/watching/overlap.py:_ground",
+    ),
+    "pixels or answers of a length that was checked, viewed without being copied": (
+        "contest/attacks/hashing.py:difference_hash",
+        "contest/simulation/painting.py:pixels_of",
+        "scoring/arrays.py:_decoded",
+        "scoring/trials/answers.py:unpack",
+        "scoring/trials/copies.py:answers_of",
+        "scoring/trials/smoke.py:_tutorial_pictures",
+    ),
+    "a canonical picture out of the own store or a release; no more is unpacked than its size says": (
+        "labeling/png.py:_chunks",
+        "labeling/png.py:_inflate",
+        "labeling/png.py:decode_png",
+    ),
+    "a file of this project": (
+        "contest/demo/defense/predict.py:main",
+        "contest/demo/programs.py:Program.weights",
+        "contest/demo/programs.py:Running.__init__",
+        "contest/demo/seed.py:photos",
+        "labeling/learning/pictures/canvas.py:<module>",
+        "labeling/learning/pictures/canvas.py:photo",
+        "scoring/inference.py:load_weights",
+        "scoring/reference/picture_statistics.py:load",
+    ),
+    "written here, not read": (
+        "contest/demo/programs.py:tar_of",
+        "contest/demo/programs.py:zip_of",
+        "contest/simulation/world.py:zip_of",
+    ),
+    "written by another process of this server": (
+        "contest/management/commands/simulate.py:Command._play_apart",
+        "contest/messages/outbox.py:_parsed",
+        "defense_kit/keeper.py:main",
+        "defense_kit/process.py:StartedProcess._hear",
+    ),
+    "said by the kernel": ("defense_kit/conversation.py:_user_of",),
+    "a file of an organizer, on the server's own command line": (
+        "labeling/learning/content.py:rows",
+        "labeling/manifest.py:_csv_rows",
+        "labeling/manifest.py:_json_rows",
+        "scoring/management/commands/import_private_set.py:_of_manifest",
+    ),
+    "releases that the verifier has passed, on the organizers' command line": (
+        "contest/record/rebuild/around.py:_audited",
+        "contest/record/rebuild/around.py:_award",
+        "contest/record/rebuild/around.py:_decision",
+        "contest/record/rebuild/around.py:_entered",
+        "contest/record/rebuild/around.py:_tried",
+        "contest/record/rebuild/board.py:_appeal",
+        "contest/record/rebuild/board.py:_decision",
+        "contest/record/rebuild/board.py:_motion",
+        "contest/record/rebuild/reading.py:Part.manifest",
+        "contest/record/rebuild/reading.py:Part.rows",
+        "contest/record/rebuild/reading.py:_parts",
+    ),
+    "a release that somebody checks on a machine of their own; it costs nobody else": (
+        "adjudication/mirror.py:_withdrawn",
+        "adjudication/verify_audit.py:_public",
+        "adjudication/verify_reading.py:_csv_lines",
+        "adjudication/verify_reading.py:read_manifest",
+        "adjudication/verify_votes.py:value_of",
+    ),
+    "runs on the machine of the one whose file it is": (
+        "defense_kit/check.py:load_pictures",
+        "defense_kit/examples/torch_defense/defense.py:build",
+        "labeling/my_work/check.py:main",
+        "labeling/my_work/signing.py:_read",
+        "labeling/my_work/signing.py:_unpadded",
+    ),
+    "runs in a participant's program and reads what the contest sends": (
+        "defense_kit/serve.py:_read_batch",
+        "defense_kit/serve.py:_read_header",
+        "defense_kit/serve.py:_read_ready",
+    ),
+}

@@ -1,0 +1,61 @@
+"""How many uploads of a team may be refused in an hour: a refusal costs no quota (R25), and still the server's work."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from common import rates
+from common.errors import Busy, DomainError, TooMany
+from common.times import to_the_second
+from contest.enums import UploadKind
+from contest.models import Team
+from contest.teams.selectors import final_team
+from labeling.selectors import policy_in_force
+
+MOST_REFUSED_AN_HOUR = {UploadKind.ATTACK: 60, UploadKind.DEFENSE: 20}
+_WHAT = {
+    UploadKind.ATTACK: ("pictures", "The page of your attacks says what is wrong with a picture before it is sent."),
+    UploadKind.DEFENSE: (
+        "hand-ins",
+        "python -m defense_kit check says what is wrong with a defense before it is sent.",
+    ),
+}
+TOO_MANY_REFUSED = "too_many_refused"
+
+
+def check(team: Team, kind: UploadKind, *, now: datetime) -> None:
+    """Raise TooMany (`too_many_refused`) for a team that has had as many refusals as there are in an hour."""
+    if rates.counted(_key(team, kind), now=now) >= MOST_REFUSED_AN_HOUR[kind]:
+        raise _too_many(kind, now)
+
+
+@contextmanager
+def refusals_counted(team: Team, kind: UploadKind, *, now: datetime) -> Iterator[None]:
+    """Count what is refused inside, for what was done to find out; raises as `check` before anything is done.
+
+    Not counted: refusals for a limit of the team or of the server. It must not be inside a transaction that the
+    refusal undoes.
+    """
+    check(team, kind, now=now)
+    try:
+        yield
+    except (TooMany, Busy):
+        raise
+    except DomainError:
+        rates.count(_key(team, kind), now=now)
+        raise
+
+
+def _key(team: Team, kind: UploadKind) -> str:
+    return f"refused {kind} of team {final_team(team).pk}"
+
+
+def _too_many(kind: UploadKind, now: datetime) -> TooMany:
+    what, hint = _WHAT[kind]
+    again = to_the_second(rates.hour_ends(now), policy_in_force(now).policy.time_zone)
+    words = (
+        f"{MOST_REFUSED_AN_HOUR[kind]} {what} of your team were refused in this hour, which is the most. {hint} "
+        f"More are taken from {again} on. "
+        "This one was neither looked at nor kept, and nothing that came behind it."
+    )
+    return TooMany(words, TOO_MANY_REFUSED, retry_after=rates.seconds_left(now))

@@ -1,0 +1,147 @@
+"""Refused uploads: they cost no quota (R25), and a team has so many an hour; what the limits refuse is not decoded."""
+
+import io
+import zipfile
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from common.errors import TooMany
+from common.models import HourCount
+from contest import upload_rates
+from contest.attacks import quota, services
+from contest.attacks.services import SentBefore, attack_receive
+from contest.enums import UploadKind
+from contest.models import Attack, QuotaDay, Team
+from labeling.images import PictureRefused
+from tests.contest.attacks import cast
+from tests.contest.attacks.cast import POLICY, picture, send, upload
+
+pytestmark = pytest.mark.django_db
+HOUR = timedelta(hours=1)
+WRONG = picture(side=17)
+
+
+@pytest.fixture(autouse=True)
+def _two_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upload_rates, "MOST_REFUSED_AN_HOUR", dict.fromkeys(UploadKind, 2))
+
+
+@pytest.fixture
+def blue() -> Team:
+    return cast.team("blue")
+
+
+def take(team: Team, data: bytes, *, now: datetime) -> Attack:
+    return attack_receive(team=team, data=data, policy=POLICY, now=now)
+
+
+def refuse_twice(team: Team, *, now: datetime) -> None:
+    for _ in range(2):
+        with pytest.raises(PictureRefused):
+            take(team, WRONG, now=now)
+
+
+def nothing_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(services, "read_attack", None)
+
+
+def stored() -> list[Path]:
+    folder = Path(settings.IMAGE_STORE_URL.removeprefix("file://"))
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def zipped(*pictures: bytes) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for number, data in enumerate(pictures):
+            archive.writestr(f"{number}.png", data)
+    return packed.getvalue()
+
+
+def test_after_so_many_refusals_the_team_waits_for_the_next_hour(
+    red: Team, blue: Team, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse_twice(red, now=now)
+    assert not QuotaDay.objects.exists()
+    late = now.replace(minute=59, second=30)
+    with monkeypatch.context() as patched, pytest.raises(TooMany, match="from Wed 18 Nov 2026 13:00:00 UTC") as refused:
+        nothing_is_decoded(patched)
+        take(red, picture(), now=late)
+    assert (refused.value.code, refused.value.retry_after) == ("too_many_refused", 30)
+    assert take(blue, picture(), now=late), "another team has its own"
+    assert take(red, picture(8), now=now + HOUR), "the next hour"
+    refuse_twice(red, now=now + HOUR)
+    assert HourCount.objects.get().count == 2
+
+
+def test_sending_the_same_file_again_counts_nothing(red: Team, now: datetime) -> None:
+    send(red, now=now)
+    for _ in range(4):
+        with pytest.raises(SentBefore):
+            take(red, picture(), now=now)
+    assert not HourCount.objects.exists()
+
+
+def test_the_very_same_file_gets_its_receipt_without_being_decoded(
+    red: Team, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An upload whose answer was lost is sent again, also by who has nothing left."""
+    attack = send(red, now=now)
+    refuse_twice(red, now=now)
+    nothing_is_decoded(monkeypatch)
+    with pytest.raises(SentBefore) as refused:
+        take(red, picture(), now=now)
+    assert refused.value.attack == attack
+
+
+def test_without_quota_nothing_is_decoded(red: Team, now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    for shade in range(POLICY.attacks_per_day):
+        send(red, shade, now=now)
+    nothing_is_decoded(monkeypatch)
+    with pytest.raises(TooMany) as refused:
+        take(red, picture(99), now=now)
+    assert (refused.value.code, refused.value.retry_after) == ("quota_used", 12 * 3600)
+    assert not HourCount.objects.exists()
+
+
+def test_who_loses_the_race_for_the_last_place_leaves_no_file(
+    red: Team, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for shade in range(POLICY.attacks_per_day):
+        send(red, shade, now=now)
+    before = stored()
+    monkeypatch.setattr(quota, "check", lambda *_, **__: None)  # as another upload saw it a moment ago
+    with pytest.raises(TooMany):
+        take(red, picture(99), now=now)
+    assert stored() == before
+
+
+@pytest.mark.parametrize("parts", [[WRONG] * 6, [b"no picture"] * 6, [zipped(WRONG)] * 6])
+def test_of_a_zip_no_more_is_looked_at_than_may_be_refused(captain: Client, parts: list[bytes]) -> None:
+    page = captain.post("/attacks/send/", {"image": upload(zipped(*parts, picture()), "all.zip")})
+    codes = [each["refused"]["code"] for each in page.json()["outcomes"]]
+    assert len(codes) == 3 and codes[-1] == "too_many_refused"
+    assert not Attack.objects.exists()
+
+
+ADDRESSES = [("/api/v1/attacks/", "the API"), ("/attacks/send/", "the page's script"), ("/attacks/", "the plain form")]
+
+
+@pytest.mark.parametrize(("address", "why"), ADDRESSES, ids=[row[1] for row in ADDRESSES])
+def test_every_door_says_until_when(address: str, why: str, captain: Client, red: Team, now: datetime) -> None:
+    refuse_twice(red, now=now)
+    answer = captain.post(address, {"image": upload(picture()), "team": red.public_id})
+    assert (answer.status_code, answer["Retry-After"]) == (429, "3600"), why
+    assert "13:00:00" in answer.content.decode()
+
+
+@pytest.mark.parametrize(("address", "why"), ADDRESSES, ids=[row[1] for row in ADDRESSES])
+def test_a_stranger_costs_no_team_anything(address: str, why: str, red: Team, clock: Any) -> None:
+    answer = Client().post(address, {"image": upload(WRONG)})
+    assert answer.status_code in (401, 302), why
+    assert not HourCount.objects.exists()
