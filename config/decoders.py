@@ -53,6 +53,7 @@ _ANSWER_FRAME = Limits(
     _POLICY.batch_size,
     _POLICY.batch_size * _POLICY.seconds_per_picture,
 )
+_RELEASE_LIST = Limits(*[untrusted_files.MOST_LIST_BYTES] * 3, mirror.SECONDS)
 
 # Input of strangers: a place, `file:function`, with its limits.
 BOUNDED: Mapping[str, Limits] = {
