@@ -10,6 +10,7 @@ from adjudication import selectors
 from adjudication.enums import DecidedBy, Reason, Verdict
 from adjudication.models import Ruling
 from adjudication.rules import REASONS, Opinion, Policy, adjudicate
+from common.deadlocks import again_after_deadlock
 from common.errors import Conflict, InvalidInput
 from common.typed import Least, words_enough
 from labeling import services as labeling
@@ -34,6 +35,7 @@ def panels_settle(*, policy_at: PolicyAt, now: datetime) -> int:
     return sum(panel_settle(panel_id=pk, policy_at=policy_at, now=now) for pk in ids)
 
 
+@again_after_deadlock
 @transaction.atomic
 def panel_settle(*, panel_id: int, policy_at: PolicyAt, now: datetime) -> bool:
     """Rule on one panel if it is full and nobody else is at it. The ruling and the panel's end commit together.
@@ -41,7 +43,7 @@ def panel_settle(*, panel_id: int, policy_at: PolicyAt, now: datetime) -> bool:
     The policy is the one under which the panel was dealt, and so under which its taskers were asked (R7). A panel that
     others joined is ruled upon again, over all its answers; a fresh one by its own alone (R19).
     """
-    rows = Panel.objects.select_for_update(skip_locked=True, of=("self",)).select_related("image")
+    rows = Panel.objects.select_for_update(skip_locked=True, of=("self",), no_key=True).select_related("image")
     panel = rows.filter(pk=panel_id, state=PanelState.FULL).first()
     if panel is None:
         return False
@@ -78,6 +80,7 @@ def _next_number(image: Image) -> int:
     return (latest or 0) + 1
 
 
+@again_after_deadlock
 @transaction.atomic
 def rule_by_board(
     *,

@@ -40,6 +40,8 @@ def _answering() -> dict[str, Words]:
         "missing": _("Still missing: {parts}"),
         "ready": _("Ready to submit"),
         "notSentMissing": _("Not sent. Still missing: {parts}."),
+        "noSuchStatement": _("Question 4 has three statements."),
+        "noMessage": _("There is no message to dismiss."),
     }
 
 
@@ -49,6 +51,13 @@ def _outlining() -> dict[str, Words]:
         "missingClosing": _("closing the outline"),
         "missingChange": _("a change to the outline"),
         "missingOutline": _("the outline"),
+        "noOutlineAsked": _("No outline is asked for with these answers to questions 1 and 2."),
+        "nothingToClose": _("There is no unfinished outline to close."),
+        "nothingTraced": _("This key works right after a line was traced."),
+        "noCornerYet": _("No corner is drawn yet."),
+        "noCornerChosen": _("Choose a corner first."),
+        "nothingToUndo": _("There is nothing to undo."),
+        "nothingToRedo": _("There is nothing to redo."),
         "saidCannot": _("Question 3: cannot be outlined. No outline is sent."),
         "saidCanAfterAll": _("Question 3: an outline is asked for."),
         "saidSentAgain": _("Question 3: the outline is sent again."),

@@ -2,7 +2,7 @@
 fresh panel replaces it.
 
 They are asked before all others and as blindly as ever: nothing that a tasker gets tells such a picture from another
-one (R8). Lock order is assignments, panels, as in `labeling.services`.
+one (R8). The order of locks is at the head of `labeling/models/panels.py`.
 """
 
 from collections import Counter

@@ -180,12 +180,17 @@ def lock_own_assignment(tasker: Tasker, assignment_id: UUID) -> Assignment | Non
 _own_assignment = Lookup(
     "own_assignment",
     lambda: (
-        # Without the keys: a claim of gold has its row already, and refers to a panel that somebody locks here.
         Assignment.objects.select_for_update(of=("self", "panel"), no_key=True)
-        .select_related("panel", "image")
+        .select_related("panel", "image", "stands_for")
         .filter(public_id=Given("public_id", models.UUIDField()), tasker_id=_TASKER)
     ),
 )
+
+
+def lock_own_lease(tasker: Tasker, assignment_id: UUID) -> Assignment | None:
+    """Lock and return the tasker's own assignment, its panel left alone; None for anybody else's."""
+    rows = Assignment.objects.select_for_update(of=("self",), no_key=True)
+    return rows.filter(public_id=assignment_id, tasker=tasker).first()
 
 
 def first_free_place(panel: Panel) -> Place | None:
@@ -320,20 +325,39 @@ def _moment(value: datetime) -> datetime:
 
 def lapsed_with_room(tasker: Tasker) -> Assignment | None:
     """Lock and return a picture the tasker once held and did not answer, whose panel still has a free place."""
-    lapsed = Assignment.objects.select_for_update(skip_locked=True, of=("self",)).filter(
+    has_room = Q(known__isnull=True, panel__state=PanelState.OPEN) & Q(
+        panel__size__gt=models.F("panel__answered") + models.F("panel__leased")
+    )
+    lapsed = Assignment.objects.select_for_update(skip_locked=True, of=("self",), no_key=True).filter(
+        has_room | _gold_seems_free(),
         tasker=tasker,
-        known__isnull=True,
         state__in=(AssignmentState.EXPIRED, AssignmentState.RELEASED),
         problem="",
-        panel__state=PanelState.OPEN,
-        panel__size__gt=models.F("panel__answered") + models.F("panel__leased"),
     )
     if tasker.person is not None:
         linked = Assignment.objects.filter(
             image=models.OuterRef("image"), known__isnull=True, tasker__person=tasker.person
         )
         lapsed = lapsed.exclude(models.Exists(linked.exclude(tasker=tasker)))
-    return lapsed.select_related("image", "panel").order_by("leased_at", "id").first()
+    return lapsed.select_related("image", "panel", "stands_for").order_by("leased_at", "id").first()
+
+
+def gold_seems_free(assignment: Assignment) -> bool:
+    """Say whether the picture that gold stands in for would have a place for the tasker, had it been dealt instead."""
+    return Assignment.objects.filter(_gold_seems_free(), pk=assignment.pk).exists()
+
+
+def _gold_seems_free() -> Q:
+    """The tasker usually gets the picture itself as well, later: their own place on it counts as free."""
+    taken = models.F("stands_for__answered") + models.F("stands_for__leased")
+    own = Assignment.objects.filter(
+        panel=models.OuterRef("stands_for"),
+        tasker=models.OuterRef("tasker"),
+        known__isnull=True,
+        state__in=(AssignmentState.LEASED, AssignmentState.ANSWERED),
+    )
+    has_room = Q(stands_for__size__gt=taken) | Q(models.Exists(own), stands_for__size__gte=taken)
+    return Q(has_room, ~Q(stands_for__state=PanelState.HELD), known__retired_at__isnull=True, stands_for__isnull=False)
 
 
 # Of how many of the least used gold pictures one is drawn: enough to be unpredictable.
@@ -350,9 +374,16 @@ _gold_for = Statement(
           WHERE g.use = '{KnownUse.GOLD}' AND g.retired_at IS NULL AND g.held_at IS NULL AND g.uses < %s
             AND (SELECT a.image_id FROM labeling_assignment a
                  WHERE a.tasker_id = %s AND a.image_id = g.image_id) IS NULL
+            AND (SELECT s.id FROM labeling_image s
+                 WHERE s.id = g.image_id AND s.width = %s AND s.height = %s) IS NOT NULL
           ORDER BY g.uses LIMIT {GOLD_DRAWN_FROM}) AS k
     JOIN labeling_image i ON i.id = k.image_id""",
-    [Given("most_uses", models.IntegerField()), _TASKER],
+    [
+        Given("most_uses", models.IntegerField()),
+        _TASKER,
+        Given("width", models.IntegerField()),
+        Given("height", models.IntegerField()),
+    ],
 )
 
 
@@ -365,9 +396,12 @@ class Gold:
     image: Image
 
 
-def gold_for(tasker: Tasker, most_uses: int, rng: Random) -> Gold | None:
-    """Draw one of the least used gold pictures this tasker was never asked about, below the cap (R6)."""
-    rows = _gold_for.rows(tasker=tasker.pk, most_uses=most_uses)
+def gold_for(tasker: Tasker, instead_of: Image, most_uses: int, rng: Random) -> Gold | None:
+    """Draw one of the least used gold pictures this tasker was never asked about, below the cap (R6).
+
+    It has the size of the picture that it is dealt instead of: another policy may ask for other sizes (R2).
+    """
+    rows = _gold_for.rows(tasker=tasker.pk, most_uses=most_uses, width=instead_of.width, height=instead_of.height)
     if not rows:
         return None
     known, panel, *picture = rng.choice(rows)

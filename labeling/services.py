@@ -1,6 +1,6 @@
 """What happens to panels, leases and responses. Each function is one transaction; the database keeps the promises.
 
-Lock order is assignment, then panel, in every transaction, so that two of them cannot wait for each other.
+The order in which transactions lock rows is at the head of `labeling/models/panels.py`.
 """
 
 import hashlib
@@ -13,11 +13,12 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import BigIntegerField, DateTimeField, F, IntegerField
+from django.db.models import BigIntegerField, BooleanField, DateTimeField, F, IntegerField
 from django.utils.translation import gettext as _
 
+from common.deadlocks import again_after_deadlock
 from common.errors import Conflict, NotFound
-from common.lookups import Change, Given
+from common.lookups import Change, Given, Statement
 from labeling import selectors, signals
 from labeling.answers import Answers, read_answers
 from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, OutlineGate, PanelState, TaskerState, TieBreak
@@ -31,8 +32,6 @@ CLAIM_TRIES = 5
 # The marks in Tasker.passed are renewed at most this often, and never come nearer to the present than this, because
 # a transaction that is still open may yet add a panel with a time just past.
 MARK_AGE = timedelta(seconds=10)
-# An ordinary picture whose lease ran out is soon somebody else's. Gold would never be; this long it seems free.
-GOLD_GRACE = timedelta(minutes=20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +50,10 @@ class Submitted:
 
     @property
     def counted(self) -> bool:
-        """What the tasker is told: False for a surplus answer (R8). Gold tells nothing that others do not (R6)."""
+        """What the receipt says: False for a surplus answer (R8). Gold says what its stand-in would have said (R6)."""
         assignment = self.response.assignment
         if assignment.known_id is not None:
-            return self.response.submitted_at <= assignment.expires_at + GOLD_GRACE
+            return assignment.seems_counted is not False
         return self.response.place_id is not None
 
 
@@ -67,12 +66,13 @@ def panels_deal(*, policy: Policy, now: datetime) -> int:
     return _deal(due, policy.panel_size, now) if due else 0
 
 
+@again_after_deadlock
 @transaction.atomic
 def _deal(due: list[Image], size: int, now: datetime) -> int:
     ids = [image.pk for image in due]
     # Asked again under the lock: a picture may have been withdrawn since it was found due (R24).
     still_due = Image.objects.filter(pk__in=ids, dealt_at__isnull=True, label_from__lte=now)
-    fresh = still_due.select_for_update(skip_locked=True)
+    fresh = still_due.select_for_update(skip_locked=True, no_key=True)
     images = sorted(fresh, key=lambda image: ids.index(image.pk))
     panels = Panel.objects.bulk_create(
         Panel(image=image, size=size, missing=size, dealt_at=now, waiting_since=now) for image in images
@@ -99,6 +99,7 @@ def assignment_next(
     raise Conflict(_("Several pages of yours ask at the same moment: wait a second and ask again."), "ask_again")
 
 
+@again_after_deadlock
 @transaction.atomic
 def _next(
     tasker: Tasker, holding: Collection[UUID], policy: Policy, now: datetime, rng: Random
@@ -128,16 +129,22 @@ def _renew(assignment: Assignment, policy: Policy, now: datetime) -> bool:
 def _claim(tasker: Tasker, slot: int, policy: Policy, now: datetime, rng: Random) -> Assignment | None:
     """Lease the best of what there is, or gold in its stead, at random (R6).
 
-    Gold is dealt only where an ordinary picture could have been, or it would be known by coming last.
+    Gold is dealt only where an ordinary picture could have been, or it would be known by coming last. The panel of that
+    picture is what the gold stands in for.
     """
     gold = rng.randrange(100) < policy.gold_percent
     for panel_id, image in _offers(tasker, policy):
-        drawn = _take_gold(tasker, policy, rng) if gold else None
-        if drawn is not None:
-            return _lease(tasker, drawn.panel_id, drawn.image, slot, policy, now, rng, known_id=drawn.known_id)
+        drawn = selectors.gold_for(tasker, image, policy.gold_most_uses, rng) if gold else None
         gold = False
+        if drawn is not None:
+            leased = _lease(tasker, drawn.panel_id, drawn.image, slot, policy, now, rng, drawn.known_id, panel_id)
+            if _use_gold(known=drawn.known_id, most_uses=policy.gold_most_uses) == 1:
+                return leased
+            _forget_lease(assignment=leased.pk)
+        leased = _lease(tasker, panel_id, image, slot, policy, now, rng)
         if _take_place(panel_id):
-            return _lease(tasker, panel_id, image, slot, policy, now, rng)
+            return leased
+        _forget_lease(assignment=leased.pk)
     return None
 
 
@@ -150,13 +157,17 @@ def _lease(
     now: datetime,
     rng: Random,
     known_id: int | None = None,
+    stands_for_id: int | None = None,
 ) -> Assignment:
+    """Add the lease before its place is taken: it may wait for another request of the same tasker, and must not hold
+    a panel meanwhile."""
     return Assignment.objects.create(
         panel_id=panel_id,
         image=image,
         tasker=tasker,
         person=tasker.person or tasker.pk,
         known_id=known_id,
+        stands_for_id=stands_for_id,
         instructions=selectors.instructions_in_force(now).version,
         lease_token=secrets.token_hex(16),
         slot=slot,
@@ -166,15 +177,10 @@ def _lease(
     )
 
 
-def _take_gold(tasker: Tasker, policy: Policy, rng: Random) -> selectors.Gold | None:
-    """Draw a gold picture and count its use; None when there is none for this tasker, or its last use was just taken.
-
-    One short statement more than for a place: far less than what the network adds to the time of a claim (R6).
-    """
-    drawn = selectors.gold_for(tasker, policy.gold_most_uses, rng)
-    taken = drawn is not None and _use_gold(known=drawn.known_id, most_uses=policy.gold_most_uses) == 1
-    return drawn if taken else None
-
+# For a lease of this very transaction, whose place somebody else was faster to take.
+_forget_lease = Statement(
+    "forget_lease", "DELETE FROM labeling_assignment WHERE id = %s", [Given("assignment", BigIntegerField())]
+).changed
 
 _use_gold = Change(
     "use_gold",
@@ -224,26 +230,32 @@ def _resume_lapsed(tasker: Tasker, slot: int, policy: Policy, now: datetime) -> 
     return lapsed if lapsed is not None and _resume(lapsed, slot, policy, now) else None
 
 
+class _NoRoom(Exception):
+    """The place of a lapsed lease is gone."""
+
+
 def _resume(lapsed: Assignment, slot: int, policy: Policy, now: datetime) -> bool:
-    if not _take_back(lapsed, now):
-        return False
+    """Lease a lapsed assignment again; False, and nothing changed, when its place is gone.
+
+    The slot comes before the panel, as for a new lease.
+    """
     lapsed.expires_at = now + timedelta(seconds=policy.lease_seconds)
     lapsed.instructions = selectors.instructions_in_force(now).version
-    _move(
-        lapsed,
-        AssignmentState.LEASED,
-        slot=slot,
-        expires_at=lapsed.expires_at,
-        ended_at=None,
-        instructions=lapsed.instructions,
-    )
+    leased = {"expires_at": lapsed.expires_at, "instructions": lapsed.instructions, "slot": slot, "ended_at": None}
+    try:
+        with transaction.atomic():
+            _move(lapsed, AssignmentState.LEASED, **leased)
+            if not _take_back(lapsed):
+                raise _NoRoom
+    except _NoRoom:
+        return False
     return True
 
 
-def _take_back(lapsed: Assignment, now: datetime) -> bool:
-    """Say whether the picture can still be had: its panel has room, or it is gold and would seem to have."""
+def _take_back(lapsed: Assignment) -> bool:
+    """Take the picture's place again, if it is free. Gold has none: it is free where its stand-in would be."""
     if lapsed.known_id is not None:
-        return now <= lapsed.expires_at + GOLD_GRACE
+        return selectors.gold_seems_free(lapsed)
     return _take_place(lapsed.panel_id)
 
 
@@ -264,9 +276,11 @@ def assignment_heartbeat(
         raise _place_taken() from None
 
 
+@again_after_deadlock
 @transaction.atomic
 def _take_up_again(tasker: Tasker, assignment_id: UUID, lease_token: str, policy: Policy, now: datetime) -> datetime:
-    assignment = _own_assignment(tasker, assignment_id, lease_token)
+    # Without its panel, which comes after the slot.
+    assignment = _own_assignment(tasker, assignment_id, lease_token, lock=selectors.lock_own_lease)
     if _renew(assignment, policy, now):
         return assignment.expires_at
     if assignment.state != AssignmentState.EXPIRED or tasker.state != TaskerState.QUALIFIED:
@@ -288,9 +302,15 @@ def _place_taken() -> Conflict:
     )
 
 
-def _own_assignment(tasker: Tasker, assignment_id: UUID, lease_token: str | None) -> Assignment:
+def _own_assignment(
+    tasker: Tasker,
+    assignment_id: UUID,
+    lease_token: str | None,
+    *,
+    lock: Callable[[Tasker, UUID], Assignment | None] = selectors.lock_own_assignment,
+) -> Assignment:
     """Lock and return the tasker's own assignment and its panel; NotFound for anybody else's."""
-    assignment = selectors.lock_own_assignment(tasker, assignment_id)
+    assignment = lock(tasker, assignment_id)
     if assignment is None:
         raise NotFound(_("There is no such assignment of yours."), "not_found")
     if lease_token is not None and not secrets.compare_digest(assignment.lease_token.encode(), lease_token.encode()):
@@ -300,6 +320,7 @@ def _own_assignment(tasker: Tasker, assignment_id: UUID, lease_token: str | None
     return assignment
 
 
+@again_after_deadlock
 @transaction.atomic
 def assignment_release(
     *, tasker: Tasker, assignment_id: UUID, lease_token: str | None, problem: str, now: datetime
@@ -323,18 +344,15 @@ def _end_lease(assignment: Assignment, state: AssignmentState, now: datetime) ->
         Panel.objects.filter(pk=assignment.panel_id).update(leased=F("leased") - 1)
 
 
+@again_after_deadlock
 @transaction.atomic
 def leases_end(*, tasker: Tasker, now: datetime) -> int:
-    """Give back every picture the tasker holds: they are paused, or gone. Returns how many. What they send all the same
-    is kept, and told not to count: for gold as for any other, also where the lease had ended before."""
-    held = Assignment.objects.select_for_update(of=("self",)).filter(tasker=tasker, state=AssignmentState.LEASED)
-    ended = list(held.order_by("pk"))
-    # Panels in their own order, as voiding locks them.
+    """Give back every picture the tasker holds: they are paused, or gone. Returns how many. What they send while they
+    are paused is kept, and does not count: for gold as for any other."""
+    rows = Assignment.objects.select_for_update(of=("self",), no_key=True)
+    ended = list(rows.filter(tasker=tasker, state=AssignmentState.LEASED).order_by("pk"))
     for assignment in sorted(ended, key=lambda each: each.panel_id):
         _end_lease(assignment, AssignmentState.RELEASED, now)
-    over = now - GOLD_GRACE - timedelta(seconds=1)
-    unanswered = Assignment.objects.filter(tasker=tasker, known__isnull=False, state__in=_UNANSWERED)
-    unanswered.filter(expires_at__gt=over).update(expires_at=over)
     return len(ended)
 
 
@@ -353,9 +371,10 @@ def leases_lapse(*, now: datetime) -> int:
     return sum(_lapse(pk, now) for pk in ids)
 
 
+@again_after_deadlock
 @transaction.atomic
 def _lapse(pk: int, now: datetime) -> bool:
-    rows = Assignment.objects.select_for_update(skip_locked=True, of=("self",))
+    rows = Assignment.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
     assignment = rows.filter(pk=pk, state=AssignmentState.LEASED, expires_at__lte=now).first()
     if assignment is None:
         return False
@@ -380,29 +399,44 @@ def response_submit(
     meanwhile (R6), it is kept as surplus. The very same again returns the same receipt; a different one afterwards is a
     Conflict (`already_answered`). WrongFields names what has to change, and nothing is kept.
     """
-    with transaction.atomic():
-        assignment = _own_assignment(tasker, assignment_id, lease_token)
-        image = assignment.image
-        gate = outline_gate_of(assignment, policy_at)
-        answers = read_answers(data, width=image.width, height=image.height, gate=gate)
-        if assignment.state == AssignmentState.ANSWERED:
-            return _repeated(assignment, answers)
-        response = _keep(assignment, answers, now, counts=tasker.state == TaskerState.QUALIFIED)
-    _move_marks(tasker, now)
+    submitted = _submit(tasker, assignment_id, lease_token, data, policy_at, now)
+    if not submitted.repeated:
+        _move_marks(tasker, now)
+    return submitted
+
+
+@again_after_deadlock
+@transaction.atomic
+def _submit(
+    tasker: Tasker,
+    assignment_id: UUID,
+    lease_token: str,
+    data: Mapping[str, Any],
+    policy_at: Callable[[datetime], Policy],
+    now: datetime,
+) -> Submitted:
+    assignment = _own_assignment(tasker, assignment_id, lease_token)
+    image = assignment.image
+    gate = outline_gate_of(assignment, policy_at)
+    answers = read_answers(data, width=image.width, height=image.height, gate=gate)
+    if assignment.state == AssignmentState.ANSWERED:
+        return _repeated(assignment, answers)
+    response = _keep(assignment, answers, now, counts=tasker.state == TaskerState.QUALIFIED)
     return Submitted(response, repeated=False)
 
 
 def outline_gate_of(assignment: Assignment, policy_at: Callable[[datetime], Policy]) -> OutlineGate:
     """Return what the answers to questions 1 and 2 must be for 3 and 4 to be asked (R10).
 
-    Fixed when the panel was dealt. Gold goes with the pictures around it, however old its panel is (R6).
+    Fixed when the panel was dealt. Gold goes with the panel that it stands in for, however old its own is (R6).
     """
-    asked_since = assignment.panel.dealt_at if assignment.known_id is None else assignment.leased_at
-    return policy_at(asked_since).outline_gate
+    asked_on = assignment.stands_for or assignment.panel
+    return policy_at(asked_on.dealt_at).outline_gate
 
 
 def _repeated(assignment: Assignment, answers: Answers) -> Submitted:
     response = Response.objects.get(assignment=assignment)
+    response.assignment = assignment
     if response.answers_sha256 != answers.sha256:
         message = _("You answered this picture already (receipt %(receipt)s); an answer is never replaced.")
         raise Conflict(message % {"receipt": response.receipt}, "already_answered")
@@ -412,8 +446,9 @@ def _repeated(assignment: Assignment, answers: Answers) -> Submitted:
 def _keep(assignment: Assignment, answers: Answers, now: datetime, *, counts: bool) -> Response:
     panel = assignment.panel
     holds_lease = assignment.state == AssignmentState.LEASED
-    has_room = holds_lease or panel.answered + panel.leased < panel.size
-    place = _free_place(panel) if counts and has_room and assignment.known_id is None else None
+    place = _free_place(panel) if counts and assignment.known_id is None and _has_room(panel, holds_lease) else None
+    if assignment.known_id is not None:
+        assignment.seems_counted = counts and (holds_lease or selectors.gold_seems_free(assignment))
     box = answers.outline.box if answers.outline else None
     response = Response.objects.create(
         assignment=assignment,
@@ -437,7 +472,7 @@ def _keep(assignment: Assignment, answers: Answers, now: datetime, *, counts: bo
         answers_sha256=answers.sha256,
         receipt=_receipt(assignment, answers, now),
     )
-    _mark_answered(assignment=assignment.pk, now=now)
+    _mark_answered(assignment=assignment.pk, now=now, seems_counted=assignment.seems_counted)
     if assignment.known_id is not None:
         gold_mark(response=response, known_id=assignment.known_id, now=now)
     elif place is not None:
@@ -452,9 +487,17 @@ _mark_answered = Change(
     "mark_answered",
     lambda: (
         Assignment.objects.filter(pk=Given("assignment", BigIntegerField()), state__in=_UNANSWERED),
-        {"state": AssignmentState.ANSWERED, "ended_at": Given("now", DateTimeField())},
+        {
+            "state": AssignmentState.ANSWERED,
+            "ended_at": Given("now", DateTimeField()),
+            "seems_counted": Given("seems_counted", BooleanField()),
+        },
     ),
 )
+
+
+def _has_room(panel: Panel, holds_lease: bool) -> bool:
+    return holds_lease or panel.answered + panel.leased < panel.size
 
 
 def _free_place(panel: Panel) -> Place | None:

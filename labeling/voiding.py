@@ -62,7 +62,7 @@ def responses_void(*, tasker: Tasker, since: datetime | None, reason: str, by: U
 
 
 def _locked(ids: Sequence[int]) -> QuerySet[Panel]:
-    rows = Panel.objects.select_for_update(of=("self",)).filter(pk__in=ids, state__in=UNSETTLED)
+    rows = Panel.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=ids, state__in=UNSETTLED)
     return rows.order_by("pk")
 
 

@@ -96,6 +96,7 @@ def assignment(
         tasker=to,
         person=to.person or to.pk,
         known=known,
+        stands_for=on if known else None,
         lease_token=uuid.uuid4().hex,
         state=state,
         slot=1,

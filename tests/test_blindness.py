@@ -4,9 +4,10 @@ other people's answers, model outputs, the week, gold, or the position in the pa
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from datetime import timedelta
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from itertools import count
 from random import Random
 from statistics import median
@@ -22,10 +23,12 @@ from django.utils import timezone
 
 from contest.models import Attack, Member, Release, Team
 from labeling import services
-from labeling.models import Assignment, Image, KnownPicture, Panel, Response, Tasker
+from labeling.enums import GoldFeedback, OutlineGate
+from labeling.models import Assignment, Image, KnownPicture, Panel, PolicyVersion, Response, Tasker
 from labeling.more_taskers import panel_fresh, panel_join
 from labeling.pictures import picture_url
 from labeling.policy import Policy
+from labeling.selectors import forget_versions
 from tests import factories
 from tests.contest import release_fixtures as cast
 
@@ -379,18 +382,143 @@ _MASKS = (
     (r"\b\d\d?:\d\d(:\d\d)?\b", "<time>"),
     (r"[0-9a-f]{32}", "<token>"),
     (r"csrfmiddlewaretoken\" value=\"\w+", "<csrf>"),
-    (r"(left|right)most", "<side>"),
+    (r"(left|right)-?most", "<side>"),
 )
 
 
-def _masked(answer: Any) -> str:
+# With a clock that is turned by hand, times are told alike; when a form was shown is a hidden field of it.
+_NOT_TIMES = tuple(mask for mask in _MASKS if mask[1] != "<time>")
+
+
+def _masked(answer: Any, masks: Sequence[tuple[str, Any]] = _MASKS) -> str:
     # The length is that of the body, which is compared below; the rest is random or a time by its nature.
     left_out = {"X-Request-Id", "Set-Cookie", "Expires", "Content-Length"}
     named = {name: value for name, value in answer.headers.items() if name not in left_out}
     body = _text(answer)
-    for pattern, mask in _MASKS:
+    for pattern, mask in masks:
         body = re.sub(pattern, mask, body)
     return json.dumps([answer.status_code, named, body], sort_keys=True)
+
+
+# Another value for each number of the policy: a new one has to be added here.
+OTHER: dict[str, Any] = {
+    "name": "another", "image_size": 320, "panel_size": 5, "outline_gate": OutlineGate.NOT_EXCLUDED,
+    "lease_seconds": 300, "pictures_held": 2, "qualification_size": 12, "qualification_needed": 9,
+    "short_qualification_size": 6, "short_qualification_needed": 3, "free_tries": 1, "retry_hours": 5,
+    "gold_percent": 50, "gold_pass_percent": 90, "gold_minimum": 1, "gold_doubt_percent": 5, "gold_most_uses": 3,
+    "gold_feedback": GoldFeedback.RETIRED, "break_minutes": 15, "min_box_fraction": Fraction(1, 3),
+    "occlusion_allowed": True, "evaluation_runs": 5, "batch_size": 8, "seconds_per_picture": 30, "start_seconds": 100,
+    "hello_seconds": 10, "defense_memory_mib": 4096, "defense_cpus": 1, "defense_processes": 64,
+    "defense_scratch_mib": 512, "eligibility_percent": 70, "eligibility_strict": False,
+    "time_zone": "America/New_York", "attacks_per_day": 3, "near_duplicate_bits": 4, "appeal_days": 3,
+    "appeal_taskers": 5, "board_days": 7, "board_quorum": 1, "examination_members": 2, "defenses_per_week": 1,
+    "stake_hours": 24, "attacker_prize_cents": 5, "currency": "EUR",
+}  # fmt: skip
+# An answer with which one gate asks questions 3 and 4, and another one does not (R10).
+UNSURE = {"contains_bird": "unsure_no", "contains_bicycle": "definitely_no"}
+OUTLINED = UNSURE | {"outline": [[[9, 9], [90, 9], [9, 90]]], "complete": True, "unoccluded": True, "real": True}
+BEFORE, CHANGE, AFTER = (datetime(2026, 11, day, 12, tzinfo=UTC) for day in (16, 17, 18))
+
+
+class TestAPolicyChanges:
+    """Gold and the ordinary picture that it stands in for, around a change of one number of the policy: all that a
+    tasker gets of the one is what they get of the other, to the second."""
+
+    @pytest.fixture
+    def clock(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[datetime], None]]:
+        """Turn the clock of every page by hand, so that times are compared as well."""
+        yield lambda moment: monkeypatch.setattr(timezone, "now", lambda: moment)
+        forget_versions()
+
+    @pytest.mark.parametrize("name", [each.name for each in fields(Policy)])
+    def test_no_number_tells_gold(
+        self, name: str, tara: Tasker, signed_in: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert getattr(Policy(), name) != OTHER[name]
+        new = replace(Policy(), **{name: OTHER[name]})
+        self._change(new, _Desk(signed_in(tara), monkeypatch, pages=False), clock)
+
+    def test_no_page_tells_gold(
+        self, tara: Tasker, signed_in: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The pages take longer: all numbers change at once."""
+        self._change(Policy(**OTHER), _Desk(signed_in(tara), monkeypatch, pages=True), clock)
+
+    def _change(self, new: Policy, desk: "_Desk", clock: Callable[[datetime], None]) -> None:
+        """Tell both of a pair that is held across the change, of pairs that are dealt on either side of it and claimed
+        after it, and of a pair whose leases ran out."""
+        factories.policy_version()
+        old = Policy()
+        clock(BEFORE)
+        desk.lay_out(dealt_at=BEFORE, size=old.image_size, sizes={old.image_size, new.image_size})
+        across = desk.claim_both()
+        PolicyVersion.objects.create(version=2, numbers=new.to_json(), in_force_from=CHANGE, reason="Another number.")
+        forget_versions()
+        clock(AFTER)
+        desk.tell_both(across)
+        for dealt_at, policy in ((BEFORE, old), (AFTER, new)):
+            desk.lay_out(dealt_at=dealt_at, size=policy.image_size, sizes={old.image_size, new.image_size})
+            desk.tell_both(desk.claim_both())
+        desk.lay_out(dealt_at=BEFORE, size=old.image_size, sizes={old.image_size, new.image_size})
+        lapsed = desk.claim_both()
+        clock(AFTER + timedelta(days=2))
+        services.leases_lapse(now=AFTER + timedelta(days=2))
+        desk.tell_both(lapsed)
+        assert Assignment.objects.filter(known__isnull=False).count() == 4
+
+
+@dataclass
+class _Desk:
+    """Tara at work, who gets gold and then the picture that it stood in for."""
+
+    client: Client
+    monkeypatch: pytest.MonkeyPatch
+    pages: bool
+
+    def lay_out(self, *, dealt_at: datetime, size: int, sizes: set[int]) -> None:
+        """Deal one picture; beside it there is gold of every size, dealt at the other side of the change."""
+        factories.panel(factories.image(width=size, height=size), dealt_at=dealt_at)
+        for each in sizes:
+            other = AFTER if dealt_at == BEFORE else BEFORE
+            factories.gold(factories.panel(factories.image(width=each, height=each), dealt_at=other))
+
+    def claim_both(self) -> list[dict[str, Any]]:
+        held: list[dict[str, Any]] = []
+        told = []
+        for draw in (0, 99):
+            self.monkeypatch.setattr("labeling.api._random", _ordinary(draw))
+            answer = self._post("next/", holding=[each["id"] for each in held])
+            held.append(answer.json())
+            told.append(_masked(answer, _NOT_TIMES))
+        assert told[0] == told[1]
+        golden = [Assignment.objects.get(public_id=each["id"]).known_id is not None for each in held]
+        assert golden == [True, False]
+        return held
+
+    def tell_both(self, both: list[dict[str, Any]]) -> None:
+        gold, ordinary = (self._told(each) for each in both)
+        for told, usual in zip(gold, ordinary, strict=True):
+            assert told == usual
+
+    def _told(self, held: dict[str, Any]) -> list[str]:
+        lease = {"lease_token": held["lease_token"]}
+        plain = {"assignment": held["id"], "complete": "true", "seconds": "3", **lease, **UNSURE}
+        answers = [
+            self._post(f"{held['id']}/heartbeat/", **lease),
+            *([self.client.get("/label/"), self.client.post("/label/", plain)] if self.pages else []),
+            self._post(f"{held['id']}/response/", **lease, **UNSURE),
+            self._post(f"{held['id']}/response/", **lease, **OUTLINED),
+            self._post(f"{held['id']}/release/", **lease),
+            self.client.get(f"/my-work/{held['id']}/"),
+            self.client.get("/api/v1/me/"),
+        ]
+        statuses = [each.status_code for each in answers]
+        pages = [200, 400] if self.pages else []
+        assert statuses in ([200, *pages, 201, 400, 409, 200, 200], [200, *pages, 400, 201, 409, 200, 200]), statuses
+        return [_masked(each, _NOT_TIMES) for each in answers]
+
+    def _post(self, path: str, **body: Any) -> Any:
+        return self.client.post(f"/api/v1/assignments/{path}", body, content_type="application/json")
 
 
 def test_gold_takes_no_longer_than_the_rest(tara: Tasker, signed_in: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,7 +123,7 @@ def _record(action: str, invitation: Invitation, by: User, now: datetime) -> Non
 
 
 def _unfinished(invitation_id: int) -> Invitation:
-    invitation = Invitation.objects.select_for_update(of=("self",)).filter(pk=invitation_id).first()
+    invitation = Invitation.objects.select_for_update(of=("self",), no_key=True).filter(pk=invitation_id).first()
     if invitation is None:
         raise NotFound("There is no such invitation.", "not_found")
     if invitation.accepted_at or invitation.revoked_at:
@@ -133,7 +133,7 @@ def _unfinished(invitation_id: int) -> Invitation:
 
 def invitation_of(secret: str, *, now: datetime, lock: bool = False) -> Invitation:
     """Return the open invitation of a link; NotFound for every other link, whatever is wrong with it."""
-    rows = Invitation.objects.select_for_update(of=("self",)) if lock else Invitation.objects
+    rows = Invitation.objects.select_for_update(of=("self",), no_key=True) if lock else Invitation.objects
     invitation = rows.filter(digest=digest_of(secret)).first()
     if invitation is None or state_of(invitation, now=now) is not InvitationState.OPEN:
         raise NotFound(

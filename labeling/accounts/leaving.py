@@ -7,11 +7,13 @@ from django.db import transaction
 
 from common.audit import Subject, audit, places_forget
 from common.credentials import access_forget, credentials_end
+from common.deadlocks import again_after_deadlock
 from labeling.models import Invitation, Tasker
 from labeling.services import leases_end
 from labeling.signals import account_leaving
 
 
+@again_after_deadlock
 @transaction.atomic
 def account_delete(*, user: User, now: datetime, by: User | None = None) -> str:
     """Remove the person: account, address, sessions, tokens, invitation, and what is known of their sign-ins.

@@ -1,6 +1,6 @@
 """What happens to reports and questions, one transaction each.
 
-Lock order is assignment, panel, report; and tasker, question.
+The order of locks is at the head of `labeling/models/panels.py`; a question comes after its tasker.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from common.audit import Subject, audit
+from common.deadlocks import again_after_deadlock
 from common.errors import Conflict, InvalidInput, NotFound
 from labeling import services
 from labeling.accounts.locale import zone_of
@@ -33,6 +34,7 @@ MOST_ANSWER_CHARACTERS = 4_000
 _ANSWER_SUMMARY = "A question of a tasker, answered for everybody."
 
 
+@again_after_deadlock
 @transaction.atomic
 def report_make(
     *, tasker: Tasker, assignment_id: UUID, lease_token: str | None, kind: ReportKind, words: str, now: datetime
@@ -83,6 +85,7 @@ def report_decide(*, image: Image, decision: ReportDecision, reply: str, by: Use
     return reports
 
 
+@again_after_deadlock
 @transaction.atomic
 def _decide(image: Image, decision: ReportDecision, reply: str, by: User, now: datetime) -> list[Report]:
     # The panels are what a report locks, too: it comes before this decision, or holds the picture anew after it.
@@ -202,7 +205,7 @@ def answer_checked(answer: str, *, to_everybody: bool, requalify: bool) -> str:
 
 
 def _lock_open(question_id: int) -> Question:
-    rows = Question.objects.select_for_update(of=("self",)).select_related("tasker")
+    rows = Question.objects.select_for_update(of=("self",), no_key=True).select_related("tasker")
     question = rows.filter(pk=question_id).first()
     if question is None:
         raise NotFound("There is no such question.", "not_found")

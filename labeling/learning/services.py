@@ -61,7 +61,7 @@ def attempt_start(*, tasker: Tasker, policy: Policy, now: datetime, rng: Random)
     Conflict when nothing is due (`nothing_due`), the tutorial comes first (`tutorial_first`), the next try may not
     begin yet (`wait`), or too few fresh pictures are left (`pool_exhausted`).
     """
-    tasker = Tasker.objects.select_for_update(of=("self",)).get(pk=tasker.pk)
+    tasker = Tasker.objects.select_for_update(of=("self",), no_key=True).get(pk=tasker.pk)
     begun = selectors.open_attempt(tasker)
     if begun is not None:
         return begun
@@ -131,7 +131,7 @@ def item_answer(
     The very same again changes nothing; a different one is a Conflict (`already_answered`). WrongFields names what
     has to change, exactly as in labeling; NotFound for anybody else's picture.
     """
-    tasker = Tasker.objects.select_for_update(of=("self",)).get(pk=tasker.pk)
+    tasker = Tasker.objects.select_for_update(of=("self",), no_key=True).get(pk=tasker.pk)
     item = selectors.item_of(tasker, item_id)
     if item is None:
         raise NotFound(_("There is no such picture in a try of yours."), "not_found")

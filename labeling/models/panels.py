@@ -2,6 +2,18 @@
 
 What the database refuses, whoever writes: two answers by one tasker on one image, two counted answers in one place
 (so never more than the panel has places), a fourth held picture, and any change to a response.
+
+Lock order. A transaction of labeling or adjudication that locks or changes several rows does so in this order, and rows
+of one table in the order of their primary keys, so that no two transactions wait for each other:
+
+1. taskers (a pause, a link, leaving);
+2. assignments. Adding a lease or moving one into a slot may wait for another request of the same tasker or person: it
+   comes before the panel, whose place is taken last;
+3. panels, all those of one picture before its ruling, a fresh panel, gold or a decision on a report;
+4. known pictures, reports, and rows that are only added: places, responses, rulings, notices, the audit trail.
+
+Every lock is `no_key`: adding a row that refers to a locked one never waits. What several requests may still do
+to each other (an account is deleted while its tasker works) is decorated with `again_after_deadlock`.
 """
 
 import uuid
@@ -188,6 +200,8 @@ class Assignment(models.Model):
 
     `slot` numbers the pictures a tasker holds at once, so that two browsers of one person cannot hold more.
     With `known` it is gold: asked to see how the tasker answers, on a panel that is settled, and holding no place (R6).
+    Gold `stands_for` the panel of the ordinary picture that the tasker would have got in that moment: whatever depends
+    on a panel or on the policy of its dealing is that panel's, so that no change of the policy tells gold (R8).
     `person` is the tasker's at that time, so that linked taskers cannot both be asked about one image.
     """
 
@@ -197,6 +211,9 @@ class Assignment(models.Model):
     known = models.ForeignKey(
         "labeling.KnownPicture", null=True, on_delete=models.PROTECT, related_name="assignments", db_index=False
     )
+    stands_for = models.ForeignKey(Panel, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    # Whether the receipt of an answer to gold says that it counts; null for all others, where the place says it.
+    seems_counted = models.BooleanField(null=True)
     instructions = models.PositiveSmallIntegerField(db_default=1, default=1)
     # Asked for with a tasker or a person, and never of gold alone: the constraints' indexes serve.
     image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="+", db_index=False)
@@ -220,6 +237,11 @@ class Assignment(models.Model):
                 name="assignment_slot_once",
             ),
             models.CheckConstraint(condition=Q(slot__gte=1, slot__lte=3), name="assignment_slot_range"),
+            models.CheckConstraint(
+                condition=Q(known__isnull=True, stands_for__isnull=True)
+                | Q(known__isnull=False, stands_for__isnull=False),
+                name="assignment_of_gold_stands_for_a_panel",
+            ),
             models.UniqueConstraint(
                 fields=["image", "person"],
                 condition=Q(known__isnull=True),

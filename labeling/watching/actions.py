@@ -41,7 +41,6 @@ _ACTS = {
 _AFTER = {WatchAction.PAUSE: TaskerState.PAUSED, WatchAction.REQUALIFY: TaskerState.LEARNING}
 
 
-@transaction.atomic
 def action_take(
     *,
     tasker: Tasker,
@@ -56,8 +55,23 @@ def action_take(
     Whoever may not go on gives back the pictures they hold. InvalidInput without a reason; Conflict (`state_changed`)
     when the tasker's state does not lead there, or not any more.
     """
-    reason = _checked(reason)
+    _take(tasker, TaskerState(tasker.state), action, _checked(reason), now, by, event)
+
+
+@again_after_deadlock
+@transaction.atomic
+def _take(
+    tasker: Tasker,
+    before: TaskerState,
+    action: WatchAction,
+    reason: str,
+    now: datetime,
+    by: User | None,
+    event: WatchEvent | None,
+) -> None:
     code = _CODES[action]
+    # A try that gave way has left its state on the object.
+    tasker.state = before
     if action in _AFTER:
         tasker_state_change(tasker=tasker, after=_AFTER[action], code=code, reason=reason, now=now, by=by, event=event)
         services.leases_end(tasker=tasker, now=now)

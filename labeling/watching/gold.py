@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from common.audit import audit
+from common.deadlocks import again_after_deadlock
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
 from labeling.enums import Answer, KnownUse, OutlineGate, PanelState, Topic
 from labeling.marking import STATEMENTS
@@ -128,6 +129,7 @@ def _topic(most: Sequence[object]) -> Topic:
     return Topic.CLEAR
 
 
+@again_after_deadlock
 @transaction.atomic
 def gold_add(*, panel: Panel, expected: Expected, gate: OutlineGate, by: User, now: datetime) -> KnownPicture:
     """Make the picture of a settled panel gold with these right answers (R6).

@@ -267,6 +267,6 @@ def _name_on_panels(group: Collection[int]) -> None:
     other = Assignment.objects.filter(
         ~Q(tasker=OuterRef("tasker")), image=OuterRef("image"), tasker_id__in=group, known__isnull=True
     )
-    alone = asked.filter(~Exists(other)).select_for_update(of=("self",)).order_by("pk")
+    alone = asked.filter(~Exists(other)).select_for_update(of=("self",), no_key=True).order_by("pk")
     ids = list(alone.values_list("pk", flat=True))
     Assignment.objects.filter(pk__in=ids).update(person=min(group) if len(group) > 1 else F("tasker_id"))

@@ -7,6 +7,7 @@ from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
+from common.deadlocks import again_after_deadlock
 from labeling.enums import AssignmentState, TaskerState, WatchAction
 from labeling.models import Assignment, Response, StateChange, Tasker, WatchEvent, WatchRule
 from labeling.policy import Policy
@@ -59,6 +60,7 @@ def _concerned(since: datetime) -> list[int]:
     return list(members.order_by("tasker").values_list("tasker", flat=True).distinct())
 
 
+@again_after_deadlock
 @transaction.atomic
 def _watch_one(tasker_id: int, rules: Sequence[WatchRule], policy: Policy, now: datetime) -> int:
     """Look at one tasker, whose row is locked meanwhile: of two sweeps at once, the second finds what the first did.

@@ -7,7 +7,7 @@ import { post, Refusal, Unreachable } from "./label_api.js";
 import { Bar } from "./label_bar.js";
 import * as dialogs from "./label_dialogs.js";
 import { Device } from "./label_drafts.js";
-import { Keys } from "./label_keys.js";
+import { Keys, OF_EDITOR } from "./label_keys.js";
 import { Outbox, WAITS_FOR } from "./label_outbox.js";
 import { Pictures } from "./label_pictures.js";
 import { Sheet } from "./label_sheet.js";
@@ -440,7 +440,7 @@ class Page {
         event.preventDefault();
         // First, so that a dialog has a place in sight to give the focus back to.
         byId("more").hidePopover?.();
-        this.#acts[button.dataset.act]();
+        this.#act(button.dataset.act);
       });
     }
     dialogs.closeWithButtons();
@@ -451,8 +451,9 @@ class Page {
     addEventListener("beforeunload", (event) => this.#device.mayLose && event.preventDefault());
   }
 
-  /** What each action does, by its name in the table of keys. */
+  /** What each action does, by its name in the table of keys. One that cannot be done returns the words that say why. */
   #acts = {
+    ...Object.fromEntries(Object.keys(OF_EDITOR).map((name) => [name, () => this.#sheet.draw(name)])),
     choice_1: () => this.#sheet.choose(1),
     choice_2: () => this.#sheet.choose(2),
     choice_3: () => this.#sheet.choose(3),
@@ -473,7 +474,7 @@ class Page {
     ask: () => this.#ask(),
     receipts: async () => dialogs.showReceipts(await this.#device.receipts()),
     keys: () => this.#keys.open(),
-    dismiss: () => this.#bar.dismiss(),
+    dismiss: () => this.#bar.dismiss() || words.noMessage,
     look_again: () => (this.#pictures.waiting ? this.#outbox.send() : this.#advance("")),
   };
 
@@ -495,7 +496,12 @@ class Page {
       return;
     }
     event.preventDefault();
-    if (!(event.repeat && ONCE.has(name))) this.#acts[name]();
+    if (!(event.repeat && ONCE.has(name))) this.#act(name);
+  }
+
+  #act(name) {
+    const whyNot = this.#acts[name]();
+    if (typeof whyNot === "string") this.#bar.tell(whyNot);
   }
 
   #mayAct(name) {

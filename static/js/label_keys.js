@@ -5,7 +5,7 @@ import { fill, words } from "./label_words.js";
 
 const MODIFIERS = new Set(["Shift", "Control", "Alt", "AltGraph", "Meta", "CapsLock", "Dead", "Process"]);
 // What the editor calls the actions that it has keys of its own for.
-const OF_EDITOR = {
+export const OF_EDITOR = {
   close_outline: "close",
   next_corner: "next",
   previous_corner: "previous",

@@ -1,9 +1,11 @@
 // One picture with its form: what is answered, what is drawn, what is still missing, and the draft of all of it.
 
 import { CANNOT_OUTLINE, LabelForm, QUESTIONS, STATEMENTS } from "./label_form.js";
+import { OF_EDITOR } from "./label_keys.js";
 import { counted, data, fill, words } from "./label_words.js";
 import { OutlineEditor } from "./outline_editor.js";
 
+const CHOOSES = new Set(["next_corner", "previous_corner", "insert_corner"]);
 const NOTHING_DRAWN = Object.freeze({ rings: [], open: [] });
 
 const byId = (id) => document.getElementById(id);
@@ -168,6 +170,22 @@ export class Sheet {
     }
   }
 
+  /** Do what a key of the editor does, from outside of it. Returns why not, in words, or nothing. */
+  draw(name) {
+    if (!this.#form.asked) return words.noOutlineAsked;
+    if (!this.#editor.perform(OF_EDITOR[name])) return this.#whyNot(name);
+    // The arrows move the corner that is chosen now.
+    if (CHOOSES.has(name)) this.#editor.focus();
+    return undefined;
+  }
+
+  #whyNot(name) {
+    const { drawing, rings } = this.#editor;
+    if (name === "close_outline") return drawing ? words.editor.needsThree : words.nothingToClose;
+    if (name === "fewer_corners" || name === "more_corners") return words.nothingTraced;
+    return rings.length || drawing ? words.noCornerChosen : words.noCornerYet;
+  }
+
   fit() {
     this.#editor.fit();
   }
@@ -192,11 +210,12 @@ export class Sheet {
     if (goOn && QUESTIONS.includes(field)) this.goOn();
   }
 
-  /** Answer the open question with the answer of this number, or switch a statement. */
+  /** Answer the open question with the answer of this number, or switch a statement. Returns why not, or nothing. */
   choose(number) {
     const { open } = this.#form;
-    if (QUESTIONS.includes(open)) this.#form.choose(open, number);
-    else if (this.#form.asked) this.#form.toggleStatement(number);
+    if (QUESTIONS.includes(open)) return void this.#form.choose(open, number);
+    if (number > STATEMENTS.length) return words.noSuchStatement;
+    return void this.#form.toggleStatement(number);
   }
 
   /** Open the question `step` further on, and put the focus there. */
@@ -207,7 +226,8 @@ export class Sheet {
   }
 
   toggleCannotOutline() {
-    if (this.#form.asked) this.#tick(!this.#form.cannotOutline);
+    if (!this.#form.asked) return words.noOutlineAsked;
+    return void this.#tick(!this.#form.cannotOutline);
   }
 
   #tick(cannot) {
@@ -229,13 +249,15 @@ export class Sheet {
 
   /** After a tick nothing was drawn any more, so it is what is undone first. */
   undo() {
-    if (!this.#form.asked) return;
-    if (this.#form.cannotOutline) this.#tick(false);
-    else this.#editor.undo();
+    if (!this.#form.asked) return words.noOutlineAsked;
+    if (this.#form.cannotOutline) return void this.#tick(false);
+    return this.#editor.canUndo ? void this.#editor.undo() : words.nothingToUndo;
   }
 
   redo() {
-    if (this.#form.asked && !this.#form.cannotOutline) this.#editor.redo();
+    if (!this.#form.asked) return words.noOutlineAsked;
+    if (this.#form.cannotOutline || !this.#editor.canRedo) return words.nothingToRedo;
+    return void this.#editor.redo();
   }
 
   /** Whether the tick is what an undo takes back: the editor has its own Ctrl+Z, which knows nothing of it. */

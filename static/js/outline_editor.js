@@ -287,10 +287,14 @@ export class OutlineEditor {
 
   #close() {
     const { rings, open } = this.#history.present;
-    if (open.length < 3) return this.#say("needsThree");
+    if (open.length < 3) {
+      this.#say("needsThree");
+      return false;
+    }
     this.#selected = null;
     this.#commit(model.closed(this.#history.present));
     this.#say("closed", { ring: rings.length + 1, corners: open.length });
+    return true;
   }
 
   #insert(place, point) {
@@ -708,6 +712,12 @@ export class OutlineEditor {
   /** Whether the key meant something. */
   #key(event) {
     const action = this.#keys.actionOf(event);
+    if (this.#enabled && ARROWS[action]) return this.#arrow(event, ARROWS[action]);
+    return this.perform(action);
+  }
+
+  /** Do what a key of this action of KEYS does, wherever the focus is; returns whether anything was done. */
+  perform(action) {
     const sees = { zoomIn: () => this.zoomIn(), zoomOut: () => this.zoomOut(), fit: () => this.fit() };
     const draws = {
       place: () => this.#enter(),
@@ -721,7 +731,6 @@ export class OutlineEditor {
       fewer: () => this.#refine(true),
       more: () => this.#refine(false),
     };
-    if (this.#enabled && ARROWS[action]) return this.#arrow(event, ARROWS[action]);
     const act = sees[action] ?? (this.#enabled ? draws[action] : null);
     return act ? act() !== false : false;
   }
@@ -833,7 +842,10 @@ export class OutlineEditor {
     const selected = this.#selected;
     if (!selected) return false;
     const edge = model.edgeAfter(this.#drawing, selected);
-    if (!edge) return this.#say("noEdge");
+    if (!edge) {
+      this.#say("noEdge");
+      return false;
+    }
     return this.#insert(edge.place, this.#inside(hits.middle(edge.from, edge.to)));
   }
 

@@ -635,7 +635,7 @@ def test_a_key_that_is_taken_changes_places_and_both_are_told(desk: Desk) -> Non
     )
     desk.press("Escape", "4", "Enter")
     desk.missing.to_have_text("Still missing: question 2")
-    desk.status.to_have_text("")
+    desk.status.to_have_text("No outline is asked for with these answers to questions 1 and 2.")
     desk.press("4", "u")
     desk.received()
     desk.press("k")

@@ -87,7 +87,9 @@ def _known(tara: Tasker) -> None:
         )
         assert known.panel is not None
         response = factories.response(tara, known.panel, outline=octagon(100), now=then, counted=False)
-        Assignment.objects.filter(pk=response.assignment_id).update(known=known, expires_at=then)
+        Assignment.objects.filter(pk=response.assignment_id).update(
+            known=known, stands_for=known.panel, expires_at=then
+        )
         marks = {"contains_bird": True, "outline": number > 0}
         GoldMark.objects.create(
             response=response, known=known, tasker=tara, right=number > 0, marks=marks, marked_at=then

@@ -41,8 +41,11 @@ class _Tails(Random):
         return 99
 
 
-def claim(tasker: Tasker, now: datetime, policy: Policy = ALWAYS, rng: Random | None = None) -> Assignment:
-    found = services.assignment_next(tasker=tasker, holding=(), policy=policy, now=now, rng=rng or _Heads(1))
+def claim(
+    tasker: Tasker, now: datetime, policy: Policy = ALWAYS, rng: Random | None = None, beside: Assignment | None = None
+) -> Assignment:
+    holding = [beside.public_id] if beside else []
+    found = services.assignment_next(tasker=tasker, holding=holding, policy=policy, now=now, rng=rng or _Heads(1))
     assert isinstance(found, Assignment), found
     return found
 
@@ -157,22 +160,41 @@ def test_an_answer_is_marked_and_holds_no_place(tara: Tasker, otto: Tasker, now:
     assert Panel.objects.filter(pk=gold.panel.pk).values().get() == before
 
 
-def test_what_is_asked_about_old_gold_is_what_is_asked_today(tara: Tasker, now: datetime) -> None:
-    """Under another gate (R10) than all pictures around it, it would be known as gold."""
+@pytest.mark.parametrize(
+    ("dealt", "gold_dealt", "asked", "why"),
+    [
+        (0, 60, True, "dealt after the change, beside older gold"),
+        (60, 0, False, "dealt before the change, beside newer gold"),
+        (60, 60, False, "both dealt before the change, and claimed after it"),
+    ],
+)
+def test_gold_asks_what_the_picture_in_its_place_would_ask(
+    dealt: int, gold_dealt: int, asked: bool, why: str, tara: Tasker, now: datetime
+) -> None:
+    """Under another gate (R10) than the picture that the tasker gets instead, it would be known as gold."""
     wider = replace(ALWAYS, outline_gate=OutlineGate.NOT_EXCLUDED)
-    factories.panel(dealt_at=now)
-    factories.gold(factories.panel(dealt_at=now - timedelta(days=60)))
+    factories.panel(dealt_at=now - timedelta(days=dealt))
+    factories.gold(factories.panel(dealt_at=now - timedelta(days=gold_dealt)))
     held = claim(tara, now, wider)
+    assert held.known is not None
+    unsure = RIGHT | {"contains_bird": "unsure_no"}
+    not_asked = {"contains_bird": "unsure_no", "contains_bicycle": "definitely_no"}
     sent = services.response_submit(
         tasker=tara,
         assignment_id=held.public_id,
         lease_token=held.lease_token,
-        data=RIGHT | {"contains_bird": "unsure_no"},
+        data=unsure if asked else not_asked,
         policy_at=lambda moment: wider if moment > now - timedelta(days=30) else ALWAYS,
         now=now,
     )
-    assert held.known is not None
-    assert sent.response.outline
+    assert bool(sent.response.outline) == asked, why
+
+
+def test_gold_of_another_size_is_not_dealt(tara: Tasker, now: datetime) -> None:
+    """After a change of the size (R2), old gold would be known by its size."""
+    factories.panel(factories.image(width=320, height=320))
+    factories.gold()
+    assert claim(tara, now).known is None
 
 
 @pytest.mark.parametrize("gold", [True, False])
@@ -197,19 +219,54 @@ def test_the_story_of_a_lease_is_the_same(gold: bool, tara: Tasker, now: datetim
     assert Assignment.objects.get(pk=held.pk).state == AssignmentState.ANSWERED
 
 
-def test_long_after_its_lease_gold_seems_taken(tara: Tasker, now: datetime) -> None:
-    """A picture nobody else could take in a day would be known to be gold."""
-    factories.panel()
+@pytest.mark.parametrize(
+    ("others", "own", "free", "why"),
+    [
+        (0, False, True, "nobody came: its picture waits still"),
+        (2, False, True, "one place is left"),
+        (3, False, False, "others have answered"),
+        (2, True, True, "the last place is the tasker's own, who would not have both"),
+        (0, True, True, "the tasker's own alone"),
+    ],
+)
+def test_long_after_its_lease_gold_is_as_free_as_the_picture_in_its_place(
+    others: int, own: bool, free: bool, why: str, tara: Tasker, now: datetime
+) -> None:
+    """A picture that nobody could take in a day, or that somebody took while all others waited, would be gold."""
+    panel = factories.panel()
     factories.gold()
     held = claim(tara, now)
+    if own:
+        submit(claim(tara, now, NEVER, beside=held), now)
     tomorrow = now + timedelta(days=1)
     services.leases_lapse(now=tomorrow)
-    with pytest.raises(Conflict, match="somebody else has this place"):
-        services.assignment_heartbeat(
-            tasker=tara, assignment_id=held.public_id, lease_token=held.lease_token, policy=ALWAYS, now=tomorrow
-        )
-    assert not submit(held, tomorrow).counted
+    for number in range(others):
+        submit(claim(factories.tasker(f"other {number}"), tomorrow, NEVER), tomorrow)
+    panel.refresh_from_db()
+    assert panel.answered == others + own
+    beat = {"tasker": tara, "assignment_id": held.public_id, "lease_token": held.lease_token, "policy": ALWAYS}
+    if free:
+        found = services.assignment_next(tasker=tara, holding=(), policy=ALWAYS, now=tomorrow, rng=_Tails(1))
+        assert isinstance(found, Assignment)
+        assert services.assignment_heartbeat(**beat, now=tomorrow) > tomorrow, why
+    else:
+        with pytest.raises(Conflict, match="somebody else has this place"):
+            services.assignment_heartbeat(**beat, now=tomorrow)
+    assert submit(held, tomorrow).counted == free, why
+    assert submit(held, tomorrow).counted == free, "the very same again"
     assert GoldMark.objects.count() == 1, "the answer is kept and marked all the same"
+
+
+@pytest.mark.parametrize("gold", [True, False])
+def test_what_lapsed_is_offered_again_when_nothing_else_is_left(gold: bool, tara: Tasker, now: datetime) -> None:
+    factories.panel()
+    factories.gold()
+    held = claim(tara, now, ALWAYS, _Heads(1) if gold else _Tails(1))
+    if gold:
+        submit(claim(tara, now, NEVER, beside=held), now)
+    tomorrow = now + timedelta(days=1)
+    services.leases_lapse(now=tomorrow)
+    assert claim(tara, tomorrow, NEVER) == held
 
 
 @pytest.mark.parametrize("gold", [True, False])

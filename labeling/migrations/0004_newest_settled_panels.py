@@ -8,7 +8,7 @@ import labeling.enums
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('labeling', '0002_first_rows'),
+        ('labeling', '0003_gold_stands_for_a_panel'),
     ]
 
     operations = [
