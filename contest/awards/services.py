@@ -1,7 +1,7 @@
 """Awards: given by the board when every condition is met, and derived again when a break is found late (R36-R38)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -98,7 +98,7 @@ def _give(
         decision=decision,
         cents=cents,
         statement=decision.details["statement"],
-        conditions=[asdict(each) for each in met],
+        conditions=[each.record() for each in met],
         awarded_at=now,
     )
     stake_settle(stake.pk, now=now)

@@ -109,11 +109,10 @@ def _found(stake: Stake, breaks: Iterable[Break], credit: dict[int, Attack], kno
 
 def _credited(each: Break, attack: Attack | None, stake: Stake, own: set[int], known: _Teams) -> Credited:
     received = each.image.received_at if attack is None else attack.received_at
-    early = received < _begun(stake)
     if attack is None:
-        return Credited(BreakFact(None, received, week_at(received).name, early=early), each, None)
+        return Credited(BreakFact(None, received, week_at(received).name), each, None)
     team = None if was_known(attack) else known.final(attack.team_id)
-    return Credited(BreakFact(team, received, attack.week, own=team in own, early=early), each, attack)
+    return Credited(BreakFact(team, received, attack.week, own=team in own), each, attack)
 
 
 def _with_pay(row: Credited, known: _Teams) -> Credited:

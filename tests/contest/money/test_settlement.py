@@ -98,7 +98,7 @@ STORIES: list[tuple[Story, dict[str, int], int, str]] = [
     (lambda s, t: broke(s, t["makers"]), {}, PRIZE, "its own staked defense"),
     (lambda s, t: (broke(s, t["makers"]), broke(s, t[B])), {B: PRIZE}, 0, "its own, and another's"),
     (nobodys, {}, PRIZE, "a picture that was there before any team sent it"),
-    (lambda s, t: (broke(s, t[R], -0.3), broke(s, t[B])), {B: PRIZE}, 0, "received before the stake: no share"),
+    (lambda s, t: (broke(s, t[R], -0.3), broke(s, t[B])), {R: 5001, B: 5000}, 0, "of its week, before it: shares"),
 ]
 
 
