@@ -61,10 +61,11 @@ def what_follows(case: Case, ballot: Ballot, *, now: datetime) -> Follows:
     if ballot.choice is VoteChoice.MORE_TASKERS:
         joins = case.ruling.verdict == Verdict.VALID
         return Follows(asked=taskers_asked(case.ruling, policy_in_force(now).policy), joins=joins)
-    return _derived(case.image, ballot, now)
+    return overrule_follows(case.image, ballot, now)
 
 
-def _derived(image: Image, ballot: Ballot, now: datetime) -> Follows:
+def overrule_follows(image: Image, ballot: Ballot, now: datetime) -> Follows:
+    """Return what would follow at once from an overrule of a picture's ruling; errors as of `overrule`."""
     overrule_check(image, ballot)
     supposed = suppose(image, ballot.label, now=now)
     broken_before, stakes_before = _broken(image), _stakes()
