@@ -59,10 +59,23 @@ def award_give(*, stake: Stake, statement: str, reason: str, policy: Policy, by:
 def _under_lock(stake: Stake, now: datetime) -> list[Stake]:
     """Lock the stakes that share the prize, and return them as they stand."""
     rows = stakes_locked(each.pk for each in sharing(stake, now=now))
+    _refuse_over(rows)
+    return rows
+
+
+def award_check(stake: Stake, *, policy: Policy, now: datetime) -> list[Stake]:
+    """Return the stakes that share the prize; raise what `award_give` would raise of them now. Nothing is locked."""
+    rows, weeks = sharing(stake, now=now), Weeks(now)
+    _refuse_over(rows)
+    for each in rows:
+        _met(each, policy, now, weeks)
+    return rows
+
+
+def _refuse_over(rows: Iterable[Stake]) -> None:
     over = next((each for each in rows if each.ended_at is not None), None)
     if over is not None:
         raise Conflict(f"The stake on {over.defense.name} is over: {over.end}. Nothing was awarded.", "stake_over")
-    return rows
 
 
 def _met(stake: Stake, policy: Policy, now: datetime, weeks: Weeks) -> list[Condition]:

@@ -167,9 +167,7 @@ def money_return(
     subject = subject_of(of, team, award)
     source = account(AccountKind.WITHHELD)
     hold([of, source])
-    found = withheld_of(of, team, award)
-    if found is None:
-        raise Conflict("Nothing of this account is withheld any more. Reload the page.", "nothing_withheld")
+    found = return_check(of, team, award)
     decision = decide(DecisionKind.RETURN, subject=subject, reason=reason, by=by, now=now, cents=found.cents)
     if found.cents:
         why = "Given back by the board."
@@ -178,6 +176,20 @@ def money_return(
         )
         posted_tell([entry], now=now)
     return decision
+
+
+def return_check(of: Account, team: Team | None = None, award: Award | None = None) -> Withheld:
+    """Return what the board withholds of it; Conflict (`nothing_withheld`) where that is nothing."""
+    found = withheld_of(of, team, award)
+    if found is None:
+        raise Conflict("Nothing of this account is withheld any more. Reload the page.", "nothing_withheld")
+    return found
+
+
+def withhold_check(of: Account, cents: int) -> None:
+    """Raise Conflict (`not_enough`) where an account has less than the board is to withhold."""
+    if of.balance_cents < cents:
+        raise Conflict("The account has less than that. Look at its balance.", "not_enough")
 
 
 def _named(of: Account, team: Team | None, award: Award | None) -> _Whose:
