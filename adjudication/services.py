@@ -17,7 +17,7 @@ from labeling import services as labeling
 from labeling.enums import Answer, Label, PanelState
 from labeling.geometry import Box
 from labeling.models import Image, Panel, Response
-from labeling.more_taskers import kept_out, newest_panel_locked
+from labeling.more_taskers import kept_out, newest_panel, newest_panel_locked
 from labeling.selectors import PolicyInForce
 
 SETTLED_AT_ONCE = 500
@@ -100,10 +100,7 @@ def rule_by_board(
     """
     said = explanation_said(explanation)
     given = _outcome(verdict, label, reasons)
-    _refuse_while_asked(image)
-    latest = Ruling.objects.filter(image=image).order_by("-number").first()
-    if latest is None:
-        raise Conflict("There is no ruling on this picture that the board could overrule.", "no_ruling")
+    latest = _overruled(image, newest_panel_locked(image.pk))
     return Ruling.objects.create(
         image=image,
         number=latest.number + 1,
@@ -145,13 +142,23 @@ def _outcome(verdict: Verdict, label: Label | None, reasons: Sequence[Reason]) -
     return given
 
 
-def _refuse_while_asked(image: Image) -> None:
-    """What an organizer keeps out waits for nobody, so the board may rule on it."""
-    newest = newest_panel_locked(image.pk)
+def board_ruling_check(*, image: Image, verdict: Verdict, label: Label | None, reasons: Sequence[Reason]) -> None:
+    """Raise what `rule_by_board` would raise now of the picture, the class and the reasons; nothing is locked."""
+    _outcome(verdict, label, reasons)
+    _overruled(image, newest_panel(image.pk))
+
+
+def _overruled(image: Image, newest: Panel) -> Ruling:
+    """Return the ruling that the board may overrule. What an organizer keeps out waits for nobody, so the board may
+    rule on it."""
     waits = newest.state == PanelState.HELD and not kept_out(image.pk)
     if waits or newest.state in (PanelState.OPEN, PanelState.FULL):
         words = "Taskers are still being asked about this picture: wait for the ruling that follows from them."
         raise Conflict(words, "not_settled")
+    latest = Ruling.objects.filter(image=image).order_by("-number").first()
+    if latest is None:
+        raise Conflict("There is no ruling on this picture that the board could overrule.", "no_ruling")
+    return latest
 
 
 def rules_policy(policy: PolicyInForce) -> Policy:

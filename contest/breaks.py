@@ -6,6 +6,7 @@ breaks is decided here alone: whoever reads the rows asks one of these functions
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
@@ -76,6 +77,41 @@ def _holding(rows: QuerySet[Break]) -> QuerySet[Break]:
     newest = Ruling.objects.filter(image=OuterRef("image")).order_by("-number")
     # A picture that is not ruled valid has no label, and a break's ruling always has one.
     return rows.alias(holds=Subquery(newest.values("label")[:1])).filter(ruling__label=F("holds"))
+
+
+@dataclass(frozen=True, slots=True)
+class Supposed:
+    """A ruling on a picture that nobody made, and what would break under it, instead of what breaks now.
+
+    `label` is empty for a rejection. A break that would be recorded then is on paper only: it is never saved, and its
+    number is beyond all others, so that it sorts as the newest.
+    """
+
+    image: Image
+    label: str
+    breaks: tuple[Break, ...]
+
+
+ON_PAPER = 2**62
+
+
+def suppose(image: Image, label: str, *, now: datetime) -> Supposed:
+    """Return what would break if the newest ruling on `image` were one of now with the class `label`; nothing is
+    written. It follows `standing_breaks` and `breaks_derive` (R22, R29)."""
+    if not label:
+        return Supposed(image, "", ())
+    rows = Break.objects.filter(image=image, ruling__label=label).select_related("image", "ruling").order_by("pk")
+    known = list(rows)
+    recorded = {each.defense_id for each in known}
+    wrong = Outcome.BICYCLE if label == Label.BIRD else Outcome.BIRD
+    mistaken = predictions_in_force().filter(image=image, item__run__state=RunState.ASSESSED, answer=wrong)
+    found = {each.defense_id: each for each in mistaken.order_by("-round")} if image.origin in RELEASED_ORIGINS else {}
+    new = [
+        Break(pk=ON_PAPER + defense, defense_id=defense, image=image, prediction=found[defense], found_at=now)
+        for defense in sorted(found)
+        if defense not in recorded
+    ]
+    return Supposed(image, label, (*known, *new))
 
 
 def broken_by(images: Iterable[int]) -> dict[int, tuple[Defense, ...]]:

@@ -17,14 +17,13 @@ from common.credentials import credentials_purge
 from common.domain_clock import domain_now
 from contest import breaks
 from contest.attacks.near import near_duplicates_find
-from contest.awards.services import awards_settle
+from contest.awards.settling import prizes_settle
 from contest.board.conflicts import conflicts_find
 from contest.board.tending import cases_tend_now_and_then
 from contest.leaderboard import snapshots
 from contest.messages.sending import messages_send
 from contest.messages.sweeps import messages_tell_now_and_then
 from contest.money.nightly import ledger_check_now_and_then
-from contest.money.settlement import prizes_settle
 from contest.record import announcements, builds
 from contest.stakes.ends import stakes_end
 from contest.stakes.entries import defenses_publish
@@ -97,12 +96,7 @@ def record_breaks() -> int:
 
 def settle_prizes() -> int:
     """Post what the facts make due and was not posted (R35, R36); a stake that cannot be settled holds up no award."""
-    now = domain_now()
-    try:
-        changed = prizes_settle(now=now)
-    finally:
-        awards = awards_settle(now=now)
-    return changed + awards
+    return prizes_settle(now=domain_now())
 
 
 def check_ledger() -> int:

@@ -10,6 +10,7 @@ from django.db.models.functions import TruncDay
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
+from contest.breaks import Supposed
 from contest.enums import CaseState
 from contest.exports.tables import ITEM_SETTLED, RELEASED_ORIGINS, images_of, newest_ruling, releasable_images
 from contest.models import Attack, Case
@@ -33,11 +34,13 @@ _BEGINNING = datetime.min.replace(tzinfo=UTC)
 class Weeks:
     """Weeks as money sees them at `now`, for whom asks about many of them or of many defenses: each thing is read once.
 
-    What it says is as old as its first question: make one for each page or step, and keep none.
+    What it says is as old as its first question: make one for each page or step, and keep none. With `supposed` it
+    says what is settled under a ruling that nobody made; of appeals it then says nothing that is of use.
     """
 
-    def __init__(self, now: datetime) -> None:
+    def __init__(self, now: datetime, supposed: Supposed | None = None) -> None:
         self._now = now
+        self._supposed = supposed
         self._verdicts: dict[str, datetime | None] = {}
         self._runs: dict[str, _Runs] = {}
         self._cases: dict[str, bool] = {}
@@ -108,7 +111,7 @@ class Weeks:
         if of.retired_at is not None or of.published_at is None:
             return False
         if week.name not in self._runs:
-            self._runs[week.name] = _runs_of(week, self._now)
+            self._runs[week.name] = _runs_of(week, self._now, self._supposed)
         return of.pk not in self._runs[week.name].complete and self._runs[week.name].wanted > 0
 
 
@@ -176,12 +179,18 @@ def _rounds(since: datetime, now: datetime) -> int:
     return min(policy.evaluation_runs for _, policy in policies_between(since, now))
 
 
-def _runs_of(week: Week, now: datetime) -> _Runs:
+def _runs_of(week: Week, now: datetime, supposed: Supposed | None) -> _Runs:
     rounds = _rounds(week.start, now)
     images = pictures_of(week).values("pk")
     valid = newest_ruling().filter(verdict=Verdict.VALID, image__in=images).values("image")
-    wanted = valid.count() * rounds
-    by_defense = places_in_force().filter(image__in=valid).order_by().values_list("defense")
+    count, of_valid = valid.count(), Q(image__in=valid)
+    if supposed is not None:
+        others = valid.exclude(image=supposed.image)
+        more = bool(supposed.label) and pictures_of(week).filter(pk=supposed.image.pk).exists()
+        count, of_valid = others.count() + more, Q(image__in=others)
+        of_valid |= Q(image=supposed.image) if more else Q(pk__in=())
+    wanted = count * rounds
+    by_defense = places_in_force().filter(of_valid).order_by().values_list("defense")
     counted = by_defense.annotate(
         answered=Count("pk", filter=ITEM_SETTLED & Q(round__lte=rounds)), to_come=Count("pk", filter=~ITEM_SETTLED)
     )

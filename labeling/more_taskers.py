@@ -78,8 +78,13 @@ def newest_panel_locked(image_id: int) -> Panel:
     """
     rows = Panel.objects.filter(image=image_id)
     list(rows.select_for_update(of=("self",), no_key=True).order_by("pk").values_list("pk", flat=True))
-    # Asked anew under the lock: a fresh panel may have been dealt while we waited for it.
-    newest = rows.order_by("-number").first()
+    # Read again under the lock: a fresh panel may have been dealt while we waited for it.
+    return newest_panel(image_id)
+
+
+def newest_panel(image_id: int) -> Panel:
+    """Return the newest panel of a picture, without a lock; Conflict (`no_panel`) while it has none."""
+    newest = Panel.objects.filter(image=image_id).order_by("-number").first()
     if newest is None:
         raise Conflict("No tasker was asked about this picture yet: wait for its first ruling.", "no_panel")
     return newest

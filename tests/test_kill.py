@@ -82,7 +82,7 @@ from datetime import timedelta
 from adjudication.counting import Ballot
 from contest.breaks import breaks_record
 from contest.enums import VoteChoice
-from contest.money.settlement import prizes_settle
+from contest.awards.settling import prizes_settle
 from contest.stakes.ends import stakes_end
 from tests import factories
 from tests.contest.board import cast as board

@@ -1,8 +1,9 @@
 """The conditions of an award, each from facts: passed or not yet, with its figures (R33, R36-R38)."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
@@ -12,6 +13,7 @@ from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from common.times import absolute, distance, to_the_second
 from contest.awards.examinations import examined_share
+from contest.awards.order import Group, StakeTime, groups_in_order, waits_for
 from contest.breaks import sent_as_attack
 from contest.enums import AccountKind, StakeKind
 from contest.exports.tables import settled_items
@@ -44,15 +46,52 @@ MOST_NAMED = 5
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
+class Party(StrEnum):
+    """Who can meet a condition that is not met (R36). Their order is that in which the page names them."""
+
+    TIME = "time"
+    TEAM = "team"
+    SCORER = "scorer"
+    ORGANIZERS = "organizers"
+    BOARD = "board"
+
+    @property
+    def words(self) -> str:
+        """Return the party as the page names it."""
+        return self.value if self is Party.TIME else f"the {self.value}"
+
+
+_TEAM = (Party.TEAM,)
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One line of the checklist: a name for programs, words, whether it is met, what is known, and where to look."""
+    """One line of the checklist: a name for programs, words, whether it is met, what is known, and where to look.
+
+    `who` can meet it while it is not met (R36); nobody can once the stake is over.
+    """
 
     name: str
     title: str
     passed: bool
     figures: str
     link: str = ""
+    who: tuple[Party, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.passed:  # whoever could have met it, nobody has to any more
+            object.__setattr__(self, "who", ())
+
+    @property
+    def waits_for(self) -> str:
+        """Return in words who can meet it; empty when it is met, and where nobody can."""
+        return ", ".join(party.words for party in self.who)
+
+    def record(self) -> dict[str, Any]:
+        """Return what an award keeps of a condition that was met."""
+        kept = asdict(self)
+        del kept["who"]
+        return kept
 
 
 def checklist(
@@ -64,10 +103,11 @@ def checklist(
     that moment, for whom has them.
     """
     weeks, due = known or Weeks(now), contenders(now=now) if among is None else among
+    place = place_of(stake, due)
     return [
         *own_conditions(stake, policy=policy, now=now, known=weeks),
-        _first(stake, due),
-        _batch(stake, due, policy, now, weeks),
+        _first(place, policy, now, weeks),
+        _shared(stake, place, policy, now, weeks),
         _half(stake, policy),
     ]
 
@@ -80,8 +120,8 @@ def about_others(name: str) -> bool:
 def stakes_beside(stake: Stake, due: Sequence[Stake]) -> list[Stake]:
     """Return the stakes that the conditions about others tell of, given the contenders: those that share the prize, and
     those before it."""
-    group = sharing_of(stake, due)
-    return [*group, *_before(stake, group, due)]
+    place = place_of(stake, due)
+    return [*place.group, *place.before]
 
 
 def own_conditions(stake: Stake, *, policy: Policy, now: datetime, known: Weeks | None = None) -> list[Condition]:
@@ -98,25 +138,59 @@ def own_conditions(stake: Stake, *, policy: Policy, now: datetime, known: Weeks 
 
 
 def contenders(*, now: datetime) -> list[Stake]:
-    """Return the stakes in force whose time is over and that can win, the one whose time was over first before all."""
-    due = [stake for stake in stakes_in_force() if is_due(stake, now) and not why_never(stake, now=now)]
-    return sorted(due, key=_in_turn)
+    """Return the stakes in force whose time is over and that can win, those of the earliest group first."""
+    due = {stake.pk: stake for stake in stakes_in_force() if is_due(stake, now) and not why_never(stake, now=now)}
+    groups = groups_in_order(map(time_of, due.values()), now=now)
+    return [due[number] for group in groups for number in group.stakes]
 
 
-def _in_turn(stake: Stake) -> tuple[datetime, int]:
-    """Return what orders stakes by who is first unbroken to the end (R36): the hours it takes may differ by policy."""
-    return unbroken_until(stake) or _NEVER, stake.pk
+def time_of(stake: Stake) -> StakeTime:
+    """Return a stake that began as the order of awards sees it; whether it can win is for the caller to say."""
+    begun = stake.staked_at or stake.asked_at
+    clock = stake.clock_from or begun
+    # A stake that is shared by its batch began with it, at one instant.
+    return StakeTime(stake.pk, stake.batch_id, begun, clock, unbroken_until(stake))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a stake comes in the order of awards: the stakes that share the prize with it, itself included, and the
+    groups before it, the earliest first."""
+
+    group: tuple[Stake, ...]
+    groups_before: tuple[tuple[Stake, ...], ...]
+
+    @property
+    def before(self) -> list[Stake]:
+        """Return the stakes of the groups before it."""
+        return [stake for group in self.groups_before for stake in group]
+
+
+def place_of(stake: Stake, due: Iterable[Stake]) -> Place:
+    """Return the place of a stake among the contenders; of one that is none, the place that it would have."""
+    rows = {each.pk: each for each in due} | {stake.pk: stake}
+    times = {pk: time_of(each) for pk, each in rows.items()}
+    if times[stake.pk].until is None:
+        times[stake.pk] = replace(times[stake.pk], until=_NEVER)
+    groups = groups_in_order(times.values(), now=_NEVER)
+    own = next(group for group in groups if stake.pk in group.stakes)
+    waits = set(waits_for(groups)[stake.pk])
+    before = [group for group in groups if not waits.isdisjoint(group.stakes)]
+    return Place(_rows(own, rows), tuple(_rows(group, rows) for group in before))
+
+
+def _rows(group: Group, rows: Mapping[int, Stake]) -> tuple[Stake, ...]:
+    return tuple(rows[number] for number in group.stakes)
 
 
 def sharing(stake: Stake, *, now: datetime) -> list[Stake]:
-    """Return the stakes that share the prize: `stake` and the unbroken ones of its batch whose time is over (R36)."""
+    """Return the stakes that share the prize, itself included: those of its group whose time is over (R36)."""
     return sharing_of(stake, contenders(now=now))
 
 
 def sharing_of(stake: Stake, due: Iterable[Stake]) -> list[Stake]:
     """Return the same, given the contenders: for whom asks about them more than once."""
-    beside = [each for each in due if each.batch_id is not None and each.batch_id == stake.batch_id]
-    return beside if stake in beside else [stake, *beside]
+    return list(place_of(stake, due).group)
 
 
 def why_never(stake: Stake, *, now: datetime) -> str:
@@ -138,28 +212,29 @@ def _unbroken(stake: Stake, policy: Policy, now: datetime) -> Condition:
     title = f"Unbroken for {hours_span(policy.stake_hours)} at stake"
     link = reverse("defense", args=[stake.defense.public_id])
     if stake.ended_at is not None:
-        return Condition("unbroken", title, False, f"The stake is over: {stake.end}.", link)
+        return Condition("unbroken", title, False, f"The stake is over: {stake.end}.", link)  # nobody can meet it
     until = unbroken_until(stake)
     if until is None:
-        return Condition("unbroken", title, False, "The clock does not run while the source is closed.", link)
+        return Condition("unbroken", title, False, "The clock does not run while the source is closed.", link, _TEAM)
     over = is_due(stake, now)
     left = f"{distance(until - now)} are left."
     figures = f"Its time was over on {to_the_second(until, policy.time_zone)}." if over else left
-    return Condition("unbroken", title, over, figures, link)
+    return Condition("unbroken", title, over, figures, link, (Party.TIME,))
 
 
 def _source_open(stake: Stake, policy: Policy) -> Condition:
     opened = stake.defense.entry.opened_at if is_open(stake.defense) else None
     closed = "Not handed in: a closed defense cannot win (R33)."
     figures = f"Handed in on {absolute(opened, policy.time_zone)}." if opened else closed
-    return Condition(
-        "source", "Source open", opened is not None, figures, reverse("defense", args=[stake.defense.public_id])
-    )
+    link = reverse("defense", args=[stake.defense.public_id])
+    return Condition("source", "Source open", opened is not None, figures, link, _TEAM)
 
 
 def _team(stake: Stake, now: datetime) -> Condition:
     owner, never = owner_of(stake.defense), why_never(stake, now=now)
-    return Condition("team", "The team can be paid", not never, never or f"Team {owner.name if owner else ''}.")
+    words = never or f"Team {owner.name if owner else ''}."
+    # An association or a membership that is recorded in error is for the organizers to correct.
+    return Condition("team", "The team can be paid", not never, words, who=(Party.ORGANIZERS,))
 
 
 # The weeks ------------------------------------------------------------------------------------------------------------
@@ -171,22 +246,35 @@ def _weeks(stake: Stake, policy: Policy, now: datetime, known: Weeks) -> list[Co
     until = unbroken_until(stake)
     if until is None or stake.staked_at is None:
         words = "Its time does not run."
-        return [Condition(name, title, False, words) for name, title in zip(_NAMES, titles, strict=True)]
+        return [Condition(name, title, False, words, who=_TEAM) for name, title in zip(_NAMES, titles, strict=True)]
     weeks = list(weeks_between(stake.staked_at, until))
     over = [week for week in weeks if week.end <= now]
     known.look_over(over)
     settled = [week for week in over if known.settled(week, of=stake.defense)]
     closing = {week.name: at for week in settled if (at := known.appeals_close_at(week, of=stake.defense)) is not None}
     closed = [name for name, at in closing.items() if at <= now]
-    still_open = _open_weeks([week for week in weeks if week not in settled], zone, now)
-    counts = f"{len(settled)} of {len(weeks)}. {still_open}"
+    still_open = [(week, _waits_of(week, now)) for week in weeks if week not in settled]
+    counts = f"{len(settled)} of {len(weeks)}. {_open_weeks(still_open, zone)}"
     last = max((at for at in closing.values() if at > now), default=None)
     unknown = "" if len(settled) == len(weeks) else " When the others close is known once they are settled."
     more = f" Of those that are settled, the last closes on {absolute(last, zone)}." if last else ""
-    more += _not_closed([week for week in settled if week.name not in closing])
+    not_closed = [week for week in settled if week.name not in closing]
+    more += _not_closed(not_closed)
+    settling = {_WHO_SETTLES[name] for _, waits in still_open for name in waits}
+    # A week with a case, or with a copy whose sender does not know the verdict: not which of the two (R21).
+    deciding = {Party.ORGANIZERS, Party.BOARD} if not_closed else set()
+    closing_by = settling | deciding | ({Party.TIME} if last else set())
+    closed_words = f"{len(closed)} of {len(weeks)}.{more}{unknown}"
     return [
-        Condition(_NAMES[0], titles[0], len(settled) == len(weeks), counts.strip(), reverse("releases")),
-        Condition(_NAMES[1], titles[1], len(closed) == len(weeks), f"{len(closed)} of {len(weeks)}.{more}{unknown}"),
+        Condition(
+            _NAMES[0],
+            titles[0],
+            len(settled) == len(weeks),
+            counts.strip(),
+            reverse("releases"),
+            who=_in_order(settling),
+        ),
+        Condition(_NAMES[1], titles[1], len(closed) == len(weeks), closed_words, who=_in_order(closing_by)),
     ]
 
 
@@ -201,17 +289,40 @@ def _not_closed(weeks: list[Week]) -> str:
     return f" Not closed yet: {names}{more}." if weeks else ""
 
 
-def _open_weeks(weeks: Iterable[Week], zone: str, now: datetime) -> str:
-    words = [f"{week.name} {_why_open(week, zone, now)}" for week in weeks]
+def _open_weeks(weeks: Sequence[tuple[Week, Mapping[str, int]]], zone: str) -> str:
+    words = [f"{week.name} {_why_open(week, waits, zone)}" for week, waits in weeks]
     shown = "; ".join(words[:MOST_NAMED])
     return f"Open: {shown}{' and more' if len(words) > MOST_NAMED else ''}." if words else ""
 
 
-def _why_open(week: Week, zone: str, now: datetime) -> str:
+def _waits_of(week: Week, now: datetime) -> Mapping[str, int]:
+    """Return what an open week waits for, by the keys of `_WHO_SETTLES`, with how many pictures wait."""
     if week.end > now:
+        return {"end": 0}
+    return {name: count for name, count in waiting(week).items() if count} or {"other": 0}
+
+
+def _why_open(week: Week, waits: Mapping[str, int], zone: str) -> str:
+    if "end" in waits:
         return f"ends on {absolute(week.end, zone)}"
-    waits = [f"{count} {WAITING_WORDS[name]}" for name, count in waiting(week).items() if count]
-    return f"waits: {', '.join(waits)}" if waits else "waits for rulings"
+    words = [f"{count} {WAITING_WORDS[name]}" for name, count in waits.items() if name in WAITING_WORDS]
+    return f"waits: {', '.join(words)}" if words else "waits for rulings"
+
+
+# Taskers answer when organizers find them and give them work; full panels are ruled upon by the next sweep.
+_WHO_SETTLES: Mapping[str, Party] = {
+    "end": Party.TIME,
+    "panel": Party.ORGANIZERS,
+    "answers": Party.ORGANIZERS,
+    "report": Party.ORGANIZERS,
+    "ruling": Party.TIME,
+    "runs": Party.SCORER,
+    "other": Party.ORGANIZERS,
+}
+
+
+def _in_order(parties: Collection[Party]) -> tuple[Party, ...]:
+    return tuple(party for party in Party if party in parties)
 
 
 # Run again, examined, unbroken ----------------------------------------------------------------------------------------
@@ -242,21 +353,27 @@ def _run_again(stake: Stake) -> Condition:
         return Condition("run_again", title, True, "No valid attack was sent.")
     reruns = list(reruns_after(stake))
     if not reruns:
-        return Condition("run_again", title, False, f"Not begun: {wanted} pictures are to be run again.")
+        begin = (Party.ORGANIZERS, Party.BOARD)
+        return Condition("run_again", title, False, f"Not begun: {wanted} pictures are to be run again.", who=begin)
     link = reverse("rerun", args=[reruns[0].pk])
     applied = [each for each in reruns if each.state == RerunState.APPLIED]
     if not applied:
-        return Condition("run_again", title, False, _under_way(reruns[0]), link)
+        return Condition("run_again", title, False, *_under_way(reruns[0], link))
     done = _settled_again(stake, applied, pictures).count()
-    mistakes = _mistakes(_in_time(stake, applied)).values("image").distinct().count()
+    # Only an attack breaks: a mistake on a picture that nobody sent as one hinders no award (R29).
+    again = _in_time(stake, applied).filter(image__in=pictures)
+    mistakes = _mistakes(again).values("image").distinct().count()
     figures = f"{done} of {wanted} pictures run again, {mistakes} of them now taken for the other class."
-    return Condition("run_again", title, done == wanted and not mistakes, figures, link)
+    # A mistake breaks the defense with the next sweep; a picture that the re-run left out is for another one.
+    who = (Party.TIME,) if mistakes else (Party.SCORER, Party.ORGANIZERS)
+    return Condition("run_again", title, done == wanted and not mistakes, figures, link, who)
 
 
-def _under_way(rerun: Rerun) -> str:
+def _under_way(rerun: Rerun, link: str) -> tuple[str, str, tuple[Party, ...]]:
+    """Return what is known of a re-run that is not applied, where it is looked at, and who brings it on."""
     if reruns_to_apply().filter(pk=rerun.pk).exists():
-        return f"Re-run {rerun.pk} is answered: an organizer applies it."
-    return f"Re-run {rerun.pk} is {rerun.state}."
+        return f"Re-run {rerun.pk} is answered: an organizer applies it.", link, (Party.ORGANIZERS,)
+    return f"Re-run {rerun.pk} is {rerun.state}.", link, (Party.SCORER,)
 
 
 def _settled_again(stake: Stake, applied: Sequence[Rerun], pictures: QuerySet[Any, Any]) -> QuerySet[Any, Any]:
@@ -291,43 +408,47 @@ def _examined(stake: Stake, now: datetime) -> Condition:
     if not share.all:
         figures = "No picture of its time was rejected."
     link = reverse("board-examination", args=[stake.defense.public_id])
-    return Condition("examined", "Every rejected picture examined", share.done == share.all, figures, link)
+    done = share.done == share.all
+    return Condition("examined", "Every rejected picture examined", done, figures, link, (Party.BOARD,))
 
 
 def _no_break(stake: Stake) -> Condition:
     count = len({each.fact.image_id for each in breaks_of_stake(stake)})
     figures = "None." if not count else f"{count} {'picture breaks' if count == 1 else 'pictures break'} it."
     link = reverse("defense", args=[stake.defense.public_id])
-    return Condition("no_break", "No break that holds", not count, figures, link)
+    # A break ends the stake, unless the board overrules the ruling behind it.
+    return Condition("no_break", "No break that holds", not count, figures, link, (Party.BOARD,))
 
 
 # The others -----------------------------------------------------------------------------------------------------------
 
 
-def _first(stake: Stake, due: Sequence[Stake]) -> Condition:
+def _first(place: Place, policy: Policy, now: datetime, known: Weeks) -> Condition:
     title = "No other is before it"
-    earlier = _before(stake, sharing_of(stake, due), due)
-    if not earlier:
+    if not place.groups_before:
         return Condition("first", title, True, "No other's time is over before its own.")
-    names = ", ".join(each.defense.name for each in earlier[:MOST_NAMED])
-    return Condition("first", title, False, f"Their time was over earlier: {names}.", reverse("awards"))
+    names = ", ".join(each.defense.name for each in place.before[:MOST_NAMED])
+    more = " and more" if len(place.before) > MOST_NAMED else ""
+    # The earliest group waits for no other: what is not met there, or the award itself, is what all others wait for.
+    who = _parties(place.groups_before[0], policy, now, known) or (Party.BOARD,)
+    return Condition("first", title, False, f"Their time was over earlier: {names}{more}.", reverse("awards"), who)
 
 
-def _before(stake: Stake, group: Iterable[Stake], due: Iterable[Stake]) -> list[Stake]:
-    """Return the stakes outside of `group` whose time was over before that of `stake`."""
-    together = {each.pk for each in group}
-    return [each for each in due if each.pk not in together and _in_turn(each) < _in_turn(stake)]
+def _parties(stakes: Iterable[Stake], policy: Policy, now: datetime, known: Weeks) -> tuple[Party, ...]:
+    """Return who can meet what these stakes do not meet of their own conditions."""
+    lines = (line for each in stakes for line in own_conditions(each, policy=policy, now=now, known=known))
+    return _in_order({party for line in lines for party in line.who})
 
 
-def _batch(stake: Stake, due: Iterable[Stake], policy: Policy, now: datetime, known: Weeks) -> Condition:
-    title = "The others of its batch ready"
-    others = [each for each in sharing_of(stake, due) if each.pk != stake.pk]
+def _shared(stake: Stake, place: Place, policy: Policy, now: datetime, known: Weeks) -> Condition:
+    title = "Those that share the prize ready"
+    others = [each for each in place.group if each.pk != stake.pk]
     if not others:
-        return Condition("batch", title, True, "No other of its batch shares the prize.")
+        return Condition("batch", title, True, "No other shares the prize.")
     unready = [each for each in others if not ready(own_conditions(each, policy=policy, now=now, known=known))]
     figures = f"{len(others) - len(unready)} of {len(others)} that share the prize meet their conditions."
     link = reverse("award", args=[unready[0].pk]) if unready else ""
-    return Condition("batch", title, not unready, figures, link)
+    return Condition("batch", title, not unready, figures, link, _parties(unready, policy, now, known))
 
 
 def _half(stake: Stake, policy: Policy) -> Condition:
@@ -336,7 +457,7 @@ def _half(stake: Stake, policy: Policy) -> Condition:
     figures = f"{money(cents, policy.currency)} in the defenders' half."
     if not cents and stake.kind == StakeKind.TEAM:
         figures += " The captain of its team can ask the board for the stake back, on the page of the team's defense."
-    return Condition("half", "A prize to give", cents > 0, figures, reverse("money"))
+    return Condition("half", "A prize to give", cents > 0, figures, reverse("money"), (Party.ORGANIZERS,))
 
 
 def ready(conditions: Iterable[Condition]) -> bool:

@@ -76,6 +76,15 @@ def _sum_of(rows: QuerySet[LedgerEntry]) -> int:
     return rows.aggregate(sum=Sum("cents"))["sum"] or 0
 
 
+def withhold_check(award: Award) -> list[_Part]:
+    """Return what can be withheld of an award; Conflict (`nothing_left`) where nothing can."""
+    parts = _left_of(award)
+    if not parts:
+        words = "Nothing of this award is on the team's account: it was paid out, withheld or taken back."
+        raise Conflict(words, "nothing_left")
+    return parts
+
+
 @transaction.atomic
 def award_withhold(*, award: Award, reason: str, by: Mandate, now: datetime) -> list[LedgerEntry]:
     """Take what is left of an award on its team's account aside, by a decision of the board.
@@ -84,10 +93,7 @@ def award_withhold(*, award: Award, reason: str, by: Mandate, now: datetime) -> 
     nothing of it is there.
     """
     hold([account(AccountKind.WITHHELD), *_accounts(award)])
-    parts = _left_of(award)
-    if not parts:
-        words = "Nothing of this award is on the team's account: it was paid out, withheld or taken back."
-        raise Conflict(words, "nothing_left")
+    parts = withhold_check(award)
     return [money_withhold(of=of, award=award, cents=cents, reason=reason, by=by, now=now) for of, cents in parts]
 
 
@@ -115,6 +121,15 @@ def _withheld_of(award: Award) -> list[_Part]:
     return found
 
 
+def forfeit_check(award: Award) -> list[_Part]:
+    """Return what can be taken for good; Conflict (`nothing_withheld`) where nothing is withheld."""
+    parts = _withheld_of(award)
+    if not parts:
+        words = "Nothing of this award is withheld. Withhold the prize first, with the reason."
+        raise Conflict(words, "nothing_withheld")
+    return parts
+
+
 @transaction.atomic
 def award_forfeit(*, award: Award, reason: str, by: Mandate, now: datetime) -> list[LedgerEntry]:
     """Move what is withheld of an award to the defenders' half, by a decision of the board.
@@ -123,10 +138,7 @@ def award_forfeit(*, award: Award, reason: str, by: Mandate, now: datetime) -> l
     nothing of this award is withheld.
     """
     hold([account(AccountKind.WITHHELD), account(AccountKind.DEFENDERS)])
-    parts = _withheld_of(award)
-    if not parts:
-        words = "Nothing of this award is withheld. Withhold the prize first, with the reason."
-        raise Conflict(words, "nothing_withheld")
+    parts = forfeit_check(award)
     return [_forfeit(award, of, cents, reason, by, now) for of, cents in parts]
 
 

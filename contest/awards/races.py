@@ -49,6 +49,15 @@ def awards_that_stand(among: QuerySet[Award]) -> list[Award]:
     return [each for each in rows if each.stake in kept]
 
 
+def ending_check(stake: Stake, *, now: datetime) -> Ending:
+    """Return how the board may end a stake; Conflict (`may_win`) where it may not."""
+    ending = ending_of(stake, now=now)
+    if ending is None:
+        words = f"The stake on {stake.defense.name} is not the board's to end: it is over, or it may still win."
+        raise Conflict(words, "may_win")
+    return ending
+
+
 @transaction.atomic
 def race_end(*, stake: Stake, reason: str, by: Mandate, now: datetime) -> Stake:
     """End a stake of the board by a decision; its money goes to the attackers' half, unless it was broken (R36).
@@ -57,10 +66,7 @@ def race_end(*, stake: Stake, reason: str, by: Mandate, now: datetime) -> Stake:
     is over, that a team paid for, or that may still win.
     """
     found = locked(stake.pk)
-    ending = ending_of(found, now=now)
-    if ending is None:
-        words = f"The stake on {found.defense.name} is not the board's to end: it is over, or it may still win."
-        raise Conflict(words, "may_win")
+    ending = ending_check(found, now=now)
     subject = {"stake": [found.pk], "defense": [found.defense_id]}
     decision = decide(DecisionKind.END, subject=subject, reason=reason, by=by, now=now, end=ending.end.value)
     return stake_end(found, ending.end, now=now, by=by.member, decision=decision)

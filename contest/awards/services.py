@@ -1,7 +1,7 @@
 """Awards: given by the board when every condition is met, and derived again when a break is found late (R36-R38)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -12,13 +12,14 @@ from common.errors import Conflict
 from common.typed import words_said
 from contest.awards.aside import forfeited_of, withheld_by_team
 from contest.awards.conditions import Condition, checklist, contenders, ready, sharing
+from contest.breaks import Supposed
 from contest.decisions import Mandate, decide
 from contest.enums import AccountKind, DecisionKind, StakeEnd
 from contest.models import Account, Award, BoardDecision, LedgerEntry, Stake, Team
+from contest.money.book import LEDGER, Book
 from contest.money.corrections import Flows, Position, flows
 from contest.money.facts import Found, found
-from contest.money.ledger import MOST_WORDS, Causes, account, hold, move
-from contest.money.letters import posted_tell
+from contest.money.ledger import MOST_WORDS, Causes, account, hold
 from contest.money.prizes import Outcome, defender_shares
 from contest.money.settlement import accounts_of, deciding_week, moved_by_award, stake_settle, take_back, teams_share
 from contest.settled import Weeks
@@ -58,10 +59,23 @@ def award_give(*, stake: Stake, statement: str, reason: str, policy: Policy, by:
 def _under_lock(stake: Stake, now: datetime) -> list[Stake]:
     """Lock the stakes that share the prize, and return them as they stand."""
     rows = stakes_locked(each.pk for each in sharing(stake, now=now))
+    _refuse_over(rows)
+    return rows
+
+
+def award_check(stake: Stake, *, policy: Policy, now: datetime) -> list[Stake]:
+    """Return the stakes that share the prize; raise what `award_give` would raise of them now. Nothing is locked."""
+    rows, weeks = sharing(stake, now=now), Weeks(now)
+    _refuse_over(rows)
+    for each in rows:
+        _met(each, policy, now, weeks)
+    return rows
+
+
+def _refuse_over(rows: Iterable[Stake]) -> None:
     over = next((each for each in rows if each.ended_at is not None), None)
     if over is not None:
         raise Conflict(f"The stake on {over.defense.name} is over: {over.end}. Nothing was awarded.", "stake_over")
-    return rows
 
 
 def _met(stake: Stake, policy: Policy, now: datetime, weeks: Weeks) -> list[Condition]:
@@ -98,7 +112,7 @@ def _give(
         decision=decision,
         cents=cents,
         statement=decision.details["statement"],
-        conditions=[asdict(each) for each in met],
+        conditions=[each.record() for each in met],
         awarded_at=now,
     )
     stake_settle(stake.pk, now=now)
@@ -139,10 +153,10 @@ class Change:
         return next((row for row in (*self.lost, *self.unpaid) if team in _teams_of(row.stake)), None)
 
 
-def change_of(decision: BoardDecision) -> Change:
+def change_of(decision: BoardDecision, *, book: Book = LEDGER, supposed: Supposed | None = None) -> Change:
     """Return what the facts make of an award: a break found late takes it from a defense (R37), and so does an
     association of its team, whenever it is declared (R27)."""
-    rows = found(_awarded(decision))
+    rows = found(_awarded(decision), supposed)
     lost = tuple(row for row in rows if row.due.outcome in LOST)
     others = [row for row in rows if row.due.outcome not in LOST]
     unpaid = tuple(row for row in others if not is_paid_for(row.stake, now=row.stake.award.awarded_at))
@@ -150,7 +164,7 @@ def change_of(decision: BoardDecision) -> Change:
     total = sum(row.stake.award.cents for row in rows)
     forfeited = forfeited_of(decision)
     shares = defender_shares(total, _received(row.stake for row in kept))
-    due, at = _due(shares, kept), _position(decision, total)
+    due, at = _due(shares, kept), _position(decision, total, book)
     needed = flows(_less(due, forfeited), 0, replace(at, got=_less(at.got, forfeited)))
     if needed.owed:  # what is withheld was not paid out: it is there when the board gives it back
         owed = {team: cents for team, cents in _less(needed.owed, withheld_by_team(decision)).items() if cents}
@@ -177,49 +191,49 @@ def _due(shares: Mapping[int, int], kept: Sequence[Found]) -> dict[int, int]:
     return due
 
 
-def _position(decision: BoardDecision, total: int) -> Position:
-    got, there = teams_share(moved_by_award(decision))
-    return Position(total, got, there, 0, 0, account(AccountKind.DEFENDERS).balance_cents)
+def _position(decision: BoardDecision, total: int, book: Book) -> Position:
+    got, there = teams_share(moved_by_award(decision, book), book)
+    return Position(total, got, there, 0, 0, book.cents(book.account(AccountKind.DEFENDERS)))
 
 
-def awards_settle(*, now: datetime) -> int:
-    """Post what late breaks change of awards; returns how many awards changed. Twice changes nothing."""
-    decisions = BoardDecision.objects.filter(awards__isnull=False).distinct().order_by("pk")
-    weeks = Weeks(now)
-    return sum(_award_settle(each, now) for each in decisions if _may_post(change_of(each), weeks))
+def decisions_on_awards() -> list[BoardDecision]:
+    """Return the decisions by which something was awarded, the oldest first."""
+    return list(BoardDecision.objects.filter(awards__isnull=False).distinct().order_by("pk"))
 
 
-def _may_post(change: Change, weeks: Weeks) -> bool:
+def may_post(change: Change, weeks: Weeks) -> bool:
+    """Say whether the award is to be corrected now: every week that decides is settled."""
     return bool(change.flows) and all(
         row.due.outcome is Outcome.BEFORE or weeks.settled(deciding_week(row), of=row.stake.defense)
         for row in change.lost
     )
 
 
-@transaction.atomic
-def _award_settle(decision: BoardDecision, now: datetime) -> bool:
-    stakes_locked(Stake.objects.filter(award__decision=decision).values_list("pk", flat=True))
-    return _post(decision, now=now)
-
-
-def _post(decision: BoardDecision, *, now: datetime, by: User | None = None) -> bool:
+def _post(decision: BoardDecision, *, now: datetime, by: User | None = None) -> None:
     half = account(AccountKind.DEFENDERS)
     paid = Account.objects.filter(entries_in__decision=decision, kind=AccountKind.TEAM)
     hold([*_accounts(half, _awarded(decision)), *paid])
-    change = change_of(decision)
+    change_post(change_of(decision), LEDGER, now=now, by=by)
+
+
+def change_post(change: Change, book: Book, *, now: datetime, by: User | None = None) -> None:
+    """Post what changes of an award. All accounts that it may move money of are held."""
+    decision, half = change.decision, book.account(AccountKind.DEFENDERS)
     causes = {"award": list(Award.objects.filter(decision=decision).values_list("pk", flat=True))}
     broken = {"break": [each.proof.pk for row in change.lost for each in row.deciding]}
     moved: list[LedgerEntry] = []
     for team, cents in change.flows.taken.items():
         told = _why_taken(change, team, causes | broken)
-        moved += take_back(half, team, cents, decision=decision, now=now, **told)
+        moved += take_back(half, team, cents, decision=decision, now=now, book=book, **told)
     for team, cents in change.flows.given.items():
-        target = account(AccountKind.TEAM, team=Team.objects.get(pk=team))
-        why = f"Share of the defenders' half for {_names(change.kept)}."
-        because = causes | broken if change.lost else causes
-        moved.append(move(half, target, cents, rule="R36", why=why, causes=because, by=by, decision=decision, now=now))
-    posted_tell(moved, now=now)
-    return bool(change.flows)
+        target = book.account(AccountKind.TEAM, team=Team.objects.get(pk=team))
+        told = {
+            "rule": "R36",
+            "why": f"Share of the defenders' half for {_names(change.kept)}.",
+            "causes": causes | broken if change.lost else causes,
+        }
+        moved.append(book.move(half, target, cents, by=by, decision=decision, now=now, **told))
+    book.notify(moved, now=now)
 
 
 def _why_taken(change: Change, team: int, causes: Causes) -> dict[str, Any]:

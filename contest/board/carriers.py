@@ -3,23 +3,26 @@
 A motion keeps rows and plain values (contest.board.moves says which, by kind); here they become a call again.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import Conflict
+from contest.awards import forfeits
 from contest.awards.forfeits import award_forfeit, award_withhold
-from contest.awards.races import race_end
-from contest.awards.services import award_give
+from contest.awards.races import ending_check, race_end
+from contest.awards.services import award_check, award_give
 from contest.decisions import Mandate
 from contest.enums import AccountKind, DecisionKind
 from contest.models import Account, Award, Case, Stake, Team
+from contest.money import withholding
 from contest.money.ledger import account
 from contest.money.withholding import money_return, money_withhold
-from contest.stakes.services import return_decide, stake_batch
-from contest.teams.entitlements import entitlement_grant, grant_revoke
+from contest.stakes import services as stakes
+from contest.stakes.services import batch_check, return_decide, stake_batch
+from contest.teams.entitlements import entitlement_grant, grant_check, grant_revoke, revoke_check
 from labeling.selectors import policy_in_force
 from scoring.models import Defense
 
@@ -89,8 +92,12 @@ def _award(by: Mandate, now: datetime) -> None:
     stake = Stake.objects.select_related("defense").get(pk=motion.details["stake"])
     told = {"statement": motion.details["statement"], "reason": motion.reason}
     given = award_give(stake=stake, **told, policy=policy_in_force(now).policy, by=by, now=now)
-    if sorted(each.stake_id for each in given) != motion.subject["stake"]:
-        words = "Nothing was awarded: others share the prize now than when this was moved. Move the award anew."
+    _refuse_other_group(motion, [each.stake_id for each in given])
+
+
+def _refuse_other_group(motion: Case, stakes: Iterable[int]) -> None:
+    if sorted(stakes) != motion.subject["stake"]:
+        words = "Nothing was awarded: others share the prize now than when this was moved. Move the award again."
         raise Conflict(words, "others_share")
 
 
@@ -119,6 +126,15 @@ def _account(motion: Case) -> Account:
     return account(AccountKind.TEAM, team=Team.objects.get(pk=motion.subject["team"][0]))
 
 
+def _account_there(motion: Case) -> Account:
+    """Return the same without making one: what is not there has nothing on it."""
+    if "stake" in motion.subject:
+        rows = Account.objects.filter(kind=AccountKind.STAKE, stake=motion.subject["stake"][0])
+    else:
+        rows = Account.objects.filter(kind=AccountKind.TEAM, team=motion.subject["team"][0])
+    return rows.first() or Account()
+
+
 def _sharer(motion: Case) -> Team | None:
     """Return whose share of a stake is meant."""
     return Team.objects.get(pk=motion.subject["team"][0]) if "stake" in motion.subject else None
@@ -133,4 +149,66 @@ CARRIERS: Mapping[DecisionKind, _Carrier] = {
     DecisionKind.RETURN: _return,
     DecisionKind.END: _end,
     DecisionKind.FORFEIT: _forfeit,
+}
+
+
+# What would be refused ------------------------------------------------------------------------------------------------
+
+
+def motion_check(motion: Case, *, now: datetime) -> None:
+    """Raise what keeps an open motion from being carried out now, for a page that shows it: nothing is locked, nothing
+    is written. `carry_out` checks the same again, with everything held."""
+    CHECKS[DecisionKind(motion.motion)](motion, now)
+
+
+def _check_stake(motion: Case, now: datetime) -> None:
+    batch_check(Defense.objects.filter(pk__in=motion.subject["defense"]).order_by("pk"), now=now)
+
+
+def _check_return(motion: Case, now: datetime) -> None:
+    if "defense" in motion.subject:
+        stakes.return_check(_stake_of(motion))
+    else:
+        award = _award_of(motion) if "award" in motion.subject else None
+        withholding.return_check(_account_there(motion), _sharer(motion), award)
+
+
+def _check_end(motion: Case, now: datetime) -> None:
+    ending_check(_stake_of(motion), now=now)
+
+
+def _check_grant(motion: Case, now: datetime) -> None:
+    grant_check(Team.objects.get(pk=motion.subject["team"][0]), now=now)
+
+
+def _check_revoke(motion: Case, now: datetime) -> None:
+    revoke_check(motion.details["grant"])
+
+
+def _check_award(motion: Case, now: datetime) -> None:
+    stake = Stake.objects.select_related("defense").get(pk=motion.details["stake"])
+    group = award_check(stake, policy=policy_in_force(now).policy, now=now)
+    _refuse_other_group(motion, [each.pk for each in group])
+
+
+def _check_withhold(motion: Case, now: datetime) -> None:
+    if "award" in motion.subject:
+        forfeits.withhold_check(_award_of(motion))
+    else:
+        withholding.withhold_check(_account_there(motion), motion.details["cents"])
+
+
+def _check_forfeit(motion: Case, now: datetime) -> None:
+    forfeits.forfeit_check(_award_of(motion))
+
+
+CHECKS: Mapping[DecisionKind, Callable[[Case, datetime], None]] = {
+    DecisionKind.STAKE: _check_stake,
+    DecisionKind.GRANT: _check_grant,
+    DecisionKind.REVOKE: _check_revoke,
+    DecisionKind.WITHHOLD: _check_withhold,
+    DecisionKind.AWARD: _check_award,
+    DecisionKind.RETURN: _check_return,
+    DecisionKind.END: _check_end,
+    DecisionKind.FORFEIT: _check_forfeit,
 }

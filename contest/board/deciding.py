@@ -9,7 +9,7 @@ from django.db import transaction
 from adjudication.counting import OUTCOMES, Ballot
 from adjudication.enums import Reason, Verdict
 from adjudication.models import Ruling
-from adjudication.services import MOST_CHARACTERS, explanation_said, rule_by_board
+from adjudication.services import MOST_CHARACTERS, board_ruling_check, explanation_said, rule_by_board
 from common.audit import audit
 from common.errors import Conflict, InvalidInput, NotAllowed
 from contest.board.carriers import carry_out
@@ -116,6 +116,16 @@ def _do(case: Case, decides: Ballot, explanation: str, by: User, now: datetime) 
     if decides.choice is VoteChoice.UPHOLD:
         return Made(ruling=case.ruling)
     return Made(ruling=overrule(case.image, decides, explanation, now=now))
+
+
+def overrule_check(image: Image, decides: Ballot) -> None:
+    """Raise what `overrule` would raise now, with words that say enough; nothing is locked or written."""
+    board_ruling_check(
+        image=image,
+        verdict=Verdict.VALID if decides.label else Verdict.REJECTED,
+        label=Label(decides.label) if decides.label else None,
+        reasons=[Reason(each) for each in decides.reasons],
+    )
 
 
 def overrule(image: Image, decides: Ballot, explanation: str, *, now: datetime) -> Ruling:

@@ -1,34 +1,29 @@
-"""What a decision on a picture would change, found by doing it and taking it back (R22).
+"""What a decision on a picture would change, derived from the facts of that moment (R22).
 
-The contest's own services derive it, in a transaction that is always rolled back: what is shown before a decision is
-what will follow from it, by the facts of that moment.
+The functions by which breaks, stakes and money follow from rulings are given a ruling that is only supposed, and a
+ledger on paper: what is shown before a decision is what the next sweeps will do. Nothing is written, and nothing is
+locked that another request waits for.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db import transaction
-
 from adjudication.counting import Ballot
 from adjudication.enums import Verdict
-from common.deadlocks import again_after_deadlock
-from contest.awards.services import awards_settle
-from contest.board.deciding import overrule, taskers_asked
-from contest.breaks import breaks_derive, standing_breaks
+from contest.awards.settling import Settlement
+from contest.board.deciding import overrule_check, taskers_asked
+from contest.breaks import standing_breaks, suppose
 from contest.enums import VoteChoice
-from contest.models import Account, Case, LedgerEntry, Release, Stake
-from contest.money.ledger import hold
-from contest.money.settlement import prizes_settle
-from contest.stakes.ends import defenses_locked, stakes_end, stakes_locked
+from contest.models import Case, LedgerEntry, Release, Stake
+from contest.money.book import DryRun
+from contest.settled import Weeks
+from contest.stakes.ends import stakes_supposed
 from contest.weeks import week_at
 from labeling.models import Image
 from labeling.selectors import policy_in_force
 from scoring.models import Defense
 from scoring.selectors import defenses_in_force, predictions_in_force
-
-# Nobody reads this: the ruling it stands in is taken back before anybody could.
-_TRIED = "This explanation stands in a ruling that is tried and taken back again, never kept or published."
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,36 +61,24 @@ def what_follows(case: Case, ballot: Ballot, *, now: datetime) -> Follows:
     if ballot.choice is VoteChoice.MORE_TASKERS:
         joins = case.ruling.verdict == Verdict.VALID
         return Follows(asked=taskers_asked(case.ruling, policy_in_force(now).policy), joins=joins)
-    return _tried_and_taken_back(case.image, ballot, now)
+    return overrule_follows(case.image, ballot, now)
 
 
-@again_after_deadlock
-def _tried_and_taken_back(image: Image, ballot: Ballot, now: datetime) -> Follows:
-    with transaction.atomic():
-        found = _tried(image, ballot, now)
-        transaction.set_rollback(True)
-    return found
-
-
-def _tried(image: Image, ballot: Ballot, now: datetime) -> Follows:
-    # All that it may touch, in the one order: who awards or settles meanwhile waits, and never crosses it.
-    defenses_locked(Defense.objects.values_list("pk", flat=True))
-    stakes_locked(Stake.objects.values_list("pk", flat=True))
-    hold(Account.objects.all())
+def overrule_follows(image: Image, ballot: Ballot, now: datetime) -> Follows:
+    """Return what would follow at once from an overrule of a picture's ruling; errors as of `overrule`."""
+    overrule_check(image, ballot)
+    supposed = suppose(image, ballot.label, now=now)
     broken_before, stakes_before = _broken(image), _stakes()
-    newest = LedgerEntry.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    overrule(image, ballot, _TRIED, now=now)
-    breaks_derive(now=now, image=image)
-    stakes_end(now=now)
-    prizes_settle(now=now)
-    awards_settle(now=now)
-    broken_after = _broken(image)
+    stakes = [each for each in stakes_supposed(supposed, now=now) if each.staked_at is not None]
+    book = DryRun()
+    Settlement(book, stakes, weeks=Weeks(now, supposed), now=now, supposed=supposed).settle()
+    broken_after = set(_published(each.defense_id for each in supposed.breaks))
     return Follows(
         broken=tuple(_defenses(broken_after - broken_before)),
         unbroken=tuple(_defenses(broken_before - broken_after)),
         to_run=tuple(_never_run(image)) if ballot.label else (),
-        stakes=tuple(_turns(stakes_before, _stakes())),
-        entries=tuple(_entries(newest, broken_before | broken_after)),
+        stakes=tuple(_turns(stakes_before, stakes)),
+        entries=tuple(_entries(book.planned, stakes, broken_before | broken_after)),
         released=Release.objects.filter(week=week_at(image.received_at).name).order_by("-part").first(),
     )
 
@@ -105,22 +88,25 @@ def _broken(image: Image) -> set[int]:
     return set(rows.values_list("defense", flat=True))
 
 
+def _published(defenses: Iterable[int]) -> Iterable[int]:
+    return Defense.objects.filter(pk__in=set(defenses), published_at__isnull=False).values_list("pk", flat=True)
+
+
 def _stakes() -> dict[int, str]:
     return dict(Stake.objects.filter(staked_at__isnull=False).values_list("pk", "end"))
 
 
-def _turns(before: dict[int, str], after: dict[int, str]) -> Iterator[StakeTurn]:
-    turned = [pk for pk, end in after.items() if before.get(pk) != end]
-    rows = Stake.objects.filter(pk__in=turned).select_related("defense").order_by("pk")
-    yield from (StakeTurn(stake, before.get(stake.pk, ""), after[stake.pk]) for stake in rows)
+def _turns(before: Mapping[int, str], stakes: Iterable[Stake]) -> Iterator[StakeTurn]:
+    for stake in sorted(stakes, key=lambda each: each.pk):
+        if before.get(stake.pk, "") != stake.end:
+            yield StakeTurn(stake, before.get(stake.pk, ""), stake.end)
 
 
-def _entries(newest: int, defenses: set[int]) -> Iterator[LedgerEntry]:
-    """Yield the entries made since, but what was due for other defenses all the same."""
-    stakes = set(Stake.objects.filter(defense__in=defenses).values_list("pk", flat=True))
-    related = ("source__team", "source__stake__defense", "target__team", "target__stake__defense")
-    for entry in LedgerEntry.objects.filter(pk__gt=newest).select_related(*related).order_by("pk"):
-        if not stakes.isdisjoint(entry.causes.get("stake", stakes)):
+def _entries(planned: Iterable[LedgerEntry], stakes: Iterable[Stake], defenses: set[int]) -> Iterator[LedgerEntry]:
+    """Yield what the ledger would gain, but what is due for other defenses all the same."""
+    related = {each.pk for each in stakes if each.defense_id in defenses}
+    for entry in planned:
+        if not related.isdisjoint(entry.causes.get("stake", related)):
             yield entry
 
 

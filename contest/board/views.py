@@ -26,7 +26,7 @@ from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, WrongFields
 from contest.access import board_member_of
 from contest.attacks.life import REASON_WORDS
-from contest.board.carriers import rehearse
+from contest.board.carriers import motion_check
 from contest.board.case_content import picture_content
 from contest.board.case_list import (
     CHOICE_WORDS,
@@ -416,7 +416,7 @@ def _what_comes(case: Case, count: Count, member: User, framed: Mapping[str, Any
         content = motion_content(case, currency=currency)
         if count.decides.choice is not VoteChoice.IN_FAVOUR:
             return content | {"follows": [Said("The motion is lost, and nothing changes.")]}
-        rehearse(case, by=member, now=now)
+        motion_check(case, now=now)
         return content | {"follows": [Said(content["does"])]}
     except DomainError as error:
         return {"cannot": error.message}

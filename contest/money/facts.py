@@ -1,13 +1,13 @@
 """The facts that prizes follow from: which breaks stand, who is credited with them, and how a stake stands."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Self
 
 from django.db.models import Min
 
-from contest.breaks import standing_breaks
+from contest.breaks import Supposed, standing_breaks
 from contest.credit import was_known
 from contest.enums import StakeEnd
 from contest.models import Association, Attack, Break, Stake, Team
@@ -51,17 +51,21 @@ def begun_stakes() -> list[Stake]:
     return list(begun.select_related("defense__entry__team", "paid_by").order_by("staked_at", "pk"))
 
 
-def found(stakes: Sequence[Stake]) -> list[Found]:
+def found(stakes: Sequence[Stake], supposed: Supposed | None = None) -> list[Found]:
     """Return what the facts say of each stake, in the same order; the number of queries does not depend on breaks."""
-    breaks = _breaks_of({stake.defense_id for stake in stakes})
+    breaks = _breaks_of({stake.defense_id for stake in stakes}, supposed)
     credit = _credits({each.image_id for rows in breaks.values() for each in rows})
     known = _Teams.read()
     return [_found(stake, breaks.get(stake.defense_id, []), credit, known) for stake in stakes]
 
 
-def _breaks_of(defenses: Iterable[int]) -> dict[int, list[Break]]:
+def _breaks_of(defenses: Collection[int], supposed: Supposed | None) -> dict[int, list[Break]]:
     """Return the breaks that hold by defense, one for each picture, the first found first."""
-    rows = standing_breaks().filter(defense__in=list(defenses)).select_related("image").order_by("pk")
+    rows = list(standing_breaks().filter(defense__in=defenses).select_related("image").order_by("pk"))
+    if supposed is not None:
+        rows = [each for each in rows if each.image_id != supposed.image.pk]
+        rows += [each for each in supposed.breaks if each.defense_id in defenses]
+        rows.sort(key=lambda each: each.pk)
     known: dict[int, dict[int, Break]] = {}
     for each in rows:
         known.setdefault(each.defense_id, {}).setdefault(each.image_id, each)
@@ -109,11 +113,10 @@ def _found(stake: Stake, breaks: Iterable[Break], credit: dict[int, Attack], kno
 
 def _credited(each: Break, attack: Attack | None, stake: Stake, own: set[int], known: _Teams) -> Credited:
     received = each.image.received_at if attack is None else attack.received_at
-    early = received < _begun(stake)
     if attack is None:
-        return Credited(BreakFact(None, received, week_at(received).name, early=early), each, None)
+        return Credited(BreakFact(None, received, week_at(received).name), each, None)
     team = None if was_known(attack) else known.final(attack.team_id)
-    return Credited(BreakFact(team, received, attack.week, own=team in own, early=early), each, attack)
+    return Credited(BreakFact(team, received, attack.week, own=team in own), each, attack)
 
 
 def _with_pay(row: Credited, known: _Teams) -> Credited:

@@ -14,7 +14,7 @@ class BreakFact:
     """A picture that breaks a defense: who is credited with it, when it was received, and in which week.
 
     `team` is None for a picture that no team sent. `paid` is false for teams associated with the contest (R27), `own`
-    true for the team whose defense it is or who stands for the stake, `early` for what was sent before the stake began.
+    true for the team whose defense it is or who stands for the stake.
     """
 
     team: int | None
@@ -22,12 +22,11 @@ class BreakFact:
     week: str
     paid: bool = True
     own: bool = False
-    early: bool = False
 
     @property
     def shares(self) -> bool:
         """Say whether this break earns a share."""
-        return self.team is not None and self.paid and not self.own and not self.early
+        return self.team is not None and self.paid and not self.own
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +108,8 @@ def stake_due(stake: StakeFact, breaks: Iterable[BreakFact]) -> Due:
     """Return what becomes of the money of a stake, given every break of its defense that stands (R35, R36).
 
     A break of a week before the stake's had broken the defense before anything was at stake: the money goes back to
-    whoever gave it. One of the stake's own week breaks it, and earns nothing when it was sent before the stake began.
-    Attacks from after the end were not against this stake.
+    whoever gave it. One of the stake's own week breaks it and earns its share, also when it came before the stake was
+    recorded: under embargo nobody could know of the other. Attacks from after the end were not against this stake.
     """
     if not stake.over:
         return Due(Outcome.HELD, held=stake.cents)

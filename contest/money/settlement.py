@@ -1,10 +1,10 @@
-"""Prizes as a sweep: again and again what is due is derived from the facts, and only the difference is posted.
+"""The money of stakes: again and again what is due is derived from the facts, and only the difference is posted.
 
 A late appeal, an earlier week, a break that is overruled or a team that turns out to be unpaid change what is due; the
 next sweep posts entries that correct, and nothing is ever changed or deleted (R22, R35, R36).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,10 +15,10 @@ from django.db.models import Q, Sum
 
 from contest.enums import AccountKind, StakeEnd
 from contest.models import Account, BoardDecision, LedgerEntry, Stake, Team
+from contest.money.book import LEDGER, Book
 from contest.money.corrections import Flows, Position, flows
 from contest.money.facts import Found, begun_stakes, found
-from contest.money.ledger import Causes, account, hold, move
-from contest.money.letters import posted_tell
+from contest.money.ledger import Causes, account, hold
 from contest.money.prizes import Outcome
 from contest.money.stakes import stake_account
 from contest.money.withholding import Withheld, withheld_of_stakes
@@ -26,6 +26,8 @@ from contest.rules import Week
 from contest.settled import Weeks
 from contest.teams.selectors import final_team, teams_counted_together
 from contest.weeks import week_at, week_called
+
+MOST_ROUNDS = 100  # beyond any chain of teams that owe something of one stake and win by another
 
 log = structlog.get_logger(__name__)
 
@@ -38,35 +40,71 @@ class Difference:
     flows: Flows
 
 
-def prizes_settle(*, now: datetime) -> int:
-    """Post what is due and not posted, stake by stake; returns how many stakes changed. Twice changes nothing.
-
-    Shares of a week are posted when it is settled: all its verdicts are there, so that no other team can join. A stake
-    that cannot be settled holds up no other: all errors are raised together at the end, as one ExceptionGroup.
-    """
-    weeks, changed, failed = Weeks(now), 0, list[Exception]()
-    waiting = [each.found.stake.pk for each in differences() if each.flows and _may_post(each.found, weeks)]
-    for pk in waiting:
-        try:
-            changed += stake_settle(pk, now=now)
-        except Exception as error:  # whatever it is, it is about this stake alone, which is undone
-            log.exception("stake_not_settled", stake=pk)
-            failed.append(error)
-    if failed:
-        raise ExceptionGroup(f"{len(failed)} of {len(waiting)} stakes were not settled", failed)
-    return changed
-
-
 def differences() -> list[Difference]:
     """Return every stake whose money does not lie as the facts ask, or of which a team owes something."""
-    rows = found(begun_stakes())
-    at = positions(rows)
+    return _differences(found(begun_stakes()), LEDGER)
+
+
+def _differences(rows: Sequence[Found], book: Book) -> list[Difference]:
+    at = positions(rows, book)
     compared = [Difference(row, flows(row.due.teams, row.due.held, at[row.stake.pk])) for row in rows]
     return [each for each in compared if each.flows or each.flows.owed]
 
 
+def stakes_to_settle(weeks: Weeks) -> bool:
+    """Say whether money of a stake is to be moved now."""
+    return any(each.flows and _may_post(each.found, weeks) for each in differences())
+
+
+class StakeSettlement:
+    """Stakes whose money is brought to where the facts ask for it. The facts are read once: in one transaction nothing
+    changes them, where the stakes and their accounts are held, or on paper.
+
+    `changed` are the numbers of those with entries, `failed` the errors of those that could not be settled.
+    """
+
+    def __init__(self, book: Book, rows: Sequence[Found], *, weeks: Weeks, now: datetime) -> None:
+        self._book, self._now = book, now
+        self._rows = [row for row in rows if _may_post(row, weeks)]
+        self.changed: set[int] = set()
+        self.failed: dict[int, Exception] = {}
+
+    def settle(self) -> None:
+        """Post what is missing, again and again until nothing is: what one stake gives a team sets off what the team
+        owes of another one.
+
+        A stake that cannot be settled holds up no other.
+        """
+        for _ in range(MOST_ROUNDS):
+            rows = [row for row in self._rows if row.stake.pk not in self.failed]
+            due = [each.found for each in _differences(rows, self._book) if each.flows]
+            if not due:
+                return
+            for row in due:
+                self._try(row)
+        raise RuntimeError(f"The money of stakes still moves after {MOST_ROUNDS} rounds.")
+
+    def _try(self, row: Found) -> None:
+        try:
+            with self._book.attempt():
+                if _settled(row, self._book, self._now):
+                    self.changed.add(row.stake.pk)
+        except Exception as error:  # whatever it is, it is about this stake alone, which is undone
+            log.exception("stake_not_settled", stake=row.stake.pk)
+            self.failed[row.stake.pk] = error
+
+
+def _settled(row: Found, book: Book, now: datetime) -> bool:
+    """Post the difference of one stake; say whether there was any."""
+    needed = flows(row.due.teams, row.due.held, positions([row], book)[row.stake.pk])
+    if needed:
+        _Posting(row, now, book).post(needed)
+    return bool(needed)
+
+
 def _may_post(row: Found, weeks: Weeks) -> bool:
-    """Say whether the week that decides is settled. Who won did so by a checklist that asks for more than that."""
+    """Say whether the week that decides is settled: all its verdicts are there, so that no other team can join. Who won
+    did so by a checklist that asks for more than that."""
     if row.due.outcome in (Outcome.HELD, Outcome.BEFORE) or (not row.due.week and row.stake.end == StakeEnd.WON):
         return True
     return weeks.settled(deciding_week(row), of=row.stake.defense)
@@ -81,14 +119,11 @@ def deciding_week(row: Found) -> Week:
 
 @transaction.atomic
 def stake_settle(stake_id: int, *, now: datetime) -> bool:
-    """Post the difference of one stake, while nobody else does; says whether there was any."""
+    """Post the difference of one stake, while nobody else does; say whether there was any."""
     locked = Stake.objects.select_for_update(of=("self",), no_key=True).get(pk=stake_id)
     (row,) = found([Stake.objects.select_related("defense__entry__team", "paid_by").get(pk=locked.pk)])
     hold(accounts_of(row.stake, row.due.teams))
-    needed = flows(row.due.teams, row.due.held, positions([row])[row.stake.pk])
-    if needed:
-        _Posting(row, now).post(needed)
-    return bool(needed)
+    return _settled(row, LEDGER, now)
 
 
 def accounts_of(stake: Stake, teams: Iterable[int]) -> list[Account]:
@@ -121,13 +156,14 @@ class Moved:
     cents: int
 
 
-def positions(rows: Iterable[Found]) -> dict[int, Position]:
+def positions(rows: Iterable[Found], book: Book = LEDGER) -> dict[int, Position]:
     """Return stake -> how its money lies, by one reading of the entries of all of them."""
     stakes = {row.stake.pk: row.stake for row in rows}
-    moved = _moved(stakes)
-    lendable = Account.objects.filter(kind=AccountKind.ATTACKERS).values_list("balance_cents", flat=True).first() or 0
-    hubs = dict(Account.objects.filter(stake__in=stakes).values_list("stake", "balance_cents"))
-    withheld, has = withheld_of_stakes(), _balances_of_teams()
+    moved = _moved(stakes, book)
+    lendable = sum(map(book.cents, Account.objects.filter(kind=AccountKind.ATTACKERS)))
+    hubs = {each.stake_id: book.cents(each) for each in Account.objects.filter(stake__in=stakes)}
+    hubs |= {each.stake_id: book.cents(each) for each in book.opened if each.stake_id in stakes}
+    withheld, has = withheld_of_stakes(book.planned), _balances_of_teams(book)
     return {
         pk: _position(stake, moved.get(pk, []), hubs.get(pk, 0), lendable, withheld.get(pk, []), has)
         for pk, stake in stakes.items()
@@ -135,18 +171,26 @@ def positions(rows: Iterable[Found]) -> dict[int, Position]:
     } | {pk: Position(0, {}, {}, 0, 0, 0) for pk in stakes if pk not in hubs}
 
 
-def _moved(stakes: Iterable[int]) -> dict[int, list[Moved]]:
+def _moved(stakes: Collection[int], book: Book = LEDGER) -> dict[int, list[Moved]]:
     of_stakes = LedgerEntry.objects.filter(Q(source__stake__in=stakes) | Q(target__stake__in=stakes)).order_by()
-    rows = of_stakes.values_list("source", "source__stake", "target", "target__stake").annotate(sum=Sum("cents"))
+    rows = list(of_stakes.values_list("source", "source__stake", "target", "target__stake").annotate(sum=Sum("cents")))
+    for each in book.planned:
+        if not {each.source.stake_id, each.target.stake_id}.isdisjoint(stakes):
+            rows.append((each.source_id, each.source.stake_id, each.target_id, each.target.stake_id, each.cents))
     nets: dict[tuple[int, int], int] = {}
     for source, from_stake, target, to_stake, cents in rows:
         key, signed = ((from_stake, target), cents) if from_stake else ((to_stake, source), -cents)
         nets[key] = nets.get(key, 0) + signed
-    accounts = Account.objects.select_related("team__merged_into").in_bulk({number for _, number in nets})
+    accounts = _accounts({number for _, number in nets}, book)
     moved: dict[int, list[Moved]] = {}
     for (stake, number), cents in nets.items():
         moved.setdefault(stake, []).append(Moved(accounts[number], cents))
     return moved
+
+
+def _accounts(numbers: Collection[int], book: Book) -> dict[int, Account]:
+    known = Account.objects.select_related("team__merged_into").in_bulk(numbers)
+    return known | {each.pk: each for each in book.opened if each.pk in numbers}
 
 
 def _position(
@@ -172,22 +216,25 @@ def got_of(stakes: Iterable[Stake]) -> dict[int, dict[int, int]]:
     return {pk: _got(moved) for pk, moved in _moved([each.pk for each in stakes]).items()}
 
 
-def moved_by_award(decision: BoardDecision) -> list[Moved]:
+def moved_by_award(decision: BoardDecision, book: Book = LEDGER) -> list[Moved]:
     """Return what accounts got of the defenders' half by a decision; entries of the stakes do not touch it."""
-    half = account(AccountKind.DEFENDERS).pk
+    half = book.account(AccountKind.DEFENDERS).pk
     nets: dict[int, int] = {}
     entries = LedgerEntry.objects.filter(Q(source=half) | Q(target=half), decision=decision).order_by("pk")
-    for source, target, cents in entries.values_list("source", "target", "cents"):
+    rows = list(entries.values_list("source", "target", "cents"))
+    planned = (each for each in book.planned if each.decision_id == decision.pk)
+    rows += [(each.source_id, each.target_id, each.cents) for each in planned]
+    for source, target, cents in rows:
         other, signed = (target, cents) if source == half else (source, -cents)
         nets[other] = nets.get(other, 0) + signed
-    accounts = Account.objects.select_related("team__merged_into").in_bulk(nets)
+    accounts = _accounts(nets, book)
     return [Moved(accounts[number], cents) for number, cents in nets.items()]
 
 
-def teams_share(moved: Iterable[Moved]) -> tuple[dict[int, int], dict[int, int]]:
+def teams_share(moved: Iterable[Moved], book: Book = LEDGER) -> tuple[dict[int, int], dict[int, int]]:
     """Return what each team got and how much of that is still there; teams that were merged count as one."""
     got = _got(moved)
-    return got, _there(got, _balances_of_teams())
+    return got, _there(got, _balances_of_teams(book))
 
 
 def _got(moved: Iterable[Moved]) -> dict[int, int]:
@@ -204,13 +251,15 @@ def _there(got: Mapping[int, int], has: Mapping[int, int]) -> dict[int, int]:
     return {team: max(min(cents, has.get(team, 0)), 0) for team, cents in got.items()}
 
 
-def _balances_of_teams() -> dict[int, int]:
+def _balances_of_teams(book: Book) -> dict[int, int]:
     """Return team -> what lies on its accounts; teams that were merged count as one."""
     has: dict[int, int] = {}
-    for each in Account.objects.filter(team__isnull=False, balance_cents__gt=0).select_related("team__merged_into"):
-        if each.team is not None:
+    rows = Account.objects.filter(Q(balance_cents__gt=0) | Q(pk__in=book.changed), team__isnull=False)
+    on_paper = (each for each in book.opened if each.team_id is not None)
+    for each in (*rows.select_related("team__merged_into"), *on_paper):
+        if each.team is not None and (cents := book.cents(each)) > 0:
             team = final_team(each.team).pk
-            has[team] = has.get(team, 0) + each.balance_cents
+            has[team] = has.get(team, 0) + cents
     return has
 
 
@@ -223,13 +272,16 @@ class _Posting:
 
     row: Found
     now: datetime
+    book: Book
 
     def post(self, needed: Flows) -> None:
-        hub, half = stake_account(self.row.stake), account(AccountKind.ATTACKERS)
+        account = self.book.account
+        hub, half = account(AccountKind.STAKE, stake=self.row.stake), account(AccountKind.ATTACKERS)
         aside = account(AccountKind.WITHHELD)
         told: list[LedgerEntry] = []
         for team, cents in needed.taken.items():
-            told += take_back(hub, team, cents, rule=self.rule, why=self._taken(), causes=self._causes(), now=self.now)
+            because: dict[str, Any] = {"rule": self.rule, "why": self._taken(), "causes": self._causes()}
+            told += take_back(hub, team, cents, **because, now=self.now, book=self.book)
         for team, cents in needed.released.items():
             self._withhold(aside, hub, cents, team)
         if needed.advanced:
@@ -241,16 +293,16 @@ class _Posting:
             self._withhold(hub, aside, cents, team)
         if needed.returned:
             self._move(hub, half, needed.returned, self._returned(), None)
-        posted_tell(told, now=self.now)
+        self.book.notify(told, now=self.now)
 
     def _move(self, source: Account, target: Account, cents: int, why: str, team: int | None) -> LedgerEntry:
-        return move(source, target, cents, rule=self.rule, why=why, causes=self._causes(team), now=self.now)
+        return self.book.move(source, target, cents, rule=self.rule, why=why, causes=self._causes(team), now=self.now)
 
     def _withhold(self, source: Account, target: Account, cents: int, team: int) -> None:
         """Let what is aside of a team's share follow that share, which is more or less than it was (R38)."""
         why = f"Correction: what is withheld of a share of {self._name} follows that share."
         causes = {"stake": [self.row.stake.pk], "team": [team]}
-        move(source, target, cents, rule="R38", why=why, causes=causes, now=self.now)
+        self.book.move(source, target, cents, rule="R38", why=why, causes=causes, now=self.now)
 
     @property
     def rule(self) -> str:
@@ -301,6 +353,7 @@ def take_back(
     causes: Causes,
     now: datetime,
     decision: BoardDecision | None = None,
+    book: Book = LEDGER,
 ) -> list[LedgerEntry]:
     """Take `cents` of a stake or an award back from a team: entry by entry, the newest first, each named by its
     correction; returns the corrections.
@@ -309,24 +362,35 @@ def take_back(
     """
     made: list[LedgerEntry] = []
     accounts = accounts_of_teams(Team.objects.filter(pk=team))
-    has = {each.pk: each.balance_cents for each in accounts}
-    for entry, left in _given_to(team, target, decision):
+    known = {each.pk for each in accounts}
+    accounts += [each for each in book.opened if each.pk not in known and _is_of(each, team)]
+    has = {each.pk: book.cents(each) for each in accounts}
+    for entry, left in _given_to(team, target, decision, book):
         for source in sorted(accounts, key=lambda each: (each.pk != entry.target_id, each.pk)):
             if part := min(cents, left, has[source.pk]):
                 told: dict[str, Any] = {"rule": rule, "why": why, "causes": causes, "decision": decision, "now": now}
-                made.append(move(source, target, part, corrects=entry, **told))
+                made.append(book.move(source, target, part, corrects=entry, **told))
                 has[source.pk], cents, left = has[source.pk] - part, cents - part, left - part
     return made
 
 
-def _given_to(team: int, source: Account, decision: BoardDecision | None) -> list[tuple[LedgerEntry, int]]:
+def _given_to(team: int, source: Account, decision: BoardDecision | None, book: Book) -> list[tuple[LedgerEntry, int]]:
     """Return the entries from `source` to a team that are not wholly taken back, with what is left; newest first."""
     rows = LedgerEntry.objects.filter(source=source, target__team__isnull=False, corrects__isnull=True)
     if decision is not None:
         rows = rows.filter(decision=decision)
     rows = rows.annotate(corrected=Sum("corrections__cents")).select_related("target__team").order_by("-pk")
-    left = [(row, row.cents - (row.corrected or 0)) for row in rows]
-    return [(row, cents) for row, cents in left if cents and _is_of(row.target, team)]
+    left = {row.pk: (row, row.cents - (row.corrected or 0)) for row in rows}
+    for each in book.planned:
+        of_decision = decision is None or each.decision_id == decision.pk
+        if each.source_id == source.pk and each.target.team_id is not None and each.corrects is None and of_decision:
+            left[each.pk] = (each, each.cents)
+    for each in book.planned:
+        if each.corrects is not None and each.corrects.pk in left:
+            row, cents = left[each.corrects.pk]
+            left[row.pk] = (row, cents - each.cents)
+    newest_first = (left[number] for number in sorted(left, reverse=True))
+    return [(row, cents) for row, cents in newest_first if cents and _is_of(row.target, team)]
 
 
 def _is_of(target: Account, team: int) -> bool:

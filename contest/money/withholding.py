@@ -63,23 +63,24 @@ def withheld_of(of: Account, team: Team | None = None, award: Award | None = Non
     return next((each for each in withholdings() if _named(each.account, each.team, each.award) == whose), None)
 
 
-def withheld_of_stakes() -> dict[int, list[Withheld]]:
-    """Return stake -> what is or was withheld of the shares of teams, each team once."""
+def withheld_of_stakes(planned: Iterable[LedgerEntry] = ()) -> dict[int, list[Withheld]]:
+    """Return stake -> what is or was withheld of the shares of teams, each team once; `planned` are entries on paper
+    that count as well."""
     of_stakes: dict[int, list[Withheld]] = {}
-    for each in _all():
+    for each in _all(planned):
         if each.account.stake_id is not None and each.team is not None:
             of_stakes.setdefault(each.account.stake_id, []).append(each)
     return of_stakes
 
 
-def _all() -> Iterator[Withheld]:
+def _all(planned: Iterable[LedgerEntry] = ()) -> Iterator[Withheld]:
     kinds = (DecisionKind.WITHHOLD, DecisionKind.RETURN, DecisionKind.FORFEIT)
     by_whose: dict[_Whose, list[BoardDecision]] = {}
     teams = Team.objects.select_related("merged_into").in_bulk()
     for decision in BoardDecision.objects.filter(kind__in=kinds).select_related("decided_by").order_by("pk"):
         if "defense" not in decision.subject:  # one that returns a defense returns no money that was withheld
             by_whose.setdefault(_whose(decision.subject, teams), []).append(decision)
-    aside = _aside(teams)
+    aside = _aside(teams, planned)
     accounts, awards = _accounts(by_whose), _awards(by_whose)
     for whose, decisions in by_whose.items():
         team = teams[whose[1]] if whose[1] is not None else None
@@ -93,10 +94,11 @@ def _whose(rows: Mapping[str, list[int]], teams: Mapping[int, Team]) -> _Whose:
     return stake, final_team(teams[team]).pk if stake is not None and team is not None else team, award
 
 
-def _aside(teams: Mapping[int, Team]) -> dict[_Whose, int]:
+def _aside(teams: Mapping[int, Team], planned: Iterable[LedgerEntry]) -> dict[_Whose, int]:
     """Return what is aside now, by whose it is."""
     aside: dict[_Whose, int] = {}
-    rows = LedgerEntry.objects.filter(rule="R38").values_list("causes", "cents", "target__kind")
+    rows = list(LedgerEntry.objects.filter(rule="R38").values_list("causes", "cents", "target__kind"))
+    rows += [(each.causes, each.cents, each.target.kind) for each in planned if each.rule == "R38"]
     for causes, cents, target in rows:
         whose = _whose(causes, teams)
         aside[whose] = aside.get(whose, 0) + (cents if target == AccountKind.WITHHELD else -cents)
@@ -165,9 +167,7 @@ def money_return(
     subject = subject_of(of, team, award)
     source = account(AccountKind.WITHHELD)
     hold([of, source])
-    found = withheld_of(of, team, award)
-    if found is None:
-        raise Conflict("Nothing of this account is withheld any more. Reload the page.", "nothing_withheld")
+    found = return_check(of, team, award)
     decision = decide(DecisionKind.RETURN, subject=subject, reason=reason, by=by, now=now, cents=found.cents)
     if found.cents:
         why = "Given back by the board."
@@ -176,6 +176,20 @@ def money_return(
         )
         posted_tell([entry], now=now)
     return decision
+
+
+def return_check(of: Account, team: Team | None = None, award: Award | None = None) -> Withheld:
+    """Return what the board withholds of it; Conflict (`nothing_withheld`) where that is nothing."""
+    found = withheld_of(of, team, award)
+    if found is None:
+        raise Conflict("Nothing of this account is withheld any more. Reload the page.", "nothing_withheld")
+    return found
+
+
+def withhold_check(of: Account, cents: int) -> None:
+    """Raise Conflict (`not_enough`) where an account has less than the board is to withhold."""
+    if of.balance_cents < cents:
+        raise Conflict("The account has less than that. Look at its balance.", "not_enough")
 
 
 def _named(of: Account, team: Team | None, award: Award | None) -> _Whose:

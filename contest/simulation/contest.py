@@ -11,12 +11,11 @@ from django.db import transaction
 from adjudication.models import Ruling
 from common.mail import wait_until_sent
 from contest.attacks.near import near_duplicates_find
-from contest.awards.services import awards_settle
+from contest.awards.settling import prizes_settle
 from contest.breaks import breaks_record
 from contest.messages.writing import unsent_drop
 from contest.money.due import payables
 from contest.money.payments import payments_open
-from contest.money.settlement import prizes_settle
 from contest.publishing import unreleased_weeks
 from contest.record.builds import due_weeks_release
 from contest.simulation import attackers, board, defenders, organizers
@@ -190,7 +189,6 @@ class Contest:
         world = self.world
         stakes_end(now=world.now)
         prizes_settle(now=world.now)
-        awards_settle(now=world.now)
 
     # Taskers ----------------------------------------------------------------------------------------------------------
 

@@ -11,12 +11,13 @@ from django.db.models.functions import TruncDate
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
+from contest.awards.conditions import checklist, contenders, why_never
 from contest.breaks import all_breaks, standing_breaks
 from contest.enums import AccountKind
 from contest.models import Account, Attack, Award, Entry, LedgerEntry, Payment, Release, Stake, StakeBatch
 from contest.money import ledger
 from contest.simulation.contest import Contest
-from contest.stakes.selectors import standings
+from contest.stakes.selectors import stakes_in_force, standings, unbroken_until
 from labeling.models import GoldMark, Image, Response, VoidedResponse
 from scoring.models import Prediction, Run
 
@@ -189,12 +190,33 @@ class Reckoning:
             for each in self._world.teams
         ]
 
+    def _why_no_award(self) -> str:
+        """Return in words why nothing was awarded; empty where something was."""
+        if Award.objects.exists():
+            return ""
+        policy, now = self._world.policy, self._world.now
+        due = contenders(now=now)
+        if due:
+            first = due[0]
+            lines = [line for line in checklist(first, policy=policy, now=now, among=due) if not line.passed]
+            words = "; ".join(f"{line.title}: {line.figures} Waits for {line.waits_for}." for line in lines)
+            return (
+                f"{first.defense.name} is first, and waits. {words}"
+                if words
+                else f"The board has not decided on {first.defense.name}."
+            )
+        open_stakes = list(stakes_in_force())
+        if not open_stakes:
+            return "No stake was unbroken to the end of its time: each of them is over."
+        return "; ".join(f"{each.defense.name}: {_why_not_due(each, now)}" for each in open_stakes)
+
     def _money(self) -> dict[str, Any]:
         found = ledger.check()
         flows = LedgerEntry.objects.order_by("rule", "source__kind", "target__kind")
         summed = flows.values_list("rule", "source__kind", "target__kind").annotate(sum=Sum("cents"))
         balances = Account.objects.order_by("kind").values_list("kind").annotate(sum=Sum("balance_cents"))
         return {
+            "no_award": self._why_no_award(),
             "flows": [{"rule": rule, "from": a, "to": b, "cents": cents} for rule, a, b, cents in summed],
             "balances": dict(balances),
             "attacker_prizes_cents": _given("R35"),
@@ -210,6 +232,14 @@ class Reckoning:
 
 def _date(at: datetime | None) -> str | None:
     return f"{at:%Y-%m-%d}" if at else None
+
+
+def _why_not_due(stake: Stake, now: datetime) -> str:
+    """Return why a stake in force is not among those that can win now."""
+    until = unbroken_until(stake)
+    if until is None:
+        return "its source is closed, so that no time runs (R33)"
+    return why_never(stake, now=now) or f"its time is over on {_date(until)}"
 
 
 def _at_share(ascending: list[float], share: float) -> float:

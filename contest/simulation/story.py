@@ -132,6 +132,7 @@ def _money(figures: Figures) -> str:
             "Money",
             f"  Attackers won {prizes}; {_count(found['awards'], 'award', 'awards')} gave defenders {awards}; "
             f"{paid} were paid out.",
+            *([f"  No award was possible. {found['no_award']}"] if found["no_award"] else []),
             *flows,
             f"  On the accounts now: {balances}.",
             f"  The ledger's check of {found['entries']:,} entries on {found['accounts']:,} accounts: {check}.",

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import Conflict
-from contest.breaks import standing_breaks
+from contest.breaks import Supposed, standing_breaks
 from contest.enums import StakeEnd
 from contest.models import BoardDecision, Stake, StakeChange
 from contest.money.stakes import stake_refunded
@@ -37,12 +37,31 @@ def stakes_end(*, now: datetime) -> int:
     return sum(_follow(pk, now) for pk in [*asked.values_list("pk", flat=True), *changed])
 
 
-def _outcome(stake: Stake) -> Outcome:
+def stakes_supposed(supposed: Supposed, *, now: datetime) -> list[Stake]:
+    """Return every stake as `stakes_end` would leave it under a ruling that nobody made; none of them is saved."""
+    rows = list(Stake.objects.select_related("defense__entry__team", "paid_by").order_by("staked_at", "pk"))
+    broken = set(standing_breaks().exclude(image=supposed.image).values_list("defense", flat=True))
+    broken |= {each.defense_id for each in supposed.breaks}
+    for stake in rows:
+        if stake.staked_at is None and stake.ended_at is None and stake.defense_id in broken:
+            stake.end, stake.ended_at = StakeEnd.VOID, now
+    for stake in rows:
+        if stake.staked_at is None or stake.end not in BY_BREAKS:
+            continue
+        outcome = _outcome(stake, supposed)
+        others = (each for each in rows if each.defense_id == stake.defense_id and each is not stake)
+        if outcome.end is None and any(each.ended_at is None for each in others):
+            continue
+        stake.end, stake.ended_at = outcome.end or "", outcome.at
+    return rows
+
+
+def _outcome(stake: Stake, supposed: Supposed | None = None) -> Outcome:
     """Return what the breaks that hold make of a stake that began.
 
     One on a retired defense does not come back into force: no picture would be run against it any more.
     """
-    outcome, retired = outcome_of(stake), stake.defense.retired_at
+    outcome, retired = outcome_of(stake, supposed), stake.defense.retired_at
     return Outcome(StakeEnd.WITHDRAWN, retired) if outcome.end is None and retired is not None else outcome
 
 

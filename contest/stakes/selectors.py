@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from contest.breaks import standing_breaks
+from contest.breaks import Supposed, standing_breaks
 from contest.enums import DecisionKind, DefenseStanding, StakeEnd
 from contest.models import Attack, AttackTarget, Award, BoardDecision, Break, Entry, Stake, Team
 from contest.teams.selectors import final_team, is_paid_throughout, team_of, teams_counted_together
@@ -115,18 +115,26 @@ def first_sent() -> Coalesce:
     return Coalesce(Subquery(sent.values("received_at")[:1]), F("image__received_at"))
 
 
-def breaks_with_sending(defense: int) -> list[SentBreak]:
-    """Return the breaks of a defense that hold, the one of the earliest sending first."""
+def breaks_with_sending(defense: int, supposed: Supposed | None = None) -> list[SentBreak]:
+    """Return the breaks of a defense that hold, the one of the earliest sending first; or that would hold."""
     rows = standing_breaks().filter(defense=defense).annotate(sent_at=first_sent()).select_related("image", "ruling")
-    return [SentBreak(row, row.sent_at) for row in rows.order_by("sent_at", "pk")]
+    found = [SentBreak(row, row.sent_at) for row in rows.order_by("sent_at", "pk")]
+    if supposed is None:
+        return found
+    found = [each for each in found if each.fact.image_id != supposed.image.pk]
+    if new := [each for each in supposed.breaks if each.defense_id == defense]:
+        sent = Attack.objects.filter(image=supposed.image, withdrawn_at__isnull=True).order_by("received_at")
+        at = sent.values_list("received_at", flat=True).first() or supposed.image.received_at
+        found += [SentBreak(each, at) for each in new]
+    return sorted(found, key=lambda each: (each.sent_at, each.fact.pk))
 
 
-def breaks_of_stake(stake: Stake) -> list[SentBreak]:
-    """Return the breaks that hold and end this stake, the one of the earliest sending first.
+def breaks_of_stake(stake: Stake, supposed: Supposed | None = None) -> list[SentBreak]:
+    """Return the breaks that hold and end this stake, or would, the one of the earliest sending first.
 
     A picture that was sent when the stake's time was over comes too late (R36).
     """
-    found, until = breaks_with_sending(stake.defense_id), unbroken_until(stake)
+    found, until = breaks_with_sending(stake.defense_id, supposed), unbroken_until(stake)
     return [each for each in found if until is None or each.sent_at < until]
 
 
@@ -138,14 +146,14 @@ class Outcome:
     at: datetime | None = None
 
 
-def outcome_of(stake: Stake) -> Outcome:
-    """Return what the breaks that hold make of a stake that began.
+def outcome_of(stake: Stake, supposed: Supposed | None = None) -> Outcome:
+    """Return what the breaks that hold, or would hold, make of a stake that began.
 
     The week is that of sending (R35): a picture of a week that was over when the stake began had broken the defense
     before (`void`), any later one breaks it.
     """
     assert stake.staked_at is not None, "a stake that never began does not end by a break"
-    breaks = breaks_of_stake(stake)
+    breaks = breaks_of_stake(stake, supposed)
     if not breaks:
         return Outcome()
     begun = week_at(stake.staked_at).start

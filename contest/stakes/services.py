@@ -11,8 +11,8 @@ from common.errors import Conflict, InvalidInput, NotAllowed
 from common.typed import words_said
 from contest.breaks import standing_breaks
 from contest.decisions import Mandate, decide
-from contest.enums import DecisionKind, StakeEnd, StakeKind
-from contest.models import Entry, Stake, StakeBatch, Team
+from contest.enums import AccountKind, DecisionKind, StakeEnd, StakeKind
+from contest.models import Account, Entry, Stake, StakeBatch, Team
 from contest.money.stakes import stake_funded
 from contest.stakes import selectors
 from contest.stakes.ends import defenses_locked, locked, stake_end, stakes_revive
@@ -44,7 +44,8 @@ def stake_batch(defenses: Sequence[Defense], criteria: str, reason: str, *, by: 
         raise InvalidInput(f"Choose between 1 and {MOST_IN_A_BATCH} defenses.", "invalid", field="defenses")
     chosen = defenses_locked(defense.pk for defense in defenses)
     for defense in chosen:
-        _refuse_unstakeable(defense, now)
+        stakes_revive(defense, now=now)
+        unstakeable_refuse(defense)
     subject = {"defense": [defense.pk for defense in chosen]}
     decision = decide(DecisionKind.STAKE, subject=subject, reason=reason, by=by, now=now, criteria=criteria)
     batch = StakeBatch.objects.create(criteria=criteria, decision=decision, staked_at=now)
@@ -57,10 +58,18 @@ def stake_batch(defenses: Sequence[Defense], criteria: str, reason: str, *, by: 
     return batch
 
 
-def _refuse_unstakeable(defense: Defense, now: datetime) -> None:
-    """Raise Conflict for a locked defense that cannot be put at stake now."""
+def batch_check(defenses: Sequence[Defense], *, now: datetime) -> None:
+    """Raise what `stake_batch` would raise now of these defenses and of the money; nothing is locked or written."""
+    for defense in defenses:
+        unstakeable_refuse(defense)
+    half = Account.objects.filter(kind=AccountKind.ATTACKERS).first()
+    if (half.balance_cents if half else 0) < len(defenses) * policy_in_force(now).policy.attacker_prize_cents:
+        raise Conflict("The attackers' half has less than these stakes cost. Look at its balance.", "not_enough")
+
+
+def unstakeable_refuse(defense: Defense) -> None:
+    """Raise Conflict for a defense that cannot be put at stake as it is now."""
     name = defense.name
-    stakes_revive(defense, now=now)
     if defense.published_at is None:
         raise Conflict(f"{name} is not published yet.", "not_published")
     if defense.retired_at is not None:
@@ -89,7 +98,8 @@ def stake_ask(defense: Defense, *, by: User, now: datetime) -> Stake:
     team = captain_held(by)
     (defense,) = defenses_locked([defense.pk])
     _refuse_others(defense, team)
-    _refuse_unstakeable(defense, now)
+    stakes_revive(defense, now=now)
+    unstakeable_refuse(defense)
     told = {"paid_by": team, "cents": policy_in_force(now).policy.attacker_prize_cents, "asked_at": now}
     return Stake.objects.create(defense=defense, kind=StakeKind.TEAM, **told)
 
@@ -176,6 +186,12 @@ def return_ask(stake: Stake, reason: str, *, by: User, now: datetime) -> Stake:
     return found
 
 
+def return_check(stake: Stake) -> None:
+    """Raise Conflict (`not_asked`) where no team asks for its defense back."""
+    if stake.return_asked_at is None or stake.ended_at is not None:
+        raise Conflict(f"Nobody asks for {stake.defense.name} any more.", "not_asked")
+
+
 def return_decide(stake: Stake, *, granted: bool, reason: str, by: Mandate, now: datetime) -> Stake:
     """Give the board's answer to a team that asked: granted, the stake ends.
 
@@ -186,8 +202,7 @@ def return_decide(stake: Stake, *, granted: bool, reason: str, by: Mandate, now:
     """
     with transaction.atomic():
         found = locked(stake.pk)
-        if found.return_asked_at is None or found.ended_at is not None:
-            raise Conflict(f"Nobody asks for {found.defense.name} any more.", "not_asked")
+        return_check(found)
         subject = {"stake": [found.pk], "defense": [found.defense_id]}
         decision = decide(DecisionKind.RETURN, subject=subject, reason=reason, by=by, now=now, granted=granted)
         if not granted:

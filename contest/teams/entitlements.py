@@ -4,6 +4,7 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
 
 from common.audit import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
@@ -131,11 +132,7 @@ def entitlement_grant(*, team: Team, reason: str, by: Mandate, now: datetime) ->
     NotAllowed without a mandate of the board, InvalidInput (`reason`) without a reason.
     """
     held = team_held(team.pk)
-    if held.merged_into is not None:
-        raise Conflict("This team is part of another one: choose that one.", "merged", field="team")
-    granted = entitlement_in_force(held, now)
-    if granted is not None and granted.kind == EntitlementKind.GRANT:
-        raise Conflict("The board has granted this already.", "entitled_already", field="team")
+    grant_check(held, now=now)
     decision = decide(DecisionKind.GRANT, subject={"team": [held.pk]}, reason=reason, by=by, now=now)
     row = Entitlement.objects.create(
         team=held,
@@ -151,6 +148,15 @@ def entitlement_grant(*, team: Team, reason: str, by: Mandate, now: datetime) ->
     return row
 
 
+def grant_check(team: Team, *, now: datetime) -> None:
+    """Raise Conflict for a team that the board cannot entitle now: it was merged, or has a grant."""
+    if team.merged_into is not None:
+        raise Conflict("This team is part of another one: choose that one.", "merged", field="team")
+    granted = entitlement_in_force(team, now)
+    if granted is not None and granted.kind == EntitlementKind.GRANT:
+        raise Conflict("The board has granted this already.", "entitled_already", field="team")
+
+
 @transaction.atomic
 def entitlement_revoke(*, number: int, words: str, by: User, now: datetime) -> Entitlement:
     """Take back that a paper was accepted, with a reason that the team reads; what it sent before stays.
@@ -159,7 +165,7 @@ def entitlement_revoke(*, number: int, words: str, by: User, now: datetime) -> E
     """
     _check_organizer(by)
     said = words_said(words, field="words", ask="Write the reason: the team reads it.", most=MOST_CHARACTERS)
-    found = _accepted_held(number)
+    found = _accepted(Entitlement.objects.select_for_update(of=("self",)), number)
     if found.kind == EntitlementKind.GRANT:
         raise Conflict("The review board granted this: it alone takes it back.", "a_grant")
     _record("entitlement.revoke", found, by, now, said)
@@ -173,15 +179,24 @@ def grant_revoke(*, number: int, reason: str, by: Mandate, now: datetime) -> Ent
     NotAllowed without a mandate of the board, InvalidInput (`reason`) without a reason, Conflict (`not_accepted`) for
     what is not in force.
     """
-    found = _accepted_held(number)
-    if found.kind != EntitlementKind.GRANT:
-        raise Conflict("This is no grant: an organizer takes back that a paper was accepted.", "not_a_grant")
+    found = _accepted(Entitlement.objects.select_for_update(of=("self",)), number)
+    _refuse_paper(found)
     decision = decide(DecisionKind.REVOKE, subject={"team": [found.team_id]}, reason=reason, by=by, now=now)
     return _revoked(found, decision.reason, by.member, now)
 
 
-def _accepted_held(number: int) -> Entitlement:
-    found = Entitlement.objects.select_for_update(of=("self",)).filter(pk=number).first()
+def revoke_check(number: int) -> None:
+    """Raise what `grant_revoke` would raise now of this grant; nothing is locked or written."""
+    _refuse_paper(_accepted(Entitlement.objects.all(), number))
+
+
+def _refuse_paper(found: Entitlement) -> None:
+    if found.kind != EntitlementKind.GRANT:
+        raise Conflict("This is no grant: an organizer takes back that a paper was accepted.", "not_a_grant")
+
+
+def _accepted(rows: QuerySet[Entitlement], number: int) -> Entitlement:
+    found = rows.filter(pk=number).first()
     if found is None:
         raise NotFound("There is no such entitlement.", "not_found")
     if found.state != EntitlementState.ACCEPTED:

@@ -7,9 +7,9 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
+from contest.awards.settling import prizes_settle
 from contest.models import Account, Case, Correction, LedgerEntry, Member, Stake, Team
 from contest.money.correcting import correction_ask
-from contest.money.settlement import prizes_settle
 from contest.money.withholding import money_withhold
 from tests import factories
 from tests.browser.looking import SCREENS, too_wide, violations

@@ -18,6 +18,7 @@ from django.utils.module_loading import import_string
 
 from common.errors import Conflict
 from contest import pipeline, posting
+from contest.awards.settling import prizes_settle
 from contest.enums import AccountKind, MessageKind, StakeEnd
 from contest.health import pipeline_metrics
 from contest.messages.sending import messages_send
@@ -25,7 +26,6 @@ from contest.models import Attack, BoardDecision, LedgerEntry, Member, Message, 
 from contest.money.correcting import correction_ask, correction_confirm
 from contest.money.ledger import account
 from contest.money.payments import payment_ask, payment_pay
-from contest.money.settlement import prizes_settle
 from contest.money.withholding import money_return, money_withhold
 from contest.overview import overview
 from contest.simulation.contest import without_letters

@@ -23,12 +23,12 @@ from common.models import AuditEntry, SecondFactor
 from contest.attacks.near import pair_see
 from contest.audit.words import DID
 from contest.awards import examinations
+from contest.awards.settling import prizes_settle
 from contest.decisions import decide
 from contest.enums import DecisionKind
 from contest.leaderboard.snapshots import boards_make_anew
 from contest.models import Entitlement, NearDuplicate
 from contest.money import correcting, deposits, payments
-from contest.money.settlement import prizes_settle
 from contest.record.builds import build_ask
 from contest.stakes import services as stakes
 from contest.teams import associations, entitlements

@@ -11,13 +11,13 @@ from django.db import DatabaseError, transaction
 from common.errors import Conflict, InvalidInput, NotAllowed
 from contest.awards.conditions import checklist, contenders, own_conditions, ready
 from contest.awards.examinations import Share, examined_share, queue_of
-from contest.awards.services import award_give, awards_settle, change_of, rerun_begin
+from contest.awards.services import award_give, change_of, rerun_begin
+from contest.awards.settling import prizes_settle
 from contest.board.moves import award_move
 from contest.enums import AccountKind, StakeEnd
 from contest.models import Association, Award, Examination, LedgerEntry, Member, Stake, Team
 from contest.money.due import payable
 from contest.money.ledger import account, check, move
-from contest.money.settlement import prizes_settle
 from contest.stakes.selectors import unbroken_until
 from labeling.policy import Policy
 from scoring.enums import RerunState
@@ -354,7 +354,7 @@ def test_what_was_won_waits_while_a_late_break_may_still_take_it(stake: Stake, m
 
 def sweep() -> int:
     later = NOW + timedelta(2)
-    return prizes_settle(now=later) + awards_settle(now=later)
+    return prizes_settle(now=later)
 
 
 def test_a_break_found_late_takes_the_award_back_and_pays_the_attackers(stake: Stake, makers: Team, rita: User) -> None:

@@ -1,19 +1,24 @@
 """What an award waits for: what came too late, faults, and whose time was over first (R30, R36, R37)."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import User
 
-from contest.awards.conditions import contenders
-from contest.models import Stake
+from contest.awards.conditions import checklist, contenders
+from contest.enums import AccountKind
+from contest.models import Entry, Stake, Team
+from contest.money.ledger import account, move
 from contest.stakes.ends import stakes_end
 from labeling.models import PolicyVersion
 from labeling.policy import Policy
 from labeling.selectors import forget_versions
-from scoring.enums import Fault, RunState
+from scoring.enums import Fault, RerunState, RunState
 from scoring.models import Prediction, Rerun, Run, RunItem
-from tests.contest.awards.test_awards import NOW, OVER, lines, makers, run_again, stake, unmet
+from tests import factories
+from tests.contest.awards.test_awards import NOW, OVER, give, lines, makers, run_again, stake, unmet
 from tests.contest.money import cast
 from tests.contest.money.cast import BEFORE, CLOSED, MONDAY
 
@@ -120,3 +125,106 @@ def test_a_closed_one_is_behind_all_whose_time_is_over(stake: Stake) -> None:
 def fresh_policies() -> object:
     yield
     forget_versions()
+
+
+# Who waits for whom ---------------------------------------------------------------------------------------------------
+
+
+def batch_with_one_that_began_again() -> tuple[Stake, Stake, Stake]:
+    """Two of a batch, one of them opened a week later, and another's stake in between: all three are due."""
+    both = cast.batch()
+    first, again = (cast.staked(cast.defense(name, cast.team(name)), of=both) for name in ("first", "again"))
+    between = cast.staked(cast.defense("between", cast.team("neighbours")), at=MONDAY + timedelta(2))
+    Stake.objects.filter(pk=again.pk).update(clock_from=MONDAY + timedelta(7))
+    again.refresh_from_db()
+    return first, between, again
+
+
+def test_a_time_that_began_again_leaves_its_batch_and_each_is_awarded_in_turn(makers: Team, rita: User) -> None:
+    stakes = batch_with_one_that_began_again()
+    for each in stakes:
+        run_again(each)
+    assert [unmet(each) for each in stakes] == [set(), {"first"}, {"first"}], "the earliest waits for no other"
+    for number, each in enumerate(stakes):
+        if number:
+            cast.deposit(2_000, factories.user(f"olga{number}", "organizers"))
+        (award,) = give(each, rita)
+        assert award.stake == each and award.cents > 0
+
+
+def test_equal_instants_share(makers: Team, rita: User) -> None:
+    alone = cast.staked(cast.defense("alone", makers))
+    other = cast.staked(cast.defense("other", cast.team("others")))
+    for each in (alone, other):
+        run_again(each)
+    assert {award.stake for award in give(alone, rita)} == {alone, other}
+
+
+def not_run_again(stake: Stake) -> None:
+    sent = cast.attack(cast.team("red"))
+    cast.ruled(sent.image)
+    cast.caught_up(stake.defense)
+
+
+def answered_again(stake: Stake) -> None:
+    not_run_again(stake)
+    run_again(stake, state=RerunState.RUNNING)
+
+
+def not_examined(stake: Stake) -> None:
+    cast.ruled(cast.attack(cast.team("red")).image, "")
+
+
+def emptied(stake: Stake) -> None:
+    half = account(AccountKind.DEFENDERS)
+    move(half, account(AccountKind.POOL), half.balance_cents, rule="R34", why="Gone.", causes={}, now=NOW)
+
+
+def unruled(stake: Stake) -> None:
+    cast.attack(cast.team("red"))
+
+
+def on_time(stake: Stake) -> None:
+    Stake.objects.filter(pk=stake.pk).update(clock_from=NOW - timedelta(1))
+
+
+def closed(stake: Stake) -> None:
+    Entry.objects.filter(defense=stake.defense).update(opened_at=None)
+
+
+def behind_another(stake: Stake) -> None:
+    not_examined(cast.staked(cast.defense("early", cast.team("others")), at=MONDAY - timedelta(1)))
+
+
+def beside_another(stake: Stake) -> None:
+    other = cast.staked(cast.defense("mate", cast.team("others")))
+    not_run_again(other)
+    cast.caught_up(stake.defense)
+    run_again(stake)
+
+
+WHO: list[tuple[Callable[[Stake], None], str, tuple[str, ...], str]] = [
+    (on_time, "unbroken", ("time",), "its 90 days"),
+    (closed, "source", ("team",), "the source"),
+    (closed, "unbroken", ("team",), "the clock begins with the source"),
+    (unruled, "weeks", ("organizers",), "a picture waits for a panel"),
+    (unruled, "appeals", ("organizers",), "so that nobody knows when appeals close"),
+    (not_run_again, "run_again", ("organizers", "board"), "the re-run is not begun"),
+    (answered_again, "run_again", ("organizers",), "the re-run is answered and waits to be applied"),
+    (not_examined, "examined", ("board",), "a rejected picture"),
+    (behind_another, "first", ("board",), "what the earliest lacks: nobody examined its rejected picture"),
+    (beside_another, "batch", ("organizers", "board"), "what the other one lacks: its re-run"),
+    (emptied, "half", ("organizers",), "a deposit"),
+]
+
+
+@pytest.mark.parametrize(("story", "name", "who", "why"), WHO, ids=[row[3] for row in WHO])
+def test_what_is_not_met_names_who_can_meet_it(
+    story: Callable[[Stake], None], name: str, who: tuple[str, ...], why: str, stake: Stake
+) -> None:
+    story(stake)
+    fresh = Stake.objects.select_related("defense__entry__team", "paid_by").get(pk=stake.pk)
+    found = {each.name: each for each in checklist(fresh, policy=Policy(), now=NOW)}
+    assert not found[name].passed and found[name].who == who, why
+    assert all(each.who for each in found.values() if not each.passed), "nothing waits for nobody"
+    assert not any(each.who for each in found.values() if each.passed)

@@ -11,7 +11,8 @@ from django.db import connections, transaction
 
 from common.errors import Conflict
 from contest.awards import services
-from contest.awards.services import awards_settle, change_of
+from contest.awards.services import change_of
+from contest.awards.settling import prizes_settle
 from contest.enums import AccountKind
 from contest.models import Account, Association, LedgerEntry, Stake, Team
 from contest.money import deposits
@@ -89,7 +90,7 @@ def settling(stake: Stake, rita: User) -> Callable[[], Any]:
     decision = give(stake, rita)[0].decision
     Association.objects.create(team=Team.objects.get(name="others"), reason="x", since=BEFORE, declared_at=NOW)
     assert change_of(decision).flows
-    return lambda: awards_settle(now=NOW)
+    return lambda: prizes_settle(now=NOW)
 
 
 @pytest.mark.parametrize("begun", [awarding, settling])

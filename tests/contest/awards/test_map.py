@@ -186,9 +186,9 @@ def test_an_award_that_is_shared_shows_nothing_of_the_team_that_is_stepped_aside
     rex, rita = (people.clients(signed_in)[role] for role in ("recused", "member"))
     address = f"/board/awards/{other.pk}/"
     page, whole = rex.get(address).content.decode(), rita.get(address).content.decode()
-    assert "The others of its batch ready" in whole and "What would be given" in whole and ">net<" not in page
+    assert "Those that share the prize ready" in whole and "What would be given" in whole and ">net<" not in page
     assert "net:" in whole and "net:" not in page
-    assert "The others of its batch ready" not in page and "What would be given" not in page
+    assert "Those that share the prize ready" not in page and "What would be given" not in page
     assert "You step aside for a team that would share the award." in page
     before = Case.objects.count()
     assert rex.post(address, ACTS["award"]).status_code == 403 and Case.objects.count() == before

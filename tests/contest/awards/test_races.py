@@ -12,14 +12,14 @@ from contest.awards.aside import forfeited_of
 from contest.awards.conditions import contenders
 from contest.awards.forfeits import award_forfeit, award_withhold, forfeitable, withholdable
 from contest.awards.races import awards_that_stand, ending_of, race_end
-from contest.awards.services import awards_settle, change_of
+from contest.awards.services import change_of
+from contest.awards.settling import prizes_settle
 from contest.board.moves import award_withhold_move, end_move
 from contest.enums import AccountKind, DefenseStanding, StakeEnd
 from contest.leaderboard.reading import read_facts
 from contest.leaderboard.tables import tables
 from contest.models import Account, Association, Award, BoardDecision, Case, LedgerEntry, Stake, StakeChange, Team
 from contest.money.ledger import account, move
-from contest.money.settlement import prizes_settle
 from contest.money.withholding import money_return, money_withhold, withholdings
 from contest.stakes.selectors import staked, standing_of
 from contest.stakes.shown import stake_shown
@@ -218,11 +218,11 @@ def test_a_withheld_prize_goes_back_and_the_next_is_awarded(withheld: Award, oth
     assert entry.decision and (entry.decision.kind, entry.decision.reason) == ("forfeit", "Disqualified.")
     assert (balance(AccountKind.WITHHELD), balance(AccountKind.DEFENDERS)) == (0, HALF)
     assert withholdings() == [] and forfeitable(withheld) == 0
-    assert awards_settle(now=NOW) == 0, "the winner is not paid out of the half again"
+    assert prizes_settle(now=NOW) == 0, "the winner is not paid out of the half again"
     assert contenders(now=NOW) == [other] and unmet(other) == set()
     give(other, rita)
     assert balance(Team.objects.get(name="others")) == HALF
-    assert awards_settle(now=NOW) == 0
+    assert prizes_settle(now=NOW) == 0
 
 
 def test_what_is_withheld_for_good_is_not_given_back(withheld: Award, makers: Team, rita: User) -> None:
@@ -332,7 +332,7 @@ def test_of_two_winners_of_a_team_one_is_withheld(makers: Team, rita: User) -> N
     award_withhold(award=awards[first], reason="Its weights are copied.", by=mandate("withhold", rita, NOW), now=NOW)
     assert [withholdable(awards[each]) for each in (first, second)] == [0, HALF // 2]
     award_forfeit(award=awards[first], reason="Disqualified.", by=mandate("forfeit", rita, NOW), now=NOW)
-    assert awards_settle(now=NOW) == 0
+    assert prizes_settle(now=NOW) == 0
     assert (balance(makers), balance(AccountKind.DEFENDERS)) == (HALF // 2, HALF // 2 + 1)
     assert [standing_of(each.defense) for each in (first, second)] == [
         DefenseStanding.PUBLISHED,
@@ -347,7 +347,7 @@ def test_an_award_of_a_team_that_was_merged_is_withheld(stake: Stake, makers: Te
     award_withhold(award=award, reason="It cheated.", by=mandate("withhold", rita, NOW), now=NOW)
     (entry,) = award_forfeit(award=award, reason="Disqualified.", by=mandate("forfeit", rita, NOW), now=NOW)
     assert (entry.cents, balance(makers), balance(AccountKind.DEFENDERS)) == (HALF, 0, HALF)
-    assert awards_settle(now=NOW) == 0
+    assert prizes_settle(now=NOW) == 0
 
 
 def test_what_is_withheld_of_one_award_is_no_part_of_another(

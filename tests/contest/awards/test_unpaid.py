@@ -6,7 +6,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from contest.awards.conditions import contenders, why_never
-from contest.awards.services import awards_settle, change_of
+from contest.awards.services import change_of
+from contest.awards.settling import prizes_settle
 from contest.enums import AccountKind, DefenseStanding
 from contest.leaderboard.reading import read_facts
 from contest.leaderboard.tables import tables
@@ -75,14 +76,14 @@ def test_one_declared_after_the_award_takes_it_back(stake: Stake, makers: Team, 
     change = change_of(award.decision)
     assert ([row.stake for row in change.unpaid], change.lost, change.kept) == ([stake], (), ())
     later = NOW + 2 * DAY
-    assert awards_settle(now=later) == 1 and awards_settle(now=later) == 0
+    assert prizes_settle(now=later) == 1 and prizes_settle(now=later) == 0
     assert (balance(makers), balance(AccountKind.DEFENDERS)) == (0, HALF)
     back = LedgerEntry.objects.get(corrects__source__kind="defenders")
     assert (back.rule, back.causes) == ("R27", {"award": [award.pk], "team": [makers.pk]})
     assert standing_of(stake.defense) is DefenseStanding.PUBLISHED
     made.until = BEFORE + DAY
     made.save()
-    assert awards_settle(now=later) == 1 and balance(makers) == HALF, "declared wrongly, and corrected"
+    assert prizes_settle(now=later) == 1 and balance(makers) == HALF, "declared wrongly, and corrected"
     assert standing_of(stake.defense) is DefenseStanding.WON
 
 
@@ -91,7 +92,7 @@ def test_what_was_paid_out_is_owed(stake: Stake, makers: Team, rita: User) -> No
     own, outside = account(AccountKind.TEAM, team=makers), account(AccountKind.OUTSIDE)
     move(own, outside, HALF, rule="R34", why="Paid.", causes={}, now=NOW)
     associated(makers, MONDAY)
-    assert awards_settle(now=NOW) == 0 and change_of(award.decision).flows.owed == {makers.pk: HALF}
+    assert prizes_settle(now=NOW) == 0 and change_of(award.decision).flows.owed == {makers.pk: HALF}
 
 
 def test_the_other_of_the_batch_gets_all_of_it(two: tuple[Stake, Stake], makers: Team, rita: User) -> None:
@@ -100,14 +101,14 @@ def test_the_other_of_the_batch_gets_all_of_it(two: tuple[Stake, Stake], makers:
     give(all_met(late), rita)
     others = Team.objects.get(name="others")
     associated(others, MONDAY + DAY, MONDAY + 2 * DAY)
-    awards_settle(now=NOW)
+    prizes_settle(now=NOW)
     assert (balance(makers), balance(others)) == (HALF, 0)
 
 
 def test_one_from_after_the_award_changes_nothing(stake: Stake, makers: Team, rita: User) -> None:
     give(all_met(stake), rita)
     associated(makers, NOW + DAY, declared=NOW + DAY)
-    assert awards_settle(now=NOW + DAY) == 0 and balance(makers) == HALF
+    assert prizes_settle(now=NOW + DAY) == 0 and balance(makers) == HALF
 
 
 def test_the_leaderboard_tells_it_from_the_day_on_which_it_was_declared(stake: Stake, makers: Team, rita: User) -> None:
@@ -126,7 +127,7 @@ def test_a_self_staker_keeps_the_own_stake(makers: Team, rita: User) -> None:
     own = cast.staked(cast.defense("own", makers), by=makers)
     give(all_met(own), rita)
     associated(makers, BEFORE)
-    awards_settle(now=NOW)
+    prizes_settle(now=NOW)
     assert balance(makers) == PRIZE, "what it paid itself is no prize"
 
 

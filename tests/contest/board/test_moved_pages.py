@@ -87,7 +87,7 @@ def test_an_open_motion_is_shown_to_who_may_judge_it(
 
 def test_a_motion_is_shown_on_the_page_of_its_own_award_alone(rita: User, olga: User, signed_in: SignIn) -> None:
     motion = awarding(rita, olga)
-    other = cast.staked(cast.defense("other", cast.team("others")))
+    other = cast.staked(cast.defense("other", cast.team("others")), at=cast.MONDAY + timedelta(1))
     case = motion.move(rita)
     assert case.public_id not in shown(signed_in(rita), f"/board/awards/{other.pk}/")
     assert case.public_id not in shown(signed_in(olga), address_of(motion)), "nor to organizers"

@@ -10,6 +10,7 @@ from django.core.cache import cache
 from django.test import Client
 
 from adjudication.counting import Ballot
+from contest.awards.settling import prizes_settle
 from contest.board.cases import case_open
 from contest.board.deciding import cases_close
 from contest.breaks import breaks_record, standing_breaks
@@ -19,7 +20,6 @@ from contest.money.due import payable
 from contest.money.figures import debts
 from contest.money.ledger import check
 from contest.money.payments import payment_ask, payment_pay
-from contest.money.settlement import prizes_settle
 from contest.stakes.ends import stakes_end
 from labeling.models import Image, Panel
 from scoring.enums import RunState

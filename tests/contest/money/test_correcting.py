@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed
+from contest.awards.settling import prizes_settle
 from contest.enums import AccountKind, StakeEnd
 from contest.exports.contest_tables import _ledger_rows
 from contest.models import Correction, LedgerEntry, Member, Stake, Team
@@ -34,7 +35,6 @@ from contest.money.exports import receipt_rows
 from contest.money.figures import money_figures
 from contest.money.ledger import check
 from contest.money.payments import payment_ask, payment_pay
-from contest.money.settlement import prizes_settle
 from contest.stakes import services
 from contest.stakes.ends import stakes_end
 from contest.weeks import week_at

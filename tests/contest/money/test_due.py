@@ -10,13 +10,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from common.errors import Conflict
+from contest.awards.settling import prizes_settle
 from contest.enums import AccountKind, StakeEnd
 from contest.models import Association, Attack, Member, Stake, Team
 from contest.money.correcting import owed
 from contest.money.due import payable, payables, payables_of
 from contest.money.ledger import account, move
 from contest.money.payments import payment_ask, payment_pay
-from contest.money.settlement import prizes_settle
 from contest.stakes.ends import stakes_end
 from tests import factories
 from tests.contest.money import cast

@@ -16,11 +16,11 @@ from django.core.cache import cache
 from django.db import transaction
 from django.test import Client
 
+from contest.awards.settling import prizes_settle
 from contest.models import Account, Attack, LedgerEntry, Message, Stake, Team
 from contest.money.correcting import correction_ask, correction_confirm, repayment_ask
 from contest.money.figures import debts
 from contest.money.payments import payment_ask, payment_pay
-from contest.money.settlement import prizes_settle
 from contest.money.withholding import money_return, money_withhold
 from contest.stakes.ends import stakes_end
 from tests import factories

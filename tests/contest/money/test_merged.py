@@ -9,13 +9,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from contest.awards.services import awards_settle
+from contest.awards.settling import prizes_settle
 from contest.enums import AccountKind
 from contest.models import LedgerEntry, Stake, Team
 from contest.money.correcting import correction_confirm, owed, repayment_ask
 from contest.money.due import payable, payables, payables_of
 from contest.money.ledger import account, check, move
-from contest.money.settlement import accounts_of, prizes_settle
+from contest.money.settlement import accounts_of
 from contest.stakes.ends import stakes_end
 from tests import factories
 from tests.contest.awards.test_awards import NOW, all_met, found_late
@@ -66,7 +66,7 @@ def broken_by(team: Team, name: str, at: datetime = MONDAY) -> Stake:
 
 
 def sweep(now: datetime) -> None:
-    while prizes_settle(now=now) + awards_settle(now=now):
+    while prizes_settle(now=now):
         pass
 
 

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, connections, transaction
 
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed
+from contest.awards.settling import prizes_settle
 from contest.board.moves import withhold_move
 from contest.enums import AccountKind
 from contest.models import Account, Association, BoardDecision, LedgerEntry, Payment, Stake, Team
@@ -18,7 +19,6 @@ from contest.money.due import payable, payables
 from contest.money.exports import guarded, payable_rows, receipt_rows
 from contest.money.ledger import account, check, move
 from contest.money.payments import payment_ask, payment_cancel, payment_pay
-from contest.money.settlement import prizes_settle
 from contest.money.withholding import money_return, money_withhold, withheld, withheld_of
 from scoring.models import Defense
 from tests import factories

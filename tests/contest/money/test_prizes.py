@@ -45,7 +45,7 @@ SHARES = [
     ([sent(RED, own=True)], {}, "its own staked defense alone: nobody is due"),
     ([sent(None), sent(BLUE)], {BLUE: 100}, "a picture that no team sent takes no share"),
     ([sent(None, -7, W46), sent(BLUE)], {}, "broken in an earlier week by a picture that no team sent"),
-    ([sent(RED, early=True), sent(BLUE)], {BLUE: 100}, "sent before the stake in its week: earns nothing"),
+    ([sent(RED, -0.3), sent(BLUE)], {RED: 50, BLUE: 50}, "of its week and before the stake: counts too"),
     ([], {}, "no break, no share"),
 ]
 
@@ -85,7 +85,7 @@ DUE = [
     (stake(), [], Outcome.HELD, {}, 100, "ended as broken, and no break holds any more"),
     (stake(back_to=RED), [sent(BLUE, -7, W46)], Outcome.BEFORE, {RED: 100}, 0, "broken in a week before the stake"),
     (stake(), [sent(RED), sent(BLUE, -7, W46)], Outcome.BEFORE, {}, 0, "before it: later ones broke nothing staked"),
-    (stake(back_to=RED), [sent(BLUE, early=True)], Outcome.BROKEN, {}, 0, "its own week, sent before it: no share"),
+    (stake(back_to=RED), [sent(BLUE, -0.3)], Outcome.BROKEN, {BLUE: 100}, 0, "of its own week, sent before it"),
     (stake(broken=False, until=UNTIL), [sent(RED, 30)], Outcome.RETURNED, {}, 0, "sent when the time was over"),
     (stake(broken=False, until=UNTIL), [sent(RED, 29.99)], Outcome.BROKEN, {RED: 100}, 0, "found late, sent in time"),
 ]
@@ -111,7 +111,6 @@ facts = st.builds(
     week=st.sampled_from([W46, W47, W48]),
     paid=st.booleans(),
     own=st.booleans(),
-    early=st.booleans(),
 )
 
 

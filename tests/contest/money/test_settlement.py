@@ -9,13 +9,15 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from contest import pipeline
+from contest.awards.settling import prizes_settle
 from contest.enums import AccountKind, StakeEnd
 from contest.models import Association, Attack, LedgerEntry, Stake, Team
 from contest.money import settlement
+from contest.money.book import Book
 from contest.money.conflicts import conflicts
+from contest.money.facts import Found
 from contest.money.figures import debts
 from contest.money.ledger import account, check, move
-from contest.money.settlement import prizes_settle
 from contest.teams.associations import association_mistaken
 from tests import factories
 from tests.contest.money import cast
@@ -98,7 +100,7 @@ STORIES: list[tuple[Story, dict[str, int], int, str]] = [
     (lambda s, t: broke(s, t["makers"]), {}, PRIZE, "its own staked defense"),
     (lambda s, t: (broke(s, t["makers"]), broke(s, t[B])), {B: PRIZE}, 0, "its own, and another's"),
     (nobodys, {}, PRIZE, "a picture that was there before any team sent it"),
-    (lambda s, t: (broke(s, t[R], -0.3), broke(s, t[B])), {B: PRIZE}, 0, "received before the stake: no share"),
+    (lambda s, t: (broke(s, t[R], -0.3), broke(s, t[B])), {R: 5001, B: 5000}, 0, "of its week, before it: shares"),
 ]
 
 
@@ -261,8 +263,8 @@ def test_what_a_team_owes_is_set_off_against_what_it_earns(
     other = cast.staked(cast.caught_up(cast.defense("second", maker)))
     broke(other, red, 2)
     cast.ended(other)
-    while prizes_settle(now=CLOSED):
-        pass
+    assert prizes_settle(now=CLOSED) == 2, "one sweep posts the share and sets off the debt"
+    assert prizes_settle(now=CLOSED) == 0
     assert (balance(red), list(debts())) == (PRIZE - 8_000, [])
     assert balance(AccountKind.ATTACKERS) == HALF - 2 * PRIZE
 
@@ -318,21 +320,19 @@ def test_a_stake_that_cannot_be_settled_holds_up_no_other_and_is_told_of(
         cast.ended(stake, StakeEnd.VOID)
         move(account(AccountKind.ATTACKERS), account(AccountKind.STAKE, stake=stake), 1, rule="R36", why="More.",
              causes={}, now=SETTLED)  # fmt: skip
-    real, bad = settlement.stake_settle, stakes[0].pk
+    real, bad = settlement._settled, stakes[0].pk
 
-    def settle(pk: int, *, now: datetime) -> bool:
-        done = real(pk, now=now)
-        if pk == bad:
+    def settle(row: Found, book: Book, now: datetime) -> bool:
+        done = real(row, book, now)
+        if row.stake.pk == bad:
             raise RuntimeError("a row that nobody expected")
         return done
 
-    monkeypatch.setattr(settlement, "stake_settle", settle)
-    awards = list[datetime]()
-    monkeypatch.setattr(pipeline, "awards_settle", lambda *, now: awards.append(now) or 0)
-    with pytest.raises(ExceptionGroup, match="1 of 3 stakes were not settled") as told:
+    monkeypatch.setattr(settlement, "_settled", settle)
+    with pytest.raises(ExceptionGroup, match="1 stakes or awards were not settled") as told:
         pipeline.settle_prizes()
     assert [str(error) for error in told.value.exceptions] == ["a row that nobody expected"]
-    assert [balance(stake) for stake in stakes[1:]] == [0, 0] and len(awards) == 1
+    assert [balance(stake) for stake in stakes] == [PRIZE + 1, 0, 0]
     (line,) = [each.msg for each in caplog.records if each.msg["event"] == "stake_not_settled"]  # type: ignore[index]
     assert line["stake"] == bad  # type: ignore[index]
 

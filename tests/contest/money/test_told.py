@@ -12,6 +12,7 @@ from django.db import transaction
 from django.test import Client
 
 from common.errors import Conflict
+from contest.awards.settling import prizes_settle
 from contest.enums import AccountKind
 from contest.leaderboard.reading import read_facts
 from contest.models import Account, Attack, BoardDecision, LedgerEntry, Member, Payment, Stake, Team
@@ -19,7 +20,6 @@ from contest.money.correcting import correction_ask, correction_confirm, repayme
 from contest.money.figures import Money, debts, entries, money_figures
 from contest.money.ledger import account, check, move
 from contest.money.payments import payment_ask, payment_pay
-from contest.money.settlement import prizes_settle
 from contest.money.withholding import money_return, money_withhold
 from contest.releases import release_week
 from contest.stakes.ends import stakes_end

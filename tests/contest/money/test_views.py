@@ -10,10 +10,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from contest.awards.settling import prizes_settle
 from contest.models import Account, Attack, Case, LedgerEntry, Member, Payment, Team
 from contest.money.correcting import correction_ask, correction_confirm
 from contest.money.payments import payment_ask, payment_pay
-from contest.money.settlement import prizes_settle
 from contest.money.withholding import money_withhold
 from contest.stakes.ends import stakes_end
 from tests import factories

@@ -10,8 +10,8 @@ from django.core.cache import cache
 from django.test import Client
 
 from adjudication.models import Ruling
+from contest.awards.settling import prizes_settle
 from contest.models import Attack
-from contest.money.settlement import prizes_settle
 from contest.stakes.ends import stakes_end
 from contest.teams.services import member_add
 from labeling.models import Image, Response

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed
+from contest.awards.settling import prizes_settle
 from contest.board.moves import answer_move, stakes_move
 from contest.breaks import breaks_record
 from contest.enums import AccountKind, DecisionKind, DefenseStanding, StakeEnd, StakeKind
 from contest.models import Attack, BoardDecision, Break, Entry, LedgerEntry, Stake, StakeBatch
 from contest.money.ledger import account
-from contest.money.settlement import prizes_settle
 from contest.money.stakes import stake_account
 from contest.stakes import ends, entries, selectors, services
 from contest.stakes.shown import clock_of

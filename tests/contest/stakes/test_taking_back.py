@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from common.errors import Conflict
+from contest.awards.settling import prizes_settle
 from contest.enums import DefenseStanding, StakeEnd
 from contest.models import Member, Stake
-from contest.money.settlement import prizes_settle
 from contest.stakes import services
 from contest.stakes.ends import not_final, stakes_end
 from contest.stakes.entries import entry_withdraw

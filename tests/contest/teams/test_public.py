@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django.utils.html import strip_tags
 
+from contest.awards.settling import prizes_settle
 from contest.models import Attack, Break, LedgerEntry, Release, Stake, Team
-from contest.money.settlement import prizes_settle
 from contest.rules import week_named
 from contest.teams import public
 from labeling.models import Tasker

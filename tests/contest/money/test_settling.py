@@ -1,0 +1,137 @@
+"""One sweep brings all money to where the facts ask for it, and what a decision changes is known before (R22, R35)."""
+
+from datetime import timedelta
+from random import Random
+
+import pytest
+from django.contrib.auth.models import User
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.django import TestCase
+
+from adjudication.counting import Ballot
+from common.errors import Conflict
+from contest.awards.settling import prizes_settle
+from contest.board.follows import overrule_follows
+from contest.breaks import breaks_derive
+from contest.enums import AccountKind, VoteChoice
+from contest.models import Association, Attack, LedgerEntry, Stake, Team
+from contest.money.due import payable
+from contest.money.ledger import account, check, move
+from contest.money.payments import payment_ask
+from contest.stakes.ends import stakes_end
+from labeling.models import Image
+from tests import factories
+from tests.contest.board.doing import as_derived, by_doing
+from tests.contest.money import cast
+from tests.contest.money.cast import CLOSED, MONDAY, PRIZE, SETTLED, balance
+
+NOW = CLOSED + timedelta(30)
+REJECTED = Ballot(VoteChoice.OVERRULE, "", ("uncertain",))
+BIRD, BICYCLE = (Ballot(VoteChoice.OVERRULE, label) for label in ("bird", "bicycle"))
+
+
+def paid_out(team: Team) -> None:
+    if cents := balance(team):
+        own, outside = account(AccountKind.TEAM, team=team), account(AccountKind.OUTSIDE)
+        move(own, outside, cents, rule="R34", why="Paid.", causes={}, now=CLOSED)
+
+
+@pytest.mark.django_db
+def test_what_a_team_owes_is_set_off_by_the_sweep_that_posts_its_share(olga: User) -> None:
+    """Or a payment between two sweeps would pay out what is taken back by the second."""
+    factories.policy_version()
+    cast.deposit(40 * PRIZE, olga)
+    red, makers = cast.team("red"), cast.team("makers")
+    first, second = (cast.staked(cast.defense(name, makers)) for name in ("first", "second"))
+    undone = cast.attack(red)
+    cast.broken(first.defense, undone)
+    stakes_end(now=SETTLED), prizes_settle(now=SETTLED)
+    paid_out(red)
+    cast.overruled(undone.image)
+    cast.broken(second.defense, cast.attack(red, days=2))
+    stakes_end(now=CLOSED)
+    assert prizes_settle(now=CLOSED) == 2
+    assert (balance(red), payable(red, now=NOW).due) == (0, 0), "the share is set off already"
+    with pytest.raises(Conflict):
+        payment_ask(team=red, by=olga, now=NOW)
+    assert prizes_settle(now=CLOSED) == 0, "nothing is left for a second sweep"
+
+
+class World:
+    """A contest with money of which the facts are drawn: stakes, breaks, merged and unpaid teams, rulings that were
+    overruled, and what was paid out meanwhile."""
+
+    def __init__(self, draw: Random) -> None:
+        self.draw = draw
+        factories.policy_version()
+        cast.deposit(40 * PRIZE, factories.user(f"o{User.objects.count()}", "organizers"), MONDAY)
+        self.teams = [cast.team(name) for name in ("red", "blue", "green")]
+        makers = cast.team("makers")
+        self.stakes = [
+            cast.staked(cast.defense(f"net {number}", makers), by=draw.choice([None, makers, self.teams[0]]))
+            for number in range(3)
+        ]
+        self.sent = [self._attack() for _ in range(draw.randint(2, 4))]
+
+    def _attack(self) -> Attack:
+        sent = cast.attack(self.draw.choice(self.teams), days=self.draw.choice([-7, -1, 0.1, 1, 2, 8]))
+        ruling = cast.ruled(sent.image, self.draw.choice(["bird", "bird", ""]))
+        for stake in self.stakes:
+            if self.draw.random() < 0.85:  # the others never ran on it
+                cast.answered(stake.defense, sent.image, self.draw.choice([0, 0, 1, 2]), at=ruling.decided_at)
+        return sent
+
+    def step(self) -> None:
+        """Let something happen."""
+        self.draw.choice([self._overrule, self._overrule, self._pay, self._merge, self._associate, self._sweep])()
+
+    def _overrule(self) -> None:
+        image = self.draw.choice(self.sent).image
+        cast.overruled(image, label=self.draw.choice(["", "bird", "bicycle"]))
+        if self.draw.random() < 0.5:
+            self._sweep()
+
+    def _pay(self) -> None:
+        paid_out(self.draw.choice(self.teams))
+
+    def _merge(self) -> None:
+        red, blue, _ = self.teams
+        Team.objects.filter(pk=red.pk).update(merged_into=blue)
+
+    def _associate(self) -> None:
+        team = self.draw.choice(self.teams)
+        Association.objects.get_or_create(
+            team=team, defaults={"reason": "Works here.", "since": cast.BEFORE, "declared_at": CLOSED}
+        )
+
+    def _sweep(self) -> None:
+        breaks_derive(now=CLOSED)
+        stakes_end(now=CLOSED)
+        prizes_settle(now=CLOSED)
+
+    def look_ahead(self, image: Image) -> None:
+        """What is derived is what doing it comes to, and looking writes nothing."""
+        before = LedgerEntry.objects.count()
+        for ballot in (REJECTED, BIRD, BICYCLE):
+            assert as_derived(overrule_follows(image, ballot, NOW)) == by_doing(image, ballot, NOW), ballot
+        assert LedgerEntry.objects.count() == before
+
+
+class AnyFacts(TestCase):
+    """Over drawn facts."""
+
+    @settings(max_examples=15)
+    @given(st.randoms(use_true_random=False), st.integers(0, 6))
+    def test_settled_once_is_settled(self, draw: Random, steps: int) -> None:
+        world = World(draw)
+        world._sweep()
+        for _ in range(steps):
+            world.step()
+        world.look_ahead(draw.choice(world.sent).image)
+        world._sweep()
+        assert prizes_settle(now=CLOSED) == 0, "the second sweep posts nothing"
+        world.look_ahead(draw.choice(world.sent).image)
+        assert check().wrong == ()
+        for stake in Stake.objects.all():
+            assert balance(stake) >= 0
