@@ -240,12 +240,16 @@ def swept(name: str, sweep: Sweep) -> int:
         return sweep()
 
 
-def settle() -> Iterator[tuple[str, int]]:
-    """Run every sweep, round after round, until a round has nothing left to do; yields each that did something."""
+def settle(begin: Callable[[str], object] = lambda _: None) -> Iterator[tuple[str, int]]:
+    """Run every sweep, round after round, until a round has nothing left to do; yields each that did something.
+
+    `begin` is called with the name of each sweep before it runs.
+    """
     for _ in range(_MOST_ROUNDS):
         busy = False
         for sweeps in QUEUES.values():
             for name, sweep in sweeps.items():
+                begin(name)
                 if done := swept(name, sweep):
                     busy = True
                     yield name, done

@@ -5,9 +5,10 @@ import threading
 from typing import Any
 
 import structlog
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.db import close_old_connections
 
+from common.commands import ContestCommand
 from contest.pipeline import QUEUES, Sweep, swept
 
 IDLE_SECONDS = 0.5
@@ -15,10 +16,11 @@ AFTER_ERROR_SECONDS = 5.0
 log = structlog.get_logger(__name__)
 
 
-class Command(BaseCommand):
+class Command(ContestCommand):
     """Ends at SIGTERM or Ctrl-C, after the sweep at hand."""
 
     help = __doc__
+    example = "./unanimous work --queue gpu"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Choose the queues."""
