@@ -1,10 +1,13 @@
-"""A PostgreSQL cluster and a Redis server of one's own, thrown away afterwards.
+"""A PostgreSQL cluster and a Redis server of one's own, thrown away afterwards unless they are to be kept.
 
-As a program: `python -m tests.services COMMAND …` runs COMMAND with DATABASE_URL, TEST_REDIS_URL in its environment.
-Servers listen on loopback only, on ports the system gives out, with their data in a temporary folder.
+As a program: `python -m tests.services [--keep FOLDER] COMMAND …` runs COMMAND with DATABASE_URL and TEST_REDIS_URL in
+its environment. SIGTERM, Ctrl-C and the end of the terminal end the command first, then the servers. Servers listen on
+loopback only, on ports the system gives out, with their data in a temporary folder; `--keep` keeps the database.
 """
 
+import argparse
 import contextlib
+import hashlib
 import os
 import pwd
 import shutil
@@ -16,8 +19,10 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 _START_SECONDS = 60
+ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def free_port() -> int:
@@ -53,17 +58,44 @@ def _owned_by_server(folder: Path) -> None:
         os.chown(folder, who.pw_uid, who.pw_gid)
 
 
+def place_to_keep(folder: Path) -> Path:
+    """Return where a kept cluster lies: in `folder`, or where PostgreSQL's user cannot reach that, in /var/tmp."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if subprocess.run([*_unprivileged(), "test", "-x", str(folder)]).returncode == 0:
+        return folder
+    mark = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
+    elsewhere = Path("/var/tmp", f"unanimous-postgres-{mark}")
+    elsewhere.mkdir(exist_ok=True)
+    if elsewhere.stat().st_uid != os.geteuid():
+        raise PermissionError(f"{elsewhere} belongs to somebody else: remove it")
+    return elsewhere
+
+
+def _make_cluster(data: Path) -> None:
+    """Make a cluster, whole or not at all: one that was cut short cannot be used."""
+    half = data.with_name(f"{data.name}.partial")
+    shutil.rmtree(half, ignore_errors=True)
+    half.mkdir()
+    _owned_by_server(half)
+    initdb = [program("initdb", *_postgres_folders()), "-D", str(half), "-U", "unanimous", "-A", "trust", "-E", "UTF8"]
+    subprocess.run([*_unprivileged(), *initdb, "--locale=C.UTF-8", "--no-sync"], check=True, stdout=subprocess.DEVNULL)
+    half.rename(data)
+
+
 @contextlib.contextmanager
-def postgres(*, settings: Sequence[str] = ("fsync=off", "synchronous_commit=off")) -> Iterator[str]:
-    """Run a fresh cluster and yield its DATABASE_URL. The default settings trade durability for speed (tests)."""
-    folder = Path(tempfile.mkdtemp(prefix="unanimous-pg-"))
+def postgres(
+    *, settings: Sequence[str] = ("fsync=off", "synchronous_commit=off"), keep: Path | None = None
+) -> Iterator[str]:
+    """Run a cluster and yield its DATABASE_URL: a fresh one, or the one that is kept in the folder `keep`.
+
+    The default settings trade durability for speed (tests).
+    """
+    folder = keep or Path(tempfile.mkdtemp(prefix="unanimous-pg-"))
     folder.chmod(0o755)
     data = folder / "data"
-    data.mkdir()
-    _owned_by_server(data)
+    if not data.exists():
+        _make_cluster(data)
     prefix, folders, port = _unprivileged(), _postgres_folders(), free_port()
-    initdb = [program("initdb", *folders), "-D", str(data), "-U", "unanimous", "-A", "trust", "-E", "UTF8"]
-    subprocess.run([*prefix, *initdb, "--locale=C.UTF-8", "--no-sync"], check=True, stdout=subprocess.DEVNULL)
     options = ["listen_addresses=127.0.0.1", f"port={port}", "unix_socket_directories=", "max_connections=200"]
     flags = [part for option in (*options, *settings) for part in ("-c", option)]
     with open(folder / "log", "wb") as log:
@@ -80,13 +112,17 @@ def postgres(*, settings: Sequence[str] = ("fsync=off", "synchronous_commit=off"
     finally:
         server.send_signal(signal.SIGINT)
         server.wait()
-        shutil.rmtree(folder, ignore_errors=True)
+        if keep is None:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _create_database(port: int, folders: list[str]) -> None:
     createdb = [program("createdb", *folders), "-h", "127.0.0.1", "-p", str(port), "-U", "unanimous", "unanimous"]
     deadline = time.monotonic() + _START_SECONDS
-    while subprocess.run(createdb, stderr=subprocess.DEVNULL).returncode != 0:
+    while True:
+        done = subprocess.run(createdb, stderr=subprocess.PIPE, text=True)
+        if done.returncode == 0 or "already exists" in done.stderr:
+            return
         if time.monotonic() > deadline:
             raise TimeoutError("PostgreSQL did not accept connections")
         time.sleep(0.1)
@@ -123,21 +159,75 @@ def wait_for_port(server: "subprocess.Popen[bytes]", port: int, log: Path) -> No
     raise TimeoutError(f"nothing answered on port {port}:\n{log.read_text()[-2000:]}")
 
 
-def main(command: list[str]) -> int:
-    """Run `command` with both services up; return its exit status."""
-    with postgres() as database, redis() as broker:
-        environment = os.environ | {"DATABASE_URL": database, "TEST_REDIS_URL": broker}
-        return _run_to_the_end(command, environment)
+class Ended(BaseException):
+    """A signal asks for the end; `number` says which."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
-def _run_to_the_end(command: list[str], environment: dict[str, str]) -> int:
-    """Run `command`; at Ctrl-C, which reaches it as well, let it end in its own time before the servers go."""
+@contextlib.contextmanager
+def ending_in_order() -> Iterator[None]:
+    """Raise Ended at SIGTERM, Ctrl-C and the end of the terminal, so that every `with` block around ends its servers.
+
+    A shell starts background jobs with interrupts ignored; here, and in the children, they are heard again.
+    """
+
+    def end(number: int, frame: object) -> None:
+        for each in ENDING:
+            signal.signal(each, signal.SIG_IGN)  # once is enough: the end itself is not interrupted
+        raise Ended(number)
+
+    before = {number: signal.signal(number, end) for number in ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def run_to_the_end(command: Sequence[str], environment: dict[str, str], *, ask: int = signal.SIGTERM) -> int:
+    """Run `command` and return its exit status. When this process is to end (Ended), send the command the signal `ask`
+    and let it end in its own time, before the servers go."""
     process = subprocess.Popen(command, env=environment)
-    while True:
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
-            continue
+    try:
+        return process.wait()
+    except Ended as ended:
+        if not (ended.number == signal.SIGINT and _in_the_foreground()):  # Ctrl-C has reached it as well
+            process.send_signal(ask)
+        process.wait()
+        raise
+
+
+def _in_the_foreground() -> bool:
+    with contextlib.suppress(OSError):
+        return os.tcgetpgrp(0) == os.getpgrp()
+    return False
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a command with both services up; return its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.services", description="Run a command beside both servers.")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the database here, and use it again")
+    parser.add_argument("--fresh", action="store_true", help="remove what was kept before")
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="what to run, with its arguments")
+    asked = parser.parse_args(arguments)
+    keep = place_to_keep(asked.keep) if asked.keep else None
+    if keep and asked.fresh:
+        shutil.rmtree(keep / "data", ignore_errors=True)
+    settings: dict[str, Any] = {"keep": keep, "settings": ()} if keep else {}
+    try:
+        with ending_in_order(), postgres(**settings) as database, redis() as broker:
+            if keep:
+                print(f"PostgreSQL: {database}, kept in {keep}\nRedis: {broker}", flush=True)
+            environment = os.environ | {"DATABASE_URL": database, "TEST_REDIS_URL": broker}
+            return run_to_the_end(asked.command, environment)
+    except Ended as ended:
+        return 128 + ended.number
+    except (OSError, RuntimeError) as error:
+        print(error, file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":
