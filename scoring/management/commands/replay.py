@@ -20,7 +20,7 @@ class Command(ContestCommand):
     """Ends with status 1 when something else comes out than the row says, to the last bit."""
 
     help = __doc__
-    example = "./unanimous replay D-3F9A2C P-7B1D4E --round 2"
+    example = "./unanimous replay D-BDGJQ P-CH6GBHF1 --round 2"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Name the prediction."""
