@@ -22,5 +22,5 @@ if __name__ == "__main__":
     try:
         from common.commands import run
     except ModuleNotFoundError as error:
-        sys.exit(f"{error.name} is not installed for this Python: use ./unanimous, which uses that of `make run`.")
+        sys.exit(f"{error.name} is not installed for this Python: run `make run` once, then ./unanimous COMMAND.")
     run(sys.argv)

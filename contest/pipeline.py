@@ -1,7 +1,7 @@
 """The sweeps in the order in which a picture meets them. Each is idempotent; running one twice changes nothing.
 
-`manage.py settle` uses this list and, where no broker is installed, the worker of `manage.py work`, which asks again
-every half second. With a broker, Celery's beat (config/celery.py) asks for the same services, each by a task.
+`./unanimous settle` uses this list and, where no broker is installed, the worker of `./unanimous work`, which asks
+again every half second. With a broker, Celery's beat (config/celery.py) asks for the same services, each by a task.
 """
 
 from collections.abc import Callable, Iterator

@@ -167,7 +167,7 @@ def test_without_the_installation_the_launcher_is_named() -> None:
         [sys.executable, "-S", "-I", str(ROOT / "manage.py"), "settle"], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 1
-    assert done.stderr.strip().endswith("use ./unanimous, which uses that of `make run`.")
+    assert done.stderr.strip().endswith("run `make run` once, then ./unanimous COMMAND.")
 
 
 # Progress -------------------------------------------------------------------------------------------------------------
@@ -208,7 +208,6 @@ def tree(tmp_path: Path) -> Path:
     """A copy of the launcher, in a folder whose Python prints what it is given."""
     root = tmp_path / "a tree"
     (root / ".venv/bin").mkdir(parents=True)
-    (root / ".venv/.runtime").touch()
     python = root / ".venv/bin/python"
     python.write_text(PRINTS)
     python.chmod(0o755)
@@ -291,8 +290,14 @@ def test_help_needs_no_contest(tree: Path) -> None:
 
 
 def test_before_make_run_the_launcher_says_what_to_do(tree: Path) -> None:
-    (tree / ".venv/.runtime").unlink()
+    (tree / ".venv/bin/python").unlink()
     assert launch(tree, "settle") == (1, [], f"Nothing is installed yet: run `make run` in {tree} first.\n")
+
+
+def test_a_contest_may_be_installed_for_the_machines_own_python(tree: Path) -> None:
+    own = (tree / ".venv/bin/python").rename(tree / "python3")
+    _, given, _ = launch(tree, "settle", SECRET_KEY="k", PATH=f"{own.parent}:{os.environ['PATH']}")
+    assert given == [f"{tree}/manage.py settle", "SECRET_KEY=k"]
 
 
 def test_a_link_leads_to_the_tree(tree: Path) -> None:

@@ -130,7 +130,7 @@ def test_organizers_are_told_on_the_overview_and_what_to_do_on_the_queue(
     trial(trials.container(), now)
     cache.clear()
     assert "No scorer is at work: 1 trial waits" in words(client, "/organizer/")
-    assert "Start one: python manage.py work --queue gpu" in words(client, "/organizer/scoring/")
+    assert "Start one: ./unanimous work --queue gpu" in words(client, "/organizer/scoring/")
     scorer(now, "")
     cache.clear()
     assert "No scorer has a container engine: 1 trial waits for one" in words(client, "/organizer/")

@@ -1,4 +1,4 @@
-"""`manage.py check_ledger`: add up the whole ledger; ends with 1 when a cent is lost."""
+"""`./unanimous check_ledger`: add up the whole ledger; ends with 1 when a cent is lost."""
 
 from typing import Any
 

@@ -1,6 +1,7 @@
 """Everything on one machine with nothing installed: pages, queues and scoring; Ctrl-C ends all of it."""
 
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -72,7 +73,15 @@ class Command(ContestCommand):
             self.stdout.write(f"Sign in as one of {', '.join(SIGN_INS)}; the password of all is demo-only")
             if settings.EMAIL_FILE_PATH:
                 self.stdout.write(f"Letters are written to files in {settings.EMAIL_FILE_PATH}")
+            self.stdout.write("The private set is drawn: a defense for photographs fails it (docs/defenses.md)")
+            self.stdout.write(f"Commands, in another terminal: {_launched()} COMMAND (`help` lists them)")
         self.stdout.write("Ctrl-C ends it; everything is kept.\n")
+
+
+def _launched() -> str:
+    """Return how a person types a command for this demo; the data folder of `make run` need not be named."""
+    usual = settings.DATA_DIR == settings.BASE_DIR / "var"
+    return "./unanimous" if usual else f"DATA_DIR={shlex.quote(str(settings.DATA_DIR))} ./unanimous"
 
 
 def _end_on_signals() -> None:

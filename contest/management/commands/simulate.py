@@ -63,8 +63,8 @@ _MONTH_NUMBERS = {
 
 
 class Command(ContestCommand):
-    """`manage.py simulate` plays a contest and prints its story; `manage.py simulate month` plays months of labeling
-    and writes PATH.json and PATH.md. Both in databases of their own, never in the contest's."""
+    """`simulate` plays a contest and prints its story; `simulate month` plays months of labeling and writes PATH.json
+    and PATH.md. Both in databases of their own, never in the contest's."""
 
     help = __doc__
     example = "./unanimous simulate --weeks 4 --teams 10 --attacks 80 --taskers 8"
