@@ -6,13 +6,14 @@ export DATA_DIR ?= $(CURDIR)/var
 
 .PHONY: run test lint bench services messages
 
+# `exec`: a signal to make reaches the program itself, and no shell in between.
 run: $(VENV)/.runtime
-	@DEMO=1 LOG_FORMAT=console $(BIN)/python manage.py serve
+	@exec env DEMO=1 LOG_FORMAT=console $(BIN)/python manage.py serve
 
 test: $(VENV)/.development
 	@$(BIN)/python -m tests.install
 	@$(MAKE) --no-print-directory lint
-	@$(BIN)/python -m tests.both_databases
+	@exec $(BIN)/python -m tests.both_databases
 
 lint: $(VENV)/.development
 	@$(BIN)/ruff check .
@@ -28,19 +29,24 @@ messages: $(VENV)/.development
 bench: $(VENV)/.development
 	@$(BIN)/python -m bench.run
 
+# Keeps its data in DATA_DIR/services. `make services FRESH=1` begins anew.
+services: export DATA_DIR := $(DATA_DIR)/services
 services: $(VENV)/.development
-	@$(BIN)/python -m tests.services sh -c 'export DEMO=1 LOG_FORMAT=console DATA_DIR=$(CURDIR)/var/services CELERY_BROKER_URL=$$TEST_REDIS_URL; \
-	  rm -rf "$$DATA_DIR"; exec $(BIN)/python manage.py serve'
+	@$(if $(FRESH),rm -rf "$$DATA_DIR")
+	@exec env DEMO=1 LOG_FORMAT=console $(BIN)/python -m tests.services --keep "$$DATA_DIR/postgres" $(if $(FRESH),--fresh) \
+	  sh -c 'CELERY_BROKER_URL=$$TEST_REDIS_URL exec $(BIN)/python manage.py serve'
 
 $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV) || { echo "Python 3.11 with venv is needed: set PYTHON=/path/to/python3.11"; exit 1; }
 
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Succeeds where everything is there already: without an index there is nothing to install from.
+COMPLETE := $(PIP) --dry-run --no-index
+
 $(VENV)/.runtime: requirements.txt | $(VENV)/bin/python
-	@echo "Installing what the contest needs (a few minutes the first time)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(COMPLETE) -r $< 2>/dev/null || { echo "Installing what the contest needs (a few minutes)"; $(PIP) -r $<; }
 	@touch $@
 
-$(VENV)/.development: requirements.txt requirements-dev.txt | $(VENV)/bin/python
-	@echo "Installing what the tests need (a few minutes the first time)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+$(VENV)/.development: requirements-dev.txt requirements.txt | $(VENV)/bin/python
+	@$(COMPLETE) -r $< 2>/dev/null || { echo "Installing what the tests need (a few minutes)"; $(PIP) -r $<; }
 	@touch $(VENV)/.runtime $@

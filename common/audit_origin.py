@@ -13,11 +13,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from django.core.management.base import BaseCommand
 from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import salted_hmac
 
 from common.client_address import client_address
+from common.commands import ContestCommand
 
 _PLACE_DIGITS = 12
 
@@ -70,7 +70,7 @@ class OriginMiddleware:
             return self.get_response(request)
 
 
-class RecordedCommand(BaseCommand):
+class RecordedCommand(ContestCommand):
     """A command of the server whose acts are in the audit trail under its name."""
 
     def execute(self, *args: Any, **options: Any) -> Any:

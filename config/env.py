@@ -102,6 +102,14 @@ def count(name: str) -> int:
     return int(value)
 
 
+def port(name: str, default: int) -> int:
+    """Read `name` as a port to listen on."""
+    value = os.environ.get(name, "") or str(default)
+    if not (value.isascii() and value.isdigit() and 0 < int(value) < 1 << 16):
+        raise ImproperlyConfigured(f"{name}={value!r} is not a port: write a number from 1 to 65535")
+    return int(value)
+
+
 def secret_key(demo: bool, folder: Path) -> str:
     """Read SECRET_KEY; in demo mode only, make one once and keep it in the data folder."""
     value = os.environ.get("SECRET_KEY", "")

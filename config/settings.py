@@ -21,7 +21,9 @@ SECRET_KEY = env.secret_key(DEMO, DATA_DIR)
 SECRET_KEY_FALLBACKS = env.read.list("SECRET_KEY_FALLBACKS", default=[])
 DEBUG = False
 
-PUBLIC_URL = env.url("PUBLIC_URL", "http://127.0.0.1:8000", ("http", "https"))
+# Where `serve` listens on this machine.
+PORT = env.port("PORT", 8000)
+PUBLIC_URL = env.url("PUBLIC_URL", f"http://127.0.0.1:{PORT}", ("http", "https"))
 HTTPS = PUBLIC_URL.startswith("https://")
 ALLOWED_HOSTS = [urlparse(PUBLIC_URL).hostname or "", "127.0.0.1", "localhost", "[::1]"]
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]

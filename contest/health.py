@@ -83,7 +83,7 @@ def _clock() -> str:
 def _migrations() -> str:
     executor = MigrationExecutor(connection)
     missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return f"{len(missing)} not applied: run manage.py migrate" if missing else "ok"
+    return f"{len(missing)} not applied: run ./unanimous migrate" if missing else "ok"
 
 
 def _picture_store() -> str:

@@ -1,8 +1,8 @@
 """The sweeps in the order in which a picture meets them. Each is idempotent; running one twice changes nothing.
 
-`manage.py settle` uses this list and, where no broker is installed, the worker of `manage.py work`, which runs it after
-every commit of another process and every 15 seconds. With a broker, Celery's beat (config/celery.py) asks for the same
-services, each by a task.
+`./unanimous settle` uses this list and, where no broker is installed, the worker of `./unanimous work`, which runs it
+after every commit of another process and every 15 seconds. With a broker, Celery's beat (config/celery.py) asks for the
+same services, each by a task.
 """
 
 from collections.abc import Callable, Iterator
@@ -236,12 +236,16 @@ def swept(name: str, sweep: Sweep) -> int:
         return sweep()
 
 
-def settle() -> Iterator[tuple[str, int]]:
-    """Run every sweep, round after round, until a round has nothing left to do; yields each that did something."""
+def settle(begin: Callable[[str], object] = lambda _: None) -> Iterator[tuple[str, int]]:
+    """Run every sweep, round after round, until a round has nothing left to do; yields each that did something.
+
+    `begin` is called with the name of each sweep before it runs.
+    """
     for _ in range(_MOST_ROUNDS):
         busy = False
         for sweeps in QUEUES.values():
             for name, sweep in sweeps.items():
+                begin(name)
                 if done := swept(name, sweep):
                     busy = True
                     yield name, done

@@ -7,6 +7,7 @@ engine cannot do is `platform`, an image that cannot be had `image_pull`, the re
 The docker package is loaded only here, and only by whoever talks to an engine.
 """
 
+import os
 import re
 import threading
 import time
@@ -78,9 +79,17 @@ class Sealing:
 def connect(address: str = "", *, seconds: float = ENGINE_SECONDS) -> "DockerClient":
     """Return a client of the engine at `address` (empty: where DOCKER_HOST says), if it can seal; else `platform`."""
     import docker
+    from docker.errors import DockerException
 
     with engine_errors():
-        client = docker.DockerClient(base_url=address, timeout=seconds) if address else docker.from_env(timeout=seconds)
+        try:
+            client = (
+                docker.DockerClient(base_url=address, timeout=seconds) if address else docker.from_env(timeout=seconds)
+            )
+        except DockerException as error:
+            place = address or os.environ.get("DOCKER_HOST") or "the usual place"
+            words = f"the container engine does not answer at {place}: start it, or set DOCKER_HOST to its address"
+            raise RunnerFault(Fault.PLATFORM, words) from error
         missing = missing_seals(client.info())
     if missing:
         raise RunnerFault(Fault.PLATFORM, f"the container engine cannot seal a defense: {', '.join(missing)}")

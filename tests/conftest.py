@@ -1,6 +1,7 @@
 """The cast and the clock. Tara, Otto and Uma are qualified taskers; Nell is a newcomer; Olga organizes; Rita is on
 the review board; Stan is a stranger who has an account and no role."""
 
+import signal
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,12 @@ LONGEST = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Note which statements each test sends, where somebody asked for it."""
+    """Note which statements each test sends, where somebody asked for it.
+
+    A shell starts background jobs with interrupts ignored, and so would be the programs that tests interrupt.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(statements)
 
 

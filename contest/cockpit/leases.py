@@ -42,7 +42,7 @@ def _not_swept(now: datetime) -> Iterator[Hanging]:
     found = over.aggregate(count=Count("pk"), oldest=Min("expires_at"))
     if count := found["count"]:
         what = f"{count:,} picture{'' if count == 1 else 's'} held by taskers beyond the end of the lease"
-        yield Hanging(what, found["oldest"], "No worker sweeps: start one with `python manage.py work`")
+        yield Hanging(what, found["oldest"], "No worker sweeps: start one with `./unanimous work`")
 
 
 def _renewed_for_hours(now: datetime) -> Iterator[Hanging]:

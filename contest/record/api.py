@@ -65,7 +65,7 @@ class Releases(APIView):
     )
     def get(self, request: Request) -> Response:
         """List every release in the order of publication, which is the order of the chain: each `previous_sha256` is
-        the `manifest_sha256` before it. `python -m adjudication.mirror` copies and checks all of them.
+        the `manifest_sha256` before it. `python3 -m adjudication.mirror` copies and checks all of them.
         """
         return Response({"releases": [as_listed(release) for release in releases()]})
 

@@ -81,7 +81,7 @@ def server_do(address: str, words: str, name: str) -> None:
 
 
 def manage(environment: dict[str, str], *words: str) -> None:
-    """Run a command of manage.py to its end. Ctrl-C is handed on once, and the command's own end awaited.
+    """Run a command to its end. Ctrl-C is handed on once, and the command's own end awaited.
 
     Raises CommandError when it fails, KeyboardInterrupt when it was stopped.
     """
@@ -97,4 +97,4 @@ def manage(environment: dict[str, str], *words: str) -> None:
     if process.returncode == STOPPED:
         raise KeyboardInterrupt
     if process.returncode != 0:
-        raise CommandError(f"manage.py {words[0]} ended with {process.returncode}; its words are above.")
+        raise CommandError(f"{words[0]} ended with {process.returncode}; its words are above.")

@@ -87,7 +87,7 @@ def _verdicts(figures: Figures) -> str:
         f"  {verdicts['wrong_percent']} % of the verdicts were wrong: {verdicts['wrongly_valid']} wrongly valid "
         f"({verdicts['wrongly_valid_with_words_to_taskers']} of them carried words to taskers), "
         f"{verdicts['wrongly_rejected']} wrongly rejected.\n"
-        "  Appeals: none can be made yet."
+        "  Appeals: the made-up teams make none."
     )
 
 

@@ -98,7 +98,10 @@ class QualificationNext(APIView):
         request=NextIn,
         responses={
             200: AssignmentOut,
-            204: OpenApiResponse(description="No try is begun, or all of its pictures are answered or at hand."),
+            204: OpenApiResponse(
+                description="All pictures of the try are answered or at hand; or no try is begun, which a person does "
+                "on the page /qualification/ when the lessons at /learn/ are done."
+            ),
             (400, "application/json"): ErrorOut,
             (401, "application/json"): ErrorOut,
             (403, "application/json"): ErrorOut,

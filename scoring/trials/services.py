@@ -82,7 +82,7 @@ def _set_for(kind: TrialKind) -> PrivateSet | None:
         return None
     found = selectors.private_set_in_force()
     if found is None:
-        message = "There is no complete private set. Import one with manage.py import_private_set."
+        message = "There is no complete private set. Import one with ./unanimous import_private_set."
         raise Conflict(message, "no_private_set")
     return found
 

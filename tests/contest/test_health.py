@@ -72,7 +72,7 @@ def test_it_is_not_ready_before_the_migrations(client: Client) -> None:
     MigrationRecorder(connection).migration_qs.filter(app="contest").delete()
     status, checks = ready(client)
     assert status == 503
-    assert checks["migrations"] == f"{missing} not applied: run manage.py migrate"
+    assert checks["migrations"] == f"{missing} not applied: run ./unanimous migrate"
 
 
 def test_the_broker_is_asked_when_there_is_one(client: Client, settings: Any) -> None:

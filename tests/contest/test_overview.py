@@ -117,8 +117,8 @@ def broken(of: Defense, by: Ruling) -> None:
 
 def test_an_empty_contest_says_what_to_do_first(organizer: Client) -> None:
     page = words(organizer)
-    assert "python manage.py import_images PATH --source SOURCE --licence LICENCE" in page
-    assert "python manage.py add_user NAME --role tasker --qualified" in page
+    assert "./unanimous import_images PATH --source SOURCE --licence LICENCE" in page
+    assert "./unanimous add_user NAME --role tasker --qualified" in page
     assert "No defense is published" in page
     assert "No answers yet" in page
     assert "No rulings yet" in page

@@ -77,7 +77,7 @@ def run(of: Defense, images: Sequence[Image], now: datetime, **values: Any) -> R
 
 def test_an_empty_queue_says_what_comes_next(organizer: Client) -> None:
     page = words(organizer, "/organizer/scoring/")
-    assert "No scorer has ever said that it is alive. Start one: python manage.py work --queue gpu" in page
+    assert "No scorer has ever said that it is alive. Start one: ./unanimous work --queue gpu" in page
     assert "Nothing runs now." in page and "Nothing waits." in page and "No re-run is under way." in page
     assert "Gave up" not in page
 

@@ -130,11 +130,11 @@ def test_organizers_are_told_on_the_overview_and_what_to_do_on_the_queue(
     trial(trials.container(), now)
     cache.clear()
     assert "No scorer is at work: 1 trial waits" in words(client, "/organizer/")
-    assert "Start one: python manage.py work --queue gpu" in words(client, "/organizer/scoring/")
+    assert "Start one: ./unanimous work --queue gpu" in words(client, "/organizer/scoring/")
     scorer(now, "")
     cache.clear()
     assert "No scorer has a container engine: 1 trial waits for one" in words(client, "/organizer/")
-    assert "manage.py scorer_check says there what is missing" in words(client, "/organizer/scoring/")
+    assert "./unanimous scorer_check says there what is missing" in words(client, "/organizer/scoring/")
     Trial.objects.update(**DEAD)
     assert [each.words for each in read_overview(now=now).attention] == [
         "No scorer has a container engine: 1 trial waits for one",

@@ -192,7 +192,7 @@ def retired() -> Defense:
 REFUSED = [
     (under_way, SMOKE, "This trial is under way already. Wait until it is over."),
     (too_early, EARLIER, "The earlier trial comes after the smoke trial, which has to be passed first."),
-    (without_a_set, PRIVATE, "There is no complete private set. Import one with manage.py import_private_set."),
+    (without_a_set, PRIVATE, "There is no complete private set. Import one with ./unanimous import_private_set."),
     (retired, SMOKE, "A newer version took the place of this defense. Ask for a trial of that one."),
 ]
 

@@ -2,16 +2,18 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from common.audit_seals import chain_check, entries_seal
+from common.commands import ContestCommand
 
 
-class Command(BaseCommand):
+class Command(ContestCommand):
     """Exit status 0: the chain holds; 1: the first row that differs is named."""
 
     help = "Check that nothing of the audit trail was changed, left out or put in since it was sealed."
+    example = "./unanimous check_audit"
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Read the trail from the first row on."""

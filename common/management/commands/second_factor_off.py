@@ -17,10 +17,11 @@ class Command(RecordedCommand):
     """Make sure that it is the owner who asks. Every session and token of the account ends."""
 
     help = __doc__
+    example = "./unanimous second_factor_off ada"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Name the account."""
-        parser.add_argument("name")
+        parser.add_argument("name", help="the name the account signs in with")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Turn it off."""

@@ -26,11 +26,14 @@ class Command(RecordedCommand):
     """One account, one role (R8); the password is asked for, or read from standard input."""
 
     help = __doc__
+    example = "./unanimous add_user ada --role tasker --qualified"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Name and role."""
-        parser.add_argument("name")
-        parser.add_argument("--role", required=True, choices=["tasker", *GROUPS])
+        parser.add_argument("name", help="the name to sign in with")
+        parser.add_argument(
+            "--role", required=True, choices=["tasker", *GROUPS], help="what the account is for: one role (R8)"
+        )
         parser.add_argument("--email", default="", help="where letters about the account go; it counts as confirmed")
         parser.add_argument("--qualified", action="store_true", help="a tasker who may label at once (R5 waived)")
         parser.add_argument("--password-stdin", action="store_true", help="read the password from standard input")

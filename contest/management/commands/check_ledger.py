@@ -1,16 +1,18 @@
-"""`manage.py check_ledger`: add up the whole ledger; ends with 1 when a cent is lost."""
+"""`./unanimous check_ledger`: add up the whole ledger; ends with 1 when a cent is lost."""
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from common.commands import ContestCommand
 from contest.money.ledger import check
 
 
-class Command(BaseCommand):
+class Command(ContestCommand):
     """Compare every balance with its entries, and the sum of all with zero (R34)."""
 
     help = "Adds up the ledger. Prints what is wrong, each in a line, and fails when anything is."
+    example = "./unanimous check_ledger"
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Check and say what was found."""

@@ -4,17 +4,20 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from adjudication.terminal import encodable, printable
+from common.commands import ContestCommand
 from common.errors import DomainError
+from common.progress import still_working
 from contest.record.rebuild.services import rebuild
 
 
-class Command(BaseCommand):
+class Command(ContestCommand):
     """The public record of a contest, elsewhere: accounts, e-mail addresses and what is not published stay out."""
 
     help = "Fill an empty, migrated database from a folder that release_mirror made."
+    example = "./unanimous rebuild_from_releases /srv/mirror"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Name the folder."""
@@ -23,7 +26,14 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Check the mirror, fill the tables, and put the releases where this contest serves them from."""
         try:
-            record = rebuild(options["folder"].resolve(), progress=self._say)
+            with still_working(self._say) as begin:
+                begin("Checking the mirror")
+
+                def filled(name: str) -> None:
+                    self._say(name)
+                    begin(f"Filling the tables after {name}")
+
+                record = rebuild(options["folder"].resolve(), progress=filled)
         except DomainError as error:
             raise CommandError(encodable(printable(error.message), self.stderr.encoding)) from error
         self.stdout.write(f"{len(record.parts)} releases of {len(record.weeks)} weeks are here.")

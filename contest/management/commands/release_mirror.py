@@ -5,15 +5,15 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from adjudication import mirror
+from common.commands import ContestCommand
 
 
-class Command(BaseCommand):
+class Command(ContestCommand):
     """The same as `python -m adjudication.mirror`, which needs nothing installed."""
 
     help = "Fetch every weekly release of a contest, going on where an earlier run stopped, and check all of it."
+    example = "./unanimous release_mirror https://contest.example.org /srv/mirror"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Name the contest and the folder."""

@@ -16,6 +16,7 @@ from adjudication.terminal import encodable, printable
 from common.audit_origin import RecordedCommand
 from common.domain_clock import domain_now
 from common.errors import DomainError
+from common.progress import every_few_seconds
 from contest import releases
 from contest.exports.files import Progress as Report
 
@@ -24,6 +25,7 @@ class Command(RecordedCommand):
     """The release of one week that is over, as a folder and as a zip."""
 
     help = "Write the weekly release of a week that is over; without a week, of the last one."
+    example = "./unanimous release_week 2026-W47 --out /srv/copies"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Name the week and where to write."""
@@ -60,9 +62,10 @@ class Command(RecordedCommand):
 
 @contextmanager
 def _progress() -> Iterator[Report]:
-    """Give a function that draws bars on a terminal, and nothing elsewhere."""
+    """Give a function that draws bars on a terminal, and writes a line every few seconds elsewhere."""
     if not sys.stderr.isatty():
-        yield lambda *_: None
+        line = every_few_seconds(lambda words: print(words, file=sys.stderr))
+        yield lambda what, done, total: line(f"{what}: {done:,}" + (f" of {total:,}" if total else ""))
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as bars:

@@ -1,31 +1,44 @@
 """Everything on one machine with nothing installed: pages, queues and scoring; Ctrl-C ends all of it."""
 
 import os
+import shlex
 import signal
 import socket
 import subprocess
 import sys
 import time
+from argparse import ArgumentTypeError
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from common.commands import ContestCommand
 from contest.demo.seed import SIGN_INS
 from contest.pipeline import QUEUES
 
 STOP_SECONDS = 10
+ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+# What may have been set for `make run`: all settings of the README but DEMO and DATA_DIR, which lead to the note.
+NOTED_SETTINGS = (
+    *("SECRET_KEY", "SECRET_KEY_FALLBACKS", "PUBLIC_URL", "PORT", "TRUSTED_PROXIES", "DATABASE_URL", "EMAIL_URL"),
+    *("EMAIL_FROM", "CONTACT_EMAIL", "CELERY_BROKER_URL", "IMAGE_STORE_URL", "S3_ENDPOINT_URL", "SCORING_DEVICE"),
+    *("DEFENSE_RUNTIME", "CONTAINER_RUNTIME", "DEFENSE_REGISTRIES", "SCORER_DIR", "RELEASE_DIR", "METRICS_TOKEN"),
+)
 
 
-class Command(BaseCommand):
+class Command(ContestCommand):
     """Migrates, seeds the demo contest in demo mode, and keeps the processes running."""
 
     help = __doc__
+    example = "./unanimous serve --port 9000"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Where to serve."""
-        parser.add_argument("--port", type=int, default=int(os.environ.get("PORT") or 8000))
+        port = "where to listen; the setting PORT by default, which is 8000 unless it is set"
+        parser.add_argument("--port", type=_port, default=settings.PORT, help=port)
         parser.add_argument(
             "--pages-only", action="store_true", help="show what is there and let nothing happen: no sweeps, no scoring"
         )
@@ -35,7 +48,10 @@ class Command(BaseCommand):
         port = options["port"]
         _refuse_taken(port)
         # The processes started below read it: links in letters lead to where this serves.
-        os.environ["PUBLIC_URL"] = os.environ.get("PUBLIC_URL") or f"http://127.0.0.1:{port}"
+        os.environ["PORT"] = str(port)
+        _end_on_signals()
+        if settings.DEMO:
+            _note_settings()
         call_command("migrate", verbosity=0)
         call_command("collectstatic", interactive=False, verbosity=0)
         if not options["pages_only"]:
@@ -43,12 +59,12 @@ class Command(BaseCommand):
             if settings.DEMO:
                 _seed()
         processes = Processes(port, behind=not options["pages_only"])
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: sys.exit(0))
         try:
+            processes.start()
             self._announce(port, demo=settings.DEMO and not options["pages_only"])
             processes.watch()
         finally:
+            _ignore_signals()
             processes.stop()
 
     def _announce(self, port: int, *, demo: bool) -> None:
@@ -57,16 +73,73 @@ class Command(BaseCommand):
             self.stdout.write(f"Sign in as one of {', '.join(SIGN_INS)}; the password of all is demo-only")
             if settings.EMAIL_FILE_PATH:
                 self.stdout.write(f"Letters are written to files in {settings.EMAIL_FILE_PATH}")
+            self.stdout.write("The private set is drawn: a defense for photographs fails it (docs/defenses.md)")
+            self.stdout.write(f"Commands, in another terminal: {_launched()} COMMAND (`help` lists them)")
         self.stdout.write("Ctrl-C ends it; everything is kept.\n")
+
+
+def _launched() -> str:
+    """Return how a person types a command for this demo; the data folder of `make run` need not be named."""
+    usual = settings.DATA_DIR == settings.BASE_DIR / "var"
+    return "./unanimous" if usual else f"DATA_DIR={shlex.quote(str(settings.DATA_DIR))} ./unanimous"
+
+
+def _end_on_signals() -> None:
+    """Let SIGTERM, Ctrl-C and the end of the terminal end this process in order.
+
+    A shell starts background jobs with interrupts ignored, which would hold here and in the children. `nohup` ignores
+    the end of the terminal on purpose.
+    """
+    for number in ENDING:
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda *_: sys.exit(0))
+
+
+def _ignore_signals() -> None:
+    """Let nothing interrupt the end: Ctrl-C and SIGTERM often come together, or twice."""
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _note_settings() -> None:
+    """Write down with which settings this demo runs: `./unanimous` reads them there."""
+    lines = [f"{name}={os.environ[name]}\n" for name in NOTED_SETTINGS if os.environ.get(name)]
+    path = settings.DATA_DIR / "demo-settings"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(mode=0o600)
+    path.write_text("".join(lines))
 
 
 def _seed() -> None:
     """Seed in a process of its own: it scores, and would keep the device from the worker as long as it lives; and its
     settings are read anew, with the address that its letters lead to."""
+    seeding = subprocess.Popen(
+        [sys.executable, "manage.py", "seed_demo"], cwd=settings.BASE_DIR, start_new_session=True
+    )
     try:
-        subprocess.run([sys.executable, "manage.py", "seed_demo"], cwd=settings.BASE_DIR, check=True)
-    except subprocess.CalledProcessError as error:
-        raise CommandError("The demo contest could not be seeded; the log above says why.") from error
+        status = seeding.wait()
+    except BaseException:
+        _ignore_signals()
+        _end_group(seeding)
+        raise
+    if status:
+        raise CommandError("The demo contest could not be seeded; the log above says why.")
+
+
+def _end_group(process: "subprocess.Popen[bytes]", seconds: float = STOP_SECONDS) -> None:
+    """End a process that leads a session, politely first, and then whatever is left of its group."""
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 16):
+        raise ArgumentTypeError(f"{text!r} is not a port: write a number from 1 to 65535")
+    return int(text)
 
 
 def _refuse_taken(port: int) -> None:
@@ -104,7 +177,12 @@ class Processes:
         self._commands = {"web": _web(port)}
         if behind:
             self._commands |= _celery() if settings.CELERY_BROKER_URL else _workers()
-        self._running = {name: self._start(name) for name in self._commands}
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self) -> None:
+        """Start all of them."""
+        for name in self._commands:
+            self._running[name] = self._start(name)
 
     def _start(self, name: str) -> "subprocess.Popen[bytes]":
         # A session of its own: Ctrl-C reaches this process alone, which then ends the others in order.
@@ -127,8 +205,4 @@ class Processes:
             process.terminate()
         deadline = time.monotonic() + STOP_SECONDS
         for process in self._running.values():
-            try:
-                process.wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            _end_group(process, max(0.1, deadline - time.monotonic()))

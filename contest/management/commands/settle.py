@@ -2,21 +2,27 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from common.commands import ContestCommand
 from common.errors import DomainError
+from common.progress import still_working
 from contest import pipeline
 
 
-class Command(BaseCommand):
+class Command(ContestCommand):
     """Deal, adjudicate, plan, score, break, release; each line says what was done."""
 
     help = __doc__
+    example = "./unanimous settle"
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the sweeps in order until a round finds nothing left to do."""
         try:
-            for name, done in pipeline.settle():
-                self.stdout.write(f"{name}: {done}")
+            with still_working(self.stdout.write) as begin:
+                begin("Looking for work that is due")
+                for name, done in pipeline.settle(begin):
+                    self.stdout.write(f"{name}: {done}")
         except DomainError as error:
             raise CommandError(error.message) from error
+        self.stdout.write("Nothing more is due.")

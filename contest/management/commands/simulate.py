@@ -19,10 +19,12 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from common.commands import ContestCommand
+from common.progress import every_few_seconds
 from contest.models import Team
 from contest.simulation.apart import STOPPED, Place, manage
 from contest.simulation.cast import ContestPlan
@@ -48,17 +50,34 @@ _CONTEST_NUMBERS = {
     "taken_in": "pictures that organizers take in at the beginning",
     "private": "pictures of the private set",
 }
+_MONTH_NUMBERS = {
+    "honest": "taskers who do their best",
+    "careless": "taskers who overlook what is cut off or covered",
+    "random": "taskers who press anything",
+    "copying": "taskers who look up what the other one said",
+    "days": "working days",
+    "pictures_a_day": "pictures each tasker answers in a day",
+    "first_gold": "gold pictures at the beginning",
+    "gold_a_day": "gold pictures that are added each day",
+}
 
 
-class Command(BaseCommand):
-    """`manage.py simulate` plays a contest and prints its story; `manage.py simulate month` plays months of labeling
-    and writes PATH.json and PATH.md. Both in databases of their own, never in the contest's."""
+class Command(ContestCommand):
+    """`simulate` plays a contest and prints its story; `simulate month` plays months of labeling and writes PATH.json
+    and PATH.md. Both in databases of their own, never in the contest's."""
 
     help = __doc__
+    example = "./unanimous simulate --weeks 4 --teams 10 --attacks 80 --taskers 8"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Say what is simulated; the defaults of a month are those of the report in docs/."""
-        parser.add_argument("what", nargs="?", choices=["contest", "month"], default="contest")
+        parser.add_argument(
+            "what",
+            nargs="?",
+            choices=["contest", "month"],
+            default="contest",
+            help="a whole contest (default), or months of labeling",
+        )
         parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same, byte for byte")
         parser.add_argument(
             "--into-this-database",
@@ -73,6 +92,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Play, and tell."""
+        options["out"] = (options["out"] or settings.DATA_DIR / "monitoring-simulation").resolve()
+        for path in (options["json"], options["out"]):
+            if path and not path.resolve().parent.is_dir():
+                raise CommandError(f"There is no folder {path.resolve().parent} to write into: make it first.")
         try:
             if options["what"] == "month":
                 self._months(options)
@@ -158,8 +181,10 @@ def _add_month(group: Any) -> None:
     group.add_argument("--seeds", type=int, default=1, help="how many months, from --seed on")
     for number in fields(Plan):
         if number.name != "seed":
-            group.add_argument(f"--{number.name.replace('_', '-')}", type=int, default=number.default)
-    group.add_argument("--out", type=Path, default=Path("docs/monitoring-simulation"), metavar="PATH")
+            words = _MONTH_NUMBERS[number.name]
+            group.add_argument(f"--{number.name.replace('_', '-')}", type=int, default=number.default, help=words)
+    out = "where to write PATH.md and PATH.json; by default DATA_DIR/monitoring-simulation"
+    group.add_argument("--out", type=Path, metavar="PATH", help=out)
 
 
 def _day(text: str) -> date:
@@ -190,7 +215,7 @@ def _command(plan: Plan, options: dict[str, Any]) -> str:
         number.name: (getattr(plan, number.name), number.default) for number in fields(Plan)
     }
     words = [f"--{name.replace('_', '-')} {value}" for name, (value, usual) in named.items() if value != usual]
-    return " ".join(["DEMO=1 python manage.py simulate month", *words])
+    return " ".join(["./unanimous simulate month", *words])
 
 
 # Playing --------------------------------------------------------------------------------------------------------------
@@ -229,7 +254,8 @@ def _let_sign_in(contest: Contest) -> None:
 def _serving(place: Place) -> str:
     words = ["DEMO=1", f"DATABASE_URL={shlex.quote(place.database)}", f"DATA_DIR={shlex.quote(str(place.folder))}"]
     signing = f"sign in as {', '.join(SIGN_INS)}; the password of all is {PASSWORD}"
-    return f"{' '.join(words)} {shlex.quote(sys.executable)} manage.py serve --pages-only\n({signing})"
+    launcher = shlex.quote(str(settings.BASE_DIR / "unanimous"))
+    return f"{' '.join(words)} {launcher} serve --pages-only\n({signing})"
 
 
 def _write(out: Path, figures: dict[str, Any]) -> None:
@@ -282,9 +308,10 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def _bar() -> Iterator[Callable[[int, int, str], None]]:
-    """Give a function that moves a bar on a terminal, and nothing elsewhere."""
+    """Give a function that moves a bar on a terminal, and writes a line every few seconds elsewhere."""
     if not sys.stderr.isatty():
-        yield lambda done, total, words: None
+        line = every_few_seconds(lambda words: print(words, file=sys.stderr))
+        yield lambda done, total, words: line(f"Playing {words}: {done} of {total} days")
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as bars:

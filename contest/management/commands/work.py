@@ -8,10 +8,11 @@ from enum import Enum
 from typing import Any
 
 import structlog
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.db import Error, close_old_connections
 
 from common.changes import change_mark
+from common.commands import ContestCommand
 from common.outages import outages
 from contest.pipeline import QUEUES, Sweep, swept
 
@@ -28,10 +29,11 @@ class Result(Enum):
     FAILED = 5.0
 
 
-class Command(BaseCommand):
+class Command(ContestCommand):
     """Ends at SIGTERM or Ctrl-C, after the sweep at hand."""
 
     help = __doc__
+    example = "./unanimous work --queue gpu"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Choose the queues."""

@@ -21,6 +21,7 @@ from common.audit import audit
 from common.audit_origin import RecordedCommand
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
+from common.progress import every_few_seconds
 from labeling.enums import Origin
 from labeling.images import MAX_BYTES
 from labeling.intake import import_picture
@@ -40,6 +41,7 @@ class Command(RecordedCommand):
         "columns file, source, source_id, licence, author). Pictures that are in already are skipped, so the same "
         "command goes on after an interruption."
     )
+    example = './unanimous import_images photos --source "Our own" --licence "CC0 https://creativecommons.org/publicdomain/zero/1.0/"'
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
@@ -53,6 +55,8 @@ class Command(RecordedCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Import every entry, each in a transaction of its own, and say what became of them."""
+        if options["refused"] and not options["refused"].resolve().parent.is_dir():
+            raise _usage(f"There is no folder {options['refused'].resolve().parent} for --refused: make it first.")
         entries, others = self._entries(options)
         tally = _Tally(self._say)
         with _stopping_on_interrupt() as stopped, self._progress(len(entries), tally) as advance:
@@ -94,16 +98,15 @@ class Command(RecordedCommand):
     def _progress(self, total: int, tally: "_Tally") -> Iterator[Callable[[], None]]:
         """Give a function to call after each file: a bar on a terminal, a line now and then elsewhere."""
         if not self.stdout.isatty():
-            yield lambda: self._plain_progress(total, tally)
+            line = every_few_seconds(self._say)
+            yield lambda: (self._say if tally.done % _LINE_EVERY == 0 else line)(
+                f"{tally.done} of {total}: {tally.short()}"
+            )
             return
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         with Progress(*columns, console=Console()) as bar:
             task = bar.add_task("Importing", total=total)
             yield lambda: bar.update(task, advance=1, description=tally.short())
-
-    def _plain_progress(self, total: int, tally: "_Tally") -> None:
-        if tally.done % _LINE_EVERY == 0:
-            self.stdout.write(f"{tally.done} of {total}: {tally.short()}")
 
     def _report(self, tally: "_Tally", total: int, others: int) -> None:
         for file, _, reason in tally.refused:

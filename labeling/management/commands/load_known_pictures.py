@@ -11,6 +11,7 @@ from common.audit import audit
 from common.audit_origin import RecordedCommand
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
+from common.progress import still_working
 from labeling.learning.content import PICTURES, known_pictures_load
 from labeling.selectors import policy_in_force
 
@@ -22,6 +23,7 @@ class Command(RecordedCommand):
         "Take in the pictures to learn from that come with the application, or those of a FOLDER with a known.json of "
         "the same form. They are never dealt to taskers."
     )
+    example = "./unanimous load_known_pictures /srv/known"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the folder."""
@@ -31,7 +33,9 @@ class Command(RecordedCommand):
         """Load them and say how many are new."""
         now = domain_now()
         try:
-            new = known_pictures_load(policy=policy_in_force(now).policy, now=now, folder=options["folder"])
+            with still_working(self.stdout.write) as begin:
+                begin(f"Taking in the pictures of {options['folder']}")
+                new = known_pictures_load(policy=policy_in_force(now).policy, now=now, folder=options["folder"])
         except InvalidInput as error:
             raise CommandError(error.message) from error
         with transaction.atomic():  # each picture has a transaction of its own: this says that somebody loaded them

@@ -19,6 +19,7 @@ class Command(RecordedCommand):
         "Take in a defense: the archive that `docker save` wrote, with its source as a zip and its files of weights. "
         "Its trials begin by themselves. The same image under the same name is known already."
     )
+    example = './unanimous import_defense mine.tar --name "Mine 1" --source mine.zip --weights weights.pt'
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""

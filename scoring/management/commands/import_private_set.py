@@ -13,6 +13,7 @@ from django.core.management.base import CommandError
 from common.audit_origin import RecordedCommand
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
+from common.progress import every_few_seconds
 from labeling.enums import Label
 from labeling.images import MAX_BYTES
 from labeling.manifest import Provenance, folder_entries
@@ -43,6 +44,7 @@ class Command(RecordedCommand):
         "and label. The set is in force when every picture is in. Run the same command again to go on after an "
         "interruption."
     )
+    example = './unanimous import_private_set /srv/private --note "Our own photographs"'
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
@@ -72,7 +74,7 @@ class Command(RecordedCommand):
     def _work(self, private_set: PrivateSet, entries: list[Entry], options: dict[str, Any]) -> None:
         size = policy_in_force(domain_now()).policy.image_size
         taken: dict[str, bool] = {}
-        refused = 0
+        refused, line = 0, every_few_seconds(self.stdout.write)
         for number, entry in enumerate(entries, start=1):
             try:
                 sha, new = _take_in(private_set, entry, size)
@@ -80,8 +82,7 @@ class Command(RecordedCommand):
             except DomainError as error:
                 refused += 1
                 self.stdout.write(f"refused {entry.file}: {error.message}")
-            if number % LINE_EVERY == 0:
-                self.stdout.write(f"{number} of {len(entries)}")
+            (self.stdout.write if number % LINE_EVERY == 0 else line)(f"{number} of {len(entries)}")
         added = sum(taken.values())
         self.stdout.write(f"{len(entries)} files: {added} added, {len(taken) - added} known, {refused} refused.")
         if refused and not options["leave_out_refused"]:

@@ -12,6 +12,7 @@ class Command(RecordedCommand):
     """Registers and publishes each; running it again changes nothing while the files are the same."""
 
     help = "Publish the reference defenses shipped with this installation (idempotent)."
+    example = "./unanimous publish_reference_defenses"
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Publish each and say what changed."""

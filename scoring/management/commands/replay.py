@@ -3,8 +3,9 @@
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from common.commands import ContestCommand
 from common.errors import DomainError
 from defense_kit.faults import WORDS, RunnerFault
 from scoring.arrays import WrongPicture
@@ -15,10 +16,11 @@ from scoring.scorers import take_device
 _ANSWERS = {-1: "abstain", 0: "bicycle", 1: "bird"}
 
 
-class Command(BaseCommand):
+class Command(ContestCommand):
     """Ends with status 1 when something else comes out than the row says, to the last bit."""
 
     help = __doc__
+    example = "./unanimous replay D-BDGJQ P-CH6GBHF1 --round 2"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Name the prediction."""

@@ -12,6 +12,7 @@ class Command(RecordedCommand):
     """For after a mended worker, store or device; faults of the defenses themselves stay as they are (R30)."""
 
     help = "Queue again the runs and trials that ended in a fault of the platform."
+    example = "./unanimous retry_dead_runs"
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Queue them and say how many."""

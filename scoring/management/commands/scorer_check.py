@@ -3,18 +3,20 @@
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from common.commands import ContestCommand
 from common.errors import DomainError
 from defense_kit import container
 from defense_kit.faults import RunnerFault
 from scoring.inference import choose_device, name_device
 
 
-class Command(BaseCommand):
+class Command(ContestCommand):
     """Ends with status 1 where a defense could not be run, or not be sealed."""
 
     help = __doc__
+    example = "./unanimous scorer_check"
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Look at everything and print it."""
@@ -22,8 +24,10 @@ class Command(BaseCommand):
             self.stdout.write(f"Device: {name_device(choose_device(settings.SCORING_DEVICE))}")
             if settings.DEFENSE_RUNTIME == "docker":
                 self._engine()
-        except (DomainError, RunnerFault) as error:
-            raise CommandError(str(error)) from error
+        except DomainError as error:
+            raise CommandError(error.message) from error
+        except RunnerFault as fault:
+            raise CommandError(f"{fault.text[:1].upper()}{fault.text[1:]}.") from fault
         self.stdout.write("Ready.")
 
     def _engine(self) -> None:

@@ -95,7 +95,7 @@ def test_leases_that_hang_say_what_helps_the_oldest_first(tara: Tasker, otto: Ta
     leased(otto, since=now - 9 * HOUR, until=now - 8 * HOUR)
     over, long = hanging(now=now)
     assert (over.what, over.since) == ("1 picture held by taskers beyond the end of the lease", now - 8 * HOUR)
-    assert "manage.py work" in over.help and not over.page
+    assert "./unanimous work" in over.help and not over.page
     assert long.what == f"{held.image.public_id} held and renewed by {tara.public_id}"
     assert (long.page, long.argument, long.since) == ("organizer-tasker", tara.public_id, now - 5 * HOUR)
 

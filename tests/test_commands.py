@@ -1,0 +1,429 @@
+"""The commands: help that explains everything, errors in one sentence, and a launcher that never mistakes a contest."""
+
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from argparse import SUPPRESS
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from threading import Event
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import get_commands, load_command_class
+from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError, ProgrammingError
+
+from common.commands import EXIT_NO_READER, EXIT_USAGE, ContestCommand, sentence
+from common.errors import Conflict
+from common.progress import every_few_seconds, still_working
+from tests.services import free_port
+
+ROOT = Path(__file__).resolve().parent.parent
+APPS = {"common", "labeling", "adjudication", "scoring", "contest"}
+OURS = sorted(name for name, app in get_commands().items() if app in APPS)
+
+
+# Help -----------------------------------------------------------------------------------------------------------------
+
+
+def command(name: str) -> BaseCommand:
+    """Return one of our commands."""
+    return load_command_class(get_commands()[name], name)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_help_explains_every_option_and_ends_with_an_example_that_works(name: str) -> None:
+    ours = command(name)
+    assert isinstance(ours, ContestCommand) and ours.help
+    parser = ours.create_parser("unanimous", name)
+    unexplained = [action.dest for action in parser._actions if action.help in {None, "", SUPPRESS}]
+    assert not unexplained, "each option and argument has a sentence"
+    launcher, named, *words = shlex.split(ours.example)
+    assert (launcher, named) == ("./unanimous", name)
+    parser.parse_args(words)  # raises CommandError for what the command does not know
+    assert parser.format_help().rstrip().endswith(f"Example: {ours.example}"), "in one line, to be copied"
+
+
+def test_the_readme_names_only_commands_that_are_there_and_as_they_are_typed() -> None:
+    known = set(get_commands())
+    texts = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "templates").rglob("*.html")]
+    for path in texts:
+        text = path.read_text()
+        assert "python manage.py" not in text and "`manage.py" not in text and ">manage.py" not in text, path
+        for named in text.split("./unanimous ")[1:]:
+            word = named.split()[0].split("<")[0].strip("`|,.;:)")
+            assert word in known | {"COMMAND", "help"}, f"{path} names {word}"
+
+
+# Errors ---------------------------------------------------------------------------------------------------------------
+
+
+def caused(error: Exception, code: str) -> Exception:
+    """Return an error of the database as PostgreSQL's library raises it, with its code."""
+
+    class Cause(Exception):
+        pgcode = code
+
+    error.__cause__ = Cause()
+    return error
+
+
+REDIS = type("ConnectionError", (Exception,), {"__module__": "redis.exceptions"})
+S3 = type("EndpointConnectionError", (Exception,), {"__module__": "botocore.exceptions"})
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (CommandError("No such week."), "No such week."),
+        (Conflict("The week is not over.", "not_over"), "The week is not over."),
+        (ImproperlyConfigured("SECRET_KEY is required"), "SECRET_KEY is required"),
+        (OperationalError("no such table: auth_user"), "run `./unanimous migrate`"),
+        (caused(ProgrammingError('relation "auth_user" does not exist'), "42P01"), "run `./unanimous migrate`"),
+        (caused(ProgrammingError('column "x" does not exist'), "42703"), "run `./unanimous migrate`"),
+        (OperationalError('connection to server at "db", port 5432 failed: refused\n\tIs it running?'), "not answer"),
+        (OperationalError("server closed the connection unexpectedly\n\tThis means"), "The database does not answer"),
+        (OperationalError("unable to open database file"), "check DATA_DIR or DATABASE_URL"),
+        (OperationalError("database is locked"), "Another process is writing"),
+        (OperationalError("database or disk is full"), "The disk is full"),
+        (OSError(28, "No space left on device", "/srv/x"), "The disk is full: /srv/x. Make room"),
+        (PermissionError(13, "Permission denied", "/srv/x"), "/srv/x: Permission denied."),
+        (FileNotFoundError(2, "No such file or directory", "/srv/x"), "/srv/x: No such file or directory."),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), "is not UTF-8"),
+        (REDIS("Error 111 connecting to localhost:6379."), "The broker does not answer (CELERY_BROKER_URL)"),
+        (S3("Could not connect"), "The picture store does not answer, or refuses (IMAGE_STORE_URL)"),
+        (ModuleNotFoundError("No module named 'docker'", name="docker"), "The package docker is not installed"),
+        (ZeroDivisionError("division by zero"), "settle failed, ZeroDivisionError: division by zero. See where with"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_an_error_is_one_sentence(error: Exception, said: str) -> None:
+    words = sentence(error, command="settle")
+    assert said in words and "\n" not in words
+
+
+def manage(tmp_path: Path, *words: str, stdin: str = "", **environment: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command on an empty data folder, outside demo mode."""
+    own = {"DATA_DIR": str(tmp_path), "DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}", "SECRET_KEY": "x" * 50}
+    return subprocess.run(
+        [sys.executable, "manage.py", *words],
+        cwd=ROOT,
+        env=os.environ | own | {"DJANGO_SETTINGS_MODULE": "config.settings"} | environment,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "status", "said"),
+    [
+        ("add_user ada --role tasker --password-stdin", {}, 1, "run `./unanimous migrate`"),
+        ("check_audit", {"DATABASE_URL": "postgres://a:secret@127.0.0.1:1/x"}, 1, "The database does not answer"),
+        ("scorer_check", {"DOCKER_HOST": "tcp://127.0.0.1:1"}, 1, "The container engine does not answer at tcp://"),
+        ("serve --port 99999", {}, EXIT_USAGE, "'99999' is not a port"),
+        ("settle", {"PORT": "high"}, 1, "PORT='high' is not a port"),
+        ("add_user ada", {}, EXIT_USAGE, "arguments are required: --role. See ./unanimous add_user --help."),
+        ("import_images . --refused /nowhere/x.csv", {}, EXIT_USAGE, "There is no folder /nowhere for --refused"),
+        ("simulate month --out /nowhere/x", {}, 1, "There is no folder /nowhere to write into"),
+    ],
+)
+def test_a_command_that_fails_says_one_sentence(
+    words: str, environment: dict[str, str], status: int, said: str, tmp_path: Path
+) -> None:
+    done = manage(tmp_path, *words.split(), **environment)
+    assert done.returncode == status, done.stderr
+    assert said in done.stderr and "secret" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+def test_traceback_shows_all(tmp_path: Path) -> None:
+    done = manage(tmp_path, "check_ledger", "--traceback")
+    assert done.returncode == 1 and "Traceback" in done.stderr and "no such table" in done.stderr
+
+
+def test_a_reader_that_goes_away_ends_a_command_quietly(tmp_path: Path) -> None:
+    environment = os.environ | {"DATA_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "config.settings"}
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "manage.py", "help"], cwd=ROOT, env=environment, stdout=writer, stderr=subprocess.PIPE
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (EXIT_NO_READER, b"")
+
+
+def test_without_the_installation_the_launcher_is_named() -> None:
+    done = subprocess.run(
+        [sys.executable, "-S", "-I", str(ROOT / "manage.py"), "settle"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert done.stderr.strip().endswith("run `make run` once, then ./unanimous COMMAND.")
+
+
+# Progress -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_line_every_few_seconds_and_no_more() -> None:
+    now, said = 0.0, list[str]()
+    line = every_few_seconds(said.append, seconds=3, clock=lambda: now)
+    for second in range(10):
+        now = float(second)
+        line(f"at {second}")
+    assert said == ["at 3", "at 6", "at 9"]
+
+
+def test_a_step_that_lasts_is_named_until_it_is_over() -> None:
+    heard, said = Event(), list[str]()
+
+    def write(words: str) -> None:
+        said.append(words)
+        heard.set()
+
+    with still_working(write, seconds=0.01) as begin:
+        begin("Scoring")
+        assert heard.wait(10)
+    assert said[0].startswith("Scoring: ") and said[0].endswith(" s so far")
+
+
+# The launcher ---------------------------------------------------------------------------------------------------------
+
+PRINTS = """#!/bin/sh
+echo "$*"
+env | grep -E '^(DEMO|DATA_DIR|DATABASE_URL|SECRET_KEY|PORT|LOG_FORMAT|EMAIL_URL)=' | LC_ALL=C sort
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A copy of the launcher, in a folder whose Python prints what it is given."""
+    root = tmp_path / "a tree"
+    (root / ".venv/bin").mkdir(parents=True)
+    python = root / ".venv/bin/python"
+    python.write_text(PRINTS)
+    python.chmod(0o755)
+    shutil.copy(ROOT / "unanimous", root)
+    return root
+
+
+def launch(tree: Path, *words: str, at: str = "unanimous", **environment: str) -> "tuple[int, list[str], str]":
+    """Launch from another folder; return the status, what the command was given, and what was said."""
+    done = subprocess.run(
+        [str(tree / at), *words],
+        cwd="/",
+        env={"PATH": os.environ["PATH"]} | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.returncode, done.stdout.splitlines(), done.stderr
+
+
+def noted(tree: Path, text: str) -> None:
+    """Leave the note of a demo that `make run` started."""
+    (tree / "var").mkdir()
+    (tree / "var/demo-settings").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("environment", "demo", "reason"),
+    [
+        ({}, True, "nothing names a contest: the demo of make run"),
+        ({"SCORING_DEVICE": "cpu"}, True, "says something of the machine, nothing of a contest"),
+        ({"SECRET_KEY": "k"}, False, "a contest's key"),
+        ({"DATABASE_URL": "postgres://u@h/d"}, False, "a contest's database"),
+        ({"IMAGE_STORE_URL": "s3://b/p"}, False, "a contest's pictures"),
+        ({"CELERY_BROKER_URL": "redis://h"}, False, "a contest's broker"),
+        ({"PUBLIC_URL": "https://c.example"}, False, "a contest's address"),
+        ({"RELEASE_DIR": "/srv"}, False, "a contest's releases"),
+        ({"DJANGO_SETTINGS_MODULE": "mine"}, False, "settings of somebody's own"),
+        ({"DEMO": "0"}, False, "it says that this is no demo"),
+        ({"SECRET_KEY": "", "DATABASE_URL": ""}, True, "empty is not set"),
+    ],
+)
+def test_the_demo_is_used_only_where_nothing_names_a_contest(
+    environment: dict[str, str], demo: bool, reason: str, tree: Path
+) -> None:
+    noted(tree, "PORT=9000\nSECRET_KEY=a=b=\n")
+    status, given, said = launch(tree, "settle", **environment)
+    assert status == 0
+    assert ("DEMO=1" in given) == demo, reason
+    assert ("SECRET_KEY=a=b=" in given) == demo, "what the demo runs with is no contest's"
+    assert (said == f"The demo contest in {tree}/var\n") == demo, "it says which contest it is"
+
+
+def test_the_demo_has_the_settings_of_make_run_unless_the_environment_says_otherwise(tree: Path) -> None:
+    noted(tree, "PORT=9000\nDATABASE_URL=postgres://u:p=q@h/d\nEMAIL_URL=file:///a b\n$(touch x)=1\n")
+    _, given, _ = launch(tree, "import_images", "two words", PORT="9001")
+    assert given == [
+        f"{tree}/manage.py import_images two words",
+        "DATABASE_URL=postgres://u:p=q@h/d",
+        f"DATA_DIR={tree}/var",
+        "DEMO=1",
+        "EMAIL_URL=file:///a b",
+        "LOG_FORMAT=console",
+        "PORT=9001",
+    ]
+
+
+def test_demo_mode_is_never_turned_on_where_make_run_was_not(tree: Path, tmp_path: Path) -> None:
+    for environment in ({}, {"DATA_DIR": str(tmp_path)}):
+        status, given, said = launch(tree, "settle", **environment)
+        assert (status, given) == (1, [])
+        assert said.startswith("There is no demo contest in ") and "run `make run` first" in said
+        assert len(said.splitlines()) == 1
+
+
+def test_help_needs_no_contest(tree: Path) -> None:
+    for words in (["help"], ["add_user", "--help"], []):
+        status, given, said = launch(tree, *words)
+        assert (status, said) == (0, "") and "DEMO=1" not in given
+
+
+def test_before_make_run_the_launcher_says_what_to_do(tree: Path) -> None:
+    (tree / ".venv/bin/python").unlink()
+    assert launch(tree, "settle") == (1, [], f"Nothing is installed yet: run `make run` in {tree} first.\n")
+
+
+def test_a_contest_may_be_installed_for_the_machines_own_python(tree: Path) -> None:
+    own = (tree / ".venv/bin/python").rename(tree / "python3")
+    _, given, _ = launch(tree, "settle", SECRET_KEY="k", PATH=f"{own.parent}:{os.environ['PATH']}")
+    assert given == [f"{tree}/manage.py settle", "SECRET_KEY=k"]
+
+
+def test_a_link_leads_to_the_tree(tree: Path) -> None:
+    noted(tree, "")
+    (tree.parent / "link").symlink_to(tree / "unanimous")
+    status, given, _ = launch(tree.parent, "settle", at="link")
+    assert status == 0 and given[0] == f"{tree}/manage.py settle"
+
+
+def test_the_launcher_of_this_tree_works() -> None:
+    done = subprocess.run([ROOT / "unanimous", "help"], cwd="/", capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "release_week" in done.stdout
+
+
+# make -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("needed", "status", "said"),
+    [("Django", 0, ""), ("no-such-package-anywhere", 2, "Installing what the contest needs")],
+    ids=["all is there", "something is missing"],
+)
+def test_make_speaks_of_installing_only_when_something_is_missing(
+    needed: str, status: int, said: str, tmp_path: Path
+) -> None:
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    (tmp_path / "requirements.txt").write_text(f"{needed}\n")
+    python = tmp_path / ".venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    environment = os.environ | {"PIP_NO_INDEX": "1"}
+    done = subprocess.run(
+        ["make", ".venv/.runtime"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == status
+    assert done.stdout.startswith(said) and bool(done.stdout) == bool(said)
+
+
+# Signals --------------------------------------------------------------------------------------------------------------
+
+
+def running_with(mark: str) -> list[int]:
+    """Return the processes that have `mark` in their environment, and are no zombies."""
+    found = []
+    for process in Path("/proc").iterdir():
+        try:
+            if process.name.isdigit() and mark.encode() in (process / "environ").read_bytes():
+                found.append(int(process.name))
+        except OSError:
+            continue
+    return found
+
+
+def started_in_the_background(*words: str, **environment: str) -> "subprocess.Popen[str]":
+    """Start as a shell without job control does what ends with `&`: with interrupts ignored."""
+    ignore: Callable[[], Any] = lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)  # noqa: E731
+    return subprocess.Popen(
+        [sys.executable, *words],
+        cwd=ROOT,
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=ignore,
+    )
+
+
+def waited_for(process: "subprocess.Popen[str]", line: str) -> str:
+    """Read the output until it has the line, and return that."""
+    assert process.stdout is not None
+    read = []
+    for each in process.stdout:
+        read.append(each)
+        if line in each:
+            return each
+    raise AssertionError("".join(read))
+
+
+def test_interrupts_end_what_make_run_starts_also_as_a_background_job(tmp_path: Path) -> None:
+    own = {"DATA_DIR": str(tmp_path), "DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}", "SECRET_KEY": "x" * 50}
+    # With the settings of tests, which need not run every migration again.
+    migrate = [sys.executable, "manage.py", "migrate", "-v0"]
+    subprocess.run(migrate, cwd=ROOT, env=os.environ | own | {"DJANGO_SETTINGS_MODULE": "tests.settings"}, check=True)
+    own |= {"DJANGO_SETTINGS_MODULE": "config.settings", "DEFENSE_RUNTIME": "process", "PORT": str(free_port())}
+    for number, flags in ((signal.SIGINT, []), (signal.SIGTERM, ["--pages-only"])):
+        process = started_in_the_background("manage.py", "serve", *flags, **own)
+        waited_for(process, "Ctrl-C ends it")
+        assert len(running_with(str(tmp_path))) >= (2 if flags else 4), "the server and its workers"
+        process.send_signal(number)
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert running_with(str(tmp_path)) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_any_signal_ends_the_services_and_what_they_serve(number: int, tmp_path: Path) -> None:
+    mark = f"{tmp_path}-{number}"
+    script = "echo begun $DATABASE_URL $TEST_REDIS_URL; exec sleep 1000"
+    process = started_in_the_background("-m", "tests.services", "sh", "-c", script, MARK=mark)
+    ports = [urlsplit(url).port for url in waited_for(process, "begun").split()[1:]]
+    assert all(answers(port) for port in ports)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert running_with(mark) == [] and not any(answers(port) for port in ports)
+
+
+def answers(port: int | None) -> bool:
+    """Say whether something listens there."""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port or 0), timeout=1):
+        return True
+    return False
+
+
+def test_the_database_of_the_services_is_kept_until_somebody_asks_otherwise(tmp_path: Path) -> None:
+    def asked(statement: str, *flags: str) -> str:
+        sql = f"import os, psycopg2 as p; c = p.connect(os.environ['DATABASE_URL']); u = c.cursor(); {statement}"
+        words = [sys.executable, "-m", "tests.services", *flags, "--keep", str(tmp_path), sys.executable, "-c", sql]
+        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120)
+        assert "PostgreSQL: postgres://unanimous@127.0.0.1:" in done.stdout and "Redis: redis://" in done.stdout
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()[-1]
+
+    count = "u.execute(\"SELECT count(*) FROM pg_tables WHERE tablename = 'kept'\"); print(u.fetchone()[0])"
+    asked("u.execute('CREATE TABLE kept ()'); c.commit()")
+    assert asked(count) == "1"
+    assert asked(count, "--fresh") == "0"
