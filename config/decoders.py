@@ -53,7 +53,8 @@ _ANSWER_FRAME = Limits(
     _POLICY.batch_size,
     _POLICY.batch_size * _POLICY.seconds_per_picture,
 )
-_RELEASE_LIST = Limits(*[untrusted_files.MOST_LIST_BYTES] * 3, mirror.SECONDS)
+_LIST_BYTES = untrusted_files.MOST_LIST_BYTES
+_RELEASE_LIST = Limits(_LIST_BYTES, _LIST_BYTES, pieces=_LIST_BYTES, seconds=mirror.SECONDS)
 
 # Input of strangers: a place, `file:function`, with its limits.
 BOUNDED: Mapping[str, Limits] = {

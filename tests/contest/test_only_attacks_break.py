@@ -25,7 +25,7 @@ from contest.messages import breaks_told
 from contest.models import Attack, Award, Break, LedgerEntry, Stake, StakeChange
 from contest.money import facts as money_facts
 from contest.money.ledger import check
-from contest.money.settlement import prizes_settle
+from contest.awards.settling import prizes_settle
 from contest.overview import read_overview
 from contest.record.overrules import _breaks as breaks_of_overrules
 from contest.record.picture_story import _broken as broken_in_story
