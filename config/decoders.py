@@ -116,12 +116,7 @@ BOUNDED: Mapping[str, Limits] = {
     "defense_kit/protocol.py:read_hello": _TEXT_FRAME,
     "defense_kit/protocol.py:read_answers": _ANSWER_FRAME,
     # Releases that a mirror fetches from elsewhere.
-    "adjudication/mirror.py:_listed": Limits(
-        untrusted_files.MOST_LIST_BYTES,
-        untrusted_files.MOST_LIST_BYTES,
-        untrusted_files.MOST_LIST_BYTES,
-        mirror.SECONDS,
-    ),
+    "adjudication/untrusted_files.py:read_json": _RELEASE_LIST,
     "adjudication/mirror_zip.py:_opened": Limits(
         mirror_zip.MOST_BYTES, mirror_zip.MOST_BYTES, untrusted_files.MOST_MANIFEST_BYTES, mirror.SECONDS
     ),
@@ -202,10 +197,8 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "contest/record/rebuild/reading.py:_parts",
     ),
     "a release that somebody checks on a machine of their own; it costs nobody else": (
-        "adjudication/mirror.py:_withdrawn",
         "adjudication/verify_audit.py:_public",
         "adjudication/verify_reading.py:_csv_lines",
-        "adjudication/verify_reading.py:read_manifest",
         "adjudication/verify_votes.py:value_of",
     ),
     "runs on the machine of the one whose file it is": (

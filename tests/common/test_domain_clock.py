@@ -38,6 +38,7 @@ REAL_TIME = {
     "common/management/commands/second_factor_off.py": "sign-ins",
     "common/sessions.py": "sessions and second factors",
     "common/tasks.py": "sessions and tokens that are over, and when the chain was checked",
+    "contest/api.py::initial": "how often tokens are asked for",
     "contest/api.py::post": "API tokens",
     "contest/demo/clock.py::_step": "the contest's time is made of it",
     "contest/pipeline.py::check_audit_trail": "when this machine checked the chain",
