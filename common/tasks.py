@@ -4,6 +4,7 @@ from django.utils import timezone
 
 from common.audit_seals import chain_check_now_and_then, entries_seal
 from common.credentials import credentials_purge
+from common.domain_clock import domain_now
 from common.queues import quick_task, slow_task
 
 
@@ -22,4 +23,4 @@ def seal_audit_trail() -> None:
 @slow_task
 def check_audit_trail() -> None:
     """Check the whole audit trail, once a day."""
-    chain_check_now_and_then(now=timezone.now())
+    chain_check_now_and_then(now=domain_now())

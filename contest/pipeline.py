@@ -162,7 +162,7 @@ def seal_audit_trail() -> int:
 
 def check_audit_trail() -> int:
     """Check the audit trail, once a day; returns whether something is wrong."""
-    return chain_check_now_and_then(now=timezone.now())
+    return chain_check_now_and_then(now=domain_now())
 
 
 def watch_taskers() -> int:

@@ -41,6 +41,8 @@ NEXT_WEEK = "next-week"
 # Work that is under way may take this long; after that the clock moves on without waiting any more.
 PATIENCE_SECONDS = 60.0
 _LOOK_AGAIN_SECONDS = 0.5
+# What is left of a move because time went on meanwhile: no step of its own.
+_CRUMB = timedelta(minutes=10)
 _UNITS = {"h": timedelta(hours=1), "d": DAY, "w": timedelta(weeks=1)}
 _AMOUNT = re.compile(r"\+?(\d{1,6})([hdw])")
 _HOW = "Write how far, for example +12h, +5d, +2w or next-week."
@@ -144,6 +146,7 @@ def _step() -> bool:
     before = timezone.now() + timedelta(seconds=row.ahead_seconds)
     left = timedelta(seconds=row.target_seconds - row.ahead_seconds)
     span = min(left, DAY, _seconds_up(week_at(before).end - before))
+    span = left if left - span < _CRUMB else span
     row.ahead_seconds += int(span.total_seconds())
     row.save(update_fields=["ahead_seconds"])
     told = {"seconds": int(span.total_seconds()), "ahead_seconds": row.ahead_seconds}

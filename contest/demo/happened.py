@@ -17,6 +17,7 @@ class Happened:
     def __init__(self) -> None:
         self._responses, self._rulings = Response.objects.count(), Ruling.objects.count()
         self._breaks, self._entries = _newest(Break), _newest(LedgerEntry)
+        self._opened = _newest(Case)
         self._releases, self._awards = _newest(Release), _newest(Award)
         self._ended = set(Stake.objects.filter(ended_at__isnull=False).values_list("pk", flat=True))
         self._cases = set(Case.objects.filter(state=CaseState.CLOSED).values_list("pk", flat=True))
@@ -31,7 +32,7 @@ class Happened:
             yield f"the stake on {stake.defense.name} ended: {stake.end}"
         for case in Case.objects.filter(state=CaseState.CLOSED).exclude(pk__in=self._cases):
             yield f"the board closed case {case.public_id}"
-        for case in Case.objects.filter(motion=DecisionKind.AWARD, state=CaseState.OPEN):
+        for case in Case.objects.filter(pk__gt=self._opened, motion=DecisionKind.AWARD, state=CaseState.OPEN):
             yield f"the board votes on an award: case {case.public_id}"
         for award in Award.objects.filter(pk__gt=self._awards).select_related("stake__defense"):
             yield f"award for {award.stake.defense.name}: {_money(award.cents)}"
@@ -42,8 +43,8 @@ class Happened:
             yield f"released: {release.name}"
 
 
-def _newest(model: type[Break] | type[LedgerEntry] | type[Release] | type[Award]) -> int:
-    newest: int | None = model.objects.order_by("-pk").values_list("pk", flat=True).first()  # type: ignore[attr-defined]
+def _newest(model: type[Break] | type[LedgerEntry] | type[Release] | type[Award] | type[Case]) -> int:
+    newest: int | None = model.objects.order_by("-pk").values_list("pk", flat=True).first()
     return newest or 0
 
 

@@ -82,15 +82,17 @@ def _answer(name: str, *, keep: bool, now: datetime) -> int:
     rng = Random(f"{name} {now}")
     found = services.assignment_next(tasker=tasker, holding=(), policy=policy, now=now, rng=rng)
     assert isinstance(found, Assignment), "there was one a moment ago"
-    mine = {"tasker": tasker, "assignment_id": found.public_id, "lease_token": found.lease_token, "now": now}
+    held = (found.public_id, found.lease_token)
     is_gold = found.known_id is not None
     if not _is_known(found.image) or not (keep or is_gold):
-        services.assignment_release(problem="", **mine)
+        services.assignment_release(tasker=tasker, assignment_id=held[0], lease_token=held[1], problem="", now=now)
         return 0
     opinions = _by_pixels()[found.image.pixels_sha256].every_opinion
     said = opinions[0 if is_gold else found.panel.answered % len(opinions)]
     answer = {key: value for key, value in said.items() if value is not None or key == "outline"}
-    services.response_submit(data=answer, policy_at=policy_at, **mine)
+    services.response_submit(
+        tasker=tasker, assignment_id=held[0], lease_token=held[1], data=answer, policy_at=policy_at, now=now
+    )
     return 1
 
 
@@ -108,7 +110,7 @@ def _uphold(now: datetime) -> int:
     """Let the board uphold the rulings that it has a case of and nobody voted on."""
     waiting = Case.objects.filter(kind=CaseKind.PICTURE, state=CaseState.OPEN, opened_at__lte=now - PATIENCE)
     left_alone = waiting.exclude(pk__in=Vote.objects.values("case"))
-    return sum(1 for case in left_alone if vote_through(case, choice=VoteChoice.UPHOLD, now=now))
+    return len([vote_through(case, choice=VoteChoice.UPHOLD, now=now) for case in left_alone])
 
 
 def _prepare_awards(now: datetime) -> int:
@@ -154,7 +156,7 @@ def _award(now: datetime) -> int:
     """Move the award of the first that meets every condition; the second vote is the newcomer's for a while."""
     moved = Case.objects.filter(motion=DecisionKind.AWARD, state=CaseState.OPEN)
     if moved.exists():
-        return sum(1 for case in moved.filter(opened_at__lte=now - PATIENCE) if vote_through(case, now=now))
+        return len([vote_through(case, now=now) for case in moved.filter(opened_at__lte=now - PATIENCE)])
     policy, due = policy_in_force(now).policy, contenders(now=now)
     first = next((each for each in due if ready(checklist(each, policy=policy, now=now))), None)
     if first is None:

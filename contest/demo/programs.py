@@ -87,11 +87,11 @@ class Program:
         return zip_of({TRAINING: (FOLDER / TRAINING).read_bytes()})
 
 
-# The lowest confidence at which the program errs on a valid attack of the demo's red team is 0.56.
-STEADFAST = Program("steadfast", 0.75, "Weighs which way edges point, and abstains below a confidence of 75 %.")
+# The program errs on a valid attack of last week with a confidence of 0.56, and on one of this week with 0.785.
+STEADFAST = Program("steadfast", 0.79, "Weighs which way edges point, and abstains below a confidence of 79 %.")
 EAGER = Program("eager", 0.55, "Weighs which way edges point, and answers from a confidence of 55 % on.")
 PATIENT = Program("patient", 0.77, "Weighs which way edges point, and abstains below a confidence of 77 %.")
-SEALED = Program("sealed", 0.79, "Its source is closed: it can be attacked and staked and cannot win.", closed=True)
+SEALED = Program("sealed", 0.792, "Its source is closed: it can be attacked and staked and cannot win.", closed=True)
 PROGRAMS = (STEADFAST, EAGER, PATIENT, SEALED)
 
 

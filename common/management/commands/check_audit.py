@@ -3,10 +3,10 @@
 from typing import Any
 
 from django.core.management.base import CommandError
-from django.utils import timezone
 
 from common.audit_seals import chain_check, entries_seal
 from common.commands import ContestCommand
+from common.domain_clock import domain_now
 
 
 class Command(ContestCommand):
@@ -19,7 +19,7 @@ class Command(ContestCommand):
         """Read the trail from the first row on."""
         while entries_seal():
             pass
-        found = chain_check(now=timezone.now())
+        found = chain_check(now=domain_now())
         self.stdout.write(f"The chain holds through row {found.through:,}, {found.sha256}.")
         if found.by_hash_alone:
             self.stdout.write(f"Of {found.by_hash_alone:,} rows the private part is known by its hash alone.")
