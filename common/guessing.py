@@ -50,7 +50,7 @@ def most_tries(_: HttpRequest, credentials: Mapping[str, Any] | None) -> int:
     return MOST_LETTERS_TO_ONE if kind.startswith(_LETTERS_TO) else MOST_TRIES
 
 
-class SignInGuard(AxesDatabaseHandler):
+class SignInGuard(AxesDatabaseHandler):  # type: ignore[misc]
     """Counts wrong tries for one name from one address, and names that failed from one address."""
 
     def is_locked(self, request: Any, credentials: Any = None) -> bool:
@@ -75,7 +75,8 @@ def too_many_names(request: Any, credentials: Mapping[str, Any] | None) -> bool:
     no_names = (
         Q(username__in=[LINKS, LETTERS]) | Q(username__startswith=_LETTERS_TO) | Q(username__startswith=_LETTERS_OF)
     )
-    return tries.exclude(no_names).exclude(username=name).values("username").distinct().count() >= MOST_NAMES
+    failed = tries.exclude(no_names).exclude(username=name).values("username").distinct()
+    return bool(failed.count() >= MOST_NAMES)
 
 
 def counted_address(request: HttpRequest) -> str | None:
