@@ -95,6 +95,7 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
     """How the schema names the token."""
 
     target_class = "common.authentication.TokenAuthentication"
+    match_subclasses = True
     name = "token"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:

@@ -32,6 +32,7 @@ from common.sessions import CodeNeeded
 LINKS = "any link"
 LETTERS = "any letter"
 _LETTERS_TO, _LETTERS_OF = "letters to ", "letters of "
+# Under these names links and letters are counted, no accounts.
 _NO_NAMES = Q(username__in=[LINKS, LETTERS]) | Q(username__startswith=_LETTERS_TO) | Q(username__startswith=_LETTERS_OF)
 MOST_TRIES = 10
 # Accounts with which one address may fail within an hour without signing in rightly.
@@ -50,7 +51,7 @@ def most_tries(_: HttpRequest, credentials: Mapping[str, Any] | None) -> int:
     return MOST_LETTERS_TO_ONE if kind.startswith(_LETTERS_TO) else MOST_TRIES
 
 
-class SignInGuard(AxesDatabaseHandler):
+class SignInGuard(AxesDatabaseHandler):  # type: ignore[misc]
     """Counts wrong tries for one name from one address, and names that failed from one address."""
 
     def is_locked(self, request: Any, credentials: Any = None) -> bool:
@@ -72,10 +73,8 @@ def too_many_names(request: Any, credentials: Mapping[str, Any] | None) -> bool:
     if not place or is_of_letters(name) or name == LINKS or (user is not None and user.get_username() == name):
         return False
     tries = AccessAttempt.objects.filter(ip_address=place, attempt_time__gte=get_cool_off_threshold(request))
-    no_names = (
-        Q(username__in=[LINKS, LETTERS]) | Q(username__startswith=_LETTERS_TO) | Q(username__startswith=_LETTERS_OF)
-    )
-    return tries.exclude(no_names).exclude(username=name).values("username").distinct().count() >= MOST_NAMES
+    failed = tries.exclude(_NO_NAMES).exclude(username=name).values("username").distinct()
+    return bool(failed.count() >= MOST_NAMES)
 
 
 def counted_address(request: HttpRequest) -> str | None:

@@ -35,9 +35,11 @@ app.conf.update(
 )
 
 
-@setup_logging.connect
 def keep_our_logs(**_: Any) -> None:
     """Leave logging as the settings made it: Celery's own handlers would write lines without the mask."""
+
+
+setup_logging.connect(keep_our_logs)
 
 
 def _every(seconds: float, task: str) -> dict[str, Any]:

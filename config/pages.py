@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import structlog
 from django.conf import settings
@@ -13,12 +14,13 @@ from django.utils.translation import gettext as _
 from common.answers import error_body, http_status, retry_headers
 from common.errors import DomainError, TooLarge, Unavailable
 from common.outages import outage_of
+from config.audience import signed_in_refusal
 
 log = structlog.get_logger(__name__)
 
 
 class DomainErrorPages:
-    """Turn a domain error that a page's view let through into a page with its words and its status.
+    """Keep taskers to what is for them, and turn a domain error that a page's view let through into a page.
 
     The API has its own translation (config.errors), so nothing under /api/v1/ arrives here.
     """
@@ -28,6 +30,15 @@ class DomainErrorPages:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, *_view: Any) -> HttpResponse | None:
+        """Return the refusal where a signed-in tasker asks for what is not for taskers (R8)."""
+        error = signed_in_refusal(request)
+        if error is None:
+            return None
+        if request.path.startswith("/api/v1/"):
+            return JsonResponse(error_body(error), status=http_status(error))
+        return render(request, "refused.html", {"error": error}, status=http_status(error))
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """Return the page for a DomainError or an outage; None lets every other error be a 500."""

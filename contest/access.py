@@ -65,13 +65,6 @@ def header_roles(user: Any) -> Roles:
     return roles_of(user)
 
 
-def not_for_taskers(user: Any, what: str = "how attacks and defenses fare") -> None:
-    """Raise NotAllowed (`not_for_taskers`) for who labels pictures: `what` is nothing they may know (R8)."""
-    if getattr(user, "tasker", None) is not None:
-        words = f"Who labels pictures does not see {what}. The start page leads to your work."
-        raise NotAllowed(words, "not_for_taskers")
-
-
 def refuse_other_team(opened_for: str, team: Team) -> None:
     """Raise Conflict (`other_team`) where a page was opened for another team than the one that its reader is in now.
 

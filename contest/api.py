@@ -14,6 +14,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
 from common import rates
@@ -39,7 +40,10 @@ MOST_ASKED_AN_HOUR = 300
 class Token(APIView):
     """A token: given for the name and the password, taken back by itself."""
 
-    authentication_classes = (TokenAuthentication,)
+    # The settings name the class that reads tokens: the same one for every call.
+    authentication_classes = tuple(
+        each for each in api_settings.DEFAULT_AUTHENTICATION_CLASSES if issubclass(each, TokenAuthentication)
+    )
 
     def get_authenticators(self) -> list[BaseAuthentication]:
         """Ask nobody who comes for a token who they are."""

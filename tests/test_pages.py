@@ -8,9 +8,12 @@ from typing import Any, cast
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls import URLPattern, URLResolver, get_resolver, resolve
+from django.utils import timezone
 
+from common.authentication import issue_token
 from common.errors import Conflict
+from config.audience import OPEN_TO_TASKERS
 from contest.models import Member, Team
 from contest.teams.services import team_create
 from labeling.models import Tasker
@@ -268,6 +271,8 @@ def refusals(client: Client) -> dict[str, tuple[int, str]]:
     return {address: (answer.status_code, answer.json()["code"]) for address, answer in answers.items()}
 
 
+# Addresses that are only posted to, by accounts that are no taskers'.
+POSTED_TO = dict.fromkeys(set(ROLES) - {"stranger", "tasker", "newcomer"}, 405)
 # Who is answered what; whoever is not named here is refused with 403.
 ANSWERED = {
     **{address: dict.fromkeys(ROLES, 200) | {"tasker": 403, "newcomer": 403} for address in NOT_FOR_TASKERS},
@@ -287,7 +292,7 @@ ANSWERED = {
     "/team/money/": {"stranger": 302, "captain": 200, "no role": 404},
     **{address: {"stranger": 302, "captain": 200, "no role": 404} for address in OWN_DEFENSES},
     OWN_DEFENSE: {"stranger": 302, "captain": 404, "no role": 404},
-    **{address: {"stranger": 302} | dict.fromkeys(ROLES[1:], 405) for address in DONE_TO_IT},
+    **{address: {"stranger": 302} | POSTED_TO for address in DONE_TO_IT},
     "/board/stakes/": {"stranger": 302, "board member": 200, "no role": 404},
     **{address: {"stranger": 302, "board member": 200, "no role": 404} for address in BOARD_ONLY},
     **{address: {"stranger": 302, "board member": 404, "no role": 404} for address in OF_CASES},
@@ -295,13 +300,13 @@ ANSWERED = {
     "/attacks/": {"stranger": 302, "captain": 200, "no role": 404},
     "/appeals/": {"stranger": 302, "captain": 200, "no role": 404},
     **{address: {"stranger": 302, "captain": 404, "no role": 404} for address in OWN_APPEALS},
-    SEND: {"stranger": 401} | dict.fromkeys(ROLES[1:], 405),
+    SEND: {"stranger": 401} | POSTED_TO,
     WITHDRAW: {"stranger": 302, "captain": 404, "no role": 404},
     "/board/withheld/": {"stranger": 302, "board member": 200, "no role": 404},
     "/board/awards/": {"stranger": 302, "organizer": 200, "board member": 200, "no role": 404},
     "/board/awards/0/": {"stranger": 302, "organizer": 404, "board member": 404, "no role": 404},
     "/board/examinations/T-00000/": {"stranger": 302, "board member": 404, "no role": 404},
-    **{address: {"stranger": 302} | dict.fromkeys(ROLES[1:], 405) for address in (ASKED, REMINDED)},
+    **{address: {"stranger": 302} | POSTED_TO for address in (ASKED, REMINDED)},
     **{address: {"stranger": 302, "organizer": 200, "no role": 404} for address in MONEY_FILES},
     "/account/email/forged/": {"stranger": 302} | dict.fromkeys(ROLES[1:], 404),
     **{address: {"stranger": 302} | dict.fromkeys(ROLES[1:], 200) for address in OWN_ACCOUNT},
@@ -314,7 +319,7 @@ ANSWERED = {
     **{address: {"stranger": 302, "organizer": 404, "no role": 404} for address in OF_ORGANIZERS},
     **{address: {"stranger": 302, "organizer": 404, "board member": 404, "no role": 404} for address in FRAMEWORK},
     SETTLED: {"stranger": 302, "organizer": 404, "board member": 404, "no role": 404},
-    CHANGED: {"stranger": 302} | dict.fromkeys(ROLES[1:], 405),
+    CHANGED: {"stranger": 302} | POSTED_TO,
     **{f"/api/v1/{name}/": {"stranger": 401, "tasker": 200, "newcomer": 200} for name in ("preferences", "notices")},
     "/api/v1/me/": {"stranger": 401} | dict.fromkeys(ROLES[1:], 200),
 }
@@ -475,3 +480,38 @@ def test_a_failure_of_the_api_is_json(tara: Tasker, signed_in: Any, monkeypatch:
 
 def test_a_request_for_another_host_is_refused(client: Client) -> None:
     assert client.get("/sign-in/", headers={"host": "elsewhere.example"}).status_code == 400
+
+
+# What taskers may open (R8) is declared once, and everything else is refused: pages, feeds, files, releases and calls.
+
+
+def test_what_is_open_to_taskers_is_there() -> None:
+    names = {match.url_name for address in addresses() if (match := resolve(address))}
+    assert names >= OPEN_TO_TASKERS
+
+
+@pytest.mark.parametrize("by", ["session", "token"])
+def test_a_tasker_opens_what_is_declared_and_nothing_else(by: str, as_role: Callable[[str], Client]) -> None:
+    client = as_role("tasker")
+    if by == "token":
+        token = issue_token(User.objects.get(username="tara"), now=timezone.now())
+        client = Client(headers={"Authorization": f"Token {token}"})
+    # Those that end the sign-in itself are declared, and would end the walk.
+    walked = [each for each in addresses() if by == "session" or each.startswith("/api/v1/")]
+    walked = [each for each in walked if each not in {"/sign-out/", "/api/v1/token/"}]
+    for address in walked:
+        declared = resolve(address).url_name in OPEN_TO_TASKERS
+        for method in ("get", "head", "post", "put", "delete", "options"):
+            answer = getattr(client, method)(address)
+            refused = answer.status_code == 403 and (method == "head" or b"not_for_taskers" in answer.content)
+            if declared:
+                assert method == "head" or not refused, (method, address)
+            else:
+                assert refused, (method, address, answer.status_code)
+
+
+def test_a_stranger_s_feeds_stay_open_and_a_tasker_s_are_closed(as_role: Callable[[str], Client]) -> None:
+    tasker = as_role("tasker")
+    for address in sorted(FEEDS | {"/releases/", "/weeks/release-2026-W40/", "/teams/T-00000/"}):
+        assert tasker.get(address).status_code == 403, address
+        assert Client().get(address).status_code in (200, 404), address

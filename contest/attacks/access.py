@@ -11,7 +11,7 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from common.answers import error_body, http_status, retry_headers
 from common.body_limits import MIB, takes_at_most
 from common.errors import DomainError, NotAllowed
-from contest.access import not_for_taskers, roles_of
+from contest.access import roles_of
 from contest.attacks.uploads import MOST_BYTES
 from contest.models import Team
 from contest.teams.selectors import team_of
@@ -46,8 +46,7 @@ def member_of(user: Any) -> Team:
 
 
 def reader_of(user: Any) -> tuple[Team | None, bool]:
-    """Return the reader's team and whether they organize; NotAllowed for taskers, who know nothing of attacks (R8)."""
-    not_for_taskers(user, "who sent them")
+    """Return the reader's team and whether they organize."""
     roles = roles_of(user)
     return (team_of(user) if roles.teams else None), roles.organizer
 

@@ -1,4 +1,4 @@
-"""The pages of defenses: public what is published, everything to organizers, nothing to taskers (R8)."""
+"""The pages of defenses: public what is published, everything to organizers."""
 
 import csv
 from datetime import datetime
@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from common.domain_clock import domain_now
 from common.errors import NotFound
 from common.typed import whole_number
-from contest.access import not_for_taskers, roles_of
+from contest.access import roles_of
 from contest.defenses import figures, files
 from contest.defenses.drawing import curve
 from contest.defenses.eligibility import NEXT_STEP, failures_of
@@ -107,7 +107,6 @@ def defense_file(request: HttpRequest, public_id: str, name: str) -> HttpRespons
 
     It is for saving; nothing in it is ever shown by this site.
     """
-    _is_public(request)
     defense = _defense_named(public_id, public=True)
     entry = files.open_entry(defense)
     if entry is None or defense.published_at is None:
@@ -136,8 +135,7 @@ def _licence(defense: Defense, entry: Entry) -> HttpResponse:
 
 
 def _is_public(request: HttpRequest) -> bool:
-    """Say whether only what is public may be told; NotAllowed for taskers, who must not know what programs say."""
-    not_for_taskers(request.user, "what programs say of them")
+    """Say whether only what is public is shown."""
     return not roles_of(request.user).organizer
 
 

@@ -53,7 +53,6 @@ class ReleasesOut(serializers.Serializer[Any]):
 class Releases(APIView):
     """What is published."""
 
-    authentication_classes = ()
     permission_classes = (AllowAny,)
 
     @extend_schema(
@@ -73,7 +72,6 @@ class Releases(APIView):
 class ReleaseOfWeek(APIView):
     """The way to a week's file."""
 
-    authentication_classes = ()
     permission_classes = (AllowAny,)
 
     @extend_schema(

@@ -33,7 +33,7 @@ class Reader:
 
     @classmethod
     def of(cls, user: Any) -> "Reader":
-        """Return what `user` is; NotAllowed (`not_for_taskers`) for who labels pictures (R8)."""
+        """Return what `user` is."""
         team, organizer = reader_of(user)
         together = teams_counted_together(team) if team is not None else []
         return cls(tuple(each.pk for each in together), organizer)

@@ -47,7 +47,7 @@ class Searching:
     """A search by one person at one moment."""
 
     def __init__(self, user: object, *, now: datetime) -> None:
-        """Say who asks; NotAllowed (`not_for_taskers`) for who labels pictures (R8)."""
+        """Say who asks."""
         self._team, self._organizer = reader_of(user)
         self._reader = Reader.of(user)
         self._now = now

@@ -14,6 +14,7 @@ from django.db.models import Exists
 from contest import breaks
 from contest.attacks import life
 from contest.awards.conditions import own_conditions
+from contest.awards.settling import prizes_settle
 from contest.breaks import all_breaks, broken_by, mistakes_outside, recorded_mistakes, standing_breaks
 from contest.defenses import figures as defense_figures
 from contest.enums import AccountKind, DefenseStanding, StakeEnd
@@ -25,7 +26,6 @@ from contest.messages import breaks_told
 from contest.models import Attack, Award, Break, LedgerEntry, Stake, StakeChange
 from contest.money import facts as money_facts
 from contest.money.ledger import check
-from contest.awards.settling import prizes_settle
 from contest.overview import read_overview
 from contest.record.overrules import _breaks as breaks_of_overrules
 from contest.record.picture_story import _broken as broken_in_story

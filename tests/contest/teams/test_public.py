@@ -196,8 +196,10 @@ def questions(team: Team) -> int:
 
 def test_who_labels_learns_nothing_of_attacks(world: World, at: Any, tara: Tasker, signed_in: Any) -> None:
     at(W47.end)
-    shown = page(world.red, client=signed_in(tara))
-    assert "Pictures sent" not in shown and world.breaks.public_id not in shown
+    refused = signed_in(tara).get(f"/teams/{world.red.public_id}/")
+    assert refused.status_code == 403
+    page_shown = refused.content.decode()
+    assert "Pictures sent" not in page_shown and world.breaks.public_id not in page_shown
 
 
 def test_an_attack_leads_to_its_team_and_says_what_it_won(world: World, at: Any) -> None:
