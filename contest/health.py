@@ -11,7 +11,6 @@ import structlog
 from django.conf import settings
 from django.core.cache import cache
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, HttpResponseForbidden, JsonResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -22,6 +21,7 @@ from prometheus_client.registry import Collector
 
 from adjudication.enums import Verdict
 from common import clock
+from common.migrated import migrations_missing
 from contest import stages
 from contest.cockpit.stuck_panels import stuck_groups
 from contest.models import Digest, Message, ReleaseLetter
@@ -77,9 +77,8 @@ def _clock() -> str:
 
 
 def _migrations() -> str:
-    executor = MigrationExecutor(connection)
-    missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return f"{len(missing)} not applied: run manage.py migrate" if missing else "ok"
+    missing = migrations_missing()
+    return f"{missing} not applied: run manage.py migrate" if missing else "ok"
 
 
 def _picture_store() -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from common.errors import DomainError
+from common.migrated import refuse_unmigrated
 from contest.record.rebuild.services import rebuild
 
 
@@ -22,6 +23,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Check the mirror, fill the tables, and put the releases where this contest serves them from."""
         try:
+            refuse_unmigrated()
             record = rebuild(options["folder"].resolve(), progress=self.stdout.write)
         except DomainError as error:
             raise CommandError(error.message) from error
