@@ -450,8 +450,6 @@ def test_the_board_returns_a_defense_that_its_team_asks_for(at_stake: Stake) -> 
     assert (balance(stake_account(done)), balance(attackers())) == (0, held + PRIZE)
     defense, told = Defense.objects.get(pk=done.defense_id), "what was sent in its time is run still"
     assert selectors.standing_of(defense, now=factories.NOW) is DefenseStanding.PUBLISHED, told
-        "what was sent in its time is run still"
-    )
 
 
 def test_a_self_staker_that_is_returned_has_its_money_on_its_account(defense: Defense) -> None:
