@@ -6,26 +6,31 @@ verdict for ever; the verifier that anybody can run calls this very module.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
+from typing import Any
 
 from adjudication.enums import Reason, Verdict
 from labeling.enums import Answer, Label, OutlineGate
 from labeling.geometry import Box
+from labeling.policy import Policy as ContestPolicy
 from labeling.rules import outline_asked_of
 
 # Boxes are in hundredths of a pixel, so one square pixel is this many units of area.
 UNITS_PER_SQUARE_PIXEL = 100 * 100
 
 
+_DECIDED: dict[str, Any] = {field.name: field.default for field in fields(ContestPolicy)}
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The numbers of the rule book that a verdict depends on."""
+    """The numbers of the policy that a verdict depends on. What was decided stands in labeling.policy alone."""
 
-    name: str = "unambiguous-1"
-    min_box_fraction: Fraction = Fraction(1, 4)
-    outline_gate: OutlineGate = OutlineGate.BEST_GUESS_YES
-    occlusion_allowed: bool = False
+    name: str = _DECIDED["name"]
+    min_box_fraction: Fraction = _DECIDED["min_box_fraction"]
+    outline_gate: OutlineGate = _DECIDED["outline_gate"]
+    occlusion_allowed: bool = _DECIDED["occlusion_allowed"]
 
 
 # R17: boxes over 16 %, strictly; occlusion allowed; the first reason only.

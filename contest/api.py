@@ -1,4 +1,4 @@
-"""The account's calls of the API: a token for programs, and who am I (contracts, section 2)."""
+"""The account's calls of the API: a token for programs, and who am I."""
 
 import hashlib
 from collections.abc import Sequence

@@ -11,7 +11,6 @@ import structlog
 from django.conf import settings
 from django.core.cache import cache
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, HttpResponseForbidden, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -22,6 +21,7 @@ from prometheus_client.registry import Collector
 from adjudication.enums import Verdict
 from common import clock
 from common.domain_clock import domain_now
+from common.migrated import migrations_missing
 from common.outages import outages
 from contest import stages
 from contest.cockpit.stuck_panels import stuck_groups
@@ -81,9 +81,8 @@ def _clock() -> str:
 
 
 def _migrations() -> str:
-    executor = MigrationExecutor(connection)
-    missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return f"{len(missing)} not applied: run ./unanimous migrate" if missing else "ok"
+    missing = migrations_missing()
+    return f"{missing} not applied: run ./unanimous migrate" if missing else "ok"
 
 
 def _picture_store() -> str:

@@ -10,6 +10,7 @@ from django.core.cache import cache
 from django.db.models import Count
 
 from adjudication.enums import Verdict
+from adjudication.wording import reason_name
 from common import charts
 from common.charts import Chart, Value
 from contest import pace, stages
@@ -289,7 +290,7 @@ def _verdict_chart(standing: stages.Rulings) -> Chart:
 
 
 def _reason_chart(standing: stages.Rulings) -> Chart:
-    values = [Value(reason.replace("_", " "), count, Verdict.REJECTED) for reason, count in standing.reasons.items()]
+    values = [Value(reason_name(reason), count, Verdict.REJECTED) for reason, count in standing.reasons.items()]
     return charts.bars("reasons", "Rejected pictures by reason", values)
 
 

@@ -6,8 +6,10 @@ same services, each by a task.
 """
 
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from random import SystemRandom
 
+from django.db.models import Count, Max
 from django.utils import timezone
 
 from adjudication import services as adjudication
@@ -15,6 +17,7 @@ from common.audit_origin import acting_from
 from common.audit_seals import chain_check_now_and_then, entries_seal
 from common.credentials import credentials_purge
 from common.domain_clock import domain_now
+from common.times import to_the_second
 from contest import breaks
 from contest.attacks.near import near_duplicates_find
 from contest.awards.settling import prizes_settle
@@ -33,6 +36,8 @@ from labeling.selectors import policy_in_force
 from labeling.watching.links import copies_look_now_and_then
 from labeling.watching.watch import watch_now_and_then
 from scoring import services as scoring
+from scoring.enums import RunState
+from scoring.models import Run, Trial
 from scoring.rerun_preparation import reruns_prepare
 from scoring.scorers import this_scorer
 from scoring.trials import services as trials
@@ -251,3 +256,20 @@ def settle(begin: Callable[[str], object] = lambda _: None) -> Iterator[tuple[st
                     yield name, done
         if not busy:
             return
+
+
+def held_elsewhere(*, now: datetime) -> str:
+    """Return in words what other scorers hold at `now`, which no sweep of this process can go on with; empty for
+    nothing."""
+    parts, ends = [], []
+    for model, one, several in ((Run, "run", "runs"), (Trial, "trial", "trials")):
+        held = model._default_manager.filter(state=RunState.RUNNING, lease_until__gt=now)
+        found = held.aggregate(count=Count("pk"), until=Max("lease_until"))
+        if found["count"]:
+            parts.append(f"{found['count']:,} {one if found['count'] == 1 else several}")
+            ends.append(found["until"])
+    if not parts:
+        return ""
+    until = to_the_second(max(ends), "UTC")
+    held_words = f"held by another scorer until {until} at the latest, unless it goes on"
+    return f"{' and '.join(parts)} {held_words}. What follows from them waits: settle again then."

@@ -1,4 +1,4 @@
-"""The labeling calls of the API: claim, heartbeat, release, submit (contracts, section 2)."""
+"""The labeling calls of the API: claim, heartbeat, release, submit."""
 
 from collections.abc import Mapping
 from random import SystemRandom

@@ -12,6 +12,7 @@ places every panel may be stuck, and the oldest of each number of missing answer
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
@@ -73,7 +74,7 @@ class _Crew:
     @classmethod
     def read(cls, now: datetime) -> "_Crew":
         since, needed = now - AWAY_AFTER, instructions_in_force(now).qualified_since
-        lately = Q(created_at__gt=since) | Exists(
+        lately: Any = Q(created_at__gt=since) | Exists(
             Response.objects.filter(tasker=OuterRef("pk"), submitted_at__gt=since)
         )
         lately |= Exists(StateChange.objects.filter(tasker=OuterRef("pk"), changed_at__gt=since))

@@ -27,7 +27,7 @@ NEXT_RUN_STATE: dict[RunState, frozenset[RunState]] = {
 
 
 class Outcome(IntEnum):
-    """What a defense answers for one picture, as it travels in arrays and frames (contracts, section 3)."""
+    """What a defense answers for one picture, as it travels in arrays and frames (docs/defenses.md)."""
 
     ABSTAIN = -1
     BICYCLE = 0

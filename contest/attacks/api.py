@@ -1,4 +1,4 @@
-"""The calls of the API that send attacks and list one's own (contracts, section 2)."""
+"""The calls of the API that send attacks and list one's own."""
 
 from django.core.paginator import Paginator
 from django.urls import reverse

@@ -10,6 +10,7 @@ from django.db.models import Count, Exists, OuterRef, Q
 from adjudication.enums import DecidedBy, Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
+from adjudication.wording import reasons_words
 from contest.breaks import standing_breaks
 from contest.exports.tables import RELEASED_ORIGINS, settled_items
 from contest.models import Attack, Break
@@ -50,17 +51,6 @@ LOOKS = {
     AttackState.NOT_HERE: "open",
     AttackState.UNBROKEN: "unbroken",
     AttackState.BROKE: "broken",
-}
-REASON_WORDS = {
-    "uncertain": "a tasker was not sure",
-    "both_classes": "a tasker excluded neither class",
-    "neither_class": "a tasker excluded both classes",
-    "taskers_disagree": "taskers were sure of different classes",
-    "no_outline": "an outline is missing",
-    "too_small": "the object is too small",
-    "depiction": "it is a depiction",
-    "occluded": "the object is partly hidden",
-    "truncated": "the object is cut off",
 }
 _COPIED = (
     "The same pixels were sent first with another receipt, which has the credit. What comes of them is told when their "
@@ -224,8 +214,7 @@ def _ruled(ruling: Ruling) -> Entry:
     by = "The review board" if ruling.decided_by == DecidedBy.BOARD else "The rules"
     if ruling.verdict == Verdict.VALID:
         return Entry(ruling.decided_at, f"{by} found it valid: {ruling.label}.", "valid")
-    reasons = "; ".join(REASON_WORDS.get(each, each) for each in ruling.reasons)
-    return Entry(ruling.decided_at, f"{by} rejected it: {reasons}.", "rejected")
+    return Entry(ruling.decided_at, f"{by} rejected it: {reasons_words(ruling.reasons)}.", "rejected")
 
 
 def _scoring(attack: Attack, now: datetime) -> list[Entry]:

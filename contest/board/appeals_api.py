@@ -1,4 +1,4 @@
-"""The calls of the API that send appeals and list one's own (contracts, section 2)."""
+"""The calls of the API that send appeals and list one's own."""
 
 from typing import Any
 

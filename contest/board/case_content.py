@@ -15,11 +15,11 @@ from django.contrib.auth.models import User
 from django.db.models import Q
 from django.urls import reverse
 
-from adjudication.enums import DecidedBy, Reason, Verdict
+from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
 from adjudication.services import opinions_of, rules_policy
-from contest.attacks.life import REASON_WORDS
+from adjudication.wording import reason_name, verdict_words
 from contest.board.certificate import QUESTIONS, Certificate, Line, certify, percent, share_of
 from contest.board.recusal import cases_seen_by
 from contest.board.telling import OUTCOME_WORDS
@@ -28,6 +28,7 @@ from contest.enums import CaseKind, CaseOutcome, CaseState
 from contest.models import Appeal, Attack, Case, NearDuplicate
 from contest.models import Statement as StatementOfTeam
 from contest.teams.selectors import teams_counted_together
+from labeling.enums import Answer
 from labeling.geometry import HUNDREDTHS_PER_PIXEL, Box
 from labeling.models import Image, Panel, Response
 from labeling.pictures import picture_url
@@ -44,7 +45,7 @@ LATEST_ANSWERS = 400
 # CSS pixels that a picture has on a desk and on a phone.
 WIDE, NARROW = 600, 358
 MOST_SIMILAR, MOST_COMPARED = 5, 300
-_SHORT = {answer.value: str(short) for answer, _, short in ANSWERS}
+_SHORT = {answer: str(short) for answer, _, short in ANSWERS}
 QUESTION_WORDS = {
     "bird": "1 Bird",
     "bicycle": "2 Bicycle",
@@ -129,7 +130,7 @@ def answer_cell(shown: AnswerShown, question: str) -> str:
     """Return what was answered to a question, in words."""
     row = shown.response
     if question in ("bird", "bicycle"):
-        return _SHORT[getattr(row, f"contains_{question}")]
+        return _SHORT[Answer(getattr(row, f"contains_{question}"))]
     if question == "outline":
         return "none" if shown.share is None else f"box {percent(shown.share)}"
     said = getattr(row, question)
@@ -173,13 +174,6 @@ class RulingShown:
         return self.ruling.decided_by == DecidedBy.BOARD
 
 
-def verdict_words(verdict: str, label: str, reasons: Iterable[str]) -> str:
-    """Return a verdict with its class or its reasons (R15) in words."""
-    if verdict == Verdict.VALID:
-        return f"valid, a {label}"
-    return "rejected: " + "; ".join(REASON_WORDS.get(each, each.replace("_", " ")) for each in reasons)
-
-
 def rulings_of(image: Image, answers: Sequence[AnswerShown]) -> list[RulingShown]:
     """Return every ruling on a picture, each with the panel it counted; both panels stay on record (R19)."""
     by_id = {each.response.pk: each for each in answers}
@@ -219,13 +213,9 @@ def _bare(ruling: Ruling) -> RulingShown:
 
 def _cells(question: str, columns: Sequence[AnswerShown], found: Certificate) -> tuple[Cell, ...]:
     return tuple(
-        Cell(answer_cell(each, question), tuple(_failed(reason) for reason in found.cells.get((place, question), ())))
+        Cell(answer_cell(each, question), tuple(map(reason_name, found.cells.get((place, question), ()))))
         for place, each in enumerate(columns)
     )
-
-
-def _failed(reason: Reason) -> str:
-    return reason.value.replace("_", " ")
 
 
 def _certified(line: Line, columns: Sequence[AnswerShown]) -> CertifiedLine:
@@ -503,7 +493,7 @@ def box_share(ruling: Ruling) -> Fraction | None:
 
 
 def _why(one: Ruling, other: Ruling) -> str:
-    same = [_failed(Reason(each)) for each in other.reasons if each in one.reasons]
+    same = [reason_name(each) for each in other.reasons if each in one.reasons]
     what = f"also valid, a {one.label}" if one.label else f"also {', '.join(same)}"
     share = box_share(one)
     return f"{what}; smallest box {percent(share)}" if share is not None else what

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from adjudication.counting import OUTCOMES, Ballot
 from adjudication.enums import Verdict
-from contest.board.case_content import verdict_words
+from adjudication.wording import verdict_words
 from contest.board.case_list import CHOICE_WORDS
 from contest.board.cases import Count, counted
 from contest.board.follows import Follows, StakeTurn

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from adjudication.enums import Reason
 from adjudication.rules import REASONS, UNITS_PER_SQUARE_PIXEL, Decision, Opinion, Policy, adjudicate
+from adjudication.wording import reason_name
 from labeling.enums import Answer
 from labeling.rules import outline_asked_of
 
@@ -45,7 +46,7 @@ class Line:
     @property
     def name(self) -> str:
         """Return the reason that it gives, as a word."""
-        return self.reason.value.replace("_", " ")
+        return reason_name(self.reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,4 @@
-"""The call of the API by which members of the board vote on an appeal, and confirm what the votes decide (contracts,
-section 2)."""
+"""The call of the API by which members of the board vote on an appeal, and confirm what the votes decide."""
 
 from collections.abc import Mapping
 from typing import Any

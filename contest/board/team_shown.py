@@ -6,10 +6,10 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from adjudication.enums import DecidedBy, Reason, Verdict
+from adjudication.enums import DecidedBy, Reason
 from adjudication.models import Ruling
 from adjudication.rules import REASONS
-from contest.attacks.life import REASON_WORDS
+from adjudication.wording import verdict_words
 from contest.board.appeals import Clock, appeals_of, cases_of_party, clock_of, decision_of, is_changed, statement_of
 from contest.board.certificate import NEEDED, percent
 from contest.board.grounds import Ground, reader_for
@@ -42,10 +42,8 @@ _WHO = {
 
 
 def ruling_words(ruling: Ruling) -> str:
-    """Return a ruling in words for whom it concerns, for example `valid: bird`."""
-    if ruling.verdict == Verdict.VALID:
-        return f"valid: {ruling.label}"
-    return "rejected: " + "; ".join(REASON_WORDS.get(each, each.replace("_", " ")) for each in ruling.reasons)
+    """Return a ruling in words for whom it concerns, for example `valid, a bird`."""
+    return verdict_words(ruling.verdict, ruling.label, ruling.reasons)
 
 
 @dataclass(frozen=True, slots=True)

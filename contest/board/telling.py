@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from adjudication.models import Ruling
+from adjudication.wording import verdict_words
 from common.times import absolute
 from contest.board.known import teams_told
 from contest.board.recusal import judges_of, quorum_of, recused_from
@@ -56,10 +57,8 @@ def what_of(case: Case) -> str:
 
 
 def ruling_words(ruling: Ruling) -> str:
-    """Return a ruling in words, for example `valid, a bird` or `rejected: too_small, occluded`."""
-    if ruling.label:
-        return f"valid, a {ruling.label}"
-    return "rejected: " + ", ".join(each.replace("_", " ") for each in ruling.reasons)
+    """Return a ruling in words."""
+    return verdict_words(ruling.verdict, ruling.label, ruling.reasons)
 
 
 def _case_page(case: Case) -> str:

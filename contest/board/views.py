@@ -21,11 +21,11 @@ from django.views.decorators.http import require_http_methods, require_safe
 from adjudication.counting import CHOICES, agrees
 from adjudication.rules import REASONS
 from adjudication.services import MOST_CHARACTERS
+from adjudication.wording import REASON_WORDS
 from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, WrongFields
 from contest.access import board_member_of
-from contest.attacks.life import REASON_WORDS
 from contest.board.carriers import motion_check
 from contest.board.case_content import picture_content
 from contest.board.case_list import (
@@ -252,7 +252,7 @@ def _voting(request: HttpRequest, case: Case, member: User, error: DomainError |
         "missing": max(count.quorum - len(count.votes), 0),
         "choices": [(each.value, CHOICE_WORDS[each]) for each in CHOICES[CaseKind(case.kind)]],
         "labels": [each.value for each in Label],
-        "reasons": [(each.value, REASON_WORDS[each]) for each in REASONS],
+        "reasons": [(each.value, REASON_WORDS[each].words) for each in REASONS],
         "joins": case.ruling is not None and case.ruling.label != "",
         "typed": _typed(request) if error else _of_vote(mine),
         "errors": errors_of(error) if error else {},

@@ -25,16 +25,14 @@ from scoring.enums import RunState, TrialKind
 from scoring.models import Defense, Trial
 from scoring.tasks import work_runs
 from scoring.trials import selectors, services
-from scoring.trials.enums import Condition
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of trial in the words of its page, and the conditions that its outcome decides."""
+    """A kind of trial in the words of its page."""
 
     title: str
     does: str
-    decides: tuple[Condition, ...] = ()
 
 
 _QUIET = "Only totals are shown. Which pictures they were is nobody's to see, and what the program prints is not kept."
@@ -44,17 +42,14 @@ KINDS = {
         "The defense is started as often as the participants' own check starts it, and asked about at most "
         f"{selectors.SMOKE_PICTURES} pictures that anybody may see. Its report and what it printed are kept and shown "
         "to organizers.",
-        (Condition.CONTAINER,),
     ),
     TrialKind.PRIVATE: Kind(
         "Private set",
         f"The defense is asked about every picture of the private set in force, and its time is taken. {_QUIET}",
-        (Condition.PRIVATE, Condition.SPEED),
     ),
     TrialKind.EARLIER: Kind(
         "Earlier attacks",
         f"The defense is asked about every attack that is ruled valid when the trial begins. {_QUIET}",
-        (Condition.EARLIER,),
     ),
     TrialKind.PROBE: Kind(
         "Memorisation probe",
@@ -112,7 +107,7 @@ def _preview(defense: Defense, kind: TrialKind, newest: Trial | None, policy: Po
     return {
         "words": KINDS[kind],
         "asked": _asked(kind, now),
-        "decided": [finding for finding in findings if finding.condition in KINDS[kind].decides],
+        "decided": [finding for finding in findings if finding.condition in selectors.DECIDES[kind]],
         "newest": newest,
         "replaces": newest is not None and newest.state == RunState.FINISHED,
         "may_retry": newest is not None and selectors.trials_to_retry().filter(pk=newest.pk).exists(),

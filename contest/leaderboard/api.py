@@ -1,4 +1,4 @@
-"""The call of the API that tells the leaderboard (contracts, section 2)."""
+"""The call of the API that tells the leaderboard."""
 
 from typing import Any
 

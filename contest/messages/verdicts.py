@@ -10,8 +10,8 @@ from django.urls import reverse
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
+from adjudication.wording import reasons_words
 from common.times import absolute
-from contest.attacks.life import REASON_WORDS
 from contest.board.grounds import Ground, appealable
 from contest.enums import AppealSide, MessageKind
 from contest.messages.telling import MOST_NAMED, NEWS, PATIENCE, of_teams, tell, told, told_to_senders
@@ -63,11 +63,10 @@ def _waits(team: Team, week: str, now: datetime) -> bool:
 
 def _verdict(attack: Attack, ruling: Ruling) -> dict[str, Any]:
     valid = ruling.verdict == Verdict.VALID
-    reasons = "; ".join(REASON_WORDS.get(each, each) for each in ruling.reasons)
     until = closes_for_sender(attack, ruling)
     return {
         "valid": valid,
-        "words": f"a {ruling.label}" if valid else reasons,
+        "words": f"a {ruling.label}" if valid else reasons_words(ruling.reasons),
         "receipt": attack.public_id,
         "file_name": attack.file_name,
         "link": link_to("attack", attack.public_id),

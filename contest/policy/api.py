@@ -1,4 +1,4 @@
-"""The versions of the policy for programs (contracts, section 2)."""
+"""The versions of the policy for programs."""
 
 from typing import Any
 

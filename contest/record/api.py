@@ -1,4 +1,4 @@
-"""The releases for programs (contracts, section 2)."""
+"""The releases for programs."""
 
 from typing import Any
 

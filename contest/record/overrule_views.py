@@ -9,8 +9,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from adjudication.enums import Reason, Verdict
+from adjudication.wording import REASON_WORDS
 from common.domain_clock import domain_now
-from contest.attacks.life import REASON_WORDS
 from contest.record.overrules import CSV_COLUMNS, OUTCOMES, Asked, csv_rows, decided, decisions_asked
 from labeling.enums import Label
 from labeling.selectors import policy_in_force
@@ -30,7 +30,7 @@ def overrules(request: HttpRequest) -> HttpResponse:
         "outcomes": OUTCOMES,
         "verdicts": list(Verdict),
         "labels": list(Label),
-        "reasons": [(each.value, REASON_WORDS.get(each, each.value.replace("_", " "))) for each in Reason],
+        "reasons": [(each.value, REASON_WORDS[each].words) for each in Reason],
         "page": page,
         "rows": decided(list(page.object_list), now=now),
         "now": now,

@@ -11,7 +11,7 @@ from adjudication import release_format as form
 from adjudication.enums import Reason, Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
-from contest.board.case_content import verdict_words
+from adjudication.wording import verdict_words
 from contest.board.case_words import PublicDecision, public_decision
 from contest.breaks import all_breaks
 from contest.enums import CaseOutcome

@@ -1,4 +1,4 @@
-"""The calls of the API about one picture and the rulings on it (contracts, section 2)."""
+"""The calls of the API about one picture and the rulings on it."""
 
 from typing import Any
 from urllib.parse import urlencode

@@ -1,4 +1,4 @@
-"""The calls of the API that hand in defenses and list them (contracts, section 2)."""
+"""The calls of the API that hand in defenses and list them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

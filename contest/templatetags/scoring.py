@@ -6,8 +6,8 @@ from typing import Any
 
 from django import template
 
+from adjudication.wording import reasons_words
 from common.times import distance
-from contest.attacks.life import REASON_WORDS
 from contest.defenses.eligibility import CONDITIONS
 from contest.scoring_queue import stuck
 from defense_kit.examine import ROUNDS
@@ -27,7 +27,7 @@ def outcome(answer: int | None) -> str:
 @register.filter
 def reasons(names: Iterable[str]) -> str:
     """Return the reasons of a rejection in words (R15)."""
-    return "; ".join(REASON_WORDS.get(name, name.replace("_", " ")) for name in names)
+    return reasons_words(names)
 
 
 @register.simple_tag

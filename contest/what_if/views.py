@@ -16,10 +16,10 @@ from django.views.decorators.http import require_safe
 from adjudication.enums import Verdict
 from adjudication.rules import Decision
 from adjudication.what_if import Change, Numbers, pictures_decided, try_on_all, try_out
+from adjudication.wording import reasons_words
 from common.domain_clock import domain_now
 from common.errors import WrongFields
 from common.typed import whole_number
-from contest.attacks.life import REASON_WORDS
 from contest.what_if.forms import GATES, Typed
 from labeling.access import organizer_of
 from labeling.pictures import picture_url
@@ -152,4 +152,4 @@ def _decided(decision: Decision | None) -> str:
 
 
 def _verdict(label: str, reasons: Iterable[str]) -> str:
-    return f"valid: {label}" if label else "; ".join(REASON_WORDS.get(each, each) for each in reasons)
+    return f"valid: {label}" if label else reasons_words(reasons)

@@ -149,15 +149,16 @@ def newest_trials(defenses: Iterable[int]) -> dict[int, Newest]:
 
 
 def has_passed(trial: Trial, policy: Policy) -> bool:
-    """Say whether a trial is finished and good enough for the next one to begin.
+    """Say whether a trial is finished and good enough for the next one to begin: it meets what it decides.
 
-    A probe has no verdict of its own: its figures are for the board.
+    A probe decides nothing: its figures are for the board.
     """
-    return trial.state == RunState.FINISHED and _IS_GOOD[TrialKind(trial.kind)](trial.totals, policy)
+    meets = (_MEETS[each](trial.totals, policy) for each in DECIDES[TrialKind(trial.kind)])
+    return trial.state == RunState.FINISHED and all(meets)
 
 
-def _private_is_good(numbers: dict[str, Any], policy: Policy) -> bool:
-    return _is_right(numbers, policy) and _is_quick(numbers, policy)
+def _is_accepted(numbers: dict[str, Any], policy: Policy) -> bool:
+    return bool(numbers.get("accepted"))
 
 
 def _is_right(numbers: dict[str, Any], policy: Policy) -> bool:
@@ -165,16 +166,27 @@ def _is_right(numbers: dict[str, Any], policy: Policy) -> bool:
     return totals.passes_private(totals.read(numbers), percent=percent, strict=strict)
 
 
+def _is_unmistaken(numbers: dict[str, Any], policy: Policy) -> bool:
+    return totals.passes_earlier(totals.read(numbers))
+
+
 def _is_quick(numbers: dict[str, Any], policy: Policy) -> bool:
     rows, milliseconds = int(numbers.get("rows", 0)), int(numbers.get("milliseconds", 0))
     return totals.is_quick_enough(rows, milliseconds, seconds_per_picture=policy.seconds_per_picture)
 
 
-_IS_GOOD: dict[TrialKind, Callable[[dict[str, Any], Policy], bool]] = {
-    TrialKind.SMOKE: lambda numbers, _: bool(numbers.get("accepted")),
-    TrialKind.PRIVATE: _private_is_good,
-    TrialKind.EARLIER: lambda numbers, _: totals.passes_earlier(totals.read(numbers)),
-    TrialKind.PROBE: lambda *_: True,
+# The conditions that the outcome of a trial decides (R31), and what meets each.
+DECIDES: dict[TrialKind, tuple[Condition, ...]] = {
+    TrialKind.SMOKE: (Condition.CONTAINER,),
+    TrialKind.PRIVATE: (Condition.PRIVATE, Condition.SPEED),
+    TrialKind.EARLIER: (Condition.EARLIER,),
+    TrialKind.PROBE: (),
+}
+_MEETS: dict[Condition, Callable[[dict[str, Any], Policy], bool]] = {
+    Condition.CONTAINER: _is_accepted,
+    Condition.PRIVATE: _is_right,
+    Condition.EARLIER: _is_unmistaken,
+    Condition.SPEED: _is_quick,
 }
 
 
@@ -271,25 +283,15 @@ def eligibilities(defenses: Iterable[Defense], policy: Policy, *, now: datetime)
 
 
 def _eligibility(newest: Newest, check: FrameworkCheck | None, policy: Policy, present: Present | None) -> Eligibility:
-    smoke, private, earlier = (newest.get(kind) for kind in (TrialKind.SMOKE, TrialKind.PRIVATE, TrialKind.EARLIER))
-    return Eligibility(
-        (
-            _finding(Condition.CONTAINER, smoke, present, lambda numbers: bool(numbers.get("accepted"))),
-            _finding(Condition.PRIVATE, private, present, lambda numbers: _is_right(numbers, policy)),
-            _finding(Condition.EARLIER, earlier, present, lambda numbers: totals.passes_earlier(totals.read(numbers))),
-            _finding(Condition.SPEED, private, present, lambda numbers: _is_quick(numbers, policy)),
-            _framework(check),
-        )
-    )
+    tried = {condition: newest.get(kind) for kind, decided in DECIDES.items() for condition in decided}
+    found = [_finding(each, tried[each], present, policy) for each in Condition if each in tried]
+    return Eligibility((*found, _framework(check)))
 
 
 _OF_SPEED = ("rows", "milliseconds", "pictures_per_minute", "device")
 
 
-IsGood = Callable[[dict[str, Any]], bool]
-
-
-def _finding(condition: Condition, trial: Trial | None, present: Present | None, is_good: IsGood) -> Finding:
+def _finding(condition: Condition, trial: Trial | None, present: Present | None, policy: Policy) -> Finding:
     if trial is None:
         return Finding(condition, Standing.NOT_YET, {}, None)
     figures = dict(trial.totals)
@@ -298,16 +300,16 @@ def _finding(condition: Condition, trial: Trial | None, present: Present | None,
     if trial.fault:
         figures["fault"] = trial.fault
     outdated = present is not None and is_outdated(trial, present)
-    standing = Standing.NOT_YET if outdated else _standing(trial, is_good)
+    standing = Standing.NOT_YET if outdated else _standing(trial, condition, policy)
     return Finding(condition, standing, figures, trial.finished_at)
 
 
-def _standing(trial: Trial, is_good: IsGood) -> Standing:
+def _standing(trial: Trial, condition: Condition, policy: Policy) -> Standing:
     if trial.state in UNDER_WAY:
         return Standing.PENDING
     if trial.state == RunState.DEAD:  # the platform's faults, never the defense's failure: it has to be asked again
         return Standing.NOT_YET
-    return Standing.PASSED if is_good(trial.totals) else Standing.FAILED
+    return Standing.PASSED if _MEETS[condition](trial.totals, policy) else Standing.FAILED
 
 
 def _framework(check: FrameworkCheck | None) -> Finding:

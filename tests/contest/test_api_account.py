@@ -1,4 +1,4 @@
-"""The account's calls of the API (contracts, section 2)."""
+"""The account's calls of the API."""
 
 import json
 from datetime import timedelta

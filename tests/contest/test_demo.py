@@ -61,7 +61,7 @@ def test_a_first_look_shows_everything(settings: Any) -> None:
 def _stakes_and_money() -> None:
     """One defense stands and its time is over, one was broken and its prize given, one its team paid for, one waits."""
     defenses = {entry.defense.name: entry.defense for entry in Entry.objects.select_related("defense")}
-    states = {name: standings([defense])[defense.pk] for name, defense in defenses.items()}
+    states = {name: standings([defense], now=timezone.now())[defense.pk] for name, defense in defenses.items()}
     assert states == {
         "steadfast": DefenseStanding.STAKED,
         "eager": DefenseStanding.BROKEN,

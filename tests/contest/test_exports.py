@@ -1,4 +1,4 @@
-"""What is in each file of a release, and how it is written (contracts, section 4)."""
+"""What is in each file of a release, and how it is written (docs/release-format.md)."""
 
 import csv
 import io
@@ -39,7 +39,7 @@ from tests.contest import release_fixtures as cast
 
 WEEK = week_named("2026-W47", "UTC")
 
-# As contracts fix them; release_format is what is tested here, so they are written out again.
+# As docs/release-format.md fixes them; release_format is what is tested here, so they are written out again.
 COLUMNS = {
     "images.csv": "image_id,sha256_pixels,width,height,file,origin,week,team,received_at",
     "responses.csv": "response_id,image_id,panel,tasker_id,submitted_at,contains_bird,contains_bicycle,outline,"

@@ -1,13 +1,20 @@
-"""The states of a tasker: each way from one to the next, with its reason on record."""
+"""The states of a tasker and of a lease: each way from one to the next is in its table, and is gone by a service."""
 
-from datetime import datetime
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import transaction
 
 from common.errors import Conflict
-from labeling.enums import TaskerState
-from labeling.models import StateChange, Tasker
+from labeling import services
+from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, TaskerState
+from labeling.models import Assignment, StateChange, Tasker
+from labeling.policy import Policy
 from labeling.states import NEXT_TASKER_STATE, tasker_state_change
 from tests import factories
 
@@ -34,3 +41,61 @@ def test_whoever_is_late_changes_nothing(tara: Tasker, now: datetime) -> None:
     with pytest.raises(Conflict):
         tasker_state_change(tasker=stale, after=TaskerState.LEARNING, code="requalify", reason="late", now=now)
     assert StateChange.objects.get().reason == "first"
+
+
+# A lease --------------------------------------------------------------------------------------------------------------
+
+POLICY = Policy(gold_percent=0)
+SAID = {"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"}
+HOUR = timedelta(hours=1)
+
+
+def own(held: Assignment) -> dict[str, Any]:
+    return {"tasker": held.tasker, "assignment_id": held.public_id, "lease_token": held.lease_token}
+
+
+# What services do with a lease that is there, by their names.
+SERVICES: dict[str, Callable[[Assignment, datetime], Any]] = {
+    "assignment_next": lambda held, now: services.assignment_next(
+        tasker=held.tasker, holding=(), policy=POLICY, now=now, rng=Random(1)
+    ),
+    "assignment_heartbeat": lambda held, now: services.assignment_heartbeat(**own(held), policy=POLICY, now=now),
+    "assignment_release": lambda held, now: services.assignment_release(**own(held), problem="", now=now),
+    "response_submit": lambda held, now: services.response_submit(
+        **own(held), data=SAID, policy_at=lambda _: POLICY, now=now
+    ),
+    "leases_end": lambda held, now: services.leases_end(tasker=held.tasker, now=now),
+    "leases_lapse": lambda held, now: services.leases_lapse(now=now),
+}
+# How a lease comes to be in each state.
+BROUGHT: dict[AssignmentState, tuple[str, ...]] = {
+    AssignmentState.LEASED: (),
+    AssignmentState.EXPIRED: ("leases_lapse",),
+    AssignmentState.RELEASED: ("assignment_release",),
+    AssignmentState.ANSWERED: ("response_submit",),
+}
+
+
+def test_services_take_every_step_of_a_lease_that_is_in_the_table_and_no_other(tara: Tasker, now: datetime) -> None:
+    factories.policy_version()
+    factories.panel()
+    taken: dict[AssignmentState, set[AssignmentState]] = {state: set() for state in AssignmentState}
+    for before in AssignmentState:
+        for service in SERVICES.values():
+            with transaction.atomic():
+                held = services.assignment_next(tasker=tara, holding=(), policy=POLICY, now=now, rng=Random(1))
+                assert isinstance(held, Assignment)
+                for name in BROUGHT[before]:
+                    SERVICES[name](held, now + HOUR)
+                assert Assignment.objects.get().state == before
+                with suppress(Conflict):
+                    service(Assignment.objects.select_related("tasker").get(), now + HOUR)
+                after = AssignmentState(Assignment.objects.get().state)
+                taken[before] |= {after} - {before}
+                transaction.set_rollback(True)
+    assert taken == {state: set(following) for state, following in NEXT_ASSIGNMENT_STATE.items()}
+
+
+def test_every_service_that_changes_a_lease_is_walked() -> None:
+    named = {name for name in vars(services) if name.startswith(("assignment_", "response_", "leases_"))}
+    assert named == set(SERVICES)

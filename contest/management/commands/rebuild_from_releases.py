@@ -9,6 +9,7 @@ from django.core.management.base import CommandError
 from adjudication.terminal import encodable, printable
 from common.commands import ContestCommand
 from common.errors import DomainError
+from common.migrated import refuse_unmigrated
 from common.progress import still_working
 from contest.record.rebuild.services import rebuild
 
@@ -26,6 +27,7 @@ class Command(ContestCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Check the mirror, fill the tables, and put the releases where this contest serves them from."""
         try:
+            refuse_unmigrated()
             with still_working(self._say) as begin:
                 begin("Checking the mirror")
 

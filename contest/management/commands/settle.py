@@ -5,13 +5,15 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from common.commands import ContestCommand
+from common.domain_clock import domain_now
 from common.errors import DomainError
+from common.migrated import refuse_unmigrated
 from common.progress import still_working
 from contest import pipeline
 
 
 class Command(ContestCommand):
-    """Deal, adjudicate, plan, score, break, release; each line says what was done."""
+    """Deal, adjudicate, plan, score, break, release: a line for each, the last for what another scorer holds."""
 
     help = __doc__
     example = "./unanimous settle"
@@ -19,10 +21,11 @@ class Command(ContestCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the sweeps in order until a round finds nothing left to do."""
         try:
+            refuse_unmigrated()
             with still_working(self.stdout.write) as begin:
                 begin("Looking for work that is due")
                 for name, done in pipeline.settle(begin):
                     self.stdout.write(f"{name}: {done}")
         except DomainError as error:
             raise CommandError(error.message) from error
-        self.stdout.write("Nothing more is due.")
+        self.stdout.write(pipeline.held_elsewhere(now=domain_now()) or "Nothing more is due.")

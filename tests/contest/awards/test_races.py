@@ -71,7 +71,7 @@ def test_what_lost_the_race_is_ended_and_its_money_returns(stake: Stake, other: 
     assert balance(other) == PRIZE, "until the week of its end is settled"
     prizes_settle(now=NOW + 8 * DAY)
     assert (balance(other), balance(AccountKind.ATTACKERS)) == (0, HALF)
-    assert standing_of(other.defense) is DefenseStanding.PUBLISHED
+    assert standing_of(other.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
 
 
 def test_a_picture_sent_before_the_end_still_pays_who_broke_it(stake: Stake, other: Stake, rita: User) -> None:
@@ -334,7 +334,7 @@ def test_of_two_winners_of_a_team_one_is_withheld(makers: Team, rita: User) -> N
     award_forfeit(award=awards[first], reason="Disqualified.", by=mandate("forfeit", rita, NOW), now=NOW)
     assert prizes_settle(now=NOW) == 0
     assert (balance(makers), balance(AccountKind.DEFENDERS)) == (HALF // 2, HALF // 2 + 1)
-    assert [standing_of(each.defense) for each in (first, second)] == [
+    assert [standing_of(each.defense, now=factories.NOW) for each in (first, second)] == [
         DefenseStanding.PUBLISHED,
         DefenseStanding.WON,
     ]
@@ -375,9 +375,9 @@ def test_only_the_board_withholds_an_award_and_gives_a_reason(stake: Stake, rita
 
 
 def test_who_forfeits_an_award_has_not_won(withheld: Award, stake: Stake, rita: User) -> None:
-    assert standing_of(stake.defense) is DefenseStanding.WON, "it may be given back"
+    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.WON, "it may be given back"
     award_forfeit(award=withheld, reason="Disqualified.", by=mandate("forfeit", rita, NOW + DAY), now=NOW + DAY)
-    assert standing_of(stake.defense) is DefenseStanding.PUBLISHED
+    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
     ended = stake_shown(Stake.objects.get(pk=stake.pk), NOW + DAY)
     assert ended.end_words == "awarded the prize, which the board took back"
     states = [tables(read_facts(), at).defenses for at in (NOW + DAY / 2, NOW + DAY)]

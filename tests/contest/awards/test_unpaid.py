@@ -15,6 +15,7 @@ from contest.models import Association, LedgerEntry, Stake, Team, TeamMerge
 from contest.money.ledger import account, move
 from contest.stakes.selectors import standing_of
 from contest.teams.selectors import is_paid_throughout
+from tests import factories
 from tests.contest.awards.test_awards import (
     HALF,
     NOW,
@@ -80,11 +81,11 @@ def test_one_declared_after_the_award_takes_it_back(stake: Stake, makers: Team, 
     assert (balance(makers), balance(AccountKind.DEFENDERS)) == (0, HALF)
     back = LedgerEntry.objects.get(corrects__source__kind="defenders")
     assert (back.rule, back.causes) == ("R27", {"award": [award.pk], "team": [makers.pk]})
-    assert standing_of(stake.defense) is DefenseStanding.PUBLISHED
+    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
     made.until = BEFORE + DAY
     made.save()
     assert prizes_settle(now=later) == 1 and balance(makers) == HALF, "declared wrongly, and corrected"
-    assert standing_of(stake.defense) is DefenseStanding.WON
+    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.WON
 
 
 def test_what_was_paid_out_is_owed(stake: Stake, makers: Team, rita: User) -> None:
@@ -120,7 +121,7 @@ def test_the_leaderboard_tells_it_from_the_day_on_which_it_was_declared(stake: S
     facts = read_facts()
     states = [tables(facts, at).defenses[0].state for at in (NOW, NOW + DAY)]
     assert states == [DefenseStanding.WON, DefenseStanding.PUBLISHED]
-    assert standing_of(stake.defense) is DefenseStanding.PUBLISHED
+    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
 
 
 def test_a_self_staker_keeps_the_own_stake(makers: Team, rita: User) -> None:

@@ -1,4 +1,4 @@
-"""The call by which members vote on an appeal and confirm the decision (contracts, section 2); two at one moment."""
+"""The call by which members vote on an appeal and confirm the decision; two at one moment."""
 
 from threading import Barrier, Thread
 from typing import Any

@@ -164,8 +164,8 @@ def letters(who: str) -> list[tuple[str, str]]:
 
 
 ASKED = ("case_decided", "more taskers are asked")
-RULED_AGAIN = "the taskers who were asked in addition have answered, and the ruling is rejected: uncertain"
-OVERRULED = [("case_decided", "the ruling is overruled"), ("ruling_changed", "rejected: occluded")]
+RULED_AGAIN = "the taskers who were asked in addition have answered, and the ruling is rejected: a tasker was not sure"
+OVERRULED = [("case_decided", "the ruling is overruled"), ("ruling_changed", "rejected: the object is partly hidden")]
 
 
 def asked(scene: Scene, case: Case) -> None:
@@ -198,7 +198,11 @@ LATE: list[tuple[Callable[[Scene, Case], object], list[tuple[str, str]], str]] =
         "upheld changes nothing",
     ),
     (asked, [ASKED], "more taskers are at it"),
-    (asked_and_ruled, [ASKED, ("case_decided", RULED_AGAIN), ("ruling_changed", "rejected: uncertain")], "and were"),
+    (
+        asked_and_ruled,
+        [ASKED, ("case_decided", RULED_AGAIN), ("ruling_changed", "rejected: a tasker was not sure")],
+        "and were",
+    ),
     (
         overruled_twice,
         [OVERRULED[0], OVERRULED[0], ("ruling_changed", "valid, a bird")],

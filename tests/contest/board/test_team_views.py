@@ -134,7 +134,7 @@ def test_a_page_opened_for_another_team_sends_nothing(scene: Appealing, signed_i
 def test_the_list_shows_what_each_side_may_appeal_and_when_that_ends(scene: Appealing, signed_in: SignIn) -> None:
     defender, attacker = (main_of(signed_in(captain(team)).get("/appeals/")) for team in (scene.blue, scene.red))
     assert new(scene) in defender and "A net that keeps still</a> was at stake" in defender
-    assert "valid: bird" in defender and scene.rejected.image.public_id not in defender
+    assert "valid, a bird" in defender and scene.rejected.image.public_id not in defender
     assert scene.rejected.public_id in attacker and "rejected: a tasker was not sure" in attacker
     assert scene.valid.image.public_id not in attacker
     assert "in 6 days" in defender and "in 6 days" in attacker
@@ -188,7 +188,7 @@ def typed(**values: Any) -> dict[str, Any]:
 def test_a_team_types_looks_at_it_and_sends(scene: Appealing, signed_in: SignIn) -> None:
     client = signed_in(captain(scene.blue))
     form = main_of(client.get(new(scene)))
-    assert "valid: bird" in form and "Every tasker is sure of both questions" in form
+    assert "valid, a bird" in form and "Every tasker is sure of both questions" in form
     assert "of at least" not in form, "how large the box is, is told with the release"
     preview = main_of(client.post(new(scene), typed()))
     assert "As the board and the other side will read it" in preview and ARGUMENT in preview

@@ -10,6 +10,7 @@ from contest.models import Attack, Break, Stake, Team
 from contest.money.figures import debts, entries, money_figures
 from contest.money.ledger import account, move
 from contest.stakes.selectors import standing_of, standings
+from tests import factories
 from tests.contest.awards.test_awards import HALF, NOW, all_met, found_late, give, makers, stake, sweep
 from tests.contest.money import cast
 
@@ -32,17 +33,17 @@ def test_what_was_paid_out_of_a_lost_award_is_a_debt(stake: Stake, makers: Team,
 
 def test_a_defense_that_lost_its_award_is_broken_to_who_may_know_of_it(stake: Stake, rita: User) -> None:
     give(all_met(stake), rita)
-    assert standing_of(stake.defense) is DefenseStanding.WON
+    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.WON
     found_late(stake, cast.team("red"))
-    assert standing_of(stake.defense) is DefenseStanding.BROKEN
-    untold = standings([stake.defense], breaks=Break.objects.none())
+    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.BROKEN
+    untold = standings([stake.defense], breaks=Break.objects.none(), now=factories.NOW)
     assert untold[stake.defense_id] is DefenseStanding.WON, "the week of the break is not released"
 
 
 def test_a_picture_sent_when_the_time_was_over_takes_no_award(stake: Stake, rita: User) -> None:
     give(all_met(stake), rita)
     cast.broken(stake.defense, cast.attack(cast.team("red"), days=90))
-    assert standing_of(stake.defense) is DefenseStanding.WON
+    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.WON
 
 
 def test_a_longer_list_of_entries_asks_nothing_more(

@@ -298,15 +298,15 @@ def test_the_due_date_is_kept_as_it_was_promised(now: datetime) -> None:
 def test_an_eligible_defense_is_published_at_once_and_unstaked(now: datetime) -> None:
     made = cast.entry(cast.team(), now=now)
     assert entries.defenses_publish(policy=cast.policy(), now=now) == 0
-    assert selectors.standing_of(made.defense, policy=cast.policy()) is DefenseStanding.RECEIVED
+    assert selectors.standing_of(made.defense, now=factories.NOW) is DefenseStanding.RECEIVED
     cast.eligible(made.defense)
-    assert selectors.standing_of(made.defense, policy=cast.policy()) is DefenseStanding.ELIGIBLE
+    assert selectors.standing_of(made.defense, now=factories.NOW) is DefenseStanding.ELIGIBLE
     later = now + timedelta(hours=3)
     assert entries.defenses_publish(policy=cast.policy(), now=later) == 1
     assert entries.defenses_publish(policy=cast.policy(), now=later) == 0, "running it twice changes nothing"
     defense = Defense.objects.get(pk=made.defense_id)
     assert (defense.published_at, selectors.stake_of(defense)) == (later, None)
-    assert selectors.standing_of(defense) is DefenseStanding.PUBLISHED
+    assert selectors.standing_of(defense, now=factories.NOW) is DefenseStanding.PUBLISHED
 
 
 NOT_PUBLISHED = [
@@ -406,7 +406,7 @@ def test_taking_a_defense_back(what: str, allowed: bool, why: str, now: datetime
     back = entries.entry_withdraw(made, by=cast.captain(team), now=now)
     defense = Defense.objects.get(pk=made.defense_id)
     assert (back.withdrawn_at, defense.retired_at) == (now, now), why
-    assert selectors.standing_of(defense) is DefenseStanding.WITHDRAWN
+    assert selectors.standing_of(defense, now=factories.NOW) is DefenseStanding.WITHDRAWN
     assert selectors.open_stake_of(defense) is None
 
 

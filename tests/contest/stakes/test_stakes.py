@@ -304,8 +304,8 @@ def test_other_defenses_are_not_touched(at_stake: Stake) -> None:
     other = cast.published(cast.team("red"), now=STAKED)
     cast.broken(other, STAKED + DAY, found=STAKED + 9 * DAY)
     assert ends.stakes_end(now=STAKED + 9 * DAY) == 0
-    assert selectors.standing_of(other) is DefenseStanding.BROKEN
-    assert selectors.standing_of(at_stake.defense) is DefenseStanding.STAKED
+    assert selectors.standing_of(other, now=factories.NOW) is DefenseStanding.BROKEN
+    assert selectors.standing_of(at_stake.defense, now=factories.NOW) is DefenseStanding.STAKED
 
 
 @pytest.mark.parametrize("end", [StakeEnd.WON, StakeEnd.OVERTAKEN, StakeEnd.WITHDRAWN])
@@ -334,7 +334,7 @@ def test_a_stake_comes_back_when_the_ruling_is_overruled(sent: datetime, at_stak
     at_stake.refresh_from_db()
     assert (at_stake.end, at_stake.ended_at, at_stake.clock_from) == ("", None, STAKED), "its clock is what it was"
     assert list(selectors.staked(found + DAY)) == [at_stake.defense]
-    assert selectors.standing_of(at_stake.defense) is DefenseStanding.STAKED
+    assert selectors.standing_of(at_stake.defense, now=factories.NOW) is DefenseStanding.STAKED
     prizes_settle(now=found + DAY)
     assert balance(stake_account(at_stake)) == PRIZE, "and the money is back on it"
     assert selectors.breaks_of_stake(at_stake) == []
@@ -448,8 +448,8 @@ def test_the_board_returns_a_defense_that_its_team_asks_for(at_stake: Stake) -> 
         {"granted": True},
     )
     assert (balance(stake_account(done)), balance(attackers())) == (0, held + PRIZE)
-    defense = Defense.objects.get(pk=done.defense_id)
-    assert selectors.standing_of(defense) is DefenseStanding.PUBLISHED, "what was sent in its time is run still"
+    defense, told = Defense.objects.get(pk=done.defense_id), "what was sent in its time is run still"
+    assert selectors.standing_of(defense, now=factories.NOW) is DefenseStanding.PUBLISHED, told
 
 
 def test_a_self_staker_that_is_returned_has_its_money_on_its_account(defense: Defense) -> None:
@@ -561,7 +561,7 @@ def test_every_standing(at_stake: Stake) -> None:
     cast.staked(won, now=STAKED)
     ends.stake_end(cast.stake(won), StakeEnd.WON, now=UNTIL)
     rows = [Defense.objects.get(pk=each.pk) for each in (received, published, at_stake.defense, broken, back, won)]
-    assert [standing.value for standing in selectors.standings(rows).values()] == [
+    assert [standing.value for standing in selectors.standings(rows, now=factories.NOW).values()] == [
         *("received", "published", "staked", "broken", "withdrawn", "won")
     ]
     assert won not in selectors.stakeable(), "who has won is not staked again"
@@ -570,5 +570,5 @@ def test_every_standing(at_stake: Stake) -> None:
 def test_a_stake_that_ended_broken_is_known_before_the_release_of_the_week(at_stake: Stake) -> None:
     cast.broken(at_stake.defense, STAKED + DAY, found=STAKED + 9 * DAY)
     ends.stakes_end(now=STAKED + 9 * DAY)
-    rows = selectors.standings([at_stake.defense], breaks=Break.objects.none())
+    rows = selectors.standings([at_stake.defense], breaks=Break.objects.none(), now=factories.NOW)
     assert rows[at_stake.defense_id] is DefenseStanding.BROKEN

@@ -155,7 +155,7 @@ def test_what_the_board_returns_is_broken_by_what_was_sent_before(stake: Stake, 
     stakes_end(now=SETTLED), prizes_settle(now=SETTLED)
     assert balance(blue) == PRIZE
     defense = withdrawn(stake, captain, CLOSED)
-    assert standing_of(defense) is DefenseStanding.WITHDRAWN
+    assert standing_of(defense, now=factories.NOW) is DefenseStanding.WITHDRAWN
 
 
 def test_its_page_says_when_instead_of_offering_it(

@@ -1,0 +1,108 @@
+"""Every table keyed by the members of an enum names each of them, or says why not: no page ends in a KeyError."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterator, Mapping
+from enum import Enum, StrEnum
+from typing import Any
+
+import pytest
+
+import adjudication
+import common
+import contest
+import defense_kit
+import labeling
+import scoring
+from adjudication.rules import REASONS
+from contest.board.certificate import NEEDED
+
+ROOMS = (adjudication, common, contest, defense_kit, labeling, scoring)
+# Tables that leave members out, each with the reason; what is left out is never looked up there.
+PARTIAL = {
+    "contest.board.certificate.NEEDED": "the rules give no others: KNOWN_BAD and AMBIGUOUS are of the dataset (R17)",
+    "contest.board.certificate._STATEMENT": "the reasons that come of question 4; others are asked for by `in`",
+    "contest.board.team_shown.OUTCOMES": "a team reads cases of pictures; the others are of motions",
+    "contest.board.team_shown.VOTES": "a team reads cases of pictures; the others are of motions",
+    "contest.board.views.TIES": "what a member declares; MEMBER follows from having been in the team",
+    "contest.leaderboard.tables._GROUPS": "the first two groups; .get gives the third to all others",
+    "contest.money.figures.ACCOUNT_WORDS": "the accounts of a team or stake are named after it",
+    "contest.simulation.attackers._BITES": ".get gives the others the usual bite",
+    "contest.simulation.cast._SHARES": ".get gives the others no share",
+    "labeling.accounts.invitations._GROUPS": "taskers are no group, and teams invite their own",
+    "labeling.learning.wording._STATEMENT_OF": "the topics of question 4; .get leaves out the others",
+    "labeling.watching.actions._AFTER": "a warning changes no state; asked for by `in`",
+    "scoring.trials.selectors._MEETS": "a trial decides these; the framework is a check of the board",
+    "scoring.reference.train._CLASSES": "the truth of a drawn picture is a class, never an abstention",
+    "scoring.rules._NAMED": ".get gives nothing for an abstention",
+}
+
+
+def modules() -> Iterator[Any]:
+    """Every module of the application but migrations, and what only runs as a program."""
+    for room in ROOMS:
+        for found in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
+            name = found.name
+            if ".migrations" not in name and not name.endswith("__main__") and ".demo.defense" not in name:
+                yield importlib.import_module(name)
+
+
+def is_made_here(module: Any, name: str) -> bool:
+    """Say whether a module makes a value, and does not only import it."""
+    return re.search(rf"^{name}\b[^\n]*=", inspect.getsource(module), re.MULTILINE) is not None
+
+
+def tables() -> Iterator[tuple[str, type[Enum], set[Enum]]]:
+    """The module's mappings with members of one enum as keys: name, the enum, and the keys."""
+    seen: set[int] = set()
+    for module in modules():
+        for name, value in vars(module).items():
+            if not isinstance(value, Mapping) or not value or id(value) in seen:
+                continue
+            kinds = {type(key) for key in value}
+            if len(kinds) == 1 and issubclass(kind := kinds.pop(), Enum) and is_made_here(module, name):
+                seen.add(id(value))
+                yield f"{module.__name__}.{name}", kind, set(value)
+
+
+KINDS = {
+    value
+    for module in modules()
+    if module.__name__.endswith("enums")
+    for value in vars(module).values()
+    if isinstance(value, type) and issubclass(value, StrEnum) and value is not StrEnum
+}
+VALUES = {kind: {str(member.value) for member in kind} for kind in KINDS}
+FOUND = {name: (kind, keys) for name, kind, keys in tables()}
+
+
+@pytest.mark.parametrize("name", sorted(FOUND))
+def test_a_table_names_every_member_or_says_why_not(name: str) -> None:
+    kind, keys = FOUND[name]
+    missing = {str(member.name) for member in set(kind) - keys}
+    assert not missing or name in PARTIAL, f"{name} lacks {', '.join(sorted(missing))} of {kind.__name__}"
+
+
+def test_what_is_said_to_leave_members_out_does() -> None:
+    total = {name for name, (kind, keys) in FOUND.items() if keys == set(kind)}
+    assert set(PARTIAL) <= set(FOUND) - total, "declared without need"
+
+
+def test_every_reason_that_the_rules_give_has_its_line_in_the_certificate() -> None:
+    assert set(REASONS) == set(NEEDED)
+
+
+def test_no_table_of_words_hides_behind_plain_strings() -> None:
+    """A table keyed by an enum's values as text is one of its members: type it so, and it is found above."""
+    hidden = []
+    for module in modules():
+        for name, value in vars(module).items():
+            if isinstance(value, Mapping) and len(value) >= 4 and all(type(key) is str for key in value):
+                hidden += [f"{module.__name__}.{name}: {kind.__name__}" for kind in KINDS if set(value) <= VALUES[kind]]
+    assert hidden == []
+
+
+def test_the_vocabulary_of_rejections_is_among_them() -> None:
+    assert "adjudication.wording.REASON_WORDS" in FOUND and len(FOUND) > 30
