@@ -14,6 +14,9 @@ GRACE = timedelta(minutes=20)
 
 def fill(apps: Any, editor: Any) -> None:
     """Gold went with the policy of its lease until now: the newest panel of that moment has the same."""
+    if editor.connection.vendor == "postgresql":
+        # PostgreSQL refuses to alter a table while checks of the changed rows wait for the end of the transaction.
+        editor.execute("SET CONSTRAINTS ALL IMMEDIATE")
     assignment, panel = apps.get_model("labeling", "Assignment"), apps.get_model("labeling", "Panel")
     gold = assignment.objects.filter(known__isnull=False)
     newest = panel.objects.filter(dealt_at__lte=OuterRef("leased_at")).order_by("-dealt_at", "-pk").values("pk")[:1]

@@ -226,19 +226,20 @@ class _Heads(Random):
 def test_gold_dealt_at_the_moment_it_is_reported_or_decided(
     what: str, tara: Tasker, otto: Tasker, olga: User, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The claim has the gold picture's row and needs its panel's key; the other one goes the other way round."""
+    """The claim has the gold picture's row and its panel's key; the other one has the panel and needs the row."""
     known, used = factories.gold(), Event()
     factories.panel()
     held = factories.assignment(tara, known.panel, state=AssignmentState.LEASED, known=known)
     if what == "decided":
         report(held, now)
         KnownPicture.objects.update(held_at=None)
-    make = services._lease
+    use = services._use_gold
 
-    def make_late(*given: Any, **named: Any) -> Assignment:
+    def use_and_wait(**named: Any) -> int:
+        taken = use(**named)
         used.set()
         sleep(0.3)
-        return make(*given, **named)
+        return taken
 
     def beside() -> Any:
         used.wait(10)
@@ -246,7 +247,7 @@ def test_gold_dealt_at_the_moment_it_is_reported_or_decided(
             return report(held, now)
         return decide(known.image, ReportDecision.KEPT_OUT, olga, now)
 
-    monkeypatch.setattr(services, "_lease", make_late)
+    monkeypatch.setattr(services, "_use_gold", use_and_wait)
     policy = Policy(gold_percent=50)
     claim = partial(services.assignment_next, tasker=otto, holding=(), policy=policy, now=now, rng=_Heads(1))
     dealt, other = at_once(claim, beside)

@@ -1,0 +1,236 @@
+"""Eight threads do everything that locks panels, leases and taskers, on a few pictures: none ever waits for another one
+that waits for it. The order of the locks is at the head of `labeling/models/panels.py`."""
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import count
+from random import Random
+from threading import Barrier
+from time import monotonic, sleep
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection, connections, transaction
+
+from adjudication.enums import Reason, Verdict
+from adjudication.services import panels_settle, rule_by_board
+from common.errors import Conflict, NotFound
+from labeling import services
+from labeling.asking.services import report_decide, report_make
+from labeling.enums import AssignmentState, PanelState, ReportDecision, ReportKind, TaskerState, WatchAction
+from labeling.models import Assignment, KnownPicture, Panel, Report, Response, Tasker
+from labeling.more_taskers import panel_fresh, panel_join
+from labeling.policy import Policy
+from labeling.selectors import policy_in_force
+from labeling.voiding import responses_void
+from labeling.watching.actions import action_take, tasker_return
+from tests import factories
+
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+THREADS, SECONDS, PICTURES, GOLD, TASKERS = 8, 3.0, 12, 4, 4
+POLICY = Policy(lease_seconds=60, gold_percent=30)
+FORM = {"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"}
+
+
+class Hand:
+    """One thread: a tasker in one of two browsers, and at times an organizer or a sweep."""
+
+    def __init__(self, number: int, olga: User, start: datetime) -> None:
+        self.name, self.olga, self.rng = f"t{number % TASKERS}", olga, Random(number)
+        self._start, self._ticks = start, count(number)
+        self.held: list[Assignment] = []
+        self.refused: Counter[str] = Counter()
+        self.done = 0
+        self.acts: dict[Callable[[], object], int] = {
+            self.claim: 40, self.submit: 25, self.beat: 6, self.release: 6, self.lapse: 4, self.pause: 3, self.void: 3,
+            self.settle: 6, self.more: 4, self.rule: 2, self.report: 2, self.decide: 3, self.deal: 3,
+        }  # fmt: skip
+
+    def now(self) -> datetime:
+        return self._start + timedelta(seconds=next(self._ticks))
+
+    def step(self) -> None:
+        act = self.rng.choices(list(self.acts), list(self.acts.values()))[0]
+        try:
+            act()
+            self.done += 1
+        except (Conflict, NotFound) as refusal:
+            self.refused[refusal.code] += 1
+
+    @property
+    def tasker(self) -> Tasker:
+        return Tasker.objects.get(user__username=self.name)
+
+    def _of_mine(self) -> Assignment | None:
+        return self.rng.choice(self.held) if self.held else None
+
+    def claim(self) -> None:
+        holding = [each.public_id for each in self.held[-2:]]
+        found = services.assignment_next(
+            tasker=self.tasker, holding=holding, policy=POLICY, now=self.now(), rng=self.rng
+        )
+        if isinstance(found, Assignment):
+            self.held = [*self.held[-5:], found]
+
+    def submit(self) -> None:
+        if held := self._of_mine():
+            services.response_submit(
+                tasker=self.tasker, assignment_id=held.public_id, lease_token=held.lease_token, data=FORM,
+                policy_at=lambda _: POLICY, now=self.now(),
+            )  # fmt: skip
+
+    def beat(self) -> None:
+        if held := self._of_mine():
+            services.assignment_heartbeat(
+                tasker=self.tasker, assignment_id=held.public_id, lease_token=held.lease_token, policy=POLICY,
+                now=self.now(),
+            )  # fmt: skip
+
+    def release(self) -> None:
+        if held := self._of_mine():
+            services.assignment_release(
+                tasker=self.tasker, assignment_id=held.public_id, lease_token=None, problem="", now=self.now()
+            )
+
+    def lapse(self) -> None:
+        services.leases_lapse(now=self.now())
+
+    def pause(self) -> None:
+        tasker = self.tasker
+        if tasker.state == TaskerState.QUALIFIED:
+            action_take(tasker=tasker, action=WatchAction.PAUSE, reason="Looked at.", now=self.now(), by=self.olga)
+            tasker.refresh_from_db()
+        if tasker.state == TaskerState.PAUSED:
+            tasker_return(tasker=tasker, reason="Looked at.", by=self.olga, now=self.now())
+
+    def void(self) -> None:
+        responses_void(tasker=self.tasker, since=None, reason="Looked at random.", by=self.olga, now=self.now())
+
+    def settle(self) -> None:
+        panels_settle(policy_at=policy_in_force, now=self.now())
+
+    def _panel(self) -> Panel:
+        panels = Panel.objects.filter(image__known__isnull=True).select_related("image")
+        return self.rng.choice(list(panels))
+
+    def more(self) -> None:
+        panel = self._panel()
+        if self.rng.random() < 0.5:
+            panel_join(panel, 1, now=self.now())
+        else:
+            panel_fresh(panel.image, 3, now=self.now())
+
+    def rule(self) -> None:
+        rule_by_board(
+            image=self._panel().image, verdict=Verdict.REJECTED, label=None, reasons=[Reason.OCCLUDED],
+            explanation="The wing is behind a post, which all three of the answers overlooked.",
+            policy=policy_in_force(self.now()), now=self.now(),
+        )  # fmt: skip
+
+    def report(self) -> None:
+        if held := self._of_mine():
+            report_make(
+                tasker=self.tasker, assignment_id=held.public_id, lease_token=held.lease_token,
+                kind=ReportKind.OTHER, words="", now=self.now(),
+            )  # fmt: skip
+
+    def decide(self) -> None:
+        report = Report.objects.filter(decided_at__isnull=True).select_related("image").first()
+        if report is not None:
+            report_decide(image=report.image, decision=ReportDecision.REOPENED, reply="", by=self.olga, now=self.now())
+
+    def deal(self) -> None:
+        factories.panel(dealt_at=self.now())
+
+
+def test_mixed_work_never_deadlocks(olga: User, now: datetime) -> None:
+    factories.policy_version()
+    for _ in range(PICTURES):
+        factories.panel()
+    for _ in range(GOLD):
+        factories.gold(factories.panel())
+    for number in range(TASKERS):
+        factories.tasker(f"t{number}")
+    before, barrier, end = _deadlocks(), Barrier(THREADS), monotonic() + SECONDS
+
+    def work(number: int) -> Hand:
+        hand = Hand(number, olga, now)
+        barrier.wait(10)
+        try:
+            while monotonic() < end:
+                hand.step()
+        finally:
+            connections.close_all()
+        return hand
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        hands = list(pool.map(work, range(THREADS)))
+    refused = sum((hand.refused for hand in hands), Counter())
+    assert _deadlocks() == before, refused
+    assert sum(hand.done for hand in hands) > 100 and Response.objects.count() > 20, "the threads did something"
+
+
+@pytest.mark.parametrize("waiting", ["claim", "gold", "again", "heartbeat"])
+def test_who_waits_for_a_slot_holds_no_panel(waiting: str, tara: Tasker, now: datetime) -> None:
+    """Another request of the same tasker has the slot, and has not committed: whoever needs the panel goes on."""
+    factories.policy_version()
+    panel, other = factories.panel(), factories.panel(dealt_at=now + timedelta(days=1))
+    Panel.objects.filter(pk=other.pk).update(state=PanelState.HELD)  # nobody new is asked
+    gold, lapsed = factories.gold(), None
+    if waiting in ("again", "heartbeat"):
+        lapsed = factories.assignment(tara, panel, state=AssignmentState.EXPIRED)
+        factories.assignment(tara, gold.panel, known=gold)
+    policy = replace(POLICY, gold_percent=50 if waiting == "gold" else 0)
+
+    def work() -> object:
+        try:
+            if lapsed is not None and waiting == "heartbeat":
+                return services.assignment_heartbeat(
+                    tasker=tara, assignment_id=lapsed.public_id, lease_token=lapsed.lease_token, policy=policy, now=now
+                )
+            rng = _Heads(1)
+            return services.assignment_next(tasker=tara, holding=(), policy=policy, now=now, rng=rng)
+        except Conflict as refusal:
+            return refusal.code
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            factories.assignment(tara, other, state=AssignmentState.LEASED)
+            done = pool.submit(work)
+            _wait_for_somebody_to_wait()
+            locked = Panel.objects.select_for_update(nowait=True, no_key=True)
+            list(locked.filter(pk=panel.pk).values_list("pk"))
+            list(KnownPicture.objects.select_for_update(nowait=True, no_key=True).values_list("pk"))
+        assert done.result(30) is not None
+
+
+class _Heads(Random):
+    """Draws gold whenever there is any."""
+
+    def randrange(self, *_: int) -> int:
+        return 0
+
+
+def _wait_for_somebody_to_wait() -> None:
+    statement = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    for _ in range(1_000):
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+            if cursor.fetchone()[0]:
+                return
+        sleep(0.01)
+    raise AssertionError("nobody waits")
+
+
+def _deadlocks() -> int:
+    """How many the database has counted; what a connection counted is in when it has closed."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
+        cursor.execute("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
+        (found,) = cursor.fetchone()
+    return int(found)
