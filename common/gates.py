@@ -9,7 +9,7 @@ from common.errors import Busy
 class Gate:
     """A context that `at_once` threads may be in; `waiting` more wait, each at most `seconds`.
 
-    Raises Busy for the rest. It holds for one process. A thread must not enter it twice.
+    Raises Busy for the rest. It holds for one process. A thread must not enter it twice. Without waiting nobody waits.
     """
 
     def __init__(self, *, at_once: int, waiting: int, seconds: float) -> None:
@@ -22,7 +22,7 @@ class Gate:
         if not self._admitted.acquire(blocking=False):
             raise self._busy()
         try:
-            if not self._inside.acquire(timeout=self.seconds):
+            if not self._inside.acquire(timeout=self.seconds if self.waiting else 0):
                 raise self._busy()
         except BaseException:
             self._admitted.release()

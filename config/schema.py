@@ -14,7 +14,11 @@ def with_common_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
             signed_in = {} not in operation.get("security", [{}])
             refusals = {"401": "Not signed in", "403": "Not for this account"} if signed_in else {}
             if "requestBody" in operation:
-                refusals |= {"400": "Something sent is wrong", "415": "The body is not JSON"}
+                refusals |= {
+                    "400": "Something sent is wrong",
+                    "413": "The body is too long",
+                    "415": "The body is not JSON",
+                }
             for status, words in refusals.items():
                 answer = operation["responses"].setdefault(status, {"content": _ERROR})
                 answer["description"] = answer.get("description") or words

@@ -11,6 +11,7 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from common.answers import error_body, http_status, retry_headers
 from common.body_limits import MIB, takes_at_most
 from common.errors import DomainError, NotAllowed
+from common.gates import Gate
 from contest.access import roles_of
 from contest.attacks.uploads import MOST_BYTES
 from contest.models import Team
@@ -18,6 +19,8 @@ from contest.teams.selectors import team_of
 
 # With what a form has beside its files.
 MOST_UPLOAD_BYTES = MOST_BYTES + MIB
+# Of the 16 threads that a web process has four stay for everything else, whoever uploads whatever.
+UPLOADS = Gate(at_once=12, waiting=0, seconds=2.0)
 _AT_ONCE = 64 * 1024
 
 
@@ -93,6 +96,9 @@ def bounded(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     @csrf_exempt
     @wraps(view)
     def looked_at(request: HttpRequest, *args: Any, **values: Any) -> HttpResponse:
-        return checked(request, *args, **values)
+        if request.method != "POST":
+            return checked(request, *args, **values)
+        with UPLOADS:
+            return checked(request, *args, **values)
 
     return looked_at

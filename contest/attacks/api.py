@@ -14,7 +14,7 @@ from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from contest import upload_rates
 from contest.attacks import quota
-from contest.attacks.access import MOST_UPLOAD_BYTES, member_of
+from contest.attacks.access import MOST_UPLOAD_BYTES, UPLOADS, member_of
 from contest.attacks.life import standings
 from contest.attacks.receipts import receipt_json, receipt_of, refusal_json
 from contest.attacks.selectors import attacks_of
@@ -77,6 +77,10 @@ class Attacks(APIView):
         many pictures arrive at once, each with `Retry-After`. 409 `sent_before` with the earlier receipt for a picture
         that was sent already: sending again after a lost answer is safe.
         """
+        with UPLOADS:
+            return self._take(request)
+
+    def _take(self, request: Request) -> Response:
         team = member_of(request.user)
         upload_rates.check(team, UploadKind.ATTACK, now=domain_now())  # before the body is taken apart
         body = AttackIn(data=request.data)

@@ -17,7 +17,7 @@ const nextDay = document.getElementById("next-day");
 const known = new Set(rules.known);
 const THUMBNAIL = 56;
 // What is refused of the whole upload, and is taken once something beside the pictures was put right.
-const KEEPS = ["signed_out", "other_team", "not_staked"];
+const KEEPS = ["signed_out", "other_team", "not_staked", "busy", "too_many_refused"];
 
 let rows = [];
 let sending = false;

@@ -153,7 +153,7 @@ def _refuse_taken(port: int) -> None:
 
 def _web(port: int) -> list[str]:
     gunicorn = [sys.executable, "-m", "gunicorn", "config.wsgi", "--bind", f"127.0.0.1:{port}", "--workers", "2"]
-    return [*gunicorn, "--threads", "4", "--worker-class", "gthread", "--log-level", "warning"]
+    return [*gunicorn, "--threads", "16", "--worker-class", "gthread", "--log-level", "warning"]
 
 
 def _workers() -> dict[str, list[str]]:

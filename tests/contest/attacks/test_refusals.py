@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from common.errors import TooMany
 from common.models import HourCount
 from contest import upload_rates
 from contest.attacks import quota, services
+from contest.attacks.access import UPLOADS
 from contest.attacks.services import SentBefore, attack_receive
 from contest.enums import UploadKind
 from contest.models import Attack, QuotaDay, Team
@@ -144,4 +146,17 @@ def test_every_door_says_until_when(address: str, why: str, captain: Client, red
 def test_a_stranger_costs_no_team_anything(address: str, why: str, red: Team, clock: Any) -> None:
     answer = Client().post(address, {"image": upload(WRONG)})
     assert answer.status_code in (401, 302), why
+    assert not HourCount.objects.exists()
+
+
+@pytest.mark.parametrize(("address", "why"), ADDRESSES, ids=[row[1] for row in ADDRESSES])
+def test_while_many_upload_the_next_is_sent_away_and_pages_answer(address: str, why: str, captain: Client) -> None:
+    with ExitStack() as others:
+        for _ in range(UPLOADS.at_once):
+            others.enter_context(UPLOADS)
+        answer = captain.post(address, {"image": upload(picture())})
+        assert (answer.status_code, answer["Retry-After"]) == (503, "2"), why
+        assert "send this again in 2 seconds" in answer.content.decode()
+        assert captain.get("/attacks/").status_code == captain.get("/api/v1/attacks/").status_code == 200
+    assert captain.post("/api/v1/attacks/", {"image": upload(picture())}).status_code == 201
     assert not HourCount.objects.exists()
