@@ -225,3 +225,13 @@ def confirmed(case: Case, member: User, now: datetime) -> CaseDecision:
 def carried(case: Case, member: User, now: datetime) -> CaseDecision:
     """What one member moved, carried with the vote of `member`, who confirms it: the way it goes."""
     return confirmed(voted(case, member, now), member, now)
+
+
+def sent_by_somebody() -> None:
+    """Let every picture that no attack sent have come as one: only those break a defense (R29)."""
+    unsent = list(Image.objects.filter(attacks=None))
+    for each in unsent:
+        team, _ = Team.objects.get_or_create(name="somebody", defaults={"created_at": each.received_at})
+        week = week_at(each.received_at).name
+        Attack.objects.create(team=team, image=each, received_at=each.received_at, week=week)
+    Image.objects.filter(pk__in=[each.pk for each in unsent]).update(origin="attack")

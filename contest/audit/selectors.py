@@ -129,7 +129,7 @@ def accounts_named(rows: list[AuditEntry]) -> dict[int, str]:
 
 
 def _subject(subject: Mapping[str, list[Any]], names: Mapping[int, str]) -> Iterator[tuple[str, tuple[Name, ...]]]:
-    for kind, found in subject.items():
+    for kind, found in sorted(subject.items()):  # a database may keep them in an order of its own
         yield kind_words(kind, len(found)), tuple(_name(kind, each, names) for each in found)
 
 

@@ -30,7 +30,7 @@ from adjudication.derived import (
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from contest.breaks import all_breaks, mistakes_outside
-from contest.enums import RELEASED_ORIGINS
+from contest.enums import RELEASED_ORIGINS as RELEASED_ORIGINS
 from contest.exports.files import Folder
 from contest.models import Attack, Break, Release
 from contest.rules import Week
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 # Rows that are in memory at once.
 CHUNK = 1_000
+
 Row = tuple[Any, ...]
 
 

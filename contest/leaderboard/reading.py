@@ -83,7 +83,8 @@ def _rulings() -> Iterator[of.Ruling]:
 def _breaks() -> Iterator[of.Break]:
     counting = set(all_breaks().values_list("pk", flat=True))
     columns = ("pk", "defense", "image", "ruling__label", "found_at")
-    return (of.Break(*row, row[0] in counting) for row in recorded_mistakes().values_list(*columns))
+    for pk, defense, image, label, at in recorded_mistakes().values_list(*columns):
+        yield of.Break(pk, defense, image, label, at, pk in counting)
 
 
 # Answers --------------------------------------------------------------------------------------------------------------

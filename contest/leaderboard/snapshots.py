@@ -111,9 +111,9 @@ def _moment(week: str, now: datetime) -> datetime:
 
 def boards_make(*, now: datetime) -> int:
     """Make the tables that are missing or no longer fresh; returns how many. Those of a past week are made once."""
-    there = dict(Leaderboard.objects.values_list("week", "made_at"))
+    there = set(Leaderboard.objects.values_list("week", flat=True))
     wanted = [week.name for week in weeks_over(now=now) if week.name not in there]
-    if _is_stale(there.get(PRESENT), now):
+    if _is_stale(Leaderboard.objects.filter(week=PRESENT).defer("tables").first(), now):
         wanted.append(PRESENT)
     return _make(wanted, now) if wanted else 0
 
@@ -127,33 +127,35 @@ def boards_make_now_and_then(*, now: datetime) -> int:
     return boards_make(now=now)
 
 
-def _is_stale(made_at: datetime | None, now: datetime) -> bool:
-    if made_at is None or now - made_at >= FRESH:
-        return True
-    changed = _last_change()
-    return changed is not None and made_at < changed <= now
+def _is_stale(row: Leaderboard | None, now: datetime) -> bool:
+    return row is None or now - row.made_at >= FRESH or row.seen != _seen()
 
 
-def _last_change() -> datetime | None:
-    """Return when something happened last that people look for at once; the rest may wait until the tables are old."""
+def _seen() -> dict[str, str]:
+    """Return what happened last of what people look for at once; the rest may wait until the tables are old.
+
+    Numbers and times, to be compared for being the same: a release says when its build began, and may be recorded long
+    after tables that were made meanwhile.
+    """
     columns = (
         (Release, "released_at"), (Stake, "staked_at"), (StakeChange, "known_at"), (LedgerEntry, "made_at"),
         (Award, "awarded_at"), (Defense, "published_at"), (TeamMerge, "merged_at"),
     )  # fmt: skip
-    last = (model._default_manager.aggregate(at=Max(column))["at"] for model, column in columns)
-    return max((at for at in last if at is not None), default=None)
+    last = ((model, model._default_manager.aggregate(pk=Max("pk"), at=Max(column))) for model, column in columns)
+    return {model._meta.model_name or "": f"{found['pk']} {found['at']}" for model, found in last}
 
 
 def _make(weeks: list[str], now: datetime) -> int:
+    seen = _seen()  # before the facts: what comes between is seen by the next look
     facts = read_facts()
     for week in weeks:
-        _store(week, facts, now)
+        _store(week, facts, seen, now)
     return len(weeks)
 
 
-def _store(week: str, facts: Facts, now: datetime) -> None:
+def _store(week: str, facts: Facts, seen: dict[str, str], now: datetime) -> None:
     found = tables(facts, _moment(week, now))
-    values = {"at": found.at, "tables": found.to_json(), "made_at": now}
+    values = {"at": found.at, "tables": found.to_json(), "made_at": now, "seen": seen}
     Leaderboard.objects.update_or_create(week=week, defaults=values)
 
 

@@ -269,7 +269,8 @@ def _row(row: LedgerEntry, known: "_Known", telling: Telling | None) -> EntryRow
     told = telling.of(row) if telling else Told.WHOLE
     words = _unnamed if told is Told.WITHOUT_TEAM else account_words
     source, target = words(row.source), words(row.target)
-    wanted = [(table, number) for table, numbers in row.causes.items() for number in numbers]
+    # A database may keep the keys of JSON in an order of its own.
+    wanted = [(table, number) for table, numbers in sorted(row.causes.items()) for number in numbers]
     if told is not Told.WHOLE:
         wanted = [each for each in wanted if each[0] == "stake"]
     decision = row.decision if telling is None or (row.decision and telling.tells(row.decision)) else None

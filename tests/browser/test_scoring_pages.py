@@ -21,6 +21,7 @@ from scoring.enums import Fault, RunState, TrialKind
 from scoring.models import Defense, Rerun, Run, RunItem, Scorer
 from scoring.trials.handed_in import source_key
 from scoring.trials.services import framework_check
+from tests import factories
 from tests.browser.looking import REFRESH_MS, SCREENS, timed, too_wide, violations
 from tests.contest import release_fixtures as cast
 from tests.scoring import cast as scoring_cast
@@ -38,6 +39,7 @@ def full(olga: User) -> Defense:
         image = cast.picture(number)
         scoring_cast.ruled(image, label=("bird", "bicycle")[number % 2])
         cast.scored(defense, image, [1, number % 2, -1], state=RunState.FINISHED)
+    factories.sent_by_somebody()
     breaks_record(now=now)
     parted = cast.faulted(defense, cast.picture(7), 1, Fault.CRASHED)
     Run.objects.filter(pk=parted.pk).update(splits=1)

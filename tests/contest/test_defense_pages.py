@@ -161,6 +161,7 @@ def two_weeks(now: Any) -> tuple[Defense, Image, Image]:
             defense=defense, image=image, ruling=image.rulings.get(), prediction=found, found_at=cast.MONDAY
         )
     cast.faulted(defense, held, 4, Fault.NONFINITE)
+    factories.sent_by_somebody()
     release()
     return defense, out, held
 

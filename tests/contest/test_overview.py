@@ -113,6 +113,7 @@ def broken(of: Defense, by: Ruling) -> None:
         predicted_at=factories.NOW,
     )
     Break.objects.create(defense=of, image=by.image, ruling=by, prediction=mistake, found_at=factories.NOW)
+    factories.sent_by_somebody()
 
 
 def test_an_empty_contest_says_what_to_do_first(organizer: Client) -> None:

@@ -102,6 +102,7 @@ def test_the_release_is_recorded(contest: cast.Contest, out: Path) -> None:
         "defenses": 2, "tasker_data": 9, "provenance": 9, "panels": 9, "attacks": 1, "teams": 1, "associations": 0,
         "decisions": 0, "batches": 0, "stakes": 0, "awards": 0, "ledger": 0,
         "eligibility": 0, "audit": 0, "appeals": 0, "statements": 0, "cases": 0, "motions": 0, "examinations": 0,
+        "mistakes": 0,
     }  # fmt: skip
     assert row.bytes == released.archive.stat().st_size
     assert sorted(path.name for path in out.iterdir()) == ["release-2026-W47", "release-2026-W47.zip"]
@@ -114,7 +115,7 @@ def test_the_manifest_says_what_the_rules_used(contest: cast.Contest, out: Path)
         "2026-11-14T00:00:00.000000Z",
         "2026-11-21T00:00:00.000000Z",
     )
-    assert (manifest["time_zone"], manifest["rule_book"]) == ("UTC", "1")
+    assert (manifest["time_zone"], manifest["rule_book"]) == ("UTC", "2")
     assert list(manifest["policy"]) == ["1"]
     assert manifest["policy"]["1"]["min_box_fraction"] == "1/4"
     assert manifest["waiting"] == {"panel": 0, "answers": 0, "report": 0, "ruling": 0, "runs": 0}
@@ -492,7 +493,7 @@ def test_progress_is_told_to_the_end(contest: cast.Contest, out: Path) -> None:
     _release(out, progress=lambda what, done, total: told.update({what: (done, total)}))
     assert told["responses.csv"] == (28, 28)
     assert told["images"] == (9, 9)
-    assert told["release-2026-W47.zip"] == (38, 38)
+    assert told["release-2026-W47.zip"] == (39, 39)
 
 
 def _many_pictures(number: int, received: datetime) -> None:

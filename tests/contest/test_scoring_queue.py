@@ -315,6 +315,7 @@ def scored(now: datetime) -> tuple[Defense, Image, Image]:
     images = scoring_cast.valid_pictures(2)
     for image, answer in zip(images, (BICYCLE, BICYCLE), strict=True):
         cast.scored(defense, image, [answer] * 3, state=RunState.FINISHED)
+    factories.sent_by_somebody()
     breaks_record(now=now)
     return defense, images[0], images[1]
 
@@ -565,6 +566,7 @@ def test_a_release_after_a_rerun_is_proved_by_its_own_tables(
 ) -> None:
     """A bird that was taken for a bicycle, answered again in each way: nothing differs when it is verified."""
     contest = cast.a_week()
+    factories.sent_by_somebody()
     rerun = scoring_cast.begun(contest.defenses[1], olga, now, scope=Scope("All."))
     answer_by_hand(answer, now)
     week = week_named("2026-W47", "UTC")

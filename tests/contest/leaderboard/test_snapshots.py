@@ -60,6 +60,15 @@ def test_the_present_is_made_again_at_once_when_a_week_is_released() -> None:
     assert snapshots.shown("", now=AFTER + MINUTE).tables.attackers[0].valid == 1
 
 
+def test_the_present_is_made_again_when_a_release_is_recorded_that_began_before() -> None:
+    """A build takes minutes, and says when it began; tables that were made meanwhile know nothing of it."""
+    snapshots.boards_make(now=AFTER + MINUTE)
+    release(AFTER)
+    assert snapshots.boards_make(now=AFTER + 2 * MINUTE) == 1
+    assert snapshots.shown("", now=AFTER + 2 * MINUTE).tables.attackers[0].valid == 1
+    assert snapshots.boards_make(now=AFTER + 3 * MINUTE) == 0
+
+
 def test_a_sweep_that_comes_oftener_looks_now_and_then() -> None:
     assert snapshots.boards_make_now_and_then(now=AFTER) == 3
     Leaderboard.objects.all().delete()

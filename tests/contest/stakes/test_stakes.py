@@ -259,18 +259,25 @@ BREAKS = [
 
 
 @pytest.mark.parametrize(("sent", "end", "why"), BREAKS, ids=[row[2] for row in BREAKS])
-@pytest.mark.parametrize("by_team", [True, False], ids=["an attack", "a dataset picture"])
-def test_a_break_ends_the_stake(sent: datetime, end: StakeEnd | None, why: str, by_team: bool, at_stake: Stake) -> None:
+def test_a_break_ends_the_stake(sent: datetime, end: StakeEnd | None, why: str, at_stake: Stake) -> None:
     found = UNTIL + DAY
-    cast.broken(at_stake.defense, sent, found=found, by=cast.team("red") if by_team else None)
+    cast.broken(at_stake.defense, sent, found=found, by=cast.team("red"))
     assert ends.stakes_end(now=found) == (end is not None)
     assert ends.stakes_end(now=found + DAY) == 0, "running it twice changes nothing"
     at_stake.refresh_from_db()
     assert (at_stake.end, at_stake.ended_at) == ((end, found) if end else ("", None)), why
 
 
+def test_a_picture_of_the_organizers_ends_no_stake(at_stake: Stake) -> None:
+    """Only attacks break (R29)."""
+    image = cast.picture(STAKED + DAY)
+    cast.break_of(at_stake.defense, image, ruled(image), STAKED + 9 * DAY)
+    assert ends.stakes_end(now=STAKED + 9 * DAY) == 0
+
+
 def test_a_picture_that_was_never_to_be_labeled_counts_from_its_attack(at_stake: Stake) -> None:
     image = cast.picture(WEEK_BEGAN - 100 * DAY)
+    type(image).objects.update(label_from=None)
     Attack.objects.create(team=cast.team("red"), image=image, received_at=STAKED + DAY, week="2026-W47")
     cast.break_of(at_stake.defense, image, ruled(image), STAKED + 9 * DAY)
     ends.stakes_end(now=STAKED + 9 * DAY)
@@ -364,7 +371,7 @@ def test_a_ruling_made_again_with_the_same_outcome_changes_nothing(at_stake: Sta
 
 def test_a_class_that_changed_makes_other_answers_mistakes(at_stake: Stake) -> None:
     """Overruled from bird to bicycle: who said bicycle is right now, who said bird errs (R22)."""
-    image, found = cast.picture(STAKED + DAY), STAKED + 9 * DAY
+    image, found = cast.picture(STAKED + DAY, cast.team("red")), STAKED + 9 * DAY
     ruled(image, label=Label.BIRD)
     cast.answered(at_stake.defense, image, found, answer=Outcome.BIRD)
     assert (breaks_record(now=found), ends.stakes_end(now=found)) == (0, 0)
