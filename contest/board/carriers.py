@@ -162,7 +162,7 @@ def motion_check(motion: Case, *, now: datetime) -> None:
 
 
 def _check_stake(motion: Case, now: datetime) -> None:
-    batch_check(Defense.objects.filter(pk__in=motion.subject["defense"]).order_by("pk"), now=now)
+    batch_check(list(Defense.objects.filter(pk__in=motion.subject["defense"]).order_by("pk")), now=now)
 
 
 def _check_return(motion: Case, now: datetime) -> None:

@@ -22,16 +22,31 @@ from scoring.models import Defense
 
 
 @dataclass(frozen=True, slots=True)
+class WaitingShare:
+    """What a team got for one defense and cannot be paid yet, and the weeks that this share waits for.
+
+    An attack of those weeks may still outrank or undo what the share is for (R35-R37). Without a week it waits for the
+    next sweep, which takes it: by the facts of now it is not due any more.
+    """
+
+    defense: str
+    cents: int
+    weeks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Payable:
     """What a team has, what of it waits, and the weeks it waits for: their appeals are not closed (R22).
 
-    Without a week it waits for the next sweep, which takes it: by the facts of now it is not due any more.
+    Without a week it waits for the next sweep, which takes it: by the facts of now it is not due any more. `shares`
+    say which of its shares wait for what; of merged teams those of all of them.
     """
 
     team: Team
     balance: int
     waiting: int
     weeks: tuple[str, ...]
+    shares: tuple[WaitingShare, ...] = ()
 
     @property
     def due(self) -> int:
@@ -64,6 +79,7 @@ class _Waiting:
 
     cents: int
     weeks: set[str]
+    shares: list[WaitingShare]
 
     def taken_from(self, balance: int) -> int:
         """Return how much of an account's balance waits: each cent that waits is counted in one account alone."""
@@ -79,10 +95,10 @@ def _payables(accounts: QuerySet[Account], now: datetime) -> list[Payable]:
     waits = _waiting(set(finals.values()), now)
     found_rows = []
     for team, balance in rows:
-        waiting = waits.get(finals[team.pk], _Waiting(0, set()))
-        weeks = tuple(sorted(waiting.weeks))
+        waiting = waits.get(finals[team.pk], _Waiting(0, set(), []))
+        weeks, shares = tuple(sorted(waiting.weeks)), tuple(waiting.shares)
         cents = waiting.taken_from(balance)
-        found_rows.append(Payable(team, balance, cents, weeks if cents else ()))
+        found_rows.append(Payable(team, balance, cents, weeks if cents else (), shares if cents else ()))
     return found_rows
 
 
@@ -90,9 +106,12 @@ def _waiting(teams: set[int], now: datetime) -> dict[int, _Waiting]:
     weeks, waits = Weeks(now), dict[int, _Waiting]()
     for got in (*_of_stakes(teams), *_of_awards(teams)) if teams else ():
         still_open = got.open_in(weeks)
-        waiting = waits.setdefault(got.team, _Waiting(0, set()))
-        waiting.cents += got.cents if still_open else got.over
+        waiting = waits.setdefault(got.team, _Waiting(0, set(), []))
+        cents = got.cents if still_open else got.over
+        waiting.cents += cents
         waiting.weeks |= still_open
+        if cents:
+            waiting.shares.append(WaitingShare(got.defense, cents, tuple(sorted(still_open))))
     return waits
 
 
@@ -124,6 +143,7 @@ class _Got:
     """
 
     team: int
+    defense: str
     cents: int
     over: int
     times: Sequence[_Time]
@@ -146,7 +166,7 @@ def _of_stakes(teams: set[int]) -> Iterator[_Got]:
     for row in rows:
         needed, times = flows(row.due.teams, row.due.held, at[row.stake.pk]), _times(row)
         for team, cents in got[row.stake.pk].items():
-            yield _Got(team, cents, _over(needed, team), times)
+            yield _Got(team, row.stake.defense.name, cents, _over(needed, team), times)
 
 
 def _positive(got: dict[int, int], teams: set[int]) -> dict[int, int]:
@@ -186,7 +206,8 @@ def _of_awards(teams: set[int]) -> Iterator[_Got]:
         for team, stakes in winners.items():
             if got.get(team, 0) > 0:
                 times = [_Time(each.defense, _weeks_of_its_time(each), _begun(each)) for each in stakes]
-                yield _Got(team, got[team], _over(needed, team), times)
+                names = ", ".join(each.defense.name for each in stakes)
+                yield _Got(team, names, got[team], _over(needed, team), times)
 
 
 def _weeks_of_its_time(stake: Stake) -> list[Week]:

@@ -380,7 +380,7 @@ def _given_to(team: int, source: Account, decision: BoardDecision | None, book: 
     if decision is not None:
         rows = rows.filter(decision=decision)
     rows = rows.annotate(corrected=Sum("corrections__cents")).select_related("target__team").order_by("-pk")
-    left = {row.pk: (row, row.cents - (row.corrected or 0)) for row in rows}
+    left: dict[int, tuple[LedgerEntry, int]] = {row.pk: (row, row.cents - (row.corrected or 0)) for row in rows}
     for each in book.planned:
         of_decision = decision is None or each.decision_id == decision.pk
         if each.source_id == source.pk and each.target.team_id is not None and each.corrects is None and of_decision:

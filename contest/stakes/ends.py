@@ -74,8 +74,16 @@ def _follow(stake_id: int, now: datetime) -> bool:
     return stake_follow(locked(stake_id), now=now)
 
 
-# Who locks more than one defense, or stakes, does it by these three: first all defenses by their numbers, then the
-# stakes by theirs. In one order always, so that no two wait for each other.
+# The one order in which the contest locks rows, so that no two requests wait for each other:
+#
+#   1. what is decided on: the picture, then its case; a motion; a payment; a correction (one of these, never two)
+#   2. teams, by their numbers
+#   3. defenses, by their numbers (a break that is recorded holds its defense)
+#   4. stakes, by their numbers; awards have no lock of their own, their stakes stand for them
+#   5. accounts of the ledger, by their numbers, all at once (`contest.money.ledger.hold`)
+#
+# Whoever needs a later kind may skip earlier ones, and never goes back. Defenses and stakes are locked by these three
+# functions alone; tests/contest/money/test_locks.py plays it with eight threads.
 
 
 def defenses_locked(ids: Iterable[int]) -> list[Defense]:

@@ -13,7 +13,7 @@ from django.http import Http404
 
 from common.errors import Conflict as Refused
 from common.errors import DomainError, InvalidInput, NotAllowed
-from contest.board import moves
+from contest.board import carriers, moves
 from contest.board.carriers import CARRIERS
 from contest.board.cases import count_of, disclose, vote_cast
 from contest.board.deciding import case_decide
@@ -360,3 +360,7 @@ def test_the_policy_says_how_many_votes_it_takes(rita: User, ron: User, ruth: Us
     assert refused_as(lambda: confirmed(case, ron, NOW)) == "no_quorum"
     carried(case, ruth, NOW)
     assert motion.done() and CaseDecision.objects.get(case=case).quorum == 3
+
+
+def test_every_motion_that_is_carried_out_is_checked_without_doing_it() -> None:
+    assert carriers.CHECKS.keys() == carriers.CARRIERS.keys()

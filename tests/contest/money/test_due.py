@@ -250,3 +250,19 @@ def test_nothing_is_asked_of_weeks_whose_money_is_paid_out(makers: Team, olga: U
     asked = payment_ask(team=red, by=olga, now=CLOSED)
     payment_pay(payment_id=asked.pk, reference="SEPA 7", by=factories.user("olaf", "organizers"), now=CLOSED)
     assert _questions(red) < before / 2
+
+
+def test_each_share_names_what_it_waits_for(makers: Team) -> None:
+    """A share of a later week waits for the earlier weeks of its own stake: a picture of those would outrank it."""
+    red = cast.team("red")
+    _broken_by([red], makers, "first")
+    _broken_by([red], makers, "second", days=8)
+    for stake in Stake.objects.all():
+        cast.caught_up(stake.defense)
+    prizes_settle(now=SETTLED)
+    found = payable(red, now=SETTLED)
+    assert {each.defense: each.weeks for each in found.shares} == {
+        "first": ("2026-W47",),
+        "second": ("2026-W47", "2026-W48"),
+    }
+    assert sum(each.cents for each in found.shares) == found.waiting == 2 * PRIZE

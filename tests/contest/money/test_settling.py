@@ -58,6 +58,21 @@ def test_what_a_team_owes_is_set_off_by_the_sweep_that_posts_its_share(olga: Use
     assert prizes_settle(now=CLOSED) == 0, "nothing is left for a second sweep"
 
 
+@pytest.mark.django_db
+def test_a_ruling_that_asks_for_more_runs_posts_nothing_before_they_are_there(olga: User) -> None:
+    """The picture would break the defense, and one of its three rounds is still to come: the week is not settled."""
+    factories.policy_version()
+    cast.deposit(40 * PRIZE, olga)
+    stake = cast.staked(cast.defense("net", cast.team("makers")))
+    image = cast.attack(cast.team("red")).image
+    cast.ruled(image, "")
+    cast.answered(stake.defense, image, 0, at=SETTLED, rounds=2)
+    for now in (SETTLED, NOW):
+        derived = as_derived(overrule_follows(image, BIRD, now))
+        assert derived == by_doing(image, BIRD, now)
+        assert derived[2] == {stake.pk: ("", "broken")} and derived[3] == [], "broken, and nobody is paid yet"
+
+
 class World:
     """A contest with money of which the facts are drawn: stakes, breaks, merged and unpaid teams, rulings that were
     overruled, and what was paid out meanwhile."""

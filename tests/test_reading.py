@@ -1,0 +1,147 @@
+"""No GET writes or locks a row that another request waits for: every address, read as every role in one world."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.db import connection
+from django.db.models import QuerySet
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from contest.board.moves import stakes_move
+from contest.models import Case, Member
+from tests import factories
+from tests.contest.board import cast
+from tests.contest.board.cast import LATER, OVERRULE_REJECTED, Scene
+from tests.contest.money import cast as money
+
+pytestmark = [pytest.mark.django_db, pytest.mark.both]
+SignIn = Callable[[Any], Client]
+WRITES = re.compile(r"\s*(INSERT INTO|UPDATE|DELETE FROM|LOCK)\b[^\"]*\"?(\w*)|FOR (NO KEY )?(UPDATE|SHARE)")
+# What a GET may write: a row of the reader alone, that no other request waits for.
+ALLOWED = {
+    "common_usersession": "when a session was last used; a row of this browser",
+    "django_session": "the same, and words that are shown once",
+    "axes_accessattempt": "guesses at a secret link are counted; only who guesses from the same address waits",
+}
+
+
+def world() -> tuple[Scene, dict[str, str]]:
+    """A case before the board that two voted on, a motion, an award to come: with an example for each parameter."""
+    scene = Scene.make()
+    money.deposit(10**9, User.objects.get(username="oliver"))
+    case = scene.opened()
+    cast.votes(case, scene.members[:2], OVERRULE_REJECTED)
+    money.answered(scene.stake.defense, scene.image, 0, at=LATER)
+    other = money.defense("other", money.team("others"))
+    motion = stakes_move([other], "Good.", "The criteria are met by it.", by=scene.members[0], now=LATER)
+    defense, image, team = scene.stake.defense.public_id, scene.image.public_id, scene.red.public_id
+    examples = {
+        "/board/cases/<str:public_id>/": case.public_id,
+        "/appeals/case/<str:public_id>/": case.public_id,
+        "/organizer/cases/<str:public_id>/": case.public_id,
+        "/appeals/new/<str:image_id>/": image,
+        "/attacks/<str:public_id>/": scene.attack.public_id,
+        "/board/awards/<int:number>/": str(scene.stake.pk),
+        "/board/examinations/<str:public_id>/": defense,
+        "defenses/<str:public_id>/": defense,
+        "/reruns/new/<str:public_id>/": defense,
+        "/record/<str:public_id>/": image,
+        "/images/<str:image_id>/": image,
+        "/teams/<str:public_id>/": team,
+        "/ask/<str:public_id>/": team,
+        "/taskers/<str:public_id>/": factories.tasker("tess").public_id,
+        "/weeks/<str:name>/": scene.attack.week,
+        "/weeks/<str:week>/": scene.attack.week,
+        "/rules/versions/<int:number>/": "1",
+    }
+    return scene, examples | {"motion": motion.public_id}
+
+
+def addresses(examples: dict[str, str]) -> list[str]:
+    """Every address the site knows, with what there is in the place of each parameter."""
+    found = []
+    for path in _paths(get_resolver().url_patterns, "/"):
+        for part, value in examples.items():
+            path = path.replace(part, re.sub("<[^>]*>", value, part))
+        path = re.sub("<uuid:[^>]*>", "3f1c9a52-7d0e-4f5b-9a37-0c6f3f1d2b84", path)
+        found.append(re.sub("<[^>]*>", "0", path))
+    motion = examples["motion"]
+    return [*found, *(f"/board/cases/{motion}/{rest}" for rest in ("", "decide/", "vote/"))]
+
+
+def _paths(patterns: list[URLPattern | URLResolver], before: str) -> Iterator[str]:
+    for pattern in patterns:
+        path = before + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from _paths(pattern.url_patterns, path)
+        else:
+            yield path
+
+
+@contextmanager
+def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Give the list of what is written and locked meanwhile: locks also where the database of the test has none."""
+    found: list[str] = []
+    real = QuerySet.select_for_update
+
+    def locks(self: QuerySet[Any], *given: Any, **more: Any) -> QuerySet[Any]:
+        if self.model._meta.db_table not in ALLOWED:
+            found.append(f"locks {self.model._meta.db_table}")
+        return real(self, *given, **more)
+
+    def notes(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        said = WRITES.search(sql)
+        if said and said.group(2) not in ALLOWED:
+            found.append(sql[:160])
+        return execute(sql, params, many, context)
+
+    with monkeypatch.context() as patch, connection.execute_wrapper(notes):
+        patch.setattr(QuerySet, "select_for_update", locks)
+        yield found
+
+
+ROLES = ["stranger", "organizer", "board member", "captain", "tasker"]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_no_get_writes_or_locks(role: str, signed_in: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, examples = world()
+    client = client_of(role, scene, signed_in)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: LATER + timedelta(minutes=5))
+    written: dict[str, list[str]] = {}
+    seen = 0
+    for address in addresses(examples):
+        cache.clear()
+        with watched(monkeypatch) as found:
+            seen += client.get(address, HTTP_HOST="127.0.0.1").status_code == 200
+        if found:
+            written[address] = found
+    assert seen > 10, "the walk sees pages"
+    assert written == {}
+
+
+def client_of(role: str, scene: Scene, signed_in: SignIn) -> Client:
+    """The client of somebody in a role; the captain is of the team that sent the picture."""
+    if role == "stranger":
+        return Client()
+    if role == "tasker":
+        return signed_in(factories.tasker("tara", state="qualified"))
+    if role == "captain":
+        carl = factories.user("carl")
+        Member.objects.create(team=scene.red, user=carl)
+        return signed_in(carl)
+    return signed_in(User.objects.get(username="oliver") if role == "organizer" else scene.members[0])
+
+
+def test_the_decision_page_shows_what_follows_in_that_walk(signed_in: SignIn) -> None:
+    scene, _ = world()
+    case = Case.objects.get(image=scene.image)
+    page = signed_in(scene.members[0]).get(f"/board/cases/{case.public_id}/decide/")
+    assert page.status_code == 200 and page.context["follows"]
