@@ -24,6 +24,5 @@ class Command(ContestCommand):
         with still_working(self.stdout.write) as begin:
             begin("Seeding the demo contest")
             new = seed(self.stdout.write)
-        if new:
-            self.stdout.write("The demo contest is ready.")
+        self.stdout.write("The demo contest is ready." if new else "The demo contest is here already.")
         wait_until_sent()

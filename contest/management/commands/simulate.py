@@ -311,7 +311,9 @@ def _bar() -> Iterator[Callable[[int, int, str], None]]:
     """Give a function that moves a bar on a terminal, and writes a line every few seconds elsewhere."""
     if not sys.stderr.isatty():
         line = every_few_seconds(lambda words: print(words, file=sys.stderr))
-        yield lambda done, total, words: line(f"Playing {words}: {done} of {total} days")
+        yield lambda done, total, words: line(
+            f"Playing {words}" + (f": day {done + 1} of {total}" if done < total else "")
+        )
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as bars:
