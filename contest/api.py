@@ -36,14 +36,17 @@ from labeling.serializers import ErrorOut
 MOST_ASKED_AN_HOUR = 300
 
 
+def _reading_tokens() -> tuple[type[BaseAuthentication], ...]:
+    classes: Any = api_settings.DEFAULT_AUTHENTICATION_CLASSES
+    return tuple(each for each in classes if issubclass(each, TokenAuthentication))
+
+
 @takes_at_most(SMALL_BYTES)
 class Token(APIView):
     """A token: given for the name and the password, taken back by itself."""
 
     # The settings name the class that reads tokens: the same one for every call.
-    authentication_classes = tuple(
-        each for each in api_settings.DEFAULT_AUTHENTICATION_CLASSES if issubclass(each, TokenAuthentication)
-    )
+    authentication_classes = _reading_tokens()
 
     def get_authenticators(self) -> list[BaseAuthentication]:
         """Ask nobody who comes for a token who they are."""

@@ -100,11 +100,12 @@ def suppose(image: Image, label: str, *, now: datetime) -> Supposed:
     written. It follows `standing_breaks` and `breaks_derive` (R22, R29)."""
     if not label:
         return Supposed(image, "", ())
-    rows = Break.objects.filter(image=image, ruling__label=label).select_related("image", "ruling").order_by("pk")
+    rows = all_breaks().filter(image=image, ruling__label=label).select_related("image", "ruling").order_by("pk")
     known = list(rows)
     recorded = {each.defense_id for each in known}
     wrong = Outcome.BICYCLE if label == Label.BIRD else Outcome.BIRD
-    mistaken = predictions_in_force().filter(image=image, item__run__state=RunState.ASSESSED, answer=wrong)
+    answered = predictions_in_force().filter(sent_as_attack(), image=image)
+    mistaken = answered.filter(item__run__state=RunState.ASSESSED, answer=wrong)
     found = {each.defense_id: each for each in mistaken.order_by("-round")} if image.origin in RELEASED_ORIGINS else {}
     new = [
         Break(pk=ON_PAPER + defense, defense_id=defense, image=image, prediction=found[defense], found_at=now)

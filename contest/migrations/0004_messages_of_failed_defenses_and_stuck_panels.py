@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('contest', '0002_kept_by_the_database'),
+        ('contest', '0003_leaderboards_by_rule_book_2'),
     ]
 
     operations = [
