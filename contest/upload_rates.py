@@ -1,8 +1,13 @@
-"""How many uploads of a team may be refused in an hour: a refusal costs no quota (R25), and still the server's work."""
+"""How many uploads of a team may be refused in an hour: a refusal costs no quota (R25), and still the server's work.
+
+The hours are the machine's, whatever the contest's clock says: the limit protects the machine.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+
+from django.utils import timezone
 
 from common import rates
 from common.errors import Busy, DomainError, TooMany
@@ -23,26 +28,27 @@ _WHAT = {
 TOO_MANY_REFUSED = "too_many_refused"
 
 
-def check(team: Team, kind: UploadKind, *, now: datetime) -> None:
+def check(team: Team, kind: UploadKind) -> None:
     """Raise TooMany (`too_many_refused`) for a team that has had as many refusals as there are in an hour."""
+    now = timezone.now()
     if rates.counted(_key(team, kind), now=now) >= MOST_REFUSED_AN_HOUR[kind]:
         raise _too_many(kind, now)
 
 
 @contextmanager
-def refusals_counted(team: Team, kind: UploadKind, *, now: datetime) -> Iterator[None]:
+def refusals_counted(team: Team, kind: UploadKind) -> Iterator[None]:
     """Count what is refused inside, for what was done to find out; raises as `check` before anything is done.
 
     Not counted: refusals for a limit of the team or of the server. It must not be inside a transaction that the
     refusal undoes.
     """
-    check(team, kind, now=now)
+    check(team, kind)
     try:
         yield
     except (TooMany, Busy):
         raise
     except DomainError:
-        rates.count(_key(team, kind), now=now)
+        rates.count(_key(team, kind), now=timezone.now())
         raise
 
 

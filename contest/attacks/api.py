@@ -82,7 +82,7 @@ class Attacks(APIView):
 
     def _take(self, request: Request) -> Response:
         team = member_of(request.user)
-        upload_rates.check(team, UploadKind.ATTACK, now=domain_now())  # before the body is taken apart
+        upload_rates.check(team, UploadKind.ATTACK)  # before the body is taken apart
         body = AttackIn(data=request.data)
         # The body has been read to its end, which is the moment that counts (R23).
         now = domain_now()

@@ -40,7 +40,7 @@ def pictures_send(
     (`not_staked`). Once too many were refused, what is left of the upload is not unpacked.
     """
     check_entitled(team, now=now)
-    upload_rates.check(team, UploadKind.ATTACK, now=now)
+    upload_rates.check(team, UploadKind.ATTACK)
     targets_of(targets, now=now)
     upload = secrets.token_hex(8)
     outcomes = list(_outcomes(team, by, parts, targets, policy, now, upload))
@@ -69,7 +69,7 @@ def _outcome(
 ) -> Outcome:
     try:
         if part.refused is not None:
-            with upload_rates.refusals_counted(team, UploadKind.ATTACK, now=now):
+            with upload_rates.refusals_counted(team, UploadKind.ATTACK):
                 raise part.refused
         attack = attack_receive(
             team=team,

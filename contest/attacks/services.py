@@ -69,7 +69,7 @@ def attack_receive(
     # What was sent before is told also to who has nothing left: an upload whose answer was lost is sent again.
     _refuse_sent_before(team, original_sha256=sha256(data).hexdigest())
     quota.check(team, policy=policy, now=now)
-    with upload_rates.refusals_counted(team, UploadKind.ATTACK, now=now):
+    with upload_rates.refusals_counted(team, UploadKind.ATTACK):
         picture = read_attack(data, size=policy.image_size)
         _refuse_sent_before(team, image__pixels_sha256=picture.pixels_sha256)
         _refuse_example(picture)

@@ -14,7 +14,7 @@ from adjudication.counting import CHOICES, Ballot, agrees, decided_by, is_tie
 from adjudication.models import Ruling
 from adjudication.rules import REASONS
 from common.audit import audit
-from common.errors import Conflict, InvalidInput, NotAllowed
+from common.errors import Busy, Conflict, InvalidInput, NotAllowed
 from common.typed import Least, words_enough
 from contest.board.conflicts import conflicts_find
 from contest.board.recusal import (
@@ -42,6 +42,7 @@ from scoring.models import Defense
 # What a member says on a vote or moves something for has at least, so that it says something.
 LEAST_SAID = Least(characters=20, words=4)
 MOST_WORDS = 4_000
+SECONDS_UNTIL_RECORDED = 15
 
 # Opening --------------------------------------------------------------------------------------------------------------
 
@@ -182,15 +183,27 @@ def case_seen_by(member: User, public_id: str) -> Case:
     return case
 
 
+def _misses_parties(case: Case, now: datetime) -> bool:
+    """Say whether the facts of now make a team part of an open case that is not recorded yet."""
+    if case.image is None or case.state != CaseState.OPEN:
+        return False
+    known = {team.pk for team in teams_of(case)}
+    return any(final_team(team).pk not in known for team, _ in _parties(case.image, now))
+
+
+def refuse_missing_parties(case: Case, *, now: datetime) -> None:
+    """Raise Busy while a team is part of a case and not recorded yet: nobody looks at it before the sweep (R21)."""
+    if _misses_parties(case, now):
+        words = "Another team has just become part of this case. The case opens again as soon as that is recorded."
+        raise Busy(words, "parties_change", retry_after=SECONDS_UNTIL_RECORDED)
+
+
 @transaction.atomic
 def parties_refresh(public_id: str, *, now: datetime) -> None:
-    """Record the teams that an open case is about by now, before anybody looks at it: the sweep comes later (R21)."""
-    named = Case.objects.filter(public_id=public_id, state=CaseState.OPEN, image__isnull=False)
+    """Record the teams that an open case is about by now, before anybody acts on it: the sweep comes later (R21)."""
+    named = Case.objects.filter(public_id=public_id, image__isnull=False).select_related("image")
     case = named.first() if public_id.isprintable() else None
-    if case is None or case.image is None:
-        return
-    known = {team.pk for team in teams_of(case)}
-    if all(final_team(team).pk in known for team, _ in _parties(case.image, now)):
+    if case is None or case.image is None or not _misses_parties(case, now):
         return
     image_held(case.image.pk)
     Case.objects.select_for_update(of=("self",)).get(pk=case.pk)

@@ -54,6 +54,7 @@ from contest.board.cases import (
     count_of,
     disclose,
     parties_refresh,
+    refuse_missing_parties,
     vote_cast,
 )
 from contest.board.conflicts import MOST_CHARACTERS as MOST_TIE_CHARACTERS
@@ -117,11 +118,13 @@ def case_list(request: HttpRequest) -> HttpResponse:
 @login_required
 def case_disclose(request: HttpRequest, public_id: str) -> HttpResponse:
     """Ask whether anything ties the member to the teams that a case is about, before anything of it is shown (R21)."""
-    member = board_member_of(request.user)
-    parties_refresh(public_id, now=domain_now())
-    case = case_seen_by(member, public_id)
+    member, now = board_member_of(request.user), domain_now()
     if request.method != "POST":
+        case = case_seen_by(member, public_id)
+        refuse_missing_parties(case, now=now)
         return _disclosure(request, case, member)
+    parties_refresh(public_id, now=now)
+    case = case_seen_by(member, public_id)
     try:
         aside = _disclosed(request, case, member, domain_now())
     except DomainError as error:
@@ -201,7 +204,7 @@ def _asked_of(request: HttpRequest, team: Team, role: str) -> dict[str, Any]:
 def case_page(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show a case that is open to the member: what it is about, the votes, and what was decided."""
     member = board_member_of(request.user)
-    parties_refresh(public_id, now=domain_now())
+    refuse_missing_parties(case_seen_by(member, public_id), now=domain_now())
     try:
         case = case_opened_by(member, public_id)
     except Conflict:
@@ -344,8 +347,10 @@ def _refused(request: HttpRequest, public_id: str, member: User, error: DomainEr
 def case_decision(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show what the votes decide, what follows, and how the public will read it; and take the confirmation."""
     member = board_member_of(request.user)
-    parties_refresh(public_id, now=domain_now())
+    if request.method == "POST":
+        parties_refresh(public_id, now=domain_now())
     case, explanation = case_seen_by(member, public_id), request.POST.get("explanation", "")
+    refuse_missing_parties(case, now=domain_now())
     try:
         case = case_opened_by(member, public_id)
     except Conflict as error:

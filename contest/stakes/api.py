@@ -88,7 +88,7 @@ class Defenses(APIView):
         team, now = team_held_by(request.user), domain_now()
         policy = policy_in_force(now).policy
         entries.refuse_beyond_quota(team, policy, now)
-        with refusals_counted(team, UploadKind.DEFENSE, now=now):
+        with refusals_counted(team, UploadKind.DEFENSE):
             texts, files = _parts(request)
             given = read_hand_in(texts, files, request._request)
             now = domain_now()  # the body has been read to its end, which is the moment that counts (R23)

@@ -60,7 +60,7 @@ def _may_hand_in(request: HttpRequest) -> None:
     now, team = domain_now(), team_held_by(request.user)
     refuse_other_team(request.GET.get("team", ""), team)
     entries.refuse_beyond_quota(team, policy_in_force(now).policy, now)
-    upload_rates.check(team, UploadKind.DEFENSE, now=now)
+    upload_rates.check(team, UploadKind.DEFENSE)
 
 
 @login_required
@@ -80,7 +80,7 @@ def defense_new(request: HttpRequest) -> HttpResponse:
         now = domain_now()
         policy = policy_in_force(now).policy
         assert isinstance(request.user, User)  # a member is signed in
-        with upload_rates.refusals_counted(team, UploadKind.DEFENSE, now=now):
+        with upload_rates.refusals_counted(team, UploadKind.DEFENSE):
             given = read_hand_in(texts, files, request)
             entry, new = entries.entry_hand_in(team, given, by=request.user, policy=policy, now=now)
     except DomainError as error:
@@ -219,7 +219,7 @@ def _confirmed(request: HttpRequest) -> None:
 
 
 def _belongs(request: HttpRequest) -> None:
-    upload_rates.check(team_held_by(request.user), UploadKind.DEFENSE, now=domain_now())
+    upload_rates.check(team_held_by(request.user), UploadKind.DEFENSE)
 
 
 @login_required
@@ -230,7 +230,7 @@ def defense_open(request: HttpRequest, public_id: str) -> HttpResponse:
     """Take the source of a closed defense: it is open from now on, and a stake has a new 90 days (R33)."""
     entry = own_entry(request.user, public_id)
     try:
-        with upload_rates.refusals_counted(entry.team, UploadKind.DEFENSE, now=domain_now()):
+        with upload_rates.refusals_counted(entry.team, UploadKind.DEFENSE):
             _open(request, entry)
     except DomainError as error:
         return (

@@ -7,6 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
 from django.http import Http404
+from django.urls import reverse
 
 from adjudication.counting import Ballot
 from adjudication.enums import DecidedBy
@@ -16,7 +17,7 @@ from contest.board.appeals import appeal_send
 from contest.board.cases import count_of, parties_refresh, vote_cast
 from contest.board.deciding import case_decide, cases_close
 from contest.enums import CaseOutcome, CaseState, VoteChoice
-from contest.models import Case, CaseDecision, Member, Message, Team, Vote
+from contest.models import Case, CaseDecision, CaseParty, Member, Message, Team, Vote
 from labeling.enums import PanelState
 from labeling.models import Panel, Report
 from tests import factories
@@ -325,6 +326,22 @@ def test_a_team_that_the_case_is_about_by_now_counts_before_any_sweep() -> None:
     parties_refresh(case.public_id, now=LATER)
     with pytest.raises(Http404):
         cast.decide(case, scene.members[0])
+
+
+@pytest.mark.parametrize("page", ["board-case", "board-case-disclose", "board-case-decide"])
+def test_nobody_looks_at_a_case_before_its_new_team_is_recorded(page: str, stan: User, signed_in: Any) -> None:
+    """Recording it is the sweep's work: looking at a page writes nothing, and hides the content meanwhile (R21)."""
+    scene = Scene.make()
+    case = scene.opened()
+    cast.tell(case, scene.members[0])
+    late_party(scene)
+    parties, address = CaseParty.objects.count(), reverse(page, args=[case.public_id])
+    answer = signed_in(scene.members[0]).get(address)
+    assert (answer.status_code, answer["Retry-After"], CaseParty.objects.count()) == (503, "15", parties)
+    assert signed_in(stan).get(address).status_code in (403, 404)
+    parties_refresh(case.public_id, now=LATER)
+    answer = signed_in(scene.members[0]).get(reverse("board-case-disclose", args=[case.public_id]))
+    assert answer.status_code == 200 and "green" in answer.content.decode()
 
 
 def test_a_vote_counts_once_its_member_spoke_about_every_team() -> None:
