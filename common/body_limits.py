@@ -19,6 +19,8 @@ from common.errors import DomainError, InvalidInput, TooLarge
 KIB, MIB = 1024, 1024 * 1024
 DEFAULT_BYTES = 256 * KIB  # answers with their outlines, and every form of the pages
 SMALL_BYTES = 8 * KIB  # what says little: credentials, preferences, leases
+REPORT_BYTES = 32 * KIB  # a lease with a report of 2,000 characters, each of which JSON may write as 12 bytes
+_MOST_DIGITS = 18
 
 MOST_FIELDS = 1_000  # of a form
 
@@ -60,7 +62,7 @@ class BodyLimits:
         """Return the refusal; None lets the view have the request."""
         most = most_body_bytes(view)
         stated = request.META.get("CONTENT_LENGTH") or "0"
-        if stated.isascii() and stated.isdecimal() and int(stated) > most:
+        if stated.isascii() and stated.isdecimal() and (len(stated) > _MOST_DIGITS or int(stated) > most):
             return _refused(request, view, _too_large(most))
         if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
             return _take_chunks(request, view, most)

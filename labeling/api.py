@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.body_limits import SMALL_BYTES, takes_at_most
+from common.body_limits import REPORT_BYTES, SMALL_BYTES, takes_at_most
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, WrongFields
 from labeling import services
@@ -174,7 +174,7 @@ class AssignmentHeartbeat(APIView):
         return Response({"expires_at": expires_at.isoformat().replace("+00:00", "Z")})
 
 
-@takes_at_most(SMALL_BYTES)
+@takes_at_most(REPORT_BYTES)
 class AssignmentRelease(APIView):
     """Give a picture back."""
 

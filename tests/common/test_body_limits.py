@@ -10,7 +10,16 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.resolvers import RoutePattern
 
 from common import parsers
-from common.body_limits import DEFAULT_BYTES, KIB, MIB, SMALL_BYTES, BodyLimits, most_body_bytes, takes_at_most
+from common.body_limits import (
+    DEFAULT_BYTES,
+    KIB,
+    MIB,
+    REPORT_BYTES,
+    SMALL_BYTES,
+    BodyLimits,
+    most_body_bytes,
+    takes_at_most,
+)
 from common.models import HourCount
 from contest import api
 from contest.attacks.access import MOST_UPLOAD_BYTES
@@ -26,8 +35,8 @@ SMALL = {
     "api/v1/notices/<uuid:notice_id>/seen/",
     "api/v1/assignments/next/",
     "api/v1/assignments/<uuid:assignment_id>/heartbeat/",
-    "api/v1/assignments/<uuid:assignment_id>/release/",
 }
+REPORT = "api/v1/assignments/<uuid:assignment_id>/release/"
 UPLOADS = {
     "attacks/": MOST_UPLOAD_BYTES,
     "attacks/send/": MOST_UPLOAD_BYTES,
@@ -55,6 +64,7 @@ def test_only_uploads_take_more_than_an_answer() -> None:
     assert {path: most for path, most in found.items() if most > DEFAULT_BYTES} == UPLOADS
     learning = {path for path in found if path.startswith("api/v1/") and "qualification" in path}
     assert {path for path, most in found.items() if most == SMALL_BYTES} - learning == SMALL
+    assert found.pop(REPORT) == REPORT_BYTES
     assert all(most in (SMALL_BYTES, DEFAULT_BYTES) for path, most in found.items() if path not in UPLOADS)
 
 
@@ -63,16 +73,23 @@ TOO_LONG = [
     ("/api/v1/preferences/", SMALL_BYTES + 1, "preferences"),
     ("/api/v1/assignments/next/", SMALL_BYTES + 1, "a claim"),
     (f"/api/v1/assignments/{AN_ID}/heartbeat/", SMALL_BYTES + 1, "a lease"),
-    (f"/api/v1/assignments/{AN_ID}/release/", SMALL_BYTES + 1, "a picture given back"),
+    (f"/api/v1/assignments/{AN_ID}/release/", REPORT_BYTES + 1, "a picture given back"),
     (f"/api/v1/assignments/{AN_ID}/response/", DEFAULT_BYTES + 1, "an answer"),
     ("/api/v1/attacks/", 33 * MIB + 1, "an attack"),
+    ("/api/v1/token/", "9" * 5_000, "a length of more digits than Python reads"),
 ]
 
 
 @pytest.mark.parametrize("stranger", [True, False], ids=["a stranger", "a tasker"])
 @pytest.mark.parametrize(("address", "length", "why"), TOO_LONG, ids=[row[2] for row in TOO_LONG])
 def test_a_longer_body_is_413_before_it_is_read(
-    address: str, length: int, why: str, stranger: bool, tara: Tasker, signed_in: Any, monkeypatch: pytest.MonkeyPatch
+    address: str,
+    length: int | str,
+    why: str,
+    stranger: bool,
+    tara: Tasker,
+    signed_in: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(parsers.JSONParser, "parse", None)
     client = Client() if stranger else signed_in(tara)
