@@ -1,6 +1,6 @@
 """The contest's time: weeks, leases, appeals, stakes and every other date that people see.
 
-It is the machine's time. In demo mode alone it may be ahead of it: `manage.py demo_clock` moves it forward, so that a
+It is the machine's time. In demo mode alone it may be ahead of it: `./unanimous demo_clock` moves it forward, so that a
 newcomer sees a week end. Sessions, lockouts, links in letters, tokens and rate limits keep the machine's time.
 """
 

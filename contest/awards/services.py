@@ -38,7 +38,7 @@ ASK_STATEMENT = "Write the public statement: it is published with the award."
 
 @transaction.atomic
 def award_give(*, stake: Stake, statement: str, reason: str, policy: Policy, by: Mandate, now: datetime) -> list[Award]:
-    """Give the defenders' half to `stake` and to those of its batch that share it (R36), by a decision of the board.
+    """Give the defenders' half to `stake` and to those that share it (R36), by a decision of the board.
 
     Raises NotAllowed without a mandate of the board, InvalidInput without a statement or a reason, Conflict
     (`not_yet`) where a condition is not met.
@@ -57,9 +57,14 @@ def award_give(*, stake: Stake, statement: str, reason: str, policy: Policy, by:
 
 
 def _under_lock(stake: Stake, now: datetime) -> list[Stake]:
-    """Lock the stakes that share the prize, and return them as they stand."""
+    """Lock the stakes that share the prize, and return them as they are then.
+
+    Raises Conflict (`others_share`) where a correction changed who shares before they were locked.
+    """
     rows = stakes_locked(each.pk for each in sharing(stake, now=now))
     _refuse_over(rows)
+    if {each.pk for each in rows} != {each.pk for each in sharing(stake, now=now)}:
+        raise Conflict("Nothing was awarded: others share the prize by now. Look at the award again.", "others_share")
     return rows
 
 

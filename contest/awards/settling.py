@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import structlog
-from django.db import transaction
+from django.db import OperationalError, transaction
 
 from common.deadlocks import again_after_deadlock
 from contest.awards.services import change_of, change_post, decisions_on_awards, may_post
@@ -46,7 +46,17 @@ def prizes_settle(*, now: datetime) -> int:
 def _is_due(now: datetime) -> bool:
     """Say whether anything is to be moved: this locks nothing, and mostly nothing is."""
     weeks = Weeks(now)
-    return stakes_to_settle(weeks) or any(may_post(change_of(each), weeks) for each in decisions_on_awards())
+    return stakes_to_settle(weeks) or any(_award_is_due(each, weeks) for each in decisions_on_awards())
+
+
+def _award_is_due(decision: BoardDecision, weeks: Weeks) -> bool:
+    try:
+        return may_post(change_of(decision), weeks)
+    except OperationalError:
+        raise
+    except Exception:
+        # Settling says what is wrong with this award, after the money of all others was moved.
+        return True
 
 
 class Settlement:
@@ -78,6 +88,7 @@ class Settlement:
             changed = [self._try(each) for each in decisions_on_awards() if each.pk not in self._awards_failed]
             if not any(changed):
                 return
+        # Nothing is kept: what moves for ever would fill a ledger that forgets nothing.
         raise RuntimeError(f"The money of awards still moves after {MOST_ROUNDS} rounds.")
 
     def _try(self, decision: BoardDecision) -> bool:
@@ -87,6 +98,8 @@ class Settlement:
                 if not may_post(change, self._weeks):
                     return False
                 change_post(change, self._book, now=self._now)
+        except OperationalError:  # about the database: a deadlock, for one, is for the whole transaction to repeat
+            raise
         except Exception as error:  # whatever it is, it is about this award alone, which is undone
             log.exception("award_not_settled", decision=decision.pk)
             self._awards_failed[decision.pk] = error

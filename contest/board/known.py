@@ -16,7 +16,7 @@ from contest.enums import CaseKind
 from contest.messages.telling import told_to_senders
 from contest.models import Appeal, Attack, Case, CaseParty, Team
 from contest.publishing import released
-from contest.stakes.selectors import stakes_aimed_at
+from contest.stakes.selectors import attacks_aimed_at
 from contest.teams.selectors import teams_counted_together
 
 
@@ -39,6 +39,5 @@ def _told(teams: Sequence[Team], now: datetime) -> Q:
     """The cases of pictures that the teams sent first, or that were aimed at them and that they sent no copy of."""
     sent = Attack.objects.filter(told_to_senders(now=now), team__in=teams).values("image")
     own = Attack.objects.filter(team__in=teams, withdrawn_at=None).values("image")
-    met = stakes_aimed_at().filter(defense__entry__team__in=teams)
-    aimed = public_attacks(now=now).filter(Exists(met)).values("image")
+    aimed = public_attacks(now=now).filter(attacks_aimed_at(teams)).values("image")
     return Q(image__in=sent) | (Q(image__in=aimed) & ~Q(image__in=own))

@@ -2,8 +2,9 @@
 
 from datetime import datetime, timedelta
 
+import structlog
 from django.core.cache import cache
-from django.db import transaction
+from django.db import OperationalError, transaction
 
 from contest.board.cases import image_held, parties_add
 from contest.board.deciding import cases_close
@@ -14,14 +15,27 @@ from contest.models import Case
 
 LOOK_EVERY = timedelta(seconds=15)
 _LAST_LOOK = "cases-last-look"
+log = structlog.get_logger(__name__)
 
 
 def cases_tend(*, now: datetime) -> int:
     """Close what more taskers were ruled upon, add the teams that a case is about by now, and look whether members
-    enough are left; return how many cases that changed (R19, R21)."""
-    closed = cases_close(now=now)
-    waiting = Case.objects.filter(state=CaseState.OPEN).order_by("pk").values_list("pk", flat=True)
-    return closed + sum(_tend(pk, now) for pk in list(waiting))
+    enough are left; return how many cases that changed (R19, R21).
+
+    A case that fails holds up no other: all errors are raised together at the end, as one ExceptionGroup.
+    """
+    changed, failed = cases_close(now=now), []
+    for pk in list(Case.objects.filter(state=CaseState.OPEN).order_by("pk").values_list("pk", flat=True)):
+        try:
+            changed += _tend(pk, now)
+        except OperationalError:
+            raise
+        except Exception as error:  # whatever it is, it is about this case alone, which is undone
+            log.exception("case_not_tended", case=pk)
+            failed.append(error)
+    if failed:
+        raise ExceptionGroup(f"{len(failed)} cases were not looked after", failed)
+    return changed
 
 
 def cases_tend_now_and_then(*, now: datetime) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from adjudication.models import Ruling
 from common.domain_clock import domain_now
+from contest.breaks import all_breaks
 from contest.enums import CaseState, DecisionKind
 from contest.models import Award, Break, Case, LedgerEntry, Release, Stake
 from contest.money.words import money
@@ -26,7 +27,7 @@ class Happened:
         """Yield one line for each kind of thing that happened, in the order of the pipeline."""
         if answers := Response.objects.count() - self._responses:
             yield f"{answers} answers of taskers, {Ruling.objects.count() - self._rulings} rulings"
-        for broken in Break.objects.filter(pk__gt=self._breaks).select_related("defense", "image"):
+        for broken in all_breaks().filter(pk__gt=self._breaks).select_related("defense", "image"):
             yield f"{broken.image.public_id} breaks {broken.defense.name}"
         for stake in Stake.objects.filter(ended_at__isnull=False).exclude(pk__in=self._ended).select_related("defense"):
             yield f"the stake on {stake.defense.name} ended: {stake.end}"

@@ -95,7 +95,7 @@ def attacker_shares(cents: int, breaks: Iterable[BreakFact]) -> dict[int, int]:
 
 
 def defender_shares(cents: int, received: Mapping[int, datetime]) -> dict[int, int]:
-    """Share the defenders' half among the unbroken stakes of a batch (R36): stake -> when its entry was received."""
+    """Share the defenders' half among the stakes that share it (R36): stake -> when its entry was received."""
     return split(cents, in_order_of_receipt(received))
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 import structlog
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.models import Q, Sum
 
 from contest.enums import AccountKind, StakeEnd
@@ -82,6 +82,7 @@ class StakeSettlement:
                 return
             for row in due:
                 self._try(row)
+        # Nothing is kept: what moves for ever would fill a ledger that forgets nothing.
         raise RuntimeError(f"The money of stakes still moves after {MOST_ROUNDS} rounds.")
 
     def _try(self, row: Found) -> None:
@@ -89,6 +90,8 @@ class StakeSettlement:
             with self._book.attempt():
                 if _settled(row, self._book, self._now):
                     self.changed.add(row.stake.pk)
+        except OperationalError:  # about the database: a deadlock, for one, is for the whole transaction to repeat
+            raise
         except Exception as error:  # whatever it is, it is about this stake alone, which is undone
             log.exception("stake_not_settled", stake=row.stake.pk)
             self.failed[row.stake.pk] = error

@@ -181,7 +181,7 @@ ACTIONS = {
             "apply",
             "Apply",
             "All new answers take the place of the older ones at once, or none does. The older ones stay on record as "
-            "superseded. New confident mistakes become breaks; breaks that rest on an "
+            "superseded. New confident mistakes on attacks become breaks; breaks that rest on an "
             "older answer stay and are listed for the board. This cannot be undone, only run again.",
             "The re-run is applied.",
             _apply,

@@ -12,7 +12,7 @@ from contest.breaks import Supposed, standing_breaks
 from contest.enums import DecisionKind, DefenseStanding, StakeEnd
 from contest.models import Attack, AttackTarget, Award, BoardDecision, Break, Entry, Stake, Team
 from contest.teams.selectors import final_team, is_paid_throughout, team_of, teams_counted_together
-from contest.weeks import week_at
+from contest.weeks import week_at, week_called
 from labeling.policy import Policy
 from labeling.selectors import policy_at, policy_in_force
 from scoring.models import Defense
@@ -42,16 +42,33 @@ def staked(now: datetime) -> QuerySet[Defense]:
     return Defense.objects.filter(pk__in=open_now).order_by("name", "pk")
 
 
-def stakes_aimed_at(attack: Attack | None = None) -> QuerySet[Stake]:
-    """Return the stakes in force when an attack was sent and at which it was aimed: all, where it names no defense.
+def stakes_aimed_at(attack: Attack) -> QuerySet[Stake]:
+    """Return the stakes at which an attack was aimed: all in force in its week, where it names no defense.
 
-    Without `attack`, for a subquery: those of the attack of the query around it.
+    One that began later in that week counts too: the attack may break it and is paid for that (R35).
     """
-    sent_at, number = (attack.received_at, attack.pk) if attack else (OuterRef("received_at"), OuterRef(OuterRef("pk")))
-    in_force = Q(ended_at=None) | Q(ended_at__gt=sent_at)
-    named = AttackTarget.objects.filter(attack=number)
+    in_force = Q(ended_at=None) | Q(ended_at__gt=attack.received_at)
+    named = AttackTarget.objects.filter(attack=attack)
     aimed = ~Exists(named) | Exists(named.filter(defense=OuterRef("defense")))
-    return Stake.objects.filter(in_force, aimed, staked_at__lte=sent_at)
+    return Stake.objects.filter(in_force, aimed, staked_at__lt=week_called(attack.week).end)
+
+
+def attacks_aimed_at(teams: Iterable[Team]) -> Q:
+    """Return which attacks were aimed at the stakes of these teams' defenses, as `stakes_aimed_at` says of each."""
+    stakes = Stake.objects.filter(defense__entry__team__in=list(teams), staked_at__isnull=False)
+    found = Q(pk__in=())
+    for stake in stakes:
+        until = Q() if stake.ended_at is None else Q(received_at__lt=stake.ended_at)
+        named = AttackTarget.objects.filter(attack=OuterRef("pk"))
+        aimed = ~Exists(named) | Exists(named.filter(defense=stake.defense_id))
+        found |= Q(until, aimed, received_at__gte=week_at(_begun(stake)).start)
+    return found
+
+
+def _begun(stake: Stake) -> datetime:
+    if stake.staked_at is None:
+        raise ValueError(f"stake {stake.pk} did not begin")
+    return stake.staked_at
 
 
 def newest_stakes(defenses: Iterable[Defense]) -> dict[int, Stake]:

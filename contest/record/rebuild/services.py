@@ -68,8 +68,9 @@ def _fill(record: Record, progress: Callable[[str], None]) -> None:
     for part in record.weeks:
         pictures.fill_faults(part, known)
         pictures.fill_unproved(part, known)
-        pictures.fill_mistakes(part, known)
     _count_on()
+    for part in record.weeks:  # their numbers are not published: after those that are
+        pictures.fill_mistakes(part, known)
 
 
 def _count_on() -> None:

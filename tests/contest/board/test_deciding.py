@@ -328,6 +328,24 @@ def test_a_team_that_the_case_is_about_by_now_counts_before_any_sweep() -> None:
         cast.decide(case, scene.members[0])
 
 
+@pytest.mark.parametrize(
+    ("days", "party", "why"),
+    [
+        (1, True, "later in the week of the attack, which is paid for breaking it (R35)"),
+        (7, False, "in the week after"),
+    ],
+)
+def test_a_team_whose_stake_began_in_the_week_of_the_attack_is_part_of_its_case(
+    days: int, party: bool, why: str
+) -> None:
+    scene = Scene.make()
+    case = scene.opened()
+    green = money.team("green")
+    money.staked(money.defense("late", green), at=scene.attack.received_at + timedelta(days=days))
+    parties_refresh(case.public_id, now=LATER)
+    assert CaseParty.objects.filter(case=case, team=green).exists() is party, why
+
+
 @pytest.mark.parametrize("page", ["board-case", "board-case-disclose", "board-case-decide"])
 def test_nobody_looks_at_a_case_before_its_new_team_is_recorded(page: str, stan: User, signed_in: Any) -> None:
     """Recording it is the sweep's work: looking at a page writes nothing, and hides the content meanwhile (R21)."""
