@@ -6,6 +6,7 @@ address that is not named here is refused, so that a new one is closed to tasker
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.urls import ResolverMatch
 from django.utils.translation import gettext as _
@@ -53,6 +54,8 @@ def signed_in_refusal(request: Any) -> NotAllowed | None:
     address: ResolverMatch | None = request.resolver_match
     if address is not None and address.url_name in OPEN_TO_TASKERS:
         return None
+    if settings.SESSION_COOKIE_NAME not in request.COOKIES:
+        return None  # a stranger; reading the session would keep the answer out of every cache between
     return refusal_for(getattr(request, "user", AnonymousUser()), address)
 
 

@@ -31,6 +31,8 @@ ALLOWED = {
     "axes_accessattempt": "guesses at a secret link are counted; only who guesses from the same address waits",
 }
 
+LEASES = {"/label/": "it shows the next picture, which is leased to who opens it: only that person's requests wait"}
+
 
 def world() -> tuple[Scene, dict[str, str]]:
     """A case before the board that two voted on, a motion, an award to come: with an example for each parameter."""
@@ -124,7 +126,7 @@ def test_no_get_writes_or_locks(role: str, signed_in: SignIn, monkeypatch: pytes
         if found:
             written[address] = found
     assert seen > 10, "the walk sees pages"
-    assert written == {}
+    assert {address: found for address, found in written.items() if address not in LEASES} == {}
 
 
 def client_of(role: str, scene: Scene, signed_in: SignIn) -> Client:

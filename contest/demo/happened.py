@@ -1,12 +1,15 @@
 """What happened in the contest since a moment, in lines for who moves the demo's clock."""
 
 from collections.abc import Iterator
+from typing import Any
+
+from django.db.models import QuerySet
 
 from adjudication.models import Ruling
 from common.domain_clock import domain_now
 from contest.breaks import all_breaks
 from contest.enums import CaseState, DecisionKind
-from contest.models import Award, Break, Case, LedgerEntry, Release, Stake
+from contest.models import Award, Case, LedgerEntry, Release, Stake
 from contest.money.words import money
 from labeling.models import Response
 from labeling.selectors import policy_in_force
@@ -17,9 +20,9 @@ class Happened:
 
     def __init__(self) -> None:
         self._responses, self._rulings = Response.objects.count(), Ruling.objects.count()
-        self._breaks, self._entries = _newest(Break), _newest(LedgerEntry)
-        self._opened = _newest(Case)
-        self._releases, self._awards = _newest(Release), _newest(Award)
+        self._breaks, self._entries = _newest(all_breaks()), _newest(LedgerEntry.objects.all())
+        self._opened = _newest(Case.objects.all())
+        self._releases, self._awards = _newest(Release.objects.all()), _newest(Award.objects.all())
         self._ended = set(Stake.objects.filter(ended_at__isnull=False).values_list("pk", flat=True))
         self._cases = set(Case.objects.filter(state=CaseState.CLOSED).values_list("pk", flat=True))
 
@@ -44,8 +47,8 @@ class Happened:
             yield f"released: {release.name}"
 
 
-def _newest(model: type[Break] | type[LedgerEntry] | type[Release] | type[Award] | type[Case]) -> int:
-    newest: int | None = model.objects.order_by("-pk").values_list("pk", flat=True).first()
+def _newest(rows: QuerySet[Any]) -> int:
+    newest: int | None = rows.order_by("-pk").values_list("pk", flat=True).first()
     return newest or 0
 
 

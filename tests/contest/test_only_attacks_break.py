@@ -160,7 +160,7 @@ def _pictured(world: World, how: str) -> bool:
 
 
 def _counted(world: World, how: str) -> bool:
-    (row,) = (each for each in defense_figures.rows(public=True) if each.defense == world.defense[how])
+    (row,) = (each for each in defense_figures.rows(public=True, now=NOW) if each.defense == world.defense[how])
     return row.breaks > 0
 
 
@@ -174,7 +174,9 @@ READERS: dict[str, Reader] = {
     "all breaks": lambda w, how: all_breaks().filter(defense=w.defense[how]).exists(),
     "what a picture broke": lambda w, how: w.defense[how] in broken_by([w.image[how].pk]).get(w.image[how].pk, ()),
     "the stake": lambda w, how: w.stake[how].end == StakeEnd.BROKEN,
-    "how far a defense is": lambda w, how: standings([w.defense[how]])[w.defense[how].pk] is DefenseStanding.BROKEN,
+    "how far a defense is": lambda w, how: (
+        standings([w.defense[how]], now=NOW)[w.defense[how].pk] is DefenseStanding.BROKEN
+    ),
     "the prizes": lambda w, how: bool(money_facts.found([w.stake[how]])[0].breaks),
     "the award": _condition,
     "the leaderboard": _leaderboard,

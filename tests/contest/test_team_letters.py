@@ -225,13 +225,6 @@ def test_only_those_of_the_earliest_week_are_named_and_not_all_of_many(defense: 
     assert "late" not in text.replace("later", "")
 
 
-def test_one_broken_by_no_team_is_told_so(defense: Defense, at_stake: Stake) -> None:
-    released("2026-W47")
-    cast.broken(defense, STAKED + DAY, found=ENDED)
-    _, text = one(swept())
-    assert "By a picture that no team sent." in text
-
-
 def test_the_same_pixels_under_embargo_are_nobody_s(defense: Defense, at_stake: Stake) -> None:
     """A picture of the organizers that a team sends this week: that it did is a secret until the week ends (R24)."""
     released("2026-W47")

@@ -468,12 +468,14 @@ def test_a_peer_of_another_user_is_sent_away_and_the_right_one_still_let_in(tmp_
 
 
 def test_nobody_comes_in_time(tmp_path: Path) -> None:
+    folder = tmp_path / "gate"
+    folder.mkdir()
     began = time.monotonic()
     with pytest.raises(RunnerFault) as caught:
-        Gate(tmp_path).accept(began + 0.2, running)
+        Gate(folder).accept(began + 0.2, running)
     assert caught.value.fault is Fault.START_TIMEOUT
     assert 0.2 <= time.monotonic() - began < 1 + DEADLINE_SLACK
-    assert list(tmp_path.iterdir()) == []
+    assert list(folder.iterdir()) == []
 
 
 def test_a_program_that_ended_before_it_connected_is_told_at_once(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ MAP: dict[tuple[str, str, str], dict[str, int]] = {
     # Who is sent here after signing in again is led to the case.
     ("*", "GET", "vote/"): of_board(302, 302),
     ("*", "GET", "drop/"): of_board(302, 302),
-    ("*", "POST", ""): dict.fromkeys(ROLES, 405) | {"stranger": 302},
+    ("*", "POST", ""): dict.fromkeys(ROLES, 405) | {"stranger": 302, "tasker": 403},
     # Nothing is left to say for who said it; the other one said nothing.
     ("*", "POST", "disclose/"): of_board(303, 400),
     ("open", "POST", "vote/"): of_board(303, 409),

@@ -83,11 +83,6 @@ def first_taken_back(stake: Stake, teams: Teams) -> None:
     cast.broken(stake.defense, second)
 
 
-def nobodys(stake: Stake, teams: Teams) -> None:
-    image = factories.image(origin="dataset", received_at=MONDAY, label_from=MONDAY, width=40, height=40)
-    cast.broken(stake.defense, cast.attack(teams[R], days=2, image=image))
-
-
 STORIES: list[tuple[Story, dict[str, int], int, str]] = [
     (lambda s, t: broke(s, t[R]), {R: PRIZE}, 0, "one team"),
     (lambda s, t: (broke(s, t[R], 2), broke(s, t[B], 1)), {R: 5000, B: 5001}, 0, "two teams the same week"),
@@ -99,7 +94,6 @@ STORIES: list[tuple[Story, dict[str, int], int, str]] = [
     (lambda s, t: broke(s, unpaid(t[R])), {}, PRIZE, "only unpaid: to the attackers' half"),
     (lambda s, t: broke(s, t["makers"]), {}, PRIZE, "its own staked defense"),
     (lambda s, t: (broke(s, t["makers"]), broke(s, t[B])), {B: PRIZE}, 0, "its own, and another's"),
-    (nobodys, {}, PRIZE, "a picture that was there before any team sent it"),
     (lambda s, t: (broke(s, t[R], -0.3), broke(s, t[B])), {R: 5001, B: 5000}, 0, "of its week, before it: shares"),
 ]
 

@@ -135,7 +135,7 @@ def test_a_wrong_zip_names_its_field_and_keeps_nothing(tmp_path: Path, now: date
     with pytest.raises(InvalidInput) as refused:
         hand_in(cast.team(), now, training_code=wrong)
     assert (refused.value.code, refused.value.field) == ("bad_source", "training_code")
-    assert not Defense.objects.exists() and not (tmp_path / "pictures").exists()
+    assert not Defense.objects.exists() and not any((tmp_path / "pictures").iterdir())
 
 
 # The same again, and names

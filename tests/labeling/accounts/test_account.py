@@ -20,9 +20,7 @@ from common.devices import device_of
 from common.mail import wait_until_sent
 from common.models import ApiToken, RecoveryCode, SecondFactor, UserSession
 from common.second_factor import enrolment, second_factor_turn_on
-from labeling.accounts.invitations import invite
 from labeling.accounts.locale import zone_names
-from labeling.enums import Role
 from labeling.models import Tasker
 from tests import factories
 from tests.factories import PASSWORD
@@ -512,14 +510,6 @@ def test_everybody_has_an_account_page(address: str, who: str, request: pytest.F
     answer = signed_in(request.getfixturevalue(who)).get(address)
     assert answer.status_code == 200
     assert "no-store" in answer["Cache-Control"]
-
-
-def test_the_log_keeps_no_link(olga: User, client: Client, caplog: pytest.LogCaptureFixture) -> None:
-    secret = invite(email="nora@example.org", role=Role.TASKER, language="en", by=olga, now=timezone.now()).secret
-    with caplog.at_level("INFO"):
-        assert client.get(f"/join/{secret}/").status_code == 200
-    assert "/join/…" in caplog.text
-    assert secret not in caplog.text
 
 
 def test_the_record_of_sign_ins_ends_after_ninety_days(tara: Tasker) -> None:

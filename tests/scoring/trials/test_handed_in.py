@@ -108,7 +108,7 @@ def test_what_is_refused_leaves_nothing(
         handed_in.defense_hand_in(path, name=values.get("name", "a"), source=source, weights=weights, now=now)
     assert refused.value.code == code, why
     assert not Defense.objects.exists()
-    assert not (tmp_path / "pictures").exists()
+    assert not any((tmp_path / "pictures").iterdir())
 
 
 def test_a_file_too_large_is_refused_without_being_read(archive: Path, now: datetime) -> None:
@@ -211,7 +211,7 @@ def test_a_zip_that_would_harm_its_readers_is_refused(
     with pytest.raises(InvalidInput, match=words) as refused:
         handed_in.zip_keep(path, "source", field)
     assert (refused.value.code, refused.value.field) == ("bad_source", field), why
-    assert not (tmp_path / "pictures").exists()
+    assert not any((tmp_path / "pictures").iterdir())
 
 
 def test_folders_and_what_is_small_are_taken(tmp_path: Path) -> None:
