@@ -100,7 +100,8 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
     def notes(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
         said = WRITES.search(sql)
-        if said and said.group(2) not in ALLOWED:
+        table = said and (said.group(2) or re.search(r'FROM "(\w+)"', sql).group(1))  # type: ignore[union-attr]
+        if said and table not in ALLOWED:
             found.append(sql[:160])
         return execute(sql, params, many, context)
 

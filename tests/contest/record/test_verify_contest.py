@@ -276,6 +276,7 @@ def test_releases_of_both_rule_books_are_one_chain(first_rule_book: list[Path], 
     shutil.rmtree(first_rule_book[1])
     before = _manifest(first_rule_book[0])
     cast.two_weeks()
+    release_week(cast.W47, out=tmp_path / "own", now=cast.NOW)
     folder = release_week(cast.W48, out=tmp_path, now=cast.NOW).folder
     sha256 = hashlib.sha256((first_rule_book[0] / form.MANIFEST).read_bytes()).hexdigest()
     forger = Forger(folder, release_fixtures.Contest([]))

@@ -106,6 +106,7 @@ def mistaken(defense: Defense) -> None:
     image = cast.picture(NOW)
     ruled(image)
     cast.answered(defense, image, NOW, state=RunState.FINISHED)
+    factories.sent_by_somebody()
 
 
 def test_a_break_that_is_being_recorded_is_waited_for(defense: Defense) -> None:
