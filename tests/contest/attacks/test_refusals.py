@@ -15,11 +15,12 @@ from common.errors import TooMany
 from common.models import HourCount
 from contest import upload_rates
 from contest.attacks import quota, services
-from contest.attacks.access import UPLOADS
+from contest.attacks.access import UPLOADS, UPLOADS_OF_ONE
 from contest.attacks.services import SentBefore, attack_receive
 from contest.enums import UploadKind
 from contest.models import Attack, QuotaDay, Team
-from labeling.images import PictureRefused
+from labeling.images import DECODING, PictureRefused
+from tests import factories
 from tests.contest.attacks import cast
 from tests.contest.attacks.cast import POLICY, picture, send, upload
 
@@ -66,16 +67,18 @@ def zipped(*pictures: bytes) -> bytes:
 
 
 def test_after_so_many_refusals_the_team_waits_for_the_next_hour(
-    red: Team, blue: Team, now: datetime, monkeypatch: pytest.MonkeyPatch
+    red: Team, blue: Team, now: datetime, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refuse_twice(red, now=now)
     assert not QuotaDay.objects.exists()
     late = now.replace(minute=59, second=30)
+    clock(late)
     with monkeypatch.context() as patched, pytest.raises(TooMany, match="from Wed 18 Nov 2026 13:00:00 UTC") as refused:
         nothing_is_decoded(patched)
         take(red, picture(), now=late)
     assert (refused.value.code, refused.value.retry_after) == ("too_many_refused", 30)
     assert take(blue, picture(), now=late), "another team has its own"
+    clock(now + HOUR)
     assert take(red, picture(8), now=now + HOUR), "the next hour"
     refuse_twice(red, now=now + HOUR)
     assert HourCount.objects.get().count == 2
@@ -160,3 +163,35 @@ def test_while_many_upload_the_next_is_sent_away_and_pages_answer(address: str, 
         assert captain.get("/attacks/").status_code == captain.get("/api/v1/attacks/").status_code == 200
     assert captain.post("/api/v1/attacks/", {"image": upload(picture())}).status_code == 201
     assert not HourCount.objects.exists()
+
+
+def test_whoever_may_upload_may_wait_for_a_decode() -> None:
+    """A resend after midnight is of the next week: what was let in is not sent away while another is decoded."""
+    assert DECODING.at_once + DECODING.waiting >= UPLOADS.at_once
+
+
+@pytest.mark.parametrize(("address", "why"), ADDRESSES, ids=[row[1] for row in ADDRESSES])
+def test_one_account_does_not_hold_all_places(
+    address: str, why: str, captain: Client, red: Team, blue: Team, signed_in: Any
+) -> None:
+    holder = cast.captain(red).pk
+    with ExitStack() as own:
+        for _ in range(UPLOADS_OF_ONE.at_once):
+            own.enter_context(UPLOADS_OF_ONE.of(holder))
+        answer = captain.post(address, {"image": upload(picture())})
+        assert (answer.status_code, answer["Retry-After"]) == (503, "2"), why
+        assert "Your account is sending 2 uploads already" in answer.content.decode()
+        other: Client = signed_in(cast.captain(blue))
+        assert other.post("/api/v1/attacks/", {"image": upload(picture(8))}).status_code == 201
+    assert captain.post("/api/v1/attacks/", {"image": upload(picture())}).status_code == 201
+    assert UPLOADS_OF_ONE.at_once * 3 <= UPLOADS.at_once, "several slow senders leave room as well"
+
+
+@pytest.mark.parametrize(("address", "why"), ADDRESSES, ids=[row[1] for row in ADDRESSES])
+def test_who_may_not_send_is_refused_without_a_place(address: str, why: str, clock: Any, signed_in: Any) -> None:
+    cast.policy()
+    client: Client = signed_in(factories.user("nobody"))
+    with ExitStack() as others:
+        for _ in range(UPLOADS.at_once):
+            others.enter_context(UPLOADS)
+        assert client.post(address, {"image": upload(picture())}).status_code in (403, 404), why
