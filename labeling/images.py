@@ -160,10 +160,13 @@ def _refusing_damage() -> Iterator[None]:
     """
     try:
         yield
-    except PictureRefused:
+    except PictureRefused as error:
+        error.decoded = True
         raise
     except Exception as error:
-        raise refused("damaged") from error
+        damaged = refused("damaged")
+        damaged.decoded = True
+        raise damaged from error
 
 
 def _open(data: bytes, container: Container, *, at_least: int | None = None) -> Pillow.Image:

@@ -247,7 +247,7 @@ def asked(method, path, signed_in):
 print("ready", flush=True)
 for line in sys.stdin:
     what, *arguments = json.loads(line)
-    said = {"ask": asked, "work": lambda: _run("probe", probe), "task": lambda: task()}[what](*arguments)
+    said = {"ask": asked, "work": lambda: _run("probe", probe).value, "task": lambda: task()}[what](*arguments)
     print(json.dumps(said), flush=True)
 """
 

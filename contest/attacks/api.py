@@ -12,7 +12,6 @@ from rest_framework.views import APIView
 from common.body_limits import takes_at_most
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
-from contest import upload_rates
 from contest.attacks import quota
 from contest.attacks.access import MOST_UPLOAD_BYTES, member_of, uploading
 from contest.attacks.life import standings
@@ -20,7 +19,6 @@ from contest.attacks.receipts import receipt_json, receipt_of, refusal_json
 from contest.attacks.selectors import attacks_of
 from contest.attacks.serializers import EXAMPLE, AttackIn, AttackReceiptOut, AttacksOut, SentBeforeOut
 from contest.attacks.services import SentBefore, attack_receive
-from contest.enums import UploadKind
 from contest.models import Team
 from labeling.selectors import policy_in_force
 from labeling.serializers import ErrorOut
@@ -82,7 +80,6 @@ class Attacks(APIView):
             return self._take(request, team)
 
     def _take(self, request: Request, team: Team) -> Response:
-        upload_rates.check(team, UploadKind.ATTACK)  # before the body is taken apart
         body = AttackIn(data=request.data)
         # The body has been read to its end, which is the moment that counts (R23).
         now = domain_now()

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.test import Client
+from PIL import Image as Pillow
 
-from common.errors import TooMany
+from common.errors import TooMany, Unavailable
 from common.models import HourCount
+from common.outages import store_away
 from contest import upload_rates
 from contest.attacks import quota, services
 from contest.attacks.access import UPLOADS, UPLOADS_OF_ONE
@@ -126,12 +128,52 @@ def test_who_loses_the_race_for_the_last_place_leaves_no_file(
     assert stored() == before
 
 
-@pytest.mark.parametrize("parts", [[WRONG] * 6, [b"no picture"] * 6, [zipped(WRONG)] * 6])
-def test_of_a_zip_no_more_is_looked_at_than_may_be_refused(captain: Client, parts: list[bytes]) -> None:
+def clear(shade: int) -> bytes:
+    """A picture that is partly transparent, as its pixels alone say."""
+    packed = io.BytesIO()
+    Pillow.new("RGBA", (cast.SIDE, cast.SIDE), (shade, 0, 0, 9)).save(packed, "PNG")
+    return packed.getvalue()
+
+
+def test_of_a_zip_no_more_is_decoded_than_may_be_refused(captain: Client) -> None:
+    parts = [clear(shade) for shade in range(6)]
     page = captain.post("/attacks/send/", {"image": upload(zipped(*parts, picture()), "all.zip")})
     codes = [each["refused"]["code"] for each in page.json()["outcomes"]]
-    assert len(codes) == 3 and codes[-1] == "too_many_refused"
+    assert codes == ["transparent", "transparent", "too_many_refused"]
     assert not Attack.objects.exists()
+
+
+@pytest.mark.parametrize("parts", [[WRONG] * 6, [b"no picture"] * 6, [zipped(WRONG)] * 6])
+def test_what_headers_alone_refuse_counts_once_for_an_upload(captain: Client, parts: list[bytes]) -> None:
+    """A folder of pictures of the wrong size is one mistake, and nothing was decoded."""
+    sent = {"image": upload(zipped(*parts, picture()), "all.zip")}
+    outcomes = captain.post("/attacks/send/", sent).json()["outcomes"]
+    assert len(outcomes) == 7 and "receipt" in outcomes[-1]
+    assert HourCount.objects.get().count == 1
+
+
+def test_the_same_pixels_in_another_file_count_nothing(red: Team, now: datetime) -> None:
+    send(red, now=now)
+    other = io.BytesIO()
+    Pillow.open(io.BytesIO(picture())).save(other, "PNG", compress_level=0)
+    with pytest.raises(SentBefore):
+        take(red, other.getvalue(), now=now)
+    assert not HourCount.objects.exists()
+
+
+def test_an_outage_counts_nothing(red: Team) -> None:
+    with pytest.raises(Unavailable), upload_rates.refusals_counted(red, UploadKind.ATTACK):
+        raise store_away()
+    assert not HourCount.objects.exists()
+
+
+def test_a_lost_answer_is_given_again_also_at_the_limit(captain: Client, red: Team, now: datetime) -> None:
+    assert captain.post("/api/v1/attacks/", {"image": upload(picture())}).status_code == 201
+    refuse_twice(red, now=now)
+    answer = captain.post("/api/v1/attacks/", {"image": upload(picture())})
+    assert (answer.status_code, answer.json()["code"]) == (409, "sent_before")
+    page = captain.post("/attacks/send/", {"image": upload(picture())})
+    assert page.json()["outcomes"][0]["refused"]["code"] == "sent_before"
 
 
 ADDRESSES = [("/api/v1/attacks/", "the API"), ("/attacks/send/", "the page's script"), ("/attacks/", "the plain form")]
@@ -140,7 +182,8 @@ ADDRESSES = [("/api/v1/attacks/", "the API"), ("/attacks/send/", "the page's scr
 @pytest.mark.parametrize(("address", "why"), ADDRESSES, ids=[row[1] for row in ADDRESSES])
 def test_every_door_says_until_when(address: str, why: str, captain: Client, red: Team, now: datetime) -> None:
     refuse_twice(red, now=now)
-    answer = captain.post(address, {"image": upload(picture()), "team": red.public_id})
+    team = {} if "/api/" in address else {"team": red.public_id}
+    answer = captain.post(address, {"image": upload(picture())} | team)
     assert (answer.status_code, answer["Retry-After"]) == (429, "3600"), why
     assert "13:00:00" in answer.content.decode()
 
