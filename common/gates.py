@@ -1,6 +1,9 @@
 """Lets a few threads of this process through at a time, so that heavy work leaves the others room to answer."""
 
 import threading
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from common.errors import Busy
@@ -39,3 +42,32 @@ class Gate:
         seconds = max(1, round(self.seconds))
         words = f"The server is busy with other uploads. Nothing was kept; send this again in {seconds} seconds."
         return Busy(words, "busy", retry_after=seconds)
+
+
+class Shares:
+    """Lets `at_once` threads through for each holder, so that none takes all places of a Gate; raises Busy for more.
+
+    It holds for one process.
+    """
+
+    def __init__(self, *, at_once: int, seconds: float) -> None:
+        self.at_once, self.seconds = at_once, seconds
+        self._lock = threading.Lock()
+        self._held: Counter[Hashable] = Counter()
+
+    @contextmanager
+    def of(self, holder: Hashable) -> Iterator[None]:
+        """Hold one of the places of `holder`."""
+        with self._lock:
+            if self._held[holder] >= self.at_once:
+                seconds = max(1, round(self.seconds))
+                words = f"Your account is sending {self.at_once} uploads already. Nothing was kept; send this again "
+                raise Busy(f"{words}in {seconds} seconds.", "busy", retry_after=seconds)
+            self._held[holder] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._held[holder] -= 1
+                if not self._held[holder]:
+                    del self._held[holder]

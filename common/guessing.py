@@ -1,9 +1,9 @@
 """Guessing, closed in one way: ten wrong passwords, codes or links from one address, then nothing for an hour.
 
-An address may also fail with ten accounts an hour and no more, so that nobody tries one password with every name. An
-account that signs in rightly is not counted any more: an office whose people mistype does not close itself, and whoever
-guesses cannot take back what failed with other names. A signed-in person who confirms something is never refused for
-what neighbours do.
+An address may also fail with ten accounts a minute and thirty an hour and no more, so that nobody tries one password
+with every name, and an office whose people mistype their names goes on. An account that signs in rightly is not counted
+any more: whoever guesses cannot take back what failed with other names. A signed-in person who confirms something is
+never refused for what neighbours do.
 
 Links are too long to be guessed: one that works opens whatever was tried before, so that nobody closes it to a house
 that shares an address. Letters are counted apart from links: by whom they go to, or by the account that asks.
@@ -11,6 +11,7 @@ that shares an address. Letters are counted apart from links: by whom they go to
 
 import hashlib
 from collections.abc import Mapping
+from datetime import timedelta
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any
 
@@ -20,8 +21,9 @@ from axes.handlers.proxy import AxesProxyHandler
 from axes.models import AccessAttempt
 from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
-from django.db.models import Q
+from django.db.models import Max, Q
 from django.http import HttpRequest
+from django.utils import timezone
 
 from common.audit_origin import place_of
 from common.client_address import client_address
@@ -35,8 +37,10 @@ _LETTERS_TO, _LETTERS_OF = "letters to ", "letters of "
 # Under these names links and letters are counted, no accounts.
 _NO_NAMES = Q(username__in=[LINKS, LETTERS]) | Q(username__startswith=_LETTERS_TO) | Q(username__startswith=_LETTERS_OF)
 MOST_TRIES = 10
-# Accounts with which one address may fail within an hour without signing in rightly.
-MOST_NAMES = 10
+# Accounts with which one address may fail without signing in rightly: within an hour, and within a minute.
+MOST_NAMES = 30
+MOST_NAMES_A_MINUTE = 10
+_MINUTE = timedelta(minutes=1)
 _IPV6_SHARED_BITS = 64
 # From one address that many people may share, to whomever they go.
 MOST_LETTERS = 100
@@ -56,7 +60,7 @@ class SignInGuard(AxesDatabaseHandler):  # type: ignore[misc]
 
     def is_locked(self, request: Any, credentials: Any = None) -> bool:
         """Say whether this name, or every name that has not failed yet, is closed to the request's address."""
-        return super().is_locked(request, credentials) or too_many_names(request, credentials)
+        return super().is_locked(request, credentials) or too_many_names(request, credentials) > 0
 
     def user_login_failed(self, sender: Any, credentials: Any, request: Any = None, **kwargs: Any) -> None:
         """Count the try. What is kept of its address opens nothing."""
@@ -65,16 +69,24 @@ class SignInGuard(AxesDatabaseHandler):  # type: ignore[misc]
         super().user_login_failed(sender, credentials, request, **kwargs)
 
 
-def too_many_names(request: Any, credentials: Mapping[str, Any] | None) -> bool:
-    """Say whether the request's address failed with MOST_NAMES names other than this one within the hour."""
+def too_many_names(request: Any, credentials: Mapping[str, Any] | None) -> int:
+    """Return the limit that names other than this one, which failed from the request's address, have reached; or 0.
+
+    MOST_NAMES closes for an hour, MOST_NAMES_A_MINUTE for a minute.
+    """
     name = str((credentials or {}).get("username") or "")
     place = request.axes_ip_address
     user = getattr(request, "user", None)
     if not place or is_of_letters(name) or name == LINKS or (user is not None and user.get_username() == name):
-        return False
+        return 0
     tries = AccessAttempt.objects.filter(ip_address=place, attempt_time__gte=get_cool_off_threshold(request))
-    failed = tries.exclude(_NO_NAMES).exclude(username=name).values("username").distinct()
-    return bool(failed.count() >= MOST_NAMES)
+    others = tries.exclude(_NO_NAMES).exclude(username=name)
+    last_tried = others.values_list("username").annotate(Max("attempt_time"))
+    failed = [moment for _, moment in last_tried]
+    if len(failed) >= MOST_NAMES:
+        return MOST_NAMES
+    lately = sum(moment >= timezone.now() - _MINUTE for moment in failed)
+    return MOST_NAMES_A_MINUTE if lately >= MOST_NAMES_A_MINUTE else 0
 
 
 def counted_address(request: HttpRequest) -> str | None:

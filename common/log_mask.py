@@ -29,7 +29,7 @@ _MOST_OF_A_VALUE = 4000
 _STARTS = sorted({link.partition("<")[0] for link in SECRET_LINKS}, key=len, reverse=True)
 # A slash may be doubled, and escaped where a line quotes JSON.
 _START = "(?:" + "|".join(r"\\*/+".join(map(re.escape, start.split("/"))) for start in _STARTS) + ")"
-_LINK = re.compile(rf"(?<![\w-])({_START})[^\s\"'?&<>\\]+", re.ASCII | re.IGNORECASE)
+_LINK = re.compile(rf"(?<![\w-])({_START})(?:[^\s\"'?&<>\\]|\\+/)+", re.ASCII | re.IGNORECASE)
 _ENCODED_WORD = re.compile(r"(?<![^\s\"'\\])[^\s\"'\\%]*%[^\s\"'\\]*")
 _ENCODED_LINK = re.compile(rf"({_START}).", re.ASCII | re.IGNORECASE | re.DOTALL)
 _HEADER = re.compile(r"((?:authorization|cookie)\s*[:=]\s*)[^\s\"'\\][^\"'\\\r\n]*", re.IGNORECASE)

@@ -17,15 +17,19 @@ from common.errors import StorageFull, Unavailable
 _FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 # A disk that was taken away, became read-only or lost its connection.
 _AWAY_ERRNOS = {errno.EIO, errno.EROFS, errno.ENXIO, errno.ENODEV, errno.ESTALE, errno.ENOTCONN, errno.EHOSTDOWN}
-_AWAY_ERRNOS |= {errno.EACCES, errno.ENOTDIR}
-# PostgreSQL's codes: disk_full; read_only_sql_transaction, which a server answers that is a copy of the real one.
-_POSTGRES_FULL, _POSTGRES_COPY = "53100", "25006"
+_POSTGRES_FULL = "53100"
+# PostgreSQL's codes that time cures: connections, resources, the system, a server that shuts down or starts; a deadlock
+# and a lock that was waited for too long; read_only_sql_transaction, which a server answers that is a copy of the real
+# one. Of the others, such as a statement cancelled for taking too long, a program is guilty.
+_POSTGRES_AWAY = ("08", "53", "58", "57P", "40P01", "55P03", "25006")
 # SQLite's primary result codes; of its others, such as a table that does not exist, a program is guilty.
 _SQLITE_FULL = 13
 _SQLITE_AWAY = {5, 6, 7, 8, 10, 14, 15}  # BUSY LOCKED NOMEM READONLY IOERR CANTOPEN PROTOCOL
-# Libraries of the S3 store, which is the only thing that uses them; they are not imported here.
-_STORE_LIBRARIES = {"boto3", "botocore", "s3transfer", "urllib3"}
+# Libraries of the S3 store, which is the only thing that uses them; they are not imported here. Under them lies
+# urllib3, which others use as well.
+_STORE_LIBRARIES = {"boto3", "botocore", "s3transfer"}
 _DEEPEST = 10
+_TRACE_SECONDS = 60
 log = structlog.get_logger(__name__)
 
 
@@ -66,7 +70,17 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         if error is None:
             return
         yield error
-        error = error.__cause__ or error.__context__
+        # What happened before a mistake of ours is its cause only where it says so (`raise … from`).
+        error = error.__cause__ or (error.__context__ if _is_of_a_driver(error) else None)
+
+
+def _is_of_a_driver(error: BaseException) -> bool:
+    """Say whether an error is of a driver, the system or a store: their own handling of a failure may fail as well."""
+    return isinstance(error, DatabaseError | InterfaceError | OSError) or _is_of_the_store(error)
+
+
+def _is_of_the_store(error: BaseException) -> bool:
+    return type(error).__module__.partition(".")[0] in _STORE_LIBRARIES
 
 
 def _outage(error: BaseException) -> Unavailable | None:
@@ -74,7 +88,7 @@ def _outage(error: BaseException) -> Unavailable | None:
         return error
     if isinstance(error, DatabaseError | InterfaceError):
         return _database_outage(error)
-    if type(error).__module__.partition(".")[0] in _STORE_LIBRARIES:
+    if _is_of_the_store(error):
         return store_away()
     if isinstance(error, OSError) and error.errno in _FULL_ERRNOS:
         return storage_full()
@@ -88,8 +102,25 @@ def _database_outage(error: Exception) -> Unavailable | None:
         return storage_full()
     if sqlite is not None:
         return database_away() if sqlite & 0xFF in _SQLITE_AWAY else None
-    away = isinstance(error, OperationalError | InterfaceError) or postgres == _POSTGRES_COPY
-    return database_away() if away else None
+    if postgres is not None:
+        return database_away() if postgres.startswith(_POSTGRES_AWAY) else None
+    return database_away() if isinstance(error, OperationalError | InterfaceError) else None
+
+
+class TraceOnce:
+    """Says where an outage was met: once a minute, so that the log of a busy site is not traces alone."""
+
+    def __init__(self) -> None:
+        self._next: dict[str, float] = {}
+
+    def log(self, outage: Unavailable, error: BaseException) -> None:
+        """Write a line about a request that `outage` ended."""
+        now = time.monotonic()
+        shown = now >= self._next.get(outage.code, now)
+        if shown:
+            self._next[outage.code] = now + _TRACE_SECONDS
+        words = f"{type(error).__name__}: {error}".strip()
+        log.error("outage", code=outage.code, error=words, **({"exc_info": error} if shown else {}))
 
 
 class OutageLog:
@@ -106,7 +137,8 @@ class OutageLog:
             return False
         if outage.code not in self._began:
             self._began[outage.code] = time.monotonic()
-            log.error("outage", code=outage.code, work=work, error=f"{type(error).__name__}: {error}".strip())
+            words = f"{type(error).__name__}: {error}".strip()
+            log.error("outage", code=outage.code, work=work, error=words, exc_info=error)
         self._failing.setdefault(outage.code, set()).add(work)
         return True
 
@@ -117,4 +149,4 @@ class OutageLog:
             log.info("outage_over", code=code, seconds=round(time.monotonic() - self._began.pop(code), 1))
 
 
-outages = OutageLog()
+outages, traces = OutageLog(), TraceOnce()

@@ -6,11 +6,19 @@ The caller decides what is counted under a key and how much is too much. Rows of
 from datetime import datetime, timedelta
 from math import ceil
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from common.models import HourCount
 
 _HOUR = timedelta(hours=1)
+_MOST_REMOVED = 1_000
+# One statement: between two, another caller may remove the row.
+_COUNT = """
+    INSERT INTO common_hourcount (key, hour, count) VALUES (%s, %s, 1)
+    ON CONFLICT (key) DO UPDATE SET
+        count = CASE WHEN common_hourcount.hour < excluded.hour THEN 1 ELSE common_hourcount.count + 1 END,
+        hour = CASE WHEN common_hourcount.hour < excluded.hour THEN excluded.hour ELSE common_hourcount.hour END
+    RETURNING count"""
 
 
 def counted(key: str, *, now: datetime) -> int:
@@ -18,19 +26,23 @@ def counted(key: str, *, now: datetime) -> int:
     return HourCount.objects.filter(key=key, hour=_begins(now)).values_list("count", flat=True).first() or 0
 
 
-@transaction.atomic
 def count(key: str, *, now: datetime) -> int:
     """Count `key` once more, and return how often it was counted in this hour."""
     hour = _begins(now)
-    row, new = HourCount.objects.get_or_create(key=key, defaults={"hour": hour})
-    row = HourCount.objects.select_for_update(no_key=True).get(pk=row.pk)
-    if row.hour < hour:
-        row.hour, row.count = hour, 0
-    row.count += 1
-    row.save(update_fields=["hour", "count"])
-    if new:
-        HourCount.objects.filter(hour__lt=hour).delete()
-    return row.count
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNT, [key, connection.ops.adapt_datetimefield_value(hour)])
+        (found,) = cursor.fetchone()
+    if found == 1:
+        _remove_over(hour)
+    return int(found)
+
+
+@transaction.atomic
+def _remove_over(hour: datetime) -> None:
+    """Remove rows of hours that are over; those that another caller is counting in or removing stay."""
+    over = HourCount.objects.filter(hour__lt=hour)
+    free = over.select_for_update(skip_locked=True).values_list("pk", flat=True)[:_MOST_REMOVED]
+    over.filter(pk__in=list(free)).delete()
 
 
 def hour_ends(now: datetime) -> datetime:

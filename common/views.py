@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from common.guessing import LINKS, MOST_NAMES, is_of_letters, most_tries, too_many_names
+from common.guessing import LINKS, MOST_NAMES_A_MINUTE, is_of_letters, most_tries, too_many_names
 from common.sessions import CodeNeeded
 
 # What the sign-in form's fields are called, so that other pages can keep theirs apart.
@@ -91,22 +91,26 @@ class SignIn(LoginView):
 
 def locked_out(request: HttpRequest, response: HttpResponse, credentials: dict[str, Any]) -> HttpResponse:
     """Answer 429 after too much guessing: a page for people, `{"code", "detail"}` for programs."""
+    names = too_many_names(request, credentials)
+    minute = names == MOST_NAMES_A_MINUTE
     if request.path.startswith("/api/v1/"):
         words = _("Too many wrong passwords: sign-in is closed from your address for one hour.")
+        if minute:
+            words = _("Too many wrong names: sign-in is closed from your address for one minute.")
         answer: HttpResponse = JsonResponse({"code": "locked_out", "detail": words}, status=429)
     else:
         username = (credentials or {}).get("username", "")
         links, letters = username == LINKS, is_of_letters(username)
-        names = too_many_names(request, credentials)
         context = {
-            "limit": MOST_NAMES if names else most_tries(request, credentials),
+            "limit": names or most_tries(request, credentials),
             "names": names,
+            "minute": minute,
             "links": links,
             "letters": letters,
             "username": "" if links or letters else username,
         }
         answer = render(request, "registration/locked_out.html", context, status=429)
-    answer["Retry-After"] = str(settings.AXES_COOLOFF_TIME * 3600)
+    answer["Retry-After"] = str(60 if minute else settings.AXES_COOLOFF_TIME * 3600)
     return answer
 
 

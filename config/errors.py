@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import structlog
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from rest_framework import exceptions, status
@@ -13,9 +12,7 @@ from rest_framework.views import exception_handler, set_rollback
 
 from common.answers import error_body, http_status, retry_headers
 from common.errors import DomainError
-from common.outages import outage_of
-
-log = structlog.get_logger(__name__)
+from common.outages import outage_of, traces
 
 
 def api_exception(error: Exception, context: dict[str, Any]) -> Response | None:
@@ -24,7 +21,7 @@ def api_exception(error: Exception, context: dict[str, Any]) -> Response | None:
     if refusal is not None:
         set_rollback()
         if refusal is not error:
-            log.error("outage", code=refusal.code, error=f"{type(error).__name__}: {error}".strip())
+            traces.log(refusal, error)
         return Response(error_body(refusal), status=http_status(refusal), headers=retry_headers(refusal))
     if isinstance(error, exceptions.ValidationError):
         set_rollback()

@@ -13,10 +13,8 @@ from django.utils.translation import gettext as _
 
 from common.answers import error_body, http_status, retry_headers
 from common.errors import DomainError, TooLarge, Unavailable
-from common.outages import outage_of
+from common.outages import outage_of, traces
 from config.audience import signed_in_refusal
-
-log = structlog.get_logger(__name__)
 
 
 class DomainErrorPages:
@@ -44,7 +42,7 @@ class DomainErrorPages:
         """Return the page for a DomainError or an outage; None lets every other error be a 500."""
         outage = outage_of(error) if not isinstance(error, DomainError) or isinstance(error, Unavailable) else None
         if outage is not None:
-            log.error("outage", code=outage.code, error=f"{type(error).__name__}: {error}".strip())
+            traces.log(outage, error)
             return _unavailable(request, outage)
         if not isinstance(error, DomainError):
             return None

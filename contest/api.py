@@ -20,9 +20,9 @@ from rest_framework.views import APIView
 from common import rates
 from common.authentication import TokenAuthentication, issue_token
 from common.body_limits import SMALL_BYTES, takes_at_most
-from common.client_address import client_address
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, TooMany
+from common.guessing import counted_address
 from common.models import ApiToken
 from common.sessions import CodeNeeded
 from contest.access import roles_of
@@ -124,7 +124,7 @@ class Token(APIView):
 
 def _count_asking(request: HttpRequest, *, now: datetime) -> None:
     """Raise TooMany (`too_many_asked`) when a token was asked for too often from the sender's address in this hour."""
-    address = hashlib.sha256((client_address(request) or "").encode()).hexdigest()
+    address = hashlib.sha256((counted_address(request) or "").encode()).hexdigest()
     if rates.count(f"tokens asked for from {address}", now=now) > MOST_ASKED_AN_HOUR:
         words = f"A token was asked for {MOST_ASKED_AN_HOUR} times from your address in this hour, which is the most. "
         words += "Keep the token that you have: it is valid for 90 days."

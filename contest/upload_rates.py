@@ -5,16 +5,18 @@ The hours are the machine's, whatever the contest's clock says: the limit protec
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils import timezone
 
 from common import rates
-from common.errors import Busy, DomainError, TooMany
+from common.errors import Busy, DomainError, TooMany, Unavailable
 from common.times import to_the_second
 from contest.enums import UploadKind
 from contest.models import Team
 from contest.teams.selectors import final_team
+from labeling.refusals import PictureRefused
 from labeling.selectors import policy_in_force
 
 MOST_REFUSED_AN_HOUR = {UploadKind.ATTACK: 60, UploadKind.DEFENSE: 20}
@@ -35,20 +37,35 @@ def check(team: Team, kind: UploadKind) -> None:
         raise _too_many(kind, now)
 
 
+@dataclass(slots=True)
+class UploadCount:
+    """What was counted of one upload: all that its pictures' headers alone refuse counts once."""
+
+    glanced: bool = False
+
+    def takes(self, error: DomainError) -> bool:
+        """Say whether a refusal is one more of this upload's."""
+        if isinstance(error, PictureRefused) and error.decoded:
+            return True
+        first, self.glanced = not self.glanced, True
+        return first
+
+
 @contextmanager
-def refusals_counted(team: Team, kind: UploadKind) -> Iterator[None]:
+def refusals_counted(team: Team, kind: UploadKind, upload: UploadCount | None = None) -> Iterator[None]:
     """Count what is refused inside, for what was done to find out; raises as `check` before anything is done.
 
-    Not counted: refusals for a limit of the team or of the server. It must not be inside a transaction that the
-    refusal undoes.
+    `upload` is that of a picture among others. Not counted: refusals for a limit of the team or of the server, and
+    outages. It must not be inside a transaction that the refusal undoes.
     """
     check(team, kind)
     try:
         yield
-    except (TooMany, Busy):
+    except (TooMany, Busy, Unavailable):
         raise
-    except DomainError:
-        rates.count(_key(team, kind), now=timezone.now())
+    except DomainError as error:
+        if upload is None or upload.takes(error):
+            rates.count(_key(team, kind), now=timezone.now())
         raise
 
 

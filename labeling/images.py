@@ -27,7 +27,8 @@ MAX_PIXELS = 20_000_000
 # Real sRGB profiles have 0.4 to 61 KB.
 MAX_PROFILE_BYTES = 64 * 1024
 # What uploads an attack waits for its turn rather than be refused: the second in which it arrived may decide its week.
-DECODING = Gate(at_once=1, waiting=8, seconds=3.0)
+# As many wait as a web process has threads.
+DECODING = Gate(at_once=1, waiting=15, seconds=3.0)
 # EXIF orientation -> how to turn the stored picture upright; 1 and unknown values leave it as it is.
 _UPRIGHT = {
     2: Pillow.Transpose.FLIP_LEFT_RIGHT,
@@ -159,10 +160,13 @@ def _refusing_damage() -> Iterator[None]:
     """
     try:
         yield
-    except PictureRefused:
+    except PictureRefused as error:
+        error.decoded = True
         raise
     except Exception as error:
-        raise refused("damaged") from error
+        damaged = refused("damaged")
+        damaged.decoded = True
+        raise damaged from error
 
 
 def _open(data: bytes, container: Container, *, at_least: int | None = None) -> Pillow.Image:

@@ -11,7 +11,12 @@ from common.errors import InvalidInput
 
 
 class PictureRefused(InvalidInput):
-    """A picture that cannot be taken; the message says what to change. `field` is always `image`."""
+    """A picture that cannot be taken; the message says what to change. `field` is always `image`.
+
+    `decoded` says that its headers alone did not refuse it.
+    """
+
+    decoded = False
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message, code, field="image")

@@ -329,22 +329,32 @@ def lapsed_with_room(tasker: Tasker) -> Assignment | None:
         panel__size__gt=models.F("panel__answered") + models.F("panel__leased")
     )
     lapsed = Assignment.objects.select_for_update(skip_locked=True, of=("self",), no_key=True).filter(
-        has_room | _gold_seems_free(),
+        has_room | (_gold_seems_free() & ~_STANDS_FOR_HELD),
         tasker=tasker,
         state__in=(AssignmentState.EXPIRED, AssignmentState.RELEASED),
         problem="",
     )
     if tasker.person is not None:
-        linked = Assignment.objects.filter(
-            image=models.OuterRef("image"), known__isnull=True, tasker__person=tasker.person
-        )
-        lapsed = lapsed.exclude(models.Exists(linked.exclude(tasker=tasker)))
+        linked = Assignment.objects.filter(known__isnull=True, tasker__person=tasker.person).exclude(tasker=tasker)
+        asked = linked.filter(image=models.OuterRef("image"))
+        # Gold is as free as the picture in whose place it was dealt, whoever labeled the gold itself before.
+        asked_instead = linked.filter(image=models.OuterRef("stands_for__image"))
+        lapsed = lapsed.exclude(Q(models.Exists(asked), known__isnull=True))
+        lapsed = lapsed.exclude(Q(models.Exists(asked_instead), known__isnull=False))
     return lapsed.select_related("image", "panel", "stands_for").order_by("leased_at", "id").first()
 
 
-def gold_seems_free(assignment: Assignment) -> bool:
-    """Say whether the picture that gold stands in for would have a place for the tasker, had it been dealt instead."""
-    return Assignment.objects.filter(_gold_seems_free(), pk=assignment.pk).exists()
+# While a report holds a picture nobody takes it up again, but whoever answers it all the same still counts.
+_STANDS_FOR_HELD = Q(stands_for__state=PanelState.HELD)
+
+
+def gold_seems_free(assignment: Assignment, *, to_resume: bool = False) -> bool:
+    """Say whether the picture that gold stands in for would have a place for the tasker, had it been dealt instead.
+
+    `to_resume` asks for the lease, otherwise for a late answer.
+    """
+    free = _gold_seems_free() & ~_STANDS_FOR_HELD if to_resume else _gold_seems_free()
+    return Assignment.objects.filter(free, pk=assignment.pk).exists()
 
 
 def _gold_seems_free() -> Q:
@@ -357,7 +367,7 @@ def _gold_seems_free() -> Q:
         state__in=(AssignmentState.LEASED, AssignmentState.ANSWERED),
     )
     has_room = Q(stands_for__size__gt=taken) | Q(models.Exists(own), stands_for__size__gte=taken)
-    return Q(has_room, ~Q(stands_for__state=PanelState.HELD), known__retired_at__isnull=True, stands_for__isnull=False)
+    return Q(has_room, known__retired_at__isnull=True, stands_for__isnull=False)
 
 
 # Of how many of the least used gold pictures one is drawn: enough to be unpredictable.

@@ -255,7 +255,7 @@ def _resume(lapsed: Assignment, slot: int, policy: Policy, now: datetime) -> boo
 def _take_back(lapsed: Assignment) -> bool:
     """Take the picture's place again, if it is free. Gold has none: it is free where its stand-in would be."""
     if lapsed.known_id is not None:
-        return selectors.gold_seems_free(lapsed)
+        return selectors.gold_seems_free(lapsed, to_resume=True)
     return _take_place(lapsed.panel_id)
 
 

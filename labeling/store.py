@@ -5,12 +5,14 @@ are never shown, and for defenses `defenses/<sha256>.tar` (the image's archive) 
 content, so a file is written once and never changed, and two writers of one key cannot disagree.
 """
 
+import errno
 import io
 import os
 import re
 import shutil
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
@@ -86,6 +88,17 @@ def _store_at(url: str, endpoint: str) -> PictureStore:
     return FolderStore(Path(unquote(parts.path)))
 
 
+@contextmanager
+def _reachable() -> Iterator[None]:
+    """Turn what the system says where the folder may not be entered, or is none any more, into the store's outage."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EPERM, errno.ENOTDIR):
+            raise store_away() from error
+        raise
+
+
 class FolderStore:
     """Files in `folder`, spread over sub-folders by the first two characters of their names."""
 
@@ -101,6 +114,7 @@ class FolderStore:
         with open(path, "rb") as source:
             self._write(key, source)
 
+    @_reachable()
     def _write(self, key: str, source: BinaryIO) -> None:
         path = self._path(key)
         if path.exists():
@@ -120,6 +134,7 @@ class FolderStore:
                 os.unlink(temporary)
             raise
 
+    @_reachable()
     def get(self, key: str) -> bytes:
         """Return the file; raises PictureMissing."""
         try:
@@ -127,6 +142,7 @@ class FolderStore:
         except FileNotFoundError as error:
             raise self._missing(key) from error
 
+    @_reachable()
     def fetch(self, key: str, file: BinaryIO) -> None:
         """Copy the file; raises PictureMissing."""
         try:
@@ -135,10 +151,12 @@ class FolderStore:
         except FileNotFoundError as error:
             raise self._missing(key) from error
 
+    @_reachable()
     def exists(self, key: str) -> bool:
         """Say whether the file is there."""
         return self._path(key).exists()
 
+    @_reachable()
     def size(self, key: str) -> int:
         """Ask the folder; raises PictureMissing."""
         try:
@@ -146,6 +164,7 @@ class FolderStore:
         except FileNotFoundError as error:
             raise self._missing(key) from error
 
+    @_reachable()
     def part(self, key: str, start: int, end: int) -> BinaryIO:
         """Open the file where the part begins; raises PictureMissing."""
         try:

@@ -15,16 +15,18 @@ from typing import Any
 
 import pytest
 import structlog
-from botocore.exceptions import EndpointConnectionError
+from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError
 from django.conf import settings
 from django.db import DatabaseError, OperationalError, connection, utils
 from django.test import Client
 from django.utils import timezone
+from urllib3.exceptions import NewConnectionError
 
-from common.outages import OutageLog, outage_of
+from common.errors import Unavailable
+from common.outages import OutageLog, TraceOnce, outage_of, storage_full
 from contest.models import Attack
 from labeling.pictures import picture_url
-from labeling.store import picture_key, picture_store
+from labeling.store import FolderStore, picture_key, picture_store
 from tests import factories
 from tests.contest.attacks import cast
 from tests.services import PostgresServer, postgres_server
@@ -78,6 +80,17 @@ def behind(error: Exception) -> Exception:
     return ours
 
 
+def while_handling(error: Exception, *, after: Exception) -> Exception:
+    """An error that was raised while another one was handled."""
+    try:
+        try:
+            raise after
+        except Exception:
+            raise error  # noqa: B904  # what was handled is only its context
+    except Exception as raised:
+        return raised
+
+
 FULL = "PRAGMA max_page_count = 2; CREATE TABLE t (n)"
 CASES: list[tuple[Callable[[], Exception], str | None, str]] = [
     (lambda: of_sqlite("INSERT INTO t VALUES (randomblob(100000))", before=FULL), "storage_full", "SQLite has no room"),
@@ -96,6 +109,12 @@ CASES: list[tuple[Callable[[], Exception], str | None, str]] = [
     (lambda: EndpointConnectionError(endpoint_url="http://store"), "store_away", "a bucket that does not answer"),
     (lambda: behind(no_room()), "storage_full", "a cause behind another error"),
     (lambda: ValueError("something else"), None, "a mistake of ours"),
+    (lambda: while_handling(KeyError("b"), after=OSError(errno.EIO, "")), None, "a mistake in handling an outage"),
+    (lambda: while_handling(OSError("closing"), after=OSError(errno.EIO, "")), "store_away", "a failure after another"),
+    (lambda: PermissionError(errno.EACCES, "Permission denied"), None, "a file that is not ours, wherever it lies"),
+    (lambda: NotADirectoryError(errno.ENOTDIR, "Not a directory"), None, "a path that is wrong"),
+    (lambda: NewConnectionError(None, "refused"), None, "a library that others use as well"),  # type: ignore[arg-type]
+    (lambda: behind(ConnectTimeoutError(endpoint_url="http://store")), "store_away", "the store's words for the same"),
 ]
 
 
@@ -116,6 +135,16 @@ def test_an_outage_is_two_lines_however_often_it_is_met(monkeypatch: pytest.Monk
         outages.succeeded("panels")
         assert not outages.failed("rulings", ValueError("a mistake"))
     assert [line["event"] for line in logged] == ["outage", "outage_over"]
+    assert isinstance(logged[0]["exc_info"], OperationalError), "where it was met"
+
+
+def test_where_requests_met_an_outage_is_written_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("common.outages.log", structlog.get_logger("requests"))
+    traces, error = TraceOnce(), no_room()
+    with structlog.testing.capture_logs() as logged:
+        for _ in range(2):
+            traces.log(storage_full(), error)
+    assert [line.get("exc_info") for line in logged] == [error, None]
 
 
 # A disk that is full, and a store that is not there.
@@ -171,6 +200,15 @@ def test_a_store_that_is_not_mounted_is_no_missing_picture(client: Client, tmp_p
     assert "The picture store does not answer" in page and "store_away" in page
     os.rename(tmp_path / "elsewhere", tmp_path / "pictures")
     assert client.get(address).status_code == 200
+
+
+def test_a_folder_that_is_none_any_more_is_an_outage_of_the_store(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path / "kept")
+    (tmp_path / "kept").write_bytes(b"not a folder")
+    for use in (store.get, store.size, lambda key: store.put(key, b"x"), lambda key: store.part(key, 0, 1)):
+        with pytest.raises(Unavailable) as refused:
+            use("pictures/00.png")
+        assert refused.value.code == "store_away"
 
 
 # A PostgreSQL that is stopped and started: a process asks, this one stops the server.
@@ -312,7 +350,17 @@ def test_without_its_database_the_site_says_so_and_comes_back_by_itself(site: Si
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("code", "found"),
-    [("53100", "storage_full"), ("53300", "database_away"), ("25006", "database_away"), ("P0001", None)],
+    [
+        ("53100", "storage_full"),
+        ("53300", "database_away"),
+        ("25006", "database_away"),
+        ("57P03", "database_away"),
+        ("40P01", "database_away"),
+        ("55P03", "database_away"),
+        ("57014", None),
+        ("54001", None),
+        ("P0001", None),
+    ],
 )
 def test_what_postgresql_calls_an_outage(code: str, found: str | None) -> None:
     with pytest.raises(DatabaseError) as raised, connection.cursor() as cursor:

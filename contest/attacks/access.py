@@ -1,6 +1,7 @@
 """Who may send attacks, see them, and how much they may send at once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from http import HTTPStatus
 from typing import Any
@@ -11,7 +12,7 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from common.answers import error_body, http_status, retry_headers
 from common.body_limits import MIB, takes_at_most
 from common.errors import DomainError, NotAllowed
-from common.gates import Gate
+from common.gates import Gate, Shares
 from contest.access import roles_of
 from contest.attacks.uploads import MOST_BYTES
 from contest.models import Team
@@ -21,6 +22,8 @@ from contest.teams.selectors import team_of
 MOST_UPLOAD_BYTES = MOST_BYTES + MIB
 # Of the 16 threads that a web process has four stay for everything else, whoever uploads whatever.
 UPLOADS = Gate(at_once=12, waiting=0, seconds=2.0)
+# However slowly an account sends, it takes no more of them.
+UPLOADS_OF_ONE = Shares(at_once=2, seconds=2.0)
 _AT_ONCE = 64 * 1024
 
 
@@ -46,6 +49,14 @@ def member_of(user: Any) -> Team:
     if roles.names:
         raise NotAllowed("Only members of a team send attacks; this account has another role.", "not_in_a_team")
     raise Http404("nothing here for a stranger")
+
+
+@contextmanager
+def uploading(user: Any) -> Iterator[Team]:
+    """Hold a place for an upload and return the sender's team; raises as `member_of` does, and Busy."""
+    team = member_of(user)
+    with UPLOADS_OF_ONE.of(user.pk), UPLOADS:
+        yield team
 
 
 def reader_of(user: Any) -> tuple[Team | None, bool]:
@@ -98,7 +109,7 @@ def bounded(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     def looked_at(request: HttpRequest, *args: Any, **values: Any) -> HttpResponse:
         if request.method != "POST":
             return checked(request, *args, **values)
-        with UPLOADS:
+        with uploading(request.user):
             return checked(request, *args, **values)
 
     return looked_at

@@ -12,15 +12,14 @@ from rest_framework.views import APIView
 from common.body_limits import takes_at_most
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
-from contest import upload_rates
 from contest.attacks import quota
-from contest.attacks.access import MOST_UPLOAD_BYTES, UPLOADS, member_of
+from contest.attacks.access import MOST_UPLOAD_BYTES, member_of, uploading
 from contest.attacks.life import standings
 from contest.attacks.receipts import receipt_json, receipt_of, refusal_json
 from contest.attacks.selectors import attacks_of
 from contest.attacks.serializers import EXAMPLE, AttackIn, AttackReceiptOut, AttacksOut, SentBeforeOut
 from contest.attacks.services import SentBefore, attack_receive
-from contest.enums import UploadKind
+from contest.models import Team
 from labeling.selectors import policy_in_force
 from labeling.serializers import ErrorOut
 
@@ -77,12 +76,10 @@ class Attacks(APIView):
         many pictures arrive at once, each with `Retry-After`. 409 `sent_before` with the earlier receipt for a picture
         that was sent already: sending again after a lost answer is safe.
         """
-        with UPLOADS:
-            return self._take(request)
+        with uploading(request.user) as team:
+            return self._take(request, team)
 
-    def _take(self, request: Request) -> Response:
-        team = member_of(request.user)
-        upload_rates.check(team, UploadKind.ATTACK)  # before the body is taken apart
+    def _take(self, request: Request, team: Team) -> Response:
         body = AttackIn(data=request.data)
         # The body has been read to its end, which is the moment that counts (R23).
         now = domain_now()

@@ -37,13 +37,15 @@ def pictures_send(
     """Take what can be taken of an upload whose last byte had arrived at `now`, and write one letter about it.
 
     Raises what concerns all of them: NotAllowed (`not_entitled`), TooMany (`too_many_refused`), InvalidInput
-    (`not_staked`). Once too many were refused, what is left of the upload is not unpacked.
+    (`not_staked`). Once too many were refused, what is left of the upload is not unpacked. What was sent before gets
+    its receipt all the same: its answer may have been lost.
     """
     check_entitled(team, now=now)
-    upload_rates.check(team, UploadKind.ATTACK)
     targets_of(targets, now=now)
     upload = secrets.token_hex(8)
     outcomes = list(_outcomes(team, by, parts, targets, policy, now, upload))
+    if outcomes and (refused := outcomes[0].refused) and refused.code == upload_rates.TOO_MANY_REFUSED:
+        raise refused
     upload_ended(upload, by=by)
     return outcomes
 
@@ -57,19 +59,27 @@ def _outcomes(
     now: datetime,
     upload: str,
 ) -> Iterator[Outcome]:
+    counted = upload_rates.UploadCount()
     for part in parts:
-        outcome = _outcome(team, by, part, targets, policy, now, upload)
+        outcome = _outcome(team, by, part, targets, policy, now, upload, counted)
         yield outcome
         if outcome.refused is not None and outcome.refused.code == upload_rates.TOO_MANY_REFUSED:
             return
 
 
 def _outcome(
-    team: Team, by: User, part: Part, targets: Collection[str], policy: Policy, now: datetime, upload: str
+    team: Team,
+    by: User,
+    part: Part,
+    targets: Collection[str],
+    policy: Policy,
+    now: datetime,
+    upload: str,
+    counted: upload_rates.UploadCount,
 ) -> Outcome:
     try:
         if part.refused is not None:
-            with upload_rates.refusals_counted(team, UploadKind.ATTACK):
+            with upload_rates.refusals_counted(team, UploadKind.ATTACK, counted):
                 raise part.refused
         attack = attack_receive(
             team=team,
@@ -79,6 +89,7 @@ def _outcome(
             by=by,
             targets=targets,
             upload=upload,
+            counted=counted,
             file_name=part.name,
         )
     except DomainError as error:

@@ -253,10 +253,12 @@ def _harm(archive: zipfile.ZipFile) -> str:
     seen: dict[str, bool] = {}
     unpacked = packed = 0
     for entry in archive.infolist():
-        name = entry.orig_filename.removesuffix("/")
+        name = entry.orig_filename.removeprefix("./").removesuffix("/")  # as some programs begin each name
         shown = _shown(entry)
+        if not name and entry.is_dir():
+            continue
         if not _is_portable(name) or len(name) > _LONGEST_ZIP_NAME:
-            return f"{shown} is no plain relative path"
+            return f"{shown} is no plain relative path; make the zip with `zip -r` or your file manager"
         if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
             return f"{shown} is no file: links and devices are not taken"
         if entry.flag_bits & 0x1 or entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):

@@ -152,11 +152,21 @@ function tell(row, answer) {
     row.remove.hidden = false;
     return { sent: 0, refused: answer?.detail ? 1 : 0 };
   }
-  row.state = "done";
-  row.note.remove();
+  const isBusy = answer.outcomes.some((each) => each.refused?.code === "busy");
+  row.state = isBusy ? "ready" : "done";
+  row.outcomes?.remove();
   const lines = element("ul", "chosen-outcomes");
   for (const each of answer.outcomes) lines.append(line(each, answer.outcomes.length > 1));
-  row.bar.replaceWith(lines);
+  row.bar.before(lines);
+  row.outcomes = lines;
+  if (isBusy) {
+    // Nothing was wrong with the picture: it can be sent again. What arrived of an archive gets its receipt once more.
+    row.remove.hidden = false;
+    say(row, "muted", row.readyWords);
+  } else {
+    row.note.remove();
+    row.bar.remove();
+  }
   rules.left = answer.quota_left;
   rules.dayEnds = answer.day_ends;
   const sent = answer.outcomes.filter((each) => each.receipt);

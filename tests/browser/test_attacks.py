@@ -169,6 +169,21 @@ def test_a_server_that_is_away_costs_nothing(red: Team, visit: Callable[..., Pag
     expect(page.locator("#summary")).to_have_text("1 received, 0 refused.")
 
 
+def test_a_picture_that_met_a_busy_server_stays_to_be_sent_again(red: Team, visit: Callable[..., Page]) -> None:
+    page = visit("/attacks/", "red")
+    drop(page, one=file_of(photo()))
+    refused = {"code": "busy", "detail": "The server is busy with other uploads."}
+    answer = {"outcomes": [{"name": "one.png", "refused": refused}], "quota_left": 5, "day_ends": "midnight"}
+    page.route("**/attacks/send/", lambda route: route.fulfill(json=answer))
+    page.get_by_role("button", name="Send 1").click()
+    expect(page.locator("#chosen")).to_contain_text("The server is busy")
+    page.unroute("**/attacks/send/")
+    page.get_by_role("button", name="Send 1").click()
+    expect(page.locator("#chosen")).to_contain_text("A-")
+    expect(page.locator("#chosen")).not_to_contain_text("busy")
+    assert Attack.objects.count() == 1
+
+
 def test_a_sign_in_that_is_over_costs_nothing(red: Team, visit: Callable[..., Page]) -> None:
     """Signing in anew in another tab changes the CSRF token; the rows are sent from the page that was open."""
     page = visit("/attacks/", who="red")

@@ -168,3 +168,16 @@ def test_asking_for_tokens_is_counted_before_the_body_is_read(client: Client, mo
     monkeypatch.undo()
     other = client.post("/api/v1/token/", b"{}", "application/json", REMOTE_ADDR="192.0.2.7")
     assert other.status_code != 429
+
+
+def test_one_connection_of_the_newer_kind_asks_for_tokens_as_one(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "MOST_ASKED_AN_HOUR", 2)
+    tried = [
+        client.post("/api/v1/token/", b"{}", "application/json", REMOTE_ADDR=f"2001:db8:1:2::{number}").status_code
+        for number in range(1, 4)
+    ]
+    assert tried == [400, 400, 429]
+    other = client.post("/api/v1/token/", b"{}", "application/json", REMOTE_ADDR="2001:db8:1:3::1")
+    assert other.status_code == 400

@@ -46,6 +46,7 @@ def test_the_mask_knows_every_address_that_is_a_permission() -> None:
         (f"GET /JOIN//{SECRET}", "capitals and a doubled slash open nothing, and show the secret"),
         (f"{{'tried': [], 'path': 'register/{SECRET}'}}", "Django's words about what it did not find"),
         (json.dumps({"body": json.dumps({"link": f"/join/{SECRET}/"}).replace("/", "\\/")}), "JSON in JSON"),
+        (f'{{"link": "https:\\/\\/c.example\\/password\\/MQ\\/{SECRET}\\/"}}', "a link with parts, as PHP writes JSON"),
         (f"Not Found: /passwort/MQ/{RESET}", "a mistyped address with a live token"),
         (f"Not Found: /invite/{RANDOM}", "a mistyped address with a live secret"),
         (f"error: {RANDOM} does not fit", "a bare secret in the words of an error"),

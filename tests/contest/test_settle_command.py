@@ -41,11 +41,11 @@ def test_what_another_scorer_holds_is_said_with_its_end(now: datetime) -> None:
 def test_a_database_that_is_not_migrated_is_one_sentence(command: tuple[str, ...]) -> None:
     ((app, newest),) = MigrationLoader(connection).graph.leaf_nodes("contest")
     MigrationRecorder(connection).record_unapplied(app, newest)
-    with pytest.raises(CommandError, match=r"^The database misses 1 migration\. Run manage\.py migrate first\.$"):
+    with pytest.raises(CommandError, match=r"^The database misses 1 migration\. Run \./unanimous migrate first\.$"):
         call_command(*command)
 
 
 def test_a_database_without_a_table_is_the_same_sentence() -> None:
     MigrationRecorder(connection).migration_qs.all().delete()
-    with pytest.raises(CommandError, match=r"^The database misses \d+ migrations\. Run manage\.py migrate first\.$"):
+    with pytest.raises(CommandError, match=r"^The database misses \d+ migrations\. Run \./unanimous migrate first\.$"):
         call_command("rebuild_from_releases", "/nowhere")

@@ -270,6 +270,44 @@ def test_what_lapsed_is_offered_again_when_nothing_else_is_left(gold: bool, tara
 
 
 @pytest.mark.parametrize("gold", [True, False])
+def test_while_a_report_holds_the_picture_neither_is_taken_up_again_and_both_count(
+    gold: bool, tara: Tasker, now: datetime
+) -> None:
+    panel = factories.panel()
+    factories.gold()
+    held = claim(tara, now, ALWAYS, _Heads(1) if gold else _Tails(1))
+    tomorrow = now + timedelta(days=1)
+    services.leases_lapse(now=tomorrow)
+    Panel.objects.filter(pk=panel.pk).update(state=PanelState.HELD)
+    assert not isinstance(
+        services.assignment_next(tasker=tara, holding=(), policy=NEVER, now=tomorrow, rng=_Tails(1)), Assignment
+    )
+    with pytest.raises(Conflict):
+        services.assignment_heartbeat(
+            tasker=tara, assignment_id=held.public_id, lease_token=held.lease_token, policy=ALWAYS, now=tomorrow
+        )
+    assert submit(held, tomorrow).counted
+    assert submit(held, tomorrow).counted, "nor does the same again say otherwise"
+
+
+@pytest.mark.parametrize("gold", [True, False])
+@pytest.mark.parametrize(("asked", "comes"), [("gold", True), ("picture", False)])
+def test_for_linked_taskers_gold_comes_back_as_the_picture_in_its_place(
+    asked: str, comes: bool, gold: bool, tara: Tasker, otto: Tasker, now: datetime
+) -> None:
+    panel, known = factories.panel(), factories.gold()
+    held = claim(tara, now, ALWAYS, _Heads(1) if gold else _Tails(1))
+    tomorrow = now + timedelta(days=1)
+    services.leases_lapse(now=tomorrow)
+    factories.assignment(otto, panel if asked == "picture" else known.panel, now=now)
+    for each in (tara, otto):
+        each.person = tara.pk
+        each.save()
+    found = services._resume_lapsed(tara, 1, ALWAYS, tomorrow)
+    assert found == (held if comes else None)
+
+
+@pytest.mark.parametrize("gold", [True, False])
 def test_after_a_pause_neither_counts(gold: bool, tara: Tasker, now: datetime) -> None:
     factories.panel()
     factories.gold()

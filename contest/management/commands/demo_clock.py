@@ -17,6 +17,7 @@ class Command(RecordedCommand):
     """In demo mode alone. A move that was killed is finished by the next one."""
 
     help = __doc__
+    example = "./unanimous demo_clock next-week"
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Take how far the clock moves."""

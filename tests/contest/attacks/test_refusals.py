@@ -10,16 +10,19 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.test import Client
+from PIL import Image as Pillow
 
-from common.errors import TooMany
+from common.errors import TooMany, Unavailable
 from common.models import HourCount
+from common.outages import store_away
 from contest import upload_rates
 from contest.attacks import quota, services
-from contest.attacks.access import UPLOADS
+from contest.attacks.access import UPLOADS, UPLOADS_OF_ONE
 from contest.attacks.services import SentBefore, attack_receive
 from contest.enums import UploadKind
 from contest.models import Attack, QuotaDay, Team
-from labeling.images import PictureRefused
+from labeling.images import DECODING, PictureRefused
+from tests import factories
 from tests.contest.attacks import cast
 from tests.contest.attacks.cast import POLICY, picture, send, upload
 
@@ -66,16 +69,18 @@ def zipped(*pictures: bytes) -> bytes:
 
 
 def test_after_so_many_refusals_the_team_waits_for_the_next_hour(
-    red: Team, blue: Team, now: datetime, monkeypatch: pytest.MonkeyPatch
+    red: Team, blue: Team, now: datetime, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refuse_twice(red, now=now)
     assert not QuotaDay.objects.exists()
     late = now.replace(minute=59, second=30)
+    clock(late)
     with monkeypatch.context() as patched, pytest.raises(TooMany, match="from Wed 18 Nov 2026 13:00:00 UTC") as refused:
         nothing_is_decoded(patched)
         take(red, picture(), now=late)
     assert (refused.value.code, refused.value.retry_after) == ("too_many_refused", 30)
     assert take(blue, picture(), now=late), "another team has its own"
+    clock(now + HOUR)
     assert take(red, picture(8), now=now + HOUR), "the next hour"
     refuse_twice(red, now=now + HOUR)
     assert HourCount.objects.get().count == 2
@@ -123,12 +128,52 @@ def test_who_loses_the_race_for_the_last_place_leaves_no_file(
     assert stored() == before
 
 
-@pytest.mark.parametrize("parts", [[WRONG] * 6, [b"no picture"] * 6, [zipped(WRONG)] * 6])
-def test_of_a_zip_no_more_is_looked_at_than_may_be_refused(captain: Client, parts: list[bytes]) -> None:
+def clear(shade: int) -> bytes:
+    """A picture that is partly transparent, as its pixels alone say."""
+    packed = io.BytesIO()
+    Pillow.new("RGBA", (cast.SIDE, cast.SIDE), (shade, 0, 0, 9)).save(packed, "PNG")
+    return packed.getvalue()
+
+
+def test_of_a_zip_no_more_is_decoded_than_may_be_refused(captain: Client) -> None:
+    parts = [clear(shade) for shade in range(6)]
     page = captain.post("/attacks/send/", {"image": upload(zipped(*parts, picture()), "all.zip")})
     codes = [each["refused"]["code"] for each in page.json()["outcomes"]]
-    assert len(codes) == 3 and codes[-1] == "too_many_refused"
+    assert codes == ["transparent", "transparent", "too_many_refused"]
     assert not Attack.objects.exists()
+
+
+@pytest.mark.parametrize("parts", [[WRONG] * 6, [b"no picture"] * 6, [zipped(WRONG)] * 6])
+def test_what_headers_alone_refuse_counts_once_for_an_upload(captain: Client, parts: list[bytes]) -> None:
+    """A folder of pictures of the wrong size is one mistake, and nothing was decoded."""
+    sent = {"image": upload(zipped(*parts, picture()), "all.zip")}
+    outcomes = captain.post("/attacks/send/", sent).json()["outcomes"]
+    assert len(outcomes) == 7 and "receipt" in outcomes[-1]
+    assert HourCount.objects.get().count == 1
+
+
+def test_the_same_pixels_in_another_file_count_nothing(red: Team, now: datetime) -> None:
+    send(red, now=now)
+    other = io.BytesIO()
+    Pillow.open(io.BytesIO(picture())).save(other, "PNG", compress_level=0)
+    with pytest.raises(SentBefore):
+        take(red, other.getvalue(), now=now)
+    assert not HourCount.objects.exists()
+
+
+def test_an_outage_counts_nothing(red: Team) -> None:
+    with pytest.raises(Unavailable), upload_rates.refusals_counted(red, UploadKind.ATTACK):
+        raise store_away()
+    assert not HourCount.objects.exists()
+
+
+def test_a_lost_answer_is_given_again_also_at_the_limit(captain: Client, red: Team, now: datetime) -> None:
+    assert captain.post("/api/v1/attacks/", {"image": upload(picture())}).status_code == 201
+    refuse_twice(red, now=now)
+    answer = captain.post("/api/v1/attacks/", {"image": upload(picture())})
+    assert (answer.status_code, answer.json()["code"]) == (409, "sent_before")
+    page = captain.post("/attacks/send/", {"image": upload(picture())})
+    assert page.json()["outcomes"][0]["refused"]["code"] == "sent_before"
 
 
 ADDRESSES = [("/api/v1/attacks/", "the API"), ("/attacks/send/", "the page's script"), ("/attacks/", "the plain form")]
@@ -137,7 +182,8 @@ ADDRESSES = [("/api/v1/attacks/", "the API"), ("/attacks/send/", "the page's scr
 @pytest.mark.parametrize(("address", "why"), ADDRESSES, ids=[row[1] for row in ADDRESSES])
 def test_every_door_says_until_when(address: str, why: str, captain: Client, red: Team, now: datetime) -> None:
     refuse_twice(red, now=now)
-    answer = captain.post(address, {"image": upload(picture()), "team": red.public_id})
+    team = {} if "/api/" in address else {"team": red.public_id}
+    answer = captain.post(address, {"image": upload(picture())} | team)
     assert (answer.status_code, answer["Retry-After"]) == (429, "3600"), why
     assert "13:00:00" in answer.content.decode()
 
@@ -160,3 +206,35 @@ def test_while_many_upload_the_next_is_sent_away_and_pages_answer(address: str, 
         assert captain.get("/attacks/").status_code == captain.get("/api/v1/attacks/").status_code == 200
     assert captain.post("/api/v1/attacks/", {"image": upload(picture())}).status_code == 201
     assert not HourCount.objects.exists()
+
+
+def test_whoever_may_upload_may_wait_for_a_decode() -> None:
+    """A resend after midnight is of the next week: what was let in is not sent away while another is decoded."""
+    assert DECODING.at_once + DECODING.waiting >= UPLOADS.at_once
+
+
+@pytest.mark.parametrize(("address", "why"), ADDRESSES, ids=[row[1] for row in ADDRESSES])
+def test_one_account_does_not_hold_all_places(
+    address: str, why: str, captain: Client, red: Team, blue: Team, signed_in: Any
+) -> None:
+    holder = cast.captain(red).pk
+    with ExitStack() as own:
+        for _ in range(UPLOADS_OF_ONE.at_once):
+            own.enter_context(UPLOADS_OF_ONE.of(holder))
+        answer = captain.post(address, {"image": upload(picture())})
+        assert (answer.status_code, answer["Retry-After"]) == (503, "2"), why
+        assert "Your account is sending 2 uploads already" in answer.content.decode()
+        other: Client = signed_in(cast.captain(blue))
+        assert other.post("/api/v1/attacks/", {"image": upload(picture(8))}).status_code == 201
+    assert captain.post("/api/v1/attacks/", {"image": upload(picture())}).status_code == 201
+    assert UPLOADS_OF_ONE.at_once * 3 <= UPLOADS.at_once, "several slow senders leave room as well"
+
+
+@pytest.mark.parametrize(("address", "why"), ADDRESSES, ids=[row[1] for row in ADDRESSES])
+def test_who_may_not_send_is_refused_without_a_place(address: str, why: str, clock: Any, signed_in: Any) -> None:
+    cast.policy()
+    client: Client = signed_in(factories.user("nobody"))
+    with ExitStack() as others:
+        for _ in range(UPLOADS.at_once):
+            others.enter_context(UPLOADS)
+        assert client.post(address, {"image": upload(picture())}).status_code in (403, 404), why

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import stat
+import struct
 import warnings
 import zipfile
 from datetime import datetime
@@ -108,7 +109,7 @@ def test_what_is_refused_leaves_nothing(
         handed_in.defense_hand_in(path, name=values.get("name", "a"), source=source, weights=weights, now=now)
     assert refused.value.code == code, why
     assert not Defense.objects.exists()
-    assert not any((tmp_path / "pictures").iterdir())
+    assert not any((tmp_path / "pictures").rglob("*"))
 
 
 def test_a_file_too_large_is_refused_without_being_read(archive: Path, now: datetime) -> None:
@@ -187,7 +188,11 @@ HARMFUL = [
     (zip_of(member("..\\b.py")), "no plain relative path", "a way out on Windows"),
     (zip_of(member("a.py"), change=lambda d: d.replace(b"a.py", b"a\0py")), "no plain", "a name that ends early"),
     (zip_of(member("a\x1b[31mred.py")), "no plain relative path", "a name that colours a terminal"),
-    (zip_of(member("./a.py")), "no plain relative path", "a name with two spellings"),
+    (zip_of(member("a/./b.py")), "no plain relative path", "a name with two spellings"),
+    (zip_of(member("././a.py")), "make the zip with `zip -r`", "a name with many spellings"),
+    (zip_of(member("./../a.py")), "no plain relative path", "a way out behind a folder's own name"),
+    (zip_of(member(".//etc/passwd")), "no plain relative path", "an absolute path behind it"),
+    (zip_of(member("./a.py"), member("a.py", b"y")), "in it twice", "two spellings of one name"),
     (zip_of(member("x" * 1_001)), "no plain relative path", "a name that no file system takes"),
     (zip_of(member("a.py", b"/etc/passwd", kind=stat.S_IFLNK)), "links and devices", "a link"),
     (zip_of(member("a.py", kind=stat.S_IFCHR)), "links and devices", "a device"),
@@ -211,7 +216,7 @@ def test_a_zip_that_would_harm_its_readers_is_refused(
     with pytest.raises(InvalidInput, match=words) as refused:
         handed_in.zip_keep(path, "source", field)
     assert (refused.value.code, refused.value.field) == ("bad_source", field), why
-    assert not any((tmp_path / "pictures").iterdir())
+    assert not any((tmp_path / "pictures").rglob("*"))
 
 
 def test_folders_and_what_is_small_are_taken(tmp_path: Path) -> None:
@@ -220,6 +225,34 @@ def test_folders_and_what_is_small_are_taken(tmp_path: Path) -> None:
         zip_of(member("src/", b""), member("src/a.py"), member("zeros.bin", bytes(1 << 20)), member("ä.py"))
     )
     assert handed_in.zip_keep(path, "source", "source")
+
+
+def zip64(data: bytes, *, listed: int, list_bytes: int, is_seen: bool = True) -> bytes:
+    """The zip with the longer record at its end, as programs write it that do not know the size beforehand."""
+    end = len(data) - 22
+    size, start = struct.unpack_from("<II", data, end + 12)
+    assert size <= list_bytes
+    record = struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, listed, listed, list_bytes, start)
+    locator = struct.pack("<4sIQI", b"PK\6\7", 0, end, 1)
+    last = data[end:] if is_seen else data[end : end + 8] + b"\xff" * 12 + b"\0\0"
+    return data[:end] + record + locator + last
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_what_ordinary_programs_pack_is_taken(is_seen: bool, tmp_path: Path) -> None:
+    packed = zip_of(member("./", b""), member("./src/", b""), member("./src/a.py"))
+    size = struct.unpack_from("<I", packed, len(packed) - 10)[0]
+    path = tmp_path / "source.zip"
+    path.write_bytes(zip64(packed, listed=3, list_bytes=size, is_seen=is_seen))
+    assert handed_in.zip_keep(path, "source", "source")
+
+
+@pytest.mark.parametrize(("listed", "list_bytes"), [(handed_in.MOST_FILES + 1, 200), (1, 1 << 40)])
+def test_longer_numbers_are_held_to_the_same_caps(listed: int, list_bytes: int, tmp_path: Path) -> None:
+    path = tmp_path / "source.zip"
+    path.write_bytes(zip64(zip_of(member("a.py")), listed=listed, list_bytes=list_bytes))
+    with pytest.raises(InvalidInput, match="lists too much"):
+        handed_in.zip_keep(path, "source", "source")
 
 
 def test_layers_are_not_unpacked_where_an_archive_is_taken_in(
