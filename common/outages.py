@@ -12,7 +12,7 @@ import structlog
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.utils.translation import gettext as _
 
-from common.errors import StorageFull, Unavailable
+from common.errors import DomainError, StorageFull, Unavailable
 
 _FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 # A disk that was taken away, became read-only or lost its connection.
@@ -113,7 +113,7 @@ class TraceOnce:
     def __init__(self) -> None:
         self._next: dict[str, float] = {}
 
-    def log(self, outage: Unavailable, error: BaseException) -> None:
+    def log(self, outage: DomainError, error: BaseException) -> None:
         """Write a line about a request that `outage` ended."""
         now = time.monotonic()
         shown = now >= self._next.get(outage.code, now)

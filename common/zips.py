@@ -23,7 +23,7 @@ def measure(tail: bytes, *, most_listed: int, most_list_bytes: int) -> None:
     """Refuse a zip by the last TAIL_BYTES of it: ZipRefused, and BadZipFile for what is no zip."""
     end = _end_of(tail)
     here, lists_from, listed_here, listed, list_bytes = struct.unpack_from("<HHHHI", tail, end + 4)
-    numbers = [(here, lists_from, listed_here, listed, list_bytes)]
+    numbers: list[tuple[int, ...]] = [(here, lists_from, listed_here, listed, list_bytes)]
     if tail[max(end - _END_64_BYTES, 0) : end].startswith(_END_64):
         longer = _numbers_64(tail, end - _END_64_BYTES - _RECORD_64_BYTES)
         # The library believes the longer ones; whoever reads the others must not read more.
