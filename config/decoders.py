@@ -78,6 +78,7 @@ BOUNDED: Mapping[str, Limits] = {
         uploads.MOST_BYTES, uploads.MOST_BYTES, uploads.MOST_ENTRIES, uploads.MOST_ENTRIES * REQUEST_SECONDS
     ),
     "common/zips.py:measure": _SOURCE,
+    "common/zips.py:_numbers_64": _SOURCE,
     # Bodies of requests.
     "common/parsers.py:JSONParser": _JSON,
     "contest/attacks/api.py:Attacks": Limits(

@@ -57,10 +57,9 @@ def attack_receive(
     """Record a picture whose last byte had arrived at `now`; its panel is dealt when that week has ended (R23, R24).
 
     `targets` are public IDs of defenses that are staked now; none means all of them. A refused picture costs no quota;
-    it counts among the refusals of the hour, unless it was sent before; `counted` is shared by the pictures of one
-    upload. Nothing is decoded for a team without quota or with too many refusals, and
-    nothing is stored before the quota is taken. The receipt is written to `by` in the same transaction: an attack
-    without one cannot be (R26).
+    it counts among the refusals of the hour, unless the same file was sent before; `counted` is shared by the pictures
+    of one upload. Nothing is decoded for a team without quota or with too many refusals, and nothing is stored before
+    the quota is taken. The receipt is written to `by` in the same transaction: an attack without one cannot be (R26).
 
     Raises NotAllowed (`not_entitled`), TooMany (`quota_used`, `too_many_refused`), Busy, PictureRefused with what to
     change, SentBefore (R26), InvalidInput (`not_staked`, `an_example`).
@@ -73,8 +72,8 @@ def attack_receive(
     quota.check(team, policy=policy, now=now)
     with upload_rates.refusals_counted(team, UploadKind.ATTACK, counted):
         picture = read_attack(data, size=policy.image_size)
-    _refuse_sent_before(team, image__pixels_sha256=picture.pixels_sha256)
     with upload_rates.refusals_counted(team, UploadKind.ATTACK):
+        _refuse_sent_before(team, image__pixels_sha256=picture.pixels_sha256)
         _refuse_example(picture)
     with transaction.atomic():
         whole = quota.team_held(team)

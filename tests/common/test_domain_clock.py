@@ -34,6 +34,7 @@ REAL_TIME = {
     "common/authentication.py": "API tokens",
     "common/clock.py": "this machine's clock beside the database's",
     "common/domain_clock.py": "the contest's time is made of it",
+    "common/guessing.py": "lockouts",
     "common/management/commands/second_factor_off.py": "sign-ins",
     "common/sessions.py": "sessions and second factors",
     "common/tasks.py": "sessions and tokens that are over",

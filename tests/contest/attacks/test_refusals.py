@@ -152,13 +152,16 @@ def test_what_headers_alone_refuse_counts_once_for_an_upload(captain: Client, pa
     assert HourCount.objects.get().count == 1
 
 
-def test_the_same_pixels_in_another_file_count_nothing(red: Team, now: datetime) -> None:
-    send(red, now=now)
+def test_the_same_pixels_in_another_file_count_because_they_were_decoded(red: Team, now: datetime) -> None:
+    with pytest.raises(SentBefore):
+        send(red, now=now)
+        send(red, now=now)
+    assert not HourCount.objects.exists(), "the same file is known by its bytes"
     other = io.BytesIO()
     Pillow.open(io.BytesIO(picture())).save(other, "PNG", compress_level=0)
     with pytest.raises(SentBefore):
         take(red, other.getvalue(), now=now)
-    assert not HourCount.objects.exists()
+    assert HourCount.objects.get().count == 1
 
 
 def test_an_outage_counts_nothing(red: Team) -> None:
