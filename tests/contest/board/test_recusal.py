@@ -103,9 +103,9 @@ def test_a_picture_that_names_its_targets_is_about_their_teams_alone() -> None:
     assert parties(scene) == {"red": "sender", "green": "defender"}
 
 
-def test_who_staked_after_it_was_sent_is_no_party_unless_it_breaks_them() -> None:
+def test_who_staked_in_a_later_week_is_no_party_unless_it_breaks_them() -> None:
     scene = Scene.make()
-    late = money.staked(money.defense("late", money.team("green")), at=scene.attack.received_at + HOUR)
+    late = money.staked(money.defense("late", money.team("green")), at=scene.attack.received_at + 168 * HOUR)
     assert "green" not in parties(scene)
     money.broken(late.defense, scene.attack)
     case = scene.opened()
