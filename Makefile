@@ -29,7 +29,7 @@ messages: $(VENV)/.development
 bench: $(VENV)/.development
 	@$(BIN)/python -m bench.run
 
-# Keeps its data in DATA_DIR/services. `make services FRESH=1` begins anew.
+# Keeps its data in DATA_DIR/services. `make services FRESH=1` starts with an empty database.
 services: export DATA_DIR := $(DATA_DIR)/services
 services: $(VENV)/.development
 	@$(if $(FRESH),rm -rf "$$DATA_DIR")

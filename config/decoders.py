@@ -1,7 +1,7 @@
 """The register of decoders: every place where bytes or text become objects, and what each may cost.
 
 Who adds a call that decodes or unpacks adds it here, with limits that the code enforces; `tests/test_decoders.py` fails
-for a place that is missing and for one that is gone. Limits are the constants that enforce them, never numbers anew.
+for a place that is missing and for one that is gone. Each limit is the constant that enforces it, not a copy.
 """
 
 from collections.abc import Mapping

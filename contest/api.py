@@ -33,7 +33,7 @@ from labeling.selectors import policy_at
 from labeling.serializers import ErrorOut
 
 # Many people may share an address, and each needs one token.
-MOST_ASKED_AN_HOUR = 300
+MOST_TOKENS_AN_HOUR = 300
 
 
 def _reading_tokens() -> tuple[type[BaseAuthentication], ...]:
@@ -59,7 +59,7 @@ class Token(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Count who asks before anything of the body is read."""
         if request.method == "POST":
-            _count_asking(request._request, now=timezone.now())
+            _count_token_request(request._request, now=timezone.now())
         super().initial(request, *args, **kwargs)
 
     def _revokes(self) -> bool:
@@ -92,8 +92,8 @@ class Token(APIView):
 
         Send it as `Authorization: Token …`, and `DELETE` here when it is not needed any more.
         An account with a second factor sends its code as `otp` (400 `code_needed` without it).
-        After ten wrong passwords or codes the account is closed from your address for one hour (429). From one address
-        300 tokens can be asked for in an hour, right or wrong (429 `too_many_asked`, with `Retry-After`).
+        After ten wrong passwords or codes the account is closed from your address for one hour (429).
+        An address may request 300 tokens in an hour, successful or not (429 `too_many_tokens`, with `Retry-After`).
         """
         body = CredentialsIn(data=request.data)
         body.is_valid(raise_exception=True)
@@ -122,13 +122,13 @@ class Token(APIView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-def _count_asking(request: HttpRequest, *, now: datetime) -> None:
-    """Raise TooMany (`too_many_asked`) when a token was asked for too often from the sender's address in this hour."""
+def _count_token_request(request: HttpRequest, *, now: datetime) -> None:
+    """Raise TooMany (`too_many_tokens`) when the address requested too many tokens in this hour."""
     address = hashlib.sha256((counted_address(request) or "").encode()).hexdigest()
-    if rates.count(f"tokens asked for from {address}", now=now) > MOST_ASKED_AN_HOUR:
-        words = f"A token was asked for {MOST_ASKED_AN_HOUR} times from your address in this hour, which is the most. "
+    if rates.count(f"tokens requested from {address}", now=now) > MOST_TOKENS_AN_HOUR:
+        words = f"Your address requested {MOST_TOKENS_AN_HOUR} tokens in this hour, which is the limit. "
         words += "Keep the token that you have: it is valid for 90 days."
-        raise TooMany(words, "too_many_asked", retry_after=rates.seconds_left(now))
+        raise TooMany(words, "too_many_tokens", retry_after=rates.seconds_left(now))
 
 
 class Me(APIView):

@@ -81,7 +81,7 @@ def _grouped(panels: Iterable[StuckPanel]) -> tuple[StuckGroup, ...]:
     return tuple(StuckGroup(cause, tuple(found[cause])) for cause in StuckCause if cause in found)
 
 
-def _may_be_asked(stuck: StuckPanel) -> str:
+def _who_is_left(stuck: StuckPanel) -> str:
     who = f"{_people(stuck.people)} may still be asked" if stuck.people else "nobody may still be asked"
     return f"{stuck.places} answer{'' if stuck.places == 1 else 's'} missing that nobody is giving, and {who}"
 
@@ -100,22 +100,22 @@ def _taskers(count: int) -> str:
 
 CAUSES: Mapping[StuckCause, Callable[[StuckPanel], str]] = {
     StuckCause.LINKED: lambda stuck: (
-        f"{_may_be_asked(stuck)}. {_accounts(stuck.linked)} not asked yet cannot be: they are linked with another "
+        f"{_who_is_left(stuck)}. {_accounts(stuck.linked)} not asked yet cannot be: they are linked with another "
         "account that was, or with each other, and linked accounts are one person"
     ),
     StuckCause.REQUALIFYING: lambda stuck: (
-        f"{_may_be_asked(stuck)}. {_taskers(stuck.requalifying)} must pass the short qualification first"
+        f"{_who_is_left(stuck)}. {_taskers(stuck.requalifying)} must pass the short qualification first"
     ),
-    StuckCause.PAUSED: lambda stuck: f"{_may_be_asked(stuck)}. {_taskers(stuck.paused)} who could be: paused",
+    StuckCause.PAUSED: lambda stuck: f"{_who_is_left(stuck)}. {_taskers(stuck.paused)} who could be: paused",
     StuckCause.SEEN: lambda stuck: (
-        f"{_may_be_asked(stuck)}. {_people(stuck.seen)} who may label: asked about the picture before"
+        f"{_who_is_left(stuck)}. {_people(stuck.seen)} who may label: asked about the picture before"
     ),
     StuckCause.TOO_FEW: lambda stuck: (
-        f"{_may_be_asked(stuck)}. Fewer people may label than the {stuck.panel.size - stuck.panel.joined} that a panel "
+        f"{_who_is_left(stuck)}. Fewer people may label than the {stuck.panel.size - stuck.panel.joined} that a panel "
         "needs"
     ),
     StuckCause.AWAY: lambda stuck: (
-        f"{_may_be_asked(stuck)} of those here in the last {_DAYS} days. {_people(stuck.away)} away may be asked too"
+        f"{_who_is_left(stuck)} of those here in the last {_DAYS} days. {_people(stuck.away)} away may be asked too"
     ),
 }
 ADVICE: Mapping[StuckCause, str] = {

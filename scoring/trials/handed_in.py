@@ -63,7 +63,7 @@ LANGUAGES = {
 BY_NAME = {"dockerfile": "Dockerfile", "makefile": "Makefile", "licence": "Text", "license": "Text"}
 OTHER = "Other"
 _LONGEST_ZIP_NAME = 1_000
-# NotImplementedError is how the library names a zip of a later version of the format than it knows.
+# zipfile raises NotImplementedError for a zip of a later format version than it knows: a refusal, not unfinished work.
 _UNREADABLE = (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, ValueError, OSError, struct.error)
 _ENTRY = b"PK\x01\x02"  # what each entry of a zip's directory begins with
 LONGEST_IMAGE = 200

@@ -157,12 +157,12 @@ def test_a_body_in_chunks(view: Any, length: int, status: int | None, why: str) 
 
 
 def test_asking_for_tokens_is_counted_before_the_body_is_read(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "MOST_ASKED_AN_HOUR", 2)
+    monkeypatch.setattr(api, "MOST_TOKENS_AN_HOUR", 2)
     codes = [client.post("/api/v1/token/", b"[" * 100, "application/json").json()["code"] for _ in range(2)]
     monkeypatch.setattr(parsers.JSONParser, "parse", None)
     answer = client.post("/api/v1/token/", b"{}", "application/json")
     assert codes == ["parse_error"] * 2
-    assert (answer.status_code, answer.json()["code"]) == (429, "too_many_asked")
+    assert (answer.status_code, answer.json()["code"]) == (429, "too_many_tokens")
     assert 0 < int(answer["Retry-After"]) <= 3600
     assert "127.0.0.1" not in HourCount.objects.get().key, "whose address it is need not be known"
     monkeypatch.undo()
@@ -173,7 +173,7 @@ def test_asking_for_tokens_is_counted_before_the_body_is_read(client: Client, mo
 def test_one_connection_of_the_newer_kind_asks_for_tokens_as_one(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api, "MOST_ASKED_AN_HOUR", 2)
+    monkeypatch.setattr(api, "MOST_TOKENS_AN_HOUR", 2)
     tried = [
         client.post("/api/v1/token/", b"{}", "application/json", REMOTE_ADDR=f"2001:db8:1:2::{number}").status_code
         for number in range(1, 4)
