@@ -134,6 +134,8 @@ def _of_others(error: Exception) -> str:
         return f"{_SERVICES[package]}: {_line(error)}."
     if isinstance(error, OSError):
         return _of_system(error)
+    if isinstance(error, EOFError):
+        return "The input ended before an answer was typed: run this at a terminal."
     if isinstance(error, UnicodeDecodeError):
         return f"A file that should be text is not UTF-8 ({error.reason} at byte {error.start:,}): save it as UTF-8."
     if isinstance(error, ModuleNotFoundError):

@@ -84,6 +84,7 @@ S3 = type("EndpointConnectionError", (Exception,), {"__module__": "botocore.exce
     ("error", "said"),
     [
         (CommandError("No such week."), "No such week."),
+        (EOFError(), "run this at a terminal"),
         (Conflict("The week is not over.", "not_over"), "The week is not over."),
         (ImproperlyConfigured("SECRET_KEY is required"), "SECRET_KEY is required"),
         (OperationalError("no such table: auth_user"), "run `./unanimous migrate`"),

@@ -47,7 +47,6 @@ class Command(ContestCommand):
         sweeps = {name: sweep for queue in options["queue"] or QUEUES for name, sweep in QUEUES[queue].items()}
         rounds = Rounds()
         while not stop.is_set():
-            close_old_connections()  # a connection that the server ended meanwhile fails no sweep
             results = {Result.QUIET}
             if rounds.is_due():
                 results |= {_run(name, sweep) for name, sweep in sweeps.items() if not stop.is_set()}
@@ -77,7 +76,11 @@ class Rounds:
 
 
 def _mark() -> str:
-    """Return the database's mark; while there is no database, let the sweeps run, which say so in the log."""
+    """Return the database's mark; while there is no database, let the sweeps run, which say so in the log.
+
+    Always on one connection: SQLite's mark compares commits with those that this connection saw before. One that the
+    server ended meanwhile is noticed here, and fails no sweep.
+    """
     try:
         return change_mark()
     except Error:
