@@ -101,8 +101,10 @@ class PostgresServer:
     def start(self) -> None:
         """Start it and return when it answers."""
         log = self._folder / "log"
-        with open(log, "ab") as output:
-            self._server = subprocess.Popen(self._command, stdout=output, stderr=output, start_new_session=True)
+        with open(log, "ab") as output, signals_wait():
+            self._server = subprocess.Popen(
+                self._command, stdout=output, stderr=output, start_new_session=True, preexec_fn=hear_signals
+            )
         wait_for_port(self._server, self.port, log)
         _create_database(self.port, _postgres_folders())
 
@@ -161,18 +163,17 @@ def _create_database(port: int, folders: list[str]) -> None:
 def redis() -> Iterator[str]:
     """Run a Redis server that keeps nothing and yield its URL."""
     folder, port = Path(tempfile.mkdtemp(prefix="unanimous-redis-")), free_port()
-    with open(folder / "log", "wb") as log:
-        server = subprocess.Popen(
-            [program("redis-server"), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)],
-            stdout=log,
-            start_new_session=True,
-        )
+    command = [program("redis-server"), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(folder)]
+    server: subprocess.Popen[bytes] | None = None
     try:
+        with open(folder / "log", "wb") as log, signals_wait():
+            server = subprocess.Popen(command, stdout=log, start_new_session=True, preexec_fn=hear_signals)
         wait_for_port(server, port, folder / "log")
         yield f"redis://127.0.0.1:{port}/0"
     finally:
-        server.terminate()
-        server.wait()
+        if server is not None:
+            server.terminate()
+            server.wait()
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -216,13 +217,32 @@ def ending_in_order() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+@contextlib.contextmanager
+def signals_wait() -> Iterator[None]:
+    """Hold back what asks for the end while a process starts: one that nobody holds yet would stay behind."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def hear_signals() -> None:
+    """Take back, in a process that is about to run a program, what `signals_wait` holds back."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+
+
 def run_to_the_end(command: Sequence[str], environment: dict[str, str], *, ask: int = signal.SIGTERM) -> int:
     """Run `command` and return its exit status. When this process is to end (Ended), send the command the signal `ask`
     and let it end in its own time, before the servers go."""
-    process = subprocess.Popen(command, env=environment)
+    process: subprocess.Popen[bytes] | None = None
     try:
+        with signals_wait():
+            process = subprocess.Popen(command, env=environment, preexec_fn=hear_signals)
         return process.wait()
     except Ended as ended:
+        if process is None:
+            raise
         if not (ended.number == signal.SIGINT and _in_the_foreground()):  # Ctrl-C has reached it as well
             process.send_signal(ask)
         process.wait()
