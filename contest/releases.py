@@ -22,6 +22,7 @@ from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet
 from adjudication import release_format as form
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
+from adjudication.untrusted_files import MOST_FILE_BYTES, MOST_MANIFEST_BYTES
 from common.audit import audit
 from common.audit_seals import entries_seal
 from common.errors import Conflict, InvalidInput, NotFound
@@ -100,8 +101,8 @@ def release_week(
 
     With nothing changed since the last part the same bytes come again and no record; with anything changed, the next
     errata part. Raises Conflict while pictures of the week are under way (unless `incomplete`), before an earlier week
-    that it would tell of (`earlier_week_first`), while `out` is in use, and when another release was published
-    meanwhile from elsewhere.
+    that it would tell of (`earlier_week_first`), with a file that verifiers would not read (`too_large`), while `out` is
+    in use, and when another release was published meanwhile from elsewhere.
     """
     while entries_seal():  # what was recorded in the week is part of its release
         pass
@@ -110,6 +111,7 @@ def release_week(
         part = _part_of(week, content, facts)
         head = part.head(week, facts)
         manifest_sha256 = content.write_manifest(head)
+        _refuse_unreadable(content)
         archive = workplace / f"{head['name']}.zip"
         content.write_archive(archive, head["name"], progress)
         return _publish(out, week, part, content, archive, manifest_sha256, now)
@@ -310,6 +312,18 @@ def _refuse_before(week: Week, rows: QuerySet[Any], tells: str) -> None:
             "waits.",
             "earlier_week_first",
         )
+
+
+def _refuse_unreadable(content: Content) -> None:
+    """Refuse files that are larger than what a verifier or a mirror reads: nobody could check the release."""
+    for name, most in {**dict.fromkeys(content.hashes, MOST_FILE_BYTES), form.MANIFEST: MOST_MANIFEST_BYTES}.items():
+        size = (content.path / name).stat().st_size
+        if size > most:
+            raise Conflict(
+                f"Nothing was released: {name} has {size:,} bytes, and verifiers and mirrors read at most {most:,}. "
+                "Publish a version of them with higher limits (adjudication/untrusted_files.py) first.",
+                "too_large",
+            )
 
 
 def _part_of(week: Week, content: Content, facts: dict[str, Any]) -> _Part:

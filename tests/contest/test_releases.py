@@ -345,6 +345,22 @@ def test_a_missing_picture_stops_the_release_without_a_trace(contest: cast.Conte
     assert _release(out).new
 
 
+def test_what_no_verifier_would_read_is_not_released(
+    contest: cast.Contest, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = _release(tmp_path / "before").folder
+    others = (path for path in folder.iterdir() if path.is_file() and path.name != "manifest.json")
+    largest = max(others, key=lambda path: path.stat().st_size).name
+    for limit, name in (("MOST_MANIFEST_BYTES", "manifest.json"), ("MOST_FILE_BYTES", largest)):
+        size = (folder / name).stat().st_size
+        monkeypatch.setattr(f"contest.releases.{limit}", size - 1)
+        with pytest.raises(Conflict, match=f"Nothing was released: {name} has {size:,} bytes") as refused:
+            _release(out)
+        assert refused.value.code == "too_large" and list(out.iterdir()) == []
+        monkeypatch.setattr(f"contest.releases.{limit}", size)
+    assert _release(out).folder.is_dir(), "the limits themselves are read"
+
+
 @pytest.mark.skipif(connection.vendor == "postgresql", reason="a forked process cannot share the connection there")
 @pytest.mark.parametrize("step", ["responses.csv", "images", "release-2026-W47.zip"])
 def test_a_killed_worker_leaves_nothing_that_looks_like_a_release(step: str, contest: cast.Contest, out: Path) -> None:
