@@ -101,8 +101,8 @@ def release_week(
 
     With nothing changed since the last part the same bytes come again and no record; with anything changed, the next
     errata part. Raises Conflict while pictures of the week are under way (unless `incomplete`), before an earlier week
-    that it would tell of (`earlier_week_first`), with a file that verifiers would not read (`too_large`), while `out` is
-    in use, and when another release was published meanwhile from elsewhere.
+    that it would tell of (`earlier_week_first`), with a file that verifiers would not read (`too_large`), while
+    `out` is in use, and when another release was published meanwhile from elsewhere.
     """
     while entries_seal():  # what was recorded in the week is part of its release
         pass
