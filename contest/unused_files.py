@@ -110,7 +110,7 @@ def unused_remove(
 ) -> list[StoredFile]:
     """Remove those of the files that still no row names, and return them. Raises Busy as `removing_files` does.
 
-    Each batch is a transaction with its row of the audit trail, so that what was removed before a failure is recorded.
+    Each batch is a transaction with a row of the audit trail, which names its files even where the store then fails.
     """
     removed: list[StoredFile] = []
     for start in range(0, len(files), _REMOVED_AT_ONCE):
@@ -120,21 +120,21 @@ def unused_remove(
 
 
 def _remove_batch(files: Sequence[StoredFile], now: datetime) -> list[StoredFile]:
-    store, removed, failure = picture_store(), list[StoredFile](), None
+    store, failure = picture_store(), None
     with removing_files():
-        for file in _unnamed(files):
-            try:
-                store.remove(file.key)
-            except Exception as error:  # each kind of store has errors of its own; what is gone is recorded first
-                failure = error
-                break
-            removed.append(file)
-        if removed:
-            told = {"files": [file.key for file in removed], "bytes": sum(file.size for file in removed)}
+        unnamed = _unnamed(files)
+        if unnamed:
+            # Before the first is gone: a database that takes no row may be a copy, which locks out nobody.
+            told = {"files": [file.key for file in unnamed], "bytes": sum(file.size for file in unnamed)}
             audit("unused_file.remove", by=None, subject={}, now=now, private=told)
+        try:
+            for file in unnamed:
+                store.remove(file.key)
+        except Exception as error:  # each kind of store has errors of its own; the row above is to be committed
+            failure = error
     if failure is not None:
         raise failure
-    return removed
+    return unnamed
 
 
 def _is_known(key: str) -> bool:

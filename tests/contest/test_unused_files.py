@@ -1,5 +1,6 @@
 """Files that no row names: which those are, that they alone are removed, and that nobody's upload is lost meanwhile."""
 
+import ast
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -13,8 +14,9 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.conf import settings
 from django.core.management import call_command
-from django.db import connection, models, transaction
+from django.db import DatabaseError, connection, models, transaction
 from django.db.models.signals import pre_save
 from django.utils import timezone
 
@@ -38,6 +40,7 @@ from tests.contest.stakes import cast as staking
 from tests.scoring.cast import SIZE
 from tests.scoring.trials import cast as tried
 
+ROOT = Path(settings.BASE_DIR)
 EVER = datetime(2100, 1, 1, tzinfo=UTC)
 SHA = "ab" * 32
 OTHER_SHA = "cd" * 32
@@ -76,6 +79,29 @@ def test_every_column_that_may_name_a_file_is_known() -> None:
     naming = {f"{each.model._meta.label}.{each.column}" for each in NAMED_BY}
     assert fields == naming | set(NAMES_NO_FILE), "does it name a file of the store? then into NAMED_BY, else here"
     assert not naming & set(NAMES_NO_FILE)
+
+
+# Who puts a file into the store; each within `storing_files`, until the row is committed.
+PUTTERS = {
+    "labeling/intake.py::_put",  # image_add
+    "scoring/trials/private_set.py::private_picture_add",
+    "scoring/trials/handed_in.py::put_files",  # before the transaction, and once more in it
+    "contest/record/rebuild/pictures.py::_image",  # rebuild
+}
+
+
+def test_who_puts_a_file_is_known() -> None:
+    found = {
+        f"{path.relative_to(ROOT)}::{function.name}"
+        for app in ("common", "labeling", "adjudication", "scoring", "contest", "config")
+        for path in (ROOT / app).rglob("*.py")
+        if "picture_store" in (text := path.read_text(encoding="utf-8"))
+        for function in ast.walk(ast.parse(text))
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Attribute) and node.attr in {"put", "put_file"}
+    }
+    assert found == PUTTERS, "put it within storing_files, and race it with the remover below"
 
 
 # One file of each kind ------------------------------------------------------------------------------------------------
@@ -236,6 +262,22 @@ def test_a_store_of_another_database_is_left_alone(now: datetime) -> None:
 
 
 @pytest.mark.django_db
+def test_a_database_that_takes_no_row_is_no_reason_to_remove_a_file(now: datetime) -> None:
+    """It may be a copy of the contest's own, whose lock keeps no upload out."""
+    path, read_only = leave(), {"sqlite": "PRAGMA query_only = 1", "postgresql": "SET TRANSACTION READ ONLY"}
+    found = unused_find(before=EVER)
+    with connection.cursor() as cursor:
+        cursor.execute(read_only[connection.vendor])
+    try:
+        with pytest.raises(DatabaseError, match="read-?only"):
+            unused_remove(found.unused, now=now)
+    finally:
+        if connection.vendor == "sqlite":
+            connection.cursor().execute("PRAGMA query_only = 0")
+    assert path.exists()
+
+
+@pytest.mark.django_db
 def test_what_was_removed_before_the_store_failed_is_in_the_trail(now: datetime) -> None:
     store, path = picture_store(), leave()
     assert isinstance(store, FolderStore)
@@ -245,7 +287,7 @@ def test_what_was_removed_before_the_store_failed_is_in_the_trail(now: datetime)
         unused_remove(files, now=now)
         pytest.fail("a folder was removed as a file")
     assert not path.exists()
-    assert AuditEntry.objects.get().private == {"files": [LEFT], "bytes": 4}
+    assert AuditEntry.objects.get().private == {"files": [file.key for file in files], "bytes": 9}
 
 
 @pytest.mark.django_db
@@ -260,8 +302,11 @@ def test_more_files_than_a_batch_are_all_removed(now: datetime) -> None:
 
 
 @pytest.mark.django_db
-def test_a_bucket_is_cleaned_as_a_folder_is(settings: Any, bucket: Any, endpoint: str, now: datetime) -> None:
-    settings.IMAGE_STORE_URL, settings.S3_ENDPOINT_URL = f"s3://{bucket.name}/contest", endpoint
+def test_a_bucket_is_cleaned_as_a_folder_is(
+    monkeypatch: pytest.MonkeyPatch, bucket: Any, endpoint: str, now: datetime
+) -> None:
+    monkeypatch.setattr(settings, "IMAGE_STORE_URL", f"s3://{bucket.name}/contest")
+    monkeypatch.setattr(settings, "S3_ENDPOINT_URL", endpoint)
     import_photograph(now)
     kept = keys()
     bucket.put_object(Key=f"elsewhere/{LEFT}", Body=b"another's")
