@@ -99,7 +99,7 @@ def refuse_most(found: Found) -> None:
     if len(found.unused) > found.named:
         words = (
             f"Rows name {found.named:,} files of this store and do not name {len(found.unused):,}. Check that "
-            "DATABASE_URL and IMAGE_STORE_URL are of one contest, and that the database is not restored from a backup. "
+            "DATABASE_URL and IMAGE_STORE_URL are of one contest, and that no backup of the database was restored. "
             "To remove these files all the same, add --even-most."
         )
         raise Conflict(words, "mostly_unused")

@@ -39,7 +39,9 @@ class Command(RecordedCommand):
         found = unused_find(before=before, progress=line)
         unfinished = list(picture_store().unfinished(before))
         for file in found.unused:
-            self.stdout.write(f"{file.key}  {file.size:,} bytes, written {file.written_at:%Y-%m-%d %H:%M} UTC")
+            self.stdout.write(
+                f"{file.key}  {_counted(file.size, 'byte')}, written {file.written_at:%Y-%m-%d %H:%M} UTC"
+            )
         self.stdout.write(_words(found, len(unfinished)))
         if not options["remove"]:
             if found.unused or unfinished:
@@ -62,11 +64,14 @@ class Command(RecordedCommand):
             remove()
         kept = len(found.unused) - len(removed)
         named = f" {_counted(kept, 'file')} got a row meanwhile and stayed." if kept else ""
-        self.stdout.write(f"Removed: {_sized(removed)} and {len(unfinished):,} half-written.{named}")
+        self.stdout.write(
+            f"Removed: {_counted(len(removed), 'file')} ({_sum(removed)}) and {len(unfinished):,} half-written.{named}"
+        )
 
 
 def _words(found: Found, unfinished: int) -> str:
-    words = f"No row names {_sized(found.unused)} of {found.looked_at:,}. Half-written: {unfinished:,}."
+    words = f"{len(found.unused):,} of {_counted(found.looked_at, 'file')} are named by no row ({_sum(found.unused)}). "
+    words += f"Half-written: {unfinished:,}."
     if found.new:
         words += f" Others without a row are of the last day and stay: {found.new:,}."
     if found.unknown:
@@ -74,8 +79,8 @@ def _words(found: Found, unfinished: int) -> str:
     return words
 
 
-def _sized(files: list[StoredFile]) -> str:
-    return f"{_counted(len(files), 'file')} ({sum(file.size for file in files):,} bytes)"
+def _sum(files: list[StoredFile]) -> str:
+    return _counted(sum(file.size for file in files), "byte")
 
 
 def _counted(number: int, what: str) -> str:
