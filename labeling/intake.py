@@ -9,6 +9,7 @@ from labeling.images import Picture, read_dataset
 from labeling.models import Image
 from labeling.png import encode_png
 from labeling.store import original_key, picture_key, picture_store
+from labeling.store_transactions import storing_files
 
 _LONGEST = 200
 _REQUIRED = ("source", "licence")
@@ -27,29 +28,34 @@ def image_add(
 ) -> tuple[Image, bool]:
     """Record a picture; returns its row and whether it is new. The same pixels are one image for ever (R2).
 
-    Files are written before the row, so that a row never names a file that is not there; a file left over by a crash
-    is found again by its key. `label_from` is when a panel may be dealt, None for never. Raises InvalidInput without
-    a source or a licence.
+    Files are written before the row, so that a row never names a file that is not there; what a crash leaves without a
+    row is found again by its key, or removed (`contest.unused_files`). `label_from` is when a panel may be dealt, None
+    for never. Raises InvalidInput without a source or a licence.
     """
     provenance = _checked_provenance(source=source, source_id=source_id, licence=licence, author=author)
+    with storing_files():
+        _put(picture)
+        return Image.objects.get_or_create(
+            pixels_sha256=picture.pixels_sha256,
+            defaults={
+                "original_sha256": picture.original_sha256,
+                "original_format": picture.original_format,
+                "width": picture.width,
+                "height": picture.height,
+                "origin": origin.value,
+                **provenance,
+                "received_at": now,
+                "label_from": label_from,
+            },
+        )
+
+
+def _put(picture: Picture) -> None:
     store = picture_store()
     store.put(original_key(picture.original_sha256), picture.original)
     key = picture_key(picture.pixels_sha256)
     if not store.exists(key):
         store.put(key, encode_png(picture.width, picture.height, picture.pixels))
-    return Image.objects.get_or_create(
-        pixels_sha256=picture.pixels_sha256,
-        defaults={
-            "original_sha256": picture.original_sha256,
-            "original_format": picture.original_format,
-            "width": picture.width,
-            "height": picture.height,
-            "origin": origin.value,
-            **provenance,
-            "received_at": now,
-            "label_from": label_from,
-        },
-    )
 
 
 def import_picture(

@@ -1,8 +1,9 @@
 """Where the files of pictures lie: a folder, or a bucket that speaks S3.
 
 Keys are `pictures/<pixels_sha256>.png`, `originals/<original_sha256>`, `private/<pixels_sha256>.png` for pictures that
-are never shown, and for defenses `defenses/<sha256>.tar` (the image's archive) and `.zip` (the source). A key names its
-content, so a file is written once and never changed, and two writers of one key cannot disagree.
+are never shown, and for defenses `defenses/<sha256>.tar` (the image's archive), `.zip` (the source) and `.weights`. A
+key names its content, so a file is written once and never changed, and two writers of one key cannot disagree. Who puts
+a file writes the row that names it within `labeling.store_transactions.storing_files`.
 """
 
 import errno
@@ -11,9 +12,11 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 from urllib.parse import unquote, urlparse
@@ -28,6 +31,7 @@ _KEY = re.compile(r"[a-z]+/[0-9a-z][0-9a-z._-]*")
 _PIECE_BYTES = 1 << 20
 _PNG, _BYTES = "image/png", "application/octet-stream"
 _MISSING_CODES = frozenset({"NoSuchKey", "404", "NotFound"})
+_UNFINISHED = re.compile(r"\..*\.part")  # what `put` of a folder writes into before it renames
 
 
 class PictureMissing(NotFound):
@@ -35,6 +39,15 @@ class PictureMissing(NotFound):
 
     def __init__(self, key: str) -> None:
         super().__init__(f"The store has no {key}. Restore it from a backup of the store.", "picture_missing")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file of the store: its key, its bytes, and when it was written by the clock of the disk or bucket."""
+
+    key: str
+    size: int
+    written_at: datetime
 
 
 class PictureStore(Protocol):
@@ -63,6 +76,15 @@ class PictureStore(Protocol):
 
         There has to be such a byte.
         """
+
+    def files(self) -> Iterator[StoredFile]:
+        """Yield every file that was put; what else lies in the folder or bucket is left out."""
+
+    def remove(self, key: str) -> None:
+        """Remove what was put; nothing happens where there is none. Only within `removing_files`."""
+
+    def unfinished(self, before: datetime) -> Iterator[Callable[[], object]]:
+        """Yield a function that removes it for each file that a writer began and did not touch since `before`."""
 
 
 def picture_key(pixels_sha256: str) -> str:
@@ -172,6 +194,36 @@ class FolderStore:
         except FileNotFoundError as error:
             raise self._missing(key) from error
 
+    def files(self) -> Iterator[StoredFile]:
+        """Walk through the sub-folders."""
+        for entry, found in self._walk():
+            key = f"{Path(entry.path).parent.parent.name}/{entry.name}"
+            if _KEY.fullmatch(key) and self._path(key) == Path(entry.path):
+                yield StoredFile(key, found.st_size, _moment(found))
+
+    @_reachable()
+    def remove(self, key: str) -> None:
+        """Delete the file; its sub-folder stays, as another writer may be about to use it."""
+        self._path(key).unlink(missing_ok=True)
+
+    def unfinished(self, before: datetime) -> Iterator[Callable[[], object]]:
+        """Walk through the sub-folders; a file that is written to is touched all the time."""
+        for entry, found in self._walk():
+            if _UNFINISHED.fullmatch(entry.name) and _moment(found) < before:
+                yield partial(Path(entry.path).unlink, missing_ok=True)
+
+    def _walk(self) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
+        """Yield the files where `put` writes; raises Unavailable where the whole folder is gone."""
+        with _reachable():
+            if not self.folder.is_dir():
+                raise store_away()
+            for folder in sorted(self.folder.glob("*/*/")):
+                with os.scandir(folder) as entries:
+                    for entry in entries:
+                        with suppress(FileNotFoundError):  # its writer has just renamed it
+                            if entry.is_file(follow_symlinks=False):
+                                yield entry, entry.stat(follow_symlinks=False)
+
     def _missing(self, key: str) -> DomainError:
         """Return what to raise for a file that is not there: where the whole folder is gone, so is its disk."""
         return PictureMissing(key) if self.folder.is_dir() else store_away()
@@ -263,6 +315,30 @@ class S3Store:
         """Ask for that part of the object; raises PictureMissing."""
         return cast(BinaryIO, self._body(key, Range=f"bytes={start}-{end - 1}"))
 
+    def files(self) -> Iterator[StoredFile]:
+        """List the objects under the prefix."""
+        for page in self._pages("list_objects_v2"):
+            for found in page.get("Contents", ()):
+                key = found["Key"].removeprefix(self.prefix)
+                if _KEY.fullmatch(key):
+                    yield StoredFile(key, found["Size"], found["LastModified"])
+
+    def remove(self, key: str) -> None:
+        """Delete the object; S3 does not mind one that is not there."""
+        self._client.delete_object(Bucket=self.bucket, Key=self._name(key))
+
+    def unfinished(self, before: datetime) -> Iterator[Callable[[], object]]:
+        """List the uploads in parts under the prefix that were begun before then and neither completed nor aborted."""
+        for page in self._pages("list_multipart_uploads"):
+            for found in page.get("Uploads", ()):
+                if _KEY.fullmatch(found["Key"].removeprefix(self.prefix)) and found["Initiated"] < before:
+                    which = {"Bucket": self.bucket, "Key": found["Key"], "UploadId": found["UploadId"]}
+                    yield partial(self._client.abort_multipart_upload, **which)
+
+    def _pages(self, listing: str) -> Iterator[dict[str, Any]]:
+        pages = self._client.get_paginator(listing)
+        return iter(pages.paginate(Bucket=self.bucket, Prefix=self.prefix))
+
     def _body(self, key: str, **asked: str) -> Any:
         from botocore.exceptions import ClientError
 
@@ -295,6 +371,10 @@ def _s3_client(endpoint: str | None) -> Any:
             response_checksum_validation="when_required",
         ),
     )
+
+
+def _moment(found: os.stat_result) -> datetime:
+    return datetime.fromtimestamp(found.st_mtime, UTC)
 
 
 def _type_of(key: str) -> str:

@@ -17,7 +17,7 @@ from labeling.models import Tasker
 from labeling.selectors import forget_versions
 from tests import factories, statements
 
-pytest_plugins = ["tests.engine_plugin"]
+pytest_plugins = ["tests.bucket_plugin", "tests.engine_plugin"]
 
 # The same examples every time, so that a failure is the change's and not the day's. New ones are looked for with
 # `pytest --hypothesis-profile search`.

@@ -25,6 +25,7 @@ from labeling.intake import image_add
 from labeling.models import Image, KnownPicture
 from labeling.policy import Policy
 from labeling.selectors import policy_in_force
+from labeling.store_transactions import storing_files
 from scoring.models import Defense
 
 LICENCE = "sent under the contest's terms"
@@ -75,7 +76,7 @@ def attack_receive(
     with upload_rates.refusals_counted(team, UploadKind.ATTACK):
         _refuse_sent_before(team, image__pixels_sha256=picture.pixels_sha256)
         _refuse_example(picture)
-    with transaction.atomic():
+    with storing_files():  # before the rows are locked, as for everybody who stores files
         whole = quota.team_held(team)
         _refuse_sent_before(team, image__pixels_sha256=picture.pixels_sha256)
         of_quota = quota.take(whole, policy=policy, now=now)

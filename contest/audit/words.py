@@ -76,6 +76,7 @@ DID: Mapping[str, str] = MappingProxyType(
         "team.merge": "merged",
         "trial.ask": "asked for a trial:",
         "trial.retry": "queued again what the platform's faults had ended:",
+        "unused_file.remove": "removed files that no row names",
         "watch_rule.add": "put in force",
         "watch_rule.retire": "retired",
     }

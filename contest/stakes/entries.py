@@ -20,6 +20,7 @@ from contest.teams.selectors import final_team
 from contest.teams.services import captain_held
 from labeling.policy import Policy
 from labeling.selectors import policy_in_force
+from labeling.store_transactions import storing_files
 from scoring.models import Defense
 from scoring.trials import handed_in
 from scoring.trials.selectors import eligibility_of
@@ -81,15 +82,16 @@ def entry_hand_in(team: Team, given: HandIn, *, by: User, policy: Policy, now: d
     given = given.checked()
     refuse_beyond_quota(team, policy, now)
     _refuse_taken(given.name, team)
-    kept = _kept(given)
+    kept, files = _kept(given)
     training_code = kept.pop("training_code")
-    with transaction.atomic():
+    with storing_files():
         Team.objects.select_for_update(no_key=True).get(pk=team.pk)  # two at once: one after the other is counted
         if known := _known(team, given.name, kept["digest"]):
             _refuse_different(known, given, kept, training_code)
             return known, False
         refuse_beyond_quota(team, policy, now)
         _refuse_taken(given.name, team)
+        handed_in.put_files(files)
         defense = _defense(given, kept, now)
         entry = Entry.objects.create(
             team=team,
@@ -121,16 +123,21 @@ def _refuse_taken(name: str, team: Team) -> None:
         raise Conflict(f"There is a defense called {name} already. Give this one a name of its own.", "name_taken")
 
 
-def _kept(given: HandIn) -> dict[str, Any]:
-    """Check and keep the files; the smaller ones first, so that a wrong zip does not wait for an archive."""
-    training = "" if given.training_code is None else _training_code(given.training_code)
+def _kept(given: HandIn) -> tuple[dict[str, Any], dict[str, Path]]:
+    """Check and keep the files, and return what `files_keep` does; the smaller ones first, so that a wrong zip does not
+    wait for an archive."""
+    training, training_files = _training_code(given.training_code)
     weights = [] if given.weights is None else [given.weights]
-    kept = handed_in.files_keep(given.archive, image=given.image, source=given.source, weights=weights)
-    return kept | {"training_code": training}
+    kept, files = handed_in.files_keep(given.archive, image=given.image, source=given.source, weights=weights)
+    return kept | {"training_code": training}, training_files | files
 
 
-def _training_code(path: Path) -> str:
-    return handed_in.zip_keep(path, "training code", "training_code")
+def _training_code(path: Path | None) -> tuple[str, dict[str, Path]]:
+    """Keep the training code, where there is some, and return its SHA-256 and the file by its key in the store."""
+    if path is None:
+        return "", {}
+    sha256 = handed_in.zip_keep(path, "training code", "training_code")
+    return sha256, {handed_in.source_key(sha256): path}
 
 
 def _known(team: Team, name: str, digest: str) -> Entry | None:
@@ -185,8 +192,9 @@ def source_open(entry: Entry, source: Path, *, by: User, now: datetime, training
     """
     _refuse_opening(entry)
     sha256 = handed_in.zip_keep(source, "source", "source")
-    training = "" if training_code is None else _training_code(training_code)
-    with transaction.atomic():
+    training, files = _training_code(training_code)
+    with storing_files():
+        handed_in.put_files({handed_in.source_key(sha256): source} | files)
         defense = Defense.objects.select_for_update(no_key=True).get(pk=entry.defense_id)
         entry = Entry.objects.select_for_update(no_key=True).get(pk=entry.pk)
         _refuse_opening(entry)

@@ -10,7 +10,7 @@ import stat
 import struct
 import zipfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,7 +20,6 @@ from typing import IO, Any, BinaryIO
 
 import structlog
 from django.conf import settings
-from django.db import transaction
 
 from common.audit import audit
 from common.errors import InvalidInput, NotFound
@@ -29,6 +28,7 @@ from defense_kit.archive import ImageFacts, glance_at_archive, is_plain_path
 from defense_kit.faults import RunnerFault
 from defense_kit.logs import readable
 from labeling.store import picture_store
+from labeling.store_transactions import storing_files
 from scoring.models import Defense
 from scoring.sealed import archive_key
 
@@ -119,9 +119,10 @@ def defense_hand_in(
     InvalidInput with what to change.
     """
     name = checked_name(name)
-    kept = files_keep(archive, image=image, source=source, weights=weights)
+    kept, files = files_keep(archive, image=image, source=source, weights=weights)
     told = kept | {"description": description, "created_at": now}
-    with transaction.atomic():
+    with storing_files():
+        put_files(files)
         defense, new = Defense.objects.get_or_create(name=name, digest=told.pop("digest"), defaults=told)
         if new:
             audit("defense.import", by=None, subject={"defense": [defense.public_id]}, now=now)
@@ -130,16 +131,34 @@ def defense_hand_in(
 
 def files_keep(
     archive: Path | None, *, image: str = "", source: Path | None, weights: Sequence[Path]
-) -> dict[str, Any]:
-    """Keep what was handed in, and return what a row says of it.
+) -> tuple[dict[str, Any], dict[str, Path]]:
+    """Keep what was handed in, and return what a row says of it, and its files by their keys in the store.
 
-    It is the archive of an image or, without one, `image`, its name and digest in a registry. Raises InvalidInput with
-    what to change; then nothing was kept.
+    It is the archive of an image or, without one, `image`, its name and digest in a registry. Who commits the row
+    calls `put_files` with these files again. Raises InvalidInput with what to change; then nothing was kept.
     """
     what = _in_registry(image) if archive is None else _archived(archive)
     hashes = {"weights": weights_sha256(weights), "source": _source_sha256(source)}
-    _keep(archive, what["archive"], source, hashes["source"], weights, hashes["weights"])
-    return what | hashes
+    files: dict[str, Path] = {}
+    if archive is not None:
+        files[archive_key(what["archive"])] = archive
+    if source is not None:
+        files[source_key(hashes["source"])] = source
+    if len(weights) == 1:  # several have one hash, which names none of them
+        files[weights_key(hashes["weights"])] = weights[0]
+    put_files(files)
+    return what | hashes, files
+
+
+def put_files(files: Mapping[str, Path]) -> None:
+    """Put each file under its key, where the store does not have it yet.
+
+    Called once outside of a transaction, since gigabytes take minutes, and once more within `storing_files`: there it
+    puts only what was removed in between because no row named it yet.
+    """
+    store = picture_store()
+    for key, path in files.items():
+        store.put_file(key, path)
 
 
 def _archived(archive: Path) -> dict[str, Any]:
@@ -162,25 +181,13 @@ def _in_registry(image: str) -> dict[str, Any]:
     return {"image": image.strip(), "digest": named["digest"], "layers": [], "archive": ""}
 
 
-def _keep(
-    archive: Path | None, archive_sha: str, source: Path | None, source_sha: str, weights: Sequence[Path], sha256: str
-) -> None:
-    store = picture_store()
-    if archive is not None:
-        store.put_file(archive_key(archive_sha), archive)
-    if source is not None:
-        store.put_file(source_key(source_sha), source)
-    if len(weights) == 1:  # several have one hash, which names none of them
-        store.put_file(weights_key(sha256), weights[0])
-
-
 def zip_keep(path: Path, what: str, field: str) -> str:
-    """Keep a zip of source or of training code, `what` in words, and return its SHA-256.
+    """Keep a zip of source or of training code, `what` in words, as `files_keep` does, and return its SHA-256.
 
     Raises InvalidInput for one that is too large, that cannot be read, or that lists more files than anybody reads.
     """
     sha256 = _zip_sha256(path, what, field)
-    picture_store().put_file(source_key(sha256), path)
+    put_files({source_key(sha256): path})
     return sha256
 
 

@@ -18,6 +18,7 @@ from labeling.images import Picture, read_dataset
 from labeling.models import Image
 from labeling.png import encode_png
 from labeling.store import picture_store
+from labeling.store_transactions import storing_files
 from scoring.models import PrivatePicture, PrivateSet
 
 LONGEST_SOURCE = 200
@@ -60,8 +61,10 @@ def private_picture_add(
     """
     picture = read_dataset(data, size=size)
     _refuse_known(picture.pixels_sha256)
-    picture_store().put(private_key(picture.pixels_sha256), encode_png(picture.width, picture.height, picture.pixels))
-    row, new = _record(private_set, picture, label, source)
+    png = encode_png(picture.width, picture.height, picture.pixels)
+    with storing_files():
+        picture_store().put(private_key(picture.pixels_sha256), png)
+        row, new = _record(private_set, picture, label, source)
     if row.label != label.value:
         raise Conflict(f"The same picture is in the set as a {row.label}. Decide what it shows.", "in_both_classes")
     return row, new
@@ -72,7 +75,6 @@ def _refuse_known(pixels_sha256: str) -> None:
         raise Conflict("The contest has this picture already, so it is not private. Take another one.", "not_private")
 
 
-@transaction.atomic
 def _record(private_set: PrivateSet, picture: Picture, label: Label, source: str) -> tuple[PrivatePicture, bool]:
     _hold_unfinished(private_set)
     return PrivatePicture.objects.get_or_create(

@@ -41,6 +41,7 @@ REAL_TIME = {
     "contest/api.py::initial": "how often tokens are asked for",
     "contest/api.py::post": "API tokens",
     "contest/demo/clock.py::_step": "the contest's time is made of it",
+    "contest/management/commands/unused_files.py": "the age of files",
     "contest/pipeline.py::purge_credentials": "sessions and tokens that are over",
     "contest/teams/join_views.py": "links of invitations",
     "contest/teams/views.py::_invite": "links of invitations",

@@ -2,15 +2,15 @@
 
 import os
 import threading
-from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
-from moto.server import ThreadedMotoServer
+from django.utils import timezone
 
+from common.errors import Unavailable
 from labeling.store import (
     FolderStore,
     PictureMissing,
@@ -23,29 +23,6 @@ from labeling.store import (
 
 SHA = "ab" * 32
 KEY = picture_key(SHA)
-
-
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    """A server of the S3 protocol on a free port of this machine."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
-
-
-@pytest.fixture
-def bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """An empty bucket named `pictures-of-tests`, through a client of its own."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    bucket = boto3.resource("s3", endpoint_url=endpoint).Bucket("pictures-of-tests")
-    bucket.create()
-    yield bucket
-    bucket.objects.all().delete()
-    bucket.delete()
 
 
 @pytest.fixture(params=["folder", "s3"])
@@ -197,6 +174,75 @@ def test_a_wrong_bucket_is_an_error_and_not_a_missing_picture(bucket: Any, endpo
         store.put(KEY, b"x")
     with pytest.raises(ClientError, match="NoSuchBucket"):
         store.get(KEY)
+
+
+# Walking and removing, for the command that removes unused files ------------------------------------------------------
+
+
+def test_every_file_is_listed_with_its_size_and_age_until_it_is_removed(store: PictureStore) -> None:
+    began = timezone.now() - timedelta(seconds=2)  # a bucket's times are whole seconds
+    keys = {KEY: b"x", original_key(SHA): b"xy", f"private/{SHA}.png": b"xyz", f"defenses/{SHA}.weights": b""}
+    for key, data in keys.items():
+        store.put(key, data)
+    found = list(store.files())
+    assert {each.key: each.size for each in found} == {key: len(data) for key, data in keys.items()}
+    assert all(began < each.written_at <= timezone.now() for each in found)
+    store.remove(KEY)
+    assert not store.exists(KEY)
+    assert {each.key for each in store.files()} == set(keys) - {KEY}
+    store.remove(KEY)  # another run was quicker
+
+
+OTHERS = [
+    ("README", "beside the folders"),
+    ("pictures/notes.txt", "a folder too high"),
+    (f"pictures/cd/{SHA}.png", "another sub-folder than its name says"),
+    (f"pictures/ab/{SHA}.PNG", "a name that no key has"),
+    (f"pictures/ab/more/{SHA}.png", "a folder too deep"),
+    (f"lost+found/ab/{SHA}.png", "a folder of the disk"),
+]
+
+
+@pytest.mark.parametrize(("path", "reason"), OTHERS, ids=[reason for _, reason in OTHERS])
+def test_what_the_store_did_not_write_is_not_listed(path: str, reason: str, tmp_path: Path) -> None:
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).write_bytes(b"x")
+    assert list(FolderStore(tmp_path).files()) == [], reason
+
+
+def test_other_objects_of_the_bucket_are_not_listed(bucket: Any, endpoint: str) -> None:
+    for name in (f"other/{KEY}", KEY, "contest/README", f"contest/a/{KEY}"):
+        bucket.put_object(Key=name, Body=b"x")
+    assert list(S3Store(bucket.name, "contest", endpoint=endpoint).files()) == []
+
+
+def test_a_folder_that_is_gone_is_no_empty_store(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable):
+        list(FolderStore(tmp_path / "unmounted").files())
+
+
+def test_what_a_killed_writer_left_in_a_folder_is_removed_by_its_age(tmp_path: Path) -> None:
+    store, now = FolderStore(tmp_path), timezone.now()
+    store.put(KEY, b"x")
+    part = tmp_path / "pictures" / "ab" / ".x7.part"
+    part.write_bytes(b"half")
+    assert [each.key for each in store.files()] == [KEY]
+    assert list(store.unfinished(now - timedelta(days=1))) == [], "its writer may be at work"
+    for remove in store.unfinished(now + timedelta(seconds=2)):
+        remove()
+    assert not part.exists() and store.get(KEY) == b"x"
+
+
+def test_what_a_killed_writer_left_in_a_bucket_is_removed_by_its_age(bucket: Any, endpoint: str) -> None:
+    store = S3Store(bucket.name, "contest", endpoint=endpoint)
+    bucket.Object(f"contest/defenses/{SHA}.tar").initiate_multipart_upload()
+    foreign = bucket.Object(f"other/defenses/{SHA}.tar").initiate_multipart_upload()
+    begun = datetime(2010, 11, 10, 20, 48, 33, tzinfo=UTC)  # this server says so of every upload
+    assert list(store.unfinished(begun)) == [], "its writer may be at work"
+    for remove in store.unfinished(begun + timedelta(seconds=1)):
+        remove()
+    assert [each.id for each in bucket.multipart_uploads.all()] == [foreign.id]
+    foreign.abort()
 
 
 def test_the_store_follows_the_setting(settings: Any, tmp_path: Path, bucket: Any, endpoint: str) -> None:

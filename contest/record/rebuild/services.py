@@ -6,7 +6,7 @@ from pathlib import Path
 from django.apps import apps
 from django.conf import settings
 from django.core.management.color import no_style
-from django.db import connection, transaction
+from django.db import connection
 
 from common.errors import Conflict
 from contest.models import Release, Team
@@ -15,6 +15,7 @@ from contest.record.rebuild.reading import Record, read_record
 from contest.releases import Released, release_copy
 from labeling.models import Image, Tasker
 from labeling.selectors import forget_versions
+from labeling.store_transactions import storing_files
 from scoring.models import Defense
 
 _APPS = ("labeling", "adjudication", "scoring", "contest")
@@ -30,7 +31,7 @@ def rebuild(folder: Path, *, progress: Callable[[str], None] = lambda _: None) -
     """
     record = read_record(folder)
     try:
-        with transaction.atomic():
+        with storing_files():
             _refuse_full()
             _fill(record, progress)
             # Before the tables are there for good: what dies in here can be done again, and finds these files.

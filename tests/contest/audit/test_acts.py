@@ -1,6 +1,7 @@
 """Whatever an organizer, the board or somebody on the server does by hand leaves a row in the audit trail."""
 
 import ast
+import os
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -42,6 +43,7 @@ from labeling.enums import ReportDecision, ReportKind, Role, WatchAction
 from labeling.learning.services import instructions_publish
 from labeling.models import Report, WatchRule
 from labeling.selectors import policy_in_force
+from labeling.store import FolderStore, original_key
 from labeling.watching import actions, gold, links
 from labeling.watching.gold import Expected
 from labeling.watching.rule_changes import rule_add, rule_retire
@@ -116,6 +118,7 @@ COMMANDS: dict[str, set[str] | str] = {
     "retry_dead_runs": {"run.retry", "trial.retry"},
     "import_images": {"picture.import"},
     "load_known_pictures": {"known_picture.load"},
+    "unused_files": {"unused_file.remove"},
     "release_week": {"release.publish"},
     "check_audit": "it reads, and seals what waits",
     "check_ledger": "it reads",
@@ -565,6 +568,14 @@ def _known(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     call_command("load_known_pictures", stdout=StringIO())
 
 
+def _unused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    FolderStore(path).put(original_key("0" * 64), b"left by a killed process")
+    for file in path.rglob("0*"):
+        os.utime(file, (0, 0))
+    monkeypatch.setattr(settings, "IMAGE_STORE_URL", f"file://{path}")
+    call_command("unused_files", "--remove", "--even-most", stdout=StringIO())
+
+
 def _retry(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _dead_run(factories.NOW)
     call_command("retry_dead_runs", stdout=StringIO())
@@ -592,6 +603,7 @@ BY_COMMAND: dict[str, tuple[str, Callable[[Path, pytest.MonkeyPatch], None]]] = 
     "private_set.complete": ("import_private_set", _private_set),
     "picture.import": ("import_images", _images),
     "known_picture.load": ("load_known_pictures", _known),
+    "unused_file.remove": ("unused_files", _unused),
     "run.retry": ("retry_dead_runs", _retry),
     "defense.import": ("import_defense", _defense),
     "demo_clock.move": ("demo_clock", _clock),

@@ -1,0 +1,87 @@
+"""`unused_files`: list, and with `--remove` remove, files of the picture store that no row names."""
+
+from argparse import ArgumentParser
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from common.audit_origin import RecordedCommand
+from common.domain_clock import domain_now
+from common.progress import every_few_seconds
+from contest.unused_files import Found, refuse_most, unused_find, unused_remove
+from labeling.store import StoredFile, picture_store
+
+MOST_RECENT = timedelta(days=1)
+
+
+class Command(RecordedCommand):
+    """Safe while others upload; nothing that is less than a day old is touched."""
+
+    help = (
+        "List the files of the picture store that no row names, as a process leaves them that is killed between "
+        "storing a file and committing its row. Files of the last day are left out. With --remove they are removed; "
+        "uploads may go on meanwhile. Never remove any after the database was restored from a backup: they may be all "
+        "there is of what was sent since."
+    )
+    example = "./unanimous unused_files --remove"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("--remove", action="store_true", help="remove what is listed")
+        parser.add_argument("--even-most", action="store_true", help="remove them though most of the store is unused")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """List the files and say how many there are and what became of them."""
+        before = timezone.now() - MOST_RECENT  # by the clock of disks and buckets, which no demo moves
+        line = every_few_seconds(self.stdout.write)
+        found = unused_find(before=before, progress=line)
+        unfinished = list(picture_store().unfinished(before))
+        for file in found.unused:
+            self.stdout.write(
+                f"{file.key}  {_counted(file.size, 'byte')}, written {file.written_at:%Y-%m-%d %H:%M} UTC"
+            )
+        self.stdout.write(_words(found, len(unfinished)))
+        if not options["remove"]:
+            if found.unused or unfinished:
+                self.stdout.write("Nothing was removed: --remove does that.")
+            return
+        if not options["even_most"]:
+            refuse_most(found)
+        self._remove(found, unfinished, line, now=domain_now())
+
+    def _remove(
+        self,
+        found: Found,
+        unfinished: list[Callable[[], object]],
+        line: Callable[[str], None],
+        *,
+        now: datetime,
+    ) -> None:
+        removed = unused_remove(found.unused, now=now, progress=line)
+        for remove in unfinished:
+            remove()
+        kept = len(found.unused) - len(removed)
+        named = f" {_counted(kept, 'file')} got a row meanwhile and stayed." if kept else ""
+        self.stdout.write(
+            f"Removed: {_counted(len(removed), 'file')} ({_sum(removed)}) and {len(unfinished):,} half-written.{named}"
+        )
+
+
+def _words(found: Found, unfinished: int) -> str:
+    words = f"{len(found.unused):,} of {_counted(found.looked_at, 'file')} are named by no row ({_sum(found.unused)}). "
+    words += f"Half-written: {unfinished:,}."
+    if found.new:
+        words += f" Others without a row are of the last day and stay: {found.new:,}."
+    if found.unknown:
+        words += f" With names that the contest does not use, left alone: {found.unknown:,}."
+    return words
+
+
+def _sum(files: list[StoredFile]) -> str:
+    return _counted(sum(file.size for file in files), "byte")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
