@@ -88,6 +88,18 @@ def open_stake_of(defense: Defense) -> Stake | None:
     return Stake.objects.filter(defense=defense, ended_at__isnull=True).select_related("batch", "paid_by").first()
 
 
+# Stakes that began and that breaks ended: without a break that holds they come back into force (R22).
+_ENDED_BY_BREAKS = Q(staked_at__isnull=False, end__in=(StakeEnd.BROKEN, StakeEnd.VOID))
+
+
+def stake_comes_back(defense: Defense) -> bool:
+    """Say whether an ended stake on a defense comes back into force with the next sweep.
+
+    The defense is unbroken and not retired; the break that ended the stake was overruled.
+    """
+    return Stake.objects.filter(_ENDED_BY_BREAKS, defense=defense).exists()
+
+
 # The clock -----------------------------------------------------------------------------------------------------------
 
 
@@ -349,7 +361,7 @@ def stakeable() -> QuerySet[Defense]:
     """Return the published defenses of teams that are unbroken and not at stake, nor asked to be, the oldest first."""
     here = {"defense": OuterRef("pk")}
     free = Q(published_at__isnull=False, retired_at__isnull=True, entry__isnull=False, entry__withdrawn_at__isnull=True)
-    open_stakes = Stake.objects.filter(ended_at__isnull=True, **here)
+    open_stakes = Stake.objects.filter(Q(ended_at__isnull=True) | _ENDED_BY_BREAKS, **here)
     won = Stake.objects.filter(end=StakeEnd.WON, **here)
     rows = Defense.objects.filter(free, ~Exists(open_stakes), ~Exists(won), ~Exists(standing_breaks().filter(**here)))
     return rows.select_related("entry__team").order_by("published_at", "pk")
