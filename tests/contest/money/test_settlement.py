@@ -191,7 +191,7 @@ def test_a_closed_defense_that_was_opened_later_is_attacked_from_its_staking_on(
     assert balance(red) == PRIZE, "before it was opened"
 
 
-# Two stakes on one defense in one week ---------------------------------------------------------------------------------
+# Two stakes on one defense in one week --------------------------------------------------------------------------------
 
 RETURNED, AGAIN = MONDAY + timedelta(1), MONDAY + timedelta(2)  # of one week; the first stake began on MONDAY
 TWO_STAKES: list[tuple[list[tuple[str, float]], dict[str, int], dict[str, int], str]] = [
