@@ -11,7 +11,7 @@ from django.db.models.functions import Greatest
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
 from contest.breaks import standing_breaks
-from contest.credit import first_receipts, was_known
+from contest.credit import first_receipts
 from contest.defenses.risk import Point, Tie, risk_coverage
 from contest.enums import DefenseStanding
 from contest.models import Attack, Break, Team
@@ -100,22 +100,22 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class BreakRow:
-    """A picture that broke a defense: with its first receipt if it was sent as an attack, and whose merit it is."""
+    """A picture that broke a defense, with its first receipt."""
 
     image: Image
-    attack: Attack | None
+    attack: Attack
     label: str
     found_at: datetime
 
     @property
     def sent_at(self) -> datetime:
         """Return when it came: the week of that decides (R35)."""
-        return self.attack.received_at if self.attack else self.image.received_at
+        return self.attack.received_at
 
     @property
-    def team(self) -> Team | None:
-        """Return who sent it; None for a picture that was to be labeled anyhow."""
-        return None if self.attack is None or was_known(self.attack) else self.attack.team
+    def team(self) -> Team:
+        """Return who sent it."""
+        return self.attack.team
 
 
 def visible(public: bool, image: str = "") -> Q:
@@ -213,7 +213,7 @@ def breaks_of(defense: Defense, *, public: bool, now: datetime) -> list[BreakRow
         once.setdefault(each.image_id, each)
     shown = list(once.values())[:MOST_BREAKS]
     attacks = first_receipts(list(once), all_told=not public, now=now)
-    return [BreakRow(each.image, attacks.get(each.image_id), each.ruling.label, each.found_at) for each in shown]
+    return [BreakRow(each.image, attacks[each.image_id], each.ruling.label, each.found_at) for each in shown]
 
 
 # The pictures --------------------------------------------------------------------------------------------------------
