@@ -3,7 +3,10 @@
 The one place that knows: pages, calls, letters, the service and the weeks' settlement read it here.
 """
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+
+from django.db.models import QuerySet
 
 from adjudication.models import Ruling
 from contest.models import Attack, Release
@@ -30,15 +33,23 @@ def closes_for_sender(attack: Attack, ruling: Ruling) -> datetime | None:
     A team that sent a copy alone knows of the ruling since the release of the picture's week, and its days count from
     then (R24): None while it is not released.
     """
-    if attack.copy_of_id is not None and not _sent_first(attack):
-        return copies_close_at(ruling)
-    return closes_at(ruling)
+    return closes_for_senders(ruling, sent_first=attack.copy_of_id is None or _sent_first(attack))
+
+
+def closes_for_senders(ruling: Ruling, *, sent_first: bool) -> datetime | None:
+    """Return the same for teams that count as one, given whether the picture is one of their `first_receipts`."""
+    return closes_at(ruling) if sent_first else copies_close_at(ruling)
+
+
+def first_receipts(teams: Iterable[int]) -> QuerySet[Attack]:
+    """Return the attacks of these teams that have the first receipt of their picture (R26)."""
+    return Attack.objects.filter(team__in=list(teams), copy_of=None, withdrawn_at=None)
 
 
 def _sent_first(copy: Attack) -> bool:
     """Say whether a team that sent a copy, or one merged with it, has the first receipt as well."""
     teams = teams_counted_together(final_team(copy.team))
-    return Attack.objects.filter(team__in=teams, image=copy.image_id, copy_of=None, withdrawn_at=None).exists()
+    return first_receipts(each.pk for each in teams).filter(image=copy.image_id).exists()
 
 
 def copies_close_at(ruling: Ruling) -> datetime | None:

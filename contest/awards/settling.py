@@ -81,6 +81,16 @@ class Settlement:
         """Return why some could not be settled: nothing was posted for those."""
         return [*self._stakes.failed.values(), *self._awards_failed.values()]
 
+    @property
+    def failed_stakes(self) -> set[int]:
+        """Return the numbers of the stakes that could not be settled."""
+        return set(self._stakes.failed)
+
+    @property
+    def failed_awards(self) -> set[int]:
+        """Return the numbers of the decisions on awards that could not be settled."""
+        return set(self._awards_failed)
+
     def settle(self) -> None:
         """Settle the stakes, then the awards, again and again until no award changes."""
         for _ in range(MOST_ROUNDS):

@@ -130,6 +130,9 @@ def _changed(found: Follows, currency: str) -> Iterator[Said]:
         yield Said(f"Defenses that never answered to it are run first, and may break then: {names}.")
     yield from map(_turn, found.stakes)
     yield from (_entry(entry, currency) for entry in found.entries)
+    for defense in found.unposted:
+        words = f"Money for {defense.name} cannot be settled now, and is missing here."
+        yield Said(f"{words} Tell the organizers: their log says why.", _defense(defense))
     if found.released is not None:
         link = reverse("release", args=[found.released.name])
         yield Said(f"{found.released.name} is published: an errata part corrects it (R39).", link)

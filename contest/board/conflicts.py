@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from common.audit import audit
+from common.deadlocks import again_after_deadlock
 from common.errors import Conflict as Refused
 from common.errors import InvalidInput, NotAllowed, NotFound, WrongFields
 from common.models import AuditEntry
@@ -29,6 +30,7 @@ _END = "conflict.end"
 _ASK_WHY = "Give the reason: it stays on record beside the conflict."
 
 
+@again_after_deadlock
 @transaction.atomic
 def conflict_declare(
     *, member: User, team: Team, kind: ConflictKind, since: datetime, words: str, by: User, now: datetime
@@ -209,6 +211,7 @@ def conflicts_find(*, now: datetime) -> int:
     return _record_found(now) if _new(board_members()) else 0
 
 
+@again_after_deadlock
 @transaction.atomic
 def _record_found(now: datetime) -> int:
     # Two at once wait for each other, as in `conflict_declare`; the second finds nothing new.

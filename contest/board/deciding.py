@@ -11,6 +11,7 @@ from adjudication.enums import Reason, Verdict
 from adjudication.models import Ruling
 from adjudication.services import MOST_CHARACTERS, board_ruling_check, explanation_said, rule_by_board
 from common.audit import audit
+from common.deadlocks import again_after_deadlock
 from common.errors import Conflict, InvalidInput, NotAllowed
 from contest.board.carriers import carry_out
 from contest.board.cases import Count, case_held, count_of, counted, newest_ruling_of
@@ -32,6 +33,7 @@ class Made:
     panel: Panel | None = None
 
 
+@again_after_deadlock
 @transaction.atomic
 def case_decide(*, case: Case, seen: str, explanation: str, by: User, now: datetime) -> CaseDecision:
     """Close the voting on a case and do what most votes are for; a tie upholds the ruling, or drops the motion (R19).

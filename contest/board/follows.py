@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from django.db.models import Q
+
 from adjudication.counting import Ballot
 from adjudication.enums import Verdict
 from contest.awards.settling import Settlement
@@ -38,13 +40,15 @@ class StakeTurn:
 @dataclass(frozen=True, slots=True)
 class Follows:
     """What would follow. `to_run` are the published defenses that never answered to the picture; `entries` what the
-    ledger would gain at once; `released` the last part published of the picture's week, which errata would correct."""
+    ledger would gain at once, without what is due for those of `unposted`: their money cannot be settled; `released`
+    the last part published of the picture's week, which errata would correct."""
 
     broken: tuple[Defense, ...] = ()
     unbroken: tuple[Defense, ...] = ()
     to_run: tuple[Defense, ...] = ()
     stakes: tuple[StakeTurn, ...] = ()
     entries: tuple[LedgerEntry, ...] = ()
+    unposted: tuple[Defense, ...] = ()
     released: Release | None = None
     asked: int = 0
     joins: bool = False
@@ -71,14 +75,17 @@ def overrule_follows(image: Image, ballot: Ballot, now: datetime) -> Follows:
     broken_before, stakes_before = _broken(image), _stakes()
     stakes = [each for each in stakes_supposed(supposed, now=now) if each.staked_at is not None]
     book = DryRun()
-    Settlement(book, stakes, weeks=Weeks(now, supposed), now=now, supposed=supposed).settle()
+    settlement = Settlement(book, stakes, weeks=Weeks(now, supposed), now=now, supposed=supposed)
+    settlement.settle()
     broken_after = set(_published(each.defense_id for each in supposed.breaks))
+    concerned = broken_before | broken_after
     return Follows(
         broken=tuple(_defenses(broken_after - broken_before)),
         unbroken=tuple(_defenses(broken_before - broken_after)),
         to_run=tuple(_never_run(image)) if ballot.label else (),
         stakes=tuple(_turns(stakes_before, stakes)),
-        entries=tuple(_entries(book.planned, stakes, broken_before | broken_after)),
+        entries=tuple(_entries(book.planned, stakes, concerned)),
+        unposted=tuple(_unposted(settlement, concerned)),
         released=Release.objects.filter(week=week_at(image.received_at).name).order_by("-part").first(),
     )
 
@@ -108,6 +115,12 @@ def _entries(planned: Iterable[LedgerEntry], stakes: Iterable[Stake], defenses: 
     for entry in planned:
         if not related.isdisjoint(entry.causes.get("stake", related)):
             yield entry
+
+
+def _unposted(settlement: Settlement, defenses: set[int]) -> list[Defense]:
+    """Return those of these defenses with a stake, or a part in an award, whose money could not be settled."""
+    failed = Q(stakes__in=settlement.failed_stakes) | Q(stakes__award__decision__in=settlement.failed_awards)
+    return list(Defense.objects.filter(failed, pk__in=defenses).distinct().order_by("name", "pk"))
 
 
 def _defenses(numbers: set[int]) -> list[Defense]:

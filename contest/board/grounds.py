@@ -19,7 +19,7 @@ from contest.publishing import released
 from contest.record.pictures import Reader, picture_seen_by, rulings_seen_by
 from contest.stakes.selectors import breaks_of_stake, first_sent, unbroken_until
 from contest.teams.selectors import teams_counted_together
-from contest.windows import closes_at, copies_close_at, longest_window
+from contest.windows import closes_at, closes_for_senders, first_receipts, longest_window
 from labeling.models import Image
 from labeling.selectors import policy_at
 from scoring.models import Defense
@@ -131,9 +131,10 @@ def _grounds(rulings: QuerySet[Ruling], reader: Reader, now: datetime) -> Iterat
 def _of_senders(rows: QuerySet[Ruling], reader: Reader, now: datetime) -> Iterator[Ground]:
     """Who sent a picture appeals its rejection, once its week is over; who sent a copy, from its release on."""
     sent = public_attacks(now=now).filter(team__in=reader.teams, image=OuterRef("image"))
-    rejected = rows.filter(Exists(sent), verdict=Verdict.REJECTED).annotate(first=Exists(sent.filter(copy_of=None)))
+    first = first_receipts(reader.teams).filter(image=OuterRef("image"))
+    rejected = rows.filter(Exists(sent), verdict=Verdict.REJECTED).annotate(first=Exists(first))
     for ruling in rejected.filter(Q(first=True) | released("image__")):
-        until = closes_at(ruling) if ruling.first else copies_close_at(ruling)
+        until = closes_for_senders(ruling, sent_first=ruling.first)
         assert until is not None, "who sent a copy has a ground once it is released"
         yield Ground(AppealSide.ATTACKER, ruling, None, until)
 

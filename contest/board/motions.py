@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from common.audit import audit
+from common.deadlocks import again_after_deadlock
 from common.errors import Conflict, NotAllowed
 from common.typed import words_enough
 from contest.board.carriers import rehearse
@@ -30,6 +31,7 @@ from scoring.models import Defense
 ASK_REASON = "Give the reason: it is published with the decision."
 
 
+@again_after_deadlock
 @transaction.atomic
 def motion_open(
     kind: DecisionKind,

@@ -23,6 +23,7 @@ from adjudication.rules import REASONS
 from adjudication.services import MOST_CHARACTERS
 from adjudication.wording import REASON_WORDS
 from common.answers import http_status
+from common.deadlocks import again_after_deadlock
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, WrongFields
 from contest.access import board_member_of
@@ -136,6 +137,7 @@ def case_disclose(request: HttpRequest, public_id: str) -> HttpResponse:
     return go_to("board-cases")
 
 
+@again_after_deadlock
 @transaction.atomic
 def _disclosed(request: HttpRequest, case: Case, member: User, now: datetime) -> bool:
     """Record what the member says of each team; return whether they step aside."""

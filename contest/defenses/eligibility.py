@@ -41,11 +41,20 @@ class Failure:
         return CONDITIONS[self.condition]
 
 
-def failures(defenses: Iterable[Defense], *, now: datetime) -> dict[int, tuple[Failure, ...]]:
-    """Return defense -> the conditions that it failed, of those that wait for their publication and failed any."""
-    policy = policy_in_force(now).policy
+def eligibilities_waiting(defenses: Iterable[Defense], *, now: datetime) -> dict[int, Eligibility]:
+    """Return defense -> how it stands with the conditions, of those that wait for their publication."""
     waiting = [each for each in defenses if each.published_at is None and each.retired_at is None]
-    found = eligibilities(waiting, policy, now=now) if waiting else {}
+    return eligibilities(waiting, policy_in_force(now).policy, now=now) if waiting else {}
+
+
+def failures(
+    defenses: Iterable[Defense], *, now: datetime, known: Mapping[int, Eligibility] | None = None
+) -> dict[int, tuple[Failure, ...]]:
+    """Return defense -> the conditions that it failed, of those that wait for their publication and failed any.
+
+    `known` is what `eligibilities_waiting` says of them, for whom has it.
+    """
+    found, policy = eligibilities_waiting(defenses, now=now) if known is None else known, policy_in_force(now).policy
     return {pk: failures_of(each, policy) for pk, each in found.items() if each.failed}
 
 

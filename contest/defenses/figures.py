@@ -10,8 +10,8 @@ from django.db.models.functions import Greatest
 
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
-from contest.breaks import standing_breaks
-from contest.credit import first_receipts, was_known
+from contest.breaks import mistakes_outside, standing_breaks
+from contest.credit import first_receipts
 from contest.defenses.risk import Point, Tie, risk_coverage
 from contest.enums import DefenseStanding
 from contest.models import Attack, Break, Team
@@ -35,7 +35,8 @@ MOST_RUNS = 20
 # Which pictures a page lists: the word in the address, and the words on the page.
 KINDS = {
     "": "All",
-    "mistakes": "Confident mistakes",
+    "mistakes": "Broke it",
+    "outside": "Mistakes outside the contest",
     "abstained": "With an abstention",
     "faults": "Without an answer in some round",
 }
@@ -100,22 +101,22 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class BreakRow:
-    """A picture that broke a defense: with its first receipt if it was sent as an attack, and whose merit it is."""
+    """A picture that broke a defense, with its first receipt."""
 
     image: Image
-    attack: Attack | None
+    attack: Attack
     label: str
     found_at: datetime
 
     @property
     def sent_at(self) -> datetime:
         """Return when it came: the week of that decides (R35)."""
-        return self.attack.received_at if self.attack else self.image.received_at
+        return self.attack.received_at
 
     @property
-    def team(self) -> Team | None:
-        """Return who sent it; None for a picture that was to be labeled anyhow."""
-        return None if self.attack is None or was_known(self.attack) else self.attack.team
+    def team(self) -> Team:
+        """Return who sent it."""
+        return self.attack.team
 
 
 def visible(public: bool, image: str = "") -> Q:
@@ -213,7 +214,18 @@ def breaks_of(defense: Defense, *, public: bool, now: datetime) -> list[BreakRow
         once.setdefault(each.image_id, each)
     shown = list(once.values())[:MOST_BREAKS]
     attacks = first_receipts(list(once), all_told=not public, now=now)
-    return [BreakRow(each.image, attacks.get(each.image_id), each.ruling.label, each.found_at) for each in shown]
+    return [BreakRow(each.image, attacks[each.image_id], each.ruling.label, each.found_at) for each in shown]
+
+
+def outside_of(defense: Defense, *, public: bool) -> list[Break]:
+    """Return the mistakes of a defense outside the contest (R29), each picture once, in the order in which the pictures
+    came: the first MOST_BREAKS, and one more where there are more."""
+    rows = mistakes_outside().filter(visible(public, "image__"), defense=defense)
+    rows = rows.select_related("image", "ruling").order_by("image__received_at", "image", "pk")
+    once: dict[int, Break] = {}
+    for each in rows[: 4 * (MOST_BREAKS + 1)]:  # one picture may have several
+        once.setdefault(each.image_id, each)
+    return list(once.values())[: MOST_BREAKS + 1]
 
 
 # The pictures --------------------------------------------------------------------------------------------------------
@@ -235,6 +247,8 @@ def _of_kind(defense: Defense, kind: str) -> Q:
     answers = predictions_in_force().filter(**here)
     if kind == "mistakes":
         return Q(Exists(standing_breaks().filter(**here)))
+    if kind == "outside":
+        return Q(Exists(mistakes_outside().filter(**here)))
     if kind == "abstained":
         return Q(Exists(answers.filter(answer=Outcome.ABSTAIN)))
     if kind == "faults":

@@ -49,6 +49,7 @@ def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
     public, now = _is_public(request), domain_now()
     defense, kind = _defense_named(public_id, public), _kind(request)
     found = figures.figures(defense, public=public)
+    outside = figures.outside_of(defense, public=public)
     shown, before = figures.pictures(defense, public=public, kind=kind, before=_before(request), now=now)
     context = {
         "defense": defense,
@@ -60,6 +61,8 @@ def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
         "due": _due(request, defense),
         "figures": found,
         "breaks": figures.breaks_of(defense, public=public, now=now),
+        "outside": outside[: figures.MOST_BREAKS],
+        "more_outside": len(outside) > figures.MOST_BREAKS,
         "curve": curve(found.risk) if found.risk else None,
         "marks": marks(found.risk),
         "at_coverage": at_least(found.risk, COVERAGE),

@@ -73,9 +73,10 @@ def clock_move(amount: str, *, say: Say) -> None:
         else:
             _begin(amount)
         patience = PATIENCE_SECONDS
+        refused: dict[str, None] = {}  # each sentence once, in the order in which they came
         while True:
             before = Happened()
-            if not _let_happen(patience) and patience:
+            if not _let_happen(patience, refused) and patience:
                 say("  Some work is still under way. The clock moves on; what it interrupts is begun again.")
                 patience = 0.0
             for line in before.lines():
@@ -83,6 +84,8 @@ def clock_move(amount: str, *, say: Say) -> None:
             if not _step():
                 break
             say(absolute(domain_now(), ZONE))
+        for words in refused:
+            say(f"The demo's people could not do everything: {words}")
         say(_time_words())
 
 
@@ -154,14 +157,14 @@ def _step() -> bool:
     return True
 
 
-def _let_happen(patience: float) -> bool:
+def _let_happen(patience: float, refused: dict[str, None]) -> bool:
     """Let the demo's people and the sweeps do all that is due; wait `patience` seconds for what is under way elsewhere.
 
-    Returns False when that was not enough.
+    Returns False when that was not enough. What the people are refused is added to `refused`.
     """
     deadline = time.monotonic() + patience
     while True:
-        acted = people.act(domain_now())
+        acted = people.act(domain_now(), refused=refused.setdefault)
         settled = sum(1 for _ in pipeline.settle())
         if acted or settled:
             continue

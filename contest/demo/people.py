@@ -4,15 +4,17 @@ So a newcomer may take any part, and the contest goes on with those that are lef
 services that people's clicks go through.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from random import Random
 
+import structlog
 from django.contrib.auth.models import User
 
 from adjudication.selectors import newest_rulings
 from common.domain_clock import domain_now
+from common.errors import DomainError
 from contest.awards.conditions import checklist, contenders, own_conditions, ready, reruns_after
 from contest.awards.examinations import picture_confirm, queue_of
 from contest.awards.services import rerun_begin
@@ -36,24 +38,46 @@ LABELING = ("tasker4", "tasker5", "tasker6")
 LEFT_TO_THE_NEWCOMER = ("tasker1", "tasker2", "tasker3")
 _WEEKS_FIRST = ("weeks", "appeals")
 
+Refused = Callable[[str], object]
+log = structlog.get_logger(__name__)
 
-def act(now: datetime) -> int:
-    """Do what is left to the demo's people; returns how many things they did. Again at once changes nothing."""
+
+def act(now: datetime, *, refused: Refused) -> int:
+    """Do what is left to the demo's people; returns how many things they did. Again at once changes nothing.
+
+    What one of them is refused keeps nobody else from anything: `refused` gets the sentence.
+    """
     if not User.objects.filter(username=ORGANIZING[0]).exists():
         return 0  # a demo that was not seeded has other people
-    return _label(now) + _uphold(now) + _prepare_awards(now) + _award(now)
+    return sum(_unless_refused(each, refused) for each in _all_acts(now))
+
+
+def _all_acts(now: datetime) -> Iterator[Callable[[], int]]:
+    """Yield what each may do now. What is there to do is asked after the acts before were done."""
+    for name in (*LABELING, *LEFT_TO_THE_NEWCOMER):
+        yield partial(_label_as, name, now)
+    for case in _left_alone(now):
+        yield partial(_uphold, case, now)
+    for stake in contenders(now=now):
+        yield partial(_prepare, stake, now)
+    yield partial(_award, now)
+
+
+def _unless_refused(act: Callable[[], int], refused: Refused) -> int:
+    try:
+        return act()
+    except DomainError as error:
+        log.warning("demo_person_refused", code=error.code, words=error.message)
+        refused(error.message)
+        return 0
 
 
 # Taskers -------------------------------------------------------------------------------------------------------------
 
 
-def _label(now: datetime) -> int:
-    """Answer the open pictures of the demo; the last answer on an attack waits for the newcomer."""
-    return sum(_label_as(name, now) for name in (*LABELING, *LEFT_TO_THE_NEWCOMER))
-
-
 def _label_as(name: str, now: datetime) -> int:
-    """Answer as one tasker, unless somebody has a picture before them under this name; returns how many answers."""
+    """Answer the open pictures of the demo as one tasker, unless somebody has one before them under this name; the last
+    answer on an attack waits for the newcomer. Returns how many answers."""
     if Assignment.objects.filter(tasker__user__username=name, state=AssignmentState.LEASED).exists():
         return 0
     answers = 0
@@ -106,19 +130,20 @@ def _by_pixels() -> Mapping[str, Photo]:
 # Board and organizer -------------------------------------------------------------------------------------------------
 
 
-def _uphold(now: datetime) -> int:
-    """Let the board uphold the rulings that it has a case of and nobody voted on."""
+def _left_alone(now: datetime) -> list[Case]:
+    """Return the cases of rulings that nobody voted on."""
     waiting = Case.objects.filter(kind=CaseKind.PICTURE, state=CaseState.OPEN, opened_at__lte=now - PATIENCE)
-    left_alone = waiting.exclude(pk__in=Vote.objects.values("case"))
-    return len([vote_through(case, choice=VoteChoice.UPHOLD, now=now) for case in left_alone])
+    return list(waiting.exclude(pk__in=Vote.objects.values("case")))
 
 
-def _prepare_awards(now: datetime) -> int:
-    """Bring those whose time is over to the board: all attacks run again, the rejected ones looked at (R37)."""
-    return sum(_prepare(stake, now) for stake in contenders(now=now))
+def _uphold(case: Case, now: datetime) -> int:
+    """Let the board uphold a ruling."""
+    vote_through(case, choice=VoteChoice.UPHOLD, now=now)
+    return 1
 
 
 def _prepare(stake: Stake, now: datetime) -> int:
+    """Bring one whose time is over to the board: all attacks run again, the rejected ones looked at (R37)."""
     policy = policy_in_force(now).policy
     met = {each.name: each.passed for each in own_conditions(stake, policy=policy, now=now)}
     if not all(met[name] for name in _WEEKS_FIRST):

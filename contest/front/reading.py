@@ -40,11 +40,11 @@ class VerdictShown:
 
 @dataclass(frozen=True, slots=True)
 class BreakShown:
-    """A break of a released week, with the attack that has the credit, if the picture was one."""
+    """A break of a released week, with the attack that has the credit."""
 
     defense: Defense
     image: Image
-    attack: Attack | None
+    attack: Attack
     found_at: datetime
 
 
@@ -146,4 +146,4 @@ def _breaks(now: datetime) -> Iterator[BreakShown]:
     shown = list(once.values())[:MOST_BREAKS]
     attacks = first_receipts([each.image_id for each in shown], all_told=False, now=now)
     for each in shown:
-        yield BreakShown(each.defense, each.image, attacks.get(each.image_id), each.found_at)
+        yield BreakShown(each.defense, each.image, attacks[each.image_id], each.found_at)

@@ -54,7 +54,8 @@ class Ruling:
 class Break:
     """A confident mistake under a ruling with this `label`: it holds while the newest verdict is the same (R22).
 
-    It breaks the defense where an attack `sent` the picture (R29); money of the first rule book may name others.
+    It breaks the defense where the picture has an `Attack` that is not `known` (R29); money of the first rule book may
+    name others.
     """
 
     row: int
@@ -62,7 +63,6 @@ class Break:
     picture: int
     label: str
     at: datetime
-    sent: bool = True
 
 
 @dataclass(frozen=True, slots=True)

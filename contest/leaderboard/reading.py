@@ -6,7 +6,7 @@ from functools import cache
 from django.db.models import Count, Max, Min, Q, QuerySet
 
 from adjudication.models import Ruling
-from contest.breaks import all_breaks, recorded_mistakes
+from contest.breaks import recorded_mistakes
 from contest.exports.tables import RELEASED_ORIGINS, snapshot
 from contest.leaderboard import facts as of
 from contest.models import Association, Attack, LedgerEntry, Release, Stake, StakeChange, Team, TeamMerge
@@ -81,10 +81,8 @@ def _rulings() -> Iterator[of.Ruling]:
 
 
 def _breaks() -> Iterator[of.Break]:
-    counting = set(all_breaks().values_list("pk", flat=True))
-    columns = ("pk", "defense", "image", "ruling__label", "found_at")
-    for pk, defense, image, label, at in recorded_mistakes().values_list(*columns):
-        yield of.Break(pk, defense, image, label, at, pk in counting)
+    rows = recorded_mistakes().values_list("pk", "defense", "image", "ruling__label", "found_at")
+    return (of.Break(*row) for row in rows)
 
 
 # Answers --------------------------------------------------------------------------------------------------------------

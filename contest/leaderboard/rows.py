@@ -65,11 +65,6 @@ class DefenseRow:
         nothing of it (R36). The same as contest.stakes.selectors.is_due says of the stake."""
         return self.clock_ends is not None and self.clock_ends <= at
 
-    @property
-    def broken_by_contest(self) -> bool:
-        """Say whether the first picture that broke it is one that no team sent: of the contest's own data set."""
-        return self.broken_at is not None and not any(each.at == self.broken_at for each in self.broken_by)
-
 
 @dataclass(frozen=True, slots=True)
 class TeamRow:

@@ -52,13 +52,12 @@ class DefenseRowOut(serializers.Serializer[Any]):
     open_source = serializers.BooleanField()
     randomised = serializers.BooleanField()
     broken_at = serializers.DateTimeField(
-        allow_null=True, help_text="When the first picture that broke it was received, whether a team sent it or not."
+        allow_null=True, help_text="When the first picture that broke it was received."
     )
     broken_week = serializers.CharField(allow_blank=True)
     broken_by = BreakerOut(
         many=True,
-        help_text="The teams whose pictures broke it in that week, in the order of receipt. Where none has the time of "
-        "`broken_at`, the first one was a picture of the contest's own data set.",
+        help_text="The teams whose pictures broke it in that week, in the order of receipt.",
     )
 
 

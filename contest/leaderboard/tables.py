@@ -134,10 +134,14 @@ class _Known:
 
     @cached_property
     def breaks(self) -> dict[int, set[int]]:
-        """Return defense -> the released pictures that broke it, by the verdicts that held."""
+        """Return defense -> the released pictures that broke it, by the verdicts that held.
+
+        A picture breaks by an attack (R29), which is public before the release of the picture.
+        """
         found: dict[int, set[int]] = {}
         for each in self.facts.breaks:
-            if each.sent and each.at <= self.at and self.labels.get(each.picture) == each.label:
+            holds = each.at <= self.at and self.labels.get(each.picture) == each.label
+            if holds and each.picture in self.first:
                 found.setdefault(each.defense, set()).add(each.picture)
         return found
 
@@ -278,30 +282,29 @@ def _award_lost(known: _Known, defense: Defense, stake: Stake) -> bool:
     the board took it for good (R38)."""
     if stake.forfeited_at is not None and stake.forfeited_at <= known.at:
         return True
-    broke = (known.first.get(each) or known.released[each] for each in known.breaks.get(defense.defense, ()))
+    broke = (known.first[each] for each in known.breaks.get(defense.defense, ()))
     if any(stake.until is None or each.received_at < stake.until for each in broke):
         return True
     span = (stake.clock_from or stake.at, stake.ended_at or known.at)
     return defense.team is not None and known.is_unpaid_between(defense.team, *span)
 
 
-def _what_broke(known: _Known, defense: Defense) -> list[Attack | Picture]:
+def _what_broke(known: _Known, defense: Defense) -> list[Attack]:
     """Return what broke a defense in the earliest week with a break (R35), in the order of receipt."""
-    broke = [known.first.get(each) or known.released[each] for each in known.breaks.get(defense.defense, ())]
+    broke = [known.first[each] for each in known.breaks.get(defense.defense, ())]
     ordered = sorted(broke, key=lambda each: (each.received_at, each.picture))
     return [each for each in ordered if each.week == ordered[0].week]
 
 
-def _breakers(known: _Known, broke: Iterable[Attack | Picture]) -> Iterator[Breaker]:
+def _breakers(known: _Known, broke: Iterable[Attack]) -> Iterator[Breaker]:
     """Yield the teams that sent them, each with its first receipt: it did not send what another one did before."""
     first: dict[int, datetime] = {}
     for each in broke:
-        if isinstance(each, Attack):
-            first.setdefault(known.final(each.team), each.received_at)
+        first.setdefault(known.final(each.team), each.received_at)
     return (Breaker(known.names[team].id, known.names[team].name, at) for team, at in first.items())
 
 
-def _unbroken_to(known: _Known, stake: Stake | None, broke: Sequence[Attack | Picture]) -> datetime:
+def _unbroken_to(known: _Known, stake: Stake | None, broke: Sequence[Attack]) -> datetime:
     ends = [known.at, *(each.received_at for each in broke[:1])]
     if stake and stake.ended_at:
         ends.append(stake.ended_at)
@@ -367,8 +370,7 @@ def _broken_by(known: _Known) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     for defense in known.published:
         for picture in known.breaks.get(defense.defense, ()):
-            attack = known.first.get(picture)
-            if attack and (team := known.final(attack.team)) != known.owner(defense):
+            if (team := known.final(known.first[picture].team)) != known.owner(defense):
                 found.setdefault(team, []).append(defense.defense)
     return found
 

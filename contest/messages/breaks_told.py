@@ -92,16 +92,16 @@ def _broken_tell(defense: Defense, breaks: Sequence[Break], now: datetime) -> in
         about=reverse("team-defense", args=[defense.public_id]),
         now=now,
         defense=defense.name,
-        rows=[_by(each, receipts.get(each.image_id)) for each in named],
+        rows=[_by(each, receipts[each.image_id]) for each in named],
         more=len(fresh) - len(named),
         own=link_to("team-defense", defense.public_id),
     )
 
 
-def _by(found: Break, attack: Attack | None) -> dict[str, str]:
+def _by(found: Break, attack: Attack) -> dict[str, str]:
     return {
         "week": week_at(found.sent_at).name,  # type: ignore[attr-defined]  # annotated above
-        "team": attack.team.name if attack else "",
-        "receipt": attack.public_id if attack else "",
-        "link": link_to("attack", attack.public_id) if attack else "",
+        "team": attack.team.name,
+        "receipt": attack.public_id,
+        "link": link_to("attack", attack.public_id),
     }

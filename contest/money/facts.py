@@ -28,7 +28,7 @@ class Credited:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A stake with every break of its defense that stands, and what follows from that."""
+    """A stake with the breaks that hold and were sent before its end, and what follows from them."""
 
     stake: Stake
     breaks: tuple[Credited, ...]
@@ -105,6 +105,7 @@ def _found(stake: Stake, breaks: Iterable[Break], credit: dict[int, Attack], kno
     own = {known.final(team) for team in (_maker(stake), stake.paid_by_id) if team is not None}
     stake_fact = _fact(stake, known)
     rows = [_credited(each, credit.get(each.image_id), stake, own, known) for each in breaks]
+    rows = [row for row in rows if stake_fact.is_hit_by(row.fact)]
     first = earliest_week(row.fact for row in rows)
     # Who is paid matters in one week alone, so that nothing is asked about the teams of all others.
     rows = [_with_pay(row, known) if row.fact.week == first else row for row in rows]

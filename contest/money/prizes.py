@@ -43,6 +43,10 @@ class StakeFact:
     broken: bool
     back_to: int | None
 
+    def is_hit_by(self, fact: BreakFact) -> bool:
+        """Say whether a picture was sent before the stake's end: any later one was not against it."""
+        return self.until is None or fact.received_at < self.until
+
 
 class Outcome(StrEnum):
     """What becomes of a stake's money. `held`: it stays where it is. `before`: broken before it was at stake."""
@@ -113,7 +117,7 @@ def stake_due(stake: StakeFact, breaks: Iterable[BreakFact]) -> Due:
     """
     if not stake.over:
         return Due(Outcome.HELD, held=stake.cents)
-    known = [each for each in breaks if stake.until is None or each.received_at < stake.until]
+    known = [each for each in breaks if stake.is_hit_by(each)]
     before = earliest_week(known) < stake.week
     if before or not known:
         return _unearned(stake, before=before and bool(known))

@@ -18,6 +18,7 @@ from django.db.models import Q, QuerySet
 
 from common.audit import audit
 from common.errors import Conflict, DomainError
+from common.outages import outages
 from contest.enums import BuildState
 from contest.models import Release, ReleaseBuild
 from contest.publishing import unreleased_weeks
@@ -30,6 +31,7 @@ SIGN_SECONDS = 2.0
 DEAD_AFTER = timedelta(seconds=60)
 # After a build that failed the sweep begins the next one for the same week this much later.
 PAUSE = timedelta(minutes=10)
+_SIGN = "sign of life of a release"  # what the log of outages calls it
 _OPEN = (BuildState.WAITING, BuildState.RUNNING)
 
 Clock = Callable[[], datetime]
@@ -151,8 +153,11 @@ def _show(pk: int, stage: Stage, clock: Clock, over: Event) -> None:
 def _sign(rows: QuerySet[ReleaseBuild], stage: Stage, now: datetime) -> None:
     try:
         rows.update(seen_at=now, stage=stage.words, done=stage.done, total=stage.total)
-    except Exception:  # the database is away for a moment: the next sign tries again, a minute of them may fail
-        log.exception("sign_of_life_failed")
+        outages.succeeded(_SIGN)
+    except Exception as error:
+        # The database is away for a moment: the next sign tries again, a minute of them may fail.
+        if not outages.failed(_SIGN, error):
+            log.exception("sign_of_life_failed")
         connection.close()
 
 

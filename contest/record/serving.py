@@ -1,6 +1,8 @@
 """Sending a file that never changes: in pieces, from where a broken download stopped, cached for ever (RFC 9110)."""
 
+import errno
 import os
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,11 +12,14 @@ from typing import BinaryIO, cast
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.utils.http import http_date, parse_http_date_safe
 
+from common.outages import store_away
 from contest.record.ranges import Span, Unsatisfiable, span_of
 from labeling.store import Part as Part
 from labeling.store import picture_store
 
 _PIECE = 1 << 16
+# No file, a path through a file, and a link. Whatever else keeps a file from being opened is a failure.
+_NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 _FOR_EVER = "public, max-age=31536000, immutable"
 _FOR_ONE = "private, no-cache"
 _SANDBOX = "default-src 'none'; sandbox"
@@ -29,14 +34,24 @@ class Sent:
 
 
 def serve(
-    request: HttpRequest, path: Path, *, tag: str, published_at: datetime, content_type: str, save_as: str = ""
+    request: HttpRequest,
+    path: Path,
+    *,
+    tag: str,
+    published_at: datetime,
+    content_type: str,
+    save_as: str = "",
+    rewritten: bool = False,
 ) -> HttpResponse:
-    """Answer GET and HEAD for the file at `path`, whose bytes `tag` stands for; Http404 when it is not there.
+    """Answer GET and HEAD for the file at `path`, whose bytes `tag` stands for.
 
-    With `save_as` a browser saves it under that name.
+    Http404 where it is not there; Unavailable where the disk fails or may not be read. With `save_as` a browser saves
+    it under that name. A file that may be `rewritten` with other bytes has the moment of writing in its tag.
     """
     file = _opened(path)
-    sent = Sent(os.fstat(file.fileno()).st_size, lambda span: cast(BinaryIO, Part(file, span.start, span.end)))
+    found = os.fstat(file.fileno())
+    tag = f"{tag}-{found.st_mtime_ns:x}" if rewritten else tag
+    sent = Sent(found.st_size, lambda span: cast(BinaryIO, Part(file, span.start, span.end)))
     response = _served(request, sent, tag, published_at, content_type)
     if not response.streaming:
         file.close()
@@ -76,13 +91,14 @@ def _opened(path: Path) -> BinaryIO:
     """Open a plain file; a link is not followed, wherever it leads."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError:
-        raise Http404("the release is recorded, this file of it is not on this machine") from None
-    file = os.fdopen(descriptor, "rb")
-    if not path.is_file():
-        file.close()
+    except OSError as error:
+        if error.errno in _NOT_THERE:
+            raise Http404("the release is recorded, this file of it is not on this machine") from None
+        raise store_away() from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
         raise Http404("no file")
-    return file
+    return os.fdopen(descriptor, "rb")
 
 
 def _answer(request: HttpRequest, sent: Sent, etag: str, changed: int) -> HttpResponse:

@@ -18,7 +18,7 @@ from common.errors import InvalidInput, WrongFields
 from common.parsers import JSONParser
 from common.queues import hint
 from contest.access import roles_of
-from contest.defenses.eligibility import failures
+from contest.defenses.eligibility import eligibilities_waiting, failures
 from contest.defenses.figures import breaks_shown
 from contest.enums import UploadKind
 from contest.stakes import entries, selectors
@@ -95,9 +95,10 @@ class Defenses(APIView):
             entry, new = entries.entry_hand_in(team, given, by=request.user, policy=policy, now=now)  # type: ignore[arg-type]
         hint(plan_trials)
         stake = newest_stakes([entry.defense], now).get(entry.defense_id)
-        standing, failed = selectors.standing_of(entry.defense, now=now), failures([entry.defense], now=now)
-        failed_here = failed.get(entry.defense_id, ())
-        body = defense_json(entry.defense, standing, stake, failed=failed_here, all_told=True)
+        known = eligibilities_waiting([entry.defense], now=now)
+        standing = selectors.standings([entry.defense], now=now, known=known)[entry.defense_id]
+        failed = failures([entry.defense], now=now, known=known).get(entry.defense_id, ())
+        body = defense_json(entry.defense, standing, stake, failed=failed, all_told=True)
         return Response(body, status=status.HTTP_201_CREATED if new else status.HTTP_200_OK)
 
     @extend_schema(
@@ -115,9 +116,9 @@ class Defenses(APIView):
         roles, now = roles_of(request.user), domain_now()
         own = {entry.defense_id for entry in selectors.entries_of(team_held_by(request.user))} if roles.teams else set()
         rows = [each for each in _defenses() if each.published_at or roles.organizer or each.pk in own]
-        found = selectors.standings(rows, now=now, breaks=breaks_shown(public=not roles.organizer))
-        stakes, known = newest_stakes(rows, now), own if not roles.organizer else {each.pk for each in rows}
-        failed = failures(rows, now=now)
+        known = eligibilities_waiting(rows, now=now)
+        found = selectors.standings(rows, now=now, breaks=breaks_shown(public=not roles.organizer), known=known)
+        stakes, failed = newest_stakes(rows, now), failures(rows, now=now, known=known)
         return Response(
             [
                 defense_json(
@@ -125,7 +126,7 @@ class Defenses(APIView):
                     found[each.pk],
                     stakes.get(each.pk),
                     failed=failed.get(each.pk, ()),
-                    all_told=each.pk in known,
+                    all_told=roles.organizer or each.pk in own,
                 )
                 for each in rows
             ]

@@ -76,14 +76,20 @@ def _follow(stake_id: int, now: datetime) -> bool:
 
 # The one order in which the contest locks rows, so that no two requests wait for each other:
 #
-#   1. what is decided on: the picture, then its case; a motion; a payment; a correction (one of these, never two)
+#   1. a motion, a payment or a correction that is decided on (one of these, never two)
 #   2. teams, by their numbers
-#   3. defenses, by their numbers (a break that is recorded holds its defense)
-#   4. stakes, by their numbers; awards have no lock of their own, their stakes stand for them
-#   5. accounts of the ledger, by their numbers, all at once (`contest.money.ledger.hold`)
+#   3. a picture, then the case of it (who sends a picture holds the team for its quota before the picture is stored)
+#   4. defenses, by their numbers (a break that is recorded holds its defense)
+#   5. stakes, by their numbers; awards have no lock of their own, the locks of their stakes cover them
+#   6. accounts of the ledger, by their numbers, all at once (`contest.money.ledger.hold`)
 #
 # Whoever needs a later kind may skip earlier ones, and never goes back. Defenses and stakes are locked by these three
 # functions alone; tests/contest/money/test_locks.py plays it with eight threads.
+#
+# Members of the board are outside of this order. They are locked where a case is opened (after teams, pictures and
+# defenses) and where a conflict is recorded (before the open cases about its team). So a motion that is opened, a
+# motion that is decided and a conflict that is recorded at one moment can wait for each other in a circle; one of
+# them gives way, and `again_after_deadlock` does it again.
 
 
 def defenses_locked(ids: Iterable[int]) -> list[Defense]:

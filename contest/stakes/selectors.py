@@ -88,6 +88,18 @@ def open_stake_of(defense: Defense) -> Stake | None:
     return Stake.objects.filter(defense=defense, ended_at__isnull=True).select_related("batch", "paid_by").first()
 
 
+# Stakes that began and that breaks ended: without a break that holds they come back into force (R22).
+_ENDED_BY_BREAKS = Q(staked_at__isnull=False, end__in=(StakeEnd.BROKEN, StakeEnd.VOID))
+
+
+def stake_comes_back(defense: Defense) -> bool:
+    """Say whether an ended stake on a defense comes back into force with the next sweep.
+
+    The defense is unbroken and not retired; the break that ended the stake was overruled.
+    """
+    return Stake.objects.filter(_ENDED_BY_BREAKS, defense=defense).exists()
+
+
 # The clock -----------------------------------------------------------------------------------------------------------
 
 
@@ -265,29 +277,29 @@ def standing_of(defense: Defense, *, now: datetime) -> DefenseStanding:
 
 
 def standings(
-    defenses: Iterable[Defense], *, now: datetime, breaks: QuerySet[Break] | None = None
+    defenses: Iterable[Defense],
+    *,
+    now: datetime,
+    breaks: QuerySet[Break] | None = None,
+    known: Mapping[int, Eligibility] | None = None,
 ) -> dict[int, DefenseStanding]:
     """Return how far each defense is at `now`, by its number; `breaks` are those that may be told of (all that hold).
 
-    What ended a stake is known to everybody: the prize is gone.
+    What ended a stake is known to everybody: the prize is gone. `known` is how those that wait for their publication
+    stand with the conditions, for whom has it.
     """
     rows = {defense.pk: defense for defense in defenses}
-    known = standing_breaks() if breaks is None else breaks
-    broken = set(known.filter(defense__in=rows).values_list("defense", flat=True))
+    shown = standing_breaks() if breaks is None else breaks
+    broken = set(shown.filter(defense__in=rows).values_list("defense", flat=True))
     ends = Stake.objects.filter(defense__in=rows, staked_at__isnull=False).order_by("staked_at", "pk")
     last = {defense: StakeEnd(end) if end else None for defense, end in ends.values_list("defense", "end")}
-    won = _won({pk for pk, end in last.items() if end is StakeEnd.WON}, known)
+    won = _won({pk for pk, end in last.items() if end is StakeEnd.WON}, shown)
     found = {pk: _standing(row, pk in broken, pk in won, last.get(pk, StakeEnd.WITHDRAWN)) for pk, row in rows.items()}
     received = [rows[pk] for pk, standing in found.items() if standing is DefenseStanding.RECEIVED]
-    return found | _before_publication(received, now)
-
-
-def _before_publication(defenses: list[Defense], now: datetime) -> dict[int, DefenseStanding]:
-    """Return how far defenses are that are not published: what their trials and the board's check say (R31)."""
-    if not defenses:
-        return {}
-    found = eligibilities(defenses, policy_in_force(now).policy, now=now)
-    return {pk: _eligible(each) for pk, each in found.items()}
+    if received and known is None:
+        known = eligibilities(received, policy_in_force(now).policy, now=now)
+    # Of those that are not published their trials and the board's check say it (R31).
+    return found | {each.pk: _eligible(known[each.pk]) for each in received if known is not None}
 
 
 def _eligible(eligibility: Eligibility) -> DefenseStanding:
@@ -349,7 +361,7 @@ def stakeable() -> QuerySet[Defense]:
     """Return the published defenses of teams that are unbroken and not at stake, nor asked to be, the oldest first."""
     here = {"defense": OuterRef("pk")}
     free = Q(published_at__isnull=False, retired_at__isnull=True, entry__isnull=False, entry__withdrawn_at__isnull=True)
-    open_stakes = Stake.objects.filter(ended_at__isnull=True, **here)
+    open_stakes = Stake.objects.filter(Q(ended_at__isnull=True) | _ENDED_BY_BREAKS, **here)
     won = Stake.objects.filter(end=StakeEnd.WON, **here)
     rows = Defense.objects.filter(free, ~Exists(open_stakes), ~Exists(won), ~Exists(standing_breaks().filter(**here)))
     return rows.select_related("entry__team").order_by("published_at", "pk")

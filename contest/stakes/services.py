@@ -80,8 +80,9 @@ def unstakeable_refuse(defense: Defense) -> None:
         raise Conflict(f"{name} has won.", "won")
     if standing_breaks().filter(defense=defense).exists():
         raise Conflict(f"{name} is broken: it cannot be staked.", "broken")
-    if (stake := selectors.open_stake_of(defense)) is not None:
-        words = "at stake already" if stake.staked_at else "to be staked by its team, whose payment is awaited"
+    if (stake := selectors.open_stake_of(defense)) is not None or selectors.stake_comes_back(defense):
+        awaited = stake is not None and stake.staked_at is None
+        words = "to be staked by its team, whose payment is awaited" if awaited else "at stake already"
         raise Conflict(f"{name} is {words}.", "staked")
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from contest.countdown import clock_words
-from contest.defenses.eligibility import Failure, failures
+from contest.defenses.eligibility import Failure, eligibilities_waiting, failures
 from contest.enums import DefenseStanding, StakeEnd, StakeKind
 from contest.models import Entry, Stake
 from contest.stakes import selectors
@@ -130,8 +130,9 @@ def entry_rows(entries: Iterable[Entry], now: datetime) -> list[EntryRow]:
     """Return entries with their states, in the same order."""
     rows = list(entries)
     defenses = [row.defense for row in rows]
-    found, stakes = selectors.standings(defenses, now=now), newest_stakes(defenses, now)
-    failed = failures(defenses, now=now)
+    known = eligibilities_waiting(defenses, now=now)
+    found, stakes = selectors.standings(defenses, now=now, known=known), newest_stakes(defenses, now)
+    failed = failures(defenses, now=now, known=known)
     return [
         EntryRow(row, State(found[row.defense_id]), stakes.get(row.defense_id), failed.get(row.defense_id, ()))
         for row in rows

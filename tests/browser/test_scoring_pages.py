@@ -32,7 +32,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def full(olga: User) -> Defense:
-    """A randomised defense with answers, faults, breaks, parted and dead runs, a re-run, and scorers."""
+    """A randomised defense with answers, faults, breaks, a mistake outside the contest, parted and dead runs, a re-run,
+    and scorers."""
     now = timezone.now()
     defense = cast.defense(1, name="A small net with a rather long name", description="Colours of a picture, weighed.")
     for number in range(1, 6):
@@ -40,6 +41,9 @@ def full(olga: User) -> Defense:
         scoring_cast.ruled(image, label=("bird", "bicycle")[number % 2])
         cast.scored(defense, image, [1, number % 2, -1], state=RunState.FINISHED)
     factories.sent_by_somebody()
+    outside = cast.picture(6)
+    scoring_cast.ruled(outside, label="bird")
+    cast.scored(defense, outside, [0], state=RunState.FINISHED)
     breaks_record(now=now)
     parted = cast.faulted(defense, cast.picture(7), 1, Fault.CRASHED)
     Run.objects.filter(pk=parted.pk).update(splits=1)
@@ -100,7 +104,8 @@ def test_the_pages_are_accessible_and_fit(screen: str, full: Defense, visit: Cal
 def test_what_a_stranger_sees_is_accessible_and_fits(screen: str, full: Defense, visit: Callable[..., Page]) -> None:
     page = visit(f"/defenses/{full.public_id}/", screen=screen, who="")
     expect(page.locator("svg path.curve")).to_have_count(1)
-    expect(page.locator(".pictures img")).to_have_count(5)
+    expect(page.locator(".pictures img")).to_have_count(6)
+    expect(page.get_by_role("heading", name="Mistakes outside the contest")).to_be_visible()
     assert violations(page) == []
     assert too_wide(page) == []
     # Every picture really comes: its address is good for anybody who may see the page.

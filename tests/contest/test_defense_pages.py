@@ -18,7 +18,7 @@ from contest.defenses import figures
 from contest.defenses.drawing import GROUND, LEFT, MOST_POINTS, RIGHT, TOP, curve
 from contest.defenses.risk import Point, Tie, at_least, marks, risk_coverage
 from contest.demo.programs import STEADFAST
-from contest.models import Member, Release, Team
+from contest.models import Break, Member, Release, Team
 from contest.publishing import published_images
 from labeling.models import Image, Tasker
 from scoring.enums import Fault, Outcome
@@ -53,6 +53,14 @@ def answered(by: Defense, label: str, answers: Sequence[int], *, number: int, **
     scoring_cast.ruled(picture, label=label)
     cast.scored(by, picture, answers)
     return picture
+
+
+def mistaken(defense: Defense, image: Image) -> Break:
+    """The record of a confident mistake."""
+    ruling, proof = image.rulings.get(), Prediction.objects.filter(defense=defense, image=image)[0]
+    return Break.objects.create(
+        defense=defense, image=image, ruling=ruling, prediction=proof, found_at=ruling.decided_at
+    )
 
 
 def olga_of(signed_in: Any) -> Client:
@@ -236,6 +244,42 @@ class TestEmbargo:
     ) -> None:
         defense, _, held = two_weeks
         assert held.public_id not in words(client, f"/defenses/{defense.public_id}/?show={kind}")
+
+    @pytest.mark.parametrize(("who", "told"), [*((who, 1) for who in PUBLIC), ("olga", 2)])
+    def test_mistakes_outside_the_contest_are_listed(self, who: str, told: int, signed_in: Any, now: Any) -> None:
+        """Of pictures of the organizers: they break nothing (R29)."""
+        defense = cast.defense(1)
+        out, held, gold = (
+            answered(defense, "bird", [BICYCLE], number=number, **image)
+            for number, image in enumerate(
+                (
+                    {"origin": "dataset"},
+                    {"origin": "dataset", "received_at": cast.MONDAY + timedelta(days=7)},
+                    {"origin": "gold"},
+                )
+            )
+        )
+        release()
+        for image in (out, held):
+            mistaken(defense, image)
+        client = olga_of(signed_in) if who == "olga" else client_of(who, signed_in)
+        answer = client.get(f"/defenses/{defense.public_id}/")
+        rows = [each.image for each in answer.context["outside"]]
+        assert rows == [out, held][:told] and answer.context["breaks"] == []
+        page = words(client, f"/defenses/{defense.public_id}/")
+        assert "Mistakes outside the contest Confident mistakes on pictures of the organizers" in page
+        assert "Pictures that broke it 0 " in page and (held.public_id in page) is (told == 2)
+        assert (who == "olga") or gold.public_id not in page
+        only = client.get(f"/defenses/{defense.public_id}/?show=outside").context["shown"]
+        assert {each.image for each in only} == set(rows)
+
+    def test_a_long_list_of_them_names_the_first(self, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(figures, "MOST_BREAKS", 2)
+        defense = cast.defense(1)
+        for number in range(3):
+            mistaken(defense, answered(defense, "bird", [BICYCLE], number=number, origin="dataset"))
+        release()
+        assert "The first 2: see all mistakes outside the contest ." in words(client, f"/defenses/{defense.public_id}/")
 
     def test_without_a_release_nothing_is_told(self, two_weeks: tuple[Defense, Image, Image], client: Client) -> None:
         Release.objects.all().delete()

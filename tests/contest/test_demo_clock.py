@@ -16,7 +16,7 @@ from django.test import Client
 
 from adjudication import verify
 from common.domain_clock import demo_ahead, domain_now
-from common.errors import InvalidInput
+from common.errors import Conflict, InvalidInput
 from common.models import AuditEntry, DemoClock
 from contest import pipeline
 from contest.board.cases import count_of, disclose, vote_cast
@@ -91,7 +91,7 @@ def test_the_tour(in_demo: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
     now = domain_now()
     assert not Response.objects.filter(submitted_at__gt=now).exists(), "nothing is of the future"
-    assert people.act(now) == 0, "and nothing is left to do"
+    assert people.act(now, refused=pytest.fail) == 0, "and nothing is left to do"
     for release in Release.objects.order_by("pk"):
         assert verify.main([str(Path(in_demo.RELEASE_DIR) / release.name)]) == 0, release.name
 
@@ -100,7 +100,7 @@ def _killed_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the first try end after its second step."""
     steps = iter([None, None])
 
-    def dies(patience: float) -> bool:
+    def dies(patience: float, refused: dict[str, None]) -> bool:
         if next(steps, "no more") is None:
             return True
         raise Killed
@@ -157,6 +157,28 @@ SPANS = [
     ("+2w", timedelta(weeks=2)),
     ("next-week", datetime(2026, 11, 28, tzinfo=UTC) - WEDNESDAY),
 ]
+
+
+def test_what_one_of_the_people_is_refused_stops_nothing(
+    in_demo: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    demo.seed(lambda _: None)
+    real, labeled = services.assignment_next, set[str]()
+
+    def refuses_one(*, tasker: Tasker, **more: Any) -> Any:
+        if tasker.user.username == people.LABELING[0]:
+            raise Conflict("This tasker is paused.", "paused")
+        labeled.add(tasker.user.username)
+        return real(tasker=tasker, **more)
+
+    monkeypatch.setattr(services, "assignment_next", refuses_one)
+    began = domain_now()
+    *_, said, last = move("next-week")
+    assert said == "The demo's people could not do everything: This tasker is paused."
+    assert last.startswith("It is ") and domain_now() - week_of(began, "UTC").end < timedelta(minutes=5)
+    assert labeled, "the others label"
+    lines = [each.msg for each in caplog.records if each.msg["event"] == "demo_person_refused"]  # type: ignore[index]
+    assert lines and {line["code"] for line in lines} == {"paused"}  # type: ignore[index]
 
 
 def test_how_far_the_clock_moves(in_demo: Any) -> None:

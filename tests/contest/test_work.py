@@ -1,11 +1,16 @@
 """When the worker without a broker runs its sweeps: soon after every change, and seldom while nothing happens."""
 
+import os
+import signal
 import threading
+import time
 
 import pytest
 from django.contrib.auth.models import Group
+from django.core.management import call_command
 from django.db import connection
 
+from contest.management.commands import work
 from contest.management.commands.work import MOST_SECONDS_BETWEEN_ROUNDS, Rounds
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both]
@@ -56,3 +61,26 @@ def test_what_is_written_during_a_round_makes_the_next_one_due() -> None:
     _write_elsewhere()
     rounds.ended(again=False)
     assert rounds.is_due()
+
+
+def test_the_worker_notices_what_others_commit_from_one_round_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite counts the commits that a connection sees: a worker that reconnects each time would wait for the clock."""
+    begun: list[float] = []
+
+    def sweep() -> int:
+        begun.append(time.monotonic())
+        if len(begun) == 1:
+            _write_elsewhere()
+        else:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return 0
+
+    monkeypatch.setattr(work, "QUEUES", {"quick": {"probe": sweep}})
+    before = [(number, signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGINT)]
+    try:
+        call_command("work", queue=["quick"])
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+    first, second = begun
+    assert second - first < MOST_SECONDS_BETWEEN_ROUNDS / 3

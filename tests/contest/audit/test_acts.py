@@ -591,7 +591,7 @@ def _clock(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     factories.policy_version()
     monkeypatch.setattr(settings, "DEMO", True)
     monkeypatch.setattr(settings, "DATA_DIR", folder)
-    monkeypatch.setattr("contest.demo.clock._let_happen", lambda patience: True)  # what falls due leaves its own
+    monkeypatch.setattr("contest.demo.clock._let_happen", lambda *_: True)  # what falls due leaves its own
     call_command("demo_clock", "+1h", stdout=StringIO())
 
 

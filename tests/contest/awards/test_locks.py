@@ -13,16 +13,17 @@ from common.errors import Conflict
 from contest.awards import services
 from contest.awards.services import change_of
 from contest.awards.settling import prizes_settle
-from contest.enums import AccountKind
-from contest.models import Account, Association, LedgerEntry, Stake, Team
+from contest.enums import AccountKind, StakeEnd
+from contest.models import Account, Association, Award, LedgerEntry, Stake, Team
 from contest.money import deposits
 from contest.money.deposits import pool_deposit
 from contest.money.ledger import check
+from contest.stakes.ends import stake_end, stakes_end
 from contest.stakes.services import stake_batch
 from scoring.models import Defense
 from tests.contest.awards.test_awards import HALF, NOW, all_met, give, makers, stake
 from tests.contest.money import cast
-from tests.contest.money.cast import BEFORE, balance
+from tests.contest.money.cast import BEFORE, SETTLED, balance
 from tests.contest.stakes.test_races import until_waiting
 from tests.factories import mandate
 
@@ -114,3 +115,54 @@ def test_an_award_of_two_beside_a_batch_of_the_same(
         assert [each.result(LONG) for each in (of_award, of_batch)] == ["done", "done"]
     assert set(Stake.objects.values_list("end", flat=True)) == {"won"}
     assert check().wrong == ()
+
+
+@pytest.fixture
+def batch_of_three(makers: Team) -> list[Stake]:
+    """Three stakes of one batch that could be awarded; what broke the third was overruled, and no sweep came since."""
+    both = cast.batch()
+    stakes = [cast.staked(cast.defense(f"net {number}", makers), of=both) for number in range(3)]
+    sent = cast.attack(cast.team("red"))
+    cast.broken(stakes[2].defense, sent)
+    stakes_end(now=SETTLED)
+    cast.overruled(sent.image)
+    return [all_met(each) for each in stakes]
+
+
+def third_comes_back(stakes: list[Stake]) -> None:
+    assert stakes_end(now=NOW) == 1
+
+
+def second_is_returned(stakes: list[Stake]) -> None:
+    stake_end(stakes[1], StakeEnd.WITHDRAWN, now=NOW)
+
+
+MEANWHILE = [
+    (third_comes_back, "others_share", "one more shares: without it the two would take its part of the prize"),
+    (second_is_returned, "stake_over", "one fewer shares: it would win with a stake that is over"),
+]
+
+
+@pytest.mark.parametrize(("change", "code", "why"), MEANWHILE, ids=[row[1] for row in MEANWHILE])
+def test_an_award_whose_sharers_change_before_they_are_locked(
+    change: Callable[[list[Stake]], None], code: str, why: str, batch_of_three: list[Stake], rita: User
+) -> None:
+    first = batch_of_three[0]
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            Defense.objects.select_for_update(no_key=True).get(pk=first.defense_id)
+            award = pool.submit(refusal, lambda: give(first, rita))
+            until_waiting(1)  # it has read who shares, and waits for the first of them
+            change(batch_of_three)
+        assert award.result(LONG) == code, why
+    assert not Award.objects.exists() and balance(AccountKind.DEFENDERS) == HALF
+
+
+def refusal(act: Callable[[], Any]) -> str:
+    try:
+        act()
+    except Conflict as error:
+        return error.code
+    finally:
+        connections.close_all()
+    return ""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.core.management import call_command
 from django.db import transaction
 from django.http import Http404
@@ -298,9 +299,11 @@ def test_what_they_led_to_is_shown_alike_by_a_database_made_of_the_releases(
     made = [release_week(each, out=settings.RELEASE_DIR, now=timezone.now()) for each in unreleased_weeks(week.end)]
     assert [found for each in made for found in verify(each.folder).differences] == []
     mirror = _mirror(tmp_path / "mirror", made)
+    cache.clear()  # pages of another test
     before = {address: _shown(address) for address in _public(board.scene)}
     assert before["/overrules.csv?outcome=all"][1].count(b"\n") == 1 + CaseDecision.objects.count() == 4
     _empty_database()
+    cache.clear()  # so that each page is made of the other database
     settings.RELEASE_DIR, settings.IMAGE_STORE_URL = tmp_path / "elsewhere", f"file://{tmp_path / 'other pictures'}"
     call_command("rebuild_from_releases", str(mirror), verbosity=0)
     assert [address for address, shown in before.items() if shown[0] != 200] == []

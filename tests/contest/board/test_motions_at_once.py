@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Event
 from typing import Any
 
 import pytest
@@ -14,8 +14,9 @@ from contest.board.cases import count_of
 from contest.board.deciding import case_decide
 from contest.board.motions import motion_drop
 from contest.enums import CaseState
-from contest.models import BoardDecision, Case, CaseDecision, Conflict
+from contest.models import BoardDecision, Case, CaseDecision, Conflict, PastMember, Team
 from contest.money.ledger import check
+from contest.teams import entitlements
 from tests import factories
 from tests.contest.board.motions import MOTIONS, NOW, Motion, granting, withholding
 from tests.contest.money.cast import BEFORE
@@ -111,3 +112,29 @@ def test_two_move_the_same_at_once(make: Callable[[User, User], Motion], rita: U
     motion = make(rita, olga)
     assert at_once(lambda: motion.move(rita), lambda: motion.move(ron)) == ["", "moved"]
     assert Case.objects.filter(state=CaseState.OPEN).count() == 1
+
+
+def test_a_motion_that_finds_a_conflict_while_another_about_its_team_is_decided(
+    rita: User, ron: User, olga: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first holds the case and wants the team; the second holds the team and wants the case: one gives way."""
+    motion, case = ready(granting, rita, ron, olga)
+    PastMember.objects.create(
+        team=motion.team, user=factories.user("rolf", "review board"), joined_at=BEFORE, left_at=NOW
+    )
+    real, holds_case = entitlements.team_held, Event()
+
+    def after_the_other_holds_the_team(team: int) -> Team:
+        if not holds_case.is_set():  # not when it is done again
+            holds_case.set()
+            until_waiting(1)
+        return real(team)
+
+    monkeypatch.setattr(entitlements, "team_held", after_the_other_holds_the_team)
+    with ThreadPoolExecutor(2) as pool:
+        decided = pool.submit(said, confirm(case, ron, count_of(case).mark))
+        assert holds_case.wait(LONG)
+        moved = pool.submit(said, lambda: motion.move(ron))
+        outcomes = decided.result(LONG), moved.result(LONG)
+    assert outcomes == ("", "entitled_already"), "one after the other: the team has what the second motion asks for"
+    assert motion.done()

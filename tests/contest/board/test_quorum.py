@@ -1,19 +1,22 @@
 """A quorum that is lost in the middle: the case waits, whatever its clock says, and organizers are told (R21)."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import Group
+from django.db import transaction
 
 from common.errors import DomainError
-from contest.board.cases import count_of
+from contest.board import tending
+from contest.board.cases import count_of, image_held, picture_case
 from contest.board.tending import cases_tend
 from contest.enums import CaseState, ConflictKind, MessageKind, VoteChoice
 from contest.models import Case, Conflict, Message, Vote
 from labeling.people import REVIEW_BOARD
 from tests.contest.board import cast
 from tests.contest.board.cast import LATER, Scene
+from tests.contest.money import cast as money
 
 pytestmark = pytest.mark.django_db
 AFTER = LATER + timedelta(hours=5)
@@ -89,3 +92,32 @@ def test_the_case_waits_and_organizers_are_told_once_until_there_is_one_again(
     assert count_of(case).is_enough, "and they count again"
     lose(scene)
     assert cases_tend(now=AFTER) == 1 and told() == 2
+
+
+def test_a_case_that_cannot_be_looked_after_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    scene = Scene.make()
+    broken, image = scene.opened(), money.attack(scene.red, days=2).image
+    with transaction.atomic():
+        other = picture_case(image=image_held(image.pk), ruling=money.ruled(image), by=None, now=LATER)
+    leave(scene)
+    real = tending.no_quorum_tell
+
+    def no_quorum_tell(case: Case, *, now: datetime) -> None:
+        real(case, now=now)
+        if case == broken:
+            raise RuntimeError("a row that nobody expected")
+
+    monkeypatch.setattr(tending, "no_quorum_tell", no_quorum_tell)
+    with pytest.raises(ExceptionGroup, match="1 cases were not looked after") as raised:
+        cases_tend(now=AFTER)
+    assert [str(error) for error in raised.value.exceptions] == ["a row that nobody expected"]
+    (line,) = [each.msg for each in caplog.records if each.msg["event"] == "case_not_tended"]  # type: ignore[index]
+    assert line["case"] == broken.pk  # type: ignore[index]
+    seen = dict(Case.objects.values_list("pk", "told_at"))
+    assert seen == {broken.pk: None, other.pk: AFTER}, "it alone is undone"
+    assert told() == 1
+
+    monkeypatch.undo()
+    assert (cases_tend(now=AFTER), told()) == (1, 2), "the next sweep tries it again"

@@ -99,11 +99,23 @@ def test_organizers_read_of_a_copy_that_its_window_begins_with_the_release(scene
     assert (last.at, last.words) == (None, "The window for appeals begins with the release of the picture's week.")
 
 
-def test_one_module_reads_the_days_of_an_appeal() -> None:
-    files = {
+WINDOWS = "contest/windows.py"
+ALONE = [
+    (r"\.appeal_days\b", {WINDOWS}, "the days of an appeal"),
+    (
+        r"\bcopies_close_at\b",
+        {WINDOWS, "contest/settled.py"},
+        "whose days a sender has; a week waits for copies",
+    ),
+]
+
+
+@pytest.mark.parametrize(("names", "files", "what"), ALONE, ids=[row[2] for row in ALONE])
+def test_one_module_decides(names: str, files: set[str], what: str) -> None:
+    found = {
         path.relative_to(settings.BASE_DIR).as_posix()
         for room in ("contest", "scoring", "labeling")
         for path in Path(settings.BASE_DIR, room).rglob("*.py")
-        if re.search(r"\.appeal_days\b", path.read_text())
+        if re.search(names, path.read_text())
     }
-    assert files == {"contest/windows.py"}
+    assert found == files, what

@@ -308,52 +308,52 @@ def test_who_broke_it_are_the_teams_of_the_earliest_week_in_the_order_of_receipt
     assert [each.name for each in first(facts).broken_by] == ["blue", "red"]
 
 
-def sent_by_nobody(number: int, at: datetime) -> of.Picture:
+def of_organizers(number: int, at: datetime) -> of.Picture:
     return of.Picture(number, at, "2026-W47", True)
 
 
 @pytest.mark.parametrize(
-    ("nobody_s", "by_contest", "broken_at", "teams", "why"),
+    ("also", "why"),
     [
-        (None, False, SENT - DAY, [("blue", SENT - DAY), ("red", SENT)], "each with its own first picture"),
-        (SENT - 2 * DAY, True, SENT - 2 * DAY, [("blue", SENT - DAY), ("red", SENT)], "the contest's own was first"),
-        (SENT + DAY, False, SENT - DAY, [("blue", SENT - DAY), ("red", SENT)], "the contest's own came later"),
+        (None, "each with its own first picture"),
+        (SENT - 2 * DAY, "a mistake on a picture of the organizers' own, which came first: it breaks nothing (R29)"),
+        (SENT + DAY, "one that came later"),
     ],
 )
-def test_every_team_is_named_with_the_time_of_its_own_picture(
-    nobody_s: datetime | None, by_contest: bool, broken_at: datetime, teams: list[tuple[str, datetime]], why: str
-) -> None:
-    attacks = (attack(1), attack(6, at=SENT + DAY), attack(3, 2, at=SENT - DAY))
-    facts = contest(attacks=attacks, breaks=(broke(1, 1, 1), broke(2, 1, 3), broke(3, 1, 6)))
-    facts = replace(
-        facts,
-        pictures=(*facts.pictures, sent_by_nobody(6, SENT)),
-        rulings=(*facts.rulings, of.Ruling(6, 1, W47_END, "bird")),
-    )
-    if nobody_s is not None:
-        facts = replace(
+@pytest.mark.parametrize("known", [False, True], ids=["sent by nobody", "sent when it was known"])
+def test_every_team_is_named_with_the_time_of_its_own_picture(known: bool, also: datetime | None, why: str) -> None:
+    attacks = [attack(1), attack(6, at=SENT + DAY), attack(3, 2, at=SENT - DAY)]
+    breaks = [broke(1, 1, 1), broke(2, 1, 3), broke(3, 1, 6)]
+    facts = contest()
+    pictures, rulings = [of_organizers(6, SENT)], [of.Ruling(6, 1, W47_END, "bird")]
+    if also is not None:
+        pictures.append(of_organizers(5, also))
+        rulings.append(of.Ruling(5, 1, W47_END, "bird"))
+        breaks.append(broke(9, 1, 5))
+        attacks += [attack(7, 2, at=also, picture=5, known=True)] if known else []
+    row = first(
+        replace(
             facts,
-            pictures=(*facts.pictures, sent_by_nobody(5, nobody_s)),
-            rulings=(*facts.rulings, of.Ruling(5, 1, W47_END, "bird")),
-            breaks=(*facts.breaks, broke(9, 1, 5)),
+            attacks=tuple(attacks),
+            breaks=tuple(breaks),
+            pictures=(*facts.pictures, *pictures),
+            rulings=(*facts.rulings, *rulings),
         )
-    row = first(facts)
-    assert (row.broken_by_contest, row.broken_at) == (by_contest, broken_at), why
-    assert [(each.name, each.at) for each in row.broken_by] == teams, why
-    assert row.days_unbroken == (broken_at - STAKED) // DAY, why
+    )
+    assert (row.broken_at, row.broken_week) == (SENT - DAY, "2026-W47"), why
+    assert [(each.name, each.at) for each in row.broken_by] == [("blue", SENT - DAY), ("red", SENT)], why
+    assert row.days_unbroken == (SENT - DAY - STAKED) // DAY, why
 
 
-def test_a_week_in_which_no_team_broke_it_names_none_of_a_later_one() -> None:
-    later = attack(4, at=W47_END + DAY, week="2026-W48", week_end=W47_END + 7 * DAY)
+def test_a_mistake_outside_the_contest_breaks_nothing() -> None:
     facts = contest(
-        attacks=(later,),
-        pictures=(sent_by_nobody(1, SENT), of.Picture(4, W47_END + DAY, "2026-W48", True)),
-        rulings=tuple(of.Ruling(number, 1, RELEASED, "bird") for number in (1, 4)),
-        breaks=(broke(1, 1, 1), broke(2, 1, 4)),
-        releases=(of.Release(W47_END - 7 * DAY, W47_END + 7 * DAY, RELEASED),),
+        attacks=(),
+        pictures=(of_organizers(1, SENT),),
+        rulings=(of.Ruling(1, 1, RELEASED, "bird"),),
+        breaks=(broke(1, 1, 1),),
     )
     row = first(facts)
-    assert (row.broken_by_contest, row.broken_at, row.broken_week, row.broken_by) == (True, SENT, "2026-W47", ())
+    assert (row.state, row.broken_at, row.broken_week, row.broken_by) == (DefenseStanding.STAKED, None, "", ())
 
 
 @pytest.mark.parametrize(
@@ -509,7 +509,7 @@ def test_who_broke_a_defense_sent_a_picture_that_did_at_that_time(facts: of.Fact
         times = [each.at for each in row.broken_by]
         assert times == sorted(times)
         assert all(row.broken_at is not None and row.broken_at <= each for each in times)
-        assert row.broken_by_contest is (row.broken_at is not None and row.broken_at not in times)
+        assert (row.broken_at is None) == (times == []) and row.broken_at in [*times[:1], None]
 
 
 @settings(max_examples=100)

@@ -88,8 +88,8 @@ SAMPLES: list[tuple[K, dict[str, Any], list[str]]] = [
     ),
     (
         K.DEFENSE_BROKEN,
-        {"defense": "net one", "rows": [_BY, _BY | {"team": "", "receipt": "", "link": ""}], "more": 0, "own": "x"},
-        ["What broke net one", "By team red, receipt A-7Q4M2K9X", "By a picture that no team sent."],
+        {"defense": "net one", "rows": [_BY], "more": 0, "own": "x"},
+        ["What broke net one", "By team red, receipt A-7Q4M2K9X"],
     ),
     (K.STAKE_CHANGED, _STAKE, ["net one was broken", "team red, receipt A-7Q4M2K9X", "and 2 more pictures"]),
     (K.STAKE_CHANGED, _STAKE | {"end": "", "by": []}, ["net one is at stake again"]),

@@ -191,6 +191,62 @@ def test_a_closed_defense_that_was_opened_later_is_attacked_from_its_staking_on(
     assert balance(red) == PRIZE, "before it was opened"
 
 
+# Two stakes on one defense in one week --------------------------------------------------------------------------------
+
+RETURNED, AGAIN = MONDAY + timedelta(1), MONDAY + timedelta(2)  # of one week; the first stake began on MONDAY
+TWO_STAKES: list[tuple[list[tuple[str, float]], dict[str, int], dict[str, int], str]] = [
+    ([(R, 0.5)], {R: PRIZE}, {R: PRIZE}, "sent while the first was in force, of the week of the second: breaks both"),
+    ([(R, -0.3)], {R: PRIZE}, {R: PRIZE}, "of the week of both, sent before either was recorded"),
+    ([(R, 1)], {}, {R: PRIZE}, "sent at the instant of the return: not against the first"),
+    ([(R, 1.5)], {}, {R: PRIZE}, "sent between the two: not against the first, of the week of the second"),
+    ([(R, 3)], {}, {R: PRIZE}, "sent when the first was over"),
+    ([(R, 6)], {}, {R: PRIZE}, "of a later week: not against the first"),
+    ([(R, -3)], {}, {}, "of the week before: broken before anything was at stake"),
+    ([(R, 0.5), (R, 3)], {R: PRIZE}, {R: PRIZE}, "two pictures of one team: one share of each prize"),
+    ([(R, 0.5), (B, 3)], {R: PRIZE}, {R: 5001, B: 5000}, "who sent after the return shares the second prize only"),
+    ([(R, 0.5), (B, 6)], {R: PRIZE}, {R: PRIZE}, "who sent a week later shares neither"),
+    ([("makers", 0.5), (R, 3)], {}, {R: PRIZE}, "the makers' own picture: no share of either"),
+]
+
+
+@pytest.mark.parametrize(("pictures", "first", "second", "why"), TWO_STAKES, ids=[row[3] for row in TWO_STAKES])
+def test_who_gets_what_of_two_stakes_of_one_week(
+    pictures: list[tuple[str, float]],
+    first: dict[str, int],
+    second: dict[str, int],
+    why: str,
+    stake: Stake,
+    red: Team,
+    blue: Team,
+    maker: Team,
+) -> None:
+    cast.ended(stake, StakeEnd.WITHDRAWN, at=RETURNED)
+    again = cast.staked(stake.defense, at=AGAIN)
+    teams = {R: red, B: blue, "makers": maker}
+    sent = [broke(stake, teams[name], days) for name, days in pictures]
+    cast.ended(again)
+    prizes_settle(now=SETTLED)
+    assert (shares_of(stake), shares_of(again)) == (first, second), why
+    assert (balance(stake), balance(again)) == (0, 0)
+    assert prizes_settle(now=SETTLED) == 0, "twice changes nothing"
+    against = {attack.pk for attack in sent if attack.received_at < RETURNED}
+    named = {pk for entry in entries_of(stake, "R35") for pk in entry.causes["attack"]}
+    assert named <= against, "an entry of the first stake names what was sent against it alone"
+
+
+def shares_of(stake: Stake) -> dict[str, int]:
+    shares: dict[str, int] = {}
+    for entry in entries_of(stake, "R35"):
+        if entry.target.team is not None:
+            shares[entry.target.team.name] = shares.get(entry.target.team.name, 0) + entry.cents
+    return shares
+
+
+def entries_of(stake: Stake, rule: str) -> list[LedgerEntry]:
+    rows = LedgerEntry.objects.filter(source__stake=stake) | LedgerEntry.objects.filter(target__stake=stake)
+    return list(rows.filter(rule=rule).select_related("target__team"))
+
+
 # Corrections ----------------------------------------------------------------------------------------------------------
 
 

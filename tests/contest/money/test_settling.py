@@ -1,6 +1,6 @@
 """One sweep brings all money to where the facts ask for it, and what a decision changes is known before (R22, R35)."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random
 
 import pytest
@@ -12,11 +12,15 @@ from hypothesis.extra.django import TestCase
 from adjudication.counting import Ballot
 from common.errors import Conflict
 from contest.awards.settling import prizes_settle
+from contest.board.case_words import following
 from contest.board.follows import overrule_follows
 from contest.breaks import breaks_derive
-from contest.enums import AccountKind, VoteChoice
+from contest.enums import AccountKind, StakeEnd, VoteChoice
 from contest.models import Association, Attack, LedgerEntry, Stake, Team
+from contest.money import settlement
+from contest.money.book import Book
 from contest.money.due import payable
+from contest.money.facts import Found
 from contest.money.ledger import account, check, move
 from contest.money.payments import payment_ask
 from contest.stakes.ends import stakes_end
@@ -71,6 +75,35 @@ def test_a_ruling_that_asks_for_more_runs_posts_nothing_before_they_are_there(ol
         derived = as_derived(overrule_follows(image, BIRD, now))
         assert derived == by_doing(image, BIRD, now)
         assert derived[2] == {stake.pk: ("", "broken")} and derived[3] == [], "broken, and nobody is paid yet"
+
+
+@pytest.mark.django_db
+def test_what_cannot_be_posted_is_said_before_the_decision(olga: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    factories.policy_version()
+    cast.deposit(40 * PRIZE, olga)
+    makers = cast.team("makers")
+    bad, good, other = (cast.staked(cast.defense(name, makers)) for name in ("bad", "good", "other"))
+    image = cast.attack(cast.team("red")).image
+    cast.ruled(image, "")
+    for stake, answer in ((bad, 0), (good, 0), (other, 1)):
+        cast.answered(stake.defense, image, answer, at=SETTLED)
+    cast.ended(other, StakeEnd.VOID)
+    move(account(AccountKind.ATTACKERS), account(AccountKind.STAKE, stake=other), 1, rule="R36", why="More.", causes={},
+         now=SETTLED)  # fmt: skip
+    assert overrule_follows(image, BIRD, NOW).unposted == ()
+    real = settlement._settled
+
+    def fails(row: Found, book: Book, now: datetime) -> bool:
+        if row.stake in (bad, other):
+            raise RuntimeError("a row that nobody expected")
+        return real(row, book, now)
+
+    monkeypatch.setattr(settlement, "_settled", fails)
+    found = overrule_follows(image, BIRD, NOW)
+    assert found.unposted == (bad.defense,), "and not the one that the picture does not concern"
+    assert {each.causes["stake"][0] for each in found.entries} == {good.pk}
+    said = [each.words for each in following(found, [], currency="USD")]
+    assert [each for each in said if each.startswith("Money for bad cannot be settled now")]
 
 
 class World:

@@ -1,14 +1,18 @@
 """Releases are built behind the pages: one row tells how far, one process builds, a dead one leaves nothing (R39)."""
 
 import sys
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from django.contrib.auth.models import User
+from django.db import OperationalError
 
 from adjudication.verify import verify
+from common import outages
 from common.errors import Conflict
 from contest.enums import BuildState
 from contest.models import Release, ReleaseBuild
@@ -159,6 +163,38 @@ def test_how_far_it_is_can_be_read_while_it_builds(week: Week, clock: Clock, mon
     monkeypatch.setattr(builds, "SIGN_SECONDS", 0.05)
     assert builds.due_weeks_release(clock=clock) == 1
     assert seen == [(BuildState.RUNNING, "images", 4, 9)]
+
+
+SIGNS = [
+    (lambda: OperationalError("the server closed the connection"), ["outage", "outage_over"], "the database is away"),
+    (lambda: ValueError("a mistake"), ["sign_of_life_failed"] * 3, "a mistake of ours: each time, with its trace"),
+]
+
+
+@pytest.mark.parametrize(("error", "events", "why"), SIGNS, ids=[row[2] for row in SIGNS])
+def test_an_outage_is_logged_once_however_many_signs_of_life_fail(
+    error: Callable[[], Exception], events: list[str], why: str, week: Week, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = ReleaseBuild.objects.create(week=week.name, state=BuildState.RUNNING, asked_at=cast.NOW)
+    outcomes = [*[error] * 3, None]
+
+    class Rows:
+        """The row of the build, in a database that comes back at the fourth sign."""
+
+        def update(self, **values: Any) -> int:
+            if (failing := outcomes.pop(0)) is not None:
+                raise failing()
+            return ReleaseBuild.objects.filter(pk=build.pk).update(**values)
+
+    monkeypatch.setattr(builds, "log", structlog.get_logger("builds"))
+    monkeypatch.setattr(outages, "log", structlog.get_logger("outages"))
+    monkeypatch.setattr(builds.connection, "close", lambda: None)  # this test's own
+    with structlog.testing.capture_logs() as logged:
+        for _ in range(4):
+            builds._sign(Rows(), builds.Stage("images", 4, 9), cast.NOW)  # type: ignore[arg-type]
+    assert [line["event"] for line in logged] == events, why
+    build.refresh_from_db()
+    assert (build.stage, build.seen_at) == ("images", cast.NOW), "and it goes on"
 
 
 # A build that waits for ever at one of its steps, and says that it is there.

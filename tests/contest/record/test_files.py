@@ -1,5 +1,7 @@
 """Permanent addresses: whole, in parts, cached, and nothing but what a release holds (R39)."""
 
+import errno
+import html
 import json
 import os
 from pathlib import Path
@@ -9,6 +11,7 @@ import pytest
 from django.test import Client
 from django.utils.http import http_date
 
+from common import outages
 from contest.models import Release
 from contest.releases import Released
 from tests.contest import release_fixtures
@@ -150,6 +153,43 @@ def test_a_link_is_not_followed(made: Released, stranger: Client, tmp_path: Path
         os.symlink(tmp_path / "elsewhere", path)
     assert stranger.get(ZIP).status_code == 404
     assert stranger.get(TABLE).status_code == 404
+
+
+OPENING = [
+    (errno.ENOENT, 404, "it lies elsewhere"),
+    (errno.EIO, 503, "a disk that was taken away"),
+    (errno.EACCES, 503, "a folder that the process may not enter"),
+    (errno.EPERM, 503, "a file that the system does not let it read"),
+    (errno.EMFILE, 503, "too many files are open"),
+]
+
+
+@pytest.mark.parametrize("address", [ZIP, TABLE])
+@pytest.mark.parametrize(("number", "status", "why"), OPENING, ids=[row[2] for row in OPENING])
+def test_only_a_file_that_is_not_there_is_not_found(
+    address: str, number: int, status: int, why: str, made: Released, stranger: Client, monkeypatch: Any
+) -> None:
+    real = os.open
+
+    def fails(path: Any, *given: Any, **more: Any) -> int:
+        if str(path).startswith(str(made.folder.parent)):
+            raise OSError(number, os.strerror(number), str(path))
+        return real(path, *given, **more)
+
+    monkeypatch.setattr(os, "open", fails)
+    answer = stranger.get(address)
+    assert answer.status_code == status, why
+    assert ("Retry-After" in answer) == (status == 503)
+    if status == 503:
+        assert outages.store_away().message in html.unescape(answer.content.decode())
+
+
+def test_what_is_no_plain_file_is_not_found(made: Released, stranger: Client) -> None:
+    table = made.folder / "responses.csv"
+    table.unlink()
+    for make in (table.mkdir, lambda: (table.rmdir(), os.mkfifo(table))):
+        make()
+        assert stranger.get(TABLE).status_code == 404
 
 
 def test_a_release_that_lies_elsewhere_is_listed_without_its_file(made: Released, stranger: Client) -> None:

@@ -5,7 +5,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils.html import strip_tags
 
@@ -209,3 +211,14 @@ def test_a_list_asks_as_many_questions_as_one(
         again(cast.entry(blue, f"net of five {number}").defense, PRIVATE, totals=WEAK)
     with django_assert_max_num_queries(6):
         assert len(failures(Defense.objects.all(), now=now)) == 5
+
+
+@pytest.mark.parametrize("address", ["/api/v1/defenses/", "/team/defenses/"])
+def test_a_list_reads_the_conditions_once(address: str, blue: Team, made: Entry, signed_in: Any) -> None:
+    again(made.defense, PRIVATE, totals=WEAK)
+    client = signed_in(cast.captain(blue))
+    client.get(address)
+    with CaptureQueriesContext(connection) as queries:
+        assert "the net" in client.get(address).content.decode()
+    checks = [each for each in queries.captured_queries if 'FROM "scoring_frameworkcheck"' in each["sql"]]
+    assert len(checks) == 1, f"of {len(queries)} queries"

@@ -1,5 +1,6 @@
 """Staking by the board and by paying teams, what ends a stake, what brings it back, and its clock (R22, R32-R37)."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -385,9 +386,18 @@ def test_an_ended_stake_comes_back_before_another_can_begin(at_stake: Stake) -> 
     proof = cast.broken(at_stake.defense, STAKED + DAY, found=found)
     ends.stakes_end(now=found)
     cast.overruled(proof, at=found)
-    with pytest.raises(Conflict) as refused:
-        cast.staked(at_stake.defense, now=found + DAY)
-    assert refused.value.code == "staked"
+    assert at_stake.defense not in selectors.stakeable(), "the board's page does not offer it"
+    doors: list[Callable[[], object]] = [
+        lambda: services.batch_check([at_stake.defense], now=found + DAY),  # what the page of a motion says
+        lambda: cast.staked(at_stake.defense, now=found + DAY),
+        lambda: cast.self_staked(at_stake.defense, found + DAY),
+    ]
+    for door in doors:
+        with pytest.raises(Conflict) as refused:
+            door()
+        assert refused.value.code == "staked"
+    ends.stakes_end(now=found + DAY)
+    assert [each.end for each in Stake.objects.filter(defense=at_stake.defense)] == [""]
 
 
 # Closed source
