@@ -10,6 +10,7 @@ import hypothesis
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.test import Client
 from xdist.scheduler import LoadScopeScheduling
 
@@ -109,13 +110,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
 
 @pytest.fixture(autouse=True)
-def own_folders(settings: Any, tmp_path: Path) -> None:
-    """Give each test its own picture store, array cache and release folder."""
+def nothing_of_other_tests(settings: Any, tmp_path: Path) -> None:
+    """Give each test its own picture store, array cache and release folder, and an empty cache.
+
+    What a process remembers for a minute, or looks for every few minutes, would be about rows of another test.
+    """
     (tmp_path / "pictures").mkdir()
     settings.IMAGE_STORE_URL = f"file://{tmp_path / 'pictures'}"
     settings.ARRAY_CACHE_DIR = tmp_path / "arrays"
     settings.RELEASE_DIR = tmp_path / "releases"
     forget_versions()
+    cache.clear()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import mmap
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from random import Random
 
@@ -63,7 +62,6 @@ def test_percentiles_and_ratios() -> None:
 
 @pytest.mark.postgres
 def test_all_of_them_run_at_tiny_size_and_the_audits_find_nothing(tmp_path: Path) -> None:
-    start = time.monotonic()
     run.main(["--quick", "--out", str(tmp_path)])
     results = json.loads((tmp_path / "results.json").read_text())
     titles = [section["title"] for section in results["sections"]]
@@ -79,4 +77,3 @@ def test_all_of_them_run_at_tiny_size_and_the_audits_find_nothing(tmp_path: Path
     assert all(found == 0 for audit in audits.values() for found in audit.values()), audits
     assert all(each["answers"]["submit 201"] > 0 for each in results["sections"][1]["rounds"])
     assert "| floor |" in (tmp_path / "results.md").read_text()
-    assert time.monotonic() - start < 300

@@ -6,11 +6,11 @@ import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.browser.label_desk import contexts, desk, pictures
-from tests.browser.looking import browser, nothing_remembered, olga, orm_beside_playwright, visit
+from tests.browser.looking import browser, olga, orm_beside_playwright, visit
 from tests.chromium import ARGUMENTS, PATIENCE_MS, engine_path
 from tests.in_flight import wait_until_quiet
 
-__all__ = ["browser", "contexts", "desk", "nothing_remembered", "olga", "orm_beside_playwright", "pictures", "visit"]
+__all__ = ["browser", "contexts", "desk", "olga", "orm_beside_playwright", "pictures", "visit"]
 
 expect.set_options(timeout=PATIENCE_MS)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.cache import cache as remembered
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
@@ -42,12 +41,6 @@ def orm_beside_playwright() -> Iterator[None]:
     patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
     yield
     patch.undo()
-
-
-@pytest.fixture(autouse=True)
-def nothing_remembered() -> None:
-    """Forget what pages of other tests left in the cache."""
-    remembered.clear()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 
 from contest.defenses.files import downloads
@@ -23,8 +22,7 @@ ALL = (*FILES, "licence.txt")
 
 
 @pytest.fixture(autouse=True)
-def nothing_remembered(settings: Any, tmp_path: Path) -> None:
-    cache.clear()
+def own_store(settings: Any, tmp_path: Path) -> None:
     settings.IMAGE_STORE_URL = f"file://{tmp_path}/store"
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
@@ -22,11 +21,6 @@ from scoring.models import Defense, Run
 from tests import factories
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def nothing_remembered() -> None:
-    cache.clear()
 
 
 def ready(client: Client) -> tuple[int, dict[str, str]]:

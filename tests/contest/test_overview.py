@@ -28,8 +28,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def nothing_remembered() -> None:
-    cache.clear()
+def in_force() -> None:
     factories.policy_version()
 
 

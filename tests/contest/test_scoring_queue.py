@@ -43,8 +43,7 @@ BIRD, BICYCLE, ABSTAIN = Outcome.BIRD, Outcome.BICYCLE, Outcome.ABSTAIN
 
 
 @pytest.fixture(autouse=True)
-def nothing_remembered() -> None:
-    cache.clear()
+def in_force() -> None:
     factories.policy_version()
 
 

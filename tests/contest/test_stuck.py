@@ -25,8 +25,7 @@ NO_SCORER, NO_ENGINE, GAVE_UP = "No scorer is at work now", "no scorer at work h
 
 
 @pytest.fixture(autouse=True)
-def nothing_remembered() -> None:
-    cache.clear()
+def in_force() -> None:
     factories.policy_version()
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.cache import cache
 from django.test import Client
 from django.utils.html import strip_tags
 
@@ -33,7 +32,6 @@ SOURCE = {"src/model.py": b"import torch\n" * 40, "Dockerfile": b"FROM scratch\n
 
 @pytest.fixture(autouse=True)
 def small_pictures() -> None:
-    cache.clear()
     cast.policy_in_force()
 
 

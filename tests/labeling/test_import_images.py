@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -34,8 +35,11 @@ def _picture(path: Path, number: int = 0, size: tuple[int, int] = (320, 299), fo
     return path
 
 
+_PROGRESS = re.compile(r"^\d+ of \d+: .*\n", re.MULTILINE)
+
+
 def _run(*arguments: Any) -> tuple[int, str]:
-    """Run the command as a person would; returns the exit status and what it said."""
+    """Run the command as a person would; returns the exit status and what it said, but the progress of slow moments."""
     said = io.StringIO()
     try:
         call_command("import_images", *map(str, arguments), stdout=said)
@@ -43,7 +47,7 @@ def _run(*arguments: Any) -> tuple[int, str]:
         return int(str(end.code)), said.getvalue()
     except CommandError as error:
         return error.returncode, str(error)
-    return 0, said.getvalue()
+    return 0, _PROGRESS.sub("", said.getvalue())
 
 
 @pytest.mark.django_db

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.core.cache import cache
 
 from contest.cockpit.deadlines import in_words, read_deadlines
 from labeling.enums import AssignmentState, PanelState
@@ -19,8 +18,7 @@ ITS_LAST_LABELING_SECOND = datetime(2026, 11, 20, 23, 59, 59, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
-def nothing_remembered() -> None:
-    cache.clear()
+def in_force() -> None:
     factories.policy_version()
 
 

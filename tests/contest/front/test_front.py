@@ -30,7 +30,6 @@ MONDAY, NOW = fixtures.MONDAY, fixtures.AFTER + timedelta(days=1)
 
 @pytest.fixture(autouse=True)
 def wednesday(monkeypatch: pytest.MonkeyPatch) -> None:
-    cache.clear()
     factories.policy_version()
     monkeypatch.setattr(timezone, "now", lambda: NOW)
 

@@ -4,7 +4,6 @@ from datetime import datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.cache import cache
 from django.db import DatabaseError, transaction
 
 from common.errors import NotFound
@@ -28,7 +27,6 @@ MINUTE = timedelta(minutes=1)
 @pytest.fixture(autouse=True)
 def a_week() -> None:
     """Team `=red` sent a valid picture in week 2026-W47, which is over and not released. The first defense is older."""
-    cache.clear()
     fixtures.a_week()
     Attack.objects.update(week=W47)
     Image.objects.filter(attacks__isnull=False).update(origin="attack")

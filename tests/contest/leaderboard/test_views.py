@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -22,11 +21,6 @@ from tests.contest import release_fixtures as fixtures
 
 pytestmark = pytest.mark.django_db
 PAGES = ["/leaderboard/", "/leaderboard.csv", "/api/v1/leaderboard/"]
-
-
-@pytest.fixture(autouse=True)
-def no_cache() -> None:
-    cache.clear()
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core import mail
-from django.core.cache import cache
 from django.core.mail import EmailMessage
 from django.db import connection
 from django.test import Client
@@ -31,7 +30,6 @@ SignedIn = Callable[[Any], Client]
 @pytest.fixture(autouse=True)
 def in_force(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     factories.policy_version()
-    cache.clear()
     monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
 
 

@@ -29,9 +29,6 @@ class Moment:
 
 @pytest.fixture(autouse=True)
 def moment(monkeypatch: pytest.MonkeyPatch) -> Moment:
-    from django.core.cache import cache
-
-    cache.clear()
     moment = Moment()
     monkeypatch.setattr(timezone, "now", lambda: moment.now)
     return moment

@@ -47,9 +47,8 @@ _TOKEN = re.compile(r"/pictures/([^\"]+)\.png")
 
 @pytest.fixture(autouse=True)
 def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both sites are looked at in the same moment, and nothing of other tests is remembered."""
+    """Both sites are looked at in the same moment."""
     monkeypatch.setattr(timezone, "now", lambda: cast.NOW)
-    cache.clear()
 
 
 def _mirror(into: Path, made: list[Any]) -> Path:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
@@ -53,7 +52,6 @@ CLEAR_BIRD = {
 @pytest.fixture(autouse=True)
 def _fresh(db: None) -> None:
     factories.policy_version()
-    cache.clear()
 
 
 @pytest.fixture
