@@ -352,6 +352,16 @@ def test_what_was_won_waits_while_a_late_break_may_still_take_it(stake: Stake, m
     assert (found.due, found.waiting, found.weeks) == (0, HALF, (undecided.week,))
 
 
+def test_what_came_too_late_to_break_it_holds_back_nothing_of_what_was_won(
+    stake: Stake, makers: Team, rita: User
+) -> None:
+    cast.attack(cast.team("red"), days=90.1)
+    give(all_met(stake), rita)
+    assert payable(makers, now=NOW).due == HALF
+    cast.attack(cast.team("blue"), days=89.9)
+    assert payable(makers, now=NOW).due == 0
+
+
 def sweep() -> int:
     later = NOW + timedelta(2)
     return prizes_settle(now=later)
