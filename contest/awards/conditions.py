@@ -21,7 +21,7 @@ from contest.models import Account, Attack, Member, Stake
 from contest.money.words import money
 from contest.releases import WAITING_WORDS
 from contest.rules import Week
-from contest.scoring_queue.stuck import reruns_to_apply
+from contest.scoring_queue.stuck import FINISHED, rerun_words, reruns_to_apply
 from contest.settled import Weeks, weeks_between
 from contest.stakes.selectors import (
     breaks_of_stake,
@@ -131,7 +131,7 @@ def own_conditions(stake: Stake, *, policy: Policy, now: datetime, known: Weeks 
         _source_open(stake, policy),
         _team(stake, now),
         *_weeks(stake, policy, now, known or Weeks(now)),
-        _run_again(stake),
+        _run_again(stake, now),
         _examined(stake, now),
         _no_break(stake),
     ]
@@ -348,7 +348,7 @@ def valid_attacks(stake: Stake) -> QuerySet[Attack]:
     return rows.filter(received_at__lt=until) if until else rows
 
 
-def _run_again(stake: Stake) -> Condition:
+def _run_again(stake: Stake, now: datetime) -> Condition:
     title = "All attacks run again, and failed"
     pictures = valid_attacks(stake).values("image").distinct()
     wanted = pictures.count()
@@ -361,7 +361,7 @@ def _run_again(stake: Stake) -> Condition:
     link = reverse("rerun", args=[reruns[0].pk])
     applied = [each for each in reruns if each.state == RerunState.APPLIED]
     if not applied:
-        return Condition("run_again", title, False, *_under_way(reruns[0], link))
+        return Condition("run_again", title, False, *_under_way(reruns[0], link, now))
     done = _settled_again(stake, applied, pictures).count()
     # Only an attack breaks: a mistake on a picture that nobody sent as one hinders no award (R29).
     again = _in_time(stake, applied).filter(image__in=pictures)
@@ -372,11 +372,12 @@ def _run_again(stake: Stake) -> Condition:
     return Condition("run_again", title, done == wanted and not mistakes, figures, link, who)
 
 
-def _under_way(rerun: Rerun, link: str) -> tuple[str, str, tuple[Party, ...]]:
+def _under_way(rerun: Rerun, link: str, now: datetime) -> tuple[str, str, tuple[Party, ...]]:
     """Return what is known of a re-run that is not applied, where it is looked at, and who brings it on."""
-    if reruns_to_apply().filter(pk=rerun.pk).exists():
-        return f"Re-run {rerun.pk} is answered: an organizer applies it.", link, (Party.ORGANIZERS,)
-    return f"Re-run {rerun.pk} is {rerun.state}.", link, (Party.SCORER,)
+    words = rerun_words(rerun, now=now)
+    more = ": an organizer applies it" if words == FINISHED else ""
+    who = Party.ORGANIZERS if reruns_to_apply().filter(pk=rerun.pk).exists() else Party.SCORER
+    return f"Re-run {rerun.pk} is {words}{more}.", link, (who,)
 
 
 def _settled_again(stake: Stake, applied: Sequence[Rerun], pictures: QuerySet[Any, Any]) -> QuerySet[Any, Any]:

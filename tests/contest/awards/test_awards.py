@@ -128,7 +128,7 @@ def test_a_re_run_that_is_answered_waits_for_an_organizer(stake: Stake) -> None:
     valid_and_not_run_again(stake)
     asked = run_again(stake, state=RerunState.RUNNING)
     said = {each.name: each.figures for each in checklist(stake, policy=POLICY, now=NOW)}
-    assert said["run_again"] == f"Re-run {asked.pk} is answered: an organizer applies it."
+    assert said["run_again"] == f"Re-run {asked.pk} is finished, not applied: an organizer applies it."
 
 
 def test_it_says_of_appeals_only_what_is_known(stake: Stake) -> None:
