@@ -225,9 +225,8 @@ def waiting(week: Week) -> dict[str, int]:
     return _waiting(week, _numbers(_policy_rows(week)))
 
 
-def waiting_for_verdicts(week: Week) -> dict[str, int]:
-    """Return the same without the runs, which differ from one defense to the next."""
-    images = tables.images_of(week)
+def waiting_for_verdicts(images: QuerySet[Image]) -> dict[str, int]:
+    """Return how many of `images` wait for a verdict, by what they wait for."""
     panels = Panel.objects.filter(image__in=images)
     return {
         "panel": images.filter(dealt_at__isnull=True).count(),
@@ -249,7 +248,8 @@ WAITING_WORDS = {
 
 def _waiting(week: Week, policies: dict[int, Policy]) -> dict[str, int]:
     rounds = min(policy.evaluation_runs for policy in policies.values())
-    return waiting_for_verdicts(week) | {"runs": _waiting_for_runs(tables.images_of(week), rounds)}
+    images = tables.images_of(week)
+    return waiting_for_verdicts(images) | {"runs": _waiting_for_runs(images, rounds)}
 
 
 def _kept_out(week: Week) -> int:

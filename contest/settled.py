@@ -1,4 +1,9 @@
-"""When a week is over for money: every verdict there, and nobody may appeal any more (R22, R37)."""
+"""When a week is over for money: every verdict there, and nobody may appeal any more (R22, R37).
+
+Only attacks break a defense (R29), so money waits for the pictures that attacks sent, and for no others: what the
+organizers add to be labeled holds back a release, but never an award or a prize. Nor does an attack that came when a
+stake's time was over (R36): who asks about the last week of a stake gives that moment as `before`.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +15,7 @@ from django.db.models.functions import TruncDay
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
-from contest.breaks import Supposed
+from contest.breaks import Supposed, came_unknown
 from contest.enums import CaseState
 from contest.exports.tables import ITEM_SETTLED, RELEASED_ORIGINS, images_of, newest_ruling, releasable_images
 from contest.models import Attack, Case
@@ -19,7 +24,7 @@ from contest.releases import waiting_for_verdicts
 from contest.rules import Week
 from contest.weeks import week_at, week_called
 from contest.windows import closes_after, copies_close_at, longest_window
-from labeling.enums import PanelState
+from labeling.enums import Origin, PanelState
 from labeling.models import Image, Panel, Report
 from labeling.selectors import policies_between
 from scoring.models import Defense
@@ -41,44 +46,54 @@ class Weeks:
     def __init__(self, now: datetime, supposed: Supposed | None = None) -> None:
         self._now = now
         self._supposed = supposed
-        self._verdicts: dict[str, datetime | None] = {}
-        self._runs: dict[str, _Runs] = {}
-        self._cases: dict[str, bool] = {}
-        self._closings: dict[str, datetime | None] = {}
+        self._verdicts: dict[_Part, datetime | None] = {}
+        self._runs: dict[_Part, _Runs] = {}
+        self._cases: dict[_Part, bool] = {}
+        self._closings: dict[_Part, datetime | None] = {}
         self._pictures: _Pictures | None = None
 
     def look_over(self, weeks: Iterable[Week]) -> None:
         """Find out at once which of many weeks have no picture: each of those is settled, and closed with its end, and
         nothing more is asked about it."""
-        unread = [week for week in weeks if week.end <= self._now and week.name not in self._verdicts]
+        parts = {week.name: _part(week) for week in weeks if week.end <= self._now}
+        unread = [part.week for part in parts.values() if part not in self._verdicts]
         kept = _with_pictures(unread) if unread else set()
         for week in unread:
             if week.name not in kept:
-                self._verdicts[week.name] = self._closings[week.name] = week.end
-                self._runs[week.name] = _Runs(0, frozenset())
-                self._cases[week.name] = False
+                part = parts[week.name]
+                self._verdicts[part] = self._closings[part] = week.end
+                self._runs[part] = _Runs(0, frozenset())
+                self._cases[part] = False
 
-    def settled(self, week: Week, *, of: Defense) -> bool:
+    def settled(self, week: Week, *, of: Defense, before: datetime | None = None) -> bool:
         """Say whether nothing of `week` is open for a defense: every picture is ruled upon, every valid one was run.
 
         Its runs alone count: another defense, published since, is still being run over all the weeks before it.
         """
-        return self.rulings_close_at(week) is not None and not self._waits_for_runs(week, of)
+        part = _part(week, before)
+        return self._rulings_close_at(part) is not None and not self._waits_for_runs(part, of)
 
-    def appeals_close_at(self, week: Week, *, of: Defense) -> datetime | None:
+    def waiting(self, week: Week, *, of: Defense, before: datetime | None = None) -> dict[str, int]:
+        """Return how many pictures a week that is not settled for a defense waits for, by the keys of WAITING_WORDS."""
+        part = _part(week, before)
+        runs = {"runs": _misses_runs(part, of, self._now) if self._waits_for_runs(part, of) else 0}
+        return waiting_for_verdicts(_received_in(part)) | runs
+
+    def appeals_close_at(self, week: Week, *, of: Defense, before: datetime | None = None) -> datetime | None:
         """Return from when on nothing of `week` can be appealed; None while that cannot be said: it is not settled for
         the defense, the board has a case of one of its pictures (R22), or who sent a copy of a rejected one does not
         know of that yet (R24)."""
-        verdicts = self.rulings_close_at(week)
-        if verdicts is None or not self.settled(week, of=of) or self.has_cases(week):
+        part = _part(week, before)
+        verdicts = self._rulings_close_at(part)
+        if verdicts is None or self._waits_for_runs(part, of) or self._has_cases(part):
             return None
-        if week.name not in self._closings:
-            self._closings[week.name] = _with_copies(week, verdicts)
-        return self._closings[week.name]
+        if part not in self._closings:
+            self._closings[part] = _with_copies(part, verdicts)
+        return self._closings[part]
 
-    def appeals_closed(self, week: Week, *, of: Defense) -> bool:
+    def appeals_closed(self, week: Week, *, of: Defense, before: datetime | None = None) -> bool:
         """Say whether `week` is over, settled, and past its appeals: nobody has any of their `appeal_days` left."""
-        closing = self.appeals_close_at(week, of=of) if week.end <= self._now else None
+        closing = self.appeals_close_at(week, of=of, before=before) if week.end <= self._now else None
         return closing is not None and closing <= self._now
 
     def open_before(self, moment: datetime, *, of: Defense) -> list[Week]:
@@ -95,24 +110,42 @@ class Weeks:
 
     def rulings_close_at(self, week: Week) -> datetime | None:
         """Return from when on no verdict of `week` can be appealed; None while one is missing."""
-        if week.name not in self._verdicts:
-            self._verdicts[week.name] = None if _misses_verdicts(week) else _rulings_close_at(week)
-        return self._verdicts[week.name]
+        return self._rulings_close_at(_part(week))
 
     def has_cases(self, week: Week) -> bool:
         """Say whether the board has a case of a picture of `week` that is not closed."""
-        if week.name not in self._cases:
-            self._cases[week.name] = open_cases().filter(image__in=pictures_of(week).values("pk")).exists()
-        return self._cases[week.name]
+        return self._has_cases(_part(week))
 
-    def _waits_for_runs(self, week: Week, of: Defense) -> bool:
+    def _rulings_close_at(self, part: "_Part") -> datetime | None:
+        if part not in self._verdicts:
+            self._verdicts[part] = None if _misses_verdicts(part) else _rulings_close_at(part)
+        return self._verdicts[part]
+
+    def _has_cases(self, part: "_Part") -> bool:
+        if part not in self._cases:
+            self._cases[part] = open_cases().filter(image__in=_pictures_of(part).values("pk")).exists()
+        return self._cases[part]
+
+    def _waits_for_runs(self, part: "_Part", of: Defense) -> bool:
         """Say whether the defense misses an answer; one that is retired is let alone, as nothing new is run against
         it."""
         if of.retired_at is not None or of.published_at is None:
             return False
-        if week.name not in self._runs:
-            self._runs[week.name] = _runs_of(week, self._now, self._supposed)
-        return of.pk not in self._runs[week.name].complete and self._runs[week.name].wanted > 0
+        if part not in self._runs:
+            self._runs[part] = _runs_of(part, self._now, self._supposed)
+        return of.pk not in self._runs[part].complete and self._runs[part].wanted > 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What was sent in a week before `until`: its end, or the moment at which a stake's time was over."""
+
+    week: Week
+    until: datetime
+
+
+def _part(week: Week, before: datetime | None = None) -> _Part:
+    return _Part(week, week.end if before is None else min(before, week.end))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,23 +162,23 @@ def open_cases() -> QuerySet[Case]:
 
 
 def _with_pictures(weeks: Sequence[Week]) -> set[str]:
-    """Return the names of the weeks that a picture was received in or sent again: of all that have one, as of
-    `pictures_of`, and maybe of the one beside it, where the picture came on a day of both."""
+    """Return the names of the weeks that an attack was received in or sent again: of all that have one, as of
+    `_pictures_of`, and maybe of the one beside it, where the picture came on a day of both."""
     first, last = min(week.start for week in weeks), max(week.end for week in weeks)
-    came = releasable_images().filter(received_at__gte=first, received_at__lt=last).order_by()
+    came = releasable_images().filter(origin=Origin.ATTACK, received_at__gte=first, received_at__lt=last).order_by()
     days = list(came.datetimes("received_at", "day", tzinfo=UTC))
     received = {week.name for week in weeks if any(week.start - _DAY < day < week.end for day in days)}
     sent = Attack.objects.filter(week__in={week.name for week in weeks}, withdrawn_at__isnull=True).order_by()
     return received.union(sent.values_list("week", flat=True).distinct())
 
 
-def _misses_verdicts(week: Week) -> bool:
-    return any(waiting_for_verdicts(week).values()) or _attacks_without_a_ruling(week).exists()
+def _misses_verdicts(part: _Part) -> bool:
+    return any(waiting_for_verdicts(_received_in(part)).values()) or _attacks_without_a_ruling(part).exists()
 
 
-def _rulings_close_at(week: Week) -> datetime:
+def _rulings_close_at(part: _Part) -> datetime:
     """Each ruling may be appealed for the days of the policy that it was made under."""
-    rulings = Ruling.objects.filter(image__in=pictures_of(week).values("pk"))
+    week, rulings = part.week, Ruling.objects.filter(image__in=_pictures_of(part).values("pk"))
     made = rulings.aggregate(first=Min("decided_at"), last=Max("decided_at"))
     if made["last"] is None:
         return week.end
@@ -155,10 +188,10 @@ def _rulings_close_at(week: Week) -> datetime:
     return max([week.end, *(closes_after(at) for at in newest)])
 
 
-def _with_copies(week: Week, verdicts: datetime) -> datetime | None:
+def _with_copies(part: _Part, verdicts: datetime) -> datetime | None:
     """Who sent a copy of a rejected picture has days of their own, from its release on."""
     closing = [verdicts]
-    rejected = newest_ruling().filter(_rejected_copies(), image__in=pictures_of(week).values("pk"))
+    rejected = newest_ruling().filter(_rejected_copies(), image__in=_pictures_of(part).values("pk"))
     for ruling in rejected.select_related("image"):
         at = copies_close_at(ruling)
         if at is None:
@@ -179,14 +212,26 @@ def _rounds(since: datetime, now: datetime) -> int:
     return min(policy.evaluation_runs for _, policy in policies_between(since, now))
 
 
-def _runs_of(week: Week, now: datetime, supposed: Supposed | None) -> _Runs:
-    rounds = _rounds(week.start, now)
-    images = pictures_of(week).values("pk")
-    valid = newest_ruling().filter(verdict=Verdict.VALID, image__in=images).values("image")
+def _valid_of(part: _Part) -> QuerySet[Any, Any]:
+    """Return the pictures of a week that have to be run."""
+    return newest_ruling().filter(verdict=Verdict.VALID, image__in=_pictures_of(part).values("pk")).values("image")
+
+
+def _misses_runs(part: _Part, of: Defense, now: datetime) -> int:
+    """Count the pictures that a defense is still to answer."""
+    rounds, valid = _rounds(part.week.start, now), _valid_of(part)
+    places = places_in_force().filter(defense=of, image__in=valid).order_by().values("image")
+    settled, to_come = Count("pk", filter=ITEM_SETTLED & Q(round__lte=rounds)), Count("pk", filter=~ITEM_SETTLED)
+    done = places.annotate(answered=settled, to_come=to_come).filter(answered__gte=rounds, to_come=0)
+    return valid.count() - done.count()
+
+
+def _runs_of(part: _Part, now: datetime, supposed: Supposed | None) -> _Runs:
+    rounds, valid = _rounds(part.week.start, now), _valid_of(part)
     count, of_valid = valid.count(), Q(image__in=valid)
     if supposed is not None:
         others = valid.exclude(image=supposed.image)
-        more = bool(supposed.label) and pictures_of(week).filter(pk=supposed.image.pk).exists()
+        more = bool(supposed.label) and _pictures_of(part).filter(pk=supposed.image.pk).exists()
         count, of_valid = others.count() + more, Q(image__in=others)
         of_valid |= Q(image=supposed.image) if more else Q(pk__in=())
     wanted = count * rounds
@@ -197,13 +242,13 @@ def _runs_of(week: Week, now: datetime, supposed: Supposed | None) -> _Runs:
     return _Runs(wanted, frozenset(of for of, answered, to_come in counted if answered >= wanted and not to_come))
 
 
-def _attacks_without_a_ruling(week: Week) -> QuerySet[Attack]:
+def _attacks_without_a_ruling(part: _Part) -> QuerySet[Attack]:
     """Return the attacks on pictures that came earlier, for something else, and that wait for their verdict still, or
     for another one of more taskers (R19).
 
     What an organizer kept out is never ruled upon, and so not waited for.
     """
-    return _without_a_ruling().filter(week=week.name)
+    return _without_a_ruling() & _sent_in(part)
 
 
 def _without_a_ruling() -> QuerySet[Attack]:
@@ -214,10 +259,23 @@ def _without_a_ruling() -> QuerySet[Attack]:
     return Attack.objects.filter(~ruled & ~held | asked, withdrawn_at__isnull=True)
 
 
-def pictures_of(week: Week) -> QuerySet[Image]:
-    """Return the pictures whose verdicts `week` depends on: those received in it, and those that it sent again."""
-    sent = Attack.objects.filter(week=week.name, withdrawn_at__isnull=True).values("image")
-    return Image.objects.filter(Q(pk__in=images_of(week).values("pk")) | Q(pk__in=sent))
+def _sent_in(part: _Part) -> QuerySet[Attack]:
+    """Return the attacks of a week that may break a defense (R29)."""
+    in_time = {"week": part.week.name, "received_at__lt": part.until}
+    return Attack.objects.filter(came_unknown(), withdrawn_at__isnull=True, **in_time)
+
+
+def _received_in(part: _Part) -> QuerySet[Image]:
+    """Return the pictures that came in a week as attacks."""
+    attacks = Q(origin=Origin.ATTACK) | Q(pk__in=_sent_in(part).values("image"))
+    return images_of(part.week).filter(attacks, received_at__lt=part.until)
+
+
+def _pictures_of(part: _Part) -> QuerySet[Image]:
+    """Return the pictures that may break a defense as of a week (R29): those that came in it as attacks, and those that
+    came earlier for something else and were sent in it."""
+    sent = Q(pk__in=_sent_in(part).values("image"))
+    return Image.objects.filter(Q(pk__in=_received_in(part).values("pk")) | sent)
 
 
 # Where something may be open -----------------------------------------------------------------------------------------

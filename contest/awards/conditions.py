@@ -19,9 +19,9 @@ from contest.enums import AccountKind, StakeKind
 from contest.exports.tables import settled_items
 from contest.models import Account, Attack, Member, Stake
 from contest.money.words import money
-from contest.releases import WAITING_WORDS, waiting
+from contest.releases import WAITING_WORDS
 from contest.rules import Week
-from contest.scoring_queue.stuck import reruns_to_apply
+from contest.scoring_queue.stuck import FINISHED, rerun_words, reruns_to_apply
 from contest.settled import Weeks, weeks_between
 from contest.stakes.selectors import (
     breaks_of_stake,
@@ -131,7 +131,7 @@ def own_conditions(stake: Stake, *, policy: Policy, now: datetime, known: Weeks 
         _source_open(stake, policy),
         _team(stake, now),
         *_weeks(stake, policy, now, known or Weeks(now)),
-        _run_again(stake),
+        _run_again(stake, now),
         _examined(stake, now),
         _no_break(stake),
     ]
@@ -241,7 +241,7 @@ def _team(stake: Stake, now: datetime) -> Condition:
 
 
 def _weeks(stake: Stake, policy: Policy, now: datetime, known: Weeks) -> list[Condition]:
-    """The weeks from that of the stake to the one its time ends in: what was sent in its part of that may break it."""
+    """The weeks from that of the stake to the one its time ends in: an attack that came before its end may break it."""
     titles, zone = ("Every week in that time settled", "Their appeals closed"), policy.time_zone
     until = unbroken_until(stake)
     if until is None or stake.staked_at is None:
@@ -250,17 +250,19 @@ def _weeks(stake: Stake, policy: Policy, now: datetime, known: Weeks) -> list[Co
     weeks = list(weeks_between(stake.staked_at, until))
     over = [week for week in weeks if week.end <= now]
     known.look_over(over)
-    settled = [week for week in over if known.settled(week, of=stake.defense)]
-    closing = {week.name: at for week in settled if (at := known.appeals_close_at(week, of=stake.defense)) is not None}
+    settled = [week for week in over if known.settled(week, of=stake.defense, before=until)]
+    closes = {week.name: known.appeals_close_at(week, of=stake.defense, before=until) for week in settled}
+    closing = {name: at for name, at in closes.items() if at is not None}
     closed = [name for name, at in closing.items() if at <= now]
-    still_open = [(week, _waits_of(week, now)) for week in weeks if week not in settled]
+    waits = {week.name: known.waiting(week, of=stake.defense, before=until) for week in over if week not in settled}
+    still_open = [(week, _waits_of(waits.get(week.name))) for week in weeks if week not in settled]
     counts = f"{len(settled)} of {len(weeks)}. {_open_weeks(still_open, zone)}"
     last = max((at for at in closing.values() if at > now), default=None)
     unknown = "" if len(settled) == len(weeks) else " When the others close is known once they are settled."
     more = f" Of those that are settled, the last closes on {absolute(last, zone)}." if last else ""
     not_closed = [week for week in settled if week.name not in closing]
     more += _not_closed(not_closed)
-    settling = {_WHO_SETTLES[name] for _, waits in still_open for name in waits}
+    settling = {_WHO_SETTLES[name] for _, open_for in still_open for name in open_for}
     # A week with a case, or with a copy whose sender does not know the verdict: not which of the two (R21).
     deciding = {Party.ORGANIZERS, Party.BOARD} if not_closed else set()
     closing_by = settling | deciding | ({Party.TIME} if last else set())
@@ -295,11 +297,12 @@ def _open_weeks(weeks: Sequence[tuple[Week, Mapping[str, int]]], zone: str) -> s
     return f"Open: {shown}{' and more' if len(words) > MOST_NAMED else ''}." if words else ""
 
 
-def _waits_of(week: Week, now: datetime) -> Mapping[str, int]:
-    """Return what an open week waits for, by the keys of `_WHO_SETTLES`, with how many pictures wait."""
-    if week.end > now:
+def _waits_of(waiting: Mapping[str, int] | None) -> Mapping[str, int]:
+    """Return what an open week waits for, by the keys of `_WHO_SETTLES`, with how many pictures wait; None is what is
+    given of a week that is not over."""
+    if waiting is None:
         return {"end": 0}
-    return {name: count for name, count in waiting(week).items() if count} or {"other": 0}
+    return {name: count for name, count in waiting.items() if count} or {"other": 0}
 
 
 def _why_open(week: Week, waits: Mapping[str, int], zone: str) -> str:
@@ -345,7 +348,7 @@ def valid_attacks(stake: Stake) -> QuerySet[Attack]:
     return rows.filter(received_at__lt=until) if until else rows
 
 
-def _run_again(stake: Stake) -> Condition:
+def _run_again(stake: Stake, now: datetime) -> Condition:
     title = "All attacks run again, and failed"
     pictures = valid_attacks(stake).values("image").distinct()
     wanted = pictures.count()
@@ -358,7 +361,7 @@ def _run_again(stake: Stake) -> Condition:
     link = reverse("rerun", args=[reruns[0].pk])
     applied = [each for each in reruns if each.state == RerunState.APPLIED]
     if not applied:
-        return Condition("run_again", title, False, *_under_way(reruns[0], link))
+        return Condition("run_again", title, False, *_under_way(reruns[0], link, now))
     done = _settled_again(stake, applied, pictures).count()
     # Only an attack breaks: a mistake on a picture that nobody sent as one hinders no award (R29).
     again = _in_time(stake, applied).filter(image__in=pictures)
@@ -369,11 +372,12 @@ def _run_again(stake: Stake) -> Condition:
     return Condition("run_again", title, done == wanted and not mistakes, figures, link, who)
 
 
-def _under_way(rerun: Rerun, link: str) -> tuple[str, str, tuple[Party, ...]]:
+def _under_way(rerun: Rerun, link: str, now: datetime) -> tuple[str, str, tuple[Party, ...]]:
     """Return what is known of a re-run that is not applied, where it is looked at, and who brings it on."""
-    if reruns_to_apply().filter(pk=rerun.pk).exists():
-        return f"Re-run {rerun.pk} is answered: an organizer applies it.", link, (Party.ORGANIZERS,)
-    return f"Re-run {rerun.pk} is {rerun.state}.", link, (Party.SCORER,)
+    words = rerun_words(rerun, now=now)
+    more = ": an organizer applies it" if words == FINISHED else ""
+    who = Party.ORGANIZERS if reruns_to_apply().filter(pk=rerun.pk).exists() else Party.SCORER
+    return f"Re-run {rerun.pk} is {words}{more}.", link, (who,)
 
 
 def _settled_again(stake: Stake, applied: Sequence[Rerun], pictures: QuerySet[Any, Any]) -> QuerySet[Any, Any]:

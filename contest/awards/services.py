@@ -104,6 +104,13 @@ def _teams_of(stake: Stake) -> set[int]:
     return {team.pk for team in teams if team is not None}
 
 
+def shares_now(stakes: Iterable[Stake]) -> dict[int, int]:
+    """Return stake -> the cents that each would be given if the defenders' half were awarded to these now (R36); a
+    defense that no team handed in gets nothing."""
+    half = Account.objects.filter(kind=AccountKind.DEFENDERS).values_list("balance_cents", flat=True).first() or 0
+    return defender_shares(half, _received(each for each in stakes if owner_of(each.defense)))
+
+
 def _received(stakes: Iterable[Stake]) -> dict[int, datetime]:
     return {each.pk: each.defense.entry.received_at for each in stakes}
 

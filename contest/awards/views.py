@@ -32,17 +32,16 @@ from contest.awards.conditions import (
 )
 from contest.awards.forfeits import forfeitable, withholdable
 from contest.awards.races import awards_that_stand, ending_of
-from contest.awards.services import change_of, rerun_begin
+from contest.awards.services import change_of, rerun_begin, shares_now
 from contest.board.moved import Moved, moved_for
 from contest.board.moves import award_move, award_withhold_move, end_move, forfeit_move
 from contest.board.moving import is_changed, move_or_show
 from contest.board.recusal import stakes_seen_by
 from contest.decisions import MOST_REASON_CHARACTERS
 from contest.enums import DecisionKind
-from contest.models import Account, Award, Case, Stake
+from contest.models import Award, Case, Stake
 from contest.money.figures import with_causes
 from contest.money.ledger import MOST_WORDS
-from contest.money.prizes import defender_shares
 from contest.money.views import frame
 from contest.stakes.selectors import owner_of, stakes_in_force, unbroken_until
 from labeling.accounts.forms import errors_of, go_to, text
@@ -162,9 +161,7 @@ def _open(stake: Stake, policy: Any, seen: Set[int], now: datetime) -> dict[str,
     conditions = checklist(stake, policy=policy, now=now, among=due)
     beside = {each.pk for each in stakes_beside(stake, due)}
     group = sharing_of(stake, due)
-    half = Account.objects.filter(kind="defenders").values_list("balance_cents", flat=True).first() or 0
-    entered = [each for each in group if owner_of(each.defense)]
-    shares = defender_shares(half, {each.pk: each.defense.entry.received_at for each in entered})
+    shares = shares_now(group)
     return {
         "ending": ending_of(stake, now=now),
         "conditions": conditions if beside <= seen else [each for each in conditions if not about_others(each.name)],

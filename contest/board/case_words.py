@@ -1,6 +1,7 @@
 """What the pages of a case say in words: what a motion is about, what would follow, and a decision as the public reads
 it (R19-R22)."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +12,7 @@ from django.urls import reverse
 from adjudication.counting import OUTCOMES, Ballot
 from adjudication.enums import Verdict
 from adjudication.wording import verdict_words
+from contest.awards.services import shares_now
 from contest.board.case_list import CHOICE_WORDS
 from contest.board.cases import Count, counted
 from contest.board.follows import Follows, StakeTurn
@@ -64,6 +66,18 @@ def motion_content(case: Case, *, currency: str) -> dict[str, Any]:
     kind, details = DecisionKind(case.motion), case.details
     does = _ANSWER[details["granted"]] if "granted" in details else DOES[kind]
     return {"moved": MOTION_WORDS[kind], "does": does, "rows": list(_rows(case)), "terms": _terms(details, currency)}
+
+
+def sums_awarded(case: Case, *, currency: str) -> list[Said]:
+    """Return what each stake of a motion for an award would be given by what the defenders' half holds now."""
+    if case.motion != DecisionKind.AWARD:
+        return []
+    stakes = Stake.objects.filter(pk__in=case.subject["stake"]).select_related("defense__entry__team").order_by("pk")
+    shares = shares_now(stakes)
+    return [
+        Said(f"{each.defense.name} is given {money(shares.get(each.pk, 0), currency)} of the defenders' half.")
+        for each in stakes
+    ]
 
 
 def _rows(case: Case) -> Iterator[Said]:
@@ -163,13 +177,14 @@ def _told(teams: Iterable[Team]) -> Iterator[Said]:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Words that a member publishes, and what they voted. `repeated` ones stand in the explanation already, where their
-    member offered them, and are not shown a second time."""
+    """Words that a member publishes, or several in the same words, and what they voted. `repeated` ones stand in the
+    explanation already, where their member offered them, and are not shown a second time."""
 
     vote: str
     words: str
     dissent: bool
     repeated: bool
+    members: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,11 +234,9 @@ def _public(
     for vote in votes:
         voted = _vote_words(vote)
         tally[voted] = tally.get(voted, 0) + 1
-    remarks = [
-        Remark(_vote_words(vote), vote["words"], vote["dissent"], vote["words"] in explanation)
-        for vote in sorted(votes, key=lambda vote: vote["dissent"])
-        if vote["words"]
-    ]
+    by_dissent = sorted(votes, key=lambda vote: vote["dissent"])
+    said = Counter((_vote_words(vote), vote["words"], vote["dissent"]) for vote in by_dissent if vote["words"])
+    remarks = [Remark(*words, words[1] in explanation, members) for words, members in said.items()]
     verdict = verdict_words(Verdict.VALID if label else Verdict.REJECTED, label, reasons) if label or reasons else ""
     return PublicDecision(
         outcome=CaseOutcome(outcome),

@@ -99,8 +99,8 @@ def _no_side(image: Image, reader: Reader, now: datetime) -> Conflict | NotAllow
         words = "A rejection is appealed by a team that sent the picture; yours did not."
         return NotAllowed(words, "wrong_side")
     words = (
-        "A valid verdict is appealed by a team whose defense was at stake when the ruling was made and when the picture"
-        " was sent, and that did not send it. No defense of yours is such a one."
+        "A valid verdict is appealed by a team whose defense was at stake when the ruling was made, unless its time "
+        "was over when the picture was sent, and that did not send it. No defense of yours is such a one."
     )
     return NotAllowed(words, "wrong_side")
 

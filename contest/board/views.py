@@ -45,6 +45,7 @@ from contest.board.case_words import (
     following,
     motion_content,
     public_decision,
+    sums_awarded,
 )
 from contest.board.cases import (
     MOST_WORDS,
@@ -424,7 +425,7 @@ def _what_comes(case: Case, count: Count, member: User, framed: Mapping[str, Any
         if count.decides.choice is not VoteChoice.IN_FAVOUR:
             return content | {"follows": [Said("The motion is lost, and nothing changes.")]}
         motion_check(case, now=now)
-        return content | {"follows": [Said(content["does"])]}
+        return content | {"follows": [Said(content["does"]), *sums_awarded(case, currency=currency)]}
     except DomainError as error:
         return {"cannot": error.message}
 
@@ -432,7 +433,7 @@ def _what_comes(case: Case, count: Count, member: User, framed: Mapping[str, Any
 def _offered(count: Count) -> str:
     """Return what members who voted for what is decided publish: the explanation begins with it."""
     said = (vote.words for vote in count.votes if vote.public and agrees(ballot_of(vote), count.decides))
-    return "\n\n".join(said)
+    return "\n\n".join(dict.fromkeys(said))  # the same words of two members are said once
 
 
 @login_required

@@ -16,6 +16,7 @@ from contest.defenses.risk import Point, Tie, risk_coverage
 from contest.enums import DefenseStanding
 from contest.models import Attack, Break, Team
 from contest.publishing import released
+from contest.scoring_queue.stuck import rerun_words
 from contest.stakes.selectors import first_sent, standings
 from defense_kit.faults import WORDS, Words
 from labeling.enums import Label
@@ -305,6 +306,7 @@ def _run_rows(runs: QuerySet[Run]) -> list[RunRow]:
     return [RunRow(run, run.planned, run.first or "") for run in found.order_by("-pk")[:MOST_RUNS]]
 
 
-def reruns_of(defense: Defense) -> list[Rerun]:
-    """Return the defense's re-runs, newest first."""
-    return list(Rerun.objects.filter(defense=defense).select_related("asked_by").order_by("-pk")[:MOST_RUNS])
+def reruns_of(defense: Defense, *, now: datetime) -> list[tuple[Rerun, str]]:
+    """Return the defense's re-runs, newest first, each with how far it is."""
+    rows = Rerun.objects.filter(defense=defense).select_related("asked_by").order_by("-pk")[:MOST_RUNS]
+    return [(each, rerun_words(each, now=now)) for each in rows]

@@ -170,7 +170,7 @@ def _for_organizers(defense: Defense) -> dict[str, Any]:
     return {
         "parted": figures.parted_runs(defense),
         "dead": figures.dead_runs_of(defense),
-        "reruns": figures.reruns_of(defense),
+        "reruns": figures.reruns_of(defense, now=now),
         "trials": list(defense.trials.defer("answers", "log").order_by("created_at", "pk")),
         "may_retry": set(trials.trials_to_retry().filter(defense=defense).values_list("pk", flat=True)),
         "smoke_log": trials.smoke_log_of(defense),

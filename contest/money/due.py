@@ -120,17 +120,21 @@ def _waiting(teams: set[int], now: datetime) -> dict[int, _Waiting]:
 
 @dataclass(frozen=True, slots=True)
 class _Time:
-    """Weeks whose verdicts may change what becomes of a defense, and before which moment all others may as well."""
+    """Weeks whose verdicts may change what becomes of a defense, and before which moment all others may as well.
+
+    With `until`, what was sent from then on changes nothing (R36).
+    """
 
     of: Defense
     weeks: Sequence[Week]
     before: datetime | None = None
+    until: datetime | None = None
 
     def open_in(self, known: Weeks) -> set[str]:
         """Return the names of those that can still be appealed."""
         earlier = known.open_before(self.before, of=self.of) if self.before is not None else []
         known.look_over(self.weeks)
-        its_own = [week for week in self.weeks if not known.appeals_closed(week, of=self.of)]
+        its_own = [week for week in self.weeks if not known.appeals_closed(week, of=self.of, before=self.until)]
         return {week.name for week in (*earlier, *its_own)}
 
 
@@ -187,7 +191,7 @@ def _times(row: Found) -> list[_Time]:
         case Outcome.BEFORE:
             return [_Time(stake.defense, [week_called(earliest_week(each.fact for each in row.breaks))])]
         case Outcome.RETURNED if stake.end == StakeEnd.WON:
-            return [_Time(stake.defense, _weeks_of_its_time(stake))]
+            return [_Time(stake.defense, _weeks_of_its_time(stake), until=unbroken_until(stake))]
     weeks = list(weeks_between(_begun(stake), deciding_week(row).start))
     return [_Time(stake.defense, weeks, _begun(stake) if row.due.week else None)]
 
@@ -205,9 +209,13 @@ def _of_awards(teams: set[int]) -> Iterator[_Got]:
         needed = change_of(decision).flows
         for team, stakes in winners.items():
             if got.get(team, 0) > 0:
-                times = [_Time(each.defense, _weeks_of_its_time(each), _begun(each)) for each in stakes]
+                times = [_time_of_winner(each) for each in stakes]
                 names = ", ".join(each.defense.name for each in stakes)
                 yield _Got(team, names, got[team], _over(needed, team), times)
+
+
+def _time_of_winner(stake: Stake) -> _Time:
+    return _Time(stake.defense, _weeks_of_its_time(stake), _begun(stake), unbroken_until(stake))
 
 
 def _weeks_of_its_time(stake: Stake) -> list[Week]:

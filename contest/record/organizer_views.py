@@ -34,10 +34,12 @@ _FRESH_SECONDS = 60  # counting what waits takes a while on a week of a hundred 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A week that is over and not released: what its pictures wait for, in words; empty when its release is due."""
+    """A week that is over and not released: what its pictures wait for, in words, and the first week that holds it
+    back. Without either its release is due."""
 
     week: Week
     waits: tuple[str, ...]
+    behind: Week | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +76,22 @@ def _context(now: datetime) -> dict[str, Any]:
     return {
         "now": now,
         "zone": zone_of(week_at(now)),
-        "ended": [Ended(week, tuple(_waits(week))) for week in unreleased_weeks(now)],
+        "ended": _ended(now),
         "builds": ReleaseBuild.objects.select_related("release", "asked_by").order_by("-pk")[:BUILDS_SHOWN],
         "dead_before": now - builds.DEAD_AFTER,
         "published": [Published(each, tuple(_changed(each))) for each in shown],
     }
+
+
+def _ended(now: datetime) -> list[Ended]:
+    """Return the weeks that are not released, oldest first: one that waits holds back those after it."""
+    found: list[Ended] = []
+    behind: Week | None = None
+    for week in unreleased_weeks(now):
+        waits = tuple(_waits(week))
+        found.append(Ended(week, waits, behind))
+        behind = behind or (week if waits else None)
+    return found
 
 
 def _waits(week: Week) -> list[str]:

@@ -22,6 +22,7 @@ from contest.breaks import all_breaks
 from contest.defenses.access import defense_of
 from contest.models import Break
 from contest.scoring_queue.rerun_forms import WHICH, Choice, choice_of, scope_of
+from contest.scoring_queue.stuck import rerun_words
 from labeling.access import organizer_of
 from labeling.pictures import picture_url
 from labeling.selectors import policy_in_force
@@ -108,6 +109,7 @@ def _standing(rerun: Rerun, now: datetime) -> dict[str, Any]:
     found = reruns.progress(rerun, now=now)
     return {
         "rerun": rerun,
+        "words": rerun_words(rerun, now=now),
         "is_open": bool(NEXT_RERUN_STATE[RerunState(rerun.state)]),
         "preparation": reruns.preparations([rerun]).get(rerun.pk),
         "progress": found,

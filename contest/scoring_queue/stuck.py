@@ -13,6 +13,7 @@ from django.db.models import Count, QuerySet
 from scoring.enums import RerunState, RunState
 from scoring.known_programs import Known
 from scoring.models import Defense, Rerun, Run, Scorer, Trial
+from scoring.reruns import progress
 from scoring.rules import PLATFORM_FAULTS
 from scoring.selectors import dead_runs
 from scoring.trials.selectors import trials_to_retry
@@ -131,3 +132,16 @@ def _waits(defense: Defense) -> bool:
 
 def _gave_up(defense: Defense) -> bool:
     return trials_to_retry().filter(defense=defense).exists() or runs_to_retry().filter(defense=defense).exists()
+
+
+FINISHED = "finished, not applied"
+
+
+def rerun_words(rerun: Rerun, *, now: datetime) -> str:
+    """Return how far a re-run is, in the words of every page that names it."""
+    if rerun.state != RerunState.RUNNING:
+        return "being prepared" if rerun.state == RerunState.PREPARING else rerun.state
+    found = progress(rerun, now=now)
+    if found.stopped:
+        return "stopped"
+    return FINISHED if found.done == found.answers else "under way"

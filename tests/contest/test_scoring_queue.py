@@ -368,6 +368,7 @@ class TestARerun:
         answer_again(rerun, BIRD, now)
         page = words(organizer, f"/organizer/reruns/{rerun.pk}/")
         assert "finished, not applied" in page and "Apply Cancel What differs" in page
+        assert f"Re-run {rerun.pk} finished, not applied" in words(organizer, f"/defenses/{defense.public_id}/")
         assert "bicycle bird 6" in page and f"{broke.public_id} round 1 bicycle → bird" in page
         assert "For the board: 1 break rests on these older answers" in page
         asked = words(organizer, f"/organizer/reruns/{rerun.pk}/apply/")

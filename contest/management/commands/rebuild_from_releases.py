@@ -1,16 +1,22 @@
 """`rebuild_from_releases DIR`: fill an empty database from a mirror of the releases."""
 
 from argparse import ArgumentParser
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandError
 
 from adjudication.terminal import encodable, printable
 from common.commands import ContestCommand
+from common.domain_clock import domain_now
 from common.errors import DomainError
 from common.migrated import refuse_unmigrated
 from common.progress import still_working
+from common.times import absolute
+from contest.demo import clock
+from contest.models import Release
 from contest.record.rebuild.services import rebuild
 
 
@@ -39,6 +45,24 @@ class Command(ContestCommand):
         except DomainError as error:
             raise CommandError(encodable(printable(error.message), self.stderr.encoding)) from error
         self.stdout.write(f"{len(record.parts)} releases of {len(record.weeks)} weeks are here.")
+        self._warn_of_the_future(domain_now())
+
+    def _warn_of_the_future(self, now: datetime) -> None:
+        """Say that the clock is behind the releases: what they tell of is not over by it."""
+        newest = Release.objects.order_by("released_at").last()
+        if newest is None or newest.released_at <= now:
+            return
+        days = -(-(newest.released_at - now) // clock.DAY)
+        if not settings.DEMO:
+            how = "Read it after that time; a copy in a demo (DEMO=1) has a clock that can be moved."
+        elif days > clock.MOST.days:
+            how = (
+                f"Move the demo's clock by {days} days: ./unanimous demo_clock +{clock.MOST.days}d, and the rest after."
+            )
+        else:
+            how = f"Move the demo's clock: ./unanimous demo_clock +{days}d."
+        at = absolute(newest.released_at, "UTC")
+        self._say(f"{newest.name} was published on {at}, which is still to come here: pages show weeks as open. {how}")
 
     def _say(self, line: str) -> None:
         self.stdout.write(encodable(printable(line), self.stdout.encoding))

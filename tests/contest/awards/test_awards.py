@@ -128,7 +128,7 @@ def test_a_re_run_that_is_answered_waits_for_an_organizer(stake: Stake) -> None:
     valid_and_not_run_again(stake)
     asked = run_again(stake, state=RerunState.RUNNING)
     said = {each.name: each.figures for each in checklist(stake, policy=POLICY, now=NOW)}
-    assert said["run_again"] == f"Re-run {asked.pk} is answered: an organizer applies it."
+    assert said["run_again"] == f"Re-run {asked.pk} is finished, not applied: an organizer applies it."
 
 
 def test_it_says_of_appeals_only_what_is_known(stake: Stake) -> None:
@@ -350,6 +350,16 @@ def test_what_was_won_waits_while_a_late_break_may_still_take_it(stake: Stake, m
     assert sweep() == 0, "a verdict of that week is missing"
     found = payable(makers, now=later)
     assert (found.due, found.waiting, found.weeks) == (0, HALF, (undecided.week,))
+
+
+def test_what_came_too_late_to_break_it_holds_back_nothing_of_what_was_won(
+    stake: Stake, makers: Team, rita: User
+) -> None:
+    cast.attack(cast.team("red"), days=90.1)
+    give(all_met(stake), rita)
+    assert payable(makers, now=NOW).due == HALF
+    cast.attack(cast.team("blue"), days=89.9)
+    assert payable(makers, now=NOW).due == 0
 
 
 def sweep() -> int:

@@ -12,7 +12,9 @@ from contest.enums import AccountKind
 from contest.models import Entry, Stake, Team
 from contest.money.ledger import account, move
 from contest.stakes.ends import stakes_end
-from labeling.models import PolicyVersion
+from contest.weeks import week_at
+from labeling.enums import PanelState, ReportKind
+from labeling.models import Image, Panel, PolicyVersion, Report
 from labeling.policy import Policy
 from labeling.selectors import forget_versions
 from scoring.enums import Fault, RerunState, RunState
@@ -49,6 +51,71 @@ def test_the_last_moment_of_the_time_still_breaks_it(stake: Stake) -> None:
     cast.broken(stake.defense, cast.attack(cast.team("red"), days=90 - 1e-9))
     run_again(stake, answer=0)
     assert unmet(stake) == {"no_break", "run_again"}
+
+
+def dataset(days: float) -> Image:
+    """A picture that the organizers add, to be labeled at once."""
+    at = MONDAY + timedelta(days=days)
+    return factories.image(received_at=at, label_from=at)
+
+
+def unlabeled_sent(days: float) -> None:
+    """An attack sends a picture of a data set that was not meant to be labeled: it is labeled for the attack."""
+    at = MONDAY + timedelta(days=days)
+    image = factories.image(received_at=at, label_from=week_at(at).end)
+    cast.attack(cast.team("red"), days=days, image=image)
+
+
+def held_unlabeled_sent(days: float) -> None:
+    unlabeled_sent(days)
+    asked = factories.assignment(factories.tasker("ada"), factories.panel(Image.objects.get()))
+    Panel.objects.update(state=PanelState.HELD)
+    Report.objects.create(
+        assignment=asked, image=asked.panel.image, tasker=asked.tasker, kind=ReportKind.OFFENSIVE, reported_at=NOW
+    )
+
+
+OPEN = {"weeks", "appeals"}
+SENT: list[tuple[Callable[[], object], set[str], str]] = [
+    (lambda: cast.attack(cast.team("red"), days=-1), OPEN, "sent earlier in the week of the stake: it may break it"),
+    (lambda: cast.attack(cast.team("red"), days=40), OPEN, "sent in its time"),
+    (lambda: cast.attack(cast.team("red"), days=90 - 1e-9), OPEN, "sent in the last moment of its time"),
+    (lambda: cast.attack(cast.team("red"), days=90), set(), "sent when its time was over, in the same week"),
+    (lambda: unlabeled_sent(40), OPEN, "an attack, though the picture is of a data set"),
+    (lambda: held_unlabeled_sent(40), OPEN, "an attack that is reported, and nobody decided"),
+    (lambda: dataset(-1), set(), "of the contest's own, in the week of the stake"),
+    (lambda: dataset(40), set(), "of the contest's own: only attacks break"),
+    (lambda: dataset(89), set(), "of the contest's own, in the last week"),
+    (lambda: dataset(90.5), set(), "of the contest's own, when its time was over"),
+    (lambda: cast.ruled(dataset(40)), set(), "of the contest's own, valid, and not run"),
+    (lambda: cast.ruled(dataset(89), "", at=NOW), set(), "of the contest's own, and its ruling may be appealed"),
+    (lambda: cast.attack(cast.team("red"), days=41, image=dataset(40)), set(), "known when it was sent"),
+    (lambda: cast.ruled(cast.attack(cast.team("red"), days=90).image, at=NOW), set(), "too late, and may be appealed"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("send", "waits", "why"), SENT, ids=[row[2] for row in SENT])
+def test_an_award_waits_for_the_pictures_that_may_break_the_stake(
+    send: Callable[[], object], waits: set[str], why: str, stake: Stake
+) -> None:
+    send()
+    assert unmet(stake) == waits, why
+
+
+def test_the_page_counts_the_pictures_that_the_award_waits_for(stake: Stake) -> None:
+    for days in (88, 89, 90.5):
+        dataset(days)
+    late = cast.attack(cast.team("red"), days=89)
+    cast.attack(cast.team("blue"), days=90.5)
+    assert week_at(late.received_at) == week_at(OVER)
+    assert _figures(stake, "weeks").endswith(f"Open: {late.week} waits: 1 for a panel.")
+    cast.ruled(late.image)
+    cast.ruled(dataset(89.5))
+    assert _figures(stake, "weeks").endswith(f"Open: {late.week} waits: 1 for runs.")
+
+
+def _figures(stake: Stake, name: str) -> str:
+    return next(each.figures for each in checklist(stake, policy=Policy(), now=NOW) if each.name == name)
 
 
 def test_a_picture_first_sent_in_time_counts_though_it_was_sent_again_later(stake: Stake) -> None:

@@ -541,6 +541,16 @@ def test_what_a_member_offered_as_the_explanation_is_not_told_twice(voted: Case,
     ]
 
 
+def test_the_same_words_of_two_members_are_said_once(opened: Case, scene: Scene, client: Client, mia: User) -> None:
+    for who in (mia, scene.members[1]):
+        cast.vote(opened, who, cast.OVERRULE_BIRD, words="A folded wing hides nothing.", public=True)
+    assert client.get(page(opened, "decide/")).context["explanation"] == "A folded wing hides nothing."
+    confirm(client, opened)
+    words = words_of(client.get(page(opened))).partition("The board decided")[2]
+    assert words.count("2 members who voted overrule (valid, a bird): A folded wing hides nothing.") == 1
+    assert "A member who voted" not in words
+
+
 def test_nobody_confirms_words_that_were_not_previewed(voted: Case, client: Client) -> None:
     answer = confirm(client, voted, previewed="Other words.")
     assert answer.status_code == 200

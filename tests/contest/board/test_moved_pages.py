@@ -13,6 +13,7 @@ from common.models import AuditEntry
 from contest.models import Account, Case, Conflict, LedgerEntry, Message, Team
 from tests import factories
 from tests.contest.board.motions import (
+    GIFT,
     MOTIONS,
     NOW,
     REASON,
@@ -96,6 +97,16 @@ def test_a_motion_is_shown_on_the_page_of_its_own_award_alone(rita: User, olga: 
 
 # Each with the form that moves it, the words that stand where the form did (none where the whole page is gone), and how
 # the form is answered all the same.
+def test_what_follows_of_an_award_names_the_sum(rita: User, ron: User, olga: User, signed_in: SignIn) -> None:
+    case = awarding(rita, olga).move(rita)
+    voted(case, ron, NOW)
+    address = f"/board/cases/{case.public_id}/decide/"
+    page = re.sub("<[^>]+>", " ", shown(signed_in(ron), address))
+    assert f"net is given USD {GIFT / 200:,.2f} of the defenders&#x27; half." in page
+    assert signed_in(olga).get(address).status_code == 403
+    assert signed_in(factories.user("stranger")).get(address).status_code == 404
+
+
 ASIDE, NOT_YOURS = "Other members decide what is theirs", (403, "You step aside for a team that this is about")
 NOTHING_THERE, NOT_LISTED = (404, "There is no stake with this number."), (400, "Choose an account of the list.")
 FORMS: list[tuple[Make, Callable[[Motion], dict[str, str]], str, str, tuple[int, str]]] = [

@@ -1,5 +1,6 @@
 """The organizers' page of builds, and the pictures of a week that everybody sees from its end on (R24, R39)."""
 
+import re
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,7 +12,9 @@ from django.utils import timezone
 from contest.enums import BuildState
 from contest.models import Attack, ReleaseBuild, Team
 from contest.record import builds
-from labeling.models import Image, Tasker
+from contest.weeks import week_at
+from labeling.enums import PanelState
+from labeling.models import Image, Panel, Tasker
 from tests import factories
 from tests.contest import release_fixtures
 from tests.contest.record import cast
@@ -68,6 +71,23 @@ def test_what_an_ended_week_waits_for_is_told(organizer: Client) -> None:
 
     cache.clear()
     assert "Pictures still wait: 1 for a panel, 1 for answers." in _page(organizer)
+
+
+def test_a_week_behind_one_that_waits_names_it(organizer: Client, moment: Moment) -> None:
+    for weeks, name in enumerate(("W47", "W48", "W49")):
+        at = release_fixtures.MONDAY + timedelta(7 * weeks)
+        assert week_at(at).name == f"2026-{name}"
+        image = factories.image(received_at=at, label_from=at)
+        if name == "W49":  # kept out: it waits for nothing
+            factories.panel(image, dealt_at=at)
+            Panel.objects.filter(image=image).update(state=PanelState.HELD)
+        moment.now = week_at(at).end
+    rows = [" ".join(row.split()) for row in re.findall("<tr>(.*?)</tr>", organizer.get(PAGE).content.decode(), re.S)]
+    said = [row for row in rows if "2026-W" in row]
+    assert "Pictures still wait: 1 for a panel.<" in said[0], "the first is behind none"
+    assert "Pictures still wait: 1 for a panel. It also waits for the release of 2026-W47." in said[1]
+    assert "The release of 2026-W47. Its own pictures wait for nothing." in said[2]
+    assert not any("Nothing: its release is due" in row for row in said)
 
 
 def test_a_week_that_waits_is_built_once_that_is_confirmed(organizer: Client, olga: User) -> None:

@@ -1,12 +1,13 @@
 """From the releases alone an empty database is filled whose public pages and releases are equal (R39)."""
 
 import csv
+import io
 import json
 import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -187,6 +188,32 @@ def test_a_full_database_is_left_alone(past: Past) -> None:
     with pytest.raises(CommandError, match="already"):
         call_command("rebuild_from_releases", str(past.mirror))
     assert Image.objects.count() == 1
+
+
+def _rebuilt(past: Past) -> str:
+    said = io.StringIO()
+    call_command("rebuild_from_releases", str(past.mirror), stdout=said)
+    return said.getvalue()
+
+
+LAST = cast.NOW - timedelta(hours=2)  # when the newest release was published
+CLOCKS: list[tuple[datetime, bool, str, str]] = [
+    (LAST, False, "", "nothing is to come"),
+    (LAST - timedelta(seconds=1), False, "Read it after that time", "a contest has no clock that can be moved"),
+    (LAST - timedelta(seconds=1), True, "./unanimous demo_clock +1d.", "a day is the least"),
+    (LAST - timedelta(days=101), True, "by 101 days: ./unanimous demo_clock +100d, and the rest after.", "two moves"),
+]
+
+
+@pytest.mark.parametrize(("now", "demo", "words", "why"), CLOCKS, ids=[row[3] for row in CLOCKS])
+def test_a_clock_behind_the_releases_is_warned_of(
+    now: datetime, demo: bool, words: str, why: str, elsewhere: Past, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.DEMO = demo
+    monkeypatch.setattr(timezone, "now", lambda: now)
+    said = _rebuilt(elsewhere)
+    assert "3 releases of 2 weeks are here." in said
+    assert ("which is still to come here" in said, words in said) == (bool(words), True), why
 
 
 def _unlist(mirror: Path) -> None:
