@@ -181,6 +181,13 @@ def test_every_page_and_call_says_so(made: Entry, signed_in: Any, monkeypatch: A
         assert "import a new private set" not in said(client, f"{address}{made.defense.public_id}/")
 
 
+def test_code_in_advice_is_shown_as_code(made: Entry, signed_in: Any) -> None:
+    crashed(SMOKE, {"accepted": False, "rounds": 0})(made.defense)
+    page = signed_in(cast.captain(made.team)).get(f"/team/defenses/{made.defense.public_id}/").content.decode()
+    notice = page.partition('aria-labelledby="failed"')[2].partition("</section>")[0]
+    assert "call <code>serve</code> and run" in notice and "`" not in notice
+
+
 def test_strangers_and_rivals_are_told_nothing(made: Entry, signed_in: Any) -> None:
     again(made.defense, PRIVATE, totals=WEAK)
     rival = signed_in(cast.captain(cast.team("green")))
