@@ -78,8 +78,14 @@ def _answer(tasker: Tasker, panel: Panel, policy: Policy, now: datetime) -> int:
     opinions = _by_pixels()[panel.image.pixels_sha256].every_opinion
     said = opinions[panel.answered % len(opinions)]
     answer = {key: value for key, value in said.items() if value is not None or key == "outline"}
-    held = {"assignment_id": found.public_id, "lease_token": found.lease_token}
-    services.response_submit(tasker=tasker, data=answer, policy_at=policy_at, now=now, **held)
+    services.response_submit(
+        tasker=tasker,
+        assignment_id=found.public_id,
+        lease_token=found.lease_token,
+        data=answer,
+        policy_at=policy_at,
+        now=now,
+    )
     return 1
 
 
