@@ -32,6 +32,9 @@ def api_exception(error: Exception, context: dict[str, Any]) -> Response | None:
     response = exception_handler(error, context)
     if response is not None:
         response.data = {"code": _code(error), "detail": str(response.data.get("detail", error))}
+    if response is not None and isinstance(error, exceptions.UnsupportedMediaType):
+        taken = " or ".join(parser.media_type for parser in context["view"].get_parsers())
+        response.data["detail"] += f" Send {taken}, and name it in Content-Type."
     return response
 
 

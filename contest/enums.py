@@ -113,8 +113,8 @@ class StakeEnd(StrEnum):
 class DefenseStanding(StrEnum):
     """How far a defense is, the last that is true of it (R31-R33, R36).
 
-    NOT_ELIGIBLE: a condition failed. It is RECEIVED again when something new is asked about it: by a new private set, a
-    trial that an organizer asks for, or a newer check of the board.
+    NOT_ELIGIBLE: a condition failed. It is RECEIVED again when something new is asked about it: by a new private set
+    where it failed on the private set, by a trial that an organizer asks for, or by a newer check of the board.
     """
 
     RECEIVED = "received"

@@ -33,7 +33,6 @@ ACCEPTED, NOT_ACCEPTED, WRONG_USE, STOPPED = 0, 1, 2, 130
 HELLO_SECONDS = 30.0
 LOG_LINES = 60  # a screen or two; --json has all that was kept
 PLATFORM_ADVICE = "Here the platform is your own machine: mend what was seen, such as its engine, and check again."
-ENGINE_ADVICE = "start a container engine, or say in DOCKER_HOST where it is"
 NOT_SEALED = "It ran as a plain process. The contest runs images: check the image too before you hand it in."
 
 
@@ -217,7 +216,7 @@ def _sealed(defense: str, limits: Limits) -> Sealed:
     try:
         client = container.connect()
     except RunnerFault as fault:
-        raise WrongUse(f"{defense} would be an image or an archive of one, and {fault.text}; {ENGINE_ADVICE}") from None
+        raise WrongUse(f"{defense} would be an image or an archive of one, and {fault.text}") from None
     if Path(defense).is_file():
         return Sealed(client, limits, "", Path(defense))
     try:

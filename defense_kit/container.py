@@ -92,7 +92,8 @@ def connect(address: str = "", *, seconds: float = ENGINE_SECONDS) -> "DockerCli
             raise RunnerFault(Fault.PLATFORM, words) from error
         missing = missing_seals(client.info())
     if missing:
-        raise RunnerFault(Fault.PLATFORM, f"the container engine cannot seal a defense: {', '.join(missing)}")
+        words = f"the container engine cannot seal a defense: {', '.join(missing)}; name another one in DOCKER_HOST"
+        raise RunnerFault(Fault.PLATFORM, words)
     return client
 
 

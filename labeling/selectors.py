@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from django.db import connection, models
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from common.lookups import Given, Lookup, Statement
 from labeling.enums import AssignmentState, KnownUse, OutlineGate, PanelState
@@ -284,6 +284,16 @@ def candidates(tasker: Tasker, levels: range = ALL_LEVELS, *, from_marks: bool =
         for panel, missing, *picture in rows
     )
     return [(panel, Image.from_db(connection.alias, _PICTURE, picture)) for *_, panel, picture in shuffled]
+
+
+def panels_open_to(tasker: Tasker) -> QuerySet[Panel]:
+    """Return every panel that `candidates` may offer to this tasker, however long the queue is. For the demo."""
+    room = Panel.objects.filter(state=PanelState.OPEN, size__gt=models.F("answered") + models.F("leased"))
+    of_picture = Assignment.objects.filter(image=models.OuterRef("image"))
+    found = room.exclude(models.Exists(of_picture.filter(tasker=tasker)))
+    if tasker.person is not None:
+        found = found.exclude(models.Exists(of_picture.filter(known__isnull=True, tasker__person=tasker.person)))
+    return found.select_related("image").order_by("missing", "waiting_since", "pk")
 
 
 def _rank(seed: int, panel: int) -> bytes:

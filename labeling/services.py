@@ -99,6 +99,29 @@ def assignment_next(
     raise Conflict(_("Several pages of yours ask at the same moment: wait a second and ask again."), "ask_again")
 
 
+def assignment_of(*, tasker: Tasker, panel: Panel, policy: Policy, now: datetime, rng: Random) -> Assignment | None:
+    """Lease the picture of this panel to a tasker who holds none; None where it is not open to them any more (R8).
+
+    For the demo's people, who answer only the pictures that they know. Everybody else gets what comes next.
+    """
+    try:
+        return _of_panel(tasker, panel, policy, now, rng)
+    except IntegrityError:  # another request of this very tasker was faster
+        return None
+
+
+@again_after_deadlock
+@transaction.atomic
+def _of_panel(tasker: Tasker, panel: Panel, policy: Policy, now: datetime, rng: Random) -> Assignment | None:
+    if not selectors.panels_open_to(tasker).filter(pk=panel.pk).exists():
+        return None
+    leased = _lease(tasker, panel.pk, panel.image, 1, policy, now, rng)
+    if _take_place(panel.pk):
+        return leased
+    _forget_lease(assignment=leased.pk)
+    return None
+
+
 @again_after_deadlock
 @transaction.atomic
 def _next(

@@ -11,10 +11,11 @@ from typing import Any
 from defense_kit.faults import WORDS, Fault
 from labeling.policy import Policy
 from labeling.selectors import policy_in_force
+from scoring.enums import TrialKind
 from scoring.models import Defense
 from scoring.trials import totals
 from scoring.trials.enums import Condition
-from scoring.trials.selectors import Eligibility, Finding, eligibilities
+from scoring.trials.selectors import DECIDES, Eligibility, Finding, eligibilities
 
 CONDITIONS: Mapping[Condition, str] = {
     Condition.CONTAINER: "Runs in a container and speaks the protocol",
@@ -23,7 +24,8 @@ CONDITIONS: Mapping[Condition, str] = {
     Condition.SPEED: "At least one picture a minute",
     Condition.FRAMEWORK: "Readable TensorFlow, PyTorch, Caffe or NumPy",
 }
-NEXT_STEP = "This defense is not published. Hand in a new version, under a name of its own."
+_HAND_IN = "This defense is not published. Hand in a new version, under a name of its own."
+_NEW_SET = "Its trial on the private set begins again by itself when organizers import a new private set."
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,15 @@ def failures(
 def failures_of(eligibility: Eligibility, policy: Policy) -> tuple[Failure, ...]:
     """Return the conditions that failed under `policy`, in the order of R31; empty where none did."""
     return tuple(_failure(each, policy) for each in eligibility.failed)
+
+
+def next_step(failed: Iterable[Failure]) -> str:
+    """Return what a team can do about these failures.
+
+    A new private set repeats the trial on the private set alone: it mends no other failure (scoring.trials).
+    """
+    repeated = all(each.condition in DECIDES[TrialKind.PRIVATE] for each in failed)
+    return f"{_HAND_IN} {_NEW_SET}" if repeated else _HAND_IN
 
 
 def _failure(found: Finding, policy: Policy) -> Failure:

@@ -16,7 +16,7 @@ from common.typed import whole_number
 from contest.access import roles_of
 from contest.defenses import figures, files
 from contest.defenses.drawing import curve
-from contest.defenses.eligibility import NEXT_STEP, failures_of
+from contest.defenses.eligibility import failures_of, next_step
 from contest.defenses.risk import at_least, marks
 from contest.models import Entry
 from contest.record.serving import serve_stored
@@ -167,6 +167,7 @@ def _for_organizers(defense: Defense) -> dict[str, Any]:
     now = domain_now()
     policy = policy_in_force(now).policy
     eligibility = trials.eligibility_of(defense, policy, now=now)
+    failed = failures_of(eligibility, policy) if _waits(defense) else ()
     return {
         "parted": figures.parted_runs(defense),
         "dead": figures.dead_runs_of(defense),
@@ -175,8 +176,8 @@ def _for_organizers(defense: Defense) -> dict[str, Any]:
         "may_retry": set(trials.trials_to_retry().filter(defense=defense).values_list("pk", flat=True)),
         "smoke_log": trials.smoke_log_of(defense),
         "eligibility": eligibility,
-        "failed": failures_of(eligibility, policy) if _waits(defense) else (),
-        "next_step": NEXT_STEP,
+        "failed": failed,
+        "next_step": next_step(failed),
         "tried": any(finding.standing is not Standing.NOT_YET or finding.at for finding in eligibility.findings),
         "copy_flags": trials.copy_flags_of(defense),
     }

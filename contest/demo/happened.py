@@ -29,7 +29,7 @@ class Happened:
     def lines(self) -> Iterator[str]:
         """Yield one line for each kind of thing that happened, in the order of the pipeline."""
         if answers := Response.objects.count() - self._responses:
-            yield f"{answers} answers of taskers, {Ruling.objects.count() - self._rulings} rulings"
+            yield f"answers of taskers: {answers}, rulings: {Ruling.objects.count() - self._rulings}"
         for broken in all_breaks().filter(pk__gt=self._breaks).select_related("defense", "image"):
             yield f"{broken.image.public_id} breaks {broken.defense.name}"
         for stake in Stake.objects.filter(ended_at__isnull=False).exclude(pk__in=self._ended).select_related("defense"):

@@ -26,14 +26,15 @@ from contest.models import Case, Stake, Vote
 from labeling import services
 from labeling.enums import AssignmentState, Origin
 from labeling.images import read_dataset
-from labeling.models import Assignment, Image, Panel, Tasker
-from labeling.selectors import candidates, policy_at, policy_in_force
+from labeling.models import Assignment, Panel, Tasker
+from labeling.policy import Policy
+from labeling.selectors import panels_open_to, policy_at, policy_in_force
 from scoring.enums import RerunState
 from scoring.models import Rerun
 from scoring.reruns import progress, rerun_apply
 
 PATIENCE = timedelta(days=3)
-# Who saw a picture gets it no second time (R8). What the others give back, these can still answer.
+# The first three answer soon; the others are for the newcomer to sign in as, and answer what is overdue.
 LABELING = ("tasker4", "tasker5", "tasker6")
 LEFT_TO_THE_NEWCOMER = ("tasker1", "tasker2", "tasker3")
 _WEEKS_FIRST = ("weeks", "appeals")
@@ -78,44 +79,36 @@ def _unless_refused(act: Callable[[], int], refused: Refused) -> int:
 def _label_as(name: str, now: datetime) -> int:
     """Answer the open pictures of the demo as one tasker, unless somebody has one before them under this name; the last
     answer on an attack waits for the newcomer. Returns how many answers."""
-    if Assignment.objects.filter(tasker__user__username=name, state=AssignmentState.LEASED).exists():
-        return 0
-    answers = 0
-    while (panel := _next_of(name)) is not None:
-        overdue = now - panel.waiting_since >= PATIENCE
-        last_on_attack = panel.image.origin == Origin.ATTACK and panel.missing == 1
-        if name in LEFT_TO_THE_NEWCOMER and not (overdue and last_on_attack and _is_known(panel.image)):
-            break
-        answers += _answer(name, keep=_is_known(panel.image) and (overdue or not last_on_attack), now=now)
-    return answers
-
-
-def _next_of(name: str) -> Panel | None:
-    """Return what this tasker would get next."""
-    found = candidates(Tasker.objects.get(user__username=name))
-    return Panel.objects.select_related("image").get(pk=found[0][0]) if found else None
-
-
-def _is_known(image: Image) -> bool:
-    return image.pixels_sha256 in _by_pixels()
-
-
-def _answer(name: str, *, keep: bool, now: datetime) -> int:
-    """Take the next picture and answer it, or give it back: what is the newcomer's is not theirs to judge."""
     tasker, policy = Tasker.objects.get(user__username=name), policy_in_force(now).policy
-    rng = Random(f"{name} {now}")
-    found = services.assignment_next(tasker=tasker, holding=(), policy=policy, now=now, rng=rng)
-    assert isinstance(found, Assignment), "there was one a moment ago"
-    held = (found.public_id, found.lease_token)
-    is_gold = found.known_id is not None
-    if not _is_known(found.image) or not (keep or is_gold):
-        services.assignment_release(tasker=tasker, assignment_id=held[0], lease_token=held[1], problem="", now=now)
+    if Assignment.objects.filter(tasker=tasker, state=AssignmentState.LEASED).exists():
         return 0
-    opinions = _by_pixels()[found.image.pixels_sha256].every_opinion
-    said = opinions[0 if is_gold else found.panel.answered % len(opinions)]
+    panels = panels_open_to(tasker).filter(image__pixels_sha256__in=_by_pixels())
+    return sum(_answer(tasker, panel, policy, now) for panel in panels if _is_theirs(name, panel, now))
+
+
+def _is_theirs(name: str, panel: Panel, now: datetime) -> bool:
+    """Say whether they answer it now. What they leave alone they never take: a picture is seen once (R8)."""
+    overdue = now - panel.waiting_since >= PATIENCE
+    last_on_attack = panel.image.origin == Origin.ATTACK and panel.missing == 1
+    return overdue or not (last_on_attack or name in LEFT_TO_THE_NEWCOMER)
+
+
+def _answer(tasker: Tasker, panel: Panel, policy: Policy, now: datetime) -> int:
+    """Take a picture and answer it; 0 when somebody else took its last place."""
+    rng = Random(f"{tasker.public_id} {now}")
+    found = services.assignment_of(tasker=tasker, panel=panel, policy=policy, now=now, rng=rng)
+    if found is None:
+        return 0
+    opinions = _by_pixels()[panel.image.pixels_sha256].every_opinion
+    said = opinions[panel.answered % len(opinions)]
     answer = {key: value for key, value in said.items() if value is not None or key == "outline"}
     services.response_submit(
-        tasker=tasker, assignment_id=held[0], lease_token=held[1], data=answer, policy_at=policy_at, now=now
+        tasker=tasker,
+        assignment_id=found.public_id,
+        lease_token=found.lease_token,
+        data=answer,
+        policy_at=policy_at,
+        now=now,
     )
     return 1
 

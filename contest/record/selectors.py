@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.urls import reverse
 
 from adjudication import release_format as form
@@ -149,12 +150,17 @@ def changed_since(week: Week, moment: datetime) -> list[str]:
     A hint for organizers: what decides is the release itself, which is built anew and compared.
     """
     images = images_of(week)
-    rows = {
-        "rulings": Ruling.objects.filter(image__in=images, decided_at__gt=moment),
-        "answers of taskers": Response.objects.filter(image__in=images, submitted_at__gt=moment),
-        "answers taken out": VoidedResponse.objects.filter(response__image__in=images, voiding__voided_at__gt=moment),
-        "answers of defenses": Prediction.objects.filter(image__in=images, predicted_at__gt=moment),
-        "mistakes of defenses": recorded_mistakes().filter(image__in=images, found_at__gt=moment),
-        "cases of the board": decisions_on_pictures(week).filter(case__closed_at__gt=moment),
-    }
-    return [f"{number:,} {words}" for words, found in rows.items() if (number := found.count())]
+    answers = Response.objects.filter(image__in=images, submitted_at__gt=moment)
+    predictions = Prediction.objects.filter(image__in=images, predicted_at__gt=moment)
+    mistakes = recorded_mistakes().filter(image__in=images, found_at__gt=moment)
+    voided = VoidedResponse.objects.filter(response__image__in=images, voiding__voided_at__gt=moment)
+    rows: list[tuple[str, str, QuerySet[Any]]] = [
+        ("ruling", "rulings", Ruling.objects.filter(image__in=images, decided_at__gt=moment)),
+        ("answer of a tasker", "answers of taskers", answers),
+        ("answer taken out", "answers taken out", voided),
+        ("answer of a defense", "answers of defenses", predictions),
+        ("mistake of a defense", "mistakes of defenses", mistakes),
+        ("case of the board", "cases of the board", decisions_on_pictures(week).filter(case__closed_at__gt=moment)),
+    ]
+    counts = [(found.count(), one, more) for one, more, found in rows]
+    return [f"{number:,} {one if number == 1 else more}" for number, one, more in counts if number]

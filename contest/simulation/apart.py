@@ -83,7 +83,8 @@ def server_do(address: str, words: str, name: str) -> None:
 def manage(environment: dict[str, str], *words: str) -> None:
     """Run a command to its end. Ctrl-C is handed on once, and the command's own end awaited.
 
-    Raises CommandError when it fails, KeyboardInterrupt when it was stopped.
+    Raises CommandError when it fails, SystemExit when it was stopped and has said so, KeyboardInterrupt when it was
+    stopped before it could.
     """
     process = subprocess.Popen(
         [sys.executable, "manage.py", *words], cwd=settings.BASE_DIR, env=environment, start_new_session=True
@@ -93,8 +94,9 @@ def manage(environment: dict[str, str], *words: str) -> None:
     except KeyboardInterrupt:
         process.send_signal(signal.SIGINT)
         process.wait()
-        raise
+        if process.returncode != STOPPED:
+            raise
     if process.returncode == STOPPED:
-        raise KeyboardInterrupt
+        sys.exit(STOPPED)
     if process.returncode != 0:
         raise CommandError(f"{words[0]} ended with {process.returncode}; its words are above.")

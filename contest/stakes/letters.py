@@ -8,7 +8,7 @@ from typing import Self
 from django.urls import reverse
 
 from common.times import absolute, to_the_second
-from contest.defenses.eligibility import NEXT_STEP, Failure, failures
+from contest.defenses.eligibility import Failure, failures, next_step
 from contest.embargo import public_attacks
 from contest.enums import AccountKind, MessageKind, StakeEnd, StakeKind
 from contest.messages.writing import was_told, write
@@ -47,7 +47,7 @@ def _not_eligible_tell(entry: Entry, failed: Sequence[Failure], now: datetime) -
         now=now,
         key=key,
         failed=[{"title": each.title, "words": each.words, "advice": each.advice} for each in failed],
-        next_step=NEXT_STEP,
+        next_step=next_step(failed),
         **_pages(entry.defense),
     )
 

@@ -78,7 +78,8 @@ class StakeOut(serializers.Serializer[Any]):
 class DefenseOut(serializers.Serializer[Any]):
     """A defense. `received_at`, `due_at` and `failed` are for its team and for organizers.
 
-    `due_at`: until then it is published if it is eligible. `failed`: why it is `not eligible`, empty otherwise.
+    `due_at`: until then it is published if it is eligible. `failed`: why it is `not eligible`, empty otherwise. A new
+    private set repeats the trial by itself where `private` and `speed` alone failed.
     """
 
     id = serializers.CharField()

@@ -19,7 +19,7 @@ from common.queues import hint
 from contest import upload_rates
 from contest.access import refuse_other_team
 from contest.board.grounds import appealable
-from contest.defenses.eligibility import NEXT_STEP, failures_of
+from contest.defenses.eligibility import failures_of, next_step
 from contest.enums import AppealSide, UploadKind
 from contest.models import Entry
 from contest.scoring_queue.stuck import why_stuck
@@ -145,13 +145,14 @@ def _page(request: HttpRequest, entry: Entry, error: DomainError | None = None) 
     now, found = domain_now(), entry.defense
     policy = policy_in_force(now).policy
     eligibility = trials.eligibility_of(found, policy, now=now)
+    failed = () if found.published_at or found.retired_at else failures_of(eligibility, policy)
     stake = selectors.open_stake_of(found)
     context = {
         "entry": entry,
         "defense": found,
         "state": shown.State(selectors.standing_of(found, now=now)),
-        "failed": () if found.published_at or found.retired_at else failures_of(eligibility, policy),
-        "next_step": NEXT_STEP,
+        "failed": failed,
+        "next_step": next_step(failed),
         "last_moment": selectors.last_moment(entry.due_at),
         "overdue": found.published_at is None and entry.due_at <= now,
         "findings": eligibility.findings,

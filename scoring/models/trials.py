@@ -16,6 +16,8 @@ class PrivateSet(models.Model):
 
     number = models.PositiveSmallIntegerField(unique=True)
     note = models.TextField()
+    # The folder or manifest that its pictures come from: an import goes on with the same alone. "" when unknown.
+    path = models.TextField(default="")
     imported_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
     imported_at = models.DateTimeField()
     # Until then pictures are still coming in; a complete set never changes.

@@ -30,25 +30,63 @@ def private_key(pixels_sha256: str) -> str:
 
 
 @transaction.atomic
-def private_set_begin(*, note: str, by: User | None, now: datetime) -> tuple[PrivateSet, bool]:
-    """Return the set that pictures come in to, and whether it is new: an unfinished one is gone on with.
+def private_set_begin(*, note: str, path: str = "", by: User | None, now: datetime) -> tuple[PrivateSet, bool]:
+    """Return the set that pictures of `path` come in to, and whether it is new: an unfinished one is gone on with.
 
-    Raises InvalidInput without a note for a new set, Conflict when another import began one at the same moment.
+    Raises InvalidInput without a note for a new set, Conflict when another import began one at the same moment, or
+    when the unfinished one has another path or note.
     """
-    unfinished = PrivateSet.objects.filter(completed_at=None).order_by("number").first()
+    unfinished = _unfinished()
     if unfinished is not None:
+        _refuse_other(unfinished, path, note.strip())
         return unfinished, False
     if not note.strip():
         raise InvalidInput("Give a note that says where the pictures come from.", "no_note", field="note")
     number = (PrivateSet.objects.aggregate(most=Max("number"))["most"] or 0) + 1
     try:
         with transaction.atomic():
-            begun = PrivateSet.objects.create(number=number, note=note.strip(), imported_by=by, imported_at=now)
+            begun = PrivateSet.objects.create(
+                number=number, note=note.strip(), path=path, imported_by=by, imported_at=now
+            )
             audit("private_set.begin", by=by, subject={"private_set": [number]}, why=begun.note, now=now)
             return begun, True
     except IntegrityError:
         message = "Another import began a set at this moment. Run the command again to go on with that one."
         raise Conflict(message, "set_begun") from None
+
+
+def _unfinished() -> PrivateSet | None:
+    return PrivateSet.objects.filter(completed_at=None).order_by("number").first()
+
+
+def _refuse_other(unfinished: PrivateSet, path: str, note: str) -> None:
+    """Refuse to go on with a set from elsewhere: its pictures and its note would be of two imports."""
+    if unfinished.path == path and note in {"", unfinished.note}:
+        return
+    raise Conflict(
+        f"Set {unfinished.number} is not finished: it is imported from {unfinished.path or 'an unknown path'} with the "
+        f'note "{unfinished.note}". Give that path and no other note to go on with it, or add --start-over to drop its '
+        "pictures and begin the set from this path.",
+        "other_import",
+    )
+
+
+@transaction.atomic
+def private_set_start_over(*, note: str, path: str, by: User | None, now: datetime) -> tuple[PrivateSet, int]:
+    """Drop an unfinished set with its pictures, and begin one; return that and how many pictures were dropped.
+
+    Without a note the one of before is kept, where the path is the same. Raises as `private_set_begin` does; then
+    nothing is dropped.
+    """
+    unfinished, dropped = _unfinished(), 0
+    if unfinished is not None:
+        _hold_unfinished(unfinished)
+        if unfinished.path == path:
+            note = note.strip() or unfinished.note
+        dropped, _ = PrivatePicture.objects.filter(private_set=unfinished).delete()
+        unfinished.delete()
+    begun, _ = private_set_begin(note=note, path=path, by=by, now=now)
+    return begun, dropped
 
 
 def private_picture_add(
@@ -85,8 +123,10 @@ def _record(private_set: PrivateSet, picture: Picture, label: Label, source: str
 
 
 def _hold_unfinished(private_set: PrivateSet) -> None:
-    """Lock the set for this transaction; Conflict when it is complete."""
-    held = PrivateSet.objects.select_for_update().get(pk=private_set.pk)
+    """Lock the set for this transaction; Conflict when it is complete or another import dropped it."""
+    held = PrivateSet.objects.select_for_update().filter(pk=private_set.pk).first()
+    if held is None:
+        raise Conflict(f"Another import dropped {private_set} and began it again.", "set_dropped")
     if held.completed_at is not None:
         raise Conflict(f"{held} is complete and never changes. Import a new set.", "set_complete")
 
@@ -95,14 +135,14 @@ def _hold_unfinished(private_set: PrivateSet) -> None:
 def private_set_complete(private_set: PrivateSet, *, meant: Collection[str], by: User | None, now: datetime) -> None:
     """Put the set in force, all of it at once. `meant` are the hashes of the pictures that belong to it.
 
-    Raises Conflict when it is complete already or holds other pictures, as after an import of another folder that was
-    interrupted, and InvalidInput unless there are pictures of both classes.
+    Raises Conflict when it is complete already or holds other pictures, as when the folder changed after an
+    interruption, and InvalidInput unless there are pictures of both classes.
     """
     _hold_unfinished(private_set)
     held = dict(PrivatePicture.objects.filter(private_set=private_set).values_list("pixels_sha256", "label"))
     others = len(set(held) - set(meant))
     if others:
-        message = f"The set holds {others} pictures of an earlier import that are not among these. Import those too"
+        message = f"The set holds {others} pictures of an earlier import that are not among these. Put them back"
         raise Conflict(f"{message}, or drop what is in the set with --start-over.", "other_pictures")
     if set(held.values()) != {label.value for label in Label}:
         message = "A set needs pictures of both classes. Put some into the folders bird and bicycle."
@@ -110,11 +150,3 @@ def private_set_complete(private_set: PrivateSet, *, meant: Collection[str], by:
     PrivateSet.objects.filter(pk=private_set.pk).update(completed_at=now)
     told = {"pictures": len(held)}
     audit("private_set.complete", by=by, subject={"private_set": [private_set.number]}, now=now, private=told)
-
-
-@transaction.atomic
-def private_set_empty(private_set: PrivateSet) -> int:
-    """Drop the pictures of an unfinished set and return how many; Conflict when it is complete."""
-    _hold_unfinished(private_set)
-    deleted, _ = PrivatePicture.objects.filter(private_set=private_set).delete()
-    return deleted

@@ -14,6 +14,7 @@ from labeling.models import Assignment, Tasker
 from labeling.policy import Policy
 from labeling.services import assignment_next
 from tests import factories
+from tests.contest.stakes import cast
 
 pytestmark = pytest.mark.django_db
 UNREADABLE = [
@@ -52,6 +53,24 @@ def test_every_call_refuses_it(call: str, body: str | bytes, tara: Tasker, signe
     address = f"/api/v1/assignments/{call.format(id=held.public_id)}/"
     answer = signed_in(tara).post(address, body, content_type="application/json")
     assert (answer.status_code, answer.json()["code"]) == (400, "parse_error")
+
+
+@pytest.mark.parametrize(
+    ("address", "sent", "taken"),
+    [
+        ("/api/v1/token/", "application/x-www-form-urlencoded", "Send application/json, "),
+        ("/api/v1/token/", "multipart/form-data; boundary=x", "Send application/json, "),
+        ("/api/v1/token/", "text/plain", "Send application/json, "),
+        ("/api/v1/attacks/", "application/json", "Send multipart/form-data, "),
+        ("/api/v1/defenses/", "text/plain", "Send multipart/form-data or application/json, "),
+    ],
+)
+def test_a_type_that_is_not_taken_is_refused_with_those_that_are(
+    address: str, sent: str, taken: str, signed_in: Any
+) -> None:
+    answer = signed_in(cast.captain(cast.team("blue"))).post(address, "username=tara", content_type=sent)
+    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
+    assert taken in answer.json()["detail"] and sent.partition(";")[0] in answer.json()["detail"]
 
 
 def test_characters_beyond_the_first_plane_are_text(client: Client) -> None:

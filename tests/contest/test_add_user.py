@@ -27,6 +27,25 @@ def test_an_account_has_the_role_and_the_address_it_was_given(role: str, monkeyp
 
 
 @pytest.mark.parametrize(
+    ("typed", "differ", "reason"),
+    [
+        ([GOOD, GOOD], 0, "twice the same"),
+        ([GOOD, "correct hose battery", GOOD, GOOD], 1, "a slip, and then twice the same"),
+        ([GOOD, "", "", GOOD, GOOD, GOOD], 2, "nothing typed is another password"),
+    ],
+)
+def test_a_typed_password_is_asked_for_twice(
+    typed: list[str], differ: int, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = iter(typed)
+    monkeypatch.setattr("getpass.getpass", lambda prompt: next(keys))  # tests have no terminal
+    said = io.StringIO()
+    call_command("add_user", "nora", "--role", "board", stdout=io.StringIO(), stderr=said)
+    assert User.objects.get().check_password(GOOD) and next(keys, None) is None, reason
+    assert said.getvalue().count("The two passwords differ.") == differ, reason
+
+
+@pytest.mark.parametrize(
     ("values", "reason"),
     [
         ({"password": "short"}, "a password that the rules refuse"),

@@ -30,7 +30,7 @@ from contest.rules import week_of
 from labeling import services
 from labeling.enums import PanelState
 from labeling.models import Assignment, Panel, Response, Tasker
-from labeling.selectors import policy_at, policy_in_force
+from labeling.selectors import WINDOW, policy_at, policy_in_force
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -227,3 +227,58 @@ def test_two_do_not_move_the_clock_at_once(in_demo: Any, another_move: "subproce
     another_move.kill()
     another_move.wait()
     assert any("1 days and 0 hours ahead" in line for line in move("+1d")), "the lock ended with its process"
+
+
+# The demo's taskers and a newcomer's own pictures
+
+
+@pytest.fixture
+def labelers() -> dict[str, Tasker]:
+    factories.policy_version()
+    return {name: factories.tasker(name) for name in demo.TASKERS}
+
+
+def _panel_of_demo(place: int, *, size: int = 3, origin: str = "dataset") -> Panel:
+    """A panel of a photograph that the demo's people know."""
+    sha = list(people._by_pixels())[place]
+    return factories.panel(factories.image(pixels_sha256=sha, origin=origin), size=size)
+
+
+def _answers(panel: Panel) -> list[str]:
+    names = Assignment.objects.filter(panel=panel).values_list("tasker__user__username", flat=True)
+    return sorted(names)
+
+
+def test_they_take_no_picture_that_they_do_not_know(labelers: dict[str, Tasker]) -> None:
+    """A picture is seen once (R8): one that they take and give back could never be answered in their names."""
+    own = [factories.panel(dealt_at=factories.NOW - timedelta(hours=1)) for _ in range(WINDOW + 1)]
+    known, attack = _panel_of_demo(0), _panel_of_demo(1, origin="attack")
+    assert people._label(factories.NOW) == 5, "three answers, and two: the last one on an attack is the newcomer's"
+    assert (_answers(known), len(_answers(attack))) == (list(people.LABELING), 2)
+    later = factories.NOW + people.PATIENCE
+    assert (people._label(later), _answers(attack)) == (1, list(people.LABELING))
+    assert people._label(later) == 0
+    assert not Assignment.objects.filter(panel__in=own).exists()
+    for tasker in labelers.values():
+        found = services.assignment_next(
+            tasker=tasker, holding=(), policy=policy_in_force(later).policy, now=later, rng=Random(1)
+        )
+        assert isinstance(found, Assignment) and found.panel in own, "in every name a newcomer gets them"
+        break_off = {"assignment_id": found.public_id, "lease_token": found.lease_token, "problem": ""}
+        services.assignment_release(tasker=tasker, now=later, **break_off)
+
+
+def test_all_of_them_finish_a_panel_with_more_taskers(labelers: dict[str, Tasker]) -> None:
+    panel = _panel_of_demo(0, size=5)
+    assert (people._label(factories.NOW), _answers(panel)) == (3, list(people.LABELING))
+    for moves in (1, 2):
+        now = factories.NOW + moves * people.PATIENCE
+        assert people._label(now) == 1, "one answer each three days, of those who are left to the newcomer"
+    panel.refresh_from_db()
+    assert panel.state == PanelState.FULL
+
+
+def test_they_leave_a_name_alone_that_somebody_labels_under(labelers: dict[str, Tasker]) -> None:
+    own, known = factories.panel(), _panel_of_demo(0)
+    factories.assignment(labelers["tasker4"], own, state="leased")
+    assert (people._label(factories.NOW), _answers(known)) == (2, ["tasker5", "tasker6"])

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from django.conf import settings
 from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,6 +54,11 @@ COLUMNS = {
     "defenses.csv": "defense_id,name,digest,demo,published_at,retired_at,number,description,reference,image,created_at,"
     "archive,weights,source,team_id,received_at,due_at,licence,training_code,opened_at,withdrawn_at",
 }
+
+
+def test_the_description_names_the_revision_that_is_written() -> None:
+    words = (settings.BASE_DIR / "docs" / "release-format.md").read_text()
+    assert f'its revision {form.REVISION} (`"revision": {form.REVISION}`)' in words
 
 
 @pytest.fixture

@@ -186,7 +186,7 @@ def test_ctrl_c_ends_it_cleanly(tmp_path: Path) -> None:
     finally:
         _kill(process)
     assert process.returncode == STOPPED
-    assert "Stopped. What was played until then is in its database." in said
+    assert "Stopped. What was played until then is in its database." in said and said.count("Stopped.") == 1
     assert "Traceback" not in said
 
 

@@ -345,7 +345,9 @@ def test_no_engine_is_wrong_use(
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     assert check.main(["check", "my-defense"]) == 2
-    assert check.ENGINE_ADVICE in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "my-defense would be an image" in said and "does not answer" in said
+    assert said.count("start") == said.count("DOCKER_HOST") == 1, "the advice is there, once"
 
 
 # ------------------------------------------------------------------------------------------------------ the examination

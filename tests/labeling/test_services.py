@@ -132,6 +132,28 @@ class TestClaim:
         orders = [[panel for panel, _ in selectors.candidates(person)] for person in (tara, otto)]
         assert sorted(orders[0]) == sorted(orders[1]) and orders[0] != orders[1]
 
+    def test_what_may_be_offered_is_the_same_read_at_once(self, tara: Tasker, otto: Tasker, now: datetime) -> None:
+        """The demo's people choose among all open panels; the queue offers the first of the very same."""
+        Tasker.objects.update(person=tara.pk)
+        stranger = factories.tasker("uma")
+        offered, taken, seen, linked_saw, as_gold = [factories.panel() for _ in range(5)]
+        Panel.objects.filter(pk=taken.pk).update(leased=3)
+        factories.assignment(stranger, offered)
+        factories.assignment(tara, seen)
+        factories.assignment(otto, linked_saw)
+        factories.assignment(otto, as_gold, known=factories.gold())
+        for person in (Tasker.objects.get(pk=tara.pk), stranger):
+            at_once = {panel.pk for panel in selectors.panels_open_to(person)}
+            assert at_once == {panel for panel, _ in selectors.candidates(person)}
+        tara.refresh_from_db()
+        assert {panel.pk for panel in selectors.panels_open_to(tara)} == {offered.pk, as_gold.pk}
+        for panel, open_to_her in ((offered, True), (taken, False), (seen, False), (linked_saw, False)):
+            found = services.assignment_of(tasker=tara, panel=panel, policy=POLICY, now=now, rng=Random(1))
+            assert (found is not None) == open_to_her
+        assert services.assignment_of(tasker=tara, panel=as_gold, policy=POLICY, now=now, rng=Random(1)) is None, (
+            "she holds one"
+        )
+
     def test_which_object_to_outline_is_drawn(self, tara: Tasker, now: datetime) -> None:
         draws = set()
         for n in range(20):

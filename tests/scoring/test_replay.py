@@ -12,6 +12,7 @@ from scoring.inference import choose_device
 from scoring.models import Defense, Prediction, Run
 from scoring.replay import replay
 from scoring.runner import Answers
+from scoring.slots import take_slot
 from tests.scoring import cast
 
 pytestmark = pytest.mark.django_db
@@ -86,6 +87,15 @@ def test_the_command(
         assert said in capsys.readouterr().out, why
     except CommandError as error:
         assert said in str(error), why
+
+
+def test_a_device_that_a_scorer_has_is_named_with_what_to_type(answered: None, settings: Any, tmp_path: Path) -> None:
+    settings.SCORER_DIR, settings.SCORING_DEVICE = tmp_path / "scorer", "cpu"
+    row = Prediction.objects.filter(defense__name="demo-cnn", round=1)[0]
+    scorer = take_slot(settings.SCORER_DIR, "cpu", 1)
+    assert scorer is not None
+    with scorer.lock, pytest.raises(CommandError, match="SCORER_DIR=var/replay ./unanimous replay"):
+        call_command("replay", row.defense.public_id, row.image.public_id)
 
 
 def test_another_version_than_answered_is_refused(answered: None, settings: Any, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ GROUPS = {"organizer": ORGANIZERS, "board": REVIEW_BOARD}
 
 
 class Command(RecordedCommand):
-    """One account, one role (R8); the password is asked for, or read from standard input."""
+    """One account, one role (R8); the password is asked for twice, or read from standard input."""
 
     help = __doc__
     example = "./unanimous add_user ada --role tasker --qualified"
@@ -65,8 +65,16 @@ class Command(RecordedCommand):
             raise CommandError(f"There is an account with the address {address} already.")
         return address
 
+    def _typed(self) -> str:
+        """Ask until the same is typed twice: nobody sees a slip of the fingers."""
+        while True:
+            password = getpass.getpass("Password: ")
+            if getpass.getpass("The same password again: ") == password:
+                return password
+            self.stderr.write("The two passwords differ. Type them again.")
+
     def _password(self, from_stdin: bool, user: User) -> str:
-        password = sys.stdin.readline().rstrip("\n") if from_stdin else getpass.getpass("Password: ")
+        password = sys.stdin.readline().rstrip("\n") if from_stdin else self._typed()
         try:
             validate_password(password, user)
         except ValidationError as error:

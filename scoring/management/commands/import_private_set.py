@@ -42,7 +42,7 @@ class Command(RecordedCommand):
     help = (
         "Take in a private set from a folder with the folders bird and bicycle, or from a .csv with the columns file "
         "and label. The set is in force when every picture is in. Run the same command again to go on after an "
-        "interruption."
+        "interruption; another folder needs --start-over."
     )
     example = './unanimous import_private_set /srv/private --note "Our own photographs"'
 
@@ -52,7 +52,7 @@ class Command(RecordedCommand):
         parser.add_argument("--note", default="", help="where the pictures come from, for organizers")
         parser.add_argument("--by", default="", metavar="USERNAME", help="the organizer who imports them")
         parser.add_argument("--leave-out-refused", action="store_true", help="complete the set without refused files")
-        parser.add_argument("--start-over", action="store_true", help="drop what an interrupted import left first")
+        parser.add_argument("--start-over", action="store_true", help="drop an unfinished set first")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Take every file in, each in a transaction of its own, then put the set in force at once."""
@@ -64,11 +64,14 @@ class Command(RecordedCommand):
         self._work(private_set, entries, options)
 
     def _begin(self, options: dict[str, Any]) -> PrivateSet:
-        private_set, new = private.private_set_begin(note=options["note"], by=_by(options), now=domain_now())
-        self.stdout.write(f"{'New' if new else 'Going on with'} set {private_set.number}.")
+        given = {"note": options["note"], "path": str(options["path"].resolve()), "by": _by(options)}
         if options["start_over"]:
-            dropped = private.private_set_empty(private_set)
+            private_set, dropped = private.private_set_start_over(**given, now=domain_now())
             self.stdout.write(f"{dropped} pictures of an earlier import dropped.")
+            new = True
+        else:
+            private_set, new = private.private_set_begin(**given, now=domain_now())
+        self.stdout.write(f"{'New' if new else 'Going on with'} set {private_set.number}.")
         return private_set
 
     def _work(self, private_set: PrivateSet, entries: list[Entry], options: dict[str, Any]) -> None:

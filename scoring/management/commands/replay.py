@@ -49,7 +49,10 @@ def _prediction(defense: str, image: str, number: int) -> Prediction:
 def _asked_again(prediction: Prediction) -> Replay:
     runners = take_device(settings.SCORER_DIR, settings.SCORING_DEVICE, settings.DEFENSE_RUNTIME)
     if runners is None:
-        raise CommandError("A scorer has this machine's device: stop it first, or name another SCORER_DIR.")
+        raise CommandError(
+            "A scorer has this machine's device: stop it first, or name another folder: "
+            "SCORER_DIR=var/replay ./unanimous replay …"
+        )
     try:
         return replay(prediction, find_runner=runners, device=runners.device)
     except RunnerFault as fault:

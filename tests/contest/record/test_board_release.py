@@ -133,7 +133,7 @@ def test_what_is_decided_later_is_errata_and_nothing_waits_for_it(
     assert not release_week(cast.W47, out=tmp_path / "out", now=cast.NOW).new
     board.votes(case, members, board_cast.UPHOLD, later)
     board.decide(case, members[0], later)
-    assert changed_since(cast.W47, cast.NOW) == ["1 cases of the board"]
+    assert changed_since(cast.W47, cast.NOW) == ["1 case of the board"]
     again = release_week(cast.W47, out=tmp_path / "out", now=later)
     assert (again.new, again.release.part, again.release.counts["cases"]) == (True, 1, 5)
     assert again.release.counts["appeals"] == 3

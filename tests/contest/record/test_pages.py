@@ -142,7 +142,7 @@ def test_what_came_after_a_release_is_told_and_published_as_errata(organizer: Cl
     from django.core.cache import cache
 
     cache.clear()
-    assert "Added: 1 answers of taskers." in _page(organizer)
+    assert "Added: 1 answer of a tasker." in _page(organizer)
     assert "is published as errata 1" in _page(organizer, BUILD)
     organizer.post(BUILD)
     assert builds.due_weeks_release(clock=lambda: moment.now) == 1

@@ -1,5 +1,6 @@
 """A defense that failed a condition of publication says so everywhere, why, and what to do (R31)."""
 
+import random
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils.html import strip_tags
 
-from contest.defenses.eligibility import failures
+from contest.defenses.eligibility import failures, next_step
 from contest.enums import DefenseStanding, MessageKind
 from contest.messages.letters import written
 from contest.models import Entry, Message, Team
@@ -20,7 +21,7 @@ from contest.stakes.selectors import standing_of
 from scoring.enums import Fault, RunState, TrialKind
 from scoring.models import Defense
 from scoring.trials.enums import Condition
-from scoring.trials.services import framework_check
+from scoring.trials.services import framework_check, trials_plan
 from tests import factories
 from tests.contest.stakes import cast
 from tests.scoring.trials import cast as trials
@@ -92,6 +93,26 @@ def test_what_was_missed_is_named(
     assert standing_of(made.defense, now=now) is DefenseStanding.NOT_ELIGIBLE
 
 
+@pytest.mark.parametrize(("change", "conditions", "words", "why"), CASES, ids=[row[3] for row in CASES])
+def test_a_new_private_set_is_promised_where_it_helps(
+    change: Callable[[Defense], None], conditions: list[Condition], words: str, why: str, made: Entry, now: datetime
+) -> None:
+    change(made.defense)
+    said = next_step(failures([made.defense], now=now)[made.defense_id])
+    trials.private(4, seed=300)
+    trials_plan(policy=cast.policy(), now=now, rng=random.Random(1))
+    helps = standing_of(made.defense, now=now) is DefenseStanding.RECEIVED
+    assert ("begins again by itself" in said) == helps, why
+    assert helps == (conditions[0] in {Condition.PRIVATE, Condition.SPEED}), why
+    assert "Hand in a new version" in said
+
+
+def test_two_failures_are_mended_by_a_new_set_where_it_mends_both(made: Entry, now: datetime) -> None:
+    again(made.defense, PRIVATE, totals=WEAK)
+    again(made.defense, SMOKE, totals={"accepted": False})
+    assert "begins again" not in next_step(failures([made.defense], now=now)[made.defense_id])
+
+
 # What takes it back to waiting
 BACK: list[tuple[Callable[[Entry], Any], str]] = [
     (lambda made: trials.private(4, seed=300), "a new private set asks it again"),
@@ -136,6 +157,7 @@ def test_every_page_and_call_says_so(made: Entry, signed_in: Any, monkeypatch: A
     assert "not eligible" in listed and "not published: why, and what to do" in listed and listed.count(by_then) == 1
     page = said(team, f"/team/defenses/{made.defense.public_id}/")
     assert missed in page and "Hand in a new version" in page and by_then not in page
+    assert page.count("begins again by itself when organizers import a new private set") == 1
     assert by_then in said(team, f"/team/defenses/{waiting.defense.public_id}/")
     told = {each["id"]: each for each in team.get("/api/v1/defenses/").json()}
     mine, other = told[made.defense.public_id], told[waiting.defense.public_id]
@@ -156,6 +178,16 @@ def test_every_page_and_call_says_so(made: Entry, signed_in: Any, monkeypatch: A
     assert "not eligible" in said(organizer, "/defenses/")
     shown = said(organizer, f"/defenses/{made.defense.public_id}/")
     assert missed in shown and by_then not in shown
+    again(made.defense, SMOKE, totals={"accepted": False})
+    for client, address in ((team, "/team/defenses/"), (organizer, "/defenses/")):
+        assert "import a new private set" not in said(client, f"{address}{made.defense.public_id}/")
+
+
+def test_code_in_advice_is_shown_as_code(made: Entry, signed_in: Any) -> None:
+    crashed(SMOKE, {"accepted": False, "rounds": 0})(made.defense)
+    page = signed_in(cast.captain(made.team)).get(f"/team/defenses/{made.defense.public_id}/").content.decode()
+    notice = page.partition('aria-labelledby="failed"')[2].partition("</section>")[0]
+    assert "call <code>serve</code> and run" in notice and "`" not in notice
 
 
 def test_strangers_and_rivals_are_told_nothing(made: Entry, signed_in: Any) -> None:

@@ -76,7 +76,8 @@ def test_a_picture_has_one_class(now: datetime) -> None:
 
 def test_an_unfinished_set_is_gone_on_with(olga: User, now: datetime) -> None:
     first, new = private.private_set_begin(note="ours", by=olga, now=now)
-    again, new_again = private.private_set_begin(note="", by=None, now=now)
+    again, new_again = private.private_set_begin(note=" ", by=None, now=now)
+    assert private.private_set_begin(note="ours ", by=None, now=now) == (first, False)
     assert (new, new_again, first) == (True, False, again)
     assert (first.number, first.imported_by) == (1, olga)
 
@@ -103,7 +104,6 @@ def test_a_complete_set_never_changes(now: datetime) -> None:
     rows = list(PrivatePicture.objects.values_list("pk", "pixels_sha256", "label"))
     for change in (
         lambda: add(complete, 500),
-        lambda: private.private_set_empty(complete),
         lambda: private.private_set_complete(complete, meant=[], by=None, now=now + timedelta(days=1)),
     ):
         with pytest.raises(Conflict) as refused:
@@ -121,9 +121,13 @@ def test_a_set_has_both_classes_and_what_was_meant(now: datetime) -> None:
     other = add(to, 2, Label.BICYCLE)[0].pixels_sha256
     with pytest.raises(Conflict, match="--start-over"):
         private.private_set_complete(to, meant=[other], by=None, now=now)
-    assert private.private_set_empty(to) == 2
+    again, dropped = private.private_set_start_over(note="theirs", path="", by=None, now=now)
+    assert (again.number, again.note, dropped) == (to.number, "theirs", 2)
     with pytest.raises(InvalidInput):
-        private.private_set_complete(to, meant=[], by=None, now=now)
+        private.private_set_complete(again, meant=[], by=None, now=now)
+    with pytest.raises(Conflict) as refused:
+        add(to, 3)
+    assert refused.value.code == "set_dropped", "an import that goes on beside it adds nothing"
 
 
 # The command
@@ -210,12 +214,40 @@ def test_an_interrupted_import_goes_on(garden: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_what_an_earlier_import_left_is_dropped_when_asked(garden: Path, now: datetime) -> None:
-    add(begun(now), 99)
+    add(private.private_set_begin(note="ours", path=str(garden), by=None, now=now)[0], 99)
     status, said = run(garden)
     assert status == 1 and "1 pictures of an earlier import" in said
     status, said = run(garden, "--start-over")
     assert status == 0 and "6 pictures of an earlier import dropped" in said
-    assert PrivatePicture.objects.count() == 5
+    assert PrivatePicture.objects.count() == 5 and PrivateSet.objects.get().note == "ours"
+
+
+@pytest.mark.parametrize("pictures", [0, 2])
+def test_an_unfinished_set_takes_pictures_of_its_own_folder_alone(
+    pictures: int, garden: Path, tmp_path: Path, now: datetime
+) -> None:
+    """Otherwise the pictures of two folders would be one set, with the note of the first."""
+    first = private.private_set_begin(note="ours", path=str(tmp_path / "first"), by=None, now=now)[0]
+    for seed in range(pictures):
+        add(first, 90 + seed)
+    manifest = written(garden / "set.csv", "file,label\nbird/1.png,bird\nbicycle/4.png,bicycle\n")
+    for arguments in ((garden,), (garden, "--note", "ours"), (garden, "--note", "theirs"), (manifest,)):
+        status, said = run(*arguments)
+        assert status == 2 and f'{tmp_path / "first"} with the note "ours"' in said and "--start-over" in said
+    assert PrivatePicture.objects.count() == pictures and selectors.private_set_in_force() is None
+    assert run(garden, "--start-over")[0] == 2, "the note of another folder does not fit"
+    assert PrivatePicture.objects.count() == pictures, "and nothing is dropped"
+    status, said = run(garden, "--note", "theirs", "--start-over")
+    assert status == 0 and f"{pictures} pictures of an earlier import dropped" in said
+    (facts,) = selectors.private_sets()
+    assert (facts.number, facts.note, facts.birds + facts.bicycles) == (1, "theirs", 5)
+
+
+def test_an_unfinished_set_keeps_its_note(garden: Path, now: datetime) -> None:
+    private.private_set_begin(note="ours", path=str(garden), by=None, now=now)
+    status, said = run(garden, "--note", "theirs")
+    assert status == 2 and 'with the note "ours"' in said
+    assert run(garden / "bird" / "..", "--note", "ours")[0] == 0, "the same folder, written otherwise"
 
 
 @pytest.mark.parametrize(
