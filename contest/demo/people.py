@@ -1,4 +1,5 @@
-"""What the people of the demo do while its clock moves: what nobody does for three days, they do.
+"""What the people of the demo do while its clock moves: what nobody does for three days, they do; after two weeks, the
+vote on an award as well.
 
 So a newcomer may take any part, and the contest goes on with those that are left out. Everything goes through the
 services that people's clicks go through.
@@ -34,6 +35,8 @@ from scoring.models import Rerun
 from scoring.reruns import progress, rerun_apply
 
 PATIENCE = timedelta(days=3)
+# An award is moved on some day of the week after its appeals, which a newcomer passes in one move.
+PATIENCE_WITH_AWARDS = timedelta(weeks=2)
 # The first three answer soon; the others are for the newcomer to sign in as, and answer what is overdue.
 LABELING = ("tasker4", "tasker5", "tasker6")
 LEFT_TO_THE_NEWCOMER = ("tasker1", "tasker2", "tasker3")
@@ -174,7 +177,7 @@ def _award(now: datetime) -> int:
     """Move the award of the first that meets every condition; the second vote is the newcomer's for a while."""
     moved = Case.objects.filter(motion=DecisionKind.AWARD, state=CaseState.OPEN)
     if moved.exists():
-        return len([vote_through(case, now=now) for case in moved.filter(opened_at__lte=now - PATIENCE)])
+        return len([vote_through(case, now=now) for case in moved.filter(opened_at__lte=now - PATIENCE_WITH_AWARDS)])
     policy, due = policy_in_force(now).policy, contenders(now=now)
     first = next((each for each in due if ready(checklist(each, policy=policy, now=now))), None)
     if first is None:

@@ -163,7 +163,7 @@ def test_what_one_of_the_people_is_refused_stops_nothing(
     in_demo: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     demo.seed(lambda _: None)
-    real, labeled = services.assignment_next, set[str]()
+    real, labeled = services.assignment_of, set[str]()
 
     def refuses_one(*, tasker: Tasker, **more: Any) -> Any:
         if tasker.user.username == people.LABELING[0]:
@@ -171,7 +171,7 @@ def test_what_one_of_the_people_is_refused_stops_nothing(
         labeled.add(tasker.user.username)
         return real(tasker=tasker, **more)
 
-    monkeypatch.setattr(services, "assignment_next", refuses_one)
+    monkeypatch.setattr(services, "assignment_of", refuses_one)
     began = domain_now()
     *_, said, last = move("next-week")
     assert said == "The demo's people could not do everything: This tasker is paused."
@@ -249,15 +249,20 @@ def _answers(panel: Panel) -> list[str]:
     return sorted(names)
 
 
+def _labeled(now: datetime) -> int:
+    """Let each of the demo's taskers label; return how many answers they gave."""
+    return sum(people._label_as(name, now) for name in (*people.LABELING, *people.LEFT_TO_THE_NEWCOMER))
+
+
 def test_they_take_no_picture_that_they_do_not_know(labelers: dict[str, Tasker]) -> None:
     """A picture is seen once (R8): one that they take and give back could never be answered in their names."""
     own = [factories.panel(dealt_at=factories.NOW - timedelta(hours=1)) for _ in range(WINDOW + 1)]
     known, attack = _panel_of_demo(0), _panel_of_demo(1, origin="attack")
-    assert people._label(factories.NOW) == 5, "three answers, and two: the last one on an attack is the newcomer's"
+    assert _labeled(factories.NOW) == 5, "three answers, and two: the last one on an attack is the newcomer's"
     assert (_answers(known), len(_answers(attack))) == (list(people.LABELING), 2)
     later = factories.NOW + people.PATIENCE
-    assert (people._label(later), _answers(attack)) == (1, list(people.LABELING))
-    assert people._label(later) == 0
+    assert (_labeled(later), _answers(attack)) == (1, list(people.LABELING))
+    assert _labeled(later) == 0
     assert not Assignment.objects.filter(panel__in=own).exists()
     for tasker in labelers.values():
         found = services.assignment_next(
@@ -270,10 +275,10 @@ def test_they_take_no_picture_that_they_do_not_know(labelers: dict[str, Tasker])
 
 def test_all_of_them_finish_a_panel_with_more_taskers(labelers: dict[str, Tasker]) -> None:
     panel = _panel_of_demo(0, size=5)
-    assert (people._label(factories.NOW), _answers(panel)) == (3, list(people.LABELING))
+    assert (_labeled(factories.NOW), _answers(panel)) == (3, list(people.LABELING))
     for moves in (1, 2):
         now = factories.NOW + moves * people.PATIENCE
-        assert people._label(now) == 1, "one answer each three days, of those who are left to the newcomer"
+        assert _labeled(now) == 1, "one answer each three days, of those who are left to the newcomer"
     panel.refresh_from_db()
     assert panel.state == PanelState.FULL
 
@@ -281,4 +286,4 @@ def test_all_of_them_finish_a_panel_with_more_taskers(labelers: dict[str, Tasker
 def test_they_leave_a_name_alone_that_somebody_labels_under(labelers: dict[str, Tasker]) -> None:
     own, known = factories.panel(), _panel_of_demo(0)
     factories.assignment(labelers["tasker4"], own, state="leased")
-    assert (people._label(factories.NOW), _answers(known)) == (2, ["tasker5", "tasker6"])
+    assert (_labeled(factories.NOW), _answers(known)) == (2, ["tasker5", "tasker6"])
