@@ -215,7 +215,9 @@ def breaks_of(defense: Defense, *, public: bool, now: datetime) -> list[BreakRow
         once.setdefault(each.image_id, each)
     shown = list(once.values())[:MOST_BREAKS]
     attacks = first_receipts(list(once), all_told=not public, now=now)
-    return [BreakRow(each.image, attacks[each.image_id], each.ruling.label, each.found_at) for each in shown]
+    # The clock of a copy may be behind the releases it is made of: then their attacks are not public yet.
+    known = [(each, attack) for each in shown if (attack := attacks.get(each.image_id))]
+    return [BreakRow(each.image, attack, each.ruling.label, each.found_at) for each, attack in known]
 
 
 def outside_of(defense: Defense, *, public: bool) -> list[Break]:

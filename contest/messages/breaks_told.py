@@ -80,11 +80,11 @@ def _broken_tell(defense: Defense, breaks: Sequence[Break], now: datetime) -> in
         return 0
     untold = standing_breaks().filter(~told(MessageKind.DEFENSE_BROKEN, fact="pk", team=owner))
     wanted = set(untold.filter(pk__in=[each.pk for each in breaks]).values_list("pk", flat=True))
-    fresh = [each for each in breaks if each.pk in wanted]
+    receipts = receipts_of((each.image_id for each in breaks), now=now)
+    fresh = [each for each in breaks if each.pk in wanted and each.image_id in receipts]
     if not fresh:
         return 0
     named = fresh[:MOST_NAMED]
-    receipts = receipts_of((each.image_id for each in named), now=now)
     return tell(
         owner,
         MessageKind.DEFENSE_BROKEN,

@@ -214,6 +214,9 @@ def test_a_clock_behind_the_releases_is_warned_of(
     said = _rebuilt(elsewhere)
     assert "3 releases of 2 weeks are here." in said
     assert ("which is still to come here" in said, words in said) == (bool(words), True), why
+    defenses = [f"/defenses/{each.public_id}/" for each in Defense.objects.exclude(published_at=None)]
+    for page in ("/", "/leaderboard/", "/overrules/", "/money/", *defenses):
+        assert Client().get(page).status_code == 200, page
 
 
 def _unlist(mirror: Path) -> None:
