@@ -59,6 +59,9 @@ SERVICES: dict[str, Callable[[Assignment, datetime], Any]] = {
     "assignment_next": lambda held, now: services.assignment_next(
         tasker=held.tasker, holding=(), policy=POLICY, now=now, rng=Random(1)
     ),
+    "assignment_of": lambda held, now: services.assignment_of(
+        tasker=held.tasker, panel=held.panel, policy=POLICY, now=now, rng=Random(1)
+    ),
     "assignment_heartbeat": lambda held, now: services.assignment_heartbeat(**own(held), policy=POLICY, now=now),
     "assignment_release": lambda held, now: services.assignment_release(**own(held), problem="", now=now),
     "response_submit": lambda held, now: services.response_submit(
