@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export DATA_DIR ?= $(CURDIR)/var
 
-.PHONY: run test lint bench services messages
+.PHONY: run test test-all lint bench services messages
 
 # `exec`: a signal to make reaches the program itself, and no shell in between.
 run: $(VENV)/.runtime
@@ -12,14 +12,15 @@ run: $(VENV)/.runtime
 
 test: $(VENV)/.development
 	@$(BIN)/python -m tests.install
-	@$(MAKE) --no-print-directory lint
-	@exec $(BIN)/python -m tests.both_databases
+	@exec $(BIN)/python -m tests.suite
+
+# What is long by nature, and all that PostgreSQL is not shown by `make test`.
+test-all: $(VENV)/.development
+	@$(BIN)/python -m tests.install
+	@exec $(BIN)/python -m tests.suite --all
 
 lint: $(VENV)/.development
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
-	@$(BIN)/lint-imports
-	@$(BIN)/mypy
+	@exec $(BIN)/python -m tests.suite lint types
 
 # Collects the words of the pages into locale/, and packs the translations. Needs gettext.
 messages: $(VENV)/.development

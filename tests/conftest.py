@@ -1,7 +1,9 @@
 """The cast and the clock. Tara, Otto and Uma are qualified taskers; Nell is a newcomer; Olga organizes; Rita is on
 the review board; Stan is a stranger who has an account and no role."""
 
+import os
 import signal
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,15 +12,12 @@ import hypothesis
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.cache import cache
 from django.test import Client
-from xdist.scheduler import LoadScopeScheduling
 
 from labeling.models import Tasker
-from labeling.selectors import forget_versions
-from tests import factories, statements
+from tests import factories
 
-pytest_plugins = ["tests.bucket_plugin", "tests.engine_plugin"]
+pytest_plugins = ["tests.bucket_plugin", "tests.dear_cases", "tests.engine_plugin", "tests.worlds"]
 
 # The same examples every time, so that a failure is the change's and not the day's. New ones are looked for with
 # `pytest --hypothesis-profile search`.
@@ -28,12 +27,6 @@ hypothesis.settings.register_profile("repeatable", derandomize=True, **_UNTIMED)
 hypothesis.settings.register_profile("search", **_UNTIMED)
 hypothesis.settings.load_profile("repeatable")
 
-TOGETHER = (
-    *("tests/browser/", "tests/defense_kit/test_check.py", "tests/defense_kit/test_container.py"),
-    *("tests/scoring/test_hostile.py", "tests/scoring/test_sealed.py", "tests/test_logs.py"),
-    "tests/contest/record/test_rebuild.py",
-)
-
 # Tests in processes of their own that take a quarter of a minute and more, the longest first. At the end of a parallel
 # run they would keep one processor waiting for the other.
 LONGEST = (
@@ -42,34 +35,45 @@ LONGEST = (
     *("tests/labeling/test_import_images.py", "tests/defense_kit/", "tests/scoring/", "tests/bench/"),
 )
 
+# Each of these marks says why: docs/testing.md.
+REASONED = ("postgres", "both", "long", "slow")
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Note which statements each test sends, where somebody asked for it.
 
-    A shell starts background jobs with interrupts ignored, and so would be the programs that tests interrupt.
-    """
+def pytest_configure() -> None:
+    """Hear interrupts: a shell starts background jobs with interrupts ignored, and so would be the programs that tests
+    interrupt."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.pluginmanager.register(statements)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what this machine or database cannot show, with the reason."""
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Refuse a mark without its reason, and keep in one process the tests of a module that share something."""
+    for mark in item.iter_markers():
+        if mark.name in REASONED and not (mark.args and isinstance(mark.args[0], str) and len(mark.args[0]) > 9):
+            raise pytest.UsageError(f'{item.nodeid}: say why, as in pytest.mark.{mark.name}("two claims at once")')
+    if isinstance(item, pytest.Function) and any(map(_shared, item._fixtureinfo.name2fixturedefs.values())):
+        item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
+def _shared(definitions: Sequence[pytest.FixtureDef[Any]]) -> bool:
+    used = definitions[-1]
+    return used.scope != "function" and used.func.__module__.startswith("tests.")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what this database cannot show, with the reason."""
     postgres = settings.DATABASES["default"]["ENGINE"].endswith("postgresql")
     for item in items:
         if "postgres" in item.keywords and not postgres:
             item.add_marker(pytest.mark.skip(reason="needs PostgreSQL: run with DATABASE_URL=postgres://..."))
-    left = statements.left_for_postgres(items, _on_both)
-    kept = set(left)
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = left
     _longest_in_time(items)
 
 
-def _on_both(item: pytest.Item) -> bool:
-    """Say whether both runs have a test, whatever it sends: races, commits, servers, and what is marked so."""
-    shared = _transactional(item) and "browser" not in item.keywords
-    return shared or bool({"both", "postgres", "redis"} & set(item.keywords))
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say how many cases ran, to who asked for it (`tests.suite`)."""
+    if "CASES" in os.environ:
+        counts = [len(terminalreporter.getreports(kind)) for kind in ("passed", "failed")]
+        Path(os.environ["CASES"]).write_text(str(sum(counts)))
 
 
 def _longest_in_time(items: list[pytest.Item]) -> None:
@@ -94,33 +98,6 @@ def _transactional(item: pytest.Item) -> bool:
     return bool({"transactional_db", "live_server"} & set(getattr(item, "fixturenames", ()))) or any(
         mark.kwargs.get("transaction") for mark in item.iter_markers("django_db")
     )
-
-
-class _Scheduling(LoadScopeScheduling):
-    """Gives the tests of a module that share something dear to one process, all others one by one."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        module = nodeid.partition("::")[0]
-        return module if module.startswith(TOGETHER) else nodeid
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
-    """Say which tests of a parallel run stay together."""
-    return _Scheduling(config, log)
-
-
-@pytest.fixture(autouse=True)
-def nothing_of_other_tests(settings: Any, tmp_path: Path) -> None:
-    """Give each test its own picture store, array cache and release folder, and an empty cache.
-
-    What a process remembers for a minute, or looks for every few minutes, would be about rows of another test.
-    """
-    (tmp_path / "pictures").mkdir()
-    settings.IMAGE_STORE_URL = f"file://{tmp_path / 'pictures'}"
-    settings.ARRAY_CACHE_DIR = tmp_path / "arrays"
-    settings.RELEASE_DIR = tmp_path / "releases"
-    forget_versions()
-    cache.clear()
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ NEEDED = {
     "chromium": "chromium",
     "setpriv": "util-linux",
     "xgettext": "gettext",
+    "node": "nodejs",
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.processes import Deployment, deployment, wait_for
 
-pytestmark = [pytest.mark.redis, pytest.mark.postgres]
+pytestmark = [pytest.mark.postgres("tasks run as in a contest")]
 PREPARE = """
 from tests import factories
 result = [factories.tasker(f"tasker-{n}").pk for n in range(3)], factories.panel().pk

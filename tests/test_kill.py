@@ -38,7 +38,7 @@ result = {
 """
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("killed processes leave locks and leases behind")
 def test_adjudication_survives_killed_workers(tmp_path: Path) -> None:
     with deployment(tmp_path) as site:
         site.run(FILL)
@@ -131,7 +131,7 @@ STEPS = {
 }
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("killed processes leave locks and leases behind")
 def test_what_follows_from_rulings_of_the_board_survives_killed_workers(tmp_path: Path) -> None:
     with deployment(tmp_path) as site:
         assert site.run(DECIDED) > 0, "the attackers were paid before the board overruled"

@@ -302,7 +302,7 @@ def database_check(site: Site) -> str:
     return checks["database"]
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("the database goes away and comes back")
 def test_the_first_request_after_a_restart_works(site: Site, server: PostgresServer) -> None:
     assert database_check(site) == "ok"
     server.stop()
@@ -321,7 +321,7 @@ AWAY = [
 ]
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("the database goes away and comes back")
 def test_without_its_database_the_site_says_so_and_comes_back_by_itself(site: Site, server: PostgresServer) -> None:
     assert database_check(site) == "ok"
     assert (site.do("work"), site.do("task")) == (0.5, 0)
@@ -346,7 +346,7 @@ def test_without_its_database_the_site_says_so_and_comes_back_by_itself(site: Si
     assert site.logged("outage_over") == 1
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("the database goes away and comes back")
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("code", "found"),

@@ -21,7 +21,7 @@ from tests.contest.board import cast
 from tests.contest.board.cast import LATER, OVERRULE_REJECTED, Scene
 from tests.contest.money import cast as money
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both]
+pytestmark = [pytest.mark.django_db, pytest.mark.both("the statements that write or lock differ")]
 SignIn = Callable[[Any], Client]
 WRITES = re.compile(r"\s*(INSERT INTO|UPDATE|DELETE FROM|LOCK)\b[^\"]*\"?(\w*)|FOR (NO KEY )?(UPDATE|SHARE)")
 # What a GET may write: a row of the reader alone, that no other request waits for.

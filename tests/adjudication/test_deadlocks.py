@@ -29,7 +29,7 @@ from labeling.voiding import responses_void
 from labeling.watching.actions import action_take, tasker_return
 from tests import factories
 
-pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.postgres("several at once: SQLite has one writer"), pytest.mark.django_db(transaction=True)]
 THREADS, SECONDS, PICTURES, GOLD, TASKERS = 8, 3.0, 12, 4, 4
 POLICY = Policy(lease_seconds=60, gold_percent=30)
 FORM = {"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"}

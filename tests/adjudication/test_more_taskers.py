@@ -280,7 +280,7 @@ def at_once(*steps: Callable[[], Any]) -> list[Any]:
         return list(pool.map(run, steps))
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 class TestAtOnce:
     """On PostgreSQL, where transactions really run beside each other."""

@@ -81,7 +81,7 @@ class TestSettling:
                 Ruling.objects.all().delete()
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_many_at_once_make_one_ruling_each(now: datetime) -> None:
     factories.policy_version()

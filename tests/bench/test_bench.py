@@ -60,7 +60,7 @@ def test_percentiles_and_ratios() -> None:
     assert Requirement.at_least("speed", 5, 5).kept and not Requirement.at_most("cost", 5.1, 5).kept
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("measured on the database of a contest")
 def test_all_of_them_run_at_tiny_size_and_the_audits_find_nothing(tmp_path: Path) -> None:
     run.main(["--quick", "--out", str(tmp_path)])
     results = json.loads((tmp_path / "results.json").read_text())

@@ -53,7 +53,7 @@ def test_a_section_measured_alone_takes_the_place_of_its_former_self(tmp_path: P
 
 
 @pytest.mark.browser
-@pytest.mark.postgres
+@pytest.mark.postgres("measured on the database of a contest")
 def test_a_few_labels_keep_the_limits_that_do_not_depend_on_the_machine(tmp_path: Path) -> None:
     (tmp_path / "results.json").write_text('{"sections": []}')
     (tmp_path / "results.md").write_text("# Benchmarks\n\nWritten.\n\nEvery requirement is kept.\n")

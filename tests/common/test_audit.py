@@ -23,7 +23,7 @@ from labeling.accounts.leaving import account_delete
 from tests import factories
 
 # What is hashed is JSON that was kept, and databases keep it each in their own way.
-pytestmark = pytest.mark.both
+pytestmark = pytest.mark.both("its rows are refused by triggers")
 ADDRESS = "192.0.2.7"
 
 

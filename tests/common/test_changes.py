@@ -8,7 +8,7 @@ from django.db import connection, transaction
 
 from common.changes import change_mark
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both("triggers count the commits")]
 
 
 def _elsewhere(change: object) -> None:

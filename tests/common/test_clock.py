@@ -13,7 +13,7 @@ def test_the_database_beside_us_has_the_same_clock() -> None:
     assert not clock.is_apart(clock.apart())
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("the database's own clock")
 @pytest.mark.django_db
 @pytest.mark.parametrize("minutes", [10, -10])
 def test_another_clock_is_noticed(minutes: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from labeling.models import Tasker
 from tests import factories
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_two_that_lock_the_other_way_round_both_come_through() -> None:
     ids = [factories.tasker(name).pk for name in ("tara", "otto")]

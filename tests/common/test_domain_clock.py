@@ -126,7 +126,7 @@ TURNED_BACK = [
 ]
 
 
-@pytest.mark.both
+@pytest.mark.both("the database keeps the clock")
 @pytest.mark.django_db
 def test_the_database_refuses_to_turn_the_clock_back(settings: Any) -> None:
     DemoClock.objects.create(ahead_seconds=3_600)

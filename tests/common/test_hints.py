@@ -85,7 +85,6 @@ def test_an_outage_is_not_a_line_for_every_hint(tmp_path: Path) -> None:
     assert "settle_panel" in lost[0]
 
 
-@pytest.mark.redis
 def test_hints_of_a_request_arrive_before_the_process_ends(tmp_path: Path) -> None:
     if not os.environ.get("TEST_REDIS_URL"):
         pytest.skip("needs a Redis server: TEST_REDIS_URL=redis://127.0.0.1:6379/0")

@@ -87,7 +87,7 @@ def test_what_a_transaction_changed_is_seen_and_undone_with_it(now: datetime) ->
     assert panel.leased == 0
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("prepared statements are PostgreSQL's")
 @pytest.mark.django_db(transaction=True)
 def test_each_connection_plans_a_statement_once() -> None:
     statement = Statement("test_planned_once", "SELECT %s + %s", [Given("n", models.IntegerField()), 2])

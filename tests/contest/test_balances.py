@@ -63,7 +63,7 @@ def test_an_entry_is_never_changed(now: datetime) -> None:
         LedgerEntry.objects.filter(pk=entry.pk).delete()
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_many_at_once_spend_what_is_there_and_no_more(now: datetime) -> None:
     outside, pool, attackers = accounts()

@@ -474,7 +474,7 @@ def test_the_chain_does_not_fork(contest: cast.Contest, out: Path, tmp_path: Pat
     assert _release(out).release.previous_sha256 == Release.objects.get(week="2026-W48").manifest_sha256
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("a snapshot is an isolation level of its own")
 @pytest.mark.django_db(transaction=True)
 def test_only_one_of_two_at_the_same_moment_joins_the_chain(tmp_path: Path) -> None:
     """Both have decided to be the first one when either begins to record itself."""

@@ -149,7 +149,7 @@ def test_the_same_seed_tells_the_same_story_byte_for_byte(tmp_path: Path) -> Non
     assert "2026-W02" in first[0]
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("the whole contest on the database of a contest")
 def test_the_same_seed_tells_the_same_story_on_postgresql(tmp_path: Path) -> None:
     told = []
     for number in range(2):

@@ -479,7 +479,7 @@ def test_who_uploads_while_files_are_removed_waits(people: None, tmp_path: Path,
     assert Attack.objects.count() == 2 and picture_store().exists(left) and lost() == set()
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 def test_the_remover_does_not_hold_uploads_up_for_long(people: None, now: datetime) -> None:
     """Somebody stores for minutes: who removes gives up, so that the uploads behind both go on."""
     picture_store().put(LEFT, b"left")

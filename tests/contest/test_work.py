@@ -13,7 +13,10 @@ from django.db import connection
 from contest.management.commands import work
 from contest.management.commands.work import MOST_SECONDS_BETWEEN_ROUNDS, Rounds
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.both("commits are heard of by a mark in the database"),
+]
 
 
 class Clock:

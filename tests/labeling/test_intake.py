@@ -153,7 +153,7 @@ def test_a_full_disk_leaves_no_row(now: datetime, monkeypatch: pytest.MonkeyPatc
     assert _import(_file(), now)[1]
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_two_importers_of_one_picture_make_one_row(now: datetime) -> None:
     picture = read_attack(_file(), size=SIZE)

@@ -19,7 +19,7 @@ from labeling.policy import Policy
 from labeling.voiding import responses_void
 from tests import factories
 
-pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.postgres("several at once: SQLite has one writer"), pytest.mark.django_db(transaction=True)]
 THREADS, STEPS, PICTURES, GOLD, TASKERS = 32, 10_000, 500, 20, 24
 POLICY = Policy()
 FORMS = [

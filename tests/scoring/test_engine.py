@@ -365,7 +365,7 @@ class TestHeartbeat:
     """The thread that keeps a lease while a batch takes long."""
 
     @pytest.mark.django_db(transaction=True)
-    @pytest.mark.postgres
+    @pytest.mark.postgres("a second connection writes beside the first")
     def test_it_beats_and_notices_a_lost_lease(self, now: datetime) -> None:
         factories.policy_version()
         cast.publish(now, "always-abstain")

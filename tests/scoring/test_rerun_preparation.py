@@ -291,7 +291,7 @@ def test_a_step_that_is_not_in_the_table_is_refused(olga: User, now: datetime) -
 # Beside each other ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("a_sweep", [1, 4, 100])
 def test_sweeps_beside_each_other_double_nothing_and_leave_nothing_out(
@@ -315,7 +315,7 @@ def test_sweeps_beside_each_other_double_nothing_and_leave_nothing_out(
     is_whole(rerun)
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_cancelled_beside_a_sweep_nothing_of_it_waits(olga: User, now: datetime) -> None:
     rerun, together = asked_for(answered(now), olga, now), Barrier(2)
@@ -336,7 +336,7 @@ def test_cancelled_beside_a_sweep_nothing_of_it_waits(olga: User, now: datetime)
     assert (rerun.state, Run.objects.filter(state=RunState.QUEUED).count()) == (CANCELLED, 0)
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_a_rerun_that_somebody_holds_does_not_hold_up_the_others(olga: User, now: datetime) -> None:
     answered(now, "numpy-statistics", "always-abstain")

@@ -83,7 +83,7 @@ def test_kinds_part_rounds_and_sizes(now: datetime) -> None:
     assert images_of(items, Kind(2, 4, False, 75), after=third) == []
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_answers_with_lower_numbers_that_are_on_their_way_are_not_meant(olga: User, now: datetime) -> None:
     (defense,) = cast.publish(now, NAME)

@@ -370,7 +370,7 @@ def test_the_database_keeps_what_was_replaced(answered: Defense, now: datetime) 
         Superseded.objects.all().delete()
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("work", [reruns.rerun_apply, reruns.rerun_cancel], ids=["two apply", "one cancels"])
 def test_of_two_who_end_it_at_once_one_does(work: Any, now: datetime) -> None:
@@ -400,7 +400,7 @@ def test_of_two_who_end_it_at_once_one_does(work: Any, now: datetime) -> None:
     assert sum(in_force().values()) == 12
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_a_run_that_is_parted_while_its_re_run_is_cancelled_leaves_nothing_to_work_on(now: datetime) -> None:
     (defense,) = cast.publish(now, NAME)
@@ -431,7 +431,7 @@ def test_a_run_that_is_parted_while_its_re_run_is_cancelled_leaves_nothing_to_wo
     assert not Run.objects.filter(state=RunState.QUEUED).exists()
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_of_two_who_start_one_at_once_one_does(now: datetime) -> None:
     (defense,) = cast.publish(now, NAME)

@@ -256,7 +256,7 @@ def test_a_planner_that_fails_half_way_loses_nothing(now: datetime, monkeypatch:
     assert all(run.items.exists() for run in Run.objects.all())
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_planners_side_by_side_double_nothing(now: datetime) -> None:
     factories.policy_version()
@@ -283,7 +283,7 @@ def test_planners_side_by_side_double_nothing(now: datetime) -> None:
     assert all(run.items.exists() for run in Run.objects.all())
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_workers_side_by_side_never_hold_the_same_run(now: datetime) -> None:
     factories.policy_version()

@@ -229,7 +229,7 @@ def _at_once(*attempts: Callable[[], Any]) -> list[str]:
     return sorted(said)
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_two_uploads_at_nine_of_ten_are_not_both_the_tenth(now: datetime) -> None:
     cast.policy()
@@ -244,7 +244,7 @@ def test_two_uploads_at_nine_of_ten_are_not_both_the_tenth(now: datetime) -> Non
     assert sorted(Attack.objects.values_list("of_quota", flat=True)) == list(range(1, 11))
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_the_same_picture_sent_twice_at_once_is_one_attack(now: datetime) -> None:
     cast.policy()
@@ -253,7 +253,7 @@ def test_the_same_picture_sent_twice_at_once_is_one_attack(now: datetime) -> Non
     assert QuotaDay.objects.get().used == 1
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_of_the_same_pixels_at_once_by_two_teams_one_is_the_first(now: datetime) -> None:
     cast.policy()
@@ -263,7 +263,7 @@ def test_of_the_same_pixels_at_once_by_two_teams_one_is_the_first(now: datetime)
     assert Image.objects.get().received_at == now - SECOND
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_teams_that_were_merged_count_together_also_at_once(now: datetime) -> None:
     cast.policy()
@@ -411,7 +411,7 @@ def test_the_pixels_of_a_withdrawn_picture_are_another_teams_in_a_later_week(
     assert (later.image.received_at, later.image.label_from) == (BOUNDARY + SECOND, BOUNDARY + timedelta(days=7))
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_a_withdrawal_and_the_dealing_at_once_leave_one_of_the_two(now: datetime) -> None:
     cast.policy()

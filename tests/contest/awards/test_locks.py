@@ -28,7 +28,7 @@ from tests.contest.stakes.test_races import until_waiting
 from tests.factories import mandate
 
 __all__ = ["makers", "stake"]
-pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.postgres("several at once: SQLite has one writer"), pytest.mark.django_db(transaction=True)]
 A_WHILE, LONG = 3.0, 60.0
 
 

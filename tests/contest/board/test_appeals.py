@@ -354,7 +354,7 @@ def at_once(*calls: Any) -> list[Any]:
     return found
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_two_teams_at_once_are_in_one_case() -> None:
     scene, green = Scene.make(), cast.team("green")
@@ -367,7 +367,7 @@ def test_two_teams_at_once_are_in_one_case() -> None:
     assert connection.vendor == "postgresql"
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_a_team_that_appeals_twice_at_once_has_one_appeal() -> None:
     scene = Scene.make()
@@ -376,7 +376,7 @@ def test_a_team_that_appeals_twice_at_once_has_one_appeal() -> None:
     assert sorted(map(str, found)) == sorted([str(Appeal.objects.get().pk), *["appealed"] * 3])
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_a_team_that_answers_twice_at_once_has_one_answer() -> None:
     scene = Scene.make()

@@ -91,7 +91,7 @@ def test_who_steps_aside_finds_no_such_appeal(appeal: Appeal, scene: Scene, sign
     assert (hidden.status_code, hidden.json()) == (404, nowhere.json())
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_two_members_voting_and_confirming_at_one_moment_decide_once(signed_in: Any) -> None:
     scene = Scene.make(valid=False)
@@ -112,7 +112,7 @@ def test_two_members_voting_and_confirming_at_one_moment_decide_once(signed_in: 
     assert Case.objects.get(pk=case.pk).state == CaseState.CLOSED
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_a_vote_and_the_confirmation_at_one_moment_never_decide_what_was_not_seen(signed_in: Any) -> None:
     scene = Scene.make(valid=False)

@@ -23,7 +23,7 @@ from tests.contest.money.cast import BEFORE
 from tests.contest.stakes.test_races import until_waiting
 from tests.factories import voted
 
-pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.postgres("several at once: SQLite has one writer"), pytest.mark.django_db(transaction=True)]
 LONG = 60.0
 
 

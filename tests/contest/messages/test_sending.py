@@ -324,7 +324,7 @@ def at_once(*acts: Callable[[], Any]) -> list[Any]:
         return list(pool.map(one, acts))
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_of_many_sweeps_at_once_each_letter_leaves_once() -> None:
     red = team("red", "carl", "rosa")
@@ -344,7 +344,7 @@ def test_of_many_sweeps_at_once_each_letter_leaves_once() -> None:
     assert not Message.objects.filter(rate=MessageRate.DIGEST, digest=None).exists()
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_of_many_who_tell_the_same_at_once_one_does() -> None:
     red = team("red", "carl", "rosa")
@@ -354,7 +354,7 @@ def test_of_many_who_tell_the_same_at_once_one_does() -> None:
     assert Message.objects.count() == 10
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_a_wish_that_changes_while_the_day_is_made_loses_and_doubles_nothing() -> None:
     team("red", "carl")

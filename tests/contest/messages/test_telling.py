@@ -376,7 +376,7 @@ def test_a_sweep_looks_every_five_minutes(monkeypatch: pytest.MonkeyPatch) -> No
     assert looked == [moments[0], moments[2]]
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_of_many_sweeps_at_once_each_fact_is_told_once() -> None:
     red, makers = team("red", "carl"), team("makers", "mia")

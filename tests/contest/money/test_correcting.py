@@ -321,7 +321,7 @@ def test_nothing_is_taken_back_twice_and_no_correction_corrected(olga: User, ola
     assert refused.value.code == "corrected_before"
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_of_two_who_confirm_at_once_one_does(olga: User, olaf: User) -> None:
     asked = correction_ask(entry=cast.deposit(10, olga).pk, cents=10, reason="Twice.", by=olga, now=CLOSED)

@@ -36,7 +36,7 @@ from tests.contest.money import cast
 from tests.contest.money.cast import CLOSED, PRIZE, balance
 from tests.factories import mandate
 
-pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.postgres("several at once: SQLite has one writer"), pytest.mark.django_db(transaction=True)]
 SignIn = Callable[[Any], Client]
 NOW = CLOSED + timedelta(120)
 THREADS, SECONDS, LONG = 8, 4.0, 60.0

@@ -159,7 +159,7 @@ def test_a_payment_of_more_than_is_due_by_now_is_refused(red: Team, olga: User, 
     assert refused.value.code == "less_due" and balance(red) == PRIZE - 1
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_of_two_who_mark_it_at_once_one_does(red: Team, olga: User, olaf: User) -> None:
     asked = payment_ask(team=red, by=olga, now=CLOSED)
@@ -182,7 +182,7 @@ def test_of_two_who_mark_it_at_once_one_does(red: Team, olga: User, olaf: User) 
     assert (balance(red), LedgerEntry.objects.filter(source__team=red).count()) == (0, 1)
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_two_sweeps_at_once_post_a_share_once(olga: User) -> None:
     factories.policy_version()
@@ -210,7 +210,7 @@ def test_two_sweeps_at_once_post_a_share_once(olga: User) -> None:
     assert check().wrong == ()
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_of_merged_teams_nothing_is_paid_that_a_sweep_takes_at_once(red: Team, olga: User, olaf: User) -> None:
     blue, first = cast.team("blue"), Stake.objects.get()

@@ -16,7 +16,7 @@ from labeling.selectors import forget_versions
 from tests import factories
 from tests.contest.policy.test_recording import DAY, NOW
 
-pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.postgres("several at once: SQLite has one writer"), pytest.mark.django_db(transaction=True)]
 
 
 def at_once(*acts: object) -> list[str]:

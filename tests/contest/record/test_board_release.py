@@ -110,7 +110,7 @@ def no_file_says_who_voted_nor_what_waits(made: list[Released], contest: release
             assert not [word for word in board_cast.kept_back() if word in said], path.name
 
 
-@pytest.mark.both  # the bytes of a release, whichever database it is made from
+@pytest.mark.both("the bytes of a release, whichever database it is made from")
 def test_the_releases_tell_what_the_board_did_and_no_more(
     made: list[Released], contest: release_fixtures.Contest
 ) -> None:

@@ -21,7 +21,7 @@ from tests.contest.stakes import cast
 from tests.factories import mandate
 from tests.scoring.cast import ruled
 
-pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.postgres("several at once: SQLite has one writer"), pytest.mark.django_db(transaction=True)]
 NOW = factories.NOW
 LONG = 20.0
 

@@ -301,7 +301,7 @@ def at_once(*acts: Callable[[], Any]) -> list[str]:
         return sorted(pool.map(one, acts))
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_of_two_accepts_by_one_person_one_counts(now: datetime) -> None:
     carl, bea, fay = (researcher(name) for name in ("carl", "bea", "fay"))
@@ -317,7 +317,7 @@ def test_of_two_accepts_by_one_person_one_counts(now: datetime) -> None:
     assert {*names(red), *names(blue)} == {"carl", "bea"}
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_of_two_persons_with_one_link_one_joins(now: datetime) -> None:
     carl, fay, gus = (researcher(name) for name in ("carl", "fay", "gus"))
@@ -330,7 +330,7 @@ def test_of_two_persons_with_one_link_one_joins(now: datetime) -> None:
         member_leave(user=red.members.get(captain=False).user, now=now)
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_handing_over_and_leaving_at_once_leave_one_captain(now: datetime) -> None:
     carl, rosa = researcher("carl"), researcher("rosa")
@@ -348,7 +348,7 @@ def test_handing_over_and_leaving_at_once_leave_one_captain(now: datetime) -> No
         member_add(team=red, user=carl, captain=True, now=now)
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_of_two_teams_with_one_name_one_is_made(now: datetime) -> None:
     people = {"Red": researcher("carl"), "red": researcher("bea")}

@@ -165,7 +165,7 @@ def test_a_wrong_invitation_is_refused_by_field(values: dict[str, Any], field: s
     assert refused.value.field == field
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_of_two_who_use_one_link_at_once_one_joins() -> None:
     olga = factories.user("olga", "organizers")

@@ -157,7 +157,7 @@ def _as_member(user: User) -> None:
     member_add(team=Team.objects.get(name="red"), user=user, now=factories.NOW)
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     "ways",

@@ -23,7 +23,7 @@ from labeling.policy import Policy
 from labeling.watching import links
 from tests import factories
 
-pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.postgres("several at once: SQLite has one writer"), pytest.mark.django_db(transaction=True)]
 POLICY = Policy(gold_percent=0)
 ROUNDS = 25
 NO_TO_BOTH = {"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"}

@@ -18,7 +18,7 @@ from labeling.selectors import forget_versions
 from tests import factories
 from tests.labeling.learning.cast import POLICY, RIGHT, UNSURE, answer, begin, known, pool, ready
 
-pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.postgres("several at once: SQLite has one writer"), pytest.mark.django_db(transaction=True)]
 TABS = 8
 
 

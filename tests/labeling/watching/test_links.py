@@ -266,7 +266,7 @@ def test_the_task_looks_once_a_day(people: list[Tasker], monkeypatch: pytest.Mon
     cache.clear()
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_everybody_links_and_unlinks_at_once(now: datetime) -> None:
     """Sixteen threads change links of eight taskers; groups are what the links that are left say."""

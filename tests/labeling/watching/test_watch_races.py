@@ -15,7 +15,7 @@ from labeling.watching.watch import watch
 from tests import factories
 from tests.labeling.watching.rows import gold_answer, gold_answers
 
-pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.postgres("several at once: SQLite has one writer"), pytest.mark.django_db(transaction=True)]
 SWEEPS = 6
 
 

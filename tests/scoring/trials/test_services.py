@@ -298,7 +298,7 @@ def test_the_board_alone_checks_a_framework(olga: User, now: datetime) -> None:
 # Races
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_of_many_planners_one_queues_the_trial(now: datetime) -> None:
     newcomers = [cast.container(f"d{number}") for number in range(5)]
@@ -322,7 +322,7 @@ def test_of_many_planners_one_queues_the_trial(now: datetime) -> None:
     ]
 
 
-@pytest.mark.postgres
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_of_many_scorers_one_has_the_trial(now: datetime) -> None:
     trial = cast.ask(cast.container(), SMOKE, now)

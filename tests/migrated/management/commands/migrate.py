@@ -1,7 +1,7 @@
 """`migrate` as tests have it: an SQLite file without tables begins as a copy of the first one of this run.
 
 All migrations from nothing take many seconds, and a test run needs some twenty migrated databases. The first one is
-made as everywhere; on PostgreSQL, `tests.both_databases` migrates the template of all databases instead.
+made as everywhere; on PostgreSQL, `tests.suite` migrates the template of all databases instead.
 """
 
 import fcntl

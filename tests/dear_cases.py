@@ -1,0 +1,86 @@
+"""A case may take a second of its process's CPU time. One that takes more, and again when run once more, fails.
+
+What a module or class makes once is not counted, nor what other processes do. Modules that need more say why in
+`pytestmark = pytest.mark.slow("reason")`.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+LIMIT_SECONDS = 1.0
+EXCUSES = ("slow", "long")
+
+
+class _Meter:
+    """CPU seconds of the case that is running, from its set-up to its last line."""
+
+    def __init__(self) -> None:
+        self._start, self._shared, self._depth, self.seconds = 0.0, 0.0, 0, 0.0
+
+    def begin(self) -> None:
+        self._start, self._shared, self.seconds = time.process_time(), 0.0, 0.0
+
+    def end(self) -> None:
+        self.seconds = time.process_time() - self._start - self._shared
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Do not count what is inside: it is for more than one case."""
+        start = time.process_time()
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            if not self._depth:
+                self._shared += time.process_time() - start
+
+
+_meter = _Meter()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Iterator[None]:
+    """Leave out what more than one case uses."""
+    with nullcontext() if fixturedef.scope == "function" else _meter.shared():
+        return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown() -> None:
+    """Stop counting."""
+    _meter.end()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Run a case; once more where it was dear."""
+    if any(item.get_closest_marker(name) for name in EXCUSES):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    reports, first = _run(item, nextitem)
+    if first > LIMIT_SECONDS and all(report.passed for report in reports):
+        item._initrequest()  # type: ignore[attr-defined]
+        reports, second = _run(item, nextitem)
+        if second > LIMIT_SECONDS:
+            _fail(reports, f"takes {first:.1f} and {second:.1f} s of CPU time; docs/testing.md says what helps")
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def _run(item: pytest.Item, nextitem: pytest.Item | None) -> tuple[list[pytest.TestReport], float]:
+    _meter.begin()
+    return runtestprotocol(item, log=False, nextitem=nextitem), _meter.seconds
+
+
+def _fail(reports: list[pytest.TestReport], why: str) -> None:
+    for report in reports:
+        if report.when == "call" and report.passed:
+            report.outcome, report.longrepr = "failed", why

@@ -1,0 +1,166 @@
+"""Runs the phases of `make test` and `make test-all`, and says at the end what each of them took.
+
+`python -m tests.suite [--all] [PHASE …] [-- ARGUMENTS FOR PYTEST]`. Without a phase, all of them: `PHASES`, or with
+`--all`, `REST`: what `make test` leaves out.
+"""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tests.services import Ended, ending_in_order, postgres, redis, run_to_the_end
+
+PYTEST = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder"]
+BIN = Path(sys.executable).parent
+LINTERS = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["lint-imports"]]
+NODE = ["node", "--test", "tests/node/"]
+
+# Each phase has a database of its own. Without what Python keeps of a compiled file, each process would compile every
+# test.
+NOT_FOR_TESTS = {"DATABASE_URL", "PYTHONDONTWRITEBYTECODE"}
+# Marks choose the tests of a phase (docs/testing.md).
+QUICK_SQLITE = "not browser and not long and not postgres"
+QUICK_BROWSER = "browser and not long and not postgres"
+QUICK_POSTGRES = "(postgres or both) and not long"
+LONG_SQLITE = "long and not postgres"
+REST_POSTGRES = "not browser and not ((postgres or both) and not long)"
+
+
+@dataclass
+class Suite:
+    """One run: what its phases took, and whether they passed."""
+
+    arguments: list[str]
+    took: list[tuple[str, float, int | None, int]] = field(default_factory=list)
+
+    @contextmanager
+    def _timed(self, phase: str) -> Iterator[dict[str, int]]:
+        """Note what a phase takes; the caller fills in `status`, and `cases` where there are any."""
+        print(f"== {phase}", flush=True)
+        start, found = time.monotonic(), {"status": 1}
+        try:
+            yield found
+        finally:
+            self.took.append((phase, time.monotonic() - start, found.get("cases"), found["status"]))
+
+    def commands(self, phase: str, *commands: list[str]) -> None:
+        """Run programs one after the other; each is run, whatever the one before says."""
+        with self._timed(phase) as found:
+            found["status"] = max(run_to_the_end(command, dict(os.environ)) != 0 for command in commands)
+
+    def pytest(self, phase: str, chosen: str, **environment: str) -> None:
+        """Run the tests that the marks choose; an interrupt lets pytest take down what its tests have started."""
+        with self._timed(phase) as found, tempfile.NamedTemporaryFile("r", suffix=".json") as cases:
+            command = [*PYTEST, "-m", chosen, *self.arguments]
+            kept = {name: value for name, value in os.environ.items() if name not in NOT_FOR_TESTS}
+            found["status"] = run_to_the_end(command, kept | environment | {"CASES": cases.name}, ask=signal.SIGINT)
+            found["cases"] = int(cases.read() or 0)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every phase so far ended well."""
+        return not any(status for *_, status in self.took)
+
+    def table(self) -> str:
+        """Return the phases with their seconds of wall time and their cases."""
+        rows = [f"{'phase':<20}{'seconds':>8}{'cases':>8}"]
+        for phase, seconds, cases, status in self.took:
+            rows.append(f"{phase:<20}{seconds:8.0f}{'' if cases is None else cases:>8}{'  failed' if status else ''}")
+        return "\n".join([*rows, f"{'together':<20}{sum(seconds for _, seconds, *_ in self.took):8.0f}"])
+
+
+def lint(suite: Suite) -> None:
+    """Style, format and import contracts."""
+    suite.commands("lint", *([str(BIN / command[0]), *command[1:]] for command in LINTERS))
+
+
+def types(suite: Suite) -> None:
+    """Types of the application and its tests."""
+    suite.commands("types", [str(BIN / "mypy")])
+
+
+def node(suite: Suite) -> None:
+    """The JavaScript that needs no page, in Node's own runner."""
+    suite.commands("Node", NODE)
+
+
+def sqlite(suite: Suite) -> None:
+    """Everything quick that needs no browser."""
+    with redis() as broker:
+        suite.pytest("SQLite", QUICK_SQLITE, TEST_REDIS_URL=broker)
+
+
+def browser(suite: Suite) -> None:
+    """The journeys, in Chromium."""
+    with redis() as broker:
+        suite.pytest("browser", QUICK_BROWSER, TEST_REDIS_URL=broker)
+
+
+def on_postgres(suite: Suite) -> None:
+    """What depends on the database, on PostgreSQL."""
+    _on_postgres(suite, "PostgreSQL", QUICK_POSTGRES)
+
+
+def long(suite: Suite) -> None:
+    """What is long by nature, on SQLite, and in the browser."""
+    with redis() as broker:
+        suite.pytest("long", LONG_SQLITE, TEST_REDIS_URL=broker)
+
+
+def rest_on_postgres(suite: Suite) -> None:
+    """All that PostgreSQL has not been shown by `make test`, but for the browser."""
+    _on_postgres(suite, "the rest, PostgreSQL", REST_POSTGRES)
+
+
+def _on_postgres(suite: Suite, phase: str, chosen: str) -> None:
+    with redis() as broker, postgres() as database:
+        # Every database of the cluster is copied from its template: each one that a test makes is migrated already.
+        template = urlsplit(database)._replace(path="/template1").geturl()
+        environment = os.environ | {"DATABASE_URL": template, "DJANGO_SETTINGS_MODULE": "tests.settings"}
+        subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], env=environment, check=True)
+        suite.pytest(phase, chosen, TEST_REDIS_URL=broker, DATABASE_URL=database)
+
+
+PHASES: dict[str, Callable[[Suite], None]] = {
+    **{"lint": lint, "types": types, "node": node},
+    **{"sqlite": sqlite, "browser": browser, "postgres": on_postgres},
+}
+REST: dict[str, Callable[[Suite], None]] = {"long": long, "postgres-rest": rest_on_postgres}
+# Nobody waits for the tests of what the linters refuse already.
+FIRST = ("lint", "types")
+
+
+def main(arguments: list[str]) -> int:
+    """Return 0 when all phases pass."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    parser = argparse.ArgumentParser(prog="python -m tests.suite", usage="%(prog)s [--all] [PHASE ...] [-- PYTEST ...]")
+    parser.add_argument("--all", action="store_true", help="what `make test` leaves out")
+    parser.add_argument("phases", nargs="*", metavar="PHASE", help=", ".join([*PHASES, *REST]))
+    asked = parser.parse_args(arguments[:end])
+    if unknown := set(asked.phases) - {*PHASES, *REST}:
+        parser.error(f"no phase: {', '.join(sorted(unknown))}")
+    suite = Suite(arguments[end + 1 :])
+    try:
+        with ending_in_order():
+            for name in asked.phases or (REST if asked.all else PHASES):
+                (PHASES | REST)[name](suite)
+                if name in FIRST and not suite.passed:
+                    break
+    except Ended as ended:
+        return 128 + ended.number
+    finally:
+        print(f"\n{suite.table()}", flush=True)
+    return 0 if suite.passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
