@@ -1,6 +1,7 @@
 """The real settings with what a test run needs: a throw-away data folder and fast password hashing."""
 
 import atexit
+import hashlib
 import os
 import shutil
 import tempfile
@@ -21,10 +22,27 @@ def _throw_away(prefix: str) -> str:
     return folder
 
 
+def _migrated() -> Path:
+    """Return where the migrated database of this state of the application is kept, and remove those of others."""
+    root = Path(__file__).parents[1]
+    folder = root / ".pytest_cache" / "migrated"
+    folder.mkdir(parents=True, exist_ok=True)
+    state = hashlib.sha256()
+    rooms = (each for each in root.iterdir() if each.is_dir() and each.name not in ("tests", "var", "docs"))
+    files = (file for room in rooms if not room.name.startswith(".") for file in room.rglob("*.py"))
+    for file in sorted([root / "requirements.txt", *files]):
+        state.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
+    kept = folder / f"{state.hexdigest()[:16]}.sqlite3"
+    for other in folder.glob("*.sqlite3"):
+        if other != kept:
+            other.unlink(missing_ok=True)
+    return kept
+
+
 if "DATA_DIR" not in os.environ:
     os.environ["DATA_DIR"] = _throw_away("unanimous-tests-")
 if "MIGRATED" not in os.environ:  # of all processes of a run, also of those with a DATA_DIR of their own
-    os.environ["MIGRATED"] = f"{_throw_away('unanimous-migrated-')}/migrated.sqlite3"
+    os.environ["MIGRATED"] = str(_migrated())
 os.environ.setdefault("LOG_FORMAT", "console")
 
 from config.settings import *  # noqa: E402, F403

@@ -1,7 +1,8 @@
-"""`migrate` as tests have it: an SQLite file without tables begins as a copy of the first one of this run.
+"""`migrate` as tests have it: an SQLite file without tables begins as a copy of the first one.
 
 All migrations from nothing take many seconds, and a test run needs some twenty migrated databases. The first one is
-made as everywhere; on PostgreSQL, `tests.suite` migrates the template of all databases instead.
+made as everywhere, and kept until a file of the application changes (`tests.settings`); on PostgreSQL, `tests.suite`
+migrates the template of all databases instead.
 """
 
 import fcntl
