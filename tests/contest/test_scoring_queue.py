@@ -495,27 +495,28 @@ def answer_by_hand(answer: Outcome, now: datetime) -> None:
         services.run_finish(held, given, device="cpu", now=now)
 
 
-@pytest.fixture(scope="module")
-def published(module_world: Path) -> cast.Contest:
+@pytest.fixture(scope="class")
+def published(class_world: Path) -> cast.Contest:
     """A week that is released, in which a bird was taken for a bicycle."""
     contest = cast.a_week()
     factories.sent_by_somebody()
-    assert verify(release_week(WEEK, out=module_world / "releases", now=cast.AFTER).folder).differences == []
+    assert verify(release_week(WEEK, out=class_world / "releases", now=cast.AFTER).folder).differences == []
     return contest
 
 
-@pytest.mark.parametrize(("answer", "breaks"), [(ABSTAIN, 0), (BICYCLE, 1), (BIRD, 1)])
-def test_a_release_after_a_rerun_is_proved_by_its_own_tables(
-    answer: Outcome, breaks: int, published: cast.Contest, olga: User, now: datetime, settings: Any
-) -> None:
-    """Answered again, the bird is called a bicycle, or the bicycle a bird; the verifier finds nothing (R39)."""
-    rerun = scoring_cast.begun(published.defenses[1], olga, now, scope=Scope("All."))
-    answer_by_hand(answer, now)
-    applied(rerun, olga, now)
-    after = release_week(WEEK, out=settings.RELEASE_DIR, now=cast.AFTER).folder
-    assert after.name == "release-2026-W47-errata-1"
-    assert verify(after).differences == []
-    assert len((after / "breaks.csv").read_text().splitlines()) == 1 + breaks
+class TestARelease:
+    @pytest.mark.parametrize(("answer", "breaks"), [(ABSTAIN, 0), (BICYCLE, 1), (BIRD, 1)])
+    def test_after_a_rerun_it_is_proved_by_its_own_tables(
+        self, answer: Outcome, breaks: int, published: cast.Contest, olga: User, now: datetime, settings: Any
+    ) -> None:
+        """Answered again, the bird is called a bicycle, or the bicycle a bird; the verifier finds nothing (R39)."""
+        rerun = scoring_cast.begun(published.defenses[1], olga, now, scope=Scope("All."))
+        answer_by_hand(answer, now)
+        applied(rerun, olga, now)
+        after = release_week(WEEK, out=settings.RELEASE_DIR, now=cast.AFTER).folder
+        assert after.name == "release-2026-W47-errata-1"
+        assert verify(after).differences == []
+        assert len((after / "breaks.csv").read_text().splitlines()) == 1 + breaks
 
 
 # Who may open --------------------------------------------------------------------------------------------------------
