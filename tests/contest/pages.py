@@ -1,10 +1,13 @@
 """What pages say without their markup, and who is let in."""
 
 import re
+from collections.abc import Callable
 from html import unescape
 from typing import Any
 
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils.html import strip_tags
 
 from contest.models import Member, Team
@@ -33,6 +36,13 @@ def main(client: Client, address: str) -> str:
 def lacking(page: str, *said: str) -> list[str]:
     """Which of these a page does not say."""
     return [each for each in said if each not in page]
+
+
+def queries(act: Callable[[], object]) -> int:
+    """How many statements the database is sent."""
+    with CaptureQueriesContext(connection) as sent:
+        act()
+    return len(sent)
 
 
 def outsiders(signed_in: Any) -> dict[str, Client]:

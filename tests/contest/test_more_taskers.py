@@ -15,8 +15,6 @@ from adjudication.services import panels_settle, rule_by_board
 from adjudication.verify import verify
 from common.errors import Conflict
 from contest import releases
-from contest.attacks.life import story
-from contest.models import Attack, Team
 from contest.rules import week_named
 from contest.settled import Weeks
 from contest.weeks import week_at
@@ -415,13 +413,3 @@ def test_a_week_is_not_settled_again(ask: str) -> None:
     assert settled() == [False, False], "their ruling is still to come"
     settle(money.CLOSED)
     assert settled() == [True, True]
-
-
-def test_the_senders_read_of_it() -> None:
-    contest = cast.a_week()
-    Attack.objects.update(week=WEEK.name)
-    attack = Attack.objects.get(team=Team.objects.get(name="=red"))
-    joined(contest.panels["valid bird"], [cast.drawn(cast.LARGE)] * 2)
-    told = [entry.words for entry in story(attack, all_told=True, now=cast.AFTER)]
-    assert "Given to a panel of 3 taskers." in told
-    assert "2 more taskers joined the panel, as the board asked." in told

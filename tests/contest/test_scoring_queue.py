@@ -3,16 +3,13 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from adjudication.verify import verify
@@ -25,7 +22,7 @@ from contest.scoring_queue import figures
 from contest.scoring_queue.figures import read_queue
 from contest.scoring_queue.rerun_forms import choice_of, scope_of
 from labeling.models import Image
-from scoring import rerun_preparation, reruns, services
+from scoring import reruns, services
 from scoring.enums import Fault, Outcome, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, RunItem, Scorer, Superseded, Trial
 from scoring.rerun_scope import Scope
@@ -33,7 +30,7 @@ from scoring.runner import Answers
 from scoring.selectors import run_items
 from tests import factories
 from tests.contest import release_fixtures as cast
-from tests.contest.pages import ORGANIZERS_ALONE, codes, lacking, outsiders, plain, words
+from tests.contest.pages import ORGANIZERS_ALONE, codes, lacking, outsiders, plain, queries, words
 from tests.scoring import cast as scoring_cast
 
 pytestmark = pytest.mark.django_db
@@ -237,11 +234,6 @@ def test_the_number_of_queries_does_not_grow_with_the_queue(now: datetime, monke
     monkeypatch.setattr(figures, "MOST_LISTED", 3)
     defense = cast.defense(1)
 
-    def asked() -> int:
-        with CaptureQueriesContext(connection) as queries:
-            read_queue(now=now)
-        return len(queries)
-
     def more(number: int) -> None:
         images = [factories.image()]
         run(defense, images, now, round=1)
@@ -251,11 +243,11 @@ def test_the_number_of_queries_does_not_grow_with_the_queue(now: datetime, monke
         scorer(f"scorer {number}", now)
 
     more(1)
-    asked()  # this process learns the policy
-    few = asked()
+    read_queue(now=now)  # this process learns the policy
+    few = queries(lambda: read_queue(now=now))
     for number in range(2, 6):
         more(number)
-    assert asked() == few
+    assert queries(lambda: read_queue(now=now)) == few
     page = read_queue(now=now)
     assert (len(page.waiting), page.waiting_count, len(page.dead), page.dead_count) == (3, 5, 3, 5)
 
@@ -369,56 +361,27 @@ class TestARerun:
         assert (Rerun.objects.get().state, Superseded.objects.count()) == (RerunState.CANCELLED, 0)
         assert "No re-run is under way." in words(organizer, QUEUE)
 
-    def test_while_it_is_prepared_the_pages_tell_how_far(
-        self, scored: Scored, organizer: Client, now: datetime, monkeypatch: pytest.MonkeyPatch
+    def test_while_it_is_prepared_pages_tell_how_far_and_it_can_only_be_cancelled(
+        self, scored: Scored, organizer: Client
     ) -> None:
         started = organizer.post(address(scored[0]), ALL)
         own, rerun = started["Location"], Rerun.objects.get()
         assert (started.status_code, own) == (303, f"/organizer/reruns/{rerun.pk}/")
         assert "The re-run is being prepared. Nothing changes until it is applied." in words(organizer, own)
-        monkeypatch.setattr(rerun_preparation, "RUNS_A_SWEEP", 1)
-        for planned in (0, 2):
-            cache.clear()
-            page = words(organizer, f"{own}now/")
-            assert "being prepared" in page and f"Prepared {planned} of 6 answers planned Cancel" in page
-            assert "stopped" not in page.lower() and "Done 0" not in page
-            listed = f"Re-run {rerun.pk} of {rerun.defense.name} , asked for"
-            for address_of_list in ("/organizer/", QUEUE):
-                page = words(organizer, address_of_list)
-                assert listed in page and f": being prepared, {planned} of 6 answers planned" in page
-            rerun_preparation.reruns_prepare(now=now, rng=Random(planned))
-        scoring_cast.prepare(now)
-        cache.clear()
         page = words(organizer, f"{own}now/")
-        assert "under way" in page and "Done 0 of 6 answers in 3 runs Waiting 6 Stop Cancel" in page
-
-    def test_while_it_is_prepared_it_can_only_be_cancelled(self, scored: Scored, organizer: Client) -> None:
-        own = organizer.post(address(scored[0]), ALL)["Location"]
+        assert not lacking(page, "being prepared", "Prepared 0 of 6 answers planned Cancel")
+        listed = f"Re-run {rerun.pk} of {rerun.defense.name} , asked for"
+        for lists in ("/organizer/", QUEUE):
+            assert not lacking(words(organizer, lists), listed, ": being prepared, 0 of 6 answers planned"), lists
+        refusal = "This is not possible while the re-run is being prepared."
         for name in ("apply", "stop", "go-on"):
-            looked = words(organizer, f"{own}{name}/")
-            assert "0 of 6 answers planned" in looked
-            assert "This is not possible while the re-run is being prepared." in looked, name
+            assert not lacking(words(organizer, f"{own}{name}/"), "0 of 6 answers planned", refusal), name
             answer = organizer.post(f"{own}{name}/")
             assert answer.status_code == 409, name
             assert "Nothing was changed: this re-run is being prepared." in plain(answer)
-        assert "This is not possible" not in words(organizer, f"{own}cancel/")
+        assert refusal not in words(organizer, f"{own}cancel/")
         assert organizer.post(f"{own}cancel/").status_code == 303
         assert "cancelled" in words(organizer, own)
-
-    def test_starting_costs_the_same_however_many_pictures_there_are(
-        self, scored: Scored, organizer: Client, olga: User, now: datetime
-    ) -> None:
-        def queries() -> int:
-            with CaptureQueriesContext(connection) as seen:
-                organizer.post(address(scored[0]), ALL)
-            reruns.rerun_cancel(rerun_id=Rerun.objects.get(ended_at=None).pk, by=olga, now=now)
-            return len(seen)
-
-        queries()  # what a site asks once and remembers
-        few = queries()
-        for image in scoring_cast.valid_pictures(5, seed=8):
-            cast.scored(scored[0], image, [BIRD] * 3, state=RunState.FINISHED)
-        assert queries() == few
 
     def test_another_one_is_refused_meanwhile(self, scored: Scored, begun: Rerun, organizer: Client) -> None:
         refused = organizer.post(address(scored[0]), ALL | {"reason": "kept <words>"})

@@ -146,13 +146,6 @@ def test_a_stake_of_the_board_is_told(defense: Defense) -> None:
     )
 
 
-def test_a_batch_that_is_refused_tells_nobody(blue: Team, defense: Defense) -> None:
-    other = cast.entry(blue, "not published").defense
-    with pytest.raises(Conflict):
-        cast.staked(defense, other, now=STAKED)
-    assert sent() == []
-
-
 def test_a_stake_of_one_s_own_is_told_when_its_money_was_received(blue: Team, defense: Defense) -> None:
     asked = services.stake_ask(defense, by=cast.captain(blue), now=STAKED - DAY)
     assert sent() == []
@@ -470,19 +463,6 @@ def _fails(error: BaseException) -> Callable[..., Any]:
         raise error
 
     return fail
-
-
-def test_a_sweep_that_dies_repeats_no_letter(told: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    delivered: list[list[str]] = []
-
-    def dies_after_the_first(message: EmailMessage) -> None:
-        delivered.append(message.to)
-        raise SystemExit("killed")
-
-    with monkeypatch.context() as dying, pytest.raises(SystemExit):
-        dying.setattr(posting, "send", dies_after_the_first)
-        messages_send(clock=lambda: ENDED)
-    assert delivered + [each.to for each in sent()] == [[CAPTAIN], [MEMBER]]
 
 
 FAILURES: list[tuple[Any, str, Exception, str]] = [

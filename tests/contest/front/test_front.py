@@ -2,16 +2,15 @@
 
 import re
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
-from django.db import connection
 from django.template.loader import render_to_string
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
 
 from contest.attacks.selectors import waiting_for_board
@@ -24,7 +23,7 @@ from labeling.models import Image, Tasker
 from scoring.models import Defense
 from tests import factories
 from tests.contest import release_fixtures as fixtures
-from tests.contest.pages import lacking, main
+from tests.contest.pages import lacking, main, queries
 
 pytestmark = pytest.mark.django_db
 MONDAY, NOW = fixtures.MONDAY, fixtures.AFTER + timedelta(days=1)
@@ -176,11 +175,7 @@ class TestReleases:
     def test_the_page_is_read_once_a_minute_and_costs_the_same_in_a_larger_contest(
         self, released: fixtures.Contest, client: Client
     ) -> None:
-        def asked() -> int:
-            with CaptureQueriesContext(connection) as queries:
-                client.get("/")
-            return len(queries)
-
+        asked = partial(queries, partial(client.get, "/"))
         assert asked() <= 45, "with the tables of the leaderboard, which no sweep has made"
         assert asked() == 0
         cache.clear()
