@@ -58,6 +58,11 @@ def run(of: Defense, images: Sequence[Image], now: datetime, **values: Any) -> R
     return row
 
 
+def test_the_classes_have_their_numbers() -> None:
+    """R1: bicycle is 0 and bird 1, in predictions as in what defenses are told."""
+    assert (int(BICYCLE), int(BIRD)) == (0, 1)
+
+
 # The queue -----------------------------------------------------------------------------------------------------------
 
 
