@@ -223,7 +223,7 @@ def test_the_number_of_queries_does_not_grow_with_the_contest(tara: Tasker, now:
     read_overview(now=now)  # this process learns the policy
     cache.clear()
     few = queries(lambda: read_overview(now=now))
-    for _ in range(5):
+    for _ in range(3):
         work()
     cache.clear()
     assert queries(lambda: read_overview(now=now)) == few

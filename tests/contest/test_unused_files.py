@@ -349,7 +349,6 @@ WRITERS: dict[str, Callable[[Path, datetime], object]] = {
     "the source of a closed defense": open_source,
 }
 LOCKS = pytest.mark.both("advisory locks on PostgreSQL, one writer on SQLite")
-each_writer = pytest.mark.parametrize("writer", [pytest.param(each, marks=LOCKS) for each in WRITERS])
 
 
 def in_a_thread(act: Callable[[], object]) -> threading.Thread:
@@ -407,7 +406,7 @@ def lost() -> set[str]:
     return named - keys()
 
 
-@each_writer
+@pytest.mark.parametrize("writer", WRITERS)
 def test_files_that_are_removed_before_the_row_is_written_are_put_again(
     writer: str, people: None, tmp_path: Path, now: datetime
 ) -> None:
@@ -428,7 +427,8 @@ def test_files_that_are_removed_before_the_row_is_written_are_put_again(
     assert keys() > kept and lost() == set()
 
 
-@each_writer
+@LOCKS
+@pytest.mark.parametrize("writer", WRITERS)
 def test_nothing_is_removed_while_a_row_is_being_written(
     writer: str, people: None, tmp_path: Path, now: datetime
 ) -> None:
