@@ -1,64 +1,58 @@
 """The files of a published open defense: whose they are to read, from when on, whole and in parts (R31-R33)."""
 
 import hashlib
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings as site
 from django.test import Client
 
 from contest.defenses.files import downloads
-from contest.models import Entry, Team
+from contest.models import Entry
 from contest.stakes import entries
 from labeling.store import FolderStore
 from scoring.models import Defense
 from tests import factories
+from tests.contest.pages import codes, outsiders
 from tests.contest.stakes import cast
 
 pytestmark = pytest.mark.django_db
+AT = factories.NOW
 FILES = ("source.zip", "training-code.zip", "weights.bin", "image.tar")
 ALL = (*FILES, "licence.txt")
 
 
-@pytest.fixture(autouse=True)
-def own_store(settings: Any, tmp_path: Path) -> None:
-    settings.IMAGE_STORE_URL = f"file://{tmp_path}/store"
+@pytest.fixture(scope="module")
+def names(module_world: Path) -> tuple[str, ...]:
+    """Team blue handed in two defenses with every file, the second without source; neither is published."""
+    blue = cast.team("blue", now=AT - timedelta(days=1))
+    for name in ("open", "closed"):
+        weights = module_world / f"{name}.weights"
+        weights.write_bytes(name.encode() * 100)
+        given = cast.given(
+            name=name,
+            image="",
+            archive=cast.archive(module_world / name),
+            source=None if name == "closed" else cast.zipped(module_world / "s.zip"),
+            training_code=cast.zipped(module_world / "t.zip", "train.py"),
+            weights=weights,
+        )
+        entries.entry_hand_in(blue, given, by=cast.captain(blue), policy=cast.policy(AT), now=AT)
+    return ("open", "closed")
+
+
+def handed_in(name: str, *, public: bool = True) -> Entry:
+    if public:
+        Defense.objects.filter(name=name).update(published_at=AT)
+    return Entry.objects.get(defense__name=name)
 
 
 @pytest.fixture
-def at(db: None) -> datetime:
-    return factories.NOW
-
-
-@pytest.fixture
-def blue(at: datetime) -> Team:
-    return cast.team("blue", now=at - timedelta(days=1))
-
-
-@pytest.fixture
-def handed_in(blue: Team, at: datetime, tmp_path: Path) -> Entry:
-    """An entry with every file, not published yet, and a closed one's would be without source."""
-    return _handed_in(blue, at, tmp_path, "open one", closed=False)
-
-
-def _handed_in(of: Team, at: datetime, folder: Path, name: str, *, closed: bool) -> Entry:
-    weights = folder / f"{name}.weights"
-    weights.write_bytes(name.encode() * 100)
-    given = cast.given(
-        name=name,
-        image="",
-        archive=cast.archive(folder / name),
-        source=None if closed else cast.zipped(folder / "s.zip"),
-        training_code=cast.zipped(folder / "t.zip", "train.py"),
-        weights=weights,
-    )
-    return entries.entry_hand_in(of, given, by=cast.captain(of), policy=cast.policy(at), now=at)[0]
-
-
-def published(entry: Entry, at: datetime) -> Entry:
-    Defense.objects.filter(pk=entry.defense_id).update(published_at=at)
-    return Entry.objects.get(pk=entry.pk)
+def entry(names: tuple[str, ...]) -> Entry:
+    """The open one, published."""
+    return handed_in("open")
 
 
 def address(entry: Entry, name: str) -> str:
@@ -67,19 +61,6 @@ def address(entry: Entry, name: str) -> str:
 
 def body(answer: Any) -> bytes:
     return b"".join(answer.streaming_content) if answer.streaming else answer.content
-
-
-@pytest.fixture
-def everybody(blue: Team, at: datetime, signed_in: Any) -> dict[str, Client]:
-    cast.team("red", now=at)
-    return {
-        "a stranger": Client(),
-        "its captain": signed_in(cast.captain(blue)),
-        "another team": signed_in(cast.person("cap-red")),
-        "the board": signed_in(cast.board()),
-        "an organizer": signed_in(cast.organizer()),
-        "a tasker": signed_in(factories.tasker("tara").user),
-    }
 
 
 STATES = [
@@ -94,49 +75,35 @@ STATES = [
 
 @pytest.mark.parametrize(("kind", "public", "taken_back", "status", "why"), STATES, ids=[row[4] for row in STATES])
 def test_who_may_read_what_and_when(
-    kind: str,
-    public: bool,
-    taken_back: bool,
-    status: int,
-    why: str,
-    everybody: dict[str, Client],
-    blue: Team,
-    at: datetime,
-    tmp_path: Path,
+    kind: str, public: bool, taken_back: bool, status: int, why: str, names: tuple[str, ...], signed_in: Any
 ) -> None:
-    entry = _handed_in(blue, at, tmp_path, "one", closed=kind == "closed")
-    if public:
-        entry = published(entry, at)
+    entry = handed_in(kind, public=public)
     if taken_back:
-        entries.entry_withdraw(entry, by=cast.captain(blue), now=at)
-    for who, client in everybody.items():
-        expected = 403 if who == "a tasker" else status
-        for name in ALL:
-            assert client.get(address(entry, name)).status_code == expected, f"{who}, {name}: {why}"
-        page = client.get(address(entry, "")).content.decode()
-        assert ('id="files"' in page) == (expected == 200), f"{who}: {why}"
+        entries.entry_withdraw(entry, by=cast.captain(entry.team), now=AT)
+    people = outsiders(signed_in)
+    people |= {"captain": signed_in(cast.captain(entry.team)), "organizer": signed_in(cast.organizer())}
+    expected = dict.fromkeys(people, status) | {"tasker": 403}
+    assert codes(people, address(entry, "image.tar")) == expected, why
+    for name in ALL:
+        assert Client().get(address(entry, name)).status_code == status, f"{name}: {why}"
+    for who in ("stranger", "organizer"):
+        assert ('id="files"' in people[who].get(address(entry, "")).content.decode()) == (status == 200), why
 
 
-def test_the_very_bytes_come_with_their_hash_and_size(handed_in: Entry, at: datetime) -> None:
-    entry = published(handed_in, at)
+def test_the_very_bytes_come_with_their_hash_and_size(entry: Entry) -> None:
     listed = {each.name: each for each in downloads(entry.defense)}
     page = Client().get(address(entry, "")).content.decode()
+    licence = Client().get(address(entry, "licence.txt")).content.decode()
     assert tuple(listed) == FILES
     for name, each in listed.items():
         answer = Client().get(address(entry, name))
         data = body(answer)
         assert (hashlib.sha256(data).hexdigest(), len(data)) == (each.sha256, each.size)
-        assert int(answer["Content-Length"]) == each.size and each.sha256 in page
+        assert int(answer["Content-Length"]) == each.size
         assert answer["Content-Disposition"].startswith("attachment; filename=")
         assert (answer["Cache-Control"], answer["X-Content-Type-Options"]) == ("private, no-cache", "nosniff")
-        assert address(entry, name) in page
-
-
-def test_the_licence_names_every_checksum(handed_in: Entry, at: datetime) -> None:
-    entry = published(handed_in, at)
-    text = Client().get(address(entry, "licence.txt")).content.decode()
-    assert "Licence: Apache-2.0\n" in text and "handed in by team blue" in text
-    assert all(each.sha256 in text for each in downloads(entry.defense))
+        assert address(entry, name) in page and each.sha256 in page and each.sha256 in licence
+    assert "Licence: Apache-2.0\n" in licence and "handed in by team blue" in licence
 
 
 RANGES = [
@@ -148,22 +115,18 @@ RANGES = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "status", "part", "why"), RANGES, ids=[row[3] for row in RANGES])
-def test_a_broken_download_goes_on(
-    asked: str, status: int, part: slice, why: str, handed_in: Entry, at: datetime
-) -> None:
-    entry = published(handed_in, at)
+def test_a_broken_download_goes_on(entry: Entry) -> None:
     where = address(entry, "image.tar")
     whole = body(Client().get(where))
-    answer = Client().get(where, headers={"range": asked})
-    assert (answer.status_code, body(answer)) == (status, whole[part]), why
-    if status == 206:
-        start, stop, _ = part.indices(len(whole))
-        assert answer["Content-Range"] == f"bytes {start}-{stop - 1}/{len(whole)}"
+    for asked, status, part, why in RANGES:
+        answer = Client().get(where, headers={"range": asked})
+        assert (answer.status_code, body(answer)) == (status, whole[part]), why
+        if status == 206:
+            start, stop, _ = part.indices(len(whole))
+            assert answer["Content-Range"] == f"bytes {start}-{stop - 1}/{len(whole)}"
 
 
-def test_what_is_known_is_not_sent_again_and_a_head_has_no_body(handed_in: Entry, at: datetime) -> None:
-    entry = published(handed_in, at)
+def test_what_is_known_is_not_sent_again_and_a_head_has_no_body(entry: Entry) -> None:
     where = address(entry, "weights.bin")
     first = Client().get(where)
     assert Client().get(where, headers={"if-none-match": first["ETag"]}).status_code == 304
@@ -173,24 +136,18 @@ def test_what_is_known_is_not_sent_again_and_a_head_has_no_body(handed_in: Entry
     assert (head.status_code, head.content, head["Content-Length"]) == (200, b"", first["Content-Length"])
 
 
-def test_opening_the_source_makes_the_files_public(blue: Team, at: datetime, tmp_path: Path) -> None:
-    entry = published(_handed_in(blue, at, tmp_path, "late", closed=True), at)
-    assert Client().get(address(entry, "image.tar")).status_code == 404
-    later = at + timedelta(days=3)
-    entries.source_open(entry, cast.zipped(tmp_path / "o.zip"), by=cast.captain(blue), now=later)
+def test_opening_the_source_makes_the_files_public(names: tuple[str, ...], tmp_path: Path) -> None:
+    """R33."""
+    entry, later = handed_in("closed"), AT + timedelta(days=3)
+    entries.source_open(entry, cast.zipped(tmp_path / "o.zip"), by=cast.captain(entry.team), now=later)
     answer = Client().get(address(entry, "image.tar"))
     assert answer.status_code == 200 and f"{later:%d %b %Y}" in answer["Last-Modified"]
 
 
-def test_a_file_that_is_not_in_the_store_is_not_linked(handed_in: Entry, at: datetime, tmp_path: Path) -> None:
-    entry = published(handed_in, at)
-    for left in FolderStore(tmp_path / "store").folder.rglob("*.weights"):
+def test_a_file_that_is_not_in_the_store_is_not_linked(entry: Entry) -> None:
+    for left in FolderStore(Path(site.IMAGE_STORE_URL.removeprefix("file://"))).folder.rglob("*.weights"):
         left.unlink()
     page = Client().get(address(entry, "")).content.decode()
     assert "not here" in page and address(entry, "weights.bin") not in page
-    assert Client().get(address(entry, "weights.bin")).status_code == 404
-
-
-@pytest.mark.parametrize("name", ["nothing.zip", "source", "image.tar.gz", ".."])
-def test_no_other_file_is_there(name: str, handed_in: Entry, at: datetime) -> None:
-    assert Client().get(address(published(handed_in, at), name)).status_code == 404
+    for name in ("weights.bin", "nothing.zip", "source", "image.tar.gz", ".."):
+        assert Client().get(address(entry, name)).status_code == 404, name

@@ -15,8 +15,6 @@ from adjudication.services import panels_settle, rule_by_board
 from adjudication.verify import verify
 from common.errors import Conflict
 from contest import releases
-from contest.attacks.life import story
-from contest.models import Attack, Team
 from contest.rules import week_named
 from contest.settled import Weeks
 from contest.weeks import week_at
@@ -26,7 +24,7 @@ from labeling.more_taskers import panel_fresh, panel_join
 from labeling.selectors import policy_in_force
 from scoring.enums import Outcome
 from tests import factories
-from tests.adjudication.test_verify import Forger, with_a_copy
+from tests.adjudication.test_verify import Forger
 from tests.contest import release_fixtures as cast
 from tests.contest.money import cast as money
 from tests.contest.record import test_rebuild
@@ -85,80 +83,27 @@ def asked_week() -> cast.Contest:
     return contest
 
 
-@pytest.fixture
-def contest(db: None) -> cast.Contest:
-    return asked_week()
-
-
 def release(out: Path, now: datetime = cast.AFTER, **options: Any) -> Path:
     return releases.release_week(WEEK, out=out, now=now, **options).folder
 
 
-@pytest.fixture
-def forger(contest: cast.Contest, tmp_path: Path) -> Forger:
-    return Forger(release(tmp_path / "out"), contest)
-
-
-def asked_week_published(out: Path) -> Forger:
+@pytest.fixture(scope="class")
+def contest(class_world: Path) -> cast.Contest:
+    """That week, which is released."""
     contest = asked_week()
-    return Forger(release(out), contest)
+    release(class_world / "releases")
+    return contest
+
+
+@pytest.fixture
+def forger(contest: cast.Contest, settings: Any) -> Forger:
+    """Somebody with a copy of the release."""
+    return Forger(settings.RELEASE_DIR / "release-2026-W47", contest)
 
 
 def rows(folder: Path, name: str, image: Image) -> list[dict[str, str]]:
     with (folder / name).open(encoding="utf-8", newline="") as file:
         return [row for row in csv.DictReader(file) if row["image_id"] == image.public_id]
-
-
-def test_every_ruling_is_derived_again(forger: Forger) -> None:
-    findings = verify(forger.folder)
-    assert findings.differences == []
-    assert "15 rulings read, 14 of them derived again" in findings.figures
-
-
-def test_a_ruling_names_the_answers_it_counted(forger: Forger, contest: cast.Contest) -> None:
-    first, second = rows(forger.folder, "rulings.csv", contest.images["valid bicycle"])
-    assert second["response_ids"].startswith(f"{first['response_ids']};")
-    assert (first["response_ids"].count(";"), second["response_ids"].count(";")) == (2, 5)
-    first, second = rows(forger.folder, "rulings.csv", contest.images["uncertain"])
-    assert (first["panel"], first["verdict"], second["panel"], second["verdict"]) == ("1", "rejected", "2", "valid")
-    assert not set(first["response_ids"].split(";")) & set(second["response_ids"].split(";"))
-    first, second = rows(forger.folder, "rulings.csv", contest.images["occluded"])
-    assert (second["decided_by"], second["response_ids"]) == ("board", first["response_ids"])
-
-
-def test_panels_say_who_joined(forger: Forger, contest: cast.Contest) -> None:
-    [panel] = rows(forger.folder, "panels.csv", contest.images["valid bicycle"])
-    assert (panel["size"], panel["joined"], panel["joined_at"]) == ("6", "3", "2026-11-23T08:00:00.000000Z")
-    first, second = rows(forger.folder, "panels.csv", contest.images["neither_class"])
-    assert [(each["size"], each["joined"], each["joined_at"]) for each in (first, second)] == [
-        ("3", "0", ""),
-        ("4", "0", ""),
-    ]
-
-
-def test_tasker_data_is_of_the_three_whose_ruling_holds(forger: Forger, contest: cast.Contest) -> None:
-    text = (forger.folder / "tasker_data.csv").read_text()
-    files = {case: f"images/{image.pixels_sha256}.png" for case, image in contest.images.items()}
-    missing = {case for case, file in files.items() if file not in text}
-    assert missing == {"valid bicycle", "depiction", "neither_class"}, "six, five and four answers counted"
-    [row] = [line for line in csv.reader(text.splitlines()) if line[0] == files["uncertain"]]
-    fresh_taskers = Response.objects.filter(image=contest.images["uncertain"], panel__number=2).order_by("pk")
-    assert [row[2], row[9], row[16]] == [each.tasker.public_id for each in fresh_taskers]
-
-
-def test_annotations_are_those_that_the_ruling_that_holds_counted(forger: Forger, contest: cast.Contest) -> None:
-    text = (forger.folder / "annotations.coco.json").read_text()
-    for case, outlines in (
-        ("valid bicycle", 6),
-        ("uncertain", 3),
-        ("neither_class", 4),
-        ("occluded", 3),
-        ("depiction", 0),
-    ):
-        ids = Ruling.objects.filter(image=contest.images[case]).latest("number").response_ids
-        said = Response.objects.filter(image=contest.images[case]).values_list("pk", flat=True)
-        assert [pk for pk in said if f'{{"id": {pk}, "image_id"' in text] == (sorted(ids) if outlines else []), case
-        assert not outlines or len(ids) == outlines
 
 
 # Forgeries ------------------------------------------------------------------------------------------------------------
@@ -206,26 +151,25 @@ def counted_for(forger: Forger, case: str, number: int) -> list[str]:
     return next(row["response_ids"] for row in published if named.items() <= row.items()).split(";")
 
 
-def and_its_answers_left_out(forger: Forger) -> None:
-    """All of what came after others joined: the panel seems to wait, which the manifest would have to say."""
-    added = counted_for(forger, "depiction", 2)[3:]
+def and_answers_left_out(forger: Forger, left_out: Callable[[dict[str, str]], bool]) -> None:
+    """The panel seems to wait, which the manifest would have to say."""
     last_ruling_dropped(forger)
     forger.cell("panels.csv", {"image_id": forger.id_of["depiction"]}, state="open", full_at="")
 
     def drop(table: list[dict[str, str]]) -> None:
-        table[:] = [row for row in table if row["response_id"] not in added]
+        table[:] = [row for row in table if not left_out(row)]
 
     forger.rows("responses.csv", drop)
+
+
+def and_its_answers_left_out(forger: Forger) -> None:
+    """All of what came after others joined."""
+    added = counted_for(forger, "depiction", 2)[3:]
+    and_answers_left_out(forger, lambda row: row["response_id"] in added)
 
 
 def all_its_answers_left_out(forger: Forger) -> None:
-    last_ruling_dropped(forger)
-    forger.cell("panels.csv", {"image_id": forger.id_of["depiction"]}, state="open", full_at="")
-
-    def drop(table: list[dict[str, str]]) -> None:
-        table[:] = [row for row in table if row["image_id"] != forger.id_of["depiction"]]
-
-    forger.rows("responses.csv", drop)
+    and_answers_left_out(forger, lambda row: row["image_id"] == forger.id_of["depiction"])
 
 
 def answers_of_the_first_panel(forger: Forger) -> None:
@@ -285,18 +229,63 @@ FORGERIES: list[tuple[Callable[[Forger], None], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("forge", "file"), FORGERIES)
-def test_a_forgery_is_found(
-    forge: Callable[[Forger], None], file: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    forger = with_a_copy(asked_week_published, tmp_path_factory)
-    forge(forger)
-    forger.rehash()
-    found = verify(forger.folder, pictures=False).differences
-    assert any(line.startswith(f"{file}: ") for line in found), found
+class TestTheRelease:
+    def test_every_ruling_is_derived_again(self, forger: Forger) -> None:
+        """R39."""
+        findings = verify(forger.folder)
+        assert findings.differences == []
+        assert "15 rulings read, 14 of them derived again" in findings.figures
+
+    def test_a_ruling_names_its_answers_and_a_panel_who_joined(self, forger: Forger, contest: cast.Contest) -> None:
+        bicycle, uncertain = contest.images["valid bicycle"], contest.images["uncertain"]
+        first, second = rows(forger.folder, "rulings.csv", bicycle)
+        assert second["response_ids"].startswith(f"{first['response_ids']};")
+        assert (first["response_ids"].count(";"), second["response_ids"].count(";")) == (2, 5)
+        first, second = rows(forger.folder, "rulings.csv", uncertain)
+        assert (first["panel"], first["verdict"], second["panel"], second["verdict"]) == ("1", "rejected", "2", "valid")
+        assert not set(first["response_ids"].split(";")) & set(second["response_ids"].split(";"))
+        first, second = rows(forger.folder, "rulings.csv", contest.images["occluded"])
+        assert (second["decided_by"], second["response_ids"]) == ("board", first["response_ids"])
+        for image, expected in (
+            (bicycle, [("6", "3", "2026-11-23T08:00:00.000000Z")]),
+            (contest.images["neither_class"], [("3", "0", ""), ("4", "0", "")]),
+        ):
+            panels = rows(forger.folder, "panels.csv", image)
+            assert [(each["size"], each["joined"], each["joined_at"]) for each in panels] == expected
+
+    def test_annotations_and_tasker_data_are_those_that_the_ruling_that_holds_counted(
+        self, forger: Forger, contest: cast.Contest
+    ) -> None:
+        text = (forger.folder / "tasker_data.csv").read_text()
+        files = {case: f"images/{image.pixels_sha256}.png" for case, image in contest.images.items()}
+        missing = {case for case, file in files.items() if file not in text}
+        assert missing == {"valid bicycle", "depiction", "neither_class"}, "six, five and four answers counted"
+        [row] = [line for line in csv.reader(text.splitlines()) if line[0] == files["uncertain"]]
+        fresh_taskers = Response.objects.filter(image=contest.images["uncertain"], panel__number=2).order_by("pk")
+        assert [row[2], row[9], row[16]] == [each.tasker.public_id for each in fresh_taskers]
+        text = (forger.folder / "annotations.coco.json").read_text()
+        outlines = {"valid bicycle": 6, "uncertain": 3, "neither_class": 4, "occluded": 3, "depiction": 0}
+        for case, number in outlines.items():
+            ids = Ruling.objects.filter(image=contest.images[case]).latest("number").response_ids
+            said = Response.objects.filter(image=contest.images[case]).values_list("pk", flat=True)
+            told = [pk for pk in said if f'{{"id": {pk}, "image_id"' in text]
+            assert told == (sorted(ids) if number else []) and (not number or len(ids) == number), case
+
+    @pytest.mark.parametrize(("forge", "file"), FORGERIES)
+    def test_a_forgery_is_found(self, forge: Callable[[Forger], None], file: str, forger: Forger) -> None:
+        forge(forger)
+        forger.rehash()
+        found = verify(forger.folder, pictures=False).differences
+        assert any(line.startswith(f"{file}: ") for line in found), found
 
 
 # While they are being asked -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="class")
+def week(class_world: Path) -> cast.Contest:
+    """A week that is not released."""
+    return cast.a_week()
 
 
 class TestAskedAgain:
@@ -304,29 +293,25 @@ class TestAskedAgain:
 
     CASE = "valid bird"  # which has a surplus answer and a break
 
-    @pytest.fixture
-    def week(self, db: None) -> cast.Contest:
-        return cast.a_week()
-
     def test_after_a_release(self, week: cast.Contest, tmp_path: Path) -> None:
-        image = week.images[self.CASE]
-        before = release(tmp_path / "out")
+        image, out = week.images[self.CASE], tmp_path / "out"
+        before = release(out)
         told = rows(before, "responses.csv", image)
         panel = panel_join(week.panels[self.CASE], 3, now=cast.AFTER + DAY)
         say(panel, [cast.drawn(cast.LARGE)], cast.AFTER + DAY)
         with pytest.raises(Conflict, match="1 for answers"):
-            release(tmp_path / "out", cast.AFTER + 2 * DAY)
-        between = release(tmp_path / "out", cast.AFTER + 2 * DAY, incomplete=True)
+            release(out, cast.AFTER + 2 * DAY)
+        between = release(out, cast.AFTER + 2 * DAY, incomplete=True)
         assert rows(between, "responses.csv", image) == told, "surplus with them, and not the new one"
-        assert (between / "tasker_data.csv").read_bytes() == (before / "tasker_data.csv").read_bytes()
-        assert (between / "annotations.coco.json").read_bytes() == (before / "annotations.coco.json").read_bytes()
+        for name in ("tasker_data.csv", "annotations.coco.json"):
+            assert (between / name).read_bytes() == (before / name).read_bytes(), name
         assert [row["state"] for row in rows(between, "panels.csv", image)] == ["open"]
         assert verify(between).differences == []
         say(panel, [{**cast.drawn(cast.LARGE), "bird": "unsure_yes"}, cast.drawn(cast.LARGE)], cast.AFTER + 3 * DAY)
         settle(cast.AFTER + 3 * DAY)
-        after = release(tmp_path / "out", cast.AFTER + 4 * DAY)
-        assert rows(after, "responses.csv", image)[: len(told)] == told
-        assert len(rows(after, "responses.csv", image)) == len(told) + 3
+        after = release(out, cast.AFTER + 4 * DAY)
+        published = rows(after, "responses.csv", image)
+        assert (published[: len(told)], len(published)) == (told, len(told) + 3)
         assert [row["verdict"] for row in rows(after, "rulings.csv", image)] == ["valid", "rejected"]
         assert verify(after).differences == []
 
@@ -382,6 +367,7 @@ class TestAskedAgain:
         assert verify(folder).differences == []
 
 
+@pytest.mark.slow("three releases and a rebuilt database")
 @pytest.mark.django_db(transaction=True)
 def test_a_database_rebuilt_from_the_releases_gives_the_same_bytes(tmp_path: Path, settings: Any) -> None:
     """Also while a panel is asked again, and of two parts the last alone is read."""
@@ -427,13 +413,3 @@ def test_a_week_is_not_settled_again(ask: str) -> None:
     assert settled() == [False, False], "their ruling is still to come"
     settle(money.CLOSED)
     assert settled() == [True, True]
-
-
-def test_the_senders_read_of_it() -> None:
-    contest = cast.a_week()
-    Attack.objects.update(week=WEEK.name)
-    attack = Attack.objects.get(team=Team.objects.get(name="=red"))
-    joined(contest.panels["valid bird"], [cast.drawn(cast.LARGE)] * 2)
-    told = [entry.words for entry in story(attack, all_told=True, now=cast.AFTER)]
-    assert "Given to a panel of 3 taskers." in told
-    assert "2 more taskers joined the panel, as the board asked." in told

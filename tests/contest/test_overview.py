@@ -1,9 +1,7 @@
 """The organizer's overview: what it counts, what it says when there is nothing, and who sees it."""
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from html import unescape
 from typing import Any
 
 import pytest
@@ -13,7 +11,6 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
-from django.utils.html import strip_tags
 
 from adjudication.models import Ruling
 from contest import pace
@@ -23,8 +20,10 @@ from labeling.enums import Label
 from labeling.models import Assignment, Image, Panel, Question, Report, Tasker, TaskerLink
 from scoring.models import Defense, Prediction, Run, RunItem
 from tests import factories
+from tests.contest.pages import ORGANIZERS_ALONE, codes, lacking, outsiders, plain, queries, words
 
 pytestmark = pytest.mark.django_db
+PAGE, NOW_PART = "/organizer/", "/organizer/now/"
 
 
 @pytest.fixture(autouse=True)
@@ -33,16 +32,8 @@ def in_force() -> None:
 
 
 @pytest.fixture
-def organizer(olga: User, signed_in: Any) -> Client:
-    client: Client = signed_in(olga)
-    return client
-
-
-def words(client: Client, address: str = "/organizer/") -> str:
-    """The page as one line of words."""
-    answer = client.get(address)
-    assert answer.status_code == 200
-    return unescape(re.sub(r"\s+", " ", strip_tags(answer.content.decode())))
+def organizer(olga: User, signed_in: Any) -> Any:
+    return signed_in(olga)
 
 
 def steps(page: Overview) -> dict[str, int]:
@@ -115,21 +106,19 @@ def broken(of: Defense, by: Ruling) -> None:
     factories.sent_by_somebody()
 
 
-def test_an_empty_contest_says_what_to_do_first(organizer: Client) -> None:
-    page = words(organizer)
-    assert "./unanimous import_images PATH --source SOURCE --licence LICENCE" in page
-    assert "./unanimous add_user NAME --role tasker --qualified" in page
-    assert "No defense is published" in page
-    assert "No answers yet" in page
-    assert "No rulings yet" in page
-    assert "No release yet" in page
-    assert "No picture waits for an answer." in page
+def release(week: str, part: int = 0) -> str:
+    made = Release.objects.create(
+        week=week,
+        part=part,
+        manifest_sha256="ab" * 32,
+        counts={"images": 7, "responses": 21},
+        bytes=1234,
+        released_at=factories.NOW,
+    )
+    return str(made.name)
 
 
-def test_what_is_there_is_not_asked_for(organizer: Client, tara: Tasker) -> None:
-    factories.image()
-    defense("a")
-    assert "What to do first" not in words(organizer)
+# What is counted ------------------------------------------------------------------------------------------------------
 
 
 def test_every_picture_is_counted_where_it_stands(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
@@ -156,37 +145,34 @@ def test_every_picture_is_counted_where_it_stands(tara: Tasker, otto: Tasker, um
         "Ruled rejected": 1,
         "Valid, waiting for scoring": 1,
     }
+    assert page.missing == 3 + 3 + 1, "a whole panel where there is none yet"
     oldest = {step.name: step.oldest for step in page.steps}
     assert oldest["Waiting for a panel"] == now - timedelta(hours=5)
     assert oldest["Under embargo, due later"] == now + timedelta(hours=5)
 
 
-def test_every_reason_is_counted_for_each_picture_that_has_it(now: datetime) -> None:
+def test_every_reason_of_the_newest_ruling_of_each_picture_is_counted(now: datetime) -> None:
     ruled("rejected", "uncertain", "no_outline")
-    ruled("rejected", "uncertain")
+    first = ruled("valid")
+    ruled("rejected", "occluded", number=2, of=first.image)
+    ruled("rejected", "uncertain", number=3, of=first.image)
     ruled("valid")
     page = read_overview(now=now)
+    counts = steps(page)
+    assert (counts["Ruled valid"], counts["Ruled rejected"]) == (1, 2)
     assert [(bar.value.name, bar.value.number) for bar in page.reasons.bars] == [("uncertain", 2), ("no outline", 1)]
     assert [(bar.value.name, bar.value.number) for bar in page.verdicts.bars] == [("valid, bird", 1), ("rejected", 2)]
 
 
-def test_only_the_newest_ruling_of_a_picture_is_counted(now: datetime) -> None:
-    first = ruled("valid")
-    ruled("rejected", "occluded", number=2, of=first.image)
-    ruled("rejected", "truncated", number=3, of=first.image)
-    page = read_overview(now=now)
-    assert steps(page) == {"Ruled rejected": 1}
-    assert [bar.value.name for bar in page.reasons.bars] == ["truncated"]
-
-
 def test_a_picture_is_scored_when_every_published_defense_has_answered_every_round(now: datetime) -> None:
     images = [ruled("valid").image for _ in range(3)]
-    first, second = defense("a"), defense("b")
+    first, second, retired = defense("a"), defense("b"), defense("old")
+    Defense.objects.filter(pk=retired.pk).update(retired_at=now)
     for round in (1, 2, 3):
         run(first, images, round=round)
         run(second, images[:2], round=round)
     run(second, images[2:], round=1)
-    run(second, images[2:], round=2, state="queued")
+    run(second, images[2:], round=2, state="queued")  # and nobody waits for the retired one
     page = read_overview(now=now)
     assert (steps(page)["Scored by every published defense"], steps(page)["Valid, waiting for scoring"]) == (2, 1)
     assert [(row.defense.name, row.scored, row.under_way) for row in page.defenses] == [("a", 3, 0), ("b", 2, 1)]
@@ -201,21 +187,6 @@ def test_a_break_counts_while_its_ruling_holds(now: datetime) -> None:
     page = read_overview(now=now)
     assert steps(page)["Broke a defense"] == 1
     assert [row.breaks for row in page.defenses] == [1]
-
-
-def test_a_retired_defense_is_not_waited_for(now: datetime) -> None:
-    image = ruled("valid").image
-    current, retired = defense("a"), defense("old")
-    Defense.objects.filter(pk=retired.pk).update(retired_at=now)
-    for round in (1, 2, 3):
-        run(current, [image], round=round)
-    assert steps(read_overview(now=now))["Scored by every published defense"] == 1
-
-
-def test_pictures_without_a_panel_miss_a_whole_panel_of_answers(tara: Tasker, now: datetime) -> None:
-    factories.image(label_from=now)
-    factories.response(tara, factories.panel())
-    assert read_overview(now=now).missing == 3 + 2
 
 
 def test_days_are_those_of_the_contests_zone(tara: Tasker, now: datetime) -> None:
@@ -239,99 +210,7 @@ def test_at_work_is_who_was_seen_within_a_quarter_of_an_hour(
     assert rows == [(tara.public_id, 1, 0), (uma.public_id, 0, 1)]
 
 
-def test_taskers_are_shown_by_public_id_alone(organizer: Client, tara: Tasker, settings: Any) -> None:
-    held = factories.assignment(tara, factories.panel(), state="leased")
-    Assignment.objects.filter(pk=held.pk).update(
-        expires_at=timezone.now() + timedelta(minutes=20), problem="The picture is grey."
-    )
-    page = words(organizer)
-    assert tara.public_id in page
-    assert "tara" not in page
-
-
-def test_what_waits_for_an_organizer_leads_to_where_it_is_decided(organizer: Client, tara: Tasker) -> None:
-    given_back = factories.assignment(tara, factories.panel(), state="released")
-    Report.objects.create(
-        assignment=given_back, image=given_back.image, tasker=tara, kind="other", reported_at=factories.NOW
-    )
-    Question.objects.create(tasker=tara, text="Is a weathercock a bird?", asked_at=factories.NOW)
-    factories.gold(held_at=factories.NOW)
-    factories.tasker("pat", state="paused")
-    TaskerLink.objects.create(
-        first=tara, second=factories.tasker("pit"), kind="suspected", reason="alike", linked_at=factories.NOW
-    )
-    page = organizer.get("/organizer/").content.decode()
-    for address, said in (
-        ("/organizer/reports/", "1 picture reported by taskers"),
-        ("/organizer/questions/", "1 question without an answer"),
-        ("/organizer/gold/", "1 gold picture held"),
-        ("/organizer/taskers/", "1 tasker paused"),
-        ("/organizer/taskers/", "1 pair of taskers who may copy"),
-    ):
-        assert f'<a href="{address}">{said}</a>' in page
-
-
-def test_a_run_that_gave_up_is_shown_with_its_fault(organizer: Client, now: datetime) -> None:
-    dead = run(defense("Small CNN"), [], state="dead")
-    Run.objects.filter(pk=dead.pk).update(fault="gpu_out_of_memory", fault_text="1 GiB too little", finished_at=now)
-    page = words(organizer)
-    assert "1 run gave up" in page
-    assert "gpu_out_of_memory" in page
-    assert "1 GiB too little" in page
-
-
-def test_what_keeps_a_week_from_its_release_is_told(organizer: Client) -> None:
-    factories.image(received_at=datetime(2026, 10, 1, tzinfo=UTC), label_from=datetime(2026, 10, 1, tzinfo=UTC))
-    page = words(organizer)
-    assert "Week 2026-W40 has ended and is not released. Pictures of it still wait: 1 for a panel." in page
-
-
-def release(week: str = "2026-W40", part: int = 0) -> Release:
-    return Release.objects.create(
-        week=week,
-        part=part,
-        manifest_sha256="ab" * 32,
-        counts={"images": 7, "responses": 21},
-        bytes=1234,
-        released_at=factories.NOW,
-    )
-
-
-def test_a_release_is_listed_with_its_file(organizer: Client, settings: Any) -> None:
-    name = release(part=2).name
-    settings.RELEASE_DIR.mkdir()
-    (settings.RELEASE_DIR / f"{name}.zip").write_bytes(b"PK")
-    assert f'href="/releases/{name}.zip"' in organizer.get("/organizer/").content.decode()
-
-
-def test_a_release_whose_file_is_elsewhere_is_listed_without_a_link(organizer: Client) -> None:
-    name = release().name
-    assert f"{name} (its file is not on this machine)" in words(organizer)
-    assert f'href="/releases/{name}.zip"' not in organizer.get("/organizer/").content.decode()
-
-
-def test_the_page_refreshes_from_its_own_middle_part(organizer: Client) -> None:
-    middle = organizer.get("/organizer/now/").content.decode()
-    assert "<html" not in middle
-    assert "Where the pictures are" in middle
-    assert 'data-source="/organizer/now/"' in organizer.get("/organizer/").content.decode()
-
-
-def test_all_who_ask_within_seconds_get_one_reading(organizer: Client) -> None:
-    organizer.get("/organizer/")
-    with CaptureQueriesContext(connection) as queries:
-        organizer.get("/organizer/now/")
-    # Who asks, and their groups; nothing of the contest.
-    assert len(queries) == 2
-
-
 def test_the_number_of_queries_does_not_grow_with_the_contest(tara: Tasker, now: datetime) -> None:
-    def asked() -> int:
-        cache.clear()
-        with CaptureQueriesContext(connection) as queries:
-            read_overview(now=now)
-        return len(queries)
-
     target = defense("a")
 
     def work() -> None:
@@ -341,21 +220,79 @@ def test_the_number_of_queries_does_not_grow_with_the_contest(tara: Tasker, now:
         run(target, [first.image])
 
     work()
-    asked()  # this process learns the policy
-    few = asked()
-    for _ in range(20):
+    read_overview(now=now)  # this process learns the policy
+    cache.clear()
+    few = queries(lambda: read_overview(now=now))
+    for _ in range(3):
         work()
-    assert asked() == few
+    cache.clear()
+    assert queries(lambda: read_overview(now=now)) == few
 
 
-@pytest.mark.parametrize("address", ["/organizer/", "/organizer/now/"])
-def test_only_organizers_enter(
-    address: str, client: Client, tara: Tasker, rita: User, stan: User, signed_in: Any
-) -> None:
-    release()
-    assert client.get(address)["Location"].startswith("/sign-in/?next=/organizer/")
-    assert signed_in(stan).get(address).status_code == 404  # a stranger with an account learns nothing
-    for known, code in ((tara, "not_for_taskers"), (rita, "not_an_organizer")):
-        answer = signed_in(known).get(address)
-        assert answer.status_code == 403
-        assert code in answer.content.decode()
+# The page -------------------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_contest_says_what_to_do_first(organizer: Client, tara: Tasker) -> None:
+    answer = organizer.get(PAGE)
+    assert f'data-source="{NOW_PART}"' in answer.content.decode(), "it refreshes from its middle part"
+    assert not lacking(
+        plain(answer),
+        "./unanimous import_images PATH --source SOURCE --licence LICENCE",
+        *("No defense is published", "No answers yet", "No rulings yet", "No release yet"),
+        "No picture waits for an answer.",
+    )
+    with CaptureQueriesContext(connection) as queries:
+        middle = organizer.get(NOW_PART).content.decode()
+    assert len(queries) == 2, "who asks, and their groups; all who ask within seconds get one reading of the contest"
+    assert "<html" not in middle and "Where the pictures are" in middle
+    Tasker.objects.all().delete()
+    cache.clear()
+    assert "./unanimous add_user NAME --role tasker --qualified" in words(organizer, PAGE)
+
+
+def test_what_waits_is_told_and_leads_to_where_it_is_decided(organizer: Client, tara: Tasker, settings: Any) -> None:
+    """Taskers are shown by their public ID alone (R4)."""
+    released, elsewhere = release("2026-W39", part=2), release("2026-W38")
+    settings.RELEASE_DIR.mkdir()
+    (settings.RELEASE_DIR / f"{released}.zip").write_bytes(b"PK")
+    long_ago = datetime(2026, 10, 1, tzinfo=UTC)
+    factories.image(received_at=long_ago, label_from=long_ago)
+    dead = run(defense("Small CNN"), [], state="dead")
+    told = {"fault": "gpu_out_of_memory", "fault_text": "1 GiB too little", "finished_at": factories.NOW}
+    Run.objects.filter(pk=dead.pk).update(**told)
+    held = factories.assignment(tara, factories.panel(), state="leased")
+    Assignment.objects.filter(pk=held.pk).update(expires_at=timezone.now() + timedelta(minutes=20), problem="Grey.")
+    back = factories.assignment(tara, factories.panel(), state="released")
+    Report.objects.create(assignment=back, image=back.image, tasker=tara, kind="other", reported_at=factories.NOW)
+    Question.objects.create(tasker=tara, text="Is a weathercock a bird?", asked_at=factories.NOW)
+    factories.gold(held_at=factories.NOW)
+    factories.tasker("pat", state="paused")
+    TaskerLink.objects.create(
+        first=tara, second=factories.tasker("pit"), kind="suspected", reason="alike", linked_at=factories.NOW
+    )
+    answer = organizer.get(PAGE)
+    page = plain(answer)
+    assert tara.public_id in page and "tara" not in page and "What to do first" not in page
+    assert not lacking(
+        page,
+        *("1 run gave up", "gpu_out_of_memory", "1 GiB too little"),
+        "Week 2026-W40 has ended and is not released. Pictures of it still wait: 1 for a panel.",
+        f"{elsewhere} (its file is not on this machine)",
+    )
+    assert f'href="/releases/{elsewhere}.zip"' not in answer.content.decode()
+    assert not lacking(
+        answer.content.decode(),
+        f'href="/releases/{released}.zip"',
+        '<a href="/organizer/reports/">1 picture reported by taskers</a>',
+        '<a href="/organizer/questions/">1 question without an answer</a>',
+        '<a href="/organizer/gold/">1 gold picture held</a>',
+        '<a href="/organizer/taskers/">1 tasker paused</a>',
+        '<a href="/organizer/taskers/">1 pair of taskers who may copy</a>',
+    )
+
+
+def test_only_organizers_enter(signed_in: Any) -> None:
+    people = outsiders(signed_in)
+    assert codes(people, PAGE) == codes(people, NOW_PART) == ORGANIZERS_ALONE
+    for who, code in (("tasker", "not_for_taskers"), ("board", "not_an_organizer")):
+        assert code in people[who].get(PAGE).content.decode()

@@ -15,6 +15,12 @@ from tests import factories
 from tests.contest.money import cast
 
 pytestmark = pytest.mark.django_db
+COMING = cast.BEFORE + timedelta(3)
+
+
+@pytest.fixture(autouse=True)
+def first() -> PolicyVersion:
+    return factories.policy_version()
 
 
 def record(currency: str, *, since: datetime = cast.BEFORE, **numbers: int) -> PolicyVersion:
@@ -25,7 +31,6 @@ def record(currency: str, *, since: datetime = cast.BEFORE, **numbers: int) -> P
 
 
 def test_a_policy_of_another_currency_is_refused_once_there_is_an_entry(olga: User) -> None:
-    factories.policy_version()
     cast.deposit(100, olga)
     with pytest.raises(Conflict, match="its currency is JPY, and the ledger has entries in USD") as refused:
         record("JPY")
@@ -35,7 +40,6 @@ def test_a_policy_of_another_currency_is_refused_once_there_is_an_entry(olga: Us
 
 
 def test_one_that_is_recorded_before_may_have_any(olga: User) -> None:
-    factories.policy_version()
     record("EUR")
     cast.deposit(100, olga, now=cast.BEFORE + timedelta(1))
     record("EUR", appeal_days=8)
@@ -45,37 +49,29 @@ def test_one_that_is_recorded_before_may_have_any(olga: User) -> None:
 
 def test_the_first_entry_waits_while_the_currency_is_to_change(olga: User) -> None:
     """Else what was entered as cents of the one would be read as cents of the other from then on."""
-    factories.policy_version()
-    coming = record("EUR", since=cast.BEFORE + timedelta(3))
+    record("EUR", since=COMING)
     forget_versions()
     with pytest.raises(Conflict, match="the currency is USD now and EUR from ") as refused:
         cast.deposit(100, olga, now=cast.BEFORE + timedelta(1))
     assert refused.value.code == "currency_changes"
     assert not LedgerEntry.objects.exists()
-    cast.deposit(100, olga, now=coming.in_force_from)
+    cast.deposit(100, olga, now=COMING)
     assert LedgerEntry.objects.exists()
 
 
 def test_the_first_entry_goes_in_when_the_change_was_taken_back(olga: User) -> None:
-    factories.policy_version()
-    record("EUR", since=cast.BEFORE + timedelta(3))
-    record("USD", since=cast.BEFORE + timedelta(3))
+    for currency in ("EUR", "USD"):
+        record(currency, since=COMING)
     forget_versions()
     cast.deposit(100, olga, now=cast.BEFORE + timedelta(1))
     assert LedgerEntry.objects.exists()
 
 
-def test_numbers_from_before_there_were_currencies_are_of_the_first(olga: User) -> None:
-    row = factories.policy_version()
-    row.numbers.pop("currency", None)
-    row.save()
+def test_numbers_from_before_there_were_currencies_are_of_the_first(olga: User, first: PolicyVersion) -> None:
+    first.numbers.pop("currency", None)
+    first.save()
     cast.deposit(100, olga)
     record("USD")
-
-
-def test_a_recorded_one_keeps_its_currency_too(olga: User) -> None:
-    row = factories.policy_version()
-    cast.deposit(100, olga)
-    row.numbers["currency"] = "EUR"
+    first.numbers["currency"] = "EUR"
     with pytest.raises(Conflict):
-        row.save()
+        first.save()

@@ -5,7 +5,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from io import StringIO
@@ -26,7 +25,7 @@ from contest import unused_files
 from contest.attacks.services import attack_receive, attack_withdraw
 from contest.models import Attack, Entry, Team
 from contest.stakes import entries
-from contest.unused_files import NAMED_BY, Naming, unused_find, unused_remove
+from contest.unused_files import NAMED_BY, unused_find, unused_remove
 from labeling.enums import Label, Origin
 from labeling.intake import import_picture
 from labeling.models import Image
@@ -160,14 +159,15 @@ def test_nothing_is_unused_in_a_world_that_names_every_file(world: None) -> None
     assert (found.named, found.unknown, len(keys())) == (10, 0, 10)
 
 
-@pytest.mark.parametrize("naming", NAMED_BY, ids=lambda each: f"{each.model.__name__}.{each.column}")
-def test_no_column_can_be_left_out(world: None, naming: Naming, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unused_files, "NAMED_BY", tuple(each for each in NAMED_BY if each is not naming))
-    found = unused_find(before=EVER)
-    assert found.unused or found.unknown, "a file of the world is named by this column alone"
+def test_no_column_can_be_left_out(world: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    for naming in NAMED_BY:
+        monkeypatch.setattr(unused_files, "NAMED_BY", tuple(each for each in NAMED_BY if each is not naming))
+        found = unused_find(before=EVER)
+        assert found.unused or found.unknown, f"a file of the world is named by {naming.model}.{naming.column} alone"
 
 
 def test_a_withdrawn_attack_keeps_its_file(world: None) -> None:
+    """R26."""
     first, copy = Attack.objects.order_by("pk")
     attack_withdraw(attack=first, by=attacking.captain(first.team), now=first.received_at + timedelta(seconds=1))
     assert Image.objects.get(pk=first.image_id).original_sha256 == copy.original_sha256
@@ -222,7 +222,7 @@ def test_what_a_killed_writer_left_is_listed_and_then_removed(world: None, now: 
 
 
 STAYS = [
-    (LEFT, 0.9, "written in the last day"),
+    (original_key(OTHER_SHA), 0.9, "written in the last day"),
     (f"defenses/{SHA}.exe", 9, "a name that no file of a defense has"),
     ("pictures/notes.png", 9, "no hash"),
     (f"pictures/{SHA}0.png", 9, "more than a hash"),
@@ -231,11 +231,10 @@ STAYS = [
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(("key", "days", "reason"), STAYS, ids=[row[2] for row in STAYS])
-def test_what_may_be_somebody_s_stays(key: str, days: float, reason: str) -> None:
-    path = leave(key, days=days)
+def test_what_may_be_somebody_s_stays() -> None:
+    paths = {reason: leave(key, days=days) for key, days, reason in STAYS}
     assert "Removed: 0 files" in run("--remove", "--even-most")
-    assert path.exists(), reason
+    assert {reason for reason, path in paths.items() if not path.exists()} == set()
 
 
 @pytest.mark.django_db
@@ -263,6 +262,7 @@ def test_a_store_of_another_database_is_left_alone(now: datetime) -> None:
     assert "Removed: 3 files" in run("--remove", "--even-most")
 
 
+@pytest.mark.both("a read-only transaction is another thing on each database")
 @pytest.mark.django_db
 def test_a_database_that_takes_no_row_is_no_reason_to_remove_a_file(now: datetime) -> None:
     """It may be a copy of the contest's own, whose lock keeps no upload out."""
@@ -325,59 +325,49 @@ def test_a_bucket_is_cleaned_as_a_folder_is(
 # Uploads meanwhile ----------------------------------------------------------------------------------------------------
 
 
-@dataclass
-class Remover:
-    """Removes, in a thread with a connection of its own, whatever no row names, however new it is."""
-
-    now: datetime
-
-    def start(self) -> threading.Thread:
-        thread = threading.Thread(target=self._run)
-        thread.start()
-        return thread
-
-    def _run(self) -> None:
-        try:
-            unused_remove(unused_find(before=EVER).unused, now=self.now)
-        finally:
-            connection.close()
-
-
-def _attack(folder: Path, now: datetime) -> None:
+def attack(now: datetime) -> None:
     send(Team.objects.get(name="team red"), as_webp(), now)  # its picture is known, so only its own row names the file
 
 
-def _photograph(folder: Path, now: datetime) -> None:
-    import_photograph(now)
-
-
-def _private(folder: Path, now: datetime) -> None:
-    add_private(now)
-
-
-def _team_s_defense(folder: Path, now: datetime) -> None:
-    hand_in(Team.objects.get(name="yellow"), folder, now)
-
-
-def _organizer_s_defense(folder: Path, now: datetime) -> None:
+def organizer_s_defense(folder: Path, now: datetime) -> None:
     archive, source = staking.archive(folder / "ours"), staking.zipped(folder / "ours.zip")
     handed_in.defense_hand_in(archive, name="ours", source=source, weights=[], now=now)
 
 
-def _source(folder: Path, now: datetime) -> None:
+def open_source(folder: Path, now: datetime) -> None:
     entry = Entry.objects.get(defense__name="closed")
     source, training = staking.zipped(folder / "later.zip"), staking.zipped(folder / "later-train.zip", "fit.py")
     entries.source_open(entry, source, by=staking.captain(entry.team), now=now, training_code=training)
 
 
-WRITERS: dict[str, Callable[[Path, datetime], None]] = {
-    "an attack": _attack,
-    "a photograph": _photograph,
-    "a private picture": _private,
-    "a team's defense": _team_s_defense,
-    "an organizer's defense": _organizer_s_defense,
-    "the source of a closed defense": _source,
+WRITERS: dict[str, Callable[[Path, datetime], object]] = {
+    "an attack": lambda folder, now: attack(now),
+    "a photograph": lambda folder, now: import_photograph(now),
+    "a private picture": lambda folder, now: add_private(now),
+    "a team's defense": lambda folder, now: hand_in(Team.objects.get(name="yellow"), folder, now),
+    "an organizer's defense": organizer_s_defense,
+    "the source of a closed defense": open_source,
 }
+LOCKS = pytest.mark.both("advisory locks on PostgreSQL, one writer on SQLite")
+
+
+def in_a_thread(act: Callable[[], object]) -> threading.Thread:
+    """Begin something with a connection of its own."""
+
+    def run() -> None:
+        try:
+            act()
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def remover(now: datetime) -> threading.Thread:
+    """Begin to remove whatever no row names, however new it is."""
+    return in_a_thread(lambda: unused_remove(unused_find(before=EVER).unused, now=now))
 
 
 @pytest.fixture
@@ -428,7 +418,7 @@ def test_files_that_are_removed_before_the_row_is_written_are_put_again(
     removed: list[bool] = []
 
     def remove_all() -> None:
-        Remover(now).start().join()
+        remover(now).join()
         removed.append(keys() == kept)
 
     with at_its_transaction(remove_all):
@@ -437,6 +427,7 @@ def test_files_that_are_removed_before_the_row_is_written_are_put_again(
     assert keys() > kept and lost() == set()
 
 
+@LOCKS
 @pytest.mark.parametrize("writer", WRITERS)
 def test_nothing_is_removed_while_a_row_is_being_written(
     writer: str, people: None, tmp_path: Path, now: datetime
@@ -446,7 +437,7 @@ def test_nothing_is_removed_while_a_row_is_being_written(
 
     def remove_meanwhile(sender: Any, **_: Any) -> None:
         if sender in {each.model for each in NAMED_BY} and keys() > kept and not removers:
-            removers.append(Remover(now).start())
+            removers.append(remover(now))
             removers[0].join(timeout=0.3)  # one that nobody keeps out is done by then
 
     pre_save.connect(remove_meanwhile)
@@ -459,19 +450,12 @@ def test_nothing_is_removed_while_a_row_is_being_written(
     assert removers and lost() == set()
 
 
-def test_who_uploads_while_files_are_removed_waits(people: None, tmp_path: Path, now: datetime) -> None:
+@LOCKS
+def test_who_uploads_while_files_are_removed_waits(people: None, now: datetime) -> None:
     left = original_key(sha256(as_webp()).hexdigest())
     picture_store().put(left, as_webp())
-
-    def write() -> None:
-        try:
-            _attack(tmp_path, now)
-        finally:
-            connection.close()
-
-    writer = threading.Thread(target=write)
     with removing_files():
-        writer.start()
+        writer = in_a_thread(lambda: attack(now))
         writer.join(timeout=0.3)
         assert writer.is_alive()
         picture_store().remove(left)
@@ -479,10 +463,9 @@ def test_who_uploads_while_files_are_removed_waits(people: None, tmp_path: Path,
     assert Attack.objects.count() == 2 and picture_store().exists(left) and lost() == set()
 
 
-@pytest.mark.postgres("several at once: SQLite has one writer")
-def test_the_remover_does_not_hold_uploads_up_for_long(people: None, now: datetime) -> None:
+@pytest.mark.postgres("waits for an advisory lock; SQLite has one writer")
+def test_the_remover_does_not_hold_uploads_up_for_long(people: None) -> None:
     """Somebody stores for minutes: who removes gives up, so that the uploads behind both go on."""
-    picture_store().put(LEFT, b"left")
     refused: list[str] = []
 
     def remove() -> None:
@@ -491,11 +474,7 @@ def test_the_remover_does_not_hold_uploads_up_for_long(people: None, now: dateti
                 pass
         except Busy as busy:
             refused.append(busy.code)
-        finally:
-            connection.close()
 
     with storing_files():
-        remover = threading.Thread(target=remove)
-        remover.start()
-        remover.join(timeout=10)
+        in_a_thread(remove).join(timeout=10)
         assert refused == ["store_in_use"]

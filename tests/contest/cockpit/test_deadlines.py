@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
+from django.core.cache import cache
 
 from contest.cockpit.deadlines import in_words, read_deadlines
 from labeling.enums import AssignmentState, PanelState
@@ -37,25 +39,12 @@ def worked(taskers: Sequence[Tasker], now: datetime, *, a_day: int = 4, days: in
             factories.settle(panel, now=at)
 
 
-@pytest.fixture
-def crew(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> list[Tasker]:
-    worked([tara, otto, uma], now)
-    return [tara, otto, uma]
-
-
-def test_without_pictures_there_is_no_week_and_nothing_is_wrong(now: datetime) -> None:
-    found = read_deadlines(now=now)
-    assert (found.weeks, found.waiting, found.why_not) == ((), (), "")
-
-
-def test_a_week_is_due_by_the_end_of_the_next_one(now: datetime, crew: list[Tasker]) -> None:
-    waiting(5)
-    factories.image(received_at=LAST_WEEK, label_from=now)  # due, and not dealt yet
-    factories.image(received_at=LAST_WEEK, label_from=now + timedelta(days=1))  # nobody may see it yet
-    (week,) = read_deadlines(now=now).weeks
-    assert (week.week, week.last_second) == ("2026-W46", ITS_LAST_LABELING_SECOND)
-    assert (week.left, week.answers, week.ahead) == (6, 18, 18)
-    assert week.chance is not None and 0.4 < week.chance < 0.7, "of the eight that each may give, six are needed"
+@pytest.fixture(scope="class")
+def crew(class_world: Path) -> list[Tasker]:
+    factories.policy_version()
+    crew = [factories.tasker(name) for name in ("tara", "otto", "uma")]
+    worked(crew, factories.NOW)
+    return crew
 
 
 def test_the_deadline_is_told_in_the_contests_zone(now: datetime) -> None:
@@ -65,111 +54,6 @@ def test_the_deadline_is_told_in_the_contests_zone(now: datetime) -> None:
     waiting(1)
     (week,) = read_deadlines(now=now).weeks
     assert (week.at, week.zone) == (datetime(2026, 11, 21, 5, tzinfo=UTC), "America/New_York")
-
-
-def test_too_many_pictures_are_at_risk_and_more_taskers_would_help(now: datetime, crew: list[Tasker]) -> None:
-    waiting(20)  # 60 answers; twelve come in the morning of a day, so that two mornings until Friday bring 24
-    found = read_deadlines(now=now)
-    (week,) = found.weeks
-    assert week.chance == 0 and week.chance_words == "under 1 %" and week.unlikely
-    assert week.given is not None and week.given[0] <= 24 <= week.given[2]
-    assert 12 <= week.at_risk == sum(each.at_risk for each in found.waiting) <= 19
-    assert week.more is not None and week.more > 2
-    assert week.finish == datetime(2026, 11, 23, 10, tzinfo=UTC), "the fifth day's answers are the last"
-
-
-def test_what_the_queue_has_first_is_at_risk_last(now: datetime, crew: list[Tasker]) -> None:
-    panels = waiting(20)
-    Panel.objects.filter(pk=panels[-1].pk).update(urgent=True)
-    factories.response(factories.tasker("zoe"), panels[-2])
-    found = read_deadlines(now=now)
-    assert [each.image_id for each in found.waiting[:2]] == [panels[-1].image_id, panels[-2].image_id]
-    chances = [each.chance for each in found.waiting if each.chance is not None]
-    assert chances == sorted(chances, reverse=True)
-
-
-def test_what_the_board_asks_about_again_goes_first_and_is_of_no_week(now: datetime, crew: list[Tasker]) -> None:
-    ordinary, again = waiting(2)
-    Panel.objects.filter(pk=again.pk).update(urgent=True)
-    found = read_deadlines(now=now)
-    (week,) = found.weeks
-    assert (found.again, week.left, week.ahead, found.stuck) == (1, 1, 6, ())
-
-
-def test_a_picture_of_the_board_that_too_few_may_answer_is_named(now: datetime, tara: Tasker) -> None:
-    (again,) = waiting(1)
-    Panel.objects.filter(pk=again.pk).update(urgent=True)
-    (group,) = read_deadlines(now=now).stuck
-    assert [(each.panel, each.places, each.people) for each in group.panels] == [(again, 3, 1)]
-
-
-def test_a_week_counts_its_pictures_that_nobody_left_may_finish(now: datetime, crew: list[Tasker]) -> None:
-    stuck, _ = waiting(2)
-    factories.assignment(crew[0], stuck, state=AssignmentState.RELEASED)
-    Assignment.objects.update(problem="It is grey.")
-    Tasker.objects.exclude(pk__in=[each.pk for each in crew[:3]]).update(state="paused")
-    (week,) = read_deadlines(now=now).weeks
-    assert (week.left, week.stuck) == (2, 1)
-
-
-def test_a_picture_that_everybody_at_work_answered_cannot_be_finished(now: datetime, crew: list[Tasker]) -> None:
-    panel, other = waiting(2)
-    for each in crew[:2]:
-        factories.response(each, panel, now=now - timedelta(hours=2))
-    given_back = factories.assignment(crew[2], panel, state=AssignmentState.RELEASED)
-    assert all(each.chance for each in read_deadlines(now=now).waiting), "the third may take it up again"
-    Assignment.objects.filter(pk=given_back.pk).update(problem="It is grey.")
-    found = read_deadlines(now=now)
-    chances = {each.image_id: each.chance or 0 for each in found.waiting}
-    assert chances[panel.image_id] == 0 and chances[other.image_id] > 0.95
-
-
-def test_a_reported_picture_is_told_and_not_counted(now: datetime, crew: list[Tasker]) -> None:
-    held, _ = waiting(2)
-    Panel.objects.filter(pk=held.pk).update(state=PanelState.HELD)
-    (week,) = read_deadlines(now=now).weeks
-    assert (week.left, week.held, week.answers) == (1, 1, 3)
-
-
-def test_a_week_past_its_deadline_has_no_chance_and_an_end(now: datetime, crew: list[Tasker]) -> None:
-    waiting(1, received=LAST_WEEK - timedelta(days=14))
-    waiting(1)
-    late, present = read_deadlines(now=now).weeks
-    assert (late.week, late.chance, late.at <= now) == ("2026-W44", None, True)
-    assert late.finish is not None and late.finish > now
-    assert present.chance is not None and present.chance > 0.95
-
-
-def test_a_paused_tasker_is_not_counted_on(now: datetime, crew: list[Tasker]) -> None:
-    waiting(1)
-    Tasker.objects.filter(pk=crew[0].pk).update(state="paused")
-    found = read_deadlines(now=now)
-    assert {each.public_id for each in found.at_work} == {each.public_id for each in crew[1:]}
-    assert [each.chance for each in found.weeks] == [0]
-
-
-def test_linked_taskers_are_one_person(now: datetime, crew: list[Tasker]) -> None:
-    waiting(1)
-    Tasker.objects.filter(pk__in=[crew[0].pk, crew[1].pk]).update(person=crew[0].pk)
-    found = read_deadlines(now=now)
-    both = ", ".join(sorted(each.public_id for each in crew[:2]))
-    assert [(each.public_id, each.per_day) for each in found.at_work] == [(both, 8), (crew[2].public_id, 4)]
-    assert [each.chance for each in found.weeks] == [0], "two persons fill no panel of three"
-
-
-def test_voided_answers_are_reckoned_with(now: datetime, crew: list[Tasker], olga: object) -> None:
-    waiting(1)
-    voiding = Voiding.objects.create(tasker=crew[0], reason="careless", voided_at=now)
-    for response in crew[0].responses.all()[:21]:
-        VoidedResponse.objects.create(response=response, voiding=voiding)
-    assert read_deadlines(now=now).lost == 21 / 84
-
-
-def test_surplus_answers_and_gold_fill_no_place(now: datetime, crew: list[Tasker]) -> None:
-    waiting(1)
-    known = factories.gold()
-    factories.response(crew[0], known.panel, known=known, counted=False, now=now - timedelta(hours=1))
-    assert {each.per_day for each in read_deadlines(now=now).at_work} == {4}
 
 
 @pytest.mark.parametrize(
@@ -193,13 +77,6 @@ def test_too_little_to_go_by_is_said_plainly(
     assert (week.left, week.chance, week.at_risk, week.finish, week.chance_words) == (2, None, 0, None, "")
 
 
-def test_too_many_pictures_are_said_plainly(now: datetime, crew: list[Tasker], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contest.cockpit.deadlines.MOST_PICTURES", 3)
-    waiting(4)
-    found = read_deadlines(now=now)
-    assert (found.weeks, found.why_not) == ((), "More than 3 pictures wait: too many for a forecast of each.")
-
-
 @pytest.mark.parametrize(
     ("chance", "words"),
     [
@@ -214,3 +91,105 @@ def test_too_many_pictures_are_said_plainly(now: datetime, crew: list[Tasker], m
 )
 def test_a_chance_is_never_told_as_certain(chance: float | None, words: str) -> None:
     assert in_words(chance) == words
+
+
+class TestWithACrew:
+    """Three who answered four pictures on each of the last seven days."""
+
+    def test_a_week_is_due_by_the_end_of_the_next_one(self, now: datetime, crew: list[Tasker]) -> None:
+        found = read_deadlines(now=now)
+        assert (found.weeks, found.waiting, found.why_not) == ((), (), ""), "without pictures nothing is wrong"
+        waiting(5)
+        factories.image(received_at=LAST_WEEK, label_from=now)  # due, and not dealt yet
+        factories.image(received_at=LAST_WEEK, label_from=now + timedelta(days=1))  # nobody may see it yet
+        (week,) = read_deadlines(now=now).weeks
+        assert (week.week, week.last_second) == ("2026-W46", ITS_LAST_LABELING_SECOND)
+        assert (week.left, week.answers, week.ahead) == (6, 18, 18)
+        assert week.chance is not None and 0.4 < week.chance < 0.7, "of the eight that each may give, six are needed"
+
+    def test_too_many_pictures_are_at_risk_and_more_taskers_would_help(self, now: datetime, crew: list[Tasker]) -> None:
+        waiting(20)  # 60 answers; twelve come in the morning of a day, so that two mornings until Friday bring 24
+        found = read_deadlines(now=now)
+        (week,) = found.weeks
+        assert week.chance == 0 and week.chance_words == "under 1 %" and week.unlikely
+        assert week.given is not None and week.given[0] <= 24 <= week.given[2]
+        assert 12 <= week.at_risk == sum(each.at_risk for each in found.waiting) <= 19
+        assert week.more is not None and week.more > 2
+        assert week.finish == datetime(2026, 11, 23, 10, tzinfo=UTC), "the fifth day's answers are the last"
+
+    def test_what_the_queue_has_first_is_at_risk_last(self, now: datetime, crew: list[Tasker]) -> None:
+        panels = waiting(20)
+        Panel.objects.filter(pk=panels[-1].pk).update(urgent=True)
+        factories.response(factories.tasker("zoe"), panels[-2])
+        found = read_deadlines(now=now)
+        assert [each.image_id for each in found.waiting[:2]] == [panels[-1].image_id, panels[-2].image_id]
+        chances = [each.chance for each in found.waiting if each.chance is not None]
+        assert chances == sorted(chances, reverse=True)
+
+    def test_what_the_board_asks_about_again_goes_first_and_is_of_no_week(
+        self, now: datetime, crew: list[Tasker]
+    ) -> None:
+        """And it is named where too few may answer it (R19)."""
+        again = waiting(2)[1]
+        Panel.objects.filter(pk=again.pk).update(urgent=True)
+        found = read_deadlines(now=now)
+        (week,) = found.weeks
+        assert (found.again, week.left, week.ahead, found.stuck) == (1, 1, 6, ())
+        Tasker.objects.exclude(pk=crew[0].pk).update(state="paused")
+        cache.clear()
+        stuck = [each for group in read_deadlines(now=now).stuck for each in group.panels]
+        assert (again, 3, 1) in [(each.panel, each.places, each.people) for each in stuck]
+
+    def test_what_nobody_left_may_finish_is_counted_and_has_no_chance(self, now: datetime, crew: list[Tasker]) -> None:
+        panel, other = waiting(2)
+        for each in crew[:2]:
+            factories.response(each, Panel.objects.get(pk=panel.pk), now=now - timedelta(hours=2))
+        given_back = factories.assignment(crew[2], panel, state=AssignmentState.RELEASED)
+        assert all(each.chance for each in read_deadlines(now=now).waiting), "the third may take it up again"
+        Assignment.objects.filter(pk=given_back.pk).update(problem="It is grey.")
+        cache.clear()
+        found = read_deadlines(now=now)
+        chances = {each.image_id: each.chance or 0 for each in found.waiting}
+        assert chances[panel.image_id] == 0 and chances[other.image_id] > 0.95
+        (week,) = found.weeks
+        assert (week.left, week.stuck) == (2, 1)
+        Panel.objects.filter(pk=panel.pk).update(state=PanelState.HELD)
+        (week,) = read_deadlines(now=now).weeks
+        assert (week.left, week.held, week.answers) == (1, 1, 3), "a reported picture is told and not counted"
+
+    def test_a_week_past_its_deadline_has_no_chance_and_an_end(self, now: datetime, crew: list[Tasker]) -> None:
+        waiting(1, received=LAST_WEEK - timedelta(days=14))
+        waiting(1)
+        late, present = read_deadlines(now=now).weeks
+        assert (late.week, late.chance, late.at <= now) == ("2026-W44", None, True)
+        assert late.finish is not None and late.finish > now
+        assert present.chance is not None and present.chance > 0.95
+
+    def test_on_whom_the_forecast_counts(self, now: datetime, crew: list[Tasker], olga: object) -> None:
+        waiting(1)
+        known, hour_ago = factories.gold(), now - timedelta(hours=1)
+        factories.response(crew[0], known.panel, known=known, counted=False, now=hour_ago)
+        voiding = Voiding.objects.create(tasker=crew[0], reason="careless", voided_at=now)
+        for response in crew[0].responses.all()[:21]:
+            VoidedResponse.objects.create(response=response, voiding=voiding)
+        found = read_deadlines(now=now)
+        assert {each.per_day for each in found.at_work} == {4}, "surplus answers and gold fill no place"
+        assert found.lost == 21 / 84, "voided answers are given once more"
+        Tasker.objects.filter(pk__in=[crew[0].pk, crew[1].pk]).update(person=crew[0].pk)
+        found = read_deadlines(now=now)
+        both = ", ".join(sorted(each.public_id for each in crew[:2]))
+        assert [(each.public_id, each.per_day) for each in found.at_work] == [(both, 8), (crew[2].public_id, 4)]
+        assert [each.chance for each in found.weeks] == [0], "two persons fill no panel of three"
+        Tasker.objects.update(person=None)
+        Tasker.objects.filter(pk=crew[0].pk).update(state="paused")
+        found = read_deadlines(now=now)
+        assert {each.public_id for each in found.at_work} == {each.public_id for each in crew[1:]}
+        assert [each.chance for each in found.weeks] == [0]
+
+    def test_too_many_pictures_are_said_plainly(
+        self, now: datetime, crew: list[Tasker], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("contest.cockpit.deadlines.MOST_PICTURES", 3)
+        waiting(4)
+        found = read_deadlines(now=now)
+        assert (found.weeks, found.why_not) == ((), "More than 3 pictures wait: too many for a forecast of each.")

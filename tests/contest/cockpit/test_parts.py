@@ -82,15 +82,13 @@ def leased(to: Tasker, *, since: datetime, until: datetime) -> Assignment:
     return held
 
 
-def test_a_lease_in_use_does_not_hang(tara: Tasker, otto: Tasker, now: datetime) -> None:
-    leased(tara, since=now - HOUR, until=now + HOUR)
-    leased(otto, since=now - HOUR, until=now - timedelta(seconds=30))  # the next sweep has it
-    assert hanging(now=now) == ()
-
-
-def test_leases_that_hang_say_what_helps_the_oldest_first(tara: Tasker, otto: Tasker, now: datetime) -> None:
+def test_leases_that_hang_say_what_helps_the_oldest_first(
+    tara: Tasker, otto: Tasker, uma: Tasker, now: datetime
+) -> None:
     held = leased(tara, since=now - 5 * HOUR, until=now + HOUR)
     leased(otto, since=now - 9 * HOUR, until=now - 8 * HOUR)
+    leased(uma, since=now - HOUR, until=now + HOUR)  # it is in use
+    leased(factories.tasker("ann"), since=now - HOUR, until=now - timedelta(seconds=30))  # the next sweep has it
     over, long = hanging(now=now)
     assert (over.what, over.since) == ("1 picture held by taskers beyond the end of the lease", now - 8 * HOUR)
     assert "./unanimous work" in over.help and not over.page
@@ -100,9 +98,9 @@ def test_leases_that_hang_say_what_helps_the_oldest_first(tara: Tasker, otto: Ta
 
 def test_work_whose_scorer_is_silent_hangs(now: datetime) -> None:
     defense = Defense.objects.create(name="Small CNN", digest="a", created_at=now)
-    common: dict[str, Any] = {"defense": defense, "created_at": now - HOUR, "seed": 1, "batch_size": 16}
+    common: dict[str, Any] = {"defense": defense, "created_at": now - HOUR, "seed": 1, "batch_size": 16, "round": 1}
     for lease in (now - HOUR, now + HOUR):
-        Run.objects.create(round=1, state="running", worker="gpu-1", lease_until=lease, **common)
+        Run.objects.create(state="running", worker="gpu-1", lease_until=lease, **common)
     (silent,) = hanging(now=now)
     assert silent.what.endswith("of Small CNN: gpu-1 is silent")
     assert (silent.page, silent.since) == ("scoring-queue", now - HOUR)
@@ -174,8 +172,7 @@ def ruled(panel: Panel, at: datetime) -> str:
         decided_at=at,
         decided_by="rules",
     )
-    public_id: str = panel.image.public_id
-    return public_id
+    return str(panel.image.public_id)
 
 
 def test_disagreement_is_counted_by_question_where_two_could_differ(
@@ -211,8 +208,7 @@ def test_without_answers_to_compare_there_is_no_share(tara: Tasker, now: datetim
     factories.response(tara, alone)
     ruled(alone, now)
     found = read_disagreement(now=now)
-    assert [each.share for each in found.questions] == [None] * 6
-    assert (found.pictures, found.chart.bars) == ((), ())
+    assert ([each.share for each in found.questions], found.pictures, found.chart.bars) == ([None] * 6, (), ())
 
 
 # Taskers ------------------------------------------------------------------------------------------------------------

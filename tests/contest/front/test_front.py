@@ -2,15 +2,15 @@
 
 import re
 from datetime import timedelta
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
-from django.db import connection
 from django.template.loader import render_to_string
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
 
 from contest.attacks.selectors import waiting_for_board
@@ -23,6 +23,7 @@ from labeling.models import Image, Tasker
 from scoring.models import Defense
 from tests import factories
 from tests.contest import release_fixtures as fixtures
+from tests.contest.pages import lacking, main, queries
 
 pytestmark = pytest.mark.django_db
 MONDAY, NOW = fixtures.MONDAY, fixtures.AFTER + timedelta(days=1)
@@ -34,15 +35,21 @@ def wednesday(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timezone, "now", lambda: NOW)
 
 
-def a_week() -> fixtures.Contest:
+@pytest.fixture(scope="class")
+def week(class_world: Path) -> fixtures.Contest:
+    """A week that is over and not released: a picture of team =red broke a defense."""
+    factories.policy_version()
     found = fixtures.a_week()
     Attack.objects.update(week="2026-W47")
     Image.objects.filter(attacks__isnull=False).update(origin="attack")
     return found
 
 
-def release() -> None:
+@pytest.fixture
+def released(week: fixtures.Contest) -> fixtures.Contest:
+    """It is released."""
     Release.objects.create(week="2026-W47", manifest_sha256="0" * 64, counts={}, bytes=1, released_at=fixtures.AFTER)
+    return week
 
 
 def staked(defense: Defense, *, opened: bool = True, cents: int = 123_456) -> Stake:
@@ -57,101 +64,77 @@ def staked(defense: Defense, *, opened: bool = True, cents: int = 123_456) -> St
     )  # fmt: skip
 
 
-def main(client: Client, address: str = "/") -> str:
-    answer = client.get(address)
-    assert answer.status_code == 200
-    return answer.content.decode().partition("<main")[2].partition("</main>")[0]
-
-
 def test_a_contest_that_has_just_begun(client: Client) -> None:
-    page = main(client)
-    assert "Nothing is staked yet." in page
-    assert "No defense is published yet" in page
-    assert "No week is released yet." in page
-    assert "None in the weeks that are released." in page
+    page = main(client, "/")
+    assert not lacking(
+        page,
+        *("Nothing is staked yet.", "No defense is published yet", "No week is released yet."),
+        "None in the weeks that are released.",
+        *("Week 2026-W48 ends on", "Sat 28 Nov 2026 00:00:00 UTC</time>", "<span data-clock>2 d 16:00:00</span>"),
+        # The numbers are those of the policy.
+        "Send up to 10 pictures a day, 299 × 299 pixels",
+        *("at least 25 % of the picture", "USD 1,000.00", "unbroken for 90 days of 24 hours"),
+        *("8 of 10 known pictures", "Each is shown to 3 people"),
+    )
     assert "USD 0.00" not in page, "nothing is no sum worth telling"
     assert "<table" not in page
 
 
-def test_the_countdown_names_week_and_zone(client: Client) -> None:
-    page = main(client)
-    assert "Week 2026-W48 ends on" in page
-    assert "Sat 28 Nov 2026 00:00:00 UTC</time>" in page
-    assert "<span data-clock>2 d 16:00:00</span>" in page
+class TestStakes:
+    def test_what_is_staked_is_told_with_its_clock(self, week: fixtures.Contest, client: Client) -> None:
+        staked(week.defenses[0])
+        defenders, outside = (
+            Account.objects.create(kind=kind) for kind in (AccountKind.DEFENDERS, AccountKind.OUTSIDE)
+        )
+        LedgerEntry.objects.create(
+            source=outside, target=defenders, cents=5_000_000, rule="R34", why="a test", causes={}, made_at=MONDAY
+        )
+        left = MONDAY + timedelta(days=90) - NOW
+        assert not lacking(
+            main(client, "/"),
+            *("At stake for attackers, on 1 defense<", "<dd>USD 1,234.56</dd>", "<dd>USD 50,000.00</dd>"),
+            f'data-left="{left.total_seconds():.3f}"',
+            f"<span data-clock>{left.days} d 01:30:00</span>",
+            "8 of 90",  # days unbroken
+        )
 
+    def test_what_is_at_stake_for_attackers_is_what_can_still_be_won(
+        self, week: fixtures.Contest, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The page, the form and the leaderboard ask the same of a stake, at its last moment and at the one after."""
+        end = MONDAY + timedelta(days=90)
+        stakes = [staked(week.defenses[0]), staked(fixtures.defense(8), cents=654_321)]
+        Stake.objects.filter(pk=stakes[1].pk).update(clock_from=MONDAY + timedelta(hours=1))
+        for moment, sums, waiting in (
+            (end - timedelta(microseconds=1), "on 2 defenses</dt><dd>USD 7,777.77", 0),
+            (end, "on 1 defense</dt><dd>USD 6,543.21", 1),
+            (end + timedelta(hours=1), "No picture that is sent now wins a prize", 2),
+        ):
+            cache.clear()
+            monkeypatch.setattr(timezone, "now", lambda at=moment: at)
+            page = main(client, "/")
+            assert sums in page and (waiting < 2 or "00:00:00</span>" not in page), moment
+            open_now = set(selectors.staked(moment).values_list("public_id", flat=True))
+            shown = set(re.findall(r'<th scope="row"><a href="/defenses/([^/]+)/', page)) if waiting < 2 else set()
+            assert open_now == shown - {each.public_id for each in waiting_for_board(moment)}, moment
+            told = [main(client, f"/defenses/{stake.defense.public_id}/") for stake in stakes]
+            assert sum("too late to win anything of this stake" in each for each in told) == waiting, moment
+            for each in (page, main(client, "/leaderboard/")):
+                assert each.count("time over, waits for the board") == waiting, moment
 
-def test_the_numbers_are_those_of_the_policy(client: Client) -> None:
-    page = main(client)
-    for words in (
-        "Send up to 10 pictures a day, 299 × 299 pixels",
-        "at least 25 % of the picture",
-        "USD 1,000.00",
-        "unbroken for 90 days of 24 hours",
-        "8 of 10 known pictures",
-        "Each is shown to 3 people",
-    ):
-        assert words in page
+    def test_numbers_for_scripts_are_the_same_in_every_language(self, week: fixtures.Contest, client: Client) -> None:
+        staked(week.defenses[0])
+        client.cookies["django_language"] = "de"
+        for address in ("/", "/attacks/weeks/2026-W48/"):
+            page = client.get(address).content.decode()
+            assert '<html lang="de"' in page
+            found = re.findall(r'data-left="([^"]*)"', page)
+            assert found and all(re.fullmatch(r"[0-9]+[.][0-9]{3}", each) for each in found), found
 
-
-def test_what_is_staked_is_told_with_its_clock(client: Client) -> None:
-    week = a_week()
-    staked(week.defenses[0])
-    defenders = Account.objects.create(kind=AccountKind.DEFENDERS)
-    outside = Account.objects.create(kind=AccountKind.OUTSIDE)
-    LedgerEntry.objects.create(
-        source=outside, target=defenders, cents=5_000_000, rule="R34", why="a test", causes={}, made_at=MONDAY
-    )
-    page = main(client)
-    left = MONDAY + timedelta(days=90) - NOW
-    assert "At stake for attackers, on 1 defense<" in page
-    assert "<dd>USD 1,234.56</dd>" in page
-    assert "<dd>USD 50,000.00</dd>" in page
-    assert f'data-left="{left.total_seconds():.3f}"' in page
-    assert f"<span data-clock>{left.days} d 01:30:00</span>" in page
-    assert "8 of 90" in page, "days unbroken"
-
-
-def test_a_clock_that_ran_out_says_what_is_waited_for(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    staked(a_week().defenses[0])
-    monkeypatch.setattr(timezone, "now", lambda: MONDAY + timedelta(days=90))
-    page = main(client)
-    assert "time over, waits for the board" in page and "00:00:00</span>" not in page
-
-
-def test_what_is_at_stake_for_attackers_is_what_can_still_be_won(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The page, the form and the leaderboard ask the same of a stake, at its last moment and at the one after."""
-    week, end = a_week(), MONDAY + timedelta(days=90)
-    stakes = [staked(week.defenses[0]), staked(fixtures.defense(8), cents=654_321)]
-    Stake.objects.filter(pk=stakes[1].pk).update(clock_from=MONDAY + timedelta(hours=1))
-    for moment, sums, waiting in (
-        (end - timedelta(microseconds=1), "on 2 defenses</dt><dd>USD 7,777.77", 0),
-        (end, "on 1 defense</dt><dd>USD 6,543.21", 1),
-        (end + timedelta(hours=1), "No picture that is sent now wins a prize", 2),
-    ):
-        cache.clear()
-        monkeypatch.setattr(timezone, "now", lambda at=moment: at)
-        page = main(client)
-        assert sums in page, moment
-        assert page.count("time over, waits for the board") == waiting, moment
-        open_now = set(selectors.staked(moment).values_list("public_id", flat=True))
-        shown = set(re.findall(r'<th scope="row"><a href="/defenses/([^/]+)/', page)) if waiting < 2 else set()
-        assert open_now == shown - {each.public_id for each in waiting_for_board(moment)}, moment
-        board = main(client, "/leaderboard/")
-        assert board.count("time over, waits for the board") == waiting, moment
-        told = [main(client, f"/defenses/{stake.defense.public_id}/") for stake in stakes]
-        assert sum("too late to win anything of this stake" in each for each in told) == waiting, moment
-
-
-@pytest.mark.parametrize("address", ["/", "/attacks/weeks/2026-W48/"])
-def test_numbers_for_scripts_and_drawings_are_the_same_in_every_language(address: str, client: Client) -> None:
-    staked(a_week().defenses[0])
-    client.cookies["django_language"] = "de"
-    page = client.get(address).content.decode()
-    assert '<html lang="de"' in page
-    found = re.findall(r'data-left="([^"]*)"', page)
-    assert found and all(re.fullmatch(r"[0-9]+[.][0-9]{3}", each) for each in found), found
+    def test_a_closed_defense_cannot_win(self, week: fixtures.Contest, client: Client) -> None:
+        """R33."""
+        staked(fixtures.defense(7, image="sha256:" + "7" * 64), opened=False)
+        assert "closed source: cannot win" in main(client, "/")
 
 
 def test_a_chart_is_drawn_alike_in_every_language() -> None:
@@ -167,88 +150,64 @@ def test_the_switch_names_each_language_in_its_own(client: Client) -> None:
         assert f">{other}</button>" in client.get("/").content.decode()
 
 
-def test_a_closed_defense_cannot_win(client: Client) -> None:
-    staked(fixtures.defense(7, image="sha256:" + "7" * 64), opened=False)
-    assert "closed source: cannot win" in main(client)
+class TestReleases:
+    def test_nothing_of_an_unreleased_week_is_told(self, week: fixtures.Contest, client: Client) -> None:
+        """R24."""
+        page = main(client, "/")
+        assert not lacking(page, "No week is released yet.", "None in the weeks that are released.")
+        assert all(image.public_id not in page for image in week.images.values())
 
+    def test_the_latest_verdicts_and_breaks_of_released_weeks(self, released: fixtures.Contest, client: Client) -> None:
+        Image.objects.update(source="Open Images", author="A. Photographer", licence="CC BY 2.0")
+        Team.objects.update(name="<script>alert(1)</script>")
+        Defense.objects.filter(public_id="D-00002").update(name="<b>bold</b>")
+        bird, attack = released.images["valid bird"], Attack.objects.get()
+        page = main(client, "/")
+        assert page.count('class="state state-broken"') == 1
+        assert page.count("<figure>") == 1 + 6, "the example, and the six newest"
+        assert not lacking(
+            page,
+            f'href="/attacks/{attack.public_id}/">picture <span class="id">{bird.public_id}</span></a> of team',
+            *('href="/releases/release-2026-W47/"', "Open Images, A. Photographer, CC BY 2.0"),
+        )
+        assert "<script>alert" not in page and "<b>bold" not in page, "a name is no markup"
 
-def test_nothing_of_an_unreleased_week_is_told(client: Client) -> None:
-    week = a_week()
-    page = main(client)
-    assert "No week is released yet." in page
-    assert "None in the weeks that are released." in page
-    assert all(image.public_id not in page for image in week.images.values())
+    def test_the_page_is_read_once_a_minute_and_costs_the_same_in_a_larger_contest(
+        self, released: fixtures.Contest, client: Client
+    ) -> None:
+        asked = partial(queries, partial(client.get, "/"))
+        assert asked() <= 45, "with the tables of the leaderboard, which no sweep has made"
+        assert asked() == 0
+        cache.clear()
+        few = asked()
+        for number in range(10, 14):
+            defense = fixtures.defense(number)
+            staked(defense)
+            fixtures.scored(defense, released.images["valid bird"], [1, 1, 1])
+        cache.clear()
+        assert asked() == few
 
-
-def test_the_latest_verdicts_and_breaks_of_released_weeks(client: Client) -> None:
-    week = a_week()
-    release()
-    page = main(client)
-    bird = week.images["valid bird"]
-    attack = Attack.objects.get()
-    assert page.count('class="state state-broken"') == 1
-    assert f'href="/attacks/{attack.public_id}/">picture <span class="id">{bird.public_id}</span></a> of team' in page
-    assert page.count("<figure>") == 1 + 6, "the example, and the six newest"
-    assert 'href="/releases/release-2026-W47/"' in page
-
-
-def test_photographs_name_their_source_and_licence(client: Client) -> None:
-    a_week()
-    Image.objects.update(source="Open Images", author="A. Photographer", licence="CC BY 2.0")
-    release()
-    assert "Open Images, A. Photographer, CC BY 2.0" in main(client)
-
-
-def test_a_name_is_no_markup(client: Client) -> None:
-    a_week()
-    Team.objects.update(name="<script>alert(1)</script>")
-    Defense.objects.filter(public_id="D-00002").update(name="<b>bold</b>")
-    release()
-    page = main(client)
-    assert "<script>alert" not in page and "<b>bold" not in page
-
-
-def test_the_page_is_read_once_a_minute(client: Client) -> None:
-    a_week()
-    release()
-    with CaptureQueriesContext(connection) as first:
-        client.get("/")
-    with CaptureQueriesContext(connection) as second:
-        client.get("/")
-    assert len(first) <= 45, "with the tables of the leaderboard, which no sweep has made"
-    assert len(second) == 0
-
-
-def test_the_cost_does_not_grow_with_the_contest(client: Client) -> None:
-    week = a_week()
-    release()
-    client.get("/")
-    cache.clear()
-    with CaptureQueriesContext(connection) as few:
-        client.get("/")
-    for number in range(10, 20):
-        staked(fixtures.defense(number))
-        fixtures.scored(Defense.objects.get(public_id=f"D-0000{number}"), week.images["valid bird"], [1, 1, 1])
-    cache.clear()
-    with CaptureQueriesContext(connection) as many:
-        client.get("/")
-    assert len(many) == len(few)
+    def test_every_link_of_the_page_leads_somewhere(self, released: fixtures.Contest, client: Client) -> None:
+        staked(Defense.objects.get(public_id="D-00001"))
+        addresses = set(re.findall(r'href="(/[^"#]*)', client.get("/").content.decode()))
+        assert addresses >= {"/defenses/", "/leaderboard/", "/releases/", "/rules/", "/sign-in/"}
+        addresses = {each for each in addresses if not each.startswith("/static/")}
+        assert len(addresses) >= 14
+        assert {each: client.get(each).status_code for each in addresses} == dict.fromkeys(addresses, 200)
 
 
 # Who is led where -----------------------------------------------------------------------------------------------------
 
 
-def test_people_with_a_place_to_work_are_led_there(tara: Tasker, olga: User, signed_in: Any) -> None:
+def test_people_with_a_place_to_work_are_led_there(tara: Tasker, olga: User, rita: User, signed_in: Any) -> None:
     assert signed_in(tara).get("/")["Location"] == "/label/"
     assert signed_in(olga).get("/")["Location"] == "/organizer/"
-
-
-def test_the_front_page_is_there_for_who_is_signed_in(olga: User, rita: User, signed_in: Any) -> None:
     for who in (olga, rita):
-        assert "A picture that nobody mistakes" in main(signed_in(who), "/front/")
+        assert "A picture that nobody mistakes" in main(signed_in(who), "/front/"), "and may read it"
 
 
 def test_taskers_are_kept_from_it(tara: Tasker, nell: Tasker, signed_in: Any) -> None:
+    """R8."""
     for tasker in (tara, nell):
         client = signed_in(tasker)
         refused = client.get("/front/")
@@ -257,26 +216,9 @@ def test_taskers_are_kept_from_it(tara: Tasker, nell: Tasker, signed_in: Any) ->
         assert ('href="/rules/"' in footer, 'href="/leaderboard/"' in footer) == (True, False)
 
 
-def test_strangers_find_the_public_pages_in_the_header(client: Client) -> None:
-    header = client.get("/").content.decode().partition("<main")[0]
-    for address in ("/defenses/", "/leaderboard/", "/releases/", "/rules/", "/sign-in/"):
-        assert f'href="{address}"' in header
-
-
-def test_every_link_of_the_page_leads_somewhere(client: Client) -> None:
-    a_week()
-    staked(Defense.objects.get(public_id="D-00001"))
-    release()
-    addresses = set(re.findall(r'href="(/[^"#]*)', client.get("/").content.decode()))
-    addresses = {each for each in addresses if not each.startswith("/static/")}
-    assert len(addresses) >= 14
-    assert {each: client.get(each).status_code for each in addresses} == dict.fromkeys(addresses, 200)
-
-
 def test_a_captain_finds_the_way_to_the_team_s_work(signed_in: Any) -> None:
     captain = factories.user("carl", "teams")
     team = Team.objects.create(name="red", created_at=MONDAY)
     Member.objects.create(team=team, user=captain, captain=True)
-    page = main(signed_in(captain))
-    for address in ("/attacks/", "/team/defenses/", "/team/"):
-        assert f'href="{address}"' in page
+    links = (f'href="{address}"' for address in ("/attacks/", "/team/defenses/", "/team/"))
+    assert not lacking(main(signed_in(captain), "/"), *links)

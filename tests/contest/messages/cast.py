@@ -1,11 +1,15 @@
 """People who are told things: Carl and Rosa of team red, Bea of blue, Olga who organizes, Rita of the board."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from threading import Barrier
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core import mail
 from django.core.mail import EmailMessage
+from django.db import connections
 
 from contest.enums import MessageKind
 from contest.messages.sending import messages_send
@@ -66,3 +70,18 @@ def readers(kind: MessageKind) -> list[str]:
     """Who was told something of a kind."""
     rows = Message.objects.filter(kind=kind).order_by("user__username")
     return list(rows.values_list("user__username", flat=True))
+
+
+def at_once(*acts: Callable[[], Any]) -> list[Any]:
+    """Do all at the same time, each in a thread of its own."""
+    barrier = Barrier(len(acts))
+
+    def one(act: Callable[[], Any]) -> Any:
+        try:
+            barrier.wait(10)
+            return act()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(len(acts)) as pool:
+        return list(pool.map(one, acts))

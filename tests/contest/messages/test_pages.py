@@ -17,13 +17,15 @@ from common.mail import send
 from contest import posting
 from contest.enums import MessageKind, MessageRate
 from contest.messages.outbox import NOBODY
-from contest.models import Announcement, Digest, Message, MessagePreference, Release, ReleaseLetter, Subscriber, Team
+from contest.models import Announcement, Digest, Message, MessagePreference, Release, ReleaseLetter, Subscriber
 from tests import factories
-from tests.contest.messages.cast import NOW, news, organizer, person, reviewer, sent, team, told
+from tests.contest.messages.cast import CASE, NOW, news, organizer, person, reviewer, sent, team, told
+from tests.contest.pages import ORGANIZERS_ALONE, codes, lacking, main, outsiders
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
 SMTP = "django.core.mail.backends.smtp.EmailBackend"
+OWN, SETTINGS, OUTBOX = "/messages/", "/messages/settings/", "/messages/outbox/"
 SignedIn = Callable[[Any], Client]
 
 
@@ -34,196 +36,158 @@ def in_force(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def red() -> Team:
-    return team("red", "carl", "rosa")
+def carl() -> User:
+    """The captain of team red, whose other member is Rosa."""
+    return User.objects.get(pk=team("red", "carl", "rosa").members.get(captain=True).user_id)
 
 
 @pytest.fixture
-def carl(red: Team) -> User:
-    return User.objects.get(username="carl")
+def client(carl: User, signed_in: SignedIn) -> Client:
+    """Carl's."""
+    return signed_in(carl)
 
 
-def page(client: Client, address: str = "/messages/", status: int = 200) -> str:
+def page(client: Client, address: str = OWN) -> str:
     answer = client.get(address)
-    assert answer.status_code == status, answer.content.decode()
+    assert answer.status_code == 200, answer.content.decode()
     return answer.content.decode()
-
-
-def main(text: str) -> str:
-    return text.partition("<main")[2].partition("</main>")[0]
 
 
 # The list ------------------------------------------------------------------------------------------------------------
 
 
-def test_messages_are_listed_newest_first_with_the_unread_ones_marked(carl: User, signed_in: SignedIn) -> None:
+def test_messages_are_listed_newest_first_with_the_unread_ones_marked(carl: User, client: Client) -> None:
+    assert "No message yet." in page(client)
     told(carl, case="C-1", now=NOW - DAY)
+    Message.objects.update(read_at=NOW)
     told(carl, case="C-2")
-    Message.objects.filter(facts__case="C-1").update(read_at=NOW)
-    text = main(page(signed_in(carl)))
+    text = main(client, OWN)
     assert text.index("Case C-2 was opened") < text.index("Case C-1 was opened")
     assert text.count('class="mark">new') == 1 == text.count('<li class="unread">')
+    Message.objects.update(kind=MessageKind.POSTED.value, facts={"lines": 7})
+    for address in (OWN, f"{OWN}{Message.objects.latest('pk').pk}/"):
+        assert "An entry was posted" in page(client, address), "one that cannot be made is listed by its kind"
 
 
 def test_everybody_has_their_own_alone(carl: User, signed_in: SignedIn, stan: User, tara: Any) -> None:
     told(carl)
-    number = Message.objects.get().pk
-    others = [User.objects.get(username="rosa"), organizer(), reviewer(), stan]
-    for each in others:
+    own = f"{OWN}{Message.objects.get().pk}/"
+    for each in (User.objects.get(username="rosa"), organizer(), reviewer(), stan):
         client = signed_in(each)
         assert "C-1" not in page(client)
-        assert client.get(f"/messages/{number}/").status_code == 404
-        assert client.post(f"/messages/{number}/").status_code == 404
-        client.post("/messages/")
-    assert Client().get(f"/messages/{number}/").status_code == 302
-    for address in ("/messages/", "/messages/settings/", f"/messages/{number}/"):
+        assert [client.get(own).status_code, client.post(own).status_code] == [404, 404]
+        client.post(OWN)
+    assert Client().get(own).status_code == 302
+    for address in (OWN, SETTINGS, own):
         refused = signed_in(tara).get(address)
         assert refused.status_code == 403 and b"not_for_taskers" in refused.content
     assert Message.objects.get().read_at is None, "nobody else reads it for them"
 
 
-def test_who_opens_a_message_has_read_it_and_may_take_that_back(carl: User, signed_in: SignedIn) -> None:
+def test_who_opens_a_message_has_read_it_and_may_take_that_back(carl: User, client: Client) -> None:
     told(carl, about="/board/cases/C-1/")
-    found, client = Message.objects.get(), signed_in(carl)
-    assert client.head(f"/messages/{found.pk}/").status_code == 200
+    found = Message.objects.get()
+    own = f"{OWN}{found.pk}/"
+    assert client.head(own).status_code == 200
     found.refresh_from_db()
     assert found.read_at is None, "a program that looks whether it is there has read nothing"
-    text = page(client, f"/messages/{found.pk}/")
-    assert "an appeal" in text and 'href="/board/cases/C-1/"' in text
+    assert not lacking(page(client, own), "an appeal", 'href="/board/cases/C-1/"')
     found.refresh_from_db()
     assert found.read_at == NOW
-    assert client.post(f"/messages/{found.pk}/").status_code == 303
+    assert client.post(own).status_code == 303
     found.refresh_from_db()
     assert found.read_at is None
 
 
-def test_the_list_is_filtered_and_all_of_it_marked_as_read(carl: User, signed_in: SignedIn) -> None:
+def test_the_list_is_filtered_and_all_of_it_marked_as_read(carl: User, client: Client) -> None:
     told(carl)
     news([carl])
-    client = signed_in(carl)
-    assert "C-1" not in main(page(client, "/messages/?kind=team")) and "red" in main(
-        page(client, "/messages/?kind=team")
-    )
+    of_team = main(client, "/messages/?kind=team")
+    assert "C-1" not in of_team and "red" in of_team
     assert client.post("/messages/?kind=team").status_code == 303
     assert Message.objects.filter(read_at=None).count() == 1
-    unread = main(page(client, "/messages/?show=unread"))
+    unread = main(client, "/messages/?show=unread")
     assert "C-1" in unread and "not in team red" not in unread
-    client.post("/messages/")
+    client.post(OWN)
     assert "Nothing here that you have not read" in page(client, "/messages/?show=unread")
     assert "Nothing here" in page(client, "/messages/?kind=money")
     assert "C-1" in page(client, "/messages/?kind=nonsense&page=nonsense")
 
 
-def test_many_messages_have_pages(carl: User, signed_in: SignedIn) -> None:
-    for number in range(35):
-        told(carl, case=f"C-{number:02}", now=NOW + timedelta(seconds=number))
-    client = signed_in(carl)
-    first, second = main(page(client)), main(page(client, "/messages/?show=unread&page=2"))
-    assert "C-34" in first and "C-05" in first and "C-04" not in first
-    assert "C-04" in second and "C-05" not in second
-    assert 'href="?show=unread&amp;page=1"' in second
-
-
-def test_without_any_the_page_says_what_comes(carl: User, signed_in: SignedIn) -> None:
-    assert "No message yet." in page(signed_in(carl))
-
-
-def test_one_that_cannot_be_made_is_listed_by_its_kind(carl: User, signed_in: SignedIn) -> None:
-    told(carl)
-    Message.objects.update(kind=MessageKind.POSTED.value, facts={"lines": 7})
-    assert "An entry was posted" in page(signed_in(carl))
-    assert "An entry was posted" in page(signed_in(carl), f"/messages/{Message.objects.get().pk}/")
-
-
-# The header ----------------------------------------------------------------------------------------------------------
-
-
-def test_the_header_counts_what_is_unread(carl: User, signed_in: SignedIn) -> None:
-    client = signed_in(carl)
+def test_many_messages_have_pages_and_the_header_counts_what_is_unread(carl: User, client: Client) -> None:
     assert "unread-count" not in page(client)
-    told(carl)
-    told(carl)
-    assert 'class="unread-count">2<' in page(client)
     Message.objects.bulk_create(
-        Message(user=carl, kind=MessageKind.CASE_OPENED, facts={}, made_at=NOW) for _ in range(98)
+        Message(user=carl, kind=MessageKind.CASE_OPENED, facts=CASE | {"case": f"C-{number:03}"}, made_at=NOW)
+        for number in range(100)
     )
-    assert 'class="unread-count">99+<' in page(client)
+    first, second = page(client), page(client, "/messages/?show=unread&page=2")
+    assert 'class="unread-count">99+<' in first and 'href="?show=unread&amp;page=1"' in second
+    assert not lacking(first, "C-099", "C-070") and "C-069" not in first
+    assert "C-069" in second and "C-070" not in second
+    Message.objects.exclude(facts__case="C-001").update(read_at=NOW)
+    assert 'class="unread-count">1<' in page(client)
 
 
-def test_the_count_is_one_statement_and_none_for_taskers(
-    carl: User, signed_in: SignedIn, tara: Any, client: Client
-) -> None:
+def test_the_count_is_one_statement_and_none_for_taskers(carl: User, client: Client, signed_in: SignedIn) -> None:
     factories.panel()
     told(carl)
-    assert _asked(signed_in(carl), "/account/") == 1
-    assert _asked(signed_in(tara), "/label/") == 0 == _asked(signed_in(tara), "/account/")
-    assert _asked(client, "/front/") == 0
-
-
-def _asked(client: Client, address: str) -> int:
-    """How many statements of a page ask for messages."""
-    with CaptureQueriesContext(
-        connection,
-    ) as asked:
-        assert client.get(address).status_code == 200
-    return sum("contest_message" in each["sql"] for each in asked)
+    tasker = signed_in(factories.tasker("tara"))
+    for who, address, number in (
+        *((client, "/account/", 1), (tasker, "/label/", 0), (tasker, "/account/", 0)),
+        (Client(), "/front/", 0),
+    ):
+        with CaptureQueriesContext(connection) as asked:
+            assert who.get(address).status_code == 200
+        assert sum("contest_message" in each["sql"] for each in asked) == number, address
 
 
 # How one is written to -----------------------------------------------------------------------------------------------
 
 
-def test_a_wish_is_kept_and_shown(carl: User, signed_in: SignedIn) -> None:
-    client = signed_in(carl)
+def test_a_wish_is_kept_and_shown(client: Client) -> None:
     chosen = {"attacks": "app", "defenses": "digest", "team": "at_once", "money": "digest", "cases": "at_once"}
-    assert client.post("/messages/settings/", chosen).status_code == 303
+    for wrong in ({"money": "app"}, {"money": ""}, {"money": "x" * 500}):
+        answer = client.post(SETTINGS, chosen | wrong)
+        assert answer.status_code == 400 and "Nothing was kept." in answer.content.decode(), wrong
+        assert not MessagePreference.objects.exists()
+    assert client.post(SETTINGS, chosen).status_code == 303
     assert dict(MessagePreference.objects.values_list("group", "rate")) == chosen
-    text = page(client, "/messages/settings/")
-    for group, rate in chosen.items():
-        assert f'name="{group}" value="{rate}" required checked' in text
-    assert "always reach you by e-mail" in text
+    text = page(client, SETTINGS)
+    assert not lacking(text, *(f'name="{group}" value="{rate}" required checked' for group, rate in chosen.items()))
+    assert "always reach you by e-mail" in text and 'name="organizing"' not in text
     assert 'name="money" value="app"' not in text and 'name="cases" value="app"' not in text
-    assert 'name="organizing"' not in text
-
-
-@pytest.mark.parametrize("wrong", [{"money": "app"}, {"money": ""}, {"money": "x" * 500}])
-def test_a_wish_that_cannot_be_kept_is_told(wrong: dict[str, str], carl: User, signed_in: SignedIn) -> None:
-    chosen = {"attacks": "app", "defenses": "app", "team": "app", "money": "digest", "cases": "digest"} | wrong
-    answer = signed_in(carl).post("/messages/settings/", chosen)
-    assert answer.status_code == 400 and "Nothing was kept." in answer.content.decode()
-    assert not MessagePreference.objects.exists()
 
 
 def test_without_an_address_the_page_says_that_nothing_leaves(signed_in: SignedIn) -> None:
-    assert "has no confirmed e-mail address" in page(signed_in(factories.user("ann", "teams")), "/messages/settings/")
+    assert "has no confirmed e-mail address" in page(signed_in(factories.user("ann", "teams")), SETTINGS)
 
 
 # The organizers' list of letters -------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def olga(db: None) -> User:
-    return organizer()
+def olga(signed_in: SignedIn) -> Client:
+    """The organizer's."""
+    return signed_in(organizer())
 
 
-def failed(**values: Any) -> Message:
-    Message.objects.update(**({"tries": 2, "error": "OSError: away", "not_before": NOW} | values))
-    return Message.objects.get()
+@pytest.fixture
+def letter(carl: User) -> str:
+    """The address of the one letter, which is to Carl."""
+    told(carl)
+    return f"{OUTBOX}message-{Message.objects.get().pk}/"
 
 
 def test_in_production_organizers_see_what_did_not_leave_and_not_what_it_says(
-    carl: User, olga: User, signed_in: SignedIn, settings: Any
+    letter: str, olga: Client, settings: Any
 ) -> None:
     settings.EMAIL_BACKEND = SMTP
-    told(carl)
-    client = signed_in(olga)
-    assert "Every letter left." in page(client, "/messages/outbox/"), "one that only waits is not listed"
-    row = failed()
-    text = main(page(client, "/messages/outbox/"))
-    for words in ("carl@example.org", "failed 2 of 5 times", "OSError: away", "Try again"):
-        assert words in text
+    assert "Every letter left." in page(olga, OUTBOX), "one that only waits is not listed"
+    Message.objects.update(tries=2, error="OSError: away", not_before=NOW)
+    text = main(olga, OUTBOX)
+    assert not lacking(text, "carl@example.org", "failed 2 of 5 times", "OSError: away", "Try again")
     assert "C-1" not in text
-    for address in (f"/messages/outbox/message-{row.pk}/", f"/messages/outbox/message-{row.pk}/html/"):
-        assert client.get(address).status_code == 404
+    assert [olga.get(each).status_code for each in (letter, f"{letter}html/")] == [404, 404]
 
 
 STATES: list[tuple[dict[str, Any], str, bool, str]] = [
@@ -241,106 +205,85 @@ STATES: list[tuple[dict[str, Any], str, bool, str]] = [
 
 @pytest.mark.parametrize(("values", "words", "again", "why"), STATES, ids=[row[3] for row in STATES])
 def test_each_state_is_told_and_what_can_be_tried_again_is(
-    values: dict[str, Any], words: str, again: bool, why: str, carl: User, olga: User, signed_in: SignedIn
+    values: dict[str, Any], words: str, again: bool, why: str, letter: str, olga: Client
 ) -> None:
-    told(carl)
     Message.objects.update(**values)
-    client, name = signed_in(olga), f"message-{Message.objects.get().pk}"
-    text = main(page(client, "/messages/outbox/"))
+    text = main(olga, OUTBOX)
     assert words in text and ("Try again" in text) is again, why
-    assert client.post("/messages/outbox/", {"letter": name}).status_code == 303
+    assert olga.post(OUTBOX, {"letter": letter.removeprefix(OUTBOX).strip("/")}).status_code == 303
     row = Message.objects.get()
     assert (row.taken_at is None and row.tries == 0) is (again or "taken_at" not in values)
-    if again:
-        assert len(sent()) == 1
+    assert not again or len(sent()) == 1
 
 
-def test_everything_that_failed_is_tried_again_at_once(carl: User, olga: User, signed_in: SignedIn) -> None:
+def test_everything_that_failed_is_tried_again_at_once(carl: User, olga: Client) -> None:
     told(User.objects.filter(membership__isnull=False))
     Message.objects.update(tries=posting.MOST_TRIES, error="away")
     digest = Digest.objects.create(user=carl, day=NOW.date(), made_at=NOW, tries=posting.MOST_TRIES, error="away")
     Message.objects.filter(user=carl).update(rate=MessageRate.DIGEST.value, digest=digest, tries=0)
-    answer = signed_in(olga).post("/messages/outbox/", follow=True)
-    assert "2 letters are tried again" in answer.content.decode()
+    assert "2 letters are tried again" in olga.post(OUTBOX, follow=True).content.decode()
     assert {each.subject for each in sent()} == {"1 message of your day", "Case C-1 was opened"}
 
 
-def test_where_no_mail_leaves_organizers_read_every_letter(carl: User, olga: User, signed_in: SignedIn) -> None:
-    told(carl)
-    client, number = signed_in(olga), Message.objects.get().pk
-    assert "C-1" not in main(page(client, "/messages/outbox/"))
-    shown = client.get(f"/messages/outbox/message-{number}/")
-    text = shown.content.decode()
-    for words in ("Case C-1 was opened", "carl@example.org", "How often you are written to:", "&lt;!doctype html&gt;"):
-        assert words in text
-    assert f'src="/messages/outbox/message-{number}/html/"' in text and 'sandbox="allow-popups"' in text
+def test_where_no_mail_leaves_organizers_read_every_letter(letter: str, olga: Client) -> None:
+    assert "C-1" not in main(olga, OUTBOX)
+    shown, framed = olga.get(letter), olga.get(f"{letter}html/")
+    assert not lacking(
+        shown.content.decode(),
+        *("Case C-1 was opened", "carl@example.org", "How often you are written to:", "&lt;!doctype html&gt;"),
+        *(f'src="{letter}html/"', 'sandbox="allow-popups"'),
+    )
     assert "frame-src 'self'" in shown["Content-Security-Policy"]
-    framed = client.get(f"/messages/outbox/message-{number}/html/")
     policy = framed["Content-Security-Policy"]
-    for words in ("default-src 'none'", "style-src 'unsafe-inline'", "frame-ancestors 'self'", "sandbox"):
-        assert words in policy
-    assert "script" not in policy and framed["X-Frame-Options"] == "SAMEORIGIN"
-    assert framed.content.decode().startswith("<!doctype html>")
+    safe = ("default-src 'none'", "style-src 'unsafe-inline'", "frame-ancestors 'self'", "sandbox")
+    assert not lacking(policy, *safe) and "script" not in policy
+    assert framed["X-Frame-Options"] == "SAMEORIGIN" and framed.content.decode().startswith("<!doctype html>")
 
 
-def test_letters_of_the_day_and_announcements_are_listed_too(carl: User, olga: User, signed_in: SignedIn) -> None:
-    told(carl)
+def test_letters_of_the_day_and_announcements_are_listed_too(carl: User, letter: str, olga: Client) -> None:
     digest = Digest.objects.create(user=carl, day=NOW.date(), made_at=NOW)
     Message.objects.update(rate=MessageRate.DIGEST.value, digest=digest)
     release = Release.objects.create(week="2026-W46", manifest_sha256="a", counts={}, bytes=1, released_at=NOW)
-    letter = ReleaseLetter.objects.create(
+    announced = ReleaseLetter.objects.create(
         announcement=Announcement.objects.create(release=release, announced_at=NOW),
         subscriber=Subscriber.objects.create(email="ann@example.org", confirmed_at=NOW),
     )
-    client = signed_in(olga)
-    text = main(page(client, "/messages/outbox/"))
-    for words in ("The letter of a day", "Announcement of release-2026-W46", "ann@example.org", "in the letter of"):
-        assert words in text
-    assert "1 message of your day" in page(client, f"/messages/outbox/digest-{digest.pk}/")
-    assert "release-2026-W46" in page(client, f"/messages/outbox/release-{letter.pk}/")
-    assert client.get(f"/messages/outbox/release-{letter.pk}/html/").status_code == 404
+    said = ("The letter of a day", "Announcement of release-2026-W46", "ann@example.org", "in the letter of")
+    assert not lacking(main(olga, OUTBOX), *said)
+    assert "1 message of your day" in page(olga, f"{OUTBOX}digest-{digest.pk}/")
+    assert "release-2026-W46" in page(olga, f"{OUTBOX}release-{announced.pk}/")
+    assert olga.get(f"{OUTBOX}release-{announced.pk}/html/").status_code == 404
 
 
-@pytest.mark.parametrize(
-    "name", ["message-0", "message-", "message-x", "digest-9", "user-1", "message-" + "9" * 30, "²"]
-)
-def test_a_letter_that_is_not_there(name: str, olga: User, signed_in: SignedIn) -> None:
-    client = signed_in(olga)
-    assert client.get(f"/messages/outbox/{name}/").status_code == 404
-    assert client.post("/messages/outbox/", {"letter": name}).status_code == 404
+def test_a_letter_that_is_not_there(olga: Client) -> None:
+    for name in ("message-0", "message-", "message-x", "digest-9", "user-1", "message-" + "9" * 30, "²"):
+        assert olga.get(f"{OUTBOX}{name}/").status_code == 404, name
+        assert olga.post(OUTBOX, {"letter": name}).status_code == 404, name
 
 
-def test_nobody_else_sees_letters(
-    carl: User, olga: User, rita: User, stan: User, tara: Any, signed_in: SignedIn
-) -> None:
-    told(carl)
-    row = failed()
-    here = f"/messages/outbox/message-{row.pk}/"
-    for address in ("/messages/outbox/", here, f"{here}html/"):
-        assert Client().get(address).status_code == 302
-        assert signed_in(stan).get(address).status_code == 404
-        for each in (carl, rita, tara):
-            assert signed_in(each).get(address).status_code == 403
-    for each in (carl, rita, stan, tara):
-        signed_in(each).post("/messages/outbox/", {"letter": f"message-{row.pk}"})
-    row.refresh_from_db()
-    assert row.tries == 2
+def test_nobody_else_sees_letters(signed_in: SignedIn) -> None:
+    people = outsiders(signed_in)
+    told(person("gus"))
+    Message.objects.update(tries=2, error="OSError: away", not_before=NOW)
+    here = f"{OUTBOX}message-{Message.objects.get().pk}/"
+    for address in (OUTBOX, here, f"{here}html/"):
+        assert codes(people, address) == ORGANIZERS_ALONE, address
+    codes(people, OUTBOX, {"letter": here.removeprefix(OUTBOX).strip("/")})
+    assert Message.objects.get().tries == 2
 
 
 def test_the_demo_s_other_letters_are_shown_and_no_other_folder_s(
-    carl: User, olga: User, signed_in: SignedIn, settings: Any, tmp_path: Path
+    letter: str, olga: Client, settings: Any, tmp_path: Path
 ) -> None:
     settings.EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
     settings.EMAIL_FILE_PATH = str(tmp_path)
     send(EmailMessage("You are invited", "Open the link: grüße\n", to=["nell@example.org"]))
-    told(carl)
     mail.outbox = []
     posting.post_due(Message.objects.all(), _letter, clock=lambda: NOW)
-    client = signed_in(olga)
-    assert "You are invited" not in page(client, "/messages/outbox/")
+    assert "You are invited" not in page(olga, OUTBOX)
     settings.DEMO = True
-    text = main(page(client, "/messages/outbox/"))
-    assert "You are invited" in text and "grüße" in text and "nell@example.org" in text
+    text = main(olga, OUTBOX)
+    assert not lacking(text, "You are invited", "grüße", "nell@example.org")
     assert text.partition("Other letters")[2].count("<details>") == 1, "what is listed above is not shown twice"
 
 

@@ -1,17 +1,15 @@
 """Messages by e-mail: to whom, as each wants it, each once, also from two sweeps and from one that is killed."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from threading import Barrier
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core import mail
-from django.core.mail import EmailMessage, EmailMultiAlternatives
-from django.db import connections, transaction
+from django.core.mail import EmailMessage
+from django.db import transaction
 
 from common.errors import InvalidInput
 from contest import posting
@@ -24,7 +22,8 @@ from contest.models import Digest, Member, Message, Team
 from labeling.people import ORGANIZERS, REVIEW_BOARD
 from tests import factories
 from tests.contest.attacks.cast import policy
-from tests.contest.messages.cast import CASE, NOW, news, organizer, person, readers, reviewer, sent, team, told
+from tests.contest.messages.cast import CASE, NOW, at_once, news, organizer, person, readers, reviewer, sent, team, told
+from tests.contest.pages import lacking
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
@@ -42,6 +41,11 @@ def red() -> Team:
     return team("red", "carl", "rosa")
 
 
+@pytest.fixture
+def carl(red: Team) -> User:
+    return User.objects.get(username="carl")
+
+
 def wish(user: User, **groups: str) -> None:
     wishes_set(user, {MessageGroup(name): rate for name, rate in groups.items()})
 
@@ -51,10 +55,6 @@ def names(found: list[EmailMessage]) -> list[str]:
 
 
 # To whom -------------------------------------------------------------------------------------------------------------
-
-
-def _gone(user: User) -> None:
-    User.objects.filter(pk=user.pk).update(is_active=False)
 
 
 TO: list[tuple[Callable[[dict[str, Any]], Any], list[str], str]] = [
@@ -72,15 +72,16 @@ TO: list[tuple[Callable[[dict[str, Any]], Any], list[str], str]] = [
 
 
 @pytest.mark.parametrize(("to", "expected", "why"), TO, ids=[row[2] for row in TO])
-def test_who_is_told(to: Callable[[dict[str, Any]], Any], expected: list[str], why: str, red: Team) -> None:
+def test_who_is_told(to: Callable[[dict[str, Any]], Any], expected: list[str], why: str, red: Team, carl: User) -> None:
+    """Never a tasker (R8)."""
     old = Team.objects.create(name="old", created_at=NOW, merged_into=red, merged_at=NOW)
-    cast = {"red": red, "old": old, "carl": User.objects.get(username="carl"), "rita": reviewer(), "gus": person("gus")}
+    cast = {"red": red, "old": old, "carl": carl, "rita": reviewer(), "gus": person("gus")}
+    cast["tara"] = factories.tasker("tara").user
     organizer()
     team("blue", "bea")
-    tara = factories.tasker("tara").user
-    User.objects.filter(pk=tara.pk).update(email="tara@example.org")
-    _gone(cast["gus"])
-    assert told(to(cast | {"tara": tara})) == len(expected)
+    User.objects.filter(username="tara").update(email="tara@example.org")
+    User.objects.filter(username="gus").update(is_active=False)
+    assert told(to(cast)) == len(expected)
     assert readers(MessageKind.CASE_OPENED) == expected, why
     assert names(sent()) == expected
     assert sent() == []
@@ -96,14 +97,9 @@ def test_what_is_rolled_back_tells_nobody(red: Team) -> None:
 def test_with_a_key_nobody_is_told_twice_and_who_came_later_is(red: Team) -> None:
     assert [told(red, key="C-1") for _ in range(2)] == [2, 0]
     Member.objects.create(team=red, user=person("late"))
-    assert told(red, key="C-1") == 1
-    assert told(red, key="C-2") == 3
+    assert [told(red, key=key) for key in ("C-1", "C-2")] == [1, 3]
     assert told(red, MessageKind.CASE_DUE, key="C-1") == 3, "another kind is another message"
-    assert Message.objects.count() == 9
-
-
-def test_without_a_key_each_call_tells(red: Team) -> None:
-    assert [told(red) for _ in range(2)] == [2, 2]
+    assert [told(red) for _ in range(2)] == [3, 3], "without a key each call tells"
 
 
 def test_who_stepped_aside_later_has_never_heard_of_it() -> None:
@@ -115,23 +111,19 @@ def test_who_stepped_aside_later_has_never_heard_of_it() -> None:
     assert names(sent()) == ["rita", "rolf", "rolf"]
 
 
-def test_a_letter_has_two_parts_and_one_name(red: Team) -> None:
-    told(User.objects.get(username="carl"))
-    first, again = sent(), Message.objects.get()
-    (letter,) = first
-    assert isinstance(letter, EmailMultiAlternatives)
+def test_a_letter_has_two_parts_and_one_name(carl: User) -> None:
+    told(carl)
+    (letter,), again = sent(), Message.objects.get()
     message = letter.message()
     assert [part.get_content_type() for part in message.walk()] == ["multipart/alternative", "text/plain", "text/html"]
     assert message["Message-ID"] == f"<message-{again.pk}@127.0.0.1>"
-    again.refresh_from_db()
     assert (again.sent_at, again.error, again.tries) == (NOW, "", 1)
 
 
 # What each wants -----------------------------------------------------------------------------------------------------
 
 
-def test_how_each_group_goes(red: Team) -> None:
-    carl = User.objects.get(username="carl")
+def test_how_each_group_goes(red: Team, carl: User) -> None:
     wish(carl, team="app", cases="digest")
     news(User.objects.filter(membership__team=red))
     told(red)
@@ -157,17 +149,15 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("group", "rate", "why"), REFUSED, ids=[row[2] for row in REFUSED])
-def test_what_cannot_be_chosen_is_refused_and_nothing_kept(group: str, rate: str, why: str, red: Team) -> None:
-    carl = User.objects.get(username="carl")
-    with pytest.raises(InvalidInput) as refused:
-        wish(carl, attacks="digest", **{group: rate})
-    assert refused.value.field == group
-    assert {each.rate for each in wishes_of(carl, roles_of(carl))} == {MessageRate.AT_ONCE}, why
+def test_what_cannot_be_chosen_is_refused_and_nothing_kept(carl: User) -> None:
+    for group, rate, why in REFUSED:
+        with pytest.raises(InvalidInput) as refused:
+            wish(carl, attacks="digest", **{group: rate})
+        assert refused.value.field == group
+        assert {each.rate for each in wishes_of(carl, roles_of(carl))} == {MessageRate.AT_ONCE}, why
 
 
-def test_what_waits_follows_a_new_wish(red: Team) -> None:
-    carl = User.objects.get(username="carl")
+def test_what_waits_follows_a_new_wish(carl: User) -> None:
     wish(carl, cases="digest", team="app")
     told(carl)
     news([carl])
@@ -179,72 +169,62 @@ def test_what_waits_follows_a_new_wish(red: Team) -> None:
     assert len(sent(MORNING)) == 1
 
 
-GROUPS = [
-    (Roles(organizer=True), {"cases", "organizing"}),
-    (Roles(board=True), {"cases"}),
-    (Roles(teams=("red",)), {"attacks", "defenses", "team", "money", "cases"}),
-    (Roles(), {"attacks", "defenses", "team", "money", "cases"}),
-]
-
-
-@pytest.mark.parametrize(("roles", "expected"), GROUPS, ids=["organizer", "board", "team", "nobody yet"])
-def test_each_role_chooses_for_what_it_is_told(roles: Roles, expected: set[str]) -> None:
-    assert set(groups_for(roles)) == expected
+def test_each_role_chooses_for_what_it_is_told() -> None:
+    team = {"attacks", "defenses", "team", "money", "cases"}
+    assert [set(groups_for(each)) for each in (Roles(organizer=True), Roles(board=True))] == [
+        {"cases", "organizing"},
+        {"cases"},
+    ]
+    assert set(groups_for(Roles(teams=("red",)))) == team == set(groups_for(Roles())), "also who has no role yet"
 
 
 # The letter of the day -----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def carl(red: Team) -> User:
-    found = User.objects.get(username="carl")
-    wish(found, cases="digest", team="digest")
-    return found
+def daily(carl: User) -> User:
+    """Carl, who wants one letter a day."""
+    wish(carl, cases="digest", team="digest")
+    return carl
 
 
-def test_a_day_is_one_letter_with_each_message_once(carl: User, red: Team) -> None:
-    told(carl)
-    news([carl], now=NOW + timedelta(hours=1))
+def test_a_day_is_one_letter_with_each_message_once(daily: User) -> None:
+    told(daily)
+    news([daily], now=NOW + timedelta(hours=1))
     assert sent(NOW + timedelta(hours=2)) == [] == sent(MORNING - timedelta(seconds=1))
     (letter,) = sent(MORNING)
     assert letter.to == ["carl@example.org"] and letter.subject == "2 messages of your day"
     text = str(letter.body)
     assert text.count("Case C-1 was opened") == 1 == text.count("gus left team red.")
-    for message in Message.objects.all():
-        assert f"http://127.0.0.1:8000/messages/{message.pk}/" in text
+    assert not lacking(text, *(f"http://127.0.0.1:8000/messages/{each.pk}/" for each in Message.objects.all()))
     assert "Hello," not in text
     assert sent(MORNING) == [] == sent(MORNING + timedelta(hours=5))
-    assert sent(MORNING + DAY) == [], "nothing waits for the next one"
+    told(daily, now=MORNING + timedelta(hours=6))
+    assert sent(MORNING + timedelta(hours=7)) == [], "what is told after the morning waits for the next"
+    missed = MORNING + DAY + timedelta(hours=10)
+    assert [each.subject for each in sent(missed)] == ["1 message of your day"], "a morning missed is made up for"
 
 
-def test_what_is_told_after_the_morning_waits_for_the_next(carl: User) -> None:
-    told(carl)
-    assert len(sent(MORNING)) == 1
-    told(carl, now=MORNING + timedelta(minutes=1))
-    assert sent(MORNING + timedelta(hours=3)) == []
-    assert [each.subject for each in sent(MORNING + DAY)] == ["1 message of your day"]
-
-
-def test_a_morning_that_was_missed_is_made_up_for(carl: User) -> None:
-    told(carl)
-    assert len(sent(MORNING + timedelta(hours=10))) == 1
-
-
-def test_the_morning_is_the_contest_s_own(carl: User) -> None:
+def test_the_morning_is_the_contest_s_own(daily: User) -> None:
     policy(time_zone="America/New_York")
-    told(carl)
+    told(daily)
     assert sent(datetime(2026, 11, 19, 11, 59, tzinfo=UTC)) == []
     assert len(sent(datetime(2026, 11, 19, 12, 0, tzinfo=UTC))) == 1
 
 
-def test_a_day_whose_letter_the_server_refuses_is_tried_again(carl: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    told(carl)
+def fails(error: BaseException) -> Callable[..., Any]:
+    """What always ends in this error."""
 
-    def refuse(*_: Any) -> None:
-        raise OSError("away")
+    def fail(*_: Any, **__: Any) -> Any:
+        raise error
 
+    return fail
+
+
+def test_a_day_whose_letter_the_server_refuses_is_tried_again(daily: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    told(daily)
     with monkeypatch.context() as refusing:
-        refusing.setattr("contest.posting.send", refuse)
+        refusing.setattr("contest.posting.send", fails(OSError("away")))
         assert sent(MORNING) == []
     row = Digest.objects.get()
     assert (row.taken_at, row.tries, row.error) == (None, 1, "OSError: away")
@@ -252,56 +232,38 @@ def test_a_day_whose_letter_the_server_refuses_is_tried_again(carl: User, monkey
     assert len(sent(MORNING + posting.AGAIN_AFTER)) == 1
 
 
-def test_a_sweep_killed_before_the_letter_leaves_it_to_the_next(carl: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    told(carl)
-    with monkeypatch.context() as dying:
-        dying.setattr("contest.messages.sending.post_due", _dies)
-        with pytest.raises(SystemExit):
-            messages_send(clock=lambda: MORNING)
-    assert Digest.objects.count() == 1
-    assert len(sent(MORNING)) == 1
-    assert sent(MORNING) == []
+KILLED = [
+    ("contest.messages.sending.post_due", 1, "before the letter, which the next sweep sends"),
+    ("contest.posting.send", 0, "with the letter in hand, which is not repeated"),
+]
 
 
-def test_a_sweep_killed_with_the_letter_in_hand_repeats_nothing(carl: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    told(carl)
-    delivered: list[EmailMessage] = []
-
-    def dies_behind(message: EmailMessage) -> None:
-        delivered.append(message)
-        raise SystemExit("killed")
-
-    with monkeypatch.context() as dying:
-        dying.setattr("contest.posting.send", dies_behind)
-        with pytest.raises(SystemExit):
-            messages_send(clock=lambda: MORNING)
-    assert len(delivered) == 1
-    assert sent(MORNING) == [] == sent(MORNING + DAY)
+@pytest.mark.parametrize(("where", "left", "why"), KILLED, ids=[row[2] for row in KILLED])
+def test_a_sweep_that_is_killed_repeats_nothing(
+    where: str, left: int, why: str, daily: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told(daily)
+    with monkeypatch.context() as dying, pytest.raises(SystemExit):
+        dying.setattr(where, fails(SystemExit("killed")))
+        messages_send(clock=lambda: MORNING)
     row = Digest.objects.get()
-    assert row.taken_at == MORNING and row.sent_at is None, "organizers see that it may be lost"
-
-
-def _dies(*_: Any, **__: Any) -> int:
-    raise SystemExit("killed")
+    assert (row.taken_at, row.sent_at) == (None if left else MORNING, None), "organizers see what may be lost"
+    assert [len(sent(MORNING)), len(sent(MORNING + DAY))] == [left, 0], why
 
 
 def test_a_message_that_cannot_be_made_is_in_the_letter_by_its_kind(
-    carl: User, monkeypatch: pytest.MonkeyPatch
+    daily: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told(carl)
+    told(daily)
     Message.objects.update(kind=MessageKind.ATTACK_RECEIVED.value, facts={})
-    monkeypatch.setattr("contest.messages.letters.written", _fails)
+    monkeypatch.setattr("contest.messages.letters.written", fails(KeyError("amount")))
     (letter,) = sent(MORNING)
     assert "Receipts" in str(letter.body)
 
 
-def _fails(*_: Any) -> Any:
-    raise KeyError("amount")
-
-
-def test_who_left_the_team_meanwhile_gets_no_letter_of_the_day(carl: User, red: Team) -> None:
+def test_who_left_the_team_meanwhile_gets_no_letter_of_the_day(daily: User, red: Team) -> None:
     told(red)
-    Member.objects.filter(user=carl).delete()
+    Member.objects.filter(user=daily).delete()
     assert names(sent(MORNING)) == ["rosa"]
     assert sent(MORNING + DAY) == []
 
@@ -309,22 +271,7 @@ def test_who_left_the_team_meanwhile_gets_no_letter_of_the_day(carl: User, red: 
 # At once -------------------------------------------------------------------------------------------------------------
 
 
-def at_once(*acts: Callable[[], Any]) -> list[Any]:
-    """Do all at the same time, each in a thread of its own."""
-    barrier = Barrier(len(acts))
-
-    def one(act: Callable[[], Any]) -> Any:
-        try:
-            barrier.wait(10)
-            return act()
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(len(acts)) as pool:
-        return list(pool.map(one, acts))
-
-
-@pytest.mark.postgres("several at once: SQLite has one writer")
+@pytest.mark.postgres("threads that write at the same time: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_of_many_sweeps_at_once_each_letter_leaves_once() -> None:
     red = team("red", "carl", "rosa")
@@ -344,7 +291,7 @@ def test_of_many_sweeps_at_once_each_letter_leaves_once() -> None:
     assert not Message.objects.filter(rate=MessageRate.DIGEST, digest=None).exists()
 
 
-@pytest.mark.postgres("several at once: SQLite has one writer")
+@pytest.mark.postgres("threads that write at the same time: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_of_many_who_tell_the_same_at_once_one_does() -> None:
     red = team("red", "carl", "rosa")
@@ -354,7 +301,7 @@ def test_of_many_who_tell_the_same_at_once_one_does() -> None:
     assert Message.objects.count() == 10
 
 
-@pytest.mark.postgres("several at once: SQLite has one writer")
+@pytest.mark.postgres("threads that write at the same time: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_a_wish_that_changes_while_the_day_is_made_loses_and_doubles_nothing() -> None:
     team("red", "carl")

@@ -1,14 +1,11 @@
 """What sweeps tell teams: verdicts, what can break a defense, breaks, deadlines; each once, none before its time."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
-from threading import Barrier
+from functools import partial
 from typing import Any
 
 import pytest
-from django.core.cache import cache
-from django.db import connections
 
 from contest import pipeline
 from contest.enums import AppealSide, MessageKind
@@ -20,13 +17,26 @@ from contest.messages.organizing import failed_releases_tell, given_up_tell
 from contest.messages.sweeps import messages_tell
 from contest.messages.telling import NEWS, PATIENCE
 from contest.messages.verdicts import valid_tell, verdicts_tell
-from contest.models import Appeal, Attack, Case, Entitlement, EntitlementStep, Message, ReleaseBuild, Stake, Team, Told
+from contest.models import (
+    Appeal,
+    Attack,
+    Break,
+    Case,
+    Entitlement,
+    EntitlementStep,
+    Message,
+    ReleaseBuild,
+    Stake,
+    Team,
+    Told,
+)
 from contest.posting import MOST_TRIES
 from scoring.models import Defense
 from tests import factories
-from tests.contest.messages.cast import organizer, readers, reviewer, team, told
+from tests.contest.messages.cast import at_once, organizer, readers, reviewer, team, told
 from tests.contest.money import cast
 from tests.contest.money.cast import MONDAY, SETTLED
+from tests.contest.pages import lacking
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
@@ -71,6 +81,23 @@ def nobody_else_is_told(db: None) -> Iterator[None]:
     assert not outsiders.exists()
 
 
+@pytest.fixture
+def attack(red: Team) -> Attack:
+    """A picture that team red sent in the week before RULED."""
+    return cast.attack(red)
+
+
+@pytest.fixture
+def broke(stake: Stake, attack: Attack) -> Break:
+    """It broke the defense at stake, which was found when it was ruled valid."""
+    return cast.broken(stake.defense, attack, found=RULED)
+
+
+def twice(tell: Callable[..., int], now: datetime) -> list[int]:
+    """How many a sweep and its repetition tell."""
+    return [tell(now=now) for _ in range(2)]
+
+
 def text_of(kind: MessageKind, user: str) -> str:
     """The one message of a kind that somebody has, in words."""
     said = written(Message.objects.get(kind=kind, user__username=user))
@@ -86,24 +113,26 @@ def test_verdicts_of_a_week_are_one_message_when_all_are_there(red: Team) -> Non
     cast.ruled(attacks[1].image, "")
     assert verdicts_tell(now=RULED) == 0, "one of them waits"
     cast.ruled(attacks[2].image)
-    assert [verdicts_tell(now=RULED) for _ in range(2)] == [1, 0]
+    assert twice(verdicts_tell, RULED) == [1, 0]
     assert readers(VERDICTS) == ["carl", "rosa"]
     text = text_of(VERDICTS, "carl")
     assert text.count("✓ valid: a bird") == 2 and text.count("✕ rejected: a tasker was not sure") == 1
-    assert all(f"/attacks/{each.public_id}/" in text for each in attacks)
+    assert not lacking(text, *(f"/attacks/{each.public_id}/" for each in attacks))
     assert text.count("can appeal, with a reason, before Mon 30 Nov 2026 00:00 UTC") == 1
+    cast.overruled(attacks[0].image, at=LATER + DAY)
+    assert verdicts_tell(now=LATER + 2 * DAY) == 0, "a later ruling is told by who changes it"
 
 
-def test_a_week_that_takes_long_is_told_in_parts_and_each_verdict_once(red: Team) -> None:
-    first, second = cast.attack(red), cast.attack(red, days=2)
-    cast.ruled(first.image)
+def test_a_week_that_takes_long_is_told_in_parts_and_each_verdict_once(red: Team, attack: Attack) -> None:
+    second = cast.attack(red, days=2)
+    cast.ruled(attack.image)
     assert verdicts_tell(now=LATER - timedelta(seconds=1)) == 0
     assert verdicts_tell(now=LATER) == 1
     cast.ruled(second.image, at=LATER + DAY)
     assert verdicts_tell(now=LATER + DAY) == 1
     one, other = (written(each).text for each in Message.objects.filter(user__username="carl").order_by("pk"))
-    assert first.public_id in one and second.public_id not in one
-    assert second.public_id in other and first.public_id not in other
+    assert attack.public_id in one and second.public_id not in one
+    assert second.public_id in other and attack.public_id not in other
 
 
 def _withdrawn(attack: Attack) -> None:
@@ -130,15 +159,14 @@ HIDDEN: list[tuple[Callable[[Attack], None], timedelta, str]] = [
 
 @pytest.mark.parametrize(("change", "after", "why"), HIDDEN, ids=[row[2] for row in HIDDEN])
 def test_what_a_sender_may_not_know_is_not_told(
-    change: Callable[[Attack], None], after: timedelta, why: str, red: Team, stake: Stake
+    change: Callable[[Attack], None], after: timedelta, why: str, attack: Attack, stake: Stake
 ) -> None:
-    attack = cast.attack(red)
+    """R24."""
     early = after < DAY * 7
     ruling = cast.ruled(attack.image, at=MONDAY + 2 * DAY if early else None)
     cast.broken(stake.defense, attack, found=ruling.decided_at)
     change(attack)
-    now = MONDAY + after
-    assert verdicts_tell(now=now) == 0 == broke_tell(now=now), why
+    assert verdicts_tell(now=MONDAY + after) == 0 == broke_tell(now=MONDAY + after), why
 
 
 def test_a_copy_is_told_with_the_release(red: Team, stake: Stake) -> None:
@@ -164,40 +192,33 @@ def test_the_days_to_appeal_of_who_sent_a_copy_count_from_the_release(red: Team)
     assert until["bea"].startswith("Mon 30 Nov 2026") and until["carl"].startswith("Sat 5 Dec 2026")
 
 
-def test_a_later_ruling_is_told_by_who_changes_it(red: Team) -> None:
-    attack = cast.attack(red)
-    cast.ruled(attack.image)
-    assert verdicts_tell(now=LATER) == 1
-    cast.overruled(attack.image, at=LATER + DAY)
-    assert verdicts_tell(now=LATER + 2 * DAY) == 0
-
-
 # What can break a defense (R18) --------------------------------------------------------------------------------------
 
 
-def test_defenders_are_told_what_is_valid_and_until_when_they_appeal(red: Team, stake: Stake) -> None:
-    attack, other = cast.attack(red), cast.attack(red, days=2)
+def test_defenders_are_told_what_is_valid_and_until_when_they_appeal(red: Team, attack: Attack, stake: Stake) -> None:
+    other = cast.attack(red, days=2)
     cast.ruled(attack.image)
     cast.ruled(other.image, "")
     assert valid_tell(now=LATER - timedelta(seconds=1)) == 0, "several go together"
-    assert [valid_tell(now=LATER) for _ in range(2)] == [1, 0]
+    assert valid_tell(now=BEHIND) == 0, "after the window there is nothing to tell"
+    assert twice(valid_tell, LATER) == [1, 0]
     assert readers(VALID) == ["mia"]
     text = text_of(VALID, "mia")
-    assert attack.image.public_id in text and other.image.public_id not in text
-    assert "(net)" in text and "appeals before Mon 30 Nov 2026 00:00 UTC" in text
+    assert not lacking(text, attack.image.public_id, "(net)", "appeals before Mon 30 Nov 2026 00:00 UTC")
+    assert other.image.public_id not in text
 
 
-def test_the_same_is_told_whether_it_breaks_or_not(red: Team, makers: Team, stake: Stake) -> None:
+def test_the_same_is_told_whether_it_breaks_or_not(red: Team, stake: Stake, attack: Attack) -> None:
     """What a defense answered is no matter of this message, also where the break ended the stake meanwhile (R24)."""
-    breaking, harmless = cast.attack(red), cast.attack(red, days=2)
+    harmless = cast.attack(red, days=2)
     cast.ruled(harmless.image)
-    cast.broken(stake.defense, breaking)
+    cast.broken(stake.defense, attack)
     cast.ended(stake, at=RULED + timedelta(hours=1))
     assert valid_tell(now=LATER) == 1
     rows = Message.objects.get(kind=VALID).facts["rows"]
-    assert {row["picture"] for row in rows} == {breaking.image.public_id, harmless.image.public_id}
+    assert {row["picture"] for row in rows} == {attack.image.public_id, harmless.image.public_id}
     assert len({frozenset(row) for row in rows}) == 1
-    assert "team red" not in text_of(VALID, "mia") and " broke" not in text_of(VALID, "mia")
+    assert lacking(text_of(VALID, "mia"), "team red", " broke") == ["team red", " broke"]
 
 
 NOT_CONCERNED: list[tuple[Callable[[Attack, Stake], Any], str]] = [
@@ -211,51 +232,36 @@ NOT_CONCERNED: list[tuple[Callable[[Attack, Stake], Any], str]] = [
 
 @pytest.mark.parametrize(("change", "why"), NOT_CONCERNED, ids=[row[1] for row in NOT_CONCERNED])
 def test_who_is_not_concerned_is_told_nothing(
-    change: Callable[[Attack, Stake], Any], why: str, red: Team, stake: Stake
+    change: Callable[[Attack, Stake], Any], why: str, attack: Attack, stake: Stake
 ) -> None:
-    attack = cast.attack(red)
     cast.ruled(attack.image)
     change(attack, stake)
     assert valid_tell(now=LATER) == 0, why
     assert appeals_closing_tell(now=BEHIND - timedelta(hours=20)) == (why == "it is not valid any more"), why
 
 
-def test_after_the_window_there_is_nothing_to_tell(red: Team, stake: Stake) -> None:
-    cast.ruled(cast.attack(red).image)
-    assert valid_tell(now=BEHIND) == 0
-
-
 # Breaks --------------------------------------------------------------------------------------------------------------
 
 
-def test_senders_hear_of_breaks_and_makers_with_the_release(red: Team, makers: Team, stake: Stake) -> None:
-    attack = cast.attack(red)
-    cast.broken(stake.defense, attack, found=RULED)
+def test_senders_hear_of_breaks_and_makers_with_the_release(broke: Break, attack: Attack) -> None:
+    """R24."""
     assert broke_tell(now=LATER - timedelta(seconds=1)) == 0
-    assert [broke_tell(now=LATER) for _ in range(2)] == [1, 0]
-    assert "⚡ broke net" in text_of(BROKE, "carl") and attack.public_id in text_of(BROKE, "carl")
-    assert broken_tell(now=LATER) == 0 and readers(BROKEN) == [], "not before the release (R24)"
+    assert twice(broke_tell, LATER) == [1, 0]
+    assert not lacking(text_of(BROKE, "carl"), "⚡ broke net", attack.public_id)
+    assert broken_tell(now=LATER) == 0 and readers(BROKEN) == [], "not before the release"
     cast.released("2026-W47")
-    assert [broken_tell(now=SETTLED) for _ in range(2)] == [1, 0]
+    assert twice(broken_tell, SETTLED) == [1, 0]
     assert readers(BROKEN) == ["mia"]
     assert f"By team red, receipt {attack.public_id}" in text_of(BROKEN, "mia")
-
-
-def test_a_break_under_a_second_ruling_of_the_same_outcome_is_no_news(red: Team, stake: Stake) -> None:
-    attack = cast.attack(red)
-    proof = cast.broken(stake.defense, attack, found=RULED)
-    cast.released("2026-W47")
-    assert (broke_tell(now=LATER), broken_tell(now=LATER)) == (1, 1)
-    again = cast.ruled(attack.image, at=LATER)
-    type(proof).objects.create(
-        defense=stake.defense, image=attack.image, ruling=again, prediction=proof.prediction, found_at=LATER
+    again = cast.ruled(attack.image, at=SETTLED)
+    Break.objects.create(
+        defense=broke.defense, image=attack.image, ruling=again, prediction=broke.prediction, found_at=SETTLED
     )
-    assert (broke_tell(now=LATER + DAY), broken_tell(now=LATER + DAY)) == (0, 0)
+    later = SETTLED + DAY
+    assert (broke_tell(now=later), broken_tell(now=later)) == (0, 0), "a second ruling of the same outcome is no news"
 
 
-def test_a_break_that_does_not_hold_is_not_told(red: Team, stake: Stake) -> None:
-    attack = cast.attack(red)
-    cast.broken(stake.defense, attack, found=RULED)
+def test_a_break_that_does_not_hold_is_not_told(broke: Break, attack: Attack) -> None:
     cast.overruled(attack.image, at=RULED + timedelta(hours=1))
     cast.released("2026-W47")
     assert (broke_tell(now=LATER), broken_tell(now=LATER)) == (0, 0)
@@ -264,12 +270,10 @@ def test_a_break_that_does_not_hold_is_not_told(red: Team, stake: Stake) -> None
 def test_a_picture_that_was_known_breaks_nothing_when_it_is_sent(red: Team, stake: Stake) -> None:
     """The same pixels, which an organizer had taken in, are sent by a team this week (R29): who is a secret (R24)."""
     image = factories.image(received_at=MONDAY, label_from=MONDAY, width=40, height=40)
-    now = SETTLED
-    sent = Attack.objects.create(team=red, image=image, received_at=now - timedelta(hours=1), week="2026-W49")
-    ruling = cast.ruled(image)
-    cast.broken(stake.defense, sent, found=ruling.decided_at)
+    sent = Attack.objects.create(team=red, image=image, received_at=SETTLED - timedelta(hours=1), week="2026-W49")
+    cast.broken(stake.defense, sent, found=cast.ruled(image).decided_at)
     cast.released("2026-W47")
-    assert broken_tell(now=now) == 0
+    assert broken_tell(now=SETTLED) == 0
 
 
 # Deadlines -----------------------------------------------------------------------------------------------------------
@@ -282,18 +286,17 @@ def test_a_day_before_appeals_close_both_sides_are_told_once(red: Team, stake: S
     cast.ruled(late.image, "", at=RULED + 3 * DAY)
     before = BEHIND - DAY
     assert appeals_closing_tell(now=before - timedelta(seconds=1)) == 0
-    assert [appeals_closing_tell(now=before) for _ in range(2)] == [1, 0], "the defender's closes first"
+    assert twice(appeals_closing_tell, before) == [1, 0], "the defender's closes first"
     assert readers(CLOSING) == ["mia"]
     assert appeals_closing_tell(now=before + timedelta(hours=3)) == 1
     assert readers(CLOSING) == ["carl", "mia", "rosa"]
     assert valid.image.public_id in text_of(CLOSING, "mia") and rejected.public_id not in text_of(CLOSING, "mia")
     text = text_of(CLOSING, "carl")
     assert rejected.public_id in text and late.public_id not in text and valid.public_id not in text
-    assert Message.objects.filter(kind=CLOSING).exclude(rate="at_once").count() == 0
+    assert not Message.objects.filter(kind=CLOSING).exclude(rate="at_once").exists()
 
 
-def test_who_has_appealed_is_not_reminded(red: Team, makers: Team, stake: Stake) -> None:
-    attack = cast.attack(red)
+def test_who_has_appealed_is_not_reminded(attack: Attack, makers: Team, stake: Stake) -> None:
     ruling = cast.ruled(attack.image)
     case = Case.objects.create(
         kind="picture", image=attack.image, ruling=ruling, policy=factories.policy_version(), opened_at=RULED,
@@ -312,7 +315,7 @@ def test_a_question_without_an_answer_is_recalled_once(red: Team) -> None:
     )
     EntitlementStep.objects.create(entitlement=asked, kind="question", words="Which author?", made_at=MONDAY)
     assert questions_tell(now=MONDAY + UNANSWERED - timedelta(seconds=1)) == 0
-    assert [questions_tell(now=MONDAY + UNANSWERED) for _ in range(2)] == [2, 0]
+    assert twice(questions_tell, MONDAY + UNANSWERED) == [2, 0]
     assert "Which author?" in text_of(MessageKind.QUESTION_WAITING, "rosa")
     Entitlement.objects.update(state="asked")
     EntitlementStep.objects.create(entitlement=asked, kind="question", words="And when?", made_at=SETTLED)
@@ -324,15 +327,17 @@ def test_a_question_without_an_answer_is_recalled_once(red: Team) -> None:
 
 def test_a_failed_release_is_told_once_a_day(red: Team) -> None:
     organizer()
-    for minutes in (0, 10, 20):
-        at = SETTLED + timedelta(minutes=minutes)
+
+    def fails(at: datetime) -> None:
         ReleaseBuild.objects.create(week="2026-W47", state="failed", asked_at=at, ended_at=at, error="OSError: full")
-    assert [failed_releases_tell(now=SETTLED + timedelta(hours=1)) for _ in range(2)] == [1, 0]
+
+    for minutes in (0, 10, 20):
+        fails(SETTLED + timedelta(minutes=minutes))
+    assert twice(failed_releases_tell, SETTLED + timedelta(hours=1)) == [1, 0]
     assert readers(MessageKind.RELEASE_FAILED) == ["olga"]
     assert "OSError: full" in text_of(MessageKind.RELEASE_FAILED, "olga")
-    at = SETTLED + DAY
-    ReleaseBuild.objects.create(week="2026-W47", state="failed", asked_at=at, ended_at=at, error="OSError: full")
-    assert failed_releases_tell(now=at) == 1
+    fails(SETTLED + DAY)
+    assert failed_releases_tell(now=SETTLED + DAY) == 1
 
 
 def test_letters_given_up_are_told_once_a_day_and_not_of_themselves(red: Team) -> None:
@@ -340,7 +345,7 @@ def test_letters_given_up_are_told_once_a_day_and_not_of_themselves(red: Team) -
     told(red)
     over = {"tries": MOST_TRIES, "error": "refused", "not_before": SETTLED}
     Message.objects.update(**over)
-    assert [given_up_tell(now=SETTLED) for _ in range(2)] == [1, 0]
+    assert twice(given_up_tell, SETTLED) == [1, 0]
     assert "2 letters could not be sent" in text_of(MessageKind.LETTERS_GIVEN_UP, "olga")
     Message.objects.update(**(over | {"not_before": SETTLED + DAY}))
     assert given_up_tell(now=SETTLED + DAY) == 1
@@ -352,10 +357,8 @@ def test_letters_given_up_are_told_once_a_day_and_not_of_themselves(red: Team) -
 # All of them ---------------------------------------------------------------------------------------------------------
 
 
-def test_all_is_told_once_by_the_sweep(red: Team, stake: Stake, monkeypatch: pytest.MonkeyPatch) -> None:
-    cast.broken(stake.defense, cast.attack(red), found=RULED)
+def test_all_is_told_once_by_the_sweep(broke: Break, monkeypatch: pytest.MonkeyPatch) -> None:
     cast.released("2026-W47")
-    cache.clear()
     monkeypatch.setattr("django.utils.timezone.now", lambda: LATER)
     assert pipeline.QUEUES["slow"]["messages told"]() == 4
     assert messages_tell(now=LATER) == 0
@@ -369,14 +372,13 @@ def test_a_sweep_looks_every_five_minutes(monkeypatch: pytest.MonkeyPatch) -> No
         looked.append(now)
         return 1
 
-    cache.clear()
     monkeypatch.setattr(sweeps, "messages_tell", look)
     moments = [MONDAY + timedelta(seconds=seconds) for seconds in (0, 299, 300)]
     assert [sweeps.messages_tell_now_and_then(now=each) for each in moments] == [1, 0, 1]
     assert looked == [moments[0], moments[2]]
 
 
-@pytest.mark.postgres("several at once: SQLite has one writer")
+@pytest.mark.postgres("sweeps that write at the same time: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_of_many_sweeps_at_once_each_fact_is_told_once() -> None:
     red, makers = team("red", "carl"), team("makers", "mia")
@@ -385,17 +387,7 @@ def test_of_many_sweeps_at_once_each_fact_is_told_once() -> None:
     for number in range(4):
         cast.broken(stake.defense, cast.attack(red, days=1 + number / 10), found=RULED)
     cast.released("2026-W47")
-    barrier = Barrier(4)
-
-    def sweep(_: int) -> int:
-        try:
-            barrier.wait(10)
-            return messages_tell(now=LATER)
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(sweep, range(4)))
+    at_once(*[partial(messages_tell, now=LATER)] * 4)
     assert messages_tell(now=LATER) == 0
     kinds = Message.objects.exclude(user__username="olga").values_list("kind", flat=True)
     assert sorted(kinds) == sorted([VERDICTS, VALID, BROKE, BROKEN])

@@ -1,7 +1,7 @@
 """The page where organizers try other numbers: what is typed, what is found, and that it goes on part by part."""
 
-from datetime import datetime
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,10 +14,11 @@ from adjudication.what_if import Numbers
 from common.errors import WrongFields
 from contest.what_if.forms import Typed, share
 from labeling.enums import Answer, OutlineGate
-from labeling.models import Panel, Tasker
+from labeling.models import Panel
 from labeling.policy import Policy
 from labeling.selectors import policy_in_force
 from tests import factories
+from tests.contest.pages import ORGANIZERS_ALONE, codes, lacking, outsiders
 
 URL, PART = "/organizer/what-if/", "/organizer/what-if/part/"
 GATE = "&gate=best_guess_yes"
@@ -68,8 +69,8 @@ def test_what_is_in_force_tries_what_is_in_force() -> None:
     assert isinstance(numbers, Numbers)
 
 
-@pytest.fixture
-def pictures(db: None, now: datetime) -> list[Panel]:
+@pytest.fixture(scope="class")
+def pictures(class_world: Path) -> list[Panel]:
     """A fine bird, one with a small box, one partly hidden, and one with nothing on it."""
     factories.policy_version()
     nothing: dict[str, Any] = {"bird": Answer.DEFINITELY_NO, "box": None, "complete": None, "unoccluded": None}
@@ -78,62 +79,61 @@ def pictures(db: None, now: datetime) -> list[Panel]:
     for panel, answers in zip(panels, said, strict=True):
         for n in range(3):
             factories.response(factories.tasker(f"{panel.pk}-{n}"), panel, **answers)
-    panels_settle(policy_at=policy_in_force, now=now)
+    panels_settle(policy_at=policy_in_force, now=factories.NOW)
     return panels
 
 
 @pytest.fixture
-def client(signed_in: Any, olga: User) -> Client:
-    return signed_in(olga)  # type: ignore[no-any-return]
+def client(signed_in: Any, olga: User) -> Any:
+    return signed_in(olga)
 
 
-def test_the_form_shows_what_is_in_force(client: Client, pictures: list[Panel]) -> None:
-    page = client.get(URL).content.decode()
-    assert "In force: 25 %" in page and "Try on 4 pictures" in page
-    assert "What would change" not in page
+WOULD_CHANGE: list[tuple[str, dict[str, int], str]] = [
+    ("box=20%25&panel=3", {"valid": 1}, "a smaller box is enough"),
+    ("box=25&panel=3&occlusion=on", {"valid": 1}, "what is partly hidden is good enough"),
+    ("box=1/5&panel=3&occlusion=on", {"valid": 2}, "both"),
+    ("box=60&panel=3", {"rejected": 1, "reasons": 1}, "a larger box is needed"),
+    ("box=25&panel=4", {"waiting": 1}, "a larger panel is needed"),
+    ("box=25&panel=3", {}, "nothing changes"),
+]
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ("box=20%25&panel=3", {"valid": 1}),
-        ("box=25&panel=3&occlusion=on", {"valid": 1}),
-        ("box=1/5&panel=3&occlusion=on", {"valid": 2}),
-        ("box=60&panel=3", {"rejected": 1, "reasons": 1}),
-        ("box=25&panel=4", {"waiting": 1}),
-        ("box=25&panel=3", {}),
-    ],
-)
-def test_what_would_change(query: str, found: dict[str, int], client: Client, pictures: list[Panel]) -> None:
-    part = client.get(f"{PART}?{query}{GATE}").json()
-    assert (part["looked"], part["kinds"]) == (4, found)
-    assert len(part["items"]) == sum(found.values())
-    assert client.get(f"{PART}?{query}{GATE}&behind={part['through']}").json()["through"] is None
-    page = client.get(f"{URL}?{query}{GATE}&whole=1").content.decode()
-    assert "4 pictures tried." in page
-    assert all(f'data-kind="{kind}" data-label="Pictures">{count}<' in page for kind, count in found.items())
-    assert page.count("<figure>") == sum(found.values())
+@pytest.mark.django_db
+class TestTrying:
+    def test_the_form_shows_what_is_in_force(self, client: Client, pictures: list[Panel]) -> None:
+        page = client.get(URL).content.decode()
+        assert "In force: 25 %" in page and "Try on 4 pictures" in page
+        assert "What would change" not in page
+
+    @pytest.mark.parametrize(("query", "found", "why"), WOULD_CHANGE, ids=[row[2] for row in WOULD_CHANGE])
+    def test_what_would_change(
+        self, query: str, found: dict[str, int], why: str, client: Client, pictures: list[Panel]
+    ) -> None:
+        part = client.get(f"{PART}?{query}{GATE}").json()
+        assert (part["looked"], part["kinds"]) == (4, found), why
+        assert len(part["items"]) == sum(found.values())
+        assert client.get(f"{PART}?{query}{GATE}&behind={part['through']}").json()["through"] is None
+        page = client.get(f"{URL}?{query}{GATE}&whole=1").content.decode()
+        counts = (f'data-kind="{kind}" data-label="Pictures">{count}<' for kind, count in found.items())
+        assert not lacking(page, "4 pictures tried.", *counts)
+        assert page.count("<figure>") == sum(found.values())
+
+    def test_a_picture_says_what_it_is_and_what_it_would_be(self, client: Client, pictures: list[Panel]) -> None:
+        before = list(Ruling.objects.order_by("pk").values())
+        page = client.get(f"{URL}?box=20&panel=3{GATE}&whole=1").content.decode()
+        said = ("would be valid</strong>: bird.", "Now: the object is too small.")
+        assert not lacking(page, pictures[1].image.public_id, *said)
+        assert list(Ruling.objects.order_by("pk").values()) == before, "nothing is changed"
+
+    def test_what_makes_no_sense_is_said_at_its_field(self, client: Client, pictures: list[Panel]) -> None:
+        answer = client.get(f"{URL}?box=0&panel=12&gate=nobody")
+        said = ("Give a percentage", "Give a whole number from 3 to 9", "Choose who is asked")
+        assert answer.status_code == 400
+        assert not lacking(answer.content.decode(), *said, 'value="12"'), "what was typed is kept"
+        assert client.get(f"{PART}?box=0&panel=3{GATE}").status_code == 400
 
 
-def test_a_picture_says_what_it_is_and_what_it_would_be(client: Client, pictures: list[Panel]) -> None:
-    before = list(Ruling.objects.order_by("pk").values())
-    page = client.get(f"{URL}?box=20&panel=3{GATE}&whole=1").content.decode()
-    assert pictures[1].image.public_id in page
-    assert "would be valid</strong>: bird." in page
-    assert "Now: the object is too small." in page
-    assert list(Ruling.objects.order_by("pk").values()) == before
-
-
-def test_what_makes_no_sense_is_said_at_its_field(client: Client, pictures: list[Panel]) -> None:
-    answer = client.get(f"{URL}?box=0&panel=12&gate=nobody")
-    page = answer.content.decode()
-    assert answer.status_code == 400
-    for words in ("Give a percentage", "Give a whole number from 3 to 9", "Choose who is asked"):
-        assert words in page
-    assert 'value="12"' in page, "what was typed is kept"
-    assert client.get(f"{PART}?box=0&panel=3{GATE}").status_code == 400
-
-
+@pytest.mark.django_db
 def test_with_no_picture_there_is_nothing_to_change(client: Client) -> None:
     factories.policy_version()
     page = client.get(f"{URL}?box=20&panel=3{GATE}&whole=1").content.decode()
@@ -141,7 +141,7 @@ def test_with_no_picture_there_is_nothing_to_change(client: Client) -> None:
     assert '<p class="none">No verdict would change.</p>' in page
 
 
-@pytest.mark.parametrize("url", [URL, PART])
-def test_only_organizers_try(url: str, signed_in: Any, rita: User, stan: User, tara: Tasker) -> None:
-    found = [signed_in(who).get(url).status_code for who in (rita, stan, tara)]
-    assert [*found, Client().get(url).status_code] == [403, 404, 403, 302]
+@pytest.mark.django_db
+def test_only_organizers_try(signed_in: Any) -> None:
+    people = outsiders(signed_in)
+    assert codes(people, URL) == codes(people, PART) == ORGANIZERS_ALONE

@@ -1,0 +1,69 @@
+"""What pages say without their markup, and who is let in."""
+
+import re
+from collections.abc import Callable
+from html import unescape
+from typing import Any
+
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils.html import strip_tags
+
+from contest.models import Member, Team
+from tests import factories
+
+
+def plain(answer: Any) -> str:
+    """The words of an answer, with one space between any two."""
+    return unescape(re.sub(r"\s+", " ", strip_tags(answer.content.decode().replace("<", " <"))))
+
+
+def words(client: Client, address: str, status: int = 200) -> str:
+    """The words of a page."""
+    answer = client.get(address)
+    assert answer.status_code == status, address
+    return plain(answer)
+
+
+def main(client: Client, address: str) -> str:
+    """The markup of the main part of a page."""
+    answer = client.get(address)
+    assert answer.status_code == 200, address
+    return str(answer.content.decode()).partition("<main")[2].partition("</main>")[0]
+
+
+def lacking(page: str, *said: str) -> list[str]:
+    """Which of these a page does not say."""
+    return [each for each in said if each not in page]
+
+
+def queries(act: Callable[[], object]) -> int:
+    """How many statements the database is sent."""
+    with CaptureQueriesContext(connection) as sent:
+        act()
+    return len(sent)
+
+
+def outsiders(signed_in: Any) -> dict[str, Client]:
+    """A stranger, and by their roles those with an account who are no organizers."""
+    carl = factories.user("carl", "teams")
+    Member.objects.create(team=Team.objects.create(name="carl's", created_at=factories.NOW), user=carl)
+    return {
+        "stranger": Client(),
+        "no role": signed_in(factories.user("stan")),
+        "tasker": signed_in(factories.tasker("tara")),
+        "board": signed_in(factories.user("rita", "review board")),
+        "team": signed_in(carl),
+    }
+
+
+# What they get at a page for organizers alone.
+ORGANIZERS_ALONE = {"stranger": 302, "no role": 404, "tasker": 403, "board": 403, "team": 403}
+
+
+def codes(people: dict[str, Client], address: str, form: dict[str, str] | None = None) -> dict[str, int]:
+    """What each of these people gets who opens a page, or who posts a form."""
+    if form is None:
+        return {who: client.get(address).status_code for who, client in people.items()}
+    return {who: client.post(address, form).status_code for who, client in people.items()}

@@ -1,0 +1,63 @@
+"""The table of rules and their tests: what counts as a proof, and that every rule has one."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.rule_table import ROOT, main, proofs, rules
+
+BOOK = "- **R1** One (decided: 7).\n- **R2** *Two*: and more.\n- **R3** Three.\n- **R4** Four\n"
+STATUS = "| rules | state |\n|---|---|\n| R1-R3 | in force |\n| R4 | not built yet |\n"
+TESTS = '''"""A module about R5."""
+TABLE = [(1, "R6, a reason in a table")]
+
+
+def test_r2_is_in_the_name():
+    assert True, "R7 in a reason"
+
+
+@pytest.mark.parametrize("row", TABLE)
+class TestIt:
+    """R1-R2."""
+
+    def test_by_a_table(self):
+        for row in TABLE:
+            """R9 is no docstring here."""
+
+
+def helper():
+    """R8 is no test's."""
+'''
+
+
+def made(folder: Path, status: str = STATUS) -> Path:
+    """A project with four rules and one module of tests."""
+    for name, text in (("docs/rules.md", BOOK), ("docs/status.md", status), ("tests/test_it.py", TESTS)):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_a_mention_counts_where_it_says_what_is_proved(tmp_path: Path) -> None:
+    module = "tests/test_it.py"
+    assert proofs(made(tmp_path) / "tests") == {
+        1: [f"{module}::TestIt"],
+        2: [f"{module}::test_r2_is_in_the_name", f"{module}::TestIt"],
+        5: [module],
+        6: [f"{module}::TestIt::test_by_a_table"],
+        7: [f"{module}::test_r2_is_in_the_name"],
+    }
+    assert rules(BOOK) == {1: "One", 2: "Two", 3: "Three", 4: "Four"}
+
+
+def test_a_rule_that_is_built_and_has_no_test_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(made(tmp_path)) == 1
+    said = capsys.readouterr()
+    assert said.err == "Without a test: R3\n" and "R2  Two: 2\n      tests/test_it.py::test_r2_is" in said.out
+    assert main(made(tmp_path, STATUS.replace("R4", "R3, R4"))) == 0
+
+
+@pytest.mark.slow("reads every test that mentions a rule")
+def test_every_rule_that_is_built_has_a_test(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main() == 0, capsys.readouterr().err
+    assert set(rules((ROOT / "docs/rules.md").read_text(encoding="utf-8"))) == set(range(1, 42))
