@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 from django.core.management import call_command
+from django.db import transaction
 
 from adjudication import release_format as form
 from adjudication.mirror import LIST
@@ -25,8 +26,7 @@ from tests import factories
 from tests.contest import release_fixtures
 from tests.contest.record import cast
 
-pytestmark = pytest.mark.django_db(transaction=True)
-WRITTEN_BEFORE = Path(__file__).parent / "rule_book_1"
+pytestmark = pytest.mark.django_db
 W49 = week_named("2026-W49", "UTC")
 LATER = W49.end.replace(hour=9)
 
@@ -35,7 +35,7 @@ LATER = W49.end.replace(hour=9)
 def mirror(tmp_path: Path) -> Path:
     """A stranger's copy of two releases of the first rule book."""
     folder, rows = tmp_path / "mirror", []
-    for archive in sorted(WRITTEN_BEFORE.glob("*.zip")):
+    for archive in sorted(cast.WRITTEN_BEFORE.glob("*.zip")):
         shutil.unpack_archive(archive, folder)
         shutil.copy(archive, folder)
         text = (folder / archive.stem / form.MANIFEST).read_bytes()
@@ -45,17 +45,6 @@ def mirror(tmp_path: Path) -> Path:
         rows.append(told | more | {"manifest_sha256": hashlib.sha256(text).hexdigest()})
     (folder / LIST).write_text(json.dumps({"releases": rows}))
     return folder
-
-
-@pytest.fixture
-def rebuilt(mirror: Path, settings: Any, tmp_path: Path) -> Path:
-    """A database filled from them; returns where its releases are."""
-    factories.policy_version()
-    cache.clear()
-    settings.RELEASE_DIR = tmp_path / "releases"
-    settings.IMAGE_STORE_URL = f"file://{tmp_path / 'pictures'}"
-    call_command("rebuild_from_releases", str(mirror), verbosity=0)
-    return tmp_path / "releases"
 
 
 def _rows(folder: Path, name: str) -> list[dict[str, str]]:
@@ -75,7 +64,12 @@ def _a_week_more() -> None:
     Break.objects.create(defense=wrong, image=image, ruling=made, prediction=proof, found_at=W49.start)
 
 
-def test_a_record_of_both_rule_books_is_one(rebuilt: Path, mirror: Path, settings: Any, tmp_path: Path) -> None:
+def test_a_record_of_both_rule_books_is_one(mirror: Path, settings: Any, tmp_path: Path) -> None:
+    factories.policy_version()
+    rebuilt = cast.elsewhere(settings, tmp_path / "second")
+    beginning = transaction.savepoint()
+    call_command("rebuild_from_releases", str(mirror), verbosity=0)
+
     # What broke under the first rule book is recorded still, and what came of the organizers' pictures breaks nothing.
     first = rebuilt / "release-2026-W47"
     before = _rows(first, form.BREAKS) + _rows(first, form.UNPROVED)
@@ -103,11 +97,9 @@ def test_a_record_of_both_rule_books_is_one(rebuilt: Path, mirror: Path, setting
         shutil.copytree(rebuilt / name, mirror / name)
         shutil.copy(rebuilt / f"{name}.zip", mirror)
     (mirror / LIST).write_text(json.dumps({"releases": [as_listed(each) for each in releases()]}))
-    call_command("flush", verbosity=0, interactive=False)
-    factories.policy_version()
+    transaction.savepoint_rollback(beginning)
     cache.clear()
-    settings.RELEASE_DIR = tmp_path / "third"
-    settings.IMAGE_STORE_URL = f"file://{tmp_path / 'third pictures'}"
+    cast.elsewhere(settings, tmp_path / "third")
     call_command("rebuild_from_releases", str(mirror), verbosity=0)
     assert [each.name for each in Release.objects.order_by("pk")] == names
     assert {each.image.public_id for each in mistakes_outside().select_related("image")} > proved
