@@ -98,19 +98,6 @@ def a_week_published(out: Path) -> Forger:
     return Forger(releases.release_week(WEEK, out=out, now=cast.AFTER).folder, contest)
 
 
-@pytest.fixture(scope="module")
-def published(module_world: Path) -> Forger:
-    return a_week_published(module_world / "releases")
-
-
-@pytest.fixture
-def forger(published: Forger, settings: Any, db: None) -> Forger:
-    """Somebody with a copy of the release of a week, and its contest."""
-    own = copy.deepcopy(published)
-    own.folder = settings.RELEASE_DIR / published.folder.name
-    return own
-
-
 def test_an_honest_release_has_no_difference(forger: Forger, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(forger.folder)]) == NOTHING_DIFFERS
     said = capsys.readouterr().out

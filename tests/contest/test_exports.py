@@ -59,16 +59,16 @@ def test_the_description_names_the_revision_that_is_written() -> None:
 
 
 @pytest.fixture(scope="module")
-def published(module_world: Path) -> cast.Contest:
+def published_week(module_world: Path) -> cast.Contest:
     contest = cast.a_week()
     releases.release_week(WEEK, out=module_world / "releases", now=cast.AFTER)
     return contest
 
 
 @pytest.fixture
-def contest(published: cast.Contest, db: None) -> cast.Contest:
+def contest(published_week: cast.Contest, db: None) -> cast.Contest:
     """A week, and its release; each test has its own copy."""
-    return deepcopy(published)
+    return deepcopy(published_week)
 
 
 @pytest.fixture
@@ -425,11 +425,16 @@ def test_the_zip_holds_the_same_folder(folder: Path) -> None:
     assert packed == {"json": 8, "csv": 8, "png": 0, "parquet": 0}
 
 
-@pytest.mark.long("more files than the old format of zips counts")
-def test_a_zip_of_more_files_than_the_old_format_counts(tmp_path: Path) -> None:
+MANY = [(5, 7), pytest.param(0xFFFF, 70_000, marks=pytest.mark.long("more files than the old format of zips counts"))]
+
+
+@pytest.mark.parametrize(("most", "number"), MANY)
+def test_a_zip_of_more_files_than_the_old_format_counts(
+    most: int, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contest.exports.archive._MANY", most)
     (tmp_path / "one").write_bytes(b"x" * 10_000)
     whole, packed = stored(tmp_path / "one"), pack(tmp_path / "one", tmp_path / "packed")
-    number = 70_000
     with Archive(tmp_path / "many.zip") as archive:
         for each in range(number):
             archive.add(f"{each:05d}", whole if each == 5 else packed)

@@ -38,33 +38,12 @@ _CHANGES = re.compile(
 )
 
 
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[datetime], None]:
-    def set_to(moment: datetime) -> None:
-        cache.clear()
-        monkeypatch.setattr("django.utils.timezone.now", lambda: moment)
-
-    set_to(TODAY)
-    return set_to
-
-
 @pytest.fixture(scope="module")
 def today() -> Iterator[None]:
     """The clock while what several tests share is made."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("django.utils.timezone.now", lambda: TODAY)
         yield
-
-
-@pytest.fixture(scope="module")
-def appealed(today: None, module_world: Path) -> Decided:
-    return decided.appealed()
-
-
-@pytest.fixture
-def what(appealed: Decided, clock: Any) -> Decided:
-    """An open case, of which each test has its own copy."""
-    return deepcopy(appealed)
 
 
 def client_of(user: User) -> Client:
@@ -114,7 +93,7 @@ def listed(query: str = "") -> list[str]:
 
 
 @pytest.fixture(scope="class")
-def made(appealed: Decided, class_world: Path) -> dict[str, Decided]:
+def made(appealed: Decided, class_world: Path, today: None) -> dict[str, Decided]:
     first = deepcopy(appealed)
     rest = {name: decided.another(first, seed) for seed, name in enumerate(("upheld", "asked", "open"), start=20)}
     said_by_taskers(rest["asked"].asked(), UNSURE)
@@ -125,12 +104,14 @@ def made(appealed: Decided, class_world: Path) -> dict[str, Decided]:
 
 @pytest.fixture
 def several(made: dict[str, Decided], clock: Any) -> dict[str, Decided]:
+    clock(TODAY)
     return deepcopy(made)
 
 
 class TestSeveral:
     """An overrule, a ruling that was upheld, one after more taskers of whom one was not sure, and an open case."""
 
+    @pytest.mark.both("words are looked for by the database, with its own signs and cases")
     def test_what_is_asked_for_is_found(self, several: dict[str, Decided]) -> None:
         names = {each.case.public_id: name for name, each in several.items()}
 
@@ -213,20 +194,18 @@ def test_a_decision_tells_before_and_after_and_why_and_what_followed(what: Decid
     ):
         assert told in words, told
     assert all(member.username not in words for member in what.scene.members)
-
-
-def test_an_overrule_that_was_ruled_upon_again_says_so(what: Decided, client: Client) -> None:
-    what.overruled()
     money.ruled(what.scene.image, "bird", at=LATER + timedelta(hours=1))
-    decided.release()
     assert "Ruled upon again since" in client.get("/overrules/").content.decode()
 
 
 def test_nothing_decided_is_an_empty_list_with_a_next_step(what: Decided, client: Client) -> None:
-    assert "No ruling was overruled so far" in client.get("/overrules/").content.decode()
-    assert "No decision fits" in client.get("/overrules/?find=x").content.decode()
-    assert "No such decision is public" in client.get("/overrules/?outcome=uphold").content.decode()
-    assert "There is no week of this name" in client.get("/overrules/?week=2026").content.decode()
+    for query, words in (
+        ("", "No ruling was overruled so far"),
+        ("find=x", "No decision fits"),
+        ("outcome=uphold", "No such decision is public"),
+        ("week=2026", "There is no week of this name"),
+    ):
+        assert words in client.get(f"/overrules/?{query}").content.decode()
 
 
 def test_the_list_asks_as_often_for_many(what: Decided, django_assert_max_num_queries: Any) -> None:
@@ -304,10 +283,11 @@ def test_an_id_leads_to_its_page(what: Decided, client: Client) -> None:
         "2026-w47": "/weeks/2026-W47/",
     }
     assert {asked: found(client, asked) for asked in table} == {asked: (302, url) for asked, url in table.items()}
-    for url in set(table.values()):
+    pages = {address: client.get(address) for address in {url.partition("#")[0] for url in table.values()}}
+    for url in table.values():
         address, _, anchor = url.partition("#")
-        shown = client.get(address)
-        assert shown.status_code == 200 and (not anchor or f'id="{anchor}"' in shown.content.decode())
+        assert pages[address].status_code == 200
+        assert not anchor or f'id="{anchor}"' in pages[address].content.decode()
 
 
 NOT_THERE = ["", " ", "P-00000000", "P-00000000 1", "C-000000", "L-000000", "P-", "x" * 500, "\x00", "%", "_"]
@@ -330,19 +310,6 @@ def test_words_find_teams_defenses_and_decisions(what: Decided, client: Client) 
     hits = re.findall(r"<li><a href=\"[^\"]+\">([^<]+)</a></li>", page.partition('class="plain hits"')[2])
     assert hits[0] == "Team blue" and "Defense blue heron" in hits and "Defense blue whale" not in hits
     assert hits[-1] == "1 decision of the board with these words"
-
-
-def test_each_finds_what_they_may_know(what: Decided, signed_in: Any, clock: Any) -> None:
-    clients = {
-        Client(): 200,
-        signed_in(factories.user("olga", "organizers")): 302,
-        signed_in(joins(what.scene.red, "rob")): 302,
-        signed_in(factories.tasker("tara")): 403,
-    }
-    clock(what.scene.attack.received_at + timedelta(hours=1))
-    for client, status in clients.items():
-        for asked in (what.picture, what.scene.attack.public_id):
-            assert found(client, asked)[0] == status
 
 
 # Nothing too early (R24) ----------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """From the releases alone an empty database is filled whose public pages and releases are equal (R39)."""
 
 import csv
+import hashlib
 import io
 import json
 import shutil
@@ -20,6 +21,7 @@ from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
+from adjudication import release_format as form
 from adjudication.mirror import LIST
 from adjudication.verify import verify
 from common.errors import Conflict
@@ -27,12 +29,14 @@ from contest.attacks import life
 from contest.board import moves
 from contest.board.cases import count_of, vote_cast
 from contest.board.deciding import case_decide
-from contest.enums import VoteChoice
+from contest.breaks import mistakes_outside, recorded_mistakes, standing_breaks
+from contest.enums import AccountKind, VoteChoice
 from contest.exports.folders import copy_folder, same_folder
 from contest.models import (
     Account,
     Attack,
     BoardDecision,
+    Break,
     Case,
     CaseDecision,
     Entitlement,
@@ -44,11 +48,12 @@ from contest.models import (
 from contest.money.deposits import pool_deposit
 from contest.publishing import unreleased_weeks
 from contest.record.rebuild import services
-from contest.record.selectors import releases
+from contest.record.selectors import as_listed, releases
 from contest.releases import Released, release_week
 from contest.rules import week_named
 from labeling.models import Image, Response
 from labeling.selectors import policy_in_force
+from scoring.enums import Outcome
 from scoring.models import Defense
 from scoring.rerun_scope import Scope
 from scoring.reruns import rerun_start
@@ -58,10 +63,13 @@ from tests.contest import release_fixtures as fixtures
 from tests.contest.board import cast as board
 from tests.contest.record import board_cast, cast
 from tests.contest.record.cast import difference as _difference
+from tests.contest.record.cast import empty_database as _empty_database
 from tests.contest.record.cast import mirror_of
 from tests.contest.record.cast import shown as _shown
 from tests.worlds import _world
 
+# Other modules go another way to an empty database with these.
+__all__ = ["_difference", "_empty_database", "_mirror", "_shown"]
 pytestmark = pytest.mark.django_db
 
 
@@ -81,6 +89,7 @@ def _addresses() -> list[str]:
     defenses = sorted(Defense.objects.values_list("public_id", flat=True))
     kinds = ("", "?show=mistakes", "?show=abstained", "?show=faults")
     images = Image.objects.exclude(rulings=None).order_by("public_id").values_list("public_id", flat=True).distinct()
+    teams = Team.objects.filter(name__in=("=red", "blue", "waits")).order_by("public_id")
     return [
         "/releases/", "/feeds/releases.atom", "/feeds/releases.json", "/api/v1/releases/",
         *(f"/releases/{name}/" for name in names), *(f"/releases/{name}.zip" for name in names),
@@ -91,7 +100,7 @@ def _addresses() -> list[str]:
         *(f"/defenses/{each}/risk-coverage.csv" for each in defenses),
         "/overrules/", "/overrules/?outcome=all", "/overrules.csv", "/feeds/overrules.atom", "/feeds/overrules.json",
         *(f"/record/{each}/" for each in images), *(f"/api/v1/images/{each}/" for each in images),
-        *(f"/teams/{each.public_id}/" for each in Team.objects.filter(name__in=("=red", "blue", "waits"))),
+        *(f"/teams/{each.public_id}/" for each in teams),
     ]  # fmt: skip
 
 
@@ -150,7 +159,7 @@ def elsewhere(past: Past, tmp_path: Path, settings: Any) -> Past:
 
 
 @pytest.mark.slow("each public page and every release of a filled database")
-@pytest.mark.both("tables are filled from files by COPY, and the numbers of new rows are set behind them")
+@pytest.mark.both("new rows are numbered behind those of the releases, and a snapshot is read from")
 def test_everything_is_as_it_was(elsewhere: Past, settings: Any, tmp_path: Path) -> None:
     call_command("rebuild_from_releases", str(elsewhere.mirror), verbosity=0)
     assert list(elsewhere.shown) == _addresses()
@@ -343,10 +352,14 @@ def _ledger(folders: list[Path]) -> dict[int, int]:
     return {int(row["number"]): int(row["cents"]) for rows in tables for row in rows}
 
 
+@pytest.mark.slow("releases two weeks, and fills a database from them")
 def test_money_of_weeks_without_pictures_is_published_and_rebuilt(tmp_path: Path, settings: Any) -> None:
     beginning, olga = transaction.savepoint(), factories.user("olga", "organizers")
     pool_deposit(cents=10_000, reason="a sponsor", by=olga, now=cast.W47.start - timedelta(days=20))
     fixtures.a_week()
+    paid = Account.objects.create(kind=AccountKind.TEAM, team=Team.objects.get(name="=red"))
+    told = {"target": paid, "cents": 1_000, "rule": "R35", "why": "a share", "causes": {}, "made_at": fixtures.MONDAY}
+    LedgerEntry.objects.create(source=Account.objects.get(kind=AccountKind.ATTACKERS), **told)
     made = [release_week(week, out=settings.RELEASE_DIR, now=cast.NOW) for week in unreleased_weeks(cast.NOW)]
     assert [each.release.week for each in made] == ["2026-W44", "2026-W47"]
     assert made[0].release.counts["images"] == 0
@@ -384,3 +397,87 @@ def test_what_a_later_defense_did_not_answer_is_said_to_be_missing(elsewhere: Pa
     asked = {"scope": Scope("All."), "reason": "A test.", "by": factories.user("o"), "now": cast.NOW}
     with pytest.raises(Conflict, match="its program is not here"):
         rerun_start(defense=Defense.objects.latest("pk"), **asked)
+
+
+# A contest that went on from rule book 1 to rule book 2 (R29) --------------------------------------------------------
+
+
+W49 = week_named("2026-W49", "UTC")
+LATER = W49.end.replace(hour=9)
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Path:
+    """A stranger's copy of two releases of the first rule book."""
+    folder, rows = tmp_path / "mirror", []
+    for archive in sorted(cast.WRITTEN_BEFORE.glob("*.zip")):
+        shutil.unpack_archive(archive, folder)
+        shutil.copy(archive, folder)
+        text = (folder / archive.stem / form.MANIFEST).read_bytes()
+        values = json.loads(text)
+        told = {name: values[name] for name in ("name", "week", "part", "previous_sha256", "counts")}
+        more = {"bytes": archive.stat().st_size, "released_at": "2026-12-02T08:00:00Z"}
+        rows.append(told | more | {"manifest_sha256": hashlib.sha256(text).hexdigest()})
+    (folder / LIST).write_text(json.dumps({"releases": rows}))
+    return folder
+
+
+def _rows(folder: Path, name: str) -> list[dict[str, str]]:
+    with (folder / name).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _a_week_more() -> None:
+    """The organizers took in a bird in the third week; one defense takes it for a bicycle."""
+    image = fixtures.picture(90, received_at=W49.start, label_from=W49.start)
+    contest = fixtures.Contest([factories.tasker(f"new {number}") for number in range(3)])
+    fixtures.labeled(contest, "new", image, fixtures.CASES["valid bird"])
+    made = fixtures.ruled(contest.panels["new"], at=W49.start)
+    cautious, wrong = Defense.objects.order_by("public_id")
+    fixtures.scored(cautious, image, [Outcome.ABSTAIN] * 3)
+    proof = fixtures.scored(wrong, image, [Outcome.BICYCLE] * 3)[0]
+    Break.objects.create(defense=wrong, image=image, ruling=made, prediction=proof, found_at=W49.start)
+
+
+@pytest.mark.slow("releases two weeks, and fills two databases")
+def test_a_record_of_both_rule_books_is_one(mirror: Path, settings: Any, tmp_path: Path) -> None:
+    factories.policy_version()
+    rebuilt = cast.elsewhere(settings, tmp_path / "second")
+    beginning = transaction.savepoint()
+    call_command("rebuild_from_releases", str(mirror), verbosity=0)
+
+    # What broke under the first rule book is recorded still, and what came of the organizers' pictures breaks nothing.
+    first = rebuilt / "release-2026-W47"
+    before = _rows(first, form.BREAKS) + _rows(first, form.UNPROVED)
+    assert {row["break_id"] for row in before} <= {str(pk) for pk in recorded_mistakes().values_list("pk", flat=True)}
+    sent = {each.image.public_id for each in standing_breaks().select_related("image")}
+    outside = {each.image.public_id for each in mistakes_outside().select_related("image")}
+    assert (sent & {row["image_id"] for row in before}, outside) == (set(), {row["image_id"] for row in before})
+
+    # A week of the second rule book follows in the chain, and errata of an old week are of the second, too.
+    _a_week_more()
+    new = release_week(W49, out=rebuilt, now=LATER)
+    errata = release_week(cast.W47, out=rebuilt, now=LATER)
+    names = ["release-2026-W47", "release-2026-W48", new.folder.name, errata.folder.name]
+    books = {name: json.loads((rebuilt / name / form.MANIFEST).read_text())["rule_book"] for name in names}
+    assert list(books.values()) == ["1", "1", "2", "2"]
+    assert {name: verify(rebuilt / name).differences for name in names} == {name: [] for name in names}
+    assert "chain: follows release-2026-W48" in verify(new.folder).figures
+    assert (len(_rows(new.folder, form.BREAKS)), len(_rows(new.folder, form.MISTAKES))) == (0, 1)
+    assert _rows(errata.folder, form.BREAKS) == _rows(errata.folder, form.UNPROVED) == []
+    proved = {row["image_id"] for row in _rows(first, form.BREAKS)}
+    assert {row["image_id"] for row in _rows(errata.folder, form.MISTAKES)} == proved
+
+    # From a mirror of all of it another database is filled, which releases the same bytes again.
+    for name in names[2:]:
+        shutil.copytree(rebuilt / name, mirror / name)
+        shutil.copy(rebuilt / f"{name}.zip", mirror)
+    (mirror / LIST).write_text(json.dumps({"releases": [as_listed(each) for each in releases()]}))
+    transaction.savepoint_rollback(beginning)
+    cache.clear()
+    cast.elsewhere(settings, tmp_path / "third")
+    call_command("rebuild_from_releases", str(mirror), verbosity=0)
+    assert [each.name for each in Release.objects.order_by("pk")] == names
+    assert {each.image.public_id for each in mistakes_outside().select_related("image")} > proved
+    for week in (cast.W47, W49):
+        assert not release_week(week, out=tmp_path / "again", now=LATER).new, week.name
