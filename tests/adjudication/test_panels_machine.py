@@ -200,13 +200,18 @@ class Panels(RuleBasedStateMachine):
         assert standing.count() == len(named)
 
 
+@pytest.mark.slow("a walk of many steps, with a look at every row after each")
 @pytest.mark.django_db
-def test_in_any_order() -> None:
+@pytest.mark.parametrize(
+    ("walks", "steps"), [(1, 25), pytest.param(8, 40, marks=pytest.mark.long("many walks; one and every state remain"))]
+)
+def test_in_any_order(walks: int, steps: int) -> None:
     factories.policy_version()
-    quick = settings(max_examples=8, stateful_step_count=40, suppress_health_check=list(HealthCheck))
+    quick = settings(max_examples=walks, stateful_step_count=steps, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(Panels, settings=quick)
 
 
+@pytest.mark.slow("every state, with a look at every row after each step")
 @pytest.mark.django_db
 def test_the_steps_lead_to_every_state() -> None:
     """What is drawn at random may miss a state: here each is reached on purpose, with the same checks on the way."""

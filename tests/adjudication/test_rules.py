@@ -231,7 +231,7 @@ def slow_verdict(opinions: list[Opinion], gate: OutlineGate, occlusion: bool) ->
     return ("bird" if said[0] == ("definitely_yes", "definitely_no") else "bicycle"), set()
 
 
-@settings(max_examples=1500)
+@settings(max_examples=250)
 @given(opinions_strategy, st.sampled_from(OutlineGate), st.booleans())
 def test_agrees_with_an_independent_slow_implementation(
     opinions: list[Opinion], gate: OutlineGate, occlusion: bool
@@ -243,7 +243,7 @@ def test_agrees_with_an_independent_slow_implementation(
     assert list(decision.reasons) == sorted(decision.reasons, key=list(Reason).index), "the order of R15"
 
 
-@settings(max_examples=300)
+@settings(max_examples=60)
 @given(opinions_strategy, st.randoms())
 def test_the_order_of_taskers_never_matters(opinions: list[Opinion], rng: object) -> None:
     shuffled = list(opinions)
@@ -252,7 +252,7 @@ def test_the_order_of_taskers_never_matters(opinions: list[Opinion], rng: object
     assert one == other
 
 
-@settings(max_examples=300)
+@settings(max_examples=60)
 @given(opinions_strategy, st.builds(Opinion, st.sampled_from(Answer), st.sampled_from(Answer), boxes))
 def test_another_tasker_never_makes_a_rejected_image_valid(opinions: list[Opinion], more: Opinion) -> None:
     before = adjudicate(opinions, Policy(), width=SIDE, height=SIDE)

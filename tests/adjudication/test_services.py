@@ -26,6 +26,7 @@ def full_panel(**answers: object) -> Panel:
 
 @pytest.mark.django_db
 class TestSettling:
+    @pytest.mark.both("the panel is locked, and answers are counted in the order of their places")
     def test_a_ruling_says_all_it_rests_on(self, now: datetime) -> None:
         panel = full_panel(box=(0, 0, 14950, 14950))
         assert panels_settle(policy_at=policy_in_force, now=now) == 1
@@ -36,15 +37,6 @@ class TestSettling:
         assert (ruling.policy.version, ruling.decided_by, ruling.decided_at) == (1, DecidedBy.RULES, now)
         panel.refresh_from_db()
         assert panel.state == PanelState.SETTLED
-
-    def test_running_it_twice_adds_nothing(self, now: datetime) -> None:
-        full_panel()
-        assert [panels_settle(policy_at=policy_in_force, now=now) for _ in range(2)] == [1, 0]
-
-    def test_an_open_panel_waits(self, now: datetime) -> None:
-        panel = factories.panel()
-        factories.response(factories.tasker("first"), panel)
-        assert panels_settle(policy_at=policy_in_force, now=now) == 0
 
     def test_a_surplus_answer_does_not_count(self, now: datetime) -> None:
         panel = full_panel()
@@ -70,6 +62,7 @@ class TestSettling:
         ruling = Ruling.objects.get()
         assert (ruling.reasons, ruling.policy.version) == (["uncertain"], 1)
 
+    @pytest.mark.both("triggers refuse it")
     @pytest.mark.parametrize("change", ["update", "delete"])
     def test_the_database_keeps_a_ruling(self, change: str, now: datetime) -> None:
         full_panel()
@@ -81,7 +74,7 @@ class TestSettling:
                 Ruling.objects.all().delete()
 
 
-@pytest.mark.postgres("several at once: SQLite has one writer")
+@pytest.mark.postgres("eight sweeps beside each other: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_many_at_once_make_one_ruling_each(now: datetime) -> None:
     factories.policy_version()

@@ -1,48 +1,73 @@
-"""The demo contest: a first look shows valid, rejected for every reason, and open pictures, breaks and a release."""
+"""The demo contest: a first look shows valid, rejected for every reason, and open pictures, breaks and a release.
+
+And the tour of the README, at the level of services.
+"""
 
 import io
-from datetime import UTC, datetime, timedelta
-from functools import cache as cached
+from datetime import datetime, timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.cache import cache
-from django.core.management import CommandError, call_command
-from django.db import transaction
-from django.test import Client
+from django.core.management import call_command
+from django.test import Client, override_settings
 from django.utils import timezone
-from django.utils.module_loading import import_string
 
 from adjudication import verify
 from adjudication.enums import Reason, Verdict
 from adjudication.models import Ruling
+from common.domain_clock import demo_ahead, domain_now
+from common.errors import Conflict
+from common.models import AuditEntry, DemoClock
+from contest import pipeline
+from contest.board.cases import count_of, disclose, vote_cast
+from contest.board.deciding import case_decide
+from contest.board.recusal import undisclosed
+from contest.demo import clock, people
 from contest.demo import seed as demo
-from contest.demo.known import known_runner
-from contest.demo.programs import PROGRAMS, program_of
-from contest.demo.stakes import Staking
-from contest.enums import DefenseStanding, StakeEnd, StakeKind
-from contest.models import Account, Break, Entry, LedgerEntry, Release, Stake, Team
+from contest.enums import CaseState, DecisionKind, DefenseStanding, StakeEnd, StakeKind, VoteChoice
+from contest.models import Account, Attack, Award, Break, Case, Entry, LedgerEntry, Release, Stake, Team
 from contest.money.ledger import check
 from contest.rules import week_of
 from contest.stakes.selectors import is_due, standings
+from labeling import services
 from labeling.enums import PanelState
-from labeling.models import Image, Panel, Response, Tasker
-from labeling.people import tasker_register
-from scoring.models import Defense, Run, Trial
+from labeling.models import Assignment, Image, Panel, Response, Tasker
+from labeling.selectors import policy_at, policy_in_force
+from scoring.models import Run, Trial
 
 DATASET_ONLY = {Reason.KNOWN_BAD, Reason.AMBIGUOUS}
 
 
-@pytest.mark.django_db
-def test_a_first_look_shows_everything(settings: Any) -> None:
-    settings.DEMO = True
-    call_command("publish_reference_defenses", stdout=io.StringIO())
-    said: list[str] = []
-    assert demo.seed(said.append) is True
-    assert demo.seed(said.append) is False, "seeding twice changes nothing"
+pytestmark = [pytest.mark.django_db, pytest.mark.slow("one demo for all: seeded photographs, scoring, and weeks of it")]
 
+
+@pytest.fixture(scope="module")
+def seeded(module_world: Path) -> datetime:
+    """The demo as `make run` seeds it; returns when that was done."""
+    with override_settings(DEMO=True):
+        call_command("publish_reference_defenses", stdout=io.StringIO())
+        assert demo.seed(lambda _: None) is True
+        assert demo.seed(lambda _: None) is False, "seeding twice changes nothing"
+    return timezone.now()
+
+
+@pytest.fixture
+def in_demo(settings: Any, tmp_path: Path) -> Any:
+    settings.DEMO, settings.DATA_DIR = True, tmp_path
+    return settings
+
+
+def move(amount: str) -> list[str]:
+    """Move the clock as the command does; returns its lines."""
+    out = io.StringIO()
+    call_command("demo_clock", amount, stdout=out)
+    return out.getvalue().splitlines()
+
+
+def test_a_first_look_shows_everything(seeded: datetime, in_demo: Any) -> None:
     rulings = Ruling.objects.all()
     assert {reason for ruling in rulings for reason in ruling.reasons} == set(Reason) - DATASET_ONLY
     assert {ruling.label for ruling in rulings.filter(verdict=Verdict.VALID)} == {"bird", "bicycle"}
@@ -51,11 +76,11 @@ def test_a_first_look_shows_everything(settings: Any) -> None:
     assert Break.objects.exists()
 
     for release in Release.objects.order_by("pk"):
-        assert verify.main([str(Path(settings.RELEASE_DIR) / release.name)]) == 0, release.name
-    last_week = week_of(week_of(timezone.now(), "UTC").start - timedelta(hours=1), "UTC")
+        assert verify.main([str(Path(in_demo.RELEASE_DIR) / release.name)]) == 0, release.name
+    last_week = week_of(week_of(seeded, "UTC").start - timedelta(hours=1), "UTC")
     assert Release.objects.get(week=last_week.name).counts["images"] > 10
+    last_week_is_settled(seeded)
     _stakes_and_money()
-    _every_page_has_rows()
 
 
 def _stakes_and_money() -> None:
@@ -91,8 +116,7 @@ ROWS = [
 ]
 
 
-def _every_page_has_rows() -> None:
-    cache.clear()  # the front page is remembered for a while
+def test_every_page_has_rows(seeded: datetime, in_demo: Any) -> None:
     for who, address, shown, why in ROWS:
         client = Client()
         if who:
@@ -104,88 +128,123 @@ def _every_page_has_rows() -> None:
         assert Client().get(f"/defenses/{entry.defense.public_id}/image.tar").status_code == status
 
 
-@pytest.mark.django_db
-def test_the_demo_s_programs_run_without_a_container_in_the_demo_alone(settings: Any) -> None:
-    now = timezone.now()
-    images = [Defense(name="any", image=each.digest, digest=each.digest, created_at=now) for each in PROGRAMS]
-    other = Defense(name="other", image="sha256:0", digest="sha256:0", created_at=now)
-    settings.DEMO = True
-    assert [program_of(each) for each in images] == list(PROGRAMS) and all(map(known_runner, images))
-    assert known_runner(other) is None
-    settings.DEMO = False
-    assert [known_runner(each) for each in images] == [None] * len(PROGRAMS)
+def last_week_is_settled(now: datetime) -> None:
+    assert Stake.objects.filter(staked_at__isnull=False).count() == 3
+    of_last_week = Image.objects.filter(received_at__lt=week_of(now, "UTC").start)
+    assert of_last_week.count() > 10
+    assert not Panel.objects.filter(image__in=of_last_week).exclude(state=PanelState.SETTLED).exists()
+    assert not Response.objects.filter(submitted_at__gt=now).exists(), "nobody answers in the future"
+    assert Panel.objects.filter(state=PanelState.OPEN).count() >= 8
 
 
-MOMENTS = [
-    (datetime(2026, 11, 21, 0, 0, 8, tzinfo=UTC), "eight seconds into a week"),
-    (datetime(2026, 11, 25, 15, 30, tzinfo=UTC), "the middle of a week"),
-    (datetime(2026, 11, 27, 23, 59, 59, tzinfo=UTC), "the last second of a week"),
-]
+# The tour of the README ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.django_db
-def test_last_week_is_settled_whenever_the_demo_is_seeded(monkeypatch: pytest.MonkeyPatch) -> None:
-    for place in ("contest.demo.seed.read_dataset", "labeling.intake.read_dataset", "contest.demo.stakes.encode_png"):
-        monkeypatch.setattr(place, cached(import_string(place)))  # the same photographs at each moment
-    for now, why in MOMENTS:
-        with transaction.atomic():
-            _last_week_is_settled(now, why)
-            transaction.set_rollback(True)
+class Killed(BaseException):
+    """As if the process had been killed."""
 
 
-def _last_week_is_settled(now: datetime, why: str) -> None:
-    teams = demo._people(now)
-    played = demo.Demo(now, teams, demo.photos())
-    Staking(teams["blue"], policy=played.policy.policy, begin=played.last_week.start, now=now).play()
-    played.play()
-    assert Stake.objects.filter(staked_at__isnull=False).count() == 3, why
-    this_week = week_of(now, "UTC")
-    of_last_week = Image.objects.filter(received_at__lt=this_week.start)
-    assert of_last_week.count() > 10, why
-    assert not Panel.objects.filter(image__in=of_last_week).exclude(state=PanelState.SETTLED).exists(), why
-    assert not Response.objects.filter(submitted_at__gt=now).exists(), f"{why}: nobody answers in the future"
-    assert Panel.objects.filter(state=PanelState.OPEN).count() >= 8, why
+def test_the_tour(seeded: datetime, in_demo: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What README's "A contest in ten minutes" promises, step by step; a newcomer acts where it says so."""
+    began, attack = domain_now(), Attack.objects.order_by("pk").last()
+    assert attack is not None and attack.team.name == "red"
+    assert Panel.objects.filter(image=attack.image).count() == 0, "under embargo until its week is over (R24)"
+
+    _killed_on_the_way(monkeypatch)
+    lines = move("next-week")
+    assert "An earlier move was not finished. It is finished now; next-week is not added to it." in lines
+    assert domain_now() - week_of(began, "UTC").end < timedelta(minutes=5)
+    rows = AuditEntry.objects.filter(action="demo_clock.move")
+    assert sum(row.private["seconds"] for row in rows) == demo_ahead().total_seconds(), "one row for each step"
+    assert all(row.private["seconds"] < 87_000 for row in rows)
+
+    assert list(Panel.objects.filter(state=PanelState.OPEN).values_list("image", "missing")) == [(attack.image_id, 1)]
+    _answer_as_newcomer(attack)
+    for _ in pipeline.settle():
+        pass
+    stake = Stake.objects.get(defense__name="patient")
+    assert stake.end == StakeEnd.BROKEN
+    assert Break.objects.filter(image=attack.image, defense__name="patient").exists()
+    assert LedgerEntry.objects.filter(rule="R35").count() == 2, "last week's prize, and this one"
+    _is_released(week_of(began, "UTC").name, in_demo)
+
+    lines = move("+8d")
+    case = Case.objects.get(motion=DecisionKind.AWARD, state=CaseState.OPEN)
+    assert f"  the board votes on an award: case {case.public_id}" in lines
+    _vote_as_newcomer(case)
+    award = Award.objects.get()
+    assert award.stake.defense.name == "steadfast" and award.cents > 0
+    assert Stake.objects.get(defense__name="steadfast").end == StakeEnd.WON
+    assert LedgerEntry.objects.filter(rule="R36", cents=award.cents).exists()
+
+    now = domain_now()
+    assert not Response.objects.filter(submitted_at__gt=now).exists(), "nothing is of the future"
+    assert people.act(now, refused=pytest.fail) == 0, "and nothing is left to do"
+    for release in Release.objects.order_by("pk"):
+        assert verify.main([str(Path(in_demo.RELEASE_DIR) / release.name)]) == 0, release.name
 
 
-@pytest.mark.django_db
-def test_every_demo_sign_in_works_and_has_one_role(client: Client) -> None:
-    demo._people(timezone.now())
-    assert set(User.objects.values_list("username", flat=True)) == set(demo.SIGN_INS)
-    for name in demo.SIGN_INS:
-        page = client.post("/sign-in/", {"username": name, "password": demo.PASSWORD})
-        assert page.status_code == 302, name
-    for tasker in Tasker.objects.all():
-        assert not tasker.user.groups.exists() and not hasattr(tasker.user, "membership")
+def _killed_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the first try end after its second step."""
+    steps = iter([None, None])
+
+    def dies(patience: float, refused: dict[str, None]) -> bool:
+        if next(steps, "no more") is None:
+            return True
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(clock, "_let_happen", dies)
+        move("next-week")
+    row = DemoClock.objects.get()
+    assert 0 < row.ahead_seconds < (row.target_seconds or 0)
+    assert "A move is not finished" in clock.clock_shown()
 
 
-@pytest.mark.django_db
-def test_an_organizer_cannot_become_a_tasker(olga: User) -> None:
-    from random import Random
-
-    from common.errors import Conflict
-    from labeling.enums import TaskerState
-
-    with pytest.raises(Conflict, match="another role"):
-        tasker_register(user=olga, state=TaskerState.QUALIFIED, now=timezone.now(), rng=Random(1))
-
-
-@pytest.mark.django_db
-def test_the_sign_in_page_of_the_demo_lists_every_account_and_where_letters_are(settings: Any, client: Client) -> None:
-    settings.DEMO, settings.EMAIL_FILE_PATH = True, "/data/mail"
-    page = client.get("/sign-in/").content.decode()
-    ends = {"tasker1", "tasker6", "board1", "board3"}  # the others of a row stand between them
-    for name in demo.SIGN_INS:
-        if name in ends or not name.startswith(("tasker", "board")):
-            assert f"<code>{name}</code>" in page, name
-    assert len(demo.ORGANIZING) == 2, "what one organizer asks for, another confirms"
-    assert "<code>/data/mail</code>" in page
-    settings.DEMO = False
-    assert "/data/mail" not in client.get("/sign-in/").content.decode()
+def _answer_as_newcomer(attack: Attack) -> None:
+    now, tasker = domain_now(), Tasker.objects.get(user__username="tasker1")
+    policy = policy_in_force(now).policy
+    for _ in range(3):  # a gold picture may come before it (R6)
+        found = services.assignment_next(tasker=tasker, holding=(), policy=policy, now=now, rng=Random(1))
+        assert isinstance(found, Assignment)
+        said = people._by_pixels()[found.image.pixels_sha256].every_opinion[2]
+        given = {"assignment_id": found.public_id, "lease_token": found.lease_token, "data": said}
+        services.response_submit(tasker=tasker, policy_at=policy_at, now=now, **given)
+        if found.image_id == attack.image_id:
+            return
+    raise AssertionError("the attack never came")
 
 
-@pytest.mark.django_db
-def test_nothing_is_seeded_outside_a_demo(settings: Any) -> None:
-    settings.DEMO = False
-    with pytest.raises(CommandError, match="This is no demo"):
-        call_command("seed_demo")
-    assert not User.objects.exists()
+def _vote_as_newcomer(case: Case) -> None:
+    member, now = User.objects.get(username="board1"), domain_now()
+    disclose(case=case, teams=[team.public_id for team in undisclosed(case, member)], by=member, now=now)
+    vote_cast(case=case, by=member, choice=VoteChoice.IN_FAVOUR, now=now)
+    case_decide(case=case, seen=count_of(case).mark, explanation="", by=member, now=now)
+
+
+def _is_released(week: str, settings: Any) -> None:
+    release = Release.objects.get(week=week)
+    assert release.counts["images"] > 10
+    page = Client().get("/releases/").content.decode()
+    assert release.name in page
+
+
+def test_what_one_of_the_people_is_refused_stops_nothing(
+    seeded: datetime, in_demo: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    real, labeled = services.assignment_of, set[str]()
+
+    def refuses_one(*, tasker: Tasker, **more: Any) -> Any:
+        if tasker.user.username == people.LABELING[0]:
+            raise Conflict("This tasker is paused.", "paused")
+        labeled.add(tasker.user.username)
+        return real(tasker=tasker, **more)
+
+    monkeypatch.setattr(services, "assignment_of", refuses_one)
+    began = domain_now()
+    *_, said, last = move("+12h")
+    assert said == "The demo's people could not do everything: This tasker is paused."
+    assert last.startswith("It is ") and domain_now() - began >= timedelta(hours=12)
+    assert labeled, "the others label"
+    lines = [each.msg for each in caplog.records if each.msg["event"] == "demo_person_refused"]  # type: ignore[index]
+    assert lines and {line["code"] for line in lines} == {"paused"}  # type: ignore[index]

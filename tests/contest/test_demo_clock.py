@@ -1,9 +1,7 @@
-"""The demo's clock: the tour of the README, at the level of services, and who may move the clock and how far."""
+"""The demo's clock: who may move it and how far, and what the demo's people do meanwhile and leave to a newcomer."""
 
+import fcntl
 import io
-import subprocess
-import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -13,25 +11,23 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.utils import timezone
 
-from adjudication import verify
-from common.domain_clock import demo_ahead, domain_now
 from common.errors import Conflict, InvalidInput
-from common.models import AuditEntry, DemoClock
-from contest import pipeline
-from contest.board.cases import count_of, disclose, vote_cast
-from contest.board.deciding import case_decide
-from contest.board.recusal import undisclosed
+from common.models import DemoClock
 from contest.demo import clock, people
 from contest.demo import seed as demo
-from contest.enums import CaseState, DecisionKind, StakeEnd, VoteChoice
-from contest.models import Attack, Award, Break, Case, LedgerEntry, Release, Stake
-from contest.rules import week_of
+from contest.demo.known import known_runner
+from contest.demo.programs import PROGRAMS, program_of
+from contest.demo.stakes import Staking
 from labeling import services
-from labeling.enums import PanelState
-from labeling.models import Assignment, Panel, Response, Tasker
-from labeling.selectors import WINDOW, policy_at, policy_in_force
+from labeling.enums import PanelState, TaskerState
+from labeling.models import Assignment, Panel, Tasker
+from labeling.people import tasker_register
+from labeling.selectors import WINDOW, policy_in_force
+from scoring.models import Defense
 from tests import factories
+from tests.contest.test_demo import last_week_is_settled
 
 pytestmark = pytest.mark.django_db
 WEDNESDAY = datetime(2026, 11, 25, 15, 30, tzinfo=UTC)
@@ -41,104 +37,6 @@ WEDNESDAY = datetime(2026, 11, 25, 15, 30, tzinfo=UTC)
 def in_demo(settings: Any, tmp_path: Path) -> Any:
     settings.DEMO, settings.DATA_DIR = True, tmp_path
     return settings
-
-
-def move(amount: str) -> list[str]:
-    """Move the clock as the command does; returns its lines."""
-    out = io.StringIO()
-    call_command("demo_clock", amount, stdout=out)
-    return out.getvalue().splitlines()
-
-
-class Killed(BaseException):
-    """As if the process had been killed."""
-
-
-def test_the_tour(in_demo: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What README's "A contest in ten minutes" promises, step by step; a newcomer acts where it says so."""
-    call_command("publish_reference_defenses", stdout=io.StringIO())
-    demo.seed(lambda _: None)
-    began, attack = domain_now(), Attack.objects.order_by("pk").last()
-    assert attack is not None and attack.team.name == "red"
-    assert Panel.objects.filter(image=attack.image).count() == 0, "under embargo until its week is over (R24)"
-
-    _killed_on_the_way(monkeypatch)
-    lines = move("next-week")
-    assert "An earlier move was not finished. It is finished now; next-week is not added to it." in lines
-    assert domain_now() - week_of(began, "UTC").end < timedelta(minutes=5)
-    rows = AuditEntry.objects.filter(action="demo_clock.move")
-    assert sum(row.private["seconds"] for row in rows) == demo_ahead().total_seconds(), "one row for each step"
-    assert all(row.private["seconds"] < 87_000 for row in rows)
-
-    assert list(Panel.objects.filter(state=PanelState.OPEN).values_list("image", "missing")) == [(attack.image_id, 1)]
-    _answer_as_newcomer(attack)
-    for _ in pipeline.settle():
-        pass
-    stake = Stake.objects.get(defense__name="patient")
-    assert stake.end == StakeEnd.BROKEN
-    assert Break.objects.filter(image=attack.image, defense__name="patient").exists()
-    assert LedgerEntry.objects.filter(rule="R35").count() == 2, "last week's prize, and this one"
-    _is_released(week_of(began, "UTC").name, in_demo)
-
-    lines = move("+8d")
-    case = Case.objects.get(motion=DecisionKind.AWARD, state=CaseState.OPEN)
-    assert f"  the board votes on an award: case {case.public_id}" in lines
-    _vote_as_newcomer(case)
-    award = Award.objects.get()
-    assert award.stake.defense.name == "steadfast" and award.cents > 0
-    assert Stake.objects.get(defense__name="steadfast").end == StakeEnd.WON
-    assert LedgerEntry.objects.filter(rule="R36", cents=award.cents).exists()
-
-    now = domain_now()
-    assert not Response.objects.filter(submitted_at__gt=now).exists(), "nothing is of the future"
-    assert people.act(now, refused=pytest.fail) == 0, "and nothing is left to do"
-    for release in Release.objects.order_by("pk"):
-        assert verify.main([str(Path(in_demo.RELEASE_DIR) / release.name)]) == 0, release.name
-
-
-def _killed_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the first try end after its second step."""
-    steps = iter([None, None])
-
-    def dies(patience: float, refused: dict[str, None]) -> bool:
-        if next(steps, "no more") is None:
-            return True
-        raise Killed
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(clock, "_let_happen", dies)
-        move("next-week")
-    row = DemoClock.objects.get()
-    assert 0 < row.ahead_seconds < (row.target_seconds or 0)
-    assert "A move is not finished" in clock.clock_shown()
-
-
-def _answer_as_newcomer(attack: Attack) -> None:
-    now, tasker = domain_now(), Tasker.objects.get(user__username="tasker1")
-    policy = policy_in_force(now).policy
-    for _ in range(3):  # a gold picture may come before it (R6)
-        found = services.assignment_next(tasker=tasker, holding=(), policy=policy, now=now, rng=Random(1))
-        assert isinstance(found, Assignment)
-        said = people._by_pixels()[found.image.pixels_sha256].every_opinion[2]
-        given = {"assignment_id": found.public_id, "lease_token": found.lease_token, "data": said}
-        services.response_submit(tasker=tasker, policy_at=policy_at, now=now, **given)
-        if found.image_id == attack.image_id:
-            return
-    raise AssertionError("the attack never came")
-
-
-def _vote_as_newcomer(case: Case) -> None:
-    member, now = User.objects.get(username="board1"), domain_now()
-    disclose(case=case, teams=[team.public_id for team in undisclosed(case, member)], by=member, now=now)
-    vote_cast(case=case, by=member, choice=VoteChoice.IN_FAVOUR, now=now)
-    case_decide(case=case, seen=count_of(case).mark, explanation="", by=member, now=now)
-
-
-def _is_released(week: str, settings: Any) -> None:
-    release = Release.objects.get(week=week)
-    assert release.counts["images"] > 10
-    page = Client().get("/releases/").content.decode()
-    assert release.name in page
 
 
 REFUSED = [
@@ -157,28 +55,6 @@ SPANS = [
     ("+2w", timedelta(weeks=2)),
     ("next-week", datetime(2026, 11, 28, tzinfo=UTC) - WEDNESDAY),
 ]
-
-
-def test_what_one_of_the_people_is_refused_stops_nothing(
-    in_demo: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    demo.seed(lambda _: None)
-    real, labeled = services.assignment_of, set[str]()
-
-    def refuses_one(*, tasker: Tasker, **more: Any) -> Any:
-        if tasker.user.username == people.LABELING[0]:
-            raise Conflict("This tasker is paused.", "paused")
-        labeled.add(tasker.user.username)
-        return real(tasker=tasker, **more)
-
-    monkeypatch.setattr(services, "assignment_of", refuses_one)
-    began = domain_now()
-    *_, said, last = move("next-week")
-    assert said == "The demo's people could not do everything: This tasker is paused."
-    assert last.startswith("It is ") and domain_now() - week_of(began, "UTC").end < timedelta(minutes=5)
-    assert labeled, "the others label"
-    lines = [each.msg for each in caplog.records if each.msg["event"] == "demo_person_refused"]  # type: ignore[index]
-    assert lines and {line["code"] for line in lines} == {"paused"}  # type: ignore[index]
 
 
 def test_how_far_the_clock_moves(in_demo: Any) -> None:
@@ -200,33 +76,16 @@ def test_a_real_contest_has_no_such_clock(settings: Any) -> None:
     assert not DemoClock.objects.exists()
 
 
-_HOLD = """
-import fcntl, sys
-lock = open(sys.argv[1], "w")
-fcntl.flock(lock, fcntl.LOCK_EX)
-print("held", flush=True)
-input()
-"""
-
-
-@pytest.fixture
-def another_move(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
-    """Another process that moves the clock."""
-    command = [sys.executable, "-c", _HOLD, str(tmp_path / "demo-clock.lock")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None and process.stdout.readline() == "held\n"
-        yield process
-        process.kill()
-
-
-def test_two_do_not_move_the_clock_at_once(in_demo: Any, another_move: "subprocess.Popen[str]") -> None:
+@pytest.mark.both("each step locks the row of the clock")
+def test_two_do_not_move_the_clock_at_once(in_demo: Any, tmp_path: Path) -> None:
     factories.policy_version()
-    with pytest.raises(CommandError, match="being moved already"):
-        move("+1d")
-    assert not DemoClock.objects.exists()
-    another_move.kill()
-    another_move.wait()
-    assert any("1 days and 0 hours ahead" in line for line in move("+1d")), "the lock ended with its process"
+    with open(tmp_path / "demo-clock.lock", "w") as another_move:
+        fcntl.flock(another_move, fcntl.LOCK_EX)
+        with pytest.raises(CommandError, match="being moved already"):
+            call_command("demo_clock", "+1d")
+        assert not DemoClock.objects.exists()
+    call_command("demo_clock", "+1d", stdout=(out := io.StringIO()))
+    assert "1 days and 0 hours ahead" in out.getvalue(), "the lock ends with who holds it"
 
 
 # The demo's taskers and a newcomer's own pictures
@@ -287,3 +146,69 @@ def test_they_leave_a_name_alone_that_somebody_labels_under(labelers: dict[str, 
     own, known = factories.panel(), _panel_of_demo(0)
     factories.assignment(labelers["tasker4"], own, state="leased")
     assert (_labeled(factories.NOW), _answers(known)) == (2, ["tasker5", "tasker6"])
+
+
+# Who is in a demo ----------------------------------------------------------------------------------------------------
+
+
+def test_the_demo_s_programs_run_without_a_container_in_the_demo_alone(settings: Any) -> None:
+    now = timezone.now()
+    images = [Defense(name="any", image=each.digest, digest=each.digest, created_at=now) for each in PROGRAMS]
+    other = Defense(name="other", image="sha256:0", digest="sha256:0", created_at=now)
+    settings.DEMO = True
+    assert [program_of(each) for each in images] == list(PROGRAMS) and all(map(known_runner, images))
+    assert known_runner(other) is None
+    settings.DEMO = False
+    assert [known_runner(each) for each in images] == [None] * len(PROGRAMS)
+
+
+MOMENTS = [
+    (datetime(2026, 11, 21, 0, 0, 8, tzinfo=UTC), "eight seconds into a week"),
+    (datetime(2026, 11, 25, 15, 30, tzinfo=UTC), "the middle of a week"),
+    (datetime(2026, 11, 27, 23, 59, 59, tzinfo=UTC), "the last second of a week"),
+]
+
+
+@pytest.mark.long("seeds a demo at each of these moments; `test_demo.py` asks the same of the one that it seeds")
+@pytest.mark.parametrize(("now", "why"), MOMENTS, ids=[row[1] for row in MOMENTS])
+def test_last_week_is_settled_whenever_the_demo_is_seeded(now: datetime, why: str) -> None:
+    teams = demo._people(now)
+    played = demo.Demo(now, teams, demo.photos())
+    Staking(teams["blue"], policy=played.policy.policy, begin=played.last_week.start, now=now).play()
+    played.play()
+    last_week_is_settled(now)
+
+
+def test_every_demo_sign_in_works_and_has_one_role(client: Client) -> None:
+    demo._people(timezone.now())
+    assert set(User.objects.values_list("username", flat=True)) == set(demo.SIGN_INS)
+    for name in demo.SIGN_INS:
+        page = client.post("/sign-in/", {"username": name, "password": demo.PASSWORD})
+        assert page.status_code == 302, name
+    for tasker in Tasker.objects.all():
+        assert not tasker.user.groups.exists() and not hasattr(tasker.user, "membership")
+
+
+def test_an_organizer_cannot_become_a_tasker(olga: User) -> None:
+    with pytest.raises(Conflict, match="another role"):
+        tasker_register(user=olga, state=TaskerState.QUALIFIED, now=timezone.now(), rng=Random(1))
+
+
+def test_the_sign_in_page_of_the_demo_lists_every_account_and_where_letters_are(settings: Any, client: Client) -> None:
+    settings.DEMO, settings.EMAIL_FILE_PATH = True, "/data/mail"
+    page = client.get("/sign-in/").content.decode()
+    ends = {"tasker1", "tasker6", "board1", "board3"}  # the others of a row stand between them
+    for name in demo.SIGN_INS:
+        if name in ends or not name.startswith(("tasker", "board")):
+            assert f"<code>{name}</code>" in page, name
+    assert len(demo.ORGANIZING) == 2, "what one organizer asks for, another confirms"
+    assert "<code>/data/mail</code>" in page
+    settings.DEMO = False
+    assert "/data/mail" not in client.get("/sign-in/").content.decode()
+
+
+def test_nothing_is_seeded_outside_a_demo(settings: Any) -> None:
+    settings.DEMO = False
+    with pytest.raises(CommandError, match="This is no demo"):
+        call_command("seed_demo")
+    assert not User.objects.exists()

@@ -5,7 +5,7 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from django.conf import settings
-from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 from pycocotools.coco import COCO
@@ -25,14 +24,12 @@ from adjudication.derived import COCO_TAIL, Annotations, Counted, Picture, coco_
 from adjudication.enums import Reason
 from adjudication.verify import verify
 from contest import releases
-from contest.exports import tables
 from contest.exports.archive import Archive, pack, stored
-from contest.exports.content import write_tables
 from contest.models import Attack, Team
 from contest.rules import week_named
 from labeling.enums import Label
 from labeling.geometry import Box, canonical_json, doubled_area, quantise
-from labeling.models import Assignment, Image, Panel, Place, Response
+from labeling.models import Response
 from labeling.voiding import responses_void
 from scoring.enums import Fault, Outcome, RunState
 from tests import factories
@@ -61,18 +58,26 @@ def test_the_description_names_the_revision_that_is_written() -> None:
     assert f'its revision {form.REVISION} (`"revision": {form.REVISION}`)' in words
 
 
-@pytest.fixture
-def contest(db: None) -> cast.Contest:
-    return cast.a_week()
+@pytest.fixture(scope="module")
+def published_week(module_world: Path) -> cast.Contest:
+    contest = cast.a_week()
+    releases.release_week(WEEK, out=module_world / "releases", now=cast.AFTER)
+    return contest
 
 
 @pytest.fixture
-def folder(contest: cast.Contest, tmp_path: Path) -> Path:
-    return _release(tmp_path)
+def contest(published_week: cast.Contest, db: None) -> cast.Contest:
+    """A week, and its release; each test has its own copy."""
+    return deepcopy(published_week)
 
 
-def _release(out: Path) -> Path:
-    return releases.release_week(WEEK, out=out, now=cast.AFTER).folder
+@pytest.fixture
+def folder(contest: cast.Contest, settings: Any) -> Path:
+    return Path(settings.RELEASE_DIR) / "release-2026-W47"
+
+
+def _release(out: Path, **options: Any) -> Path:
+    return releases.release_week(WEEK, out=out, now=cast.AFTER, **options).folder
 
 
 def _rows(folder: Path, name: str) -> list[dict[str, str]]:
@@ -80,21 +85,14 @@ def _rows(folder: Path, name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_the_columns_are_those_of_the_contract(folder: Path) -> None:
+def test_every_table_has_the_columns_of_the_contract_and_is_plain_csv_with_lf(folder: Path) -> None:
     assert {name: (folder / name).read_text().split("\n")[0] for name in COLUMNS} == COLUMNS
-
-
-def test_every_table_is_plain_csv_with_lf(folder: Path) -> None:
     for name in (*COLUMNS, "tasker_data.csv"):
-        _is_plain_csv_with_lf(folder / name)
-
-
-def _is_plain_csv_with_lf(path: Path) -> None:
-    text = path.read_bytes().decode("utf-8")
-    written = io.StringIO(newline="")
-    csv.writer(written, lineterminator="\n").writerows(csv.reader(io.StringIO(text, newline="")))
-    assert written.getvalue() == text
-    assert "\r" not in text
+        text = (folder / name).read_bytes().decode("utf-8")
+        written = io.StringIO(newline="")
+        csv.writer(written, lineterminator="\n").writerows(csv.reader(io.StringIO(text, newline="")))
+        assert written.getvalue() == text
+        assert "\r" not in text
 
 
 def test_images_are_those_of_the_week_by_id(contest: cast.Contest, tmp_path: Path) -> None:
@@ -127,17 +125,12 @@ def test_an_attack_of_a_later_week_is_not_told(contest: cast.Contest, tmp_path: 
     """It may be under embargo, also when the picture is one of this week (R24)."""
     late = Team.objects.create(name="late", created_at=cast.MONDAY)
     image = contest.images["occluded"]
-    before = {path.name: path.read_bytes() for path in _release(tmp_path).iterdir() if path.is_file()}
     Attack.objects.create(team=late, image=image, received_at=WEEK.end)
     assert not releases.release_week(WEEK, out=tmp_path, now=cast.AFTER).new
-    Attack.objects.create(
-        team=Team.objects.create(name="early", created_at=cast.MONDAY), image=image,
-        received_at=WEEK.end - timedelta(microseconds=1),
-    )  # fmt: skip
-    folder = _release(tmp_path)
-    assert (folder / "images.csv").read_bytes() != before["images.csv"]
-    row = next(row for row in _rows(folder, "images.csv") if row["image_id"] == image.public_id)
-    assert row["team"] == Team.objects.get(name="early").public_id
+    early = Team.objects.create(name="early", created_at=cast.MONDAY)
+    Attack.objects.create(team=early, image=image, received_at=WEEK.end - timedelta(microseconds=1))
+    row = next(row for row in _rows(_release(tmp_path), "images.csv") if row["image_id"] == image.public_id)
+    assert row["team"] == early.public_id
 
 
 def test_answers_of_an_open_panel_stay_out(contest: cast.Contest, tmp_path: Path) -> None:
@@ -147,7 +140,7 @@ def test_answers_of_an_open_panel_stay_out(contest: cast.Contest, tmp_path: Path
         factories.response(tasker, panel, now=cast.MONDAY, **cast.EXCLUDED)
     factories.response(contest.taskers[3], panel, now=cast.MONDAY, counted=False, **cast.EXCLUDED)
     full = cast.labeled(contest, "full", cast.picture(81), [cast.EXCLUDED] * 3)
-    folder = releases.release_week(WEEK, out=tmp_path, now=cast.AFTER, incomplete=True).folder
+    folder = _release(tmp_path, incomplete=True)
     images = {row["image_id"] for row in _rows(folder, "responses.csv")}
     assert panel.image.public_id not in images and full.image.public_id in images
     assert panel.image.public_id in {row["image_id"] for row in _rows(folder, "images.csv")}
@@ -156,7 +149,8 @@ def test_answers_of_an_open_panel_stay_out(contest: cast.Contest, tmp_path: Path
     assert verify(folder).differences == []
 
 
-def test_faults_of_the_defense_itself_are_told(contest: cast.Contest, tmp_path: Path) -> None:
+def test_faults_of_the_defense_itself_are_told_and_not_waited_for(contest: cast.Contest, tmp_path: Path) -> None:
+    """They are final, so waiting would never end (R30)."""
     image, other = contest.images["valid bird"], contest.images["valid bicycle"]
     late = cast.defense(3)
     cast.scored(late, other, [Outcome.ABSTAIN] * 3)
@@ -164,16 +158,8 @@ def test_faults_of_the_defense_itself_are_told(contest: cast.Contest, tmp_path: 
     cast.faulted(late, image, 3, Fault.BATCH_TIMEOUT)
     cast.faulted(cast.defense(5, published_at=None), image, 1, Fault.CRASHED)
     folder = _release(tmp_path)
-    assert _rows(folder, "faults.csv") == [
-        {
-            "defense_id": "D-00003",
-            "image_id": image.public_id,
-            "round": "3",
-            "fault": "batch_timeout",
-            "attempt": "1",
-            "at": "2026-11-16T10:30:00.000000Z",
-        }
-    ]
+    told = {"round": "3", "fault": "batch_timeout", "attempt": "1", "at": "2026-11-16T10:30:00.000000Z"}
+    assert _rows(folder, "faults.csv") == [{"defense_id": "D-00003", "image_id": image.public_id, **told}]
     assert verify(folder).differences == []
 
 
@@ -192,8 +178,15 @@ def test_retired_defenses_are_listed_and_owe_no_answers(contest: cast.Contest, t
 
 
 def test_a_response_is_written_in_full(folder: Path, contest: cast.Contest) -> None:
-    response = contest.images["valid bird"].responses.order_by("pk")[1]
-    assert _rows(folder, "responses.csv")[1] == {
+    response, rows = contest.images["valid bird"].responses.order_by("pk")[1], _rows(folder, "responses.csv")
+    numbers = [int(row["response_id"]) for row in rows]
+    assert numbers == sorted(numbers) and len(numbers) == 28, "by number, not by text"
+    surplus = [row["tasker_id"] for row in rows if row["counted"] == "false"]
+    assert surplus == [contest.taskers[3].public_id]
+    not_asked = next(row for row in rows if row["image_id"] == contest.images["neither_class"].public_id)
+    asked = ("outline", "box_xmin", "box_ymin", "box_xmax", "box_ymax", "complete", "unoccluded", "real")
+    assert {not_asked[name] for name in asked} == {""}
+    assert rows[1] == {
         "response_id": str(response.pk),
         "image_id": response.image.public_id,
         "panel": "1",
@@ -213,18 +206,6 @@ def test_a_response_is_written_in_full(folder: Path, contest: cast.Contest) -> N
         "counted": "true",
         "void_reason": "",
     }
-
-
-def test_what_was_not_asked_is_empty(folder: Path, contest: cast.Contest) -> None:
-    image = contest.images["neither_class"].public_id
-    row = next(row for row in _rows(folder, "responses.csv") if row["image_id"] == image)
-    asked = ("outline", "box_xmin", "box_ymin", "box_xmax", "box_ymax", "complete", "unoccluded", "real")
-    assert {row[name] for name in asked} == {""}
-
-
-def test_a_surplus_answer_is_published_as_not_counted(folder: Path, contest: cast.Contest) -> None:
-    surplus = [row for row in _rows(folder, "responses.csv") if row["counted"] == "false"]
-    assert [row["tasker_id"] for row in surplus] == [contest.taskers[3].public_id]
 
 
 def test_a_voided_answer_is_published_with_its_reason(contest: cast.Contest, tmp_path: Path) -> None:
@@ -266,11 +247,6 @@ def test_answers_on_gold_come_out_when_it_is_gold_no_more(
     assert verify(folder).differences == []
 
 
-def test_responses_are_sorted_by_number_not_by_text(folder: Path) -> None:
-    numbers = [int(row["response_id"]) for row in _rows(folder, "responses.csv")]
-    assert numbers == sorted(numbers) and len(numbers) == 28
-
-
 def test_rulings_list_reasons_in_order_and_an_exact_share(folder: Path, contest: cast.Contest) -> None:
     rows = {row["image_id"]: row for row in _rows(folder, "rulings.csv")}
     of = {case: rows[image.public_id] for case, image in contest.images.items()}
@@ -286,11 +262,11 @@ def test_predictions_are_those_of_assessed_runs_of_published_defenses(contest: c
     image = contest.images["valid bird"]
     cast.scored(cast.defense(3, published_at=None), image, [Outcome.BICYCLE] * 3)
     cast.scored(cast.defense(4), image, [Outcome.BICYCLE] * 3, state=RunState.FINISHED)
-    released = releases.release_week(WEEK, out=tmp_path, now=cast.AFTER, incomplete=True)
-    rows = _rows(released.folder, "predictions.csv")
+    folder = _release(tmp_path, incomplete=True)
+    rows = _rows(folder, "predictions.csv")
     assert {row["defense_id"] for row in rows} == {"D-00001", "D-00002"}
     assert (rows[0]["answer"], rows[0]["score_bicycle"], rows[0]["score_bird"]) == ("abstain", "0.1", "-1e-07")
-    assert [row["defense_id"] for row in _rows(released.folder, "defenses.csv")] == ["D-00001", "D-00002", "D-00004"]
+    assert [row["defense_id"] for row in _rows(folder, "defenses.csv")] == ["D-00001", "D-00002", "D-00004"]
 
 
 @pytest.mark.parametrize(
@@ -449,73 +425,19 @@ def test_the_zip_holds_the_same_folder(folder: Path) -> None:
     assert packed == {"json": 8, "csv": 8, "png": 0, "parquet": 0}
 
 
-def test_a_zip_of_more_files_than_the_old_format_counts(tmp_path: Path) -> None:
+MANY = [(5, 7), pytest.param(0xFFFF, 70_000, marks=pytest.mark.long("more files than the old format of zips counts"))]
+
+
+@pytest.mark.parametrize(("most", "number"), MANY)
+def test_a_zip_of_more_files_than_the_old_format_counts(
+    most: int, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contest.exports.archive._MANY", most)
     (tmp_path / "one").write_bytes(b"x" * 10_000)
     whole, packed = stored(tmp_path / "one"), pack(tmp_path / "one", tmp_path / "packed")
-    number = 70_000
     with Archive(tmp_path / "many.zip") as archive:
         for each in range(number):
             archive.add(f"{each:05d}", whole if each == 5 else packed)
     with zipfile.ZipFile(tmp_path / "many.zip") as read:
         assert len(read.namelist()) == number
         assert [len(read.read(f"{each:05d}")) for each in (0, 5, number - 1)] == [10_000] * 3
-
-
-def _resident() -> int:
-    """This process's memory in bytes."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
-
-
-def _many_responses(images: int) -> None:
-    """Panels of three on many images, in the fewest statements."""
-    taskers = [factories.tasker(f"busy {number}") for number in range(3)]
-    rings = [[(500 + 10 * at, 512 + 91 * (at % 2)) for at in range(300)]]
-    outline, box = canonical_json(rings), Box.from_rings(rings)
-    template = factories.image(received_at=cast.MONDAY)
-    fields = {field.attname: getattr(template, field.attname) for field in Image._meta.concrete_fields}
-    own = ({"id": None, "public_id": f"P-{at:08d}", "pixels_sha256": f"{at:064x}"} for at in range(images))
-    made = Image.objects.bulk_create(Image(**(fields | each)) for each in own)
-    dealt = {"size": 3, "answered": 3, "missing": 0, "state": "settled", "dealt_at": cast.MONDAY}
-    panels = Panel.objects.bulk_create(Panel(image=image, waiting_since=cast.MONDAY, **dealt) for image in made)
-    places = Place.objects.bulk_create(Place(panel=panel, number=at) for panel in panels for at in (1, 2, 3))
-    lease = {"lease_token": "x", "state": "answered", "slot": 1, "tie_break": "leftmost"}
-    times = {"leased_at": cast.MONDAY, "expires_at": cast.MONDAY, "ended_at": cast.MONDAY}
-    asked = Assignment.objects.bulk_create(
-        Assignment(
-            panel=place.panel,
-            image_id=place.panel.image_id,
-            tasker=taskers[place.number - 1],
-            person=taskers[place.number - 1].pk,
-            **lease,
-            **times,
-        )
-        for place in places
-    )
-    Response.objects.bulk_create(
-        Response(
-            assignment=assignment, image_id=assignment.image_id, panel_id=assignment.panel_id,
-            tasker_id=assignment.tasker_id, place=place, contains_bird="definitely_yes",
-            contains_bicycle="definitely_no", outline=outline, box_xmin=box.xmin, box_ymin=box.ymin,
-            box_xmax=box.xmax, box_ymax=box.ymax, complete=True, unoccluded=True, real=True, milliseconds=1,
-            submitted_at=cast.MONDAY, answers_sha256="a" * 64, receipt=f"r{place.pk}",
-        )
-        for assignment, place in zip(asked, places, strict=True)
-    )  # fmt: skip
-
-
-@pytest.mark.skipif(connection.vendor == "postgresql", reason="the large bench measures it there")
-def test_memory_stays_flat_while_rows_are_written(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "CHUNK", 100)  # as many as there are in a large week would hide what thousands take
-    cast.a_week()
-    seen: list[int] = []
-    with ThreadPoolExecutor(1) as packer:
-        (tmp_path / "small").mkdir()
-        write_tables(tmp_path / "small", WEEK, packer, lambda *_: None)  # what is loaded once is loaded now
-        _many_responses(2_000)
-        before = _resident()
-        (tmp_path / "large").mkdir()
-        content = write_tables(tmp_path / "large", WEEK, packer, lambda *_: seen.append(_resident()))
-    assert content.counts["responses"] == 6_028
-    assert len(seen) > 15
-    # The rows alone, held as a list, are more than 20 MB.
-    assert max(seen) - before < 25 * 2**20

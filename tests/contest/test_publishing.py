@@ -11,17 +11,19 @@ from adjudication.services import panels_settle
 from adjudication.verify import verify
 from contest.models import Attack, Award, BoardDecision, Release, Stake, StakeBatch, Team
 from contest.money.deposits import pool_deposit
-from contest.publishing import unreleased_weeks
+from contest.publishing import published_images, unreleased_weeks
 from contest.record.builds import due_weeks_release
 from contest.releases import release_week
 from contest.rules import week_named
 from contest.weeks import week_at
 from labeling.enums import Answer
+from labeling.models import Image
 from labeling.png import encode_png, pixels_sha256
 from labeling.selectors import policy_in_force
 from labeling.store import picture_key, picture_store
+from scoring.trials.published import published_pictures
 from tests import factories
-from tests.contest.release_fixtures import defense, picture
+from tests.contest import release_fixtures as cast
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
@@ -70,19 +72,13 @@ def test_a_week_released_out_of_turn_hides_none_before_it(settings: Any) -> None
     assert verify(settings.RELEASE_DIR / "release-2026-W46").differences == []
 
 
-def test_pictures_that_are_never_released_make_no_week() -> None:
-    factories.image(origin="gold", received_at=W46, label_from=W46)
-    assert list(unreleased_weeks(NOW)) == []
-
-
 def test_a_week_without_pictures_is_passed_over() -> None:
+    assert due_weeks_release(clock=lambda: NOW) == 0, "nothing happened"
+    factories.image(origin="gold", received_at=W46, label_from=W46)
+    assert list(unreleased_weeks(NOW)) == [], "and gold is never released"
     settled(W46 - timedelta(weeks=4))
     settled(W47)
     assert [week.name for week in unreleased_weeks(NOW)] == ["2026-W42", "2026-W47"]
-
-
-def test_where_nothing_happened_there_is_nothing_to_release() -> None:
-    assert due_weeks_release(clock=lambda: NOW) == 0
 
 
 # Weeks without pictures ----------------------------------------------------------------------------------------------
@@ -103,7 +99,7 @@ def _batch(at: datetime) -> None:
 def _stake(**values: Any) -> Stake:
     team = Team.objects.create(name="red", created_at=_LONG_AGO)
     values = {"staked_at": _LONG_AGO, "clock_from": None, "asked_at": _LONG_AGO, "cents": 100} | values
-    return Stake.objects.create(defense=defense(1, published_at=_LONG_AGO), kind="team", paid_by=team, **values)
+    return Stake.objects.create(defense=cast.defense(1, published_at=_LONG_AGO), kind="team", paid_by=team, **values)
 
 
 def _awarded(at: datetime) -> None:
@@ -114,7 +110,7 @@ def _awarded(at: datetime) -> None:
 def _sent(at: datetime, **values: Any) -> None:
     """An attack whose picture was received long before."""
     team = Team.objects.create(name="red", created_at=_LONG_AGO)
-    image = picture(1, origin="attack", received_at=_LONG_AGO, label_from=_LONG_AGO)
+    image = cast.picture(1, origin="attack", received_at=_LONG_AGO, label_from=_LONG_AGO)
     Attack.objects.create(team=team, image=image, received_at=at, **values)
 
 
@@ -150,9 +146,9 @@ def test_what_is_in_no_release_makes_no_week() -> None:
     _sent(EARLY, withdrawn_at=EARLY)
     asked = {"asked_at": EARLY, "staked_at": None, "ended_at": EARLY, "end": "withdrawn"}
     Stake.objects.create(
-        defense=defense(1, published_at=_LONG_AGO), kind="team", paid_by=Team.objects.get(), cents=1, **asked
+        defense=cast.defense(1, published_at=_LONG_AGO), kind="team", paid_by=Team.objects.get(), cents=1, **asked
     )
-    hidden = defense(2, published_at=None)
+    hidden = cast.defense(2, published_at=None)
     Stake.objects.create(
         defense=hidden, kind="team", paid_by=Team.objects.get(), cents=1, asked_at=EARLY, staked_at=EARLY
     )
@@ -168,3 +164,24 @@ def test_the_past_costs_no_questions(django_assert_max_num_queries: Any) -> None
         Release.objects.create(week=name, manifest_sha256="0" * 64, counts={}, bytes=1, released_at=NOW)
     with django_assert_max_num_queries(25):
         assert list(unreleased_weeks(NOW)) == []
+
+
+# Which pictures are public: those of the released weeks and no others (R24) ------------------------------------------
+
+
+WEEK = week_named("2026-W47", "UTC")
+
+
+def test_a_release_makes_its_week_public_and_nothing_later(tmp_path: Path) -> None:
+    contest = cast.a_week()
+    assert Image.objects.exists() and not published_images().exists(), "nothing is before the first release"
+    later = cast.picture(200, received_at=WEEK.end)
+    before = cast.picture(201, received_at=WEEK.start - timedelta(microseconds=1))
+    example = cast.picture(202, origin="example", label_from=None)
+    release_week(WEEK, out=tmp_path / "out", now=cast.AFTER, incomplete=True)
+    public = set(published_images())
+    assert set(contest.images.values()) <= public
+    assert not public & {later, before, example}
+    assert set(published_pictures()) == public, "the trials of defenses are told so"
+    release_week(week_named("2026-W46", "UTC"), out=tmp_path / "out", now=cast.AFTER, incomplete=True)
+    assert set(published_images()) == public | {before}

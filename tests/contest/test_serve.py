@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.processes import Deployment, deployment, wait_for
 
 SEEN = """
@@ -16,6 +18,7 @@ def _seen(deployed: Deployment) -> list[float]:
     return found
 
 
+@pytest.mark.long("seeds a demo in a process of its own; `test_demo.py` seeds one in its own")
 def test_a_seeded_demo_goes_on_scoring_and_its_letters_lead_to_it(tmp_path: Path) -> None:
     with deployment(tmp_path) as deployed:
         deployed.environment |= {"DEMO": "1", "PUBLIC_URL": ""}

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,19 +27,17 @@ from contest.models import Attack, Award, LedgerEntry, Payment, Release, Stake
 from contest.simulation import story
 from contest.simulation.agenda import Agenda
 from contest.simulation.apart import STOPPED, Place, server_do
-from contest.simulation.cast import DEFENDERS, ContestPlan, Mind, Role, draw_cast, kinds_of_taskers
+from contest.simulation.cast import DEFENDERS, ContestPlan, Mind, Role, draw_cast
 from contest.simulation.contest import Contest
 from contest.simulation.minds import DEVICE, Memory, SimulatedSession
-from contest.simulation.painting import nudge, paint, pixels_of
+from contest.simulation.painting import nudge, paint
 from contest.simulation.people import draw_people
-from contest.simulation.pictures import SIDE, Truth, draw_picture
+from contest.simulation.pictures import SIDE, draw_picture
 from contest.simulation.reckoning import Reckoning
 from contest.weeks import week_at
 from labeling.images import read_attack
-from scoring.enums import Outcome
 from scoring.models import Defense, Prediction
 from scoring.runner import RunnerFault
-from scoring.trials.probe import noised, shifted
 from tests import factories
 
 TINY = ContestPlan(seed=5, weeks=2, teams=4, attacks=36, taskers=6, stake_days=5, taken_in=6, private=10)
@@ -46,6 +45,7 @@ TINIEST = ["--seed=4", "--weeks=1", "--teams=2", "--attacks=8", "--taskers=4", "
 TINIEST += ["--taken-in=2", "--private=4"]
 
 
+@pytest.mark.slow("a whole contest, of two weeks")
 @pytest.mark.django_db
 def test_a_tiny_contest(settings: object) -> None:
     contest = Contest(TINY)
@@ -141,6 +141,7 @@ def simulated(folder: Path, *more: str) -> tuple[str, str]:
     return done.stdout, out.read_text()
 
 
+@pytest.mark.long("plays two contests, in processes of their own")
 def test_the_same_seed_tells_the_same_story_byte_for_byte(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -149,6 +150,7 @@ def test_the_same_seed_tells_the_same_story_byte_for_byte(tmp_path: Path) -> Non
     assert "2026-W02" in first[0]
 
 
+@pytest.mark.long("plays two contests, in processes of their own")
 @pytest.mark.postgres("the whole contest on the database of a contest")
 def test_the_same_seed_tells_the_same_story_on_postgresql(tmp_path: Path) -> None:
     told = []
@@ -158,11 +160,21 @@ def test_the_same_seed_tells_the_same_story_on_postgresql(tmp_path: Path) -> Non
         address = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}").geturl()
         try:
             told.append(simulated(tmp_path / str(number), f"--database={address}"))
-            with pytest.raises(CommandError, match="already"):
-                Place.at(tmp_path / "third", address).make()
         finally:
             server_do(address, "DROP DATABASE IF EXISTS", name)
     assert told[0] == told[1]
+
+
+@pytest.mark.postgres("a database is created on its server")
+def test_a_database_that_is_there_already_is_refused(tmp_path: Path) -> None:
+    name = f"test_simulated_{os.getpid()}"
+    address = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}").geturl()
+    try:
+        Place.at(tmp_path / "first", address).make()
+        with pytest.raises(CommandError, match="already"):
+            Place.at(tmp_path / "second", address).make()
+    finally:
+        server_do(address, "DROP DATABASE IF EXISTS", name)
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
@@ -173,6 +185,7 @@ def _kill(process: subprocess.Popen[str]) -> None:
         process.kill()
 
 
+@pytest.mark.long("plays until it is interrupted")
 def test_ctrl_c_ends_it_cleanly(tmp_path: Path) -> None:
     folder = tmp_path / "own"
     words = [sys.executable, "manage.py", "simulate", "--weeks", "50", f"--folder={folder}"]
@@ -235,15 +248,7 @@ def test_forty_teams_are_of_every_kind_and_two_are_a_contest() -> None:
     assert few[0] not in DEFENDERS and few[1] in DEFENDERS
 
 
-@pytest.mark.parametrize("count", [4, 8, 10, 30, 100])
-def test_most_taskers_are_honest(count: int) -> None:
-    kinds = kinds_of_taskers(count)
-    assert sum(kinds.values()) == count and kinds["honest"] >= count / 2
-
-
 def test_an_agenda_keeps_the_order_of_time_and_then_of_adding() -> None:
-    from contextlib import nullcontext
-
     agenda, done, begin = Agenda(), [], datetime(2026, 1, 3, tzinfo=UTC)
     for name, hours, alone in (("c", 2, False), ("a", 1, False), ("b", 1, True), ("later", 5, False)):
         at = begin + timedelta(hours=hours)
@@ -264,46 +269,6 @@ def test_drawn_pictures_are_attacks_as_they_are_and_no_two_are_the_same() -> Non
     assert paint(draw_picture(again), 0.5, again) == drawn[0]
 
 
-def _remembered(count: int) -> tuple[Memory, list[np.ndarray], list[Truth]]:  # type: ignore[type-arg]
-    rng, memory = Random(2), Memory()
-    drawn = [paint(draw_picture(rng), 1.0, rng) for _ in range(count)]
-    pixels = [pixels_of(each.data) for each in drawn]
-    for one, each in zip(pixels, drawn, strict=True):
-        memory.add(one, each.truth, each.bite)
-    return memory, pixels, [each.truth for each in drawn]
-
-
-def test_a_memory_knows_a_picture_again_with_noise_and_shifted_and_no_other() -> None:
-    memory, pixels, _ = _remembered(50)
-    for place in range(50):
-        seen = np.stack([pixels[place], noised(pixels[place], "0" * 63 + "7"), shifted(pixels[place])])
-        assert memory.find(seen) == [place] * 3
-    other = np.random.default_rng(1).integers(0, 256, pixels[0].shape, dtype=np.uint8)
-    assert memory.find(other[None]) == [None]
-
-
-def test_minds_answer_as_they_are() -> None:
-    memory, pixels, truths = _remembered(60)
-    batch = np.stack(pixels)
-    clear = [place for place, truth in enumerate(truths) if truth.label is not None]
-
-    def answers(mind: Mind, seed: int = 1) -> list[int]:
-        session = SimulatedSession("one", mind, memory, seed)
-        session.send(batch)
-        labels = session.receive().labels
-        return [int(labels[place]) for place in clear]
-
-    right = [Outcome.BIRD if truths[place].bird else Outcome.BICYCLE for place in clear]
-    assert answers(Mind(0.0, 0.0)) == right
-    assert answers(Mind(1.0, 0.0)) == [1 - label for label in right]
-    assert answers(Mind(0.0, 1.0)) == [Outcome.ABSTAIN] * len(clear)
-    half = Mind(0.5, 0.0)
-    assert answers(half, 1) == answers(half, 2)
-    assert answers(replace(half, randomised=True), 1) != answers(replace(half, randomised=True), 2)
-    with pytest.raises(RunnerFault):
-        answers(Mind(0.0, 0.0, slow=True))
-
-
 def test_words_to_the_tasker_move_the_careless_and_hardly_the_honest() -> None:
     rng = Random(3)
     flawed = [truth for truth in (draw_picture(rng) for _ in range(2_000)) if truth.label and not truth.real][:100]
@@ -315,3 +280,10 @@ def test_words_to_the_tasker_move_the_careless_and_hardly_the_honest() -> None:
         for person in (honest, careless)
     }
     assert moved["honest 1"] < 15 < 60 < moved["careless 1"]
+
+
+def test_a_slow_mind_is_out_of_time() -> None:
+    session = SimulatedSession("one", Mind(0.0, 0.0, slow=True), Memory(), 1)
+    session.send(np.zeros((1, SIDE, SIDE, 3), dtype=np.uint8))
+    with pytest.raises(RunnerFault):
+        session.receive()

@@ -16,13 +16,10 @@ from django.db import connection, transaction
 from contest.management.commands.simulate import play
 from contest.simulation.month import Month, Plan, mornings
 from contest.simulation.outcome import Outcome
-from contest.simulation.people import Kind, draw_people
-from contest.simulation.pictures import SIDE, draw_picture
+from contest.simulation.pictures import draw_picture
 from contest.simulation.report import render
-from labeling.answers import read_answers
-from labeling.enums import Label, OutlineGate
+from labeling.enums import Label
 from labeling.models import Assignment, Response, Tasker, TaskerLink
-from labeling.outlines import iou_percent
 from tests import factories
 
 SMALL = Plan(seed=3, honest=5, careless=0, random=1, copying=2, days=3, pictures_a_day=30, first_gold=30)
@@ -38,6 +35,7 @@ def played(plan: Plan) -> dict[str, Any]:
     return figures
 
 
+@pytest.mark.slow("a month of eight taskers, one by one")
 @pytest.mark.django_db
 def test_a_small_month() -> None:
     """The random clicker is stopped, those who copy are linked with each other, and nothing befalls the honest."""
@@ -63,6 +61,7 @@ def _linked_taskers_shared_no_panel_afterwards(link: TaskerLink) -> None:
     assert all(times[panel] == 1 for panel in later.values_list("panel", flat=True))
 
 
+@pytest.mark.slow("three months of few pictures")
 @pytest.mark.django_db
 def test_the_same_seed_gives_the_same_month_and_another_one_another() -> None:
     if connection.vendor != "sqlite":
@@ -84,11 +83,11 @@ def test_a_database_with_taskers_is_refused() -> None:
 def test_the_command_plays_apart_and_writes_both_files(tmp_path: Path) -> None:
     out = tmp_path / "report"
     numbers = "--honest 4 --careless 1 --random 0 --copying 0 --days 1 --pictures-a-day 6"
-    call_command("simulate", "month", "--seeds", "2", "--out", str(out), *shlex.split(numbers))
+    call_command("simulate", "month", "--seeds", "1", "--out", str(out), *shlex.split(numbers))
     figures = json.loads(out.with_suffix(".json").read_text())
-    assert [month["seed"] for month in figures["months"]] == [1, 2]
-    assert all(month["answers"] > 20 for month in figures["months"])
-    assert figures["command"].endswith(f"month --seeds 2 {numbers}")
+    assert [month["seed"] for month in figures["months"]] == [1]
+    assert figures["months"][0]["answers"] > 20
+    assert figures["command"].endswith(f"month {numbers}"), "what is told otherwise than usual"
     assert out.with_suffix(".md").read_text() == render(figures)
     assert not Tasker.objects.exists(), "the database at hand was not touched"
 
@@ -120,29 +119,3 @@ def test_about_as_many_pictures_are_good_as_there_were() -> None:
     for label, share in ((Label.BIRD, 0.36), (Label.BICYCLE, 0.22)):
         mine = [picture for picture in pictures if picture.label is label]
         assert sum(picture.valid for picture in mine) / len(mine) == pytest.approx(share, abs=0.03)
-
-
-def test_everybody_fills_in_forms_that_can_be_read() -> None:
-    rng = Random(2)
-    for person in draw_people(honest=5, careless=3, random=1, copying=2, seed="forms"):
-        for number in range(300):
-            read_answers(
-                person.answer(draw_picture(rng), number), width=SIDE, height=SIDE, gate=OutlineGate.BEST_GUESS_YES
-            )
-
-
-def test_honest_outlines_lie_on_the_thing_and_careless_ones_often_do_not() -> None:
-    rng = Random(3)
-    close: Counter[Kind] = Counter()
-    drawn: Counter[Kind] = Counter()
-    for person in draw_people(honest=5, careless=5, random=0, copying=0, seed="outlines"):
-        for number in range(200):
-            truth = draw_picture(rng)
-            form = person.answer(truth, number)
-            if truth.shape is None or "outline" not in form:
-                continue
-            outline = read_answers(form, width=SIDE, height=SIDE, gate=OutlineGate.BEST_GUESS_YES).outline
-            drawn[person.kind] += 1
-            close[person.kind] += outline is not None and (iou_percent(outline.json, truth.shape.outline) or 0) >= 70
-    assert close[Kind.HONEST] > 0.97 * drawn[Kind.HONEST]
-    assert close[Kind.CARELESS] < 0.9 * drawn[Kind.CARELESS]

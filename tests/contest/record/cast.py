@@ -1,10 +1,29 @@
 """Two released weeks with everything a release carries: attacks, teams, stakes, money, an award, a fault."""
 
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
+from django.core.cache import cache
+from django.core.handlers.wsgi import WSGIHandler
+from django.core.management import call_command
+from django.core.servers.basehttp import WSGIServer
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections, connections
+from django.test import Client
+from django.test.testcases import QuietWSGIRequestHandler
+
+from adjudication.mirror import LIST
 from common.audit import audit
 from contest.enums import AccountKind, DecisionKind, StakeEnd, StakeKind
+from contest.exports.folders import copy_folder
 from contest.models import (
     Account,
     Association,
@@ -21,9 +40,11 @@ from contest.models import (
     Team,
     TeamMerge,
 )
+from contest.record.selectors import as_listed, releases
 from contest.releases import Released, release_week
 from contest.rules import week_named
 from labeling.models import VoidedResponse, Voiding
+from labeling.pictures import pixels_of
 from scoring.enums import Fault, Outcome, RerunState, RunState, TrialKind
 from scoring.models import Prediction, PrivateSet, Rerun, Run, RunItem, Superseded, Trial
 from tests import factories
@@ -32,6 +53,8 @@ from tests.contest import release_fixtures as cast
 W47, W48 = week_named("2026-W47", "UTC"), week_named("2026-W48", "UTC")
 NOW = datetime(2026, 12, 2, 8, 0, tzinfo=UTC)
 LATER = W48.start + timedelta(days=2)
+WRITTEN_BEFORE = Path(__file__).parent / "rule_book_1"  # two releases as the first rule book had them, byte for byte
+TOKEN = re.compile(r"/pictures/([^\"]+)\.png")
 
 
 def two_weeks() -> cast.Contest:
@@ -191,3 +214,81 @@ def released(out: Path) -> list[Released]:
         factories.response(factories.tasker(f"late {number}"), panel, now=NOW - timedelta(hours=9), **cast.EXCLUDED)
     cast.ruled(panel, at=NOW - timedelta(hours=8))
     return [*made, release_week(W47, out=out, now=NOW - timedelta(hours=2))]
+
+
+def copied(made: Sequence[Released], out: Path) -> list[Released]:
+    """Releases that a module shares, as one test has them: with rows and a folder of its own."""
+    return [
+        replace(each, folder=out / each.folder.name, archive=out / each.archive.name) for each in deepcopy(list(made))
+    ]
+
+
+# Another machine ------------------------------------------------------------------------------------------------------
+
+
+def mirror_of(made: Sequence[Released], into: Path) -> Path:
+    """What `release_mirror` leaves, without the network."""
+    into.mkdir()
+    for each in made:
+        copy_folder(each.folder, into / each.folder.name)
+        (into / each.archive.name).write_bytes(each.archive.read_bytes())
+    (into / LIST).write_text(json.dumps({"releases": [as_listed(each) for each in releases()]}))
+    return into
+
+
+def empty_database() -> None:
+    """As after `migrate`."""
+    call_command("flush", verbosity=0, interactive=False)
+    factories.policy_version()
+    cache.clear()
+
+
+def elsewhere(settings: Any, folder: Path) -> Path:
+    """Move to another machine's picture store and release folder; returns the latter."""
+    folder.mkdir(exist_ok=True)
+    settings.IMAGE_STORE_URL = f"file://{folder / 'other pictures'}"
+    settings.RELEASE_DIR = folder / "elsewhere"
+    return folder / "elsewhere"
+
+
+def shown(address: str) -> tuple[int, bytes]:
+    """What a stranger is answered; addresses of pictures differ each time, so the picture stands in their place."""
+    answer: Any = Client().get(address)
+    body = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    if not answer["Content-Type"].startswith(("text/html", "application/json")):
+        return answer.status_code, body
+    page = re.sub(r'name="csrfmiddlewaretoken" value="[^"]+"', "", body.decode())
+    page = page.replace(">not in this copy<", ">not here<")  # the one word by which a copy says that it is one
+    return answer.status_code, TOKEN.sub(lambda found: str(pixels_of(found[1], now=NOW)), page).encode()
+
+
+def difference(folder: Path, out: Path) -> list[str]:
+    """The files of a release that differ from those of the newest part of its week in `out`."""
+    *_, other = sorted(each for each in out.glob(f"{folder.name[:16]}*") if each.is_dir())
+    return [path.name for path in sorted(folder.glob("*.*")) if path.read_bytes() != (other / path.name).read_bytes()]
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """Serve the pages to programs that ask over the network, from a thread that uses this test's connection to the
+    database; gives their address."""
+    connection, site = connections["default"], WSGIHandler()
+
+    def pages(environ: Any, begin: Any) -> Any:
+        connections["default"] = connection
+        return site(environ, begin)
+
+    connection.inc_thread_sharing()
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    server = WSGIServer(("127.0.0.1", 0), QuietWSGIRequestHandler)
+    server.set_app(pages)
+    Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        connection.dec_thread_sharing()
+        for signal in (request_started, request_finished):
+            signal.connect(close_old_connections)

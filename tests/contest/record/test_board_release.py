@@ -2,46 +2,51 @@
 
 import csv
 import json
-import shutil
 from collections.abc import Callable
+from copy import deepcopy
 from datetime import datetime, timedelta
-from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
-from django.core.cache import cache
-from django.core.management import call_command
-from django.utils import timezone
 
 from adjudication import release_format as form
 from adjudication.verify import verify
-from contest.board import moves
-from contest.board.cases import count_of, vote_cast
-from contest.board.deciding import case_decide
 from contest.board.motions import motion_drop
-from contest.enums import CaseState, VoteChoice
-from contest.models import BoardDecision, Case, CaseDecision, Entitlement, Examination, Release, Team
+from contest.enums import CaseState
+from contest.models import Case, Examination, Team
 from contest.publishing import unreleased_weeks
 from contest.record.selectors import changed_since
 from contest.releases import Released, release_week
 from tests.adjudication.test_verify import Forger
 from tests.contest import release_fixtures
 from tests.contest.board import cast as board
-from tests.contest.record import board_cast, cast, test_rebuild
+from tests.contest.record import board_cast, cast
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def contest(db: None) -> release_fixtures.Contest:
-    return board_cast.two_weeks()
+@pytest.fixture(scope="module")
+def published(module_world: Path) -> tuple[release_fixtures.Contest, list[Released]]:
+    contest = board_cast.two_weeks()
+    return contest, [release_week(week, out=module_world / "releases", now=cast.NOW) for week in (cast.W47, cast.W48)]
 
 
 @pytest.fixture
-def made(contest: release_fixtures.Contest, tmp_path: Path) -> list[Released]:
-    return [release_week(week, out=tmp_path / "out", now=cast.NOW) for week in (cast.W47, cast.W48)]
+def contest(published: tuple[release_fixtures.Contest, list[Released]], db: None) -> release_fixtures.Contest:
+    """Two weeks in which the board was at work; both are released."""
+    return deepcopy(published[0])
+
+
+@pytest.fixture
+def made(published: tuple[release_fixtures.Contest, list[Released]], settings: Any, db: None) -> list[Released]:
+    return cast.copied(published[1], settings.RELEASE_DIR)
+
+
+@pytest.fixture
+def out(settings: Any) -> Path:
+    folder: Path = settings.RELEASE_DIR
+    return folder
 
 
 def rows_of(folder: Path, name: str) -> list[dict[str, str]]:
@@ -53,16 +58,16 @@ def case_on(folder: Path, image: Any) -> dict[str, str]:
     return next(row for row in rows_of(folder, form.CASES) if row["image_id"] == image.public_id)
 
 
-def nothing_differs_and_the_manifest_counts_the_rows(made: list[Released], contest: release_fixtures.Contest) -> None:
+@pytest.mark.both("the bytes of a release, whichever database it is made from")
+def test_nothing_differs_and_the_manifest_counts_the_rows(made: list[Released]) -> None:
     for each in made:
-        findings = verify(each.folder)
-        assert findings.differences == []
+        assert verify(each.folder).differences == []
     assert made[0].release.counts.items() >= {"appeals": 2, "statements": 1, "cases": 4, "motions": 0}.items()
     assert made[1].release.counts.items() >= {"appeals": 0, "cases": 0, "motions": 3, "examinations": 2}.items()
     assert "2 appeals, 4 cases and 0 motions of the board checked" in verify(made[0].folder).figures
 
 
-def an_overrule_says_all_but_who_voted(made: list[Released], contest: release_fixtures.Contest) -> None:
+def test_an_overrule_says_all_but_who_voted(made: list[Released], contest: release_fixtures.Contest) -> None:
     image = contest.images["valid bird"]
     row = case_on(made[0].folder, image)
     assert (row["outcome"], row["label"], row["reasons"]) == ("overrule", "", "truncated")
@@ -78,82 +83,59 @@ def an_overrule_says_all_but_who_voted(made: list[Released], contest: release_fi
     assert (answer["case_id"], answer["words"]) == (row["case_id"], f"'{board_cast.ANSWER}")
 
 
-def more_taskers_name_the_panel_and_what_came_of_it(made: list[Released], contest: release_fixtures.Contest) -> None:
+def test_more_taskers_name_the_panel_and_what_came_of_it(
+    made: list[Released], contest: release_fixtures.Contest
+) -> None:
     for case, panel in (("valid bicycle", "1"), ("uncertain", "2")):
         row = case_on(made[0].folder, contest.images[case])
         assert (row["outcome"], row["asked_panel"], row["made_ruling_number"]) == ("more_taskers", panel, "")
         assert (row["result_ruling_number"], row["closed_at"]) == ("2", form.time(board_cast.CLOSED))
 
 
-def motions_are_of_their_week_with_what_was_done(made: list[Released], contest: release_fixtures.Contest) -> None:
+def test_motions_and_confirmations_are_of_their_week_with_what_was_done(made: list[Released]) -> None:
     told = {row["outcome"]: row for row in rows_of(made[1].folder, form.MOTIONS)}
     assert set(told) == {"carried", "lost", "dropped"}
-    named = [row for row in rows_of(made[1].folder, form.DECISIONS) if row["case_id"]]
-    assert [row["case_id"] for row in named] == [told["carried"]["case_id"]]
-    assert (named[0]["reason"], told["lost"]["explanation"]) == ("'+We know them, and they asked for it.", "'=As said.")
+    [named] = [row for row in rows_of(made[1].folder, form.DECISIONS) if row["case_id"]]
+    assert (named["case_id"], named["reason"]) == (told["carried"]["case_id"], "'+We know them, and they asked for it.")
+    assert told["lost"]["explanation"] == "'=As said."
     old = [row["case_id"] for row in rows_of(made[0].folder, form.DECISIONS)]
     assert old == [""], "what was decided before the board voted has no motion"
-
-
-def confirmations_of_one_moment_are_two_rows_without_a_name(
-    made: list[Released], contest: release_fixtures.Contest
-) -> None:
     first, second = rows_of(made[1].folder, form.EXAMINATIONS)
-    assert first | {"number": second["number"]} == second
+    assert first | {"number": second["number"]} == second, "two confirmations of one moment, without a name"
     assert (first["defense_id"], first["ruling_number"]) == ("D-00001", "1")
 
 
-def no_file_says_who_voted_nor_what_waits(made: list[Released], contest: release_fixtures.Contest) -> None:
+def test_no_file_says_who_voted_nor_what_waits(made: list[Released]) -> None:
     for each in made:
         for path in each.folder.glob("*.*"):
             said = path.read_bytes().decode("utf-8", "replace")
             assert not [word for word in board_cast.kept_back() if word in said], path.name
 
 
-@pytest.mark.both("the bytes of a release, whichever database it is made from")
-def test_the_releases_tell_what_the_board_did_and_no_more(
-    made: list[Released], contest: release_fixtures.Contest
-) -> None:
-    for holds in (
-        nothing_differs_and_the_manifest_counts_the_rows,
-        an_overrule_says_all_but_who_voted,
-        more_taskers_name_the_panel_and_what_came_of_it,
-        motions_are_of_their_week_with_what_was_done,
-        confirmations_of_one_moment_are_two_rows_without_a_name,
-        no_file_says_who_voted_nor_what_waits,
-    ):
-        holds(made, contest)
-
-
-def test_what_is_decided_later_is_errata_and_nothing_waits_for_it(
-    made: list[Released], contest: release_fixtures.Contest, tmp_path: Path
-) -> None:
+def test_what_is_decided_later_is_errata_and_nothing_waits_for_it(contest: release_fixtures.Contest, out: Path) -> None:
     case, later = Case.objects.get(image=contest.images["depiction"]), cast.NOW + timedelta(hours=1)
     members = [board.member(f"later {number}") for number in range(2)]
-    assert not release_week(cast.W47, out=tmp_path / "out", now=cast.NOW).new
+    assert not release_week(cast.W47, out=out, now=cast.NOW).new
     board.votes(case, members, board_cast.UPHOLD, later)
     board.decide(case, members[0], later)
     assert changed_since(cast.W47, cast.NOW) == ["1 case of the board"]
-    again = release_week(cast.W47, out=tmp_path / "out", now=later)
+    again = release_week(cast.W47, out=out, now=later)
     assert (again.new, again.release.part, again.release.counts["cases"]) == (True, 1, 5)
     assert again.release.counts["appeals"] == 3
     assert "waits" in {row["name"] for row in rows_of(again.folder, form.TEAMS)}
     assert verify(again.folder).differences == []
-    assert not release_week(cast.W48, out=tmp_path / "out", now=later).new
+    assert not release_week(cast.W48, out=out, now=later).new
 
 
-def test_while_more_taskers_are_asked_nothing_of_the_case_is_told(
-    contest: release_fixtures.Contest, tmp_path: Path
-) -> None:
+def test_while_more_taskers_are_asked_nothing_of_the_case_is_told(contest: release_fixtures.Contest, out: Path) -> None:
     """Who still has to answer shall not read what was argued (R8)."""
-    image = contest.images["too_small"]
     members = [board.member(f"later {number}") for number in range(2)]
-    case = board_cast.opened(image)
+    case = board_cast.opened(contest.images["too_small"])
     board.votes(case, members, board_cast.MORE, cast.NOW - timedelta(days=1))
     board.decide(case, members[0], cast.NOW - timedelta(days=1))
     case.refresh_from_db()
     assert case.state == CaseState.PANEL
-    folder = release_week(cast.W47, out=tmp_path / "out", now=cast.NOW, incomplete=True).folder
+    folder = release_week(cast.W47, out=out, now=cast.NOW, incomplete=True).folder
     assert case.public_id not in (folder / form.CASES).read_text()
     assert verify(folder).differences == []
 
@@ -172,15 +154,13 @@ def test_a_week_with_a_motion_or_a_confirmation_alone_is_released(
     happened: Callable[[release_fixtures.Contest, datetime], None],
     name: str,
     contest: release_fixtures.Contest,
-    tmp_path: Path,
+    out: Path,
 ) -> None:
-    for week in (cast.W47, cast.W48):
-        release_week(week, out=tmp_path / "out", now=cast.NOW)
     third = cast.week_named("2026-W49", "UTC")
     assert third.name not in [week.name for week in unreleased_weeks(third.end)]
     happened(contest, third.start)
     assert third.name in [week.name for week in unreleased_weeks(third.end)]
-    folder = release_week(third, out=tmp_path / "out", now=third.end).folder
+    folder = release_week(third, out=out, now=third.end).folder
     assert len(rows_of(folder, name)) == 1
     assert verify(folder).differences == []
 
@@ -354,25 +334,21 @@ def _of_the_lost(forger: Forger) -> None:
     forger.cell(form.DECISIONS, {"kind": "grant"}, case_id=name)
 
 
-def test_every_forgery_is_found_although_the_hashes_fit(made: list[Released], tmp_path: Path) -> None:
-    """One release for all of them: it is made again from a copy each time."""
-    missed = []
-    for number, (what, (week, forge, file, words)) in enumerate(FORGERIES.items()):
-        copy = shutil.copytree(made[week].folder, tmp_path / f"{number}" / made[week].folder.name)
-        forger = Forger(copy, release_fixtures.Contest([]))
-        forge(forger)
-        forger.rehash()
-        found = verify(forger.folder, pictures=False).differences
-        if not [line for line in found if line.startswith(f"{file}: ") and words in line]:
-            missed.append((what, found))
-    assert missed == []
+@pytest.mark.parametrize("what", FORGERIES)
+def test_a_forgery_is_found_although_the_hashes_fit(what: str, made: list[Released]) -> None:
+    week, forge, file, words = FORGERIES[what]
+    forger = Forger(made[week].folder, release_fixtures.Contest([]))
+    forge(forger)
+    forger.rehash()
+    found = verify(forger.folder, pictures=False).differences
+    assert [line for line in found if line.startswith(f"{file}: ") and words in line], found
 
 
-def test_a_confirmation_of_a_valid_picture_is_found(contest: release_fixtures.Contest, tmp_path: Path) -> None:
+def test_a_confirmation_of_a_valid_picture_is_found(contest: release_fixtures.Contest, out: Path) -> None:
     image = contest.images["occluded"]
     told = {"ruling": image.rulings.get(), "at": release_fixtures.MONDAY + timedelta(hours=2)}
     Examination.objects.create(image=image, defense=contest.defenses[0], **told)
-    folder = release_week(cast.W47, out=tmp_path, now=cast.NOW).folder
+    folder = release_week(cast.W47, out=out, now=cast.NOW).folder
     assert verify(folder, pictures=False).differences == []
     forger = Forger(folder, contest)
     bird = contest.images["valid bird"].public_id
@@ -381,79 +357,3 @@ def test_a_confirmation_of_a_valid_picture_is_found(contest: release_fixtures.Co
         forger.rehash()
         found = verify(folder, pictures=False).differences
         assert [line for line in found if line.startswith(form.EXAMINATIONS) and "a rejection that there was" in line]
-
-
-# The way back ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_database_rebuilt_from_the_releases_shows_and_releases_the_same(
-    tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(timezone, "now", lambda: cast.NOW)
-    cache.clear()
-    contest = board_cast.two_weeks()
-    granted = _granted()
-    mirror = test_rebuild._mirror(tmp_path / "mirror", cast.released(settings.RELEASE_DIR))
-    pages = [
-        *test_rebuild._addresses(),
-        "/overrules/", "/overrules/?outcome=all", "/overrules.csv", "/feeds/overrules.atom", "/feeds/overrules.json",
-        *(f"/record/{image.public_id}/" for image in contest.images.values()),
-        *(f"/api/v1/images/{image.public_id}/" for image in contest.images.values()),
-        *(f"/teams/{Team.objects.get(name=name).public_id}/" for name in ("=red", "blue", "waits")),
-    ]  # fmt: skip
-    before = {address: _shown(address) for address in pages}
-    assert board_cast.DISSENT.encode() in before["/overrules/"][1]
-    test_rebuild._empty_database()
-    settings.RELEASE_DIR = tmp_path / "elsewhere"
-    settings.IMAGE_STORE_URL = f"file://{tmp_path / 'other pictures'}"
-    call_command("rebuild_from_releases", str(mirror), verbosity=0)
-
-    assert list(Entitlement.objects.order_by("team__public_id").values_list(*_GRANT)) == granted and len(granted) == 2
-    assert CaseDecision.objects.count() == 9 and Examination.objects.count() == 2
-    carried = BoardDecision.objects.exclude(case=None).values_list("case__decision__outcome", flat=True)
-    assert list(carried) == ["carried"] * 3
-    for week in (cast.W47, cast.W48):
-        again = release_week(week, out=tmp_path / "again", now=cast.NOW)
-        assert not again.new, test_rebuild._difference(again.folder, settings.RELEASE_DIR)
-    assert Release.objects.count() == 3
-    assert {shown[0] for shown in before.values()} == {200}
-    changed = {address: lines for address, shown in before.items() if (lines := _changed(shown, address))}
-    assert changed == {}
-
-
-_GRANT = ("team__public_id", "kind", "state", "decided_at", "decision")
-
-
-def _granted() -> list[tuple[Any, ...]]:
-    """The grants with what became of them: beside that of red one that was taken back."""
-    ada, ben = (User.objects.get(username=f"member {number}") for number in range(2))
-    waits, later = Team.objects.get(name="waits"), cast.LATER + timedelta(hours=4)
-    _carried(board_cast.grant(waits, ada), ben, cast.LATER)
-    grant = Entitlement.objects.get(team=waits)
-    _carried(
-        moves.revoke_move(grant, reason="They left the lab and asked for it themselves.", by=ada, now=later), ben, later
-    )
-    return list(Entitlement.objects.order_by("team__public_id").values_list(*_GRANT))
-
-
-def _carried(motion: Case, member: User, now: datetime) -> None:
-    board.tell(motion, member, now)
-    vote_cast(case=motion, by=member, choice=VoteChoice.IN_FAVOUR, now=now)
-    case_decide(case=motion, seen=count_of(motion).mark, explanation="", by=member, now=now)
-
-
-def _shown(address: str) -> tuple[int, bytes]:
-    """What a stranger is answered; in JSON too pictures have another address each time."""
-    status, body = test_rebuild._shown(address)
-    told = test_rebuild._TOKEN.sub("a picture", body.decode()).encode() if address.startswith("/api/") else body
-    return status, told
-
-
-def _changed(shown: tuple[int, bytes], address: str) -> list[str]:
-    """The lines in which a page differs now."""
-    now = _shown(address)
-    if now == shown:
-        return []
-    lines = (text.decode("utf-8", "replace").splitlines() for text in (shown[1], now[1]))
-    return list(unified_diff(*lines, lineterm="", n=0))

@@ -43,8 +43,9 @@ def clock() -> Clock:
     return Clock(cast.NOW)
 
 
-@pytest.fixture
-def week(db: None) -> Week:
+@pytest.fixture(scope="module")
+def week(module_world: Path) -> Week:
+    """A week that is over, of which nothing is released."""
     release_fixtures.a_week()
     return cast.W47
 
@@ -66,38 +67,33 @@ def test_a_due_week_gets_a_build_that_ends_with_its_release(week: Week, clock: C
 def test_an_organizer_may_publish_a_week_as_it_stands(week: Week, clock: Clock, olga: User) -> None:
     factories.panel(release_fixtures.picture(50), dealt_at=release_fixtures.MONDAY)
     assert builds.due_weeks_release(clock=clock) == 0
-    with pytest.raises(Conflict) as refused:
-        builds.build_ask(week, by=olga, now=cast.NOW)
-    assert refused.value.code == "week_under_way"
+    assert _refused(week, olga, cast.NOW) == "week_under_way"
     builds.build_ask(week, by=olga, now=cast.NOW, incomplete=True)
     assert builds.due_weeks_release(clock=clock) == 1
     assert (_build().asked_by, _build().incomplete, _build().state) == (olga, True, BuildState.DONE)
 
 
-def test_a_week_that_is_not_over_is_not_built(week: Week, olga: User) -> None:
+def _refused(week: Week, by: User, now: datetime) -> str:
     with pytest.raises(Conflict) as refused:
-        builds.build_ask(week, by=olga, now=week.end - timedelta(microseconds=1))
-    assert refused.value.code == "week_not_over"
+        builds.build_ask(week, by=by, now=now)
+    return refused.value.code
+
+
+def test_a_week_is_built_when_it_is_over_and_once_at_a_time(week: Week, olga: User) -> None:
+    assert _refused(week, olga, week.end - timedelta(microseconds=1)) == "week_not_over"
     assert not ReleaseBuild.objects.exists()
-
-
-def test_one_build_of_a_week_at_a_time(week: Week, olga: User) -> None:
     builds.build_ask(week, by=olga, now=cast.NOW)
-    with pytest.raises(Conflict) as refused:
-        builds.build_ask(week, by=olga, now=cast.NOW)
-    assert refused.value.code == "release_running"
+    assert _refused(week, olga, cast.NOW) == "release_running"
 
 
-def test_where_nothing_changed_nothing_is_published(week: Week, clock: Clock, olga: User) -> None:
+def test_what_changed_is_published_as_errata_and_where_nothing_did_nothing_is(
+    week: Week, clock: Clock, olga: User, settings: Any
+) -> None:
     builds.due_weeks_release(clock=clock)
     builds.build_ask(week, by=olga, now=cast.NOW)
     assert builds.due_weeks_release(clock=clock) == 0
     newest = ReleaseBuild.objects.latest("pk")
     assert (newest.state, newest.release) == (BuildState.DONE, Release.objects.get())
-
-
-def test_what_changed_is_published_as_errata(week: Week, clock: Clock, olga: User, settings: Any) -> None:
-    builds.due_weeks_release(clock=clock)
     Image.objects.filter(origin="dataset").update(author="somebody else")
     builds.build_ask(week, by=olga, now=cast.NOW)
     assert builds.due_weeks_release(clock=clock) == 1
@@ -105,29 +101,27 @@ def test_what_changed_is_published_as_errata(week: Week, clock: Clock, olga: Use
     assert verify(settings.RELEASE_DIR / "release-2026-W47-errata-1").differences == []
 
 
+FAILURES: list[tuple[Exception, str]] = [
+    (PictureMissing("pictures/00.png"), "The store has no pictures/00.png. Restore it from a backup of the store."),
+    (OSError(28, "No space left on device"), "No space left on device. Nothing was published"),
+]
+
+
+@pytest.mark.parametrize(("error", "words"), FAILURES, ids=["a picture is missing", "the disk is full"])
 def test_why_a_build_failed_is_told_in_words_and_it_is_tried_again_later(
-    week: Week, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    error: Exception, words: str, week: Week, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def missing(*_: Any) -> None:
-        raise PictureMissing("pictures/00.png")
+    def fails(*_: Any) -> None:
+        raise error
 
     with monkeypatch.context() as broken:
-        broken.setattr("contest.releases.copy_pictures", missing)
+        broken.setattr("contest.releases.copy_pictures", fails)
         assert builds.due_weeks_release(clock=clock) == 0
         assert builds.due_weeks_release(clock=clock) == 0
     assert (_build().state, _build().release) == (BuildState.FAILED, None)
-    assert _build().error == "The store has no pictures/00.png. Restore it from a backup of the store."
+    assert words in _build().error
     clock.now += builds.PAUSE
     assert builds.due_weeks_release(clock=clock) == 1
-
-
-def test_an_error_of_the_machine_is_told_too(week: Week, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("contest.releases.copy_pictures", full)
-    assert builds.due_weeks_release(clock=clock) == 0
-    assert "No space left on device. Nothing was published" in _build().error
 
 
 @pytest.mark.parametrize(
@@ -146,23 +140,6 @@ def test_a_build_without_a_sign_of_life_is_taken_up_again(
     )
     assert builds.due_weeks_release(clock=clock) == released, why
     assert ReleaseBuild.objects.count() == 1
-
-
-@pytest.mark.django_db(transaction=True)
-def test_how_far_it_is_can_be_read_while_it_builds(week: Week, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[str, str, int, int]] = []
-
-    def copied(workplace: Path, content: Any, progress: Any) -> None:
-        progress("images", 4, 9)
-        wait_for(lambda: _build().stage == "images", "the sign of life")
-        seen.append((_build().state, _build().stage, _build().done, _build().total))
-        original(workplace, content, progress)
-
-    original = __import__("contest.releases").releases.copy_pictures
-    monkeypatch.setattr("contest.releases.copy_pictures", copied)
-    monkeypatch.setattr(builds, "SIGN_SECONDS", 0.05)
-    assert builds.due_weeks_release(clock=clock) == 1
-    assert seen == [(BuildState.RUNNING, "images", 4, 9)]
 
 
 SIGNS = [
@@ -233,6 +210,7 @@ result = [before, again, public()[1:]]
 """
 
 
+@pytest.mark.long("kills processes; `test_releases.py` ends a build at each of its steps, and takes over what it left")
 @pytest.mark.parametrize(
     ("step", "why"),
     [

@@ -4,8 +4,11 @@ import errno
 import html
 import json
 import os
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlparse
+from xml.etree import ElementTree
 
 import pytest
 from django.test import Client
@@ -13,9 +16,8 @@ from django.utils.http import http_date
 
 from common import outages
 from contest.models import Release
+from contest.record.ranges import Span, Unsatisfiable, span_of
 from contest.releases import Released
-from tests.contest import release_fixtures
-from tests.contest.record import cast
 
 pytestmark = pytest.mark.django_db
 ZIP = "/releases/release-2026-W47.zip"
@@ -23,9 +25,8 @@ TABLE = "/releases/release-2026-W47/responses.csv"
 
 
 @pytest.fixture
-def made(settings: Any) -> Released:
-    release_fixtures.a_week()
-    return cast.release_week(cast.W47, out=settings.RELEASE_DIR, now=cast.NOW)
+def made(parts: list[Released]) -> Released:
+    return parts[0]
 
 
 @pytest.fixture
@@ -45,57 +46,47 @@ CONTENT_TYPES = {
     "/releases/release-2026-W47/responses.parquet": "application/vnd.apache.parquet",
 }
 
+HEADERS = {
+    "Cache-Control": "public, max-age=31536000, immutable",
+    "Accept-Ranges": "bytes",
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "X-Content-Type-Options": "nosniff",
+}
+
 
 def test_a_stranger_gets_the_very_bytes(made: Released, stranger: Client) -> None:
     for address, content_type in CONTENT_TYPES.items():
-        _the_very_bytes(address, content_type, made, stranger)
-
-
-def _the_very_bytes(address: str, content_type: str, made: Released, stranger: Client) -> None:
-    path = made.folder.parent / address.removeprefix("/releases/")
-    answer = stranger.get(address)
-    assert (answer.status_code, answer["Content-Type"]) == (200, content_type)
-    assert _body(answer) == path.read_bytes()
-    assert int(answer["Content-Length"]) == path.stat().st_size
-    assert answer["Cache-Control"] == "public, max-age=31536000, immutable"
-    assert answer["Accept-Ranges"] == "bytes"
-    assert answer["Content-Security-Policy"] == "default-src 'none'; sandbox"
-    assert answer["X-Content-Type-Options"] == "nosniff"
-    assert not answer.cookies
-    assert "Cookie" not in answer.get("Vary", ""), "a cache between may keep it for everybody"
-
-
-def test_a_picture_is_sent_as_one(made: Released, stranger: Client) -> None:
+        path = made.folder.parent / address.removeprefix("/releases/")
+        answer = stranger.get(address)
+        assert (answer.status_code, answer["Content-Type"]) == (200, content_type)
+        assert _body(answer) == path.read_bytes()
+        assert answer.headers.items() >= (HEADERS | {"Content-Length": str(path.stat().st_size)}).items()
+        assert not answer.cookies
+        assert "Cookie" not in answer.get("Vary", ""), "a cache between may keep it for everybody"
     path = sorted((made.folder / "images").iterdir())[0]
     answer = stranger.get(f"/releases/release-2026-W47/images/{path.name}")
     assert (answer["Content-Type"], _body(answer)) == ("image/png", path.read_bytes())
 
 
-def test_a_broken_download_goes_on(made: Released, stranger: Client) -> None:
+def test_a_broken_download_goes_on_unless_another_file_came_before(made: Released, stranger: Client) -> None:
     whole = made.archive.read_bytes()
-    tag = stranger.head(ZIP)["ETag"]
-    rest = stranger.get(ZIP, headers={"range": "bytes=1000-", "if-range": tag})
+    asked = {"range": "bytes=1000-", "if-range": stranger.head(ZIP)["ETag"]}
+    rest = stranger.get(ZIP, headers=asked)
     assert (rest.status_code, _body(rest)) == (206, whole[1000:])
     assert rest["Content-Range"] == f"bytes 1000-{len(whole) - 1}/{len(whole)}"
     assert int(rest["Content-Length"]) == len(whole) - 1000
-
-
-def test_where_another_file_came_before_the_whole_is_sent(made: Released, stranger: Client) -> None:
     for held in ('"another"', "Thu, 01 Jan 2026 00:00:00 GMT", "nonsense"):
-        answer = stranger.get(ZIP, headers={"range": "bytes=1000-", "if-range": held})
-        assert (answer.status_code, _body(answer)) == (200, made.archive.read_bytes()), held
+        answer = stranger.get(ZIP, headers=asked | {"if-range": held})
+        assert (answer.status_code, _body(answer)) == (200, whole), held
+    answer = stranger.get(ZIP, headers={"range": "bytes=99999999-"})
+    assert (answer.status_code, answer["Cache-Control"]) == (416, "no-store")
+    assert answer["Content-Range"] == f"bytes */{len(whole)}"
 
 
 def test_the_date_of_publication_stands_for_the_file_too(made: Released, stranger: Client) -> None:
-    held = http_date(cast.NOW.timestamp())
+    held = http_date(made.release.released_at.timestamp())
     assert stranger.get(TABLE, headers={"range": "bytes=5-9", "if-range": held}).status_code == 206
     assert stranger.get(TABLE, headers={"if-modified-since": held}).status_code == 304
-
-
-def test_bytes_that_are_not_there_are_refused(made: Released, stranger: Client) -> None:
-    answer = stranger.get(ZIP, headers={"range": "bytes=99999999-"})
-    assert (answer.status_code, answer["Cache-Control"]) == (416, "no-store")
-    assert answer["Content-Range"] == f"bytes */{made.archive.stat().st_size}"
 
 
 def test_who_has_it_is_told_so(made: Released, stranger: Client) -> None:
@@ -135,24 +126,26 @@ NO_FILES = [
 def test_nothing_but_the_files_of_a_release_has_an_address(made: Released, stranger: Client) -> None:
     for place in (made.folder, made.folder.parent, made.folder.parent.parent):
         (place / "secret.txt").write_text("secret")
-    found = {path: stranger.get(f"/releases/release-2026-W47/{path}").status_code for path in NO_FILES}
-    assert found == dict.fromkeys(NO_FILES, 404)
-
-
-def test_only_what_is_published_has_an_address(made: Released, stranger: Client) -> None:
+    addresses = [f"/releases/release-2026-W47/{path}" for path in NO_FILES]
     for name in ("release-2026-W40", "release-2026-W47-errata-0", "release-2026-W47-errata-01", "x"):
         made.archive.with_name(f"{name}.zip").write_bytes(b"not published")
-        for address in (f"/releases/{name}.zip", f"/releases/{name}/", f"/releases/{name}/responses.csv"):
-            assert stranger.get(address).status_code == 404, address
+        addresses += [f"/releases/{name}.zip", f"/releases/{name}/", f"/releases/{name}/responses.csv"]
+    assert {each: stranger.get(each).status_code for each in addresses} == dict.fromkeys(addresses, 404)
 
 
-def test_a_link_is_not_followed(made: Released, stranger: Client, tmp_path: Path) -> None:
+def test_what_is_no_plain_file_is_not_found(made: Released, stranger: Client, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text("secret")
-    for path in (made.archive, made.folder / "responses.csv"):
+    for path, address in ((made.archive, ZIP), (made.folder / "responses.csv", TABLE)):
         path.unlink()
-        os.symlink(tmp_path / "elsewhere", path)
-    assert stranger.get(ZIP).status_code == 404
-    assert stranger.get(TABLE).status_code == 404
+        for make, unmake in ((Path.mkdir, Path.rmdir), (os.mkfifo, Path.unlink), (_link, Path.unlink)):
+            make(path)
+            assert stranger.get(address).status_code == 404
+            unmake(path)
+    assert f'href="{ZIP}"' not in stranger.get("/releases/").content.decode(), "listed without its file"
+
+
+def _link(path: Path) -> None:
+    path.symlink_to(path.parent.parent / "elsewhere")
 
 
 OPENING = [
@@ -164,10 +157,9 @@ OPENING = [
 ]
 
 
-@pytest.mark.parametrize("address", [ZIP, TABLE])
 @pytest.mark.parametrize(("number", "status", "why"), OPENING, ids=[row[2] for row in OPENING])
 def test_only_a_file_that_is_not_there_is_not_found(
-    address: str, number: int, status: int, why: str, made: Released, stranger: Client, monkeypatch: Any
+    number: int, status: int, why: str, made: Released, stranger: Client, monkeypatch: Any
 ) -> None:
     real = os.open
 
@@ -177,25 +169,12 @@ def test_only_a_file_that_is_not_there_is_not_found(
         return real(path, *given, **more)
 
     monkeypatch.setattr(os, "open", fails)
-    answer = stranger.get(address)
-    assert answer.status_code == status, why
-    assert ("Retry-After" in answer) == (status == 503)
-    if status == 503:
-        assert outages.store_away().message in html.unescape(answer.content.decode())
-
-
-def test_what_is_no_plain_file_is_not_found(made: Released, stranger: Client) -> None:
-    table = made.folder / "responses.csv"
-    table.unlink()
-    for make in (table.mkdir, lambda: (table.rmdir(), os.mkfifo(table))):
-        make()
-        assert stranger.get(TABLE).status_code == 404
-
-
-def test_a_release_that_lies_elsewhere_is_listed_without_its_file(made: Released, stranger: Client) -> None:
-    made.archive.unlink()
-    assert stranger.get(ZIP).status_code == 404
-    assert f'href="{ZIP}"' not in stranger.get("/releases/").content.decode()
+    for address in (ZIP, TABLE):
+        answer = stranger.get(address)
+        assert answer.status_code == status, why
+        assert ("Retry-After" in answer) == (status == 503)
+        said = outages.store_away().message in html.unescape(answer.content.decode())
+        assert said == (status == 503)
 
 
 def test_only_reading_is_allowed(made: Released, stranger: Client) -> None:
@@ -203,19 +182,18 @@ def test_only_reading_is_allowed(made: Released, stranger: Client) -> None:
         assert stranger.post(address).status_code == 405
 
 
-def test_the_list_shows_the_chain_and_the_page_every_file(settings: Any, stranger: Client) -> None:
-    cast.two_weeks()
-    parts = cast.released(settings.RELEASE_DIR)
+def test_the_list_shows_the_chain_and_the_page_every_file(parts: list[Released], stranger: Client) -> None:
     listed = stranger.get("/releases/").content.decode()
     for part in parts:
-        assert f'href="/releases/{part.release.name}/"' in listed
-        assert part.release.manifest_sha256 in listed
-        assert (part.release.previous_sha256 or "is the first") in listed
-        page = stranger.get(f"/releases/{part.release.name}/").content.decode()
-        manifest = json.loads((part.folder / "manifest.json").read_text())
-        for path, sha256 in {**manifest["files"], "manifest.json": part.release.manifest_sha256}.items():
-            assert f'href="/releases/{part.release.name}/{path}"' in page
+        release = part.release
+        for told in (f'href="/releases/{release.name}/"', release.manifest_sha256, release.previous_sha256):
+            assert told in listed
+        page = stranger.get(f"/releases/{release.name}/").content.decode()
+        files = json.loads((part.folder / "manifest.json").read_text())["files"]
+        for path, sha256 in {**files, "manifest.json": release.manifest_sha256}.items():
+            assert f'href="/releases/{release.name}/{path}"' in page
             assert sha256 in page
+    assert "is the first" in listed
     assert listed.index("errata 1") < listed.index("release-2026-W48")
 
 
@@ -227,9 +205,9 @@ def test_a_long_list_of_pictures_comes_in_pages(made: Released, stranger: Client
         assert [name for name in names if name in page] == names[4 * number - 4 : 4 * number]
 
 
-def test_the_api_lists_the_releases_and_leads_to_the_file(settings: Any, stranger: Client) -> None:
-    cast.two_weeks()
-    parts = cast.released(settings.RELEASE_DIR)
+def test_the_api_lists_the_releases_and_leads_to_the_file(
+    parts: list[Released], settings: Any, stranger: Client
+) -> None:
     rows = stranger.get("/api/v1/releases/").json()["releases"]
     assert [row["name"] for row in rows] == [part.release.name for part in parts]
     assert [row["previous_sha256"] for row in rows] == ["", *(row["manifest_sha256"] for row in rows[:-1])]
@@ -238,12 +216,110 @@ def test_the_api_lists_the_releases_and_leads_to_the_file(settings: Any, strange
     assert (answer.status_code, answer["Location"]) == (302, "/releases/release-2026-W47-errata-1.zip")
     missing = stranger.get("/api/v1/releases/2026-W40/")
     assert (missing.status_code, missing.json()["code"]) == (404, "unknown_release")
-
-
-def test_no_release_yet(stranger: Client) -> None:
-    from tests import factories
-
-    factories.policy_version()
+    Release.objects.all().delete()
     assert "No week is released yet" in stranger.get("/releases/").content.decode()
     assert stranger.get("/api/v1/releases/").json() == {"releases": []}
-    assert not Release.objects.exists()
+
+
+# Feeds ---------------------------------------------------------------------------------------------------------------
+
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+
+
+def _atom() -> ElementTree.Element:
+    answer = Client().get("/feeds/releases.atom")
+    assert answer["Content-Type"] == "application/atom+xml; charset=utf-8"
+    return ElementTree.fromstring(answer.content)
+
+
+def _text(element: ElementTree.Element, name: str) -> str:
+    found = element.findall(f"{ATOM}{name}")
+    assert len(found) == 1, f"exactly one {name}"
+    return found[0].text or ""
+
+
+def test_the_atom_feed_has_what_the_standard_asks_for(parts: list[Released]) -> None:
+    feed = _atom()
+    assert feed.tag == f"{ATOM}feed" and urlparse(_text(feed, "id")).scheme == "urn" and _text(feed, "title")
+    assert datetime.fromisoformat(_text(feed, "updated")) == max(part.release.released_at for part in parts)
+    assert feed.findtext(f"{ATOM}author/{ATOM}name") == "Unanimous"
+    links = {link.get("rel"): link.get("href") for link in feed.findall(f"{ATOM}link")}
+    assert links["self"].endswith("/feeds/releases.atom") and links["alternate"].endswith("/releases/")
+    entries = feed.findall(f"{ATOM}entry")
+    assert [_text(entry, "title") for entry in entries] == [
+        "Week 2026-W47, errata 1", "Week 2026-W48", "Week 2026-W47",
+    ]  # fmt: skip
+    for entry, part in zip(entries, [each.release for each in reversed(parts)], strict=True):
+        assert urlparse(_text(entry, "id")).scheme == "urn"
+        assert datetime.fromisoformat(_text(entry, "updated")) == part.released_at
+        assert part.manifest_sha256 in _text(entry, "summary")
+        assert entry.find(f"{ATOM}link").get("href").endswith(f"/releases/{part.name}/")  # type: ignore[union-attr]
+
+
+def test_the_json_feed_has_what_the_standard_asks_for_and_the_same_names(parts: list[Released], settings: Any) -> None:
+    answer = Client().get("/feeds/releases.json")
+    assert answer["Content-Type"] == "application/feed+json"
+    feed = json.loads(answer.content)
+    assert feed["version"] == "https://jsonfeed.org/version/1.1"
+    assert feed["title"] and feed["feed_url"].endswith("/feeds/releases.json")
+    for item, part in zip(feed["items"], [each.release for each in reversed(parts)], strict=True):
+        assert isinstance(item["id"], str) and item["url"].endswith(f"/releases/{part.name}/")
+        assert item["content_text"] and datetime.fromisoformat(item["date_published"]) == part.released_at
+        attached = item["attachments"][0]
+        assert (attached["mime_type"], attached["size_in_bytes"]) == ("application/zip", part.bytes)
+        assert Client().head(urlparse(attached["url"]).path).status_code == 200
+    names = [item["id"] for item in feed["items"]]
+    settings.PUBLIC_URL = "https://elsewhere.example"
+    assert len(set(names)) == 3
+    assert [entry.findtext(f"{ATOM}id") for entry in _atom().findall(f"{ATOM}entry")] == names, "wherever it lies"
+
+
+@pytest.mark.parametrize("address", ["/feeds/releases.atom", "/feeds/releases.json"])
+def test_a_reader_that_has_it_is_told_so_and_an_empty_feed_is_a_feed(address: str, parts: list[Released]) -> None:
+    answer = Client().get(address)
+    again = Client().get(address, headers={"if-modified-since": answer["Last-Modified"]})
+    assert (again.status_code, again.content) == (304, b"")
+    for part in parts:
+        part.release.delete()
+    assert Client().get(address).status_code == 200
+
+
+# Which bytes a Range header asks for (RFC 9110, section 14) ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("header", "asked", "why"),
+    [
+        ("", None, "no header asks for all"),
+        ("bytes=0-", (0, 100), "from the beginning"),
+        ("bytes=0-0", (0, 1), "both ends are meant"),
+        ("bytes=40-59", (40, 60), "a part in the middle"),
+        ("bytes=40-", (40, 100), "what a broken download is missing"),
+        ("bytes=99-", (99, 100), "the last byte"),
+        ("bytes=90-200", (90, 100), "an end beyond the end is the end"),
+        ("bytes=-10", (90, 100), "the last ten"),
+        ("bytes=-500", (0, 100), "more than there are: all of them"),
+        ("bytes= 40 - 59", (40, 60), "blanks are allowed"),
+        ("bytes=0-9,20-29", None, "several ranges: the whole may be sent"),
+        ("lines=0-9", None, "another unit is passed over"),
+        ("bytes=9-3", None, "backwards is no range"),
+        ("bytes=-", None, "neither is nothing"),
+        ("bytes=a-b", None, "nor words"),
+        ("bytes=" + "9" * 40 + "-", None, "nor a number that no file has"),
+    ],
+)
+def test_what_is_asked_for(header: str, asked: tuple[int, int] | None, why: str) -> None:
+    assert span_of(header, 100) == (Span(*asked) if asked else None), why
+
+
+@pytest.mark.parametrize("header", ["bytes=100-", "bytes=100-200", "bytes=-0"])
+def test_bytes_that_are_not_there(header: str) -> None:
+    with pytest.raises(Unsatisfiable):
+        span_of(header, 100)
+
+
+def test_an_empty_file_has_no_part() -> None:
+    assert span_of("", 0) is None
+    with pytest.raises(Unsatisfiable):
+        span_of("bytes=0-", 0)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.template import RequestContext, Template
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
 from django.utils import timezone
 
 from contest.models import Attack, Release
@@ -61,48 +61,40 @@ def linked(page: Any) -> set[str]:
     return set(re.findall(r'href="/record/(P-[^"]+)/"', page.content.decode()))
 
 
-@pytest.mark.parametrize(
-    ("reader", "embargo", "dataset", "released"),
-    [
-        ("stranger", False, False, True),
-        ("member", False, False, True),
-        ("other team", False, False, True),
-        ("own team", True, False, True),
-        ("organizer", True, True, True),
-    ],
-)
-def test_who_may_open_which_page_finds_a_link_to_it(
-    reader: str, embargo: bool, dataset: bool, released: bool, signed_in: SignIn, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of a picture under embargo, of one of the organizers' before its release, and of that one after it."""
+# Of a picture under embargo, and of one of the organizers' before its release; after it everybody may read of it.
+READERS: dict[str, tuple[bool, bool]] = {
+    "stranger": (False, False),
+    "member": (False, False),
+    "other team": (False, False),
+    "own team": (True, False),
+    "organizer": (True, True),
+}
+
+
+def test_who_may_open_which_page_finds_a_link_to_it(scene: Scene, signed_in: SignIn) -> None:
     now = LATER + timedelta(days=1)
-    monkeypatch.setattr("django.utils.timezone.now", lambda: now)
-    scene = Scene.make()
-    who = people(scene)[reader]
-    sent = factories.image(origin="attack", received_at=now)
-    Attack.objects.create(team=scene.red, image=sent, received_at=now, week=week_at(now).name)
-    own = factories.image(origin="dataset", received_at=board.RULED - timedelta(days=5), label_from=board.RULED)
-    client = signed_in(who) if isinstance(who, User) else None
-
-    def check(image: Image, expected: bool) -> None:
-        assert bool(address_of(image, who)) is expected
-        if client is not None:
-            assert client.get(f"/record/{image.public_id}/").status_code == (200 if expected else 404)
-
-    check(sent, embargo)
-    check(own, dataset)
-    Release.objects.create(week=week_at(own.received_at).name, manifest_sha256="a", counts={}, bytes=1, released_at=now)
-    check(own, released)
-
-
-def people(scene: Scene) -> dict[str, User | AnonymousUser]:
-    return {
+    people: dict[str, User | AnonymousUser] = {
         "stranger": AnonymousUser(),
         "member": scene.members[0],
         "other team": case_cast.joins(scene.blue, "bea"),
         "own team": case_cast.joins(scene.red, "rob"),
         "organizer": factories.user("olympia", "organizers"),
     }
+    sent = factories.image(origin="attack", received_at=now)
+    Attack.objects.create(team=scene.red, image=sent, received_at=now, week=week_at(now).name)
+    own = factories.image(origin="dataset", received_at=board.RULED - timedelta(days=5), label_from=board.RULED)
+
+    def check(reader: str, image: Image, expected: bool) -> None:
+        who = people[reader]
+        client = signed_in(who) if isinstance(who, User) else Client()
+        assert bool(address_of(image, who)) is expected, reader
+        assert client.get(f"/record/{image.public_id}/").status_code == (200 if expected else 404), reader
+
+    for reader, (embargo, dataset) in READERS.items():
+        check(reader, sent, embargo)
+        check(reader, own, dataset)
+    Release.objects.create(week=week_at(own.received_at).name, manifest_sha256="a", counts={}, bytes=1, released_at=now)
+    check("stranger", own, True)
 
 
 def address_of(image: Image, who: User | AnonymousUser) -> str:

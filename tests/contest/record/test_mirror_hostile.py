@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import struct
 import zipfile
 from collections.abc import Callable, Iterator
@@ -16,13 +17,9 @@ from adjudication import mirror, mirror_zip
 from adjudication.verify_chain import Listed, check_listed, read_listed
 from adjudication.verify_reading import Findings, read_manifest
 from contest.record.selectors import as_listed, releases
-from tests.contest.record import cast
+from contest.releases import Released
 
 FIRST, SECOND, ERRATA = "release-2026-W47", "release-2026-W48", "release-2026-W47-errata-1"
-# Once for all tests here: they change copies.
-_published: list[Any] = []
-
-pytestmark = pytest.mark.django_db
 
 
 class Server(ThreadingHTTPServer):
@@ -63,15 +60,18 @@ class _Answer(BaseHTTPRequestHandler):
             self.close_connection = True
 
 
+@pytest.fixture(scope="module")
+def published(two_weeks_released: list[Released]) -> tuple[list[dict[str, Any]], dict[str, bytes]]:
+    """What an honest contest lists and sends."""
+    zips = {each.folder.name: each.archive.read_bytes() for each in two_weeks_released}
+    return [as_listed(each) for each in releases()], zips
+
+
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    if not _published:
-        cast.two_weeks()
-        made = cast.released(tmp_path / "out")
-        _published.append([as_listed(each) for each in releases()])
-        _published.append({each.folder.name: each.archive.read_bytes() for each in made})
-    with Server([dict(row) for row in _published[0]], _published[1]) as contest:
-        Thread(target=contest.serve_forever, daemon=True).start()
+def server(published: tuple[list[dict[str, Any]], dict[str, bytes]]) -> Iterator[Server]:
+    rows, zips = published
+    with Server([dict(row) for row in rows], zips) as contest:
+        Thread(target=contest.serve_forever, args=(0.05,), daemon=True).start()
         yield contest
         contest.shutdown()
 
@@ -100,9 +100,13 @@ def run(server: Server, here: Path, capsys: Any) -> Callable[[], Run]:
 Again = Callable[[], Run]
 
 
-def test_an_honest_contest_is_mirrored(run: Again, here: Path) -> None:
+def test_an_honest_contest_is_mirrored_whatever_half_a_file_lies_here(run: Again, here: Path) -> None:
+    here.mkdir()
+    (here / f"{FIRST}.zip.part").write_bytes(b"half")
+    (here / f"{FIRST}.zip.etag").write_bytes(b"\xff\xfe\r\nX: y")
     assert run() == (mirror.NOTHING_DIFFERS, [], "")
     assert {path.name for path in here.iterdir() if path.is_dir()} == {FIRST, SECOND, ERRATA}
+    assert not list(here.glob("*.etag")) and not list(here.glob("*.part"))
 
 
 # The list ------------------------------------------------------------------------------------------------------------
@@ -138,11 +142,10 @@ LISTS: dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]] = {
 def test_a_list_that_is_not_what_the_manifests_say_is_told(what: str, server: Server, run: Again, here: Path) -> None:
     change, words = LISTS[what]
     change(server.rows)
-    for _ in range(2):
-        status, differences, _error = run()
-        assert status == mirror.DIFFERENT
-        assert any(line.startswith(words) for line in differences), differences
-    assert not (here / mirror.LIST).exists()
+    status, differences, _ = run()
+    assert status == mirror.DIFFERENT
+    assert any(line.startswith(words) for line in differences), differences
+    assert not (here / mirror.LIST).exists(), "so that the next run says it again"
 
 
 def test_a_release_under_another_name_is_told(server: Server, run: Again, here: Path) -> None:
@@ -163,19 +166,36 @@ def _renamed(listed: Listed) -> Listed:
     return Listed(ERRATA, listed.week, listed.part, listed.manifest_sha256, listed.previous_sha256, listed.size)
 
 
-@pytest.mark.parametrize("size", ["Infinity", "NaN", "1e400", "-1", "0", "true", '"12"', "null", "[]", "1.5"])
-def test_a_size_that_is_no_number_of_bytes_makes_no_list(size: str, server: Server, run: Again) -> None:
-    server.list_text = json.dumps({"releases": [server.rows[0] | {"bytes": "X"}]}).replace('"X"', size)
-    status, _, error = run()
-    assert status == mirror.NOT_ASKED and "not with a list of releases" in error
+def _row(**values: Any) -> str:
+    """A list of one release of which one value is wrong."""
+    good = {"name": FIRST, "week": "2026-W47", "part": 0, "bytes": 1}
+    return json.dumps({"releases": [good | {"manifest_sha256": "0" * 64, "previous_sha256": ""} | values]})
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", "[" * 100_000, '{"releases": 1}', '{"releases": ["x"]}', "\x1b[2J"])
-def test_what_is_no_list_is_told(text: str, server: Server, run: Again) -> None:
-    server.list_text = text
+SIZES = ["Infinity", "NaN", "1e400", "-1", "0", "true", '"12"', "null", "[]", "1.5", '"many"']
+NO_LISTS: dict[str, str] = {
+    "a list": "[]",
+    "an object": "{}",
+    "lists without end": "[" * 100_000,
+    "a number of releases": '{"releases": 1}',
+    "a release that is a word": '{"releases": ["x"]}',
+    "escape codes": "\x1b[2J",
+    "a path for a name": _row(name="../../etc/cron.d/x"),
+    "a path behind a name": _row(name="release-2026-W47/.."),
+    "no hash": _row(manifest_sha256="x"),
+    "an empty hash": _row(manifest_sha256=""),
+    "no week": _row(week="2026-W47/.."),
+    "a part below zero": _row(part=-1),
+    **{f"{size} bytes": _row(bytes="X").replace('"X"', size) for size in SIZES},
+}
+
+
+@pytest.mark.parametrize("what", NO_LISTS)
+def test_what_is_no_list_is_told_and_nothing_is_written(what: str, server: Server, run: Again, here: Path) -> None:
+    server.list_text = NO_LISTS[what]
     status, _, error = run()
     assert status == mirror.NOT_ASKED and "not with a list of releases" in error
-    assert "\x1b" not in error
+    assert "\x1b" not in error and list(here.iterdir()) == []
 
 
 # The zip -------------------------------------------------------------------------------------------------------------
@@ -262,15 +282,12 @@ def test_a_bad_zip_is_told_and_holds_nothing_up(
     good = server.zips[FIRST]
     server.zips[FIRST] = ZIPS[what](good)
     assert server.zips[FIRST] != good
+    del server.rows[2]
     server.rows[0]["bytes"] = len(server.zips[FIRST])
     status, differences, _ = run()
     assert status == mirror.DIFFERENT and len(differences) == 1, differences
     assert differences[0].startswith(f"{FIRST}: the zip is damaged (") and "\x1b" not in differences[0]
-    kept = {path.name for path in here.iterdir()}
-    assert kept == {ERRATA, f"{ERRATA}.zip", SECOND, f"{SECOND}.zip", f"{FIRST}.zip.damaged"}, "the others are here"
-
-    server.zips[FIRST], server.rows[0]["bytes"] = good, len(good)
-    assert run() == (mirror.NOTHING_DIFFERS, [], ""), "the next run fetches what the contest mended"
+    assert {path.name for path in here.iterdir()} == {SECOND, f"{SECOND}.zip", f"{FIRST}.zip.damaged"}
 
 
 def test_a_bomb_writes_nothing(server: Server, run: Again, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,8 +311,6 @@ def test_what_the_disk_has_no_room_for_is_not_written(
     assert list(here.iterdir()) == []
     monkeypatch.undo()
     run()
-    import shutil
-
     shutil.rmtree(here / FIRST)
     monkeypatch.setattr(mirror_zip, "_SPARE_BYTES", 1 << 62)
     _, differences, _ = run()
@@ -318,6 +333,7 @@ def test_what_the_disk_has_no_room_for_is_not_written(
     ],
 )
 def test_headers_that_mean_nothing_do_no_harm(headers: bytes, why: str, server: Server, run: Again) -> None:
+    del server.rows[1:]
     server.headers = headers
     assert run() == (mirror.NOTHING_DIFFERS, [], ""), why
 
@@ -335,24 +351,12 @@ def test_headers_that_mean_nothing_do_no_harm(headers: bytes, why: str, server: 
         (b"many OK", b"", "no status"),
     ],
 )
-def test_an_answer_that_is_none_is_told(
-    status: bytes, headers: bytes, why: str, server: Server, run: Again, here: Path
-) -> None:
+def test_an_answer_that_is_none_is_told(status: bytes, headers: bytes, why: str, server: Server, run: Again) -> None:
     server.status, server.headers = status, headers
     code, differences, _ = run()
     assert code == mirror.DIFFERENT, why
     assert [line.split(":")[:2] for line in differences] == [[name, " not fetched"] for name in (FIRST, SECOND, ERRATA)]
     assert not any("\x1b" in line for line in differences)
-    server.status, server.headers = b"200 OK", b""
-    assert run().status == mirror.NOTHING_DIFFERS
-
-
-def test_a_note_that_is_damaged_here_starts_anew(run: Again, here: Path) -> None:
-    here.mkdir()
-    (here / f"{FIRST}.zip.part").write_bytes(b"half")
-    (here / f"{FIRST}.zip.etag").write_bytes(b"\xff\xfe\r\nX: y")
-    assert run() == (mirror.NOTHING_DIFFERS, [], "")
-    assert not list(here.glob("*.etag")) and not list(here.glob("*.part"))
 
 
 def test_an_answer_without_end_is_cut(server: Server, run: Again, here: Path) -> None:
@@ -363,7 +367,7 @@ def test_an_answer_without_end_is_cut(server: Server, run: Again, here: Path) ->
         assert line == f"{row['name']}: not fetched: more came than the {row['bytes']:,} bytes that are listed"
     assert sum(path.stat().st_size for path in here.iterdir() if path.suffix != ".etag") == 0
     server.endless = False
-    assert run().status == mirror.NOTHING_DIFFERS
+    assert run().status == mirror.NOTHING_DIFFERS, "the next run fetches what the contest mended"
 
 
 def test_a_release_said_to_be_larger_than_any_is_not_asked_for(server: Server, run: Again) -> None:

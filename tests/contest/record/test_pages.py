@@ -1,23 +1,27 @@
 """The organizers' page of builds, and the pictures of a week that everybody sees from its end on (R24, R39)."""
 
 import re
-from datetime import datetime, timedelta
+from copy import deepcopy
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
 from contest.enums import BuildState
-from contest.models import Attack, ReleaseBuild, Team
+from contest.models import ReleaseBuild
 from contest.record import builds
 from contest.weeks import week_at
 from labeling.enums import PanelState
-from labeling.models import Image, Panel, Tasker
+from labeling.models import Panel, Tasker
 from tests import factories
 from tests.contest import release_fixtures
 from tests.contest.record import cast
+from tests.contest.release_fixtures import Contest
 
 pytestmark = pytest.mark.django_db
 PAGE, BUILD = "/organizer/releases/", "/organizer/releases/2026-W47/"
@@ -50,27 +54,14 @@ def _page(client: Client, address: str = PAGE) -> str:
 # Builds --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("address", [PAGE, f"{PAGE}now/", BUILD])
-def test_only_organizers_enter(
-    address: str, client: Client, tara: Tasker, rita: User, stan: User, signed_in: Any
-) -> None:
-    assert client.get(address)["Location"].startswith("/sign-in/")
-    assert signed_in(stan).get(address).status_code == 404
-    for known in (tara, rita):
-        assert signed_in(known).get(address).status_code == 403
+def test_only_organizers_enter(client: Client, tara: Tasker, rita: User, stan: User, signed_in: Any) -> None:
+    for address in (PAGE, f"{PAGE}now/", BUILD):
+        assert client.get(address)["Location"].startswith("/sign-in/")
+        assert signed_in(stan).get(address).status_code == 404
+        for known in (tara, rita):
+            assert signed_in(known).get(address).status_code == 403
     assert signed_in(tara).post(BUILD).status_code == 403
     assert not ReleaseBuild.objects.exists()
-
-
-def test_what_an_ended_week_waits_for_is_told(organizer: Client) -> None:
-    release_fixtures.a_week()
-    assert "Nothing: its release is due" in _page(organizer)
-    factories.panel(release_fixtures.picture(50), dealt_at=release_fixtures.MONDAY)
-    factories.image(received_at=release_fixtures.MONDAY, label_from=release_fixtures.MONDAY)
-    from django.core.cache import cache
-
-    cache.clear()
-    assert "Pictures still wait: 1 for a panel, 1 for answers." in _page(organizer)
 
 
 def test_a_week_behind_one_that_waits_names_it(organizer: Client, moment: Moment) -> None:
@@ -90,29 +81,6 @@ def test_a_week_behind_one_that_waits_names_it(organizer: Client, moment: Moment
     assert not any("Nothing: its release is due" in row for row in said)
 
 
-def test_a_week_that_waits_is_built_once_that_is_confirmed(organizer: Client, olga: User) -> None:
-    release_fixtures.a_week()
-    factories.panel(release_fixtures.picture(50), dealt_at=release_fixtures.MONDAY)
-    asked = _page(organizer, BUILD)
-    assert "Pictures of this week still wait: 1 for answers." in asked and 'name="incomplete"' in asked
-    refused = organizer.post(BUILD)
-    assert refused.status_code == 409 and "still wait. Say so" in refused.content.decode()
-    taken = organizer.post(BUILD, {"incomplete": "yes"})
-    assert (taken.status_code, taken["Location"]) == (303, PAGE)
-    page = _page(organizer)
-    assert "waits for a worker" in page and "as it stands" in page and "by olga" in page
-    assert "is being built already" in _page(organizer, BUILD)
-    assert organizer.post(BUILD, {"incomplete": "yes"}).status_code == 409
-    assert ReleaseBuild.objects.count() == 1
-
-
-def test_a_week_that_runs_is_not_built(organizer: Client, moment: Moment) -> None:
-    moment.now = cast.W47.end - timedelta(seconds=1)
-    assert "Until then nothing of it is released" in _page(organizer, BUILD)
-    assert organizer.post(BUILD, {"incomplete": "yes"}).status_code == 409
-    assert organizer.get("/organizer/releases/2026-W99/").status_code == 404
-
-
 @pytest.mark.parametrize(
     ("row", "words"),
     [
@@ -128,102 +96,90 @@ def test_how_far_a_build_is(row: dict[str, Any], words: str, organizer: Client) 
     assert words in _page(organizer, f"{PAGE}now/")
 
 
-def test_what_came_after_a_release_is_told_and_published_as_errata(organizer: Client, moment: Moment) -> None:
-    contest = release_fixtures.a_week()
-    builds.due_weeks_release(clock=lambda: cast.NOW)
-    assert "Nothing was added." in _page(organizer)
-    organizer.post(BUILD)
-    moment.now += timedelta(minutes=5)
-    assert builds.due_weeks_release(clock=lambda: moment.now) == 0
-    assert "Nothing changed since" in _page(organizer)
-    late = {"now": moment.now, "counted": False}
-    factories.response(contest.taskers[3], contest.panels["occluded"], **release_fixtures.EXCLUDED, **late)
-    moment.now += timedelta(minutes=5)
-    from django.core.cache import cache
+# A week that is over -------------------------------------------------------------------------------------------------
 
-    cache.clear()
-    assert "Added: 1 answer of a tasker." in _page(organizer)
-    assert "is published as errata 1" in _page(organizer, BUILD)
-    organizer.post(BUILD)
-    assert builds.due_weeks_release(clock=lambda: moment.now) == 1
-    assert "release-2026-W47-errata-1</a>" in _page(organizer)
+
+@pytest.fixture(scope="class")
+def made(class_world: Path) -> Contest:
+    return release_fixtures.a_week()
+
+
+@pytest.fixture
+def contest(made: Contest) -> Contest:
+    """A week that is over, of which nothing is released."""
+    return deepcopy(made)
+
+
+class TestAWeekThatIsOver:
+    """What its release waits for, and what is told before and with it."""
+
+    def test_what_an_ended_week_waits_for_is_told(self, contest: Contest, organizer: Client) -> None:
+        assert "Nothing: its release is due" in _page(organizer)
+        factories.panel(release_fixtures.picture(50), dealt_at=release_fixtures.MONDAY)
+        factories.image(received_at=release_fixtures.MONDAY, label_from=release_fixtures.MONDAY)
+        cache.clear()
+        assert "Pictures still wait: 1 for a panel, 1 for answers." in _page(organizer)
+
+    def test_a_week_that_waits_is_built_once_that_is_confirmed(
+        self, contest: Contest, organizer: Client, olga: User
+    ) -> None:
+        factories.panel(release_fixtures.picture(50), dealt_at=release_fixtures.MONDAY)
+        asked = _page(organizer, BUILD)
+        assert "Pictures of this week still wait: 1 for answers." in asked and 'name="incomplete"' in asked
+        refused = organizer.post(BUILD)
+        assert refused.status_code == 409 and "still wait. Say so" in refused.content.decode()
+        taken = organizer.post(BUILD, {"incomplete": "yes"})
+        assert (taken.status_code, taken["Location"]) == (303, PAGE)
+        page = _page(organizer)
+        assert "waits for a worker" in page and "as it stands" in page and "by olga" in page
+        assert "is being built already" in _page(organizer, BUILD)
+        assert organizer.post(BUILD, {"incomplete": "yes"}).status_code == 409
+        assert ReleaseBuild.objects.count() == 1
+
+    def test_what_came_after_a_release_is_told_and_published_as_errata(
+        self, contest: Contest, organizer: Client, moment: Moment
+    ) -> None:
+        builds.due_weeks_release(clock=lambda: cast.NOW)
+        assert "Nothing was added." in _page(organizer)
+        organizer.post(BUILD)
+        moment.now += timedelta(minutes=5)
+        assert builds.due_weeks_release(clock=lambda: moment.now) == 0
+        assert "Nothing changed since" in _page(organizer)
+        late = {"now": moment.now, "counted": False}
+        factories.response(contest.taskers[3], contest.panels["occluded"], **release_fixtures.EXCLUDED, **late)
+        moment.now += timedelta(minutes=5)
+        cache.clear()
+        assert "Added: 1 answer of a tasker." in _page(organizer)
+        assert "is published as errata 1" in _page(organizer, BUILD)
+        organizer.post(BUILD)
+        assert builds.due_weeks_release(clock=lambda: moment.now) == 1
+        assert "release-2026-W47-errata-1</a>" in _page(organizer)
+
+    def test_no_answer_of_anybody_is_told(self, contest: Contest, moment: Moment) -> None:
+        moment.now = cast.W47.end
+        page = Client().get("/weeks/2026-W47/").content.decode()
+        assert contest.images["valid bird"].public_id in page, "it was sent as an attack"
+        assert contest.images["valid bicycle"].public_id not in page, "an organizer's picture waits for the release"
+        for secret in ("=red", "defense 1", contest.taskers[0].public_id, "valid", "rejected"):
+            assert secret not in page.partition("<main")[2]
+
+    def test_with_the_release_all_pictures_have_addresses_that_last(self, contest: Contest) -> None:
+        builds.due_weeks_release(clock=lambda: cast.NOW)
+        page = Client().get("/weeks/2026-W47/").content.decode()
+        for image in contest.images.values():
+            address = f"/releases/release-2026-W47/images/{image.pixels_sha256}.png"
+            assert f'src="{address}"' in page
+        assert Client().get(address)["Content-Type"] == "image/png"
 
 
 # The pictures of a week ----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def attacks() -> dict[str, Image]:
-    """A public one, one that was withdrawn, one of gold pixels, and one of the next week."""
-    red = Team.objects.create(name="red", created_at=release_fixtures.MONDAY)
-    made = {}
-    for number, (name, at, origin) in enumerate(
-        [
-            ("sent", release_fixtures.MONDAY, "attack"),
-            ("withdrawn", release_fixtures.MONDAY, "attack"),
-            ("gold", release_fixtures.MONDAY, "gold"),
-            ("last", cast.W47.end - timedelta(milliseconds=1), "attack"),
-            ("next", cast.W47.end, "attack"),
-        ]
-    ):
-        image = release_fixtures.picture(60 + number, origin=origin, received_at=at, label_from=at)
-        row = Attack.objects.create(team=red, image=image, received_at=at)
-        if name == "withdrawn":
-            Attack.objects.filter(pk=row.pk).update(withdrawn_at=at)
-        made[name] = image
-    return made
-
-
-@pytest.mark.parametrize(
-    ("now", "week", "shown", "why"),
-    [
-        (cast.W47.end - timedelta(microseconds=1), "2026-W47", None, "under embargo to the last moment (R24)"),
-        (cast.W47.end, "2026-W47", {"sent", "last"}, "public at once, all together"),
-        (cast.W47.end, "2026-W48", None, "the next week runs"),
-        (cast.W48.end, "2026-W48", {"next"}, "each week by itself"),
-    ],
-)
-def test_pictures_are_public_when_their_week_ends(
-    now: datetime, week: str, shown: set[str] | None, why: str, attacks: dict[str, Image], moment: Moment
-) -> None:
-    moment.now = now
-    answer = Client().get(f"/weeks/{week}/")
-    page = answer.content.decode()
-    assert answer.status_code == (404 if shown is None else 200), why
-    assert {name for name, image in attacks.items() if image.public_id in page} == (shown or set()), why
-
-
-def test_no_answer_of_anybody_is_told(moment: Moment) -> None:
-    contest = release_fixtures.a_week()
-    moment.now = cast.W47.end
-    page = Client().get("/weeks/2026-W47/").content.decode()
-    assert contest.images["valid bird"].public_id in page, "it was sent as an attack"
-    assert contest.images["valid bicycle"].public_id not in page, "an organizer's picture waits for the release"
-    for secret in ("=red", "defense 1", contest.taskers[0].public_id, "valid", "rejected"):
-        assert secret not in page.partition("<main")[2]
-
-
-def test_with_the_release_all_pictures_have_addresses_that_last(settings: Any) -> None:
-    contest = release_fixtures.a_week()
-    builds.due_weeks_release(clock=lambda: cast.NOW)
-    page = Client().get("/weeks/2026-W47/").content.decode()
-    for image in contest.images.values():
-        address = f"/releases/release-2026-W47/images/{image.pixels_sha256}.png"
-        assert f'src="{address}"' in page
-    assert Client().get(address)["Content-Type"] == "image/png"
-
-
-def test_a_week_without_attacks_says_so_and_no_more() -> None:
+def test_a_week_without_attacks_says_so_and_no_more(tara: Tasker, signed_in: Any) -> None:
     page = Client().get("/weeks/2026-W40/").content.decode()
     assert "The week ended" in page and "No attack was sent in this week." in page
     assert "being labeled" not in page
-
-
-def test_who_labels_does_not_look_beforehand(tara: Tasker, signed_in: Any) -> None:
     answer = signed_in(tara).get("/weeks/2026-W47/")
-    assert answer.status_code == 403 and "not_for_taskers" in answer.content.decode()
-
-
-@pytest.mark.parametrize("name", ["2026-W60", "x", "release-2026-W47"])
-def test_what_is_no_week_is_not_there(name: str) -> None:
-    assert Client().get(f"/weeks/{name}/").status_code == 404
+    assert answer.status_code == 403 and "not_for_taskers" in answer.content.decode(), "who labels looks nothing up"
+    for name in ("2026-W49", "2026-W60", "x", "release-2026-W47"):  # the first one runs: it is under embargo (R24)
+        assert Client().get(f"/weeks/{name}/").status_code == 404, name

@@ -1,30 +1,50 @@
 """From the releases alone an empty database is filled whose public pages and releases are equal (R39)."""
 
 import csv
+import hashlib
 import io
 import json
-import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from difflib import unified_diff
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.core.management import CommandError, call_command
-from django.test import Client, override_settings
+from django.db import transaction
+from django.test import Client
 from django.utils import timezone
 
-from adjudication.mirror import LIST, main
+from adjudication import release_format as form
+from adjudication.mirror import LIST
 from adjudication.verify import verify
 from common.errors import Conflict
 from contest.attacks import life
-from contest.enums import AccountKind
+from contest.board import moves
+from contest.board.cases import count_of, vote_cast
+from contest.board.deciding import case_decide
+from contest.breaks import mistakes_outside, recorded_mistakes, standing_breaks
+from contest.enums import AccountKind, VoteChoice
 from contest.exports.folders import copy_folder, same_folder
-from contest.models import Account, Attack, LedgerEntry, Release
+from contest.models import (
+    Account,
+    Attack,
+    BoardDecision,
+    Break,
+    Case,
+    CaseDecision,
+    Entitlement,
+    Examination,
+    LedgerEntry,
+    Release,
+    Team,
+)
 from contest.money.deposits import pool_deposit
 from contest.publishing import unreleased_weeks
 from contest.record.rebuild import services
@@ -32,18 +52,29 @@ from contest.record.selectors import as_listed, releases
 from contest.releases import Released, release_week
 from contest.rules import week_named
 from labeling.models import Image, Response
-from labeling.pictures import pixels_of
-from labeling.selectors import forget_versions, policy_in_force
+from labeling.selectors import policy_in_force
+from scoring.enums import Outcome
 from scoring.models import Defense
 from scoring.rerun_scope import Scope
 from scoring.reruns import rerun_start
 from scoring.services import runs_plan
 from tests import factories
 from tests.contest import release_fixtures as fixtures
-from tests.contest.record import cast
+from tests.contest.board import cast as board
+from tests.contest.record import board_cast, cast
+from tests.contest.record.cast import difference as _difference
+from tests.contest.record.cast import empty_database as _empty_database
+from tests.contest.record.cast import mirror_of
+from tests.contest.record.cast import shown as _shown
+from tests.worlds import _world
 
-pytestmark = pytest.mark.django_db(transaction=True)
-_TOKEN = re.compile(r"/pictures/([^\"]+)\.png")
+# Other modules go another way to an empty database with these.
+__all__ = ["_difference", "_empty_database", "_mirror", "_shown"]
+pytestmark = pytest.mark.django_db
+
+
+def _mirror(into: Path, made: list[Released]) -> Path:
+    return mirror_of(made, into)
 
 
 @pytest.fixture(autouse=True)
@@ -52,21 +83,13 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timezone, "now", lambda: cast.NOW)
 
 
-def _mirror(into: Path, made: list[Any]) -> Path:
-    """What `release_mirror` leaves, without the network: that is another test's."""
-    into.mkdir()
-    for each in made:
-        copy_folder(each.folder, into / each.folder.name)
-        (into / each.archive.name).write_bytes(each.archive.read_bytes())
-    (into / LIST).write_text(json.dumps({"releases": [as_listed(each) for each in releases()]}))
-    return into
-
-
 def _addresses() -> list[str]:
     names = [each.name for each in releases()]
     files = ("manifest.json", "responses.csv", "responses.parquet")
     defenses = sorted(Defense.objects.values_list("public_id", flat=True))
     kinds = ("", "?show=mistakes", "?show=abstained", "?show=faults")
+    images = Image.objects.exclude(rulings=None).order_by("public_id").values_list("public_id", flat=True).distinct()
+    teams = Team.objects.filter(name__in=("=red", "blue", "waits")).order_by("public_id")
     return [
         "/releases/", "/feeds/releases.atom", "/feeds/releases.json", "/api/v1/releases/",
         *(f"/releases/{name}/" for name in names), *(f"/releases/{name}.zip" for name in names),
@@ -75,25 +98,32 @@ def _addresses() -> list[str]:
         *(f"/leaderboard/?week={week}" for week in ("2026-W47", "2026-W48")),
         *(f"/defenses/{each}/{kind}" for each in defenses for kind in kinds),
         *(f"/defenses/{each}/risk-coverage.csv" for each in defenses),
+        "/overrules/", "/overrules/?outcome=all", "/overrules.csv", "/feeds/overrules.atom", "/feeds/overrules.json",
+        *(f"/record/{each}/" for each in images), *(f"/api/v1/images/{each}/" for each in images),
+        *(f"/teams/{each.public_id}/" for each in teams),
     ]  # fmt: skip
 
 
-def _shown(address: str) -> tuple[int, bytes]:
-    """What a stranger is answered; addresses of pictures differ each time, so the picture stands in their place."""
-    answer = Client().get(address)
-    body = b"".join(answer.streaming_content) if answer.streaming else answer.content  # type: ignore[attr-defined]
-    if not answer["Content-Type"].startswith("text/html"):
-        return answer.status_code, body
-    page = re.sub(r'name="csrfmiddlewaretoken" value="[^"]+"', "", body.decode())
-    page = page.replace(">not in this copy<", ">not here<")  # the one word by which a copy says that it is one
-    return answer.status_code, _TOKEN.sub(lambda found: str(pixels_of(found[1], now=cast.NOW)), page).encode()
+_GRANT = ("team__public_id", "kind", "state", "decided_at", "decision")
 
 
-def _empty_database() -> None:
-    """As after `migrate`, with the picture store and the release folder of another machine."""
-    call_command("flush", verbosity=0, interactive=False)
-    factories.policy_version()
-    cache.clear()
+def _grants() -> list[tuple[Any, ...]]:
+    return list(Entitlement.objects.order_by("team__public_id").values_list(*_GRANT))
+
+
+def _grant_and_revoke() -> None:
+    """A grant that was taken back, beside that of red."""
+    ada, ben = (User.objects.get(username=f"member {number}") for number in range(2))
+    waits, later = Team.objects.get(name="waits"), cast.LATER + timedelta(hours=4)
+    _carried(board_cast.grant(waits, ada), ben, cast.LATER)
+    why = "They left the lab and asked for it themselves."
+    _carried(moves.revoke_move(Entitlement.objects.get(team=waits), reason=why, by=ada, now=later), ben, later)
+
+
+def _carried(motion: Case, member: User, now: datetime) -> None:
+    board.tell(motion, member, now)
+    vote_cast(case=motion, by=member, choice=VoteChoice.IN_FAVOUR, now=now)
+    case_decide(case=motion, seen=count_of(motion).mark, explanation="", by=member, now=now)
 
 
 @dataclass(frozen=True)
@@ -101,24 +131,22 @@ class Past:
     """What is left of a site whose database is gone: what everybody saw, its releases, and a stranger's mirror."""
 
     shown: dict[str, tuple[int, bytes]]
+    grants: list[tuple[Any, ...]]
     made: list[Released]
     mirror: Path
 
 
 @pytest.fixture(scope="module")
 def past(django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory) -> Past:
-    """Made once: nothing here changes it, or it changes a copy."""
+    """Made once and rolled back: nothing here changes it, or it changes a copy."""
     folder = tmp_path_factory.mktemp("past")
-    places = {"RELEASE_DIR": folder / "releases", "IMAGE_STORE_URL": f"file://{folder / 'pictures'}"}
-    with django_db_blocker.unblock(), override_settings(**places), pytest.MonkeyPatch.context() as patch:
+    with _world(django_db_blocker, folder), pytest.MonkeyPatch.context() as patch:
         patch.setattr(timezone, "now", lambda: cast.NOW)
-        forget_versions()
-        cache.clear()
-        cast.two_weeks()
-        made = cast.released(places["RELEASE_DIR"])
-        found = Past({address: _shown(address) for address in _addresses()}, made, _mirror(folder / "mirror", made))
-        call_command("flush", verbosity=0, interactive=False)
-    return found
+        board_cast.two_weeks()
+        _grant_and_revoke()
+        made = cast.released(folder / "releases")
+        told = {address: _shown(address) for address in _addresses()}
+        return Past(told, _grants(), made, mirror_of(made, folder / "mirror"))
 
 
 @pytest.fixture
@@ -126,38 +154,46 @@ def elsewhere(past: Past, tmp_path: Path, settings: Any) -> Past:
     """An empty database on another machine, as after `migrate`."""
     factories.policy_version()
     cache.clear()
-    settings.RELEASE_DIR = tmp_path / "elsewhere"
-    settings.IMAGE_STORE_URL = f"file://{tmp_path / 'other pictures'}"
+    cast.elsewhere(settings, tmp_path)
     return past
 
 
+@pytest.mark.slow("each public page and every release of a filled database")
+@pytest.mark.both("new rows are numbered behind those of the releases, and a snapshot is read from")
 def test_everything_is_as_it_was(elsewhere: Past, settings: Any, tmp_path: Path) -> None:
     call_command("rebuild_from_releases", str(elsewhere.mirror), verbosity=0)
-    _every_public_page_is_equal(elsewhere.shown)
-    _the_same_bytes_are_released(settings.RELEASE_DIR, tmp_path / "again")
+    assert list(elsewhere.shown) == _addresses()
+    assert {address: lines for address, told in elsewhere.shown.items() if (lines := _changed(told, address))} == {}
+    for week in (cast.W47, cast.W48):
+        again = release_week(week, out=tmp_path / "again", now=cast.NOW)
+        assert not again.new, _difference(again.folder, settings.RELEASE_DIR)
+        assert verify(again.folder, previous=None).differences == []
+    assert Release.objects.count() == 3
     _money_is_where_it_was()
+    _the_board_decided_the_same(elsewhere)
     _new_rows_get_numbers_of_their_own()
 
 
-def _every_public_page_is_equal(before: dict[str, tuple[int, bytes]]) -> None:
-    assert list(before) == _addresses()
-    for address, shown in before.items():
-        assert shown[0] == 200, address
-        assert _shown(address) == shown, address
-
-
-def _the_same_bytes_are_released(rebuilt: Path, out: Path) -> None:
-    for week in (cast.W47, cast.W48):
-        again = release_week(week, out=out, now=cast.NOW)
-        assert not again.new, f"{week.name}: {_difference(again.folder, rebuilt)}"
-        assert verify(again.folder, previous=None).differences == []
-    assert Release.objects.count() == 3
+def _changed(told: tuple[int, bytes], address: str) -> list[str]:
+    """The lines in which a page differs now."""
+    now = _shown(address)
+    if now == told:
+        return []
+    lines = (text.decode("utf-8", "replace").splitlines() for text in (told[1], now[1]))
+    return list(unified_diff(*lines, lineterm="", n=0)) or [f"status {now[0]}"]
 
 
 def _money_is_where_it_was() -> None:
     balances = {str(each.kind): each.balance_cents for each in Account.objects.exclude(balance_cents=0)}
     assert balances == {"outside": -500, "pool": 200, "stake": 100, "team": 200}
     assert LedgerEntry.objects.count() == 3
+
+
+def _the_board_decided_the_same(past: Past) -> None:
+    assert _grants() == past.grants and len(past.grants) == 2
+    assert (CaseDecision.objects.count(), Examination.objects.count()) == (9, 2)
+    carried = BoardDecision.objects.exclude(case=None).values_list("case__decision__outcome", flat=True)
+    assert list(carried) == ["carried"] * 3
 
 
 def _new_rows_get_numbers_of_their_own() -> None:
@@ -168,19 +204,13 @@ def _new_rows_get_numbers_of_their_own() -> None:
 
 
 def test_the_pages_compared_say_something(past: Past) -> None:
+    assert {told[0] for told in past.shown.values()} == {200}
     page = past.shown["/defenses/D-00002/"][1].decode()
-    assert "Pictures that broke it</dt><dd>2<" in page
+    assert "Pictures that broke it</dt><dd>1<" in page
     assert "crashed" in page
-    assert page.count("<figure>") == 4
+    assert page.count("<figure>") == 5
     assert past.shown["/weeks/2026-W47/"][1].count(b"<figure>") == 12
-
-
-def _difference(folder: Path, out: Path) -> list[str]:
-    other = (
-        out
-        / sorted(each.name for each in out.iterdir() if each.name.startswith(folder.name[:16]) and each.is_dir())[-1]
-    )
-    return [path.name for path in sorted(folder.glob("*.*")) if path.read_bytes() != (other / path.name).read_bytes()]
+    assert board_cast.DISSENT.encode() in past.shown["/overrules/"][1]
 
 
 def test_a_full_database_is_left_alone(past: Past) -> None:
@@ -188,12 +218,6 @@ def test_a_full_database_is_left_alone(past: Past) -> None:
     with pytest.raises(CommandError, match="already"):
         call_command("rebuild_from_releases", str(past.mirror))
     assert Image.objects.count() == 1
-
-
-def _rebuilt(past: Past) -> str:
-    said = io.StringIO()
-    call_command("rebuild_from_releases", str(past.mirror), stdout=said)
-    return said.getvalue()
 
 
 LAST = cast.NOW - timedelta(hours=2)  # when the newest release was published
@@ -211,86 +235,57 @@ def test_a_clock_behind_the_releases_is_warned_of(
 ) -> None:
     settings.DEMO = demo
     monkeypatch.setattr(timezone, "now", lambda: now)
-    said = _rebuilt(elsewhere)
+    out = io.StringIO()
+    call_command("rebuild_from_releases", str(elsewhere.mirror), stdout=out)
+    said = out.getvalue()
     assert "3 releases of 2 weeks are here." in said
     assert ("which is still to come here" in said, words in said) == (bool(words), True), why
-    defenses = [f"/defenses/{each.public_id}/" for each in Defense.objects.exclude(published_at=None)]
-    for page in ("/", "/leaderboard/", "/overrules/", "/money/", *defenses):
+    for page in ("/", "/leaderboard/", "/overrules/", "/money/", "/defenses/D-00002/"):
         assert Client().get(page).status_code == 200, page
 
 
-def _unlist(mirror: Path) -> None:
-    (mirror / LIST).unlink()
+def _relist(change: Callable[[list[dict[str, Any]]], object]) -> Callable[[Path], None]:
+    """Change the rows of the list."""
+
+    def changed(mirror: Path) -> None:
+        listed = json.loads((mirror / LIST).read_text())
+        change(listed["releases"])
+        (mirror / LIST).write_text(json.dumps(listed))
+
+    return changed
 
 
-def _no_manifest(mirror: Path) -> None:
-    (mirror / "release-2026-W48" / "manifest.json").unlink()
+def _cut_out(rows: list[dict[str, Any]]) -> None:
+    del rows[1]
+    rows[1]["previous_sha256"] = rows[0]["manifest_sha256"]
 
 
-def _changed_table(mirror: Path) -> None:
-    (mirror / "release-2026-W48" / "attacks.csv").write_text("x")
+def _without_the_first(rows: list[dict[str, Any]]) -> None:
+    del rows[0]
+    rows[0]["previous_sha256"] = ""
 
 
-def _relist(mirror: Path, change: Callable[[list[dict[str, Any]]], None]) -> None:
-    listed = json.loads((mirror / LIST).read_text())
-    change(listed["releases"])
-    (mirror / LIST).write_text(json.dumps(listed))
+DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no list": (lambda mirror: (mirror / LIST).unlink(), "release_mirror"),
+    "no manifest": (lambda mirror: (mirror / "release-2026-W48" / "manifest.json").unlink(), "cannot be read"),
+    "a changed table": (lambda mirror: (mirror / "release-2026-W48" / "attacks.csv").write_text("x"), "differs"),
+    "another manifest": (
+        _relist(lambda rows: rows[-1].update(manifest_sha256="0" * 64)), "recorded manifest 0000",
+    ),
+    "the release between cut out, and the list mended": (
+        _relist(_cut_out), "recorded previous [0-9a-f]+, follows",
+    ),
+    "the first one left out": (_relist(_without_the_first), "recorded previous nothing, follows"),
+    "no chain": (_relist(lambda rows: rows.pop(1)), "no chain"),
+    "another week": (_relist(lambda rows: rows[1].update(week="2026-W49")), "recorded week 2026-W49, follows 2026-W48"),
+    "no zip": (lambda mirror: (mirror / "release-2026-W48.zip").unlink(), "zip is not there"),
+    "no name": (_relist(lambda rows: rows[1].update(name="../release-2026-W48")), "release_mirror"),
+}  # fmt: skip
 
 
-def _another_manifest(mirror: Path) -> None:
-    _relist(mirror, lambda rows: rows[-1].update(manifest_sha256="0" * 64))
-
-
-def _cut_out(mirror: Path) -> None:
-    """The release between the others, and the list made to fit."""
-
-    def change(rows: list[dict[str, Any]]) -> None:
-        del rows[1]
-        rows[1]["previous_sha256"] = rows[0]["manifest_sha256"]
-
-    _relist(mirror, change)
-
-
-def _without_the_first(mirror: Path) -> None:
-    def change(rows: list[dict[str, Any]]) -> None:
-        del rows[0]
-        rows[0]["previous_sha256"] = ""
-
-    _relist(mirror, change)
-
-
-def _no_chain(mirror: Path) -> None:
-    _relist(mirror, lambda rows: rows.pop(1))
-
-
-def _another_week(mirror: Path) -> None:
-    _relist(mirror, lambda rows: rows[1].update(week="2026-W49"))
-
-
-def _no_zip(mirror: Path) -> None:
-    (mirror / "release-2026-W48.zip").unlink()
-
-
-def _no_name(mirror: Path) -> None:
-    _relist(mirror, lambda rows: rows[1].update(name="../release-2026-W48"))
-
-
-DAMAGES = [
-    (_unlist, "release_mirror"),
-    (_no_manifest, "cannot be read"),
-    (_changed_table, "differs"),
-    (_another_manifest, "recorded manifest 0000"),
-    (_cut_out, "recorded previous [0-9a-f]+, follows"),
-    (_without_the_first, "recorded previous nothing, follows"),
-    (_no_chain, "no chain"),
-    (_another_week, "recorded week 2026-W49, follows 2026-W48"),
-    (_no_zip, "zip is not there"),
-    (_no_name, "release_mirror"),
-]
-
-
-@pytest.mark.parametrize(("damage", "words"), DAMAGES)
-def test_what_is_no_whole_mirror_fills_nothing(damage: Any, words: str, elsewhere: Past, tmp_path: Path) -> None:
+@pytest.mark.parametrize("what", DAMAGES)
+def test_what_is_no_whole_mirror_fills_nothing(what: str, elsewhere: Past, tmp_path: Path) -> None:
+    damage, words = DAMAGES[what]
     mirror = tmp_path / "mirror"
     shutil.copytree(elsewhere.mirror, mirror)
     damage(mirror)
@@ -357,30 +352,24 @@ def _ledger(folders: list[Path]) -> dict[int, int]:
     return {int(row["number"]): int(row["cents"]) for rows in tables for row in rows}
 
 
-def test_money_of_weeks_without_pictures_is_published_and_rebuilt(
-    tmp_path: Path, settings: Any, live_server: Any, capsys: Any
-) -> None:
-    olga = factories.user("olga", "organizers")
+@pytest.mark.slow("releases two weeks, and fills a database from them")
+def test_money_of_weeks_without_pictures_is_published_and_rebuilt(tmp_path: Path, settings: Any) -> None:
+    beginning, olga = transaction.savepoint(), factories.user("olga", "organizers")
     pool_deposit(cents=10_000, reason="a sponsor", by=olga, now=cast.W47.start - timedelta(days=20))
-    cast.two_weeks()
-    paid = Account.objects.get(kind=AccountKind.TEAM)
-    LedgerEntry.objects.create(
-        source=Account.objects.get(kind=AccountKind.ATTACKERS), target=paid, cents=1_000, rule="R35", why="a share",
-        causes={}, made_at=cast.LATER,
-    )  # fmt: skip
+    fixtures.a_week()
+    paid = Account.objects.create(kind=AccountKind.TEAM, team=Team.objects.get(name="=red"))
+    told = {"target": paid, "cents": 1_000, "rule": "R35", "why": "a share", "causes": {}, "made_at": fixtures.MONDAY}
+    LedgerEntry.objects.create(source=Account.objects.get(kind=AccountKind.ATTACKERS), **told)
     made = [release_week(week, out=settings.RELEASE_DIR, now=cast.NOW) for week in unreleased_weeks(cast.NOW)]
-    assert [each.release.week for each in made] == ["2026-W44", "2026-W47", "2026-W48"]
+    assert [each.release.week for each in made] == ["2026-W44", "2026-W47"]
     assert made[0].release.counts["images"] == 0
     assert _ledger([each.folder for each in made]) == dict(LedgerEntry.objects.values_list("pk", "cents"))
-
-    mirror = tmp_path / "mirror"
-    assert main([live_server.url, str(mirror), "--quiet"]) == 0, capsys.readouterr().out
     for address in ("/releases/release-2026-W44/", "/weeks/2026-W44/", "/releases/"):
         assert Client().get(address).status_code == 200
-    before = _balances()
-    _empty_database()
-    settings.RELEASE_DIR = tmp_path / "elsewhere"
-    settings.IMAGE_STORE_URL = f"file://{tmp_path / 'other pictures'}"
+    mirror, before = mirror_of(made, tmp_path / "mirror"), _balances()
+    transaction.savepoint_rollback(beginning)
+    factories.policy_version()
+    cast.elsewhere(settings, tmp_path)
     services.rebuild(mirror)
     assert _balances() == before
     assert list(unreleased_weeks(cast.NOW)) == []
@@ -408,3 +397,87 @@ def test_what_a_later_defense_did_not_answer_is_said_to_be_missing(elsewhere: Pa
     asked = {"scope": Scope("All."), "reason": "A test.", "by": factories.user("o"), "now": cast.NOW}
     with pytest.raises(Conflict, match="its program is not here"):
         rerun_start(defense=Defense.objects.latest("pk"), **asked)
+
+
+# A contest that went on from rule book 1 to rule book 2 (R29) --------------------------------------------------------
+
+
+W49 = week_named("2026-W49", "UTC")
+LATER = W49.end.replace(hour=9)
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Path:
+    """A stranger's copy of two releases of the first rule book."""
+    folder, rows = tmp_path / "mirror", []
+    for archive in sorted(cast.WRITTEN_BEFORE.glob("*.zip")):
+        shutil.unpack_archive(archive, folder)
+        shutil.copy(archive, folder)
+        text = (folder / archive.stem / form.MANIFEST).read_bytes()
+        values = json.loads(text)
+        told = {name: values[name] for name in ("name", "week", "part", "previous_sha256", "counts")}
+        more = {"bytes": archive.stat().st_size, "released_at": "2026-12-02T08:00:00Z"}
+        rows.append(told | more | {"manifest_sha256": hashlib.sha256(text).hexdigest()})
+    (folder / LIST).write_text(json.dumps({"releases": rows}))
+    return folder
+
+
+def _rows(folder: Path, name: str) -> list[dict[str, str]]:
+    with (folder / name).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _a_week_more() -> None:
+    """The organizers took in a bird in the third week; one defense takes it for a bicycle."""
+    image = fixtures.picture(90, received_at=W49.start, label_from=W49.start)
+    contest = fixtures.Contest([factories.tasker(f"new {number}") for number in range(3)])
+    fixtures.labeled(contest, "new", image, fixtures.CASES["valid bird"])
+    made = fixtures.ruled(contest.panels["new"], at=W49.start)
+    cautious, wrong = Defense.objects.order_by("public_id")
+    fixtures.scored(cautious, image, [Outcome.ABSTAIN] * 3)
+    proof = fixtures.scored(wrong, image, [Outcome.BICYCLE] * 3)[0]
+    Break.objects.create(defense=wrong, image=image, ruling=made, prediction=proof, found_at=W49.start)
+
+
+@pytest.mark.slow("releases two weeks, and fills two databases")
+def test_a_record_of_both_rule_books_is_one(mirror: Path, settings: Any, tmp_path: Path) -> None:
+    factories.policy_version()
+    rebuilt = cast.elsewhere(settings, tmp_path / "second")
+    beginning = transaction.savepoint()
+    call_command("rebuild_from_releases", str(mirror), verbosity=0)
+
+    # What broke under the first rule book is recorded still, and what came of the organizers' pictures breaks nothing.
+    first = rebuilt / "release-2026-W47"
+    before = _rows(first, form.BREAKS) + _rows(first, form.UNPROVED)
+    assert {row["break_id"] for row in before} <= {str(pk) for pk in recorded_mistakes().values_list("pk", flat=True)}
+    sent = {each.image.public_id for each in standing_breaks().select_related("image")}
+    outside = {each.image.public_id for each in mistakes_outside().select_related("image")}
+    assert (sent & {row["image_id"] for row in before}, outside) == (set(), {row["image_id"] for row in before})
+
+    # A week of the second rule book follows in the chain, and errata of an old week are of the second, too.
+    _a_week_more()
+    new = release_week(W49, out=rebuilt, now=LATER)
+    errata = release_week(cast.W47, out=rebuilt, now=LATER)
+    names = ["release-2026-W47", "release-2026-W48", new.folder.name, errata.folder.name]
+    books = {name: json.loads((rebuilt / name / form.MANIFEST).read_text())["rule_book"] for name in names}
+    assert list(books.values()) == ["1", "1", "2", "2"]
+    assert {name: verify(rebuilt / name).differences for name in names} == {name: [] for name in names}
+    assert "chain: follows release-2026-W48" in verify(new.folder).figures
+    assert (len(_rows(new.folder, form.BREAKS)), len(_rows(new.folder, form.MISTAKES))) == (0, 1)
+    assert _rows(errata.folder, form.BREAKS) == _rows(errata.folder, form.UNPROVED) == []
+    proved = {row["image_id"] for row in _rows(first, form.BREAKS)}
+    assert {row["image_id"] for row in _rows(errata.folder, form.MISTAKES)} == proved
+
+    # From a mirror of all of it another database is filled, which releases the same bytes again.
+    for name in names[2:]:
+        shutil.copytree(rebuilt / name, mirror / name)
+        shutil.copy(rebuilt / f"{name}.zip", mirror)
+    (mirror / LIST).write_text(json.dumps({"releases": [as_listed(each) for each in releases()]}))
+    transaction.savepoint_rollback(beginning)
+    cache.clear()
+    cast.elsewhere(settings, tmp_path / "third")
+    call_command("rebuild_from_releases", str(mirror), verbosity=0)
+    assert [each.name for each in Release.objects.order_by("pk")] == names
+    assert {each.image.public_id for each in mistakes_outside().select_related("image")} > proved
+    for week in (cast.W47, W49):
+        assert not release_week(week, out=tmp_path / "again", now=LATER).new, week.name

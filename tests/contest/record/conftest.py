@@ -1,0 +1,52 @@
+"""What several modules look at, made once for each of them: two released weeks, and a picture with an open case."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+
+from contest.releases import Released
+from tests.contest.record import cast, decided
+from tests.contest.record.decided import TODAY, Decided
+
+
+@pytest.fixture(scope="module")
+def two_weeks_released(module_world: Path) -> list[Released]:
+    """Both weeks, and errata of the first."""
+    cast.two_weeks()
+    return cast.released(module_world / "releases")
+
+
+@pytest.fixture
+def parts(two_weeks_released: list[Released], settings: Any, db: None) -> list[Released]:
+    """The releases of this test: it may change rows and files."""
+    return cast.copied(two_weeks_released, settings.RELEASE_DIR)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[datetime], None]:
+    """Set the clock of the site, and forget what it remembers for a while."""
+
+    def set_to(moment: datetime) -> None:
+        cache.clear()
+        monkeypatch.setattr("django.utils.timezone.now", lambda: moment)
+
+    return set_to
+
+
+@pytest.fixture(scope="module")
+def appealed(module_world: Path) -> Decided:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("django.utils.timezone.now", lambda: TODAY)
+        return decided.appealed()
+
+
+@pytest.fixture
+def what(appealed: Decided, clock: Any, db: None) -> Decided:
+    """An open case, of which each test has its own copy."""
+    clock(TODAY)
+    return deepcopy(appealed)
