@@ -64,12 +64,13 @@ def test_the_mask_knows_every_address_that_is_a_permission() -> None:
         (json.dumps({"password": f'a "quoted" {SECRET}'}), "a password with quotes"),
         (json.dumps({"body": json.dumps({"password": f"with blanks {SECRET}"})}), "a body as text"),
         (f"GET /metrics?token={SECRET}", "a query"),
+        ('{"otp": 918273, "code": 400}', "a number"),
         (f"redis://user:{SECRET}@broker:6379/0 refused", "the address of a service"),
     ],
 )
 def test_no_secret_is_left_in_a_line(line: str, reason: str) -> None:
     masked = mask(line)
-    assert not any(secret in masked for secret in (SECRET, RESET, RANDOM)), reason
+    assert not any(secret in masked for secret in (SECRET, RESET, RANDOM, "918273")), reason
     assert "…" in masked
     if line.startswith("{") and '"' in line:
         json.loads(masked)
@@ -88,10 +89,6 @@ def test_no_secret_is_left_in_a_line(line: str, reason: str) -> None:
 )
 def test_what_opens_nothing_stays_readable(line: str) -> None:
     assert mask(line) == line
-
-
-def test_a_number_is_masked_and_the_line_stays_json() -> None:
-    assert json.loads(mask('{"otp": 123456, "code": 400}')) == {"otp": "…", "code": 400}
 
 
 @pytest.mark.parametrize("part", ["token=", '"token": "', "a", "join/", "A1-", "%41", "://a:", 'otp"=\\', "cookie:"])
