@@ -27,7 +27,7 @@ from common.errors import Conflict
 from common.progress import every_few_seconds, still_working
 from tests import services
 from tests.processes import wait_for
-from tests.services import free_port, place_to_keep, postgres_server
+from tests.services import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 APPS = {"common", "labeling", "adjudication", "scoring", "contest"}
@@ -295,17 +295,24 @@ def test_the_demo_has_the_settings_of_make_run_unless_the_environment_says_other
     ]
 
 
-@pytest.mark.parametrize("environment", [{}, {"DATA_DIR": "/tmp"}], ids=["nothing", "a folder"])
-def test_demo_mode_is_never_turned_on_where_make_run_was_not(environment: dict[str, str], tree: Path) -> None:
-    status, given, said = launch(tree, "settle", **environment)
-    assert (status, given, len(said.splitlines())) == (1, [], 1)
-    assert said.startswith("There is no demo contest in ") and "run `make run` first" in said
-
-
-@pytest.mark.parametrize("words", [["help"], ["add_user", "--help"], []], ids=["help", "of a command", "nothing"])
-def test_help_needs_no_contest(words: list[str], tree: Path) -> None:
-    status, given, said = launch(tree, *words)
-    assert (status, said) == (0, "") and "DEMO=1" not in given
+@pytest.mark.parametrize(
+    ("words", "environment", "status", "reason"),
+    [
+        (["settle"], {}, 1, "make run was not here"),
+        (["settle"], {"DATA_DIR": "/tmp"}, 1, "a folder is no contest"),
+        (["help"], {}, 0, "help needs no contest"),
+        (["add_user", "--help"], {}, 0, "nor does that of a command"),
+        ([], {}, 0, "nor the list of all"),
+    ],
+)
+def test_demo_mode_is_never_turned_on_where_make_run_was_not(
+    words: list[str], environment: dict[str, str], status: int, reason: str, tree: Path
+) -> None:
+    ended, given, said = launch(tree, *words, **environment)
+    assert (ended, bool(given), "DEMO=1" in given, len(said.splitlines())) == (status, not status, False, status), (
+        reason
+    )
+    assert not status or said.startswith("There is no demo contest in ") and "run `make run` first" in said
 
 
 def test_before_make_run_the_launcher_says_what_to_do(tree: Path) -> None:
@@ -455,23 +462,16 @@ def answers(port: int | None) -> bool:
     return False
 
 
-def test_a_cluster_that_is_to_be_kept_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for start in ("it is made", "it is found"):
-        with postgres_server(keep=place_to_keep(tmp_path)) as server:
-            assert (server.port > 0, (place_to_keep(tmp_path) / "data").exists()) == (True, True), start
-        monkeypatch.setattr(services, "_make_cluster", None)
-
-
-@pytest.mark.long("it starts both servers three times")
-def test_the_database_of_the_services_is_kept_until_somebody_asks_otherwise(tmp_path: Path) -> None:
-    def asked(statement: str, *flags: str) -> str:
+@pytest.mark.slow("it starts both servers three times")
+def test_the_database_of_the_services_is_kept_until_somebody_asks_otherwise(tmp_path: Path, capfd: Any) -> None:
+    def tables(statement: str, *flags: str) -> str:
+        count = "SELECT count(*) FROM pg_tables WHERE tablename = 'kept'"
         sql = f"import os, psycopg2 as p; c = p.connect(os.environ['DATABASE_URL']); u = c.cursor(); {statement}"
-        words = ["-m", "tests.services", *flags, "--keep", str(tmp_path), sys.executable, "-c", sql]
-        done = python(tmp_path, *words)
-        assert "PostgreSQL: postgres://unanimous@127.0.0.1:" in done.stdout and "Redis: redis://" in done.stdout
-        assert done.returncode == 0, done.stderr
-        return done.stdout.splitlines()[-1]
+        sql += f'u.execute("{count}"); print(u.fetchone()[0]); c.commit()'
+        assert services.main([*flags, "--keep", str(tmp_path), sys.executable, "-c", sql]) == 0
+        said = capfd.readouterr().out
+        assert "PostgreSQL: postgres://unanimous@127.0.0.1:" in said and "Redis: redis://" in said
+        return str(said.splitlines()[-1])
 
-    count = "u.execute(\"SELECT count(*) FROM pg_tables WHERE tablename = 'kept'\"); print(u.fetchone()[0])"
-    asked("u.execute('CREATE TABLE kept ()'); c.commit()")
-    assert (asked(count), asked(count, "--fresh")) == ("1", "0")
+    assert tables("u.execute('CREATE TABLE kept ()'); ") == "1"
+    assert (tables(""), tables("", "--fresh")) == ("1", "0")

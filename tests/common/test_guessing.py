@@ -62,15 +62,6 @@ def test_an_own_account_takes_nothing_back_that_failed_with_others(tara: Tasker)
     assert sign_in("one more") == 429
 
 
-def test_one_connection_has_many_addresses_of_the_newer_kind(tara: Tasker) -> None:
-    tried = [
-        sign_in(f"name-{number}", address=f"2001:db8:1:2::{number:x}") for number in range(MOST_NAMES_A_MINUTE + 1)
-    ]
-    assert tried[-1] == 429
-    assert sign_in("tara", factories.PASSWORD, address="2001:db8:1:3::1") == 302
-    assert sign_in("tara", factories.PASSWORD, address="::ffff:192.0.2.7") == 302
-
-
 def test_an_office_that_mistypes_its_names_waits_a_minute_and_a_sprayer_an_hour(tara: Tasker) -> None:
     for beginning in range(0, MOST_NAMES, MOST_NAMES_A_MINUTE):
         for number in range(beginning, beginning + MOST_NAMES_A_MINUTE):

@@ -535,12 +535,6 @@ def test_a_check_of_a_framework_and_an_examination_name_the_member(
     assert in_its_transaction == []
 
 
-def test_a_rule_of_monitoring_acts_for_the_platform(now: datetime) -> None:
-    actions.action_take(tasker=factories.tasker("tina"), action=WatchAction.WARN, reason="Slowly.", now=now)
-    entry = AuditEntry.objects.get()
-    assert (entry.user, entry.role, entry.why) == (None, "platform", "Slowly.")
-
-
 def _command(*words: str) -> None:
     call_command(*words, stdout=StringIO())
 
@@ -633,9 +627,13 @@ def test_who_takes_a_role_by_an_invitation_is_named(olga: User, now: datetime) -
     assert (entry.user, entry.subject["account"], entry.private) == (nora, [nora.pk], {"role": "tasker"})
 
 
-def test_a_page_and_a_program_are_told_apart_in_the_row(signed_in: Any, olga: User) -> None:
+def test_a_page_is_named_in_the_row_and_a_rule_of_monitoring_acts_for_the_platform(
+    signed_in: Any, olga: User, now: datetime
+) -> None:
     factories.policy_version()
-    answer = signed_in(olga).post("/organizer/teams/same-person/", REMOTE_ADDR="192.0.2.7")
-    assert answer.status_code == 303
+    assert signed_in(olga).post("/organizer/teams/same-person/", REMOTE_ADDR="192.0.2.7").status_code == 303
     entry = AuditEntry.objects.get()
     assert (entry.origin, len(entry.place.digest)) == ("page", 12)
+    actions.action_take(tasker=factories.tasker("tina"), action=WatchAction.WARN, reason="Slowly.", now=now)
+    entry = AuditEntry.objects.latest("pk")
+    assert (entry.user, entry.role, entry.why) == (None, "platform", "Slowly.")

@@ -53,28 +53,27 @@ def test_strangers_are_sent_to_sign_in_and_others_are_refused(
 def test_without_a_row_the_page_says_so(signed_in: SignIn, olga: User) -> None:
     factories.policy_version()
     text = signed_in(olga).get(PAGE).content.decode()
-    assert "Nothing was done by hand yet." in text
-    assert "It was not checked yet." in text
+    assert "Nothing was done by hand yet." in text and "It was not checked yet." in text
+    assert f'href="{PAGE}"' in signed_in(olga).get("/organizer/").content.decode(), "the overview leads to it"
     assert _file(signed_in(olga)).strip() == ",".join(COLUMNS)
 
 
 def test_a_row_says_who_did_what_when_why_and_from_where(signed_in: SignIn, olga: User, trail: None) -> None:
     text = signed_in(olga).get(PAGE).content.decode()
     said = " ".join(text.split())
-    assert '<strong>olga</strong> <span class="muted">(organizer)</span> paused tasker' in said
-    assert '<a href="/organizer/taskers/T-12345/">T-12345</a>.' in said
-    assert "Too &lt;quick&gt; &amp; wrong." in said
-    assert f"from page, place <code>{place_of('192.0.2.7')}</code> · waits for its seal" in said
-    assert "<strong>Somebody on the server</strong> gave a role to account olga." in said
-    assert "<strong>The platform</strong> warned tasker" in said
+    for words in (
+        '<strong>olga</strong> <span class="muted">(organizer)</span> paused tasker',
+        '<a href="/organizer/taskers/T-12345/">T-12345</a>.',
+        "Too &lt;quick&gt; &amp; wrong.",
+        f"from page, place <code>{place_of('192.0.2.7')}</code> · waits for its seal",
+        "<strong>Somebody on the server</strong> gave a role to account olga.",
+        "<strong>The platform</strong> warned tasker",
+    ):
+        assert words in said
     assert "192.0.2.7" not in text
-
-
-def test_an_account_that_is_gone_is_not_named(signed_in: SignIn, olga: User, trail: None) -> None:
     User.objects.filter(pk=olga.pk).delete()
     text = signed_in(factories.user("olaf", "organizers")).get(PAGE).content.decode()
-    assert "<strong>Somebody whose account is deleted</strong>" in text
-    assert f"account {olga.pk} (deleted)" in text
+    assert "<strong>Somebody whose account is deleted</strong>" in text and f"account {olga.pk} (deleted)" in text
 
 
 FILTERS = [
@@ -127,9 +126,9 @@ def test_the_file_says_all_and_nothing_in_it_is_a_formula(signed_in: SignIn, olg
     audit("pool.deposit", by=olga, subject={"ledger_entry": [3]}, why="=1+1", now=now, private={"cents": 5})
     entries_seal()
     (row,) = csv.DictReader(io.StringIO(_file(signed_in(olga))))
-    assert (row["number"], row["who"], row["role"], row["why"]) == ("1", "olga", "organizer", "'=1+1")
-    assert (row["subject"], row["private"], row["origin"]) == ('{"ledger_entry":[3]}', '{"cents":5}', "shell")
-    assert len(row["sha256"]) == 64
+    told = {"number": "1", "who": "olga", "role": "organizer", "why": "'=1+1", "origin": "shell"}
+    told |= {"subject": '{"ledger_entry":[3]}', "private": '{"cents":5}'}
+    assert row.items() >= told.items() and len(row["sha256"]) == 64
 
 
 def test_the_state_of_the_chain_is_shown_checked_when_asked_for_and_an_alarm(
