@@ -19,7 +19,6 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
 from config.audience import OPEN_TO_TASKERS
@@ -32,6 +31,7 @@ from labeling.pictures import picture_url
 from labeling.policy import Policy
 from labeling.selectors import forget_versions
 from tests import factories
+from tests.addresses import patterns
 from tests.contest import release_fixtures as cast
 from tests.test_pages import refused_to_taskers
 
@@ -249,18 +249,9 @@ def _sign_in_first(answer: Any) -> bool:
 
 def walk(world: World) -> Iterator[tuple[str, str | None, str]]:
     """Every path, its name, and its addresses, with every id there is in the place of each parameter."""
-    for path, name in _paths(get_resolver().url_patterns, "/"):
+    for path, pattern in patterns():
         for address in _filled(path, world):
-            yield path, name, address
-
-
-def _paths(patterns: list[URLPattern | URLResolver], before: str) -> Iterator[tuple[str, str | None]]:
-    for pattern in patterns:
-        path = before + str(pattern.pattern)
-        if isinstance(pattern, URLResolver):
-            yield from _paths(pattern.url_patterns, path)
-        else:
-            yield path, pattern.name
+            yield path, pattern.name, address
 
 
 def _filled(path: str, world: World) -> Iterator[str]:
@@ -382,20 +373,19 @@ class TestNothingDiffers:
 
 def _told(client: Client) -> list[str]:
     """Claim, look, renew and answer; return each answer with what is random or a time replaced by its length."""
-    claimed = client.post("/api/v1/assignments/next/", "{}", content_type="application/json")
+    claimed = _post(client, "next/")
     held = claimed.json()
-    address = f"/api/v1/assignments/{held['id']}/"
     lease = {"lease_token": held["lease_token"]}
-    picture = client.get(held["image"]["url"])
-    beat = client.post(f"{address}heartbeat/", lease, content_type="application/json")
-    answered = client.post(f"{address}response/", lease | FORM, content_type="application/json")
-    again = client.post(f"{address}response/", lease | FORM, content_type="application/json")
-    other = client.post(
-        f"{address}response/", lease | FORM | {"contains_bird": "unsure_no"}, content_type="application/json"
-    )
-    assert (answered.status_code, again.status_code, other.status_code) == (201, 200, 409)
-    page = client.get(f"/my-work/{held['id']}/")
-    return [_masked(each) for each in (claimed, picture, beat, answered, again, other, page)]
+    beat = _post(client, f"{held['id']}/heartbeat/", **lease)
+    sent = [lease | FORM, lease | FORM, lease | FORM | {"contains_bird": "unsure_no"}]
+    answered = [_post(client, f"{held['id']}/response/", **each) for each in sent]
+    assert [each.status_code for each in answered] == [201, 200, 409]
+    looked = [client.get(held["image"]["url"]), client.get(f"/my-work/{held['id']}/")]
+    return [_masked(each) for each in (claimed, beat, *answered, *looked)]
+
+
+def _post(client: Client, path: str, **body: Any) -> Any:
+    return client.post(f"/api/v1/assignments/{path}", body, content_type="application/json")
 
 
 _MASKS = (
@@ -526,7 +516,7 @@ class _Desk:
         told = []
         for draw in (0, 99):
             self.monkeypatch.setattr("labeling.api._random", _ordinary(draw))
-            answer = self._post("next/", holding=[each["id"] for each in held])
+            answer = _post(self.client, "next/", holding=[each["id"] for each in held])
             held.append(answer.json())
             told.append(_masked(answer, _NOT_TIMES))
         assert told[0] == told[1]
@@ -542,11 +532,11 @@ class _Desk:
         lease = {"lease_token": held["lease_token"]}
         plain = {"assignment": held["id"], "complete": "true", "seconds": "3", **lease, **UNSURE}
         answers = [
-            self._post(f"{held['id']}/heartbeat/", **lease),
+            _post(self.client, f"{held['id']}/heartbeat/", **lease),
             *([self.client.get("/label/"), self.client.post("/label/", plain)] if self.pages else []),
-            self._post(f"{held['id']}/response/", **lease, **UNSURE),
-            self._post(f"{held['id']}/response/", **lease, **OUTLINED),
-            self._post(f"{held['id']}/release/", **lease),
+            _post(self.client, f"{held['id']}/response/", **lease, **UNSURE),
+            _post(self.client, f"{held['id']}/response/", **lease, **OUTLINED),
+            _post(self.client, f"{held['id']}/release/", **lease),
             self.client.get(f"/my-work/{held['id']}/"),
             self.client.get("/api/v1/me/"),
         ]
@@ -554,9 +544,6 @@ class _Desk:
         pages = [200, 400] if self.pages else []
         assert statuses in ([200, *pages, 201, 400, 409, 200, 200], [200, *pages, 400, 201, 409, 200, 200]), statuses
         return [_masked(each, _NOT_TIMES) for each in answers]
-
-    def _post(self, path: str, **body: Any) -> Any:
-        return self.client.post(f"/api/v1/assignments/{path}", body, content_type="application/json")
 
 
 ROUNDS = 25
@@ -587,9 +574,8 @@ def test_it_takes_no_longer(secret: str, tara: Tasker, signed_in: Any, monkeypat
         if hidden and secret != "gold":
             panel_join(special.pop(), 3, now=timezone.now())
         begin = time.thread_time()
-        held = client.post("/api/v1/assignments/next/", "{}", content_type="application/json").json()
-        sent = FORM | {"lease_token": held["lease_token"]}
-        client.post(f"/api/v1/assignments/{held['id']}/response/", sent, content_type="application/json")
+        held = _post(client, "next/").json()
+        _post(client, f"{held['id']}/response/", lease_token=held["lease_token"], **FORM)
         spent[hidden].append(time.thread_time() - begin)
         given = Assignment.objects.get(public_id=held["id"])
         assert (given.known_id is not None if secret == "gold" else given.panel.urgent) == hidden

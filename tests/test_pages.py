@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver, resolve
+from django.urls import resolve
 from django.utils import timezone
 
 from common.authentication import issue_token
@@ -19,6 +19,7 @@ from contest.teams.services import team_create
 from labeling.models import Tasker
 from labeling.people import TEAMS
 from tests import factories
+from tests.addresses import patterns
 from tests.contest import release_fixtures
 
 pytestmark = pytest.mark.django_db
@@ -169,18 +170,9 @@ FORBIDDEN = {
 }
 
 
-def addresses(patterns: list[URLPattern | URLResolver] | None = None, before: str = "/") -> list[str]:
+def addresses() -> list[str]:
     """Every address the site knows, with an example in the place of each parameter."""
-    found: list[str] = []
-    for pattern in get_resolver().url_patterns if patterns is None else patterns:
-        path = before + str(pattern.pattern)
-        if isinstance(pattern, URLResolver):
-            found += addresses(pattern.url_patterns, path)
-        else:
-            for parameter, example in _EXAMPLES.items():
-                path = path.replace(parameter, example)
-            found.append(path)
-    return found
+    return [re.sub(r"<[^>]*>", lambda found: _EXAMPLES[found[0]], path) for path, _ in patterns()]
 
 
 def allowed_too_much(address: str, answer: Any) -> list[str]:

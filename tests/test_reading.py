@@ -13,11 +13,11 @@ from django.core.cache import cache
 from django.db import connection
 from django.db.models import QuerySet
 from django.test import Client
-from django.urls import URLResolver, get_resolver
 
 from contest.board.moves import stakes_move
 from contest.models import Case, Member
 from tests import factories
+from tests.addresses import patterns
 from tests.contest.board import cast
 from tests.contest.board.cast import LATER, OVERRULE_REJECTED, Scene
 from tests.contest.money import cast as money
@@ -69,13 +69,9 @@ def world(module_world: Path) -> tuple[Scene, dict[str, str]]:
     return scene, examples | {"motion": motion.public_id}
 
 
-def addresses(examples: dict[str, str], patterns: list[Any] | None = None, before: str = "/") -> Iterator[str]:
+def addresses(examples: dict[str, str]) -> Iterator[str]:
     """Every address the site knows, with what there is in the place of each parameter."""
-    for pattern in get_resolver().url_patterns if patterns is None else patterns:
-        path = before + str(pattern.pattern)
-        if isinstance(pattern, URLResolver):
-            yield from addresses(examples, pattern.url_patterns, path)
-            continue
+    for path, _ in patterns():
         for part, value in examples.items():
             path = path.replace(part, re.sub("<[^>]*>", value, part))
         path = re.sub("<uuid:[^>]*>", "3f1c9a52-7d0e-4f5b-9a37-0c6f3f1d2b84", path)

@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 from django.core.handlers.wsgi import WSGIRequest
 from django.test import Client, RequestFactory
-from django.urls import URLPattern, URLResolver, get_resolver
-from django.urls.resolvers import RoutePattern
 
 from common import parsers
 from common.body_limits import (
@@ -25,6 +23,7 @@ from contest import api
 from contest.attacks.access import MOST_UPLOAD_BYTES
 from contest.stakes import uploads
 from labeling.models import Tasker
+from tests.addresses import patterns
 from tests.contest.attacks import cast
 
 pytestmark = pytest.mark.django_db
@@ -47,20 +46,9 @@ UPLOADS = {
 }
 
 
-def routes(resolver: URLResolver, before: str = "") -> dict[str, int]:
-    found: dict[str, int] = {}
-    for each in resolver.url_patterns:
-        path = before + (str(each.pattern) if isinstance(each.pattern, RoutePattern) else "")
-        if isinstance(each, URLResolver):
-            found |= routes(each, path)
-        elif isinstance(each, URLPattern):
-            found[path] = most_body_bytes(each.callback)
-    return found
-
-
 def test_only_uploads_take_more_than_an_answer() -> None:
     """A new address that takes files has to say so here."""
-    found = routes(get_resolver())
+    found = {path.removeprefix("/"): most_body_bytes(pattern.callback) for path, pattern in patterns()}
     assert {path: most for path, most in found.items() if most > DEFAULT_BYTES} == UPLOADS
     learning = {path for path in found if path.startswith("api/v1/") and "qualification" in path}
     assert {path for path, most in found.items() if most == SMALL_BYTES} - learning == SMALL
