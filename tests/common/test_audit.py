@@ -103,6 +103,7 @@ def test_of_an_address_a_keyed_digest_is_kept_and_the_row_does_not_hold_it(setti
     assert kept not in str(AuditEntry.objects.values().get())
 
 
+@pytest.mark.both("a row that must not change goes on without its place")
 def test_the_place_is_forgotten_after_ninety_days_and_the_chain_holds(now: datetime) -> None:
     with acting_from("page", ADDRESS):
         record(now=now)

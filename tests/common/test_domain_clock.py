@@ -131,6 +131,7 @@ def test_the_database_refuses_to_turn_the_clock_back(settings: Any) -> None:
     DemoClock.objects.update(ahead_seconds=3_601, target_seconds=None)
 
 
+@pytest.mark.both("sessions and tokens are found by SQL of our own")
 @pytest.mark.django_db
 def test_who_is_signed_in_stays_so_and_links_go_on(settings: Any, olga: User, signed_in: Any) -> None:
     settings.DEMO = True

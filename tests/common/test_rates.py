@@ -21,6 +21,7 @@ def test_each_key_is_counted_by_itself_and_begins_again_with_the_hour() -> None:
     assert (rates.counted("a", now=NEXT), rates.counted("a", now=NOON), rates.counted("c", now=NEXT)) == (2, 0, 0)
 
 
+@pytest.mark.both("rows that somebody holds are skipped")
 def test_a_late_clock_never_lowers_a_count_and_rows_of_hours_that_are_over_go() -> None:
     for key in "abc":
         rates.count(key, now=NOON)

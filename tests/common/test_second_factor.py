@@ -72,6 +72,7 @@ def test_a_code_is_good_for_its_moment(late: timedelta, taken: bool, reason: str
     assert code_take(user=user, code=phone.at(moment), now=moment + late) is taken, reason
 
 
+@pytest.mark.both("its row is locked")
 def test_a_code_works_once_also_the_one_that_turned_it_on(user: User, phone: Phone) -> None:
     assert not code_take(user=user, code=phone.at(NOW), now=NOW)
     moment = NOW + timedelta(hours=1)
