@@ -1,37 +1,23 @@
 """A worker without a broker learns from the database itself that something was written."""
 
 import threading
-from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.models import Group
-from django.db import connection, transaction
+from django.db import transaction
 
 from common.changes import change_mark
+from tests.at_once import at_once
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both("triggers count the commits")]
 
 
-def _elsewhere(change: Callable[[], object]) -> threading.Thread:
-    """Begin something on another connection."""
-
-    def run() -> None:
-        try:
-            change()
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread
-
-
 def test_a_commit_of_another_connection_gives_another_mark_and_reading_does_not() -> None:
     before = change_mark()
-    _elsewhere(lambda: list(Group.objects.all())).join()
+    at_once(lambda: list(Group.objects.all()))
     list(Group.objects.all())
     assert change_mark() == before
-    _elsewhere(lambda: Group.objects.create(name="new")).join()
+    at_once(lambda: Group.objects.create(name="new"))
     assert change_mark() != before
 
 
@@ -45,7 +31,8 @@ def test_a_commit_counts_when_it_is_made_not_when_its_transaction_began() -> Non
         written.set()
         seen.wait(10)
 
-    thread = _elsewhere(change)
+    thread = threading.Thread(target=at_once, args=(change,))
+    thread.start()
     written.wait(10)
     while_open = change_mark()
     seen.set()

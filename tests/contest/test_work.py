@@ -2,17 +2,16 @@
 
 import os
 import signal
-import threading
 import time
 from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import Group
 from django.core.management import call_command
-from django.db import connection
 
 from contest.management.commands import work
 from contest.management.commands.work import MOST_SECONDS_BETWEEN_ROUNDS, Rounds
+from tests.at_once import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -27,15 +26,7 @@ class Clock:
 
 
 def _write_elsewhere() -> None:
-    def run() -> None:
-        try:
-            Group.objects.create(name=str(uuid4()))
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
+    at_once(lambda: Group.objects.create(name=str(uuid4())))
 
 
 @pytest.mark.both("commits are heard of by a mark in the database")

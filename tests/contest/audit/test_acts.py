@@ -338,31 +338,9 @@ def _pair(now: datetime) -> int:
 
 
 def _voided(by: User, now: datetime) -> Any:
-    tasker, panel = factories.tasker("tina"), factories.panel()
-    factories.response(tasker, panel)
+    tasker = factories.tasker("tina")
+    factories.response(tasker, factories.panel())
     return actions.answers_void(tasker=tasker, since=None, reason="Guessed.", by=by, now=now)
-
-
-def _published(by: User, now: datetime) -> Any:
-    factories.policy_version()
-    return instructions_publish(
-        summary="Toys.", clarification="Toys are not real.", requalify=False, in_force_from=now, by=by, now=now
-    )
-
-
-def _asked_trial(by: User, now: datetime) -> Any:
-    return trials.trial_ask(
-        tried.container(), TrialKind.SMOKE, by=by, policy=scored.POLICY, now=now, rng=random.Random(3)
-    )
-
-
-def _merged(by: User, now: datetime) -> Any:
-    return teams_merge(team=staking.team("red"), into=staking.team(), reason="One lab.", by=by, now=now)
-
-
-def _built(by: User, now: datetime) -> Any:
-    factories.policy_version()
-    return build_ask(week_called("2026-W40"), by=by, now=now)
 
 
 # action -> how an organizer does it; the row that it leaves names the organizer.
@@ -396,7 +374,12 @@ ACTS: dict[str, Act] = {
     "gold.hold": lambda by, now: gold.gold_hold(known=factories.gold(), by=by, now=now),
     "gold.let_go": lambda by, now: gold.gold_let_go(known=factories.gold(), by=by, now=now),
     "gold.retire": lambda by, now: gold.gold_retire(known=factories.gold(), reason="It leaked.", by=by, now=now),
-    "instructions.publish": _published,
+    "instructions.publish": lambda by, now: (
+        factories.policy_version(),
+        instructions_publish(
+            summary="Toys.", clarification="Toys are not real.", requalify=False, in_force_from=now, by=by, now=now
+        ),
+    ),
     "invitation.send": _invited,
     "invitation.renew": lambda by, now: invitations.invitation_renew(
         invitation_id=_invited(by, now).invitation.pk, by=by, now=now
@@ -420,7 +403,7 @@ ACTS: dict[str, Act] = {
     "question.answer": lambda by, now: question_answer(
         question_id=_question(now), answer="No.", to_everybody=False, requalify=False, by=by, now=now
     ),
-    "release.build": _built,
+    "release.build": lambda by, now: (factories.policy_version(), build_ask(week_called("2026-W40"), by=by, now=now)),
     "report.decide": lambda by, now: report_decide(
         image=_reported(now), decision=ReportDecision.KEPT_OUT, reply="It is broken.", by=by, now=now
     ),
@@ -440,8 +423,12 @@ ACTS: dict[str, Act] = {
     "tasker.return": lambda by, now: actions.tasker_return(
         tasker=_paused(by, now), reason="All is well.", by=by, now=now
     ),
-    "team.merge": _merged,
-    "trial.ask": _asked_trial,
+    "team.merge": lambda by, now: teams_merge(
+        team=staking.team("red"), into=staking.team(), reason="One lab.", by=by, now=now
+    ),
+    "trial.ask": lambda by, now: trials.trial_ask(
+        tried.container(), TrialKind.SMOKE, by=by, policy=scored.POLICY, now=now, rng=random.Random(3)
+    ),
     "trial.retry": lambda by, now: trials.trials_retry(trial=_dead_trial(now), by=by, now=now),
     "watch_rule.add": _ruled_by,
     "watch_rule.retire": lambda by, now: rule_retire(rule_id=_ruled_by(by, now).pk, by=by, now=now),
