@@ -451,7 +451,7 @@ def worker(class_world: Path) -> Tasker:
 
 class TestAPolicyChanges:
     """Gold and the ordinary picture that it stands in for, around a change of one number of the policy: all that a
-    tasker gets of the one is what they get of the other, to the second (R8)."""
+    tasker gets of the one is what they get of the other, to the second (R6, R8)."""
 
     @pytest.mark.parametrize(
         "names",

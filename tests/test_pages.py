@@ -246,6 +246,7 @@ def test_each_role_is_answered_as_the_table_says_and_every_answer_is_strict(
 
 @pytest.mark.parametrize("role", [role for role in ROLES if role not in {"newcomer", "tasker"}])
 def test_calls_of_taskers_are_refused_to_everybody_else(role: str, as_role: Callable[[str], Client]) -> None:
+    """Nobody who belongs to a team, the board or the organizers labels (R8)."""
     client = as_role(role)
     told = {address: client.post(address, {}, content_type="application/json") for address in POSTED}
     refused = (401, "not_authenticated") if role == "stranger" else (403, "not_a_tasker")
@@ -255,6 +256,7 @@ def test_calls_of_taskers_are_refused_to_everybody_else(role: str, as_role: Call
 
 
 def test_a_newcomer_gets_no_picture_from_the_api(as_role: Callable[[str], Client]) -> None:
+    """Who has not passed the qualification set labels nothing (R5)."""
     answer = as_role("newcomer").post("/api/v1/assignments/next/", {}, content_type="application/json")
     assert (answer.status_code, answer.json()["code"]) == (403, "not_qualified")
 
