@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
-from hypothesis import given
+from django.conf import settings as configured
+from hypothesis import given, settings
 
 from contest.policy.numbers import GROUPS, NEEDED_OF, NUMBERS, changes
 from labeling.enums import GoldFeedback, OutlineGate
 from labeling.policy import LIMITS, Policy
 from tests.contest.policy.strategies import POLICIES
 
-RULES = (Path(settings.BASE_DIR) / "docs" / "rules.md").read_text()
-SOURCE = (Path(settings.BASE_DIR) / "labeling" / "policy.py").read_text()
+RULES = (Path(configured.BASE_DIR) / "docs" / "rules.md").read_text()
+SOURCE = (Path(configured.BASE_DIR) / "labeling" / "policy.py").read_text()
 
 
 def test_every_number_of_the_policy_and_of_the_rule_book_is_told_of_once() -> None:
@@ -83,6 +83,7 @@ def test_what_is_typed(name: str, typed: str, value: Any) -> None:
     assert (type(read), read) == (type(value), value)
 
 
+@settings(max_examples=40)
 @given(policy=POLICIES)
 def test_any_policy_is_read_again_as_it_was_written(policy: Policy) -> None:
     assert Policy.from_json(policy.to_json()) == policy
