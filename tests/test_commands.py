@@ -1,5 +1,6 @@
 """The commands: help that explains everything, errors in one sentence, and a launcher that never mistakes a contest."""
 
+import json
 import os
 import shlex
 import shutil
@@ -7,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from argparse import SUPPRESS
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,6 +25,8 @@ from django.db import OperationalError, ProgrammingError
 from common.commands import EXIT_NO_READER, EXIT_USAGE, ContestCommand, sentence
 from common.errors import Conflict
 from common.progress import every_few_seconds, still_working
+from tests import services
+from tests.processes import wait_for
 from tests.services import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -112,54 +114,70 @@ def test_an_error_is_one_sentence(error: Exception, said: str) -> None:
     assert said in words and "\n" not in words
 
 
-def manage(tmp_path: Path, *words: str, stdin: str = "", **environment: str) -> "subprocess.CompletedProcess[str]":
-    """Run a command on an empty data folder, outside demo mode."""
+def python(tmp_path: Path, *words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """Run Python outside demo mode, with an empty data folder."""
     own = {"DATA_DIR": str(tmp_path), "DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}", "SECRET_KEY": "x" * 50}
+    own |= {"DJANGO_SETTINGS_MODULE": "config.settings", "DOCKER_HOST": "tcp://127.0.0.1:1"}
+    command = [sys.executable, *words]
     return subprocess.run(
-        [sys.executable, "manage.py", *words],
-        cwd=ROOT,
-        env=os.environ | own | {"DJANGO_SETTINGS_MODULE": "config.settings"} | environment,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=120,
+        command, cwd=ROOT, env=os.environ | own | environment, capture_output=True, text=True, timeout=120
     )
+
+
+FAILING = [
+    ("add_user ada --role tasker --password-stdin", 1, "run `./unanimous migrate`"),
+    ("scorer_check", 1, "The container engine does not answer at tcp://"),
+    ("serve --port 99999", EXIT_USAGE, "'99999' is not a port"),
+    ("add_user ada", EXIT_USAGE, "arguments are required: --role. See ./unanimous add_user --help."),
+    ("import_images . --refused /nowhere/x.csv", EXIT_USAGE, "There is no folder /nowhere for --refused"),
+    ("simulate month --out /nowhere/x", 1, "There is no folder /nowhere to write into"),
+    ("check_ledger --traceback", 1, "Traceback (most recent call last)"),
+]
+# One process runs them all: each takes seconds to begin.
+ONE_AFTER_THE_OTHER = """
+import contextlib, io, json, sys, traceback
+from common.commands import run
+told = []
+for words in json.loads(sys.argv[1]):
+    with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(io.StringIO()):
+        try:
+            run(["manage.py", *words.split()])
+        except SystemExit as end:
+            told.append((end.code, said.getvalue()))
+        except Exception:
+            told.append((1, traceback.format_exc()))
+print(json.dumps(told))
+"""
+
+
+def test_a_command_that_fails_says_one_sentence_and_all_with_traceback(tmp_path: Path) -> None:
+    done = python(tmp_path, "-c", ONE_AFTER_THE_OTHER, json.dumps([words for words, *_ in FAILING]))
+    assert done.returncode == 0, done.stderr
+    for (words, status, expected), (ended, said) in zip(FAILING, json.loads(done.stdout), strict=True):
+        assert (ended, expected in said) == (status, True), f"{words}: {said}"
+        assert len(said.strip().splitlines()) == 1 or ("--traceback" in words and "no such table" in said), said
 
 
 @pytest.mark.parametrize(
-    ("words", "environment", "status", "said"),
+    ("command", "environment", "said"),
     [
-        ("add_user ada --role tasker --password-stdin", {}, 1, "run `./unanimous migrate`"),
-        ("check_audit", {"DATABASE_URL": "postgres://a:secret@127.0.0.1:1/x"}, 1, "The database does not answer"),
-        ("scorer_check", {"DOCKER_HOST": "tcp://127.0.0.1:1"}, 1, "The container engine does not answer at tcp://"),
-        ("serve --port 99999", {}, EXIT_USAGE, "'99999' is not a port"),
-        ("settle", {"PORT": "high"}, 1, "PORT='high' is not a port"),
-        ("add_user ada", {}, EXIT_USAGE, "arguments are required: --role. See ./unanimous add_user --help."),
-        ("import_images . --refused /nowhere/x.csv", {}, EXIT_USAGE, "There is no folder /nowhere for --refused"),
-        ("simulate month --out /nowhere/x", {}, 1, "There is no folder /nowhere to write into"),
+        ("check_audit", {"DATABASE_URL": "postgres://a:secret@127.0.0.1:1/x"}, "The database does not answer"),
+        ("settle", {"PORT": "high"}, "PORT='high' is not a port"),
     ],
 )
-def test_a_command_that_fails_says_one_sentence(
-    words: str, environment: dict[str, str], status: int, said: str, tmp_path: Path
+def test_a_setting_that_is_wrong_is_one_sentence_without_its_password(
+    command: str, environment: dict[str, str], said: str, tmp_path: Path
 ) -> None:
-    done = manage(tmp_path, *words.split(), **environment)
-    assert done.returncode == status, done.stderr
-    assert said in done.stderr and "secret" not in done.stderr
+    done = python(tmp_path, "manage.py", command, **environment)
+    assert (done.returncode, said in done.stderr, "secret" in done.stderr) == (1, True, False), done.stderr
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
 
 
-def test_traceback_shows_all(tmp_path: Path) -> None:
-    done = manage(tmp_path, "check_ledger", "--traceback")
-    assert done.returncode == 1 and "Traceback" in done.stderr and "no such table" in done.stderr
-
-
-def test_a_reader_that_goes_away_ends_a_command_quietly(tmp_path: Path) -> None:
-    environment = os.environ | {"DATA_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "config.settings"}
+def test_a_reader_that_goes_away_ends_a_command_quietly() -> None:
+    """The launcher of this tree, as in `./unanimous help | head -0`."""
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run(
-        [sys.executable, "manage.py", "help"], cwd=ROOT, env=environment, stdout=writer, stderr=subprocess.PIPE
-    )
+    done = subprocess.run([ROOT / "unanimous", "help"], cwd="/", stdout=writer, stderr=subprocess.PIPE)
     os.close(writer)
     assert (done.returncode, done.stderr) == (EXIT_NO_READER, b"")
 
@@ -277,18 +295,24 @@ def test_the_demo_has_the_settings_of_make_run_unless_the_environment_says_other
     ]
 
 
-def test_demo_mode_is_never_turned_on_where_make_run_was_not(tree: Path, tmp_path: Path) -> None:
-    for environment in ({}, {"DATA_DIR": str(tmp_path)}):
-        status, given, said = launch(tree, "settle", **environment)
-        assert (status, given) == (1, [])
-        assert said.startswith("There is no demo contest in ") and "run `make run` first" in said
-        assert len(said.splitlines()) == 1
-
-
-def test_help_needs_no_contest(tree: Path) -> None:
-    for words in (["help"], ["add_user", "--help"], []):
-        status, given, said = launch(tree, *words)
-        assert (status, said) == (0, "") and "DEMO=1" not in given
+@pytest.mark.parametrize(
+    ("words", "environment", "status", "reason"),
+    [
+        (["settle"], {}, 1, "make run was not here"),
+        (["settle"], {"DATA_DIR": "/tmp"}, 1, "a folder is no contest"),
+        (["help"], {}, 0, "help needs no contest"),
+        (["add_user", "--help"], {}, 0, "nor does that of a command"),
+        ([], {}, 0, "nor the list of all"),
+    ],
+)
+def test_demo_mode_is_never_turned_on_where_make_run_was_not(
+    words: list[str], environment: dict[str, str], status: int, reason: str, tree: Path
+) -> None:
+    ended, given, said = launch(tree, *words, **environment)
+    assert (ended, bool(given), "DEMO=1" in given, len(said.splitlines())) == (status, not status, False, status), (
+        reason
+    )
+    assert not status or said.startswith("There is no demo contest in ") and "run `make run` first" in said
 
 
 def test_before_make_run_the_launcher_says_what_to_do(tree: Path) -> None:
@@ -307,12 +331,6 @@ def test_a_link_leads_to_the_tree(tree: Path) -> None:
     (tree.parent / "link").symlink_to(tree / "unanimous")
     status, given, _ = launch(tree.parent, "settle", at="link")
     assert status == 0 and given[0] == f"{tree}/manage.py settle"
-
-
-def test_the_launcher_of_this_tree_works() -> None:
-    done = subprocess.run([ROOT / "unanimous", "help"], cwd="/", capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert "release_week" in done.stdout
 
 
 # make -----------------------------------------------------------------------------------------------------------------
@@ -382,25 +400,36 @@ def waited_for(process: "subprocess.Popen[str]", line: str) -> str:
     raise AssertionError("".join(read))
 
 
-def test_interrupts_end_what_make_run_starts_also_as_a_background_job(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "flags", "processes"),
+    [
+        (signal.SIGINT, ["--pages-only"], 2),
+        pytest.param(signal.SIGTERM, [], 4, marks=pytest.mark.long("with its workers it starts four processes")),
+    ],
+)
+def test_signals_end_what_make_run_starts_also_as_a_background_job(
+    number: int, flags: list[str], processes: int, tmp_path: Path
+) -> None:
     own = {"DATA_DIR": str(tmp_path), "DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}", "SECRET_KEY": "x" * 50}
     # With the settings of tests, which need not run every migration again.
-    migrate = [sys.executable, "manage.py", "migrate", "-v0"]
-    subprocess.run(migrate, cwd=ROOT, env=os.environ | own | {"DJANGO_SETTINGS_MODULE": "tests.settings"}, check=True)
+    python(tmp_path, "manage.py", "migrate", "-v0", DJANGO_SETTINGS_MODULE="tests.settings").check_returncode()
     own |= {"DJANGO_SETTINGS_MODULE": "config.settings", "DEFENSE_RUNTIME": "process", "PORT": str(free_port())}
-    for number, flags in ((signal.SIGINT, []), (signal.SIGTERM, ["--pages-only"])):
-        process = started_in_the_background("manage.py", "serve", *flags, **own)
-        waited_for(process, "Ctrl-C ends it")
-        wanted, patient_until = 2 if flags else 4, time.monotonic() + 30
-        while len(running_with(str(tmp_path))) < wanted:  # one that begins its program has no environment for a moment
-            assert time.monotonic() < patient_until, "the server and its workers"
-        process.send_signal(number)
-        process.communicate(timeout=60)
-        assert process.returncode == 0
-        assert running_with(str(tmp_path)) == []
+    process = started_in_the_background("manage.py", "serve", *flags, **own)
+    waited_for(process, "Ctrl-C ends it")
+    # One that begins its program has no environment for a moment.
+    wait_for(lambda: len(running_with(str(tmp_path))) >= processes, "the server and its workers")
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert (process.returncode, running_with(str(tmp_path))) == (0, [])
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+OTHER_SIGNALS = pytest.mark.long("another signal: an interrupt is the one that a background job would not hear")
+
+
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGINT, *(pytest.param(each, marks=OTHER_SIGNALS) for each in (signal.SIGTERM, signal.SIGHUP))],
+)
 def test_any_signal_ends_the_services_and_what_they_serve(number: int, tmp_path: Path) -> None:
     mark = f"{tmp_path}-{number}"
     script = "echo begun $DATABASE_URL $TEST_REDIS_URL; exec sleep 1000"
@@ -413,16 +442,17 @@ def test_any_signal_ends_the_services_and_what_they_serve(number: int, tmp_path:
     assert running_with(mark) == [] and not any(answers(port) for port in ports)
 
 
-def test_a_signal_while_a_command_starts_leaves_nothing_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "attempts", [1, pytest.param(5, marks=pytest.mark.long("which of the two is first is chance: several attempts"))]
+)
+def test_a_signal_while_a_command_starts_leaves_nothing_behind(attempts: int, tmp_path: Path) -> None:
     """The command runs before whoever started it has it in hand: it asks for the end as its first act."""
-    for attempt in range(3):
+    for attempt in range(attempts):
         mark = f"{tmp_path}-{attempt}"
-        process = started_in_the_background(
-            "-m", "tests.services", "sh", "-c", "kill -TERM $PPID; exec sleep 1000", MARK=mark
-        )
+        script = "kill -TERM $PPID; exec sleep 1000"
+        process = started_in_the_background("-m", "tests.services", "sh", "-c", script, MARK=mark)
         process.communicate(timeout=60)
-        assert process.returncode == 128 + signal.SIGTERM
-        assert running_with(mark) == []
+        assert (process.returncode, running_with(mark)) == (128 + signal.SIGTERM, [])
 
 
 def answers(port: int | None) -> bool:
@@ -432,16 +462,16 @@ def answers(port: int | None) -> bool:
     return False
 
 
-def test_the_database_of_the_services_is_kept_until_somebody_asks_otherwise(tmp_path: Path) -> None:
-    def asked(statement: str, *flags: str) -> str:
+@pytest.mark.slow("it starts both servers three times")
+def test_the_database_of_the_services_is_kept_until_somebody_asks_otherwise(tmp_path: Path, capfd: Any) -> None:
+    def tables(statement: str, *flags: str) -> str:
+        count = "SELECT count(*) FROM pg_tables WHERE tablename = 'kept'"
         sql = f"import os, psycopg2 as p; c = p.connect(os.environ['DATABASE_URL']); u = c.cursor(); {statement}"
-        words = [sys.executable, "-m", "tests.services", *flags, "--keep", str(tmp_path), sys.executable, "-c", sql]
-        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120)
-        assert "PostgreSQL: postgres://unanimous@127.0.0.1:" in done.stdout and "Redis: redis://" in done.stdout
-        assert done.returncode == 0, done.stderr
-        return done.stdout.splitlines()[-1]
+        sql += f'u.execute("{count}"); print(u.fetchone()[0]); c.commit()'
+        assert services.main([*flags, "--keep", str(tmp_path), sys.executable, "-c", sql]) == 0
+        said = capfd.readouterr().out
+        assert "PostgreSQL: postgres://unanimous@127.0.0.1:" in said and "Redis: redis://" in said
+        return str(said.splitlines()[-1])
 
-    count = "u.execute(\"SELECT count(*) FROM pg_tables WHERE tablename = 'kept'\"); print(u.fetchone()[0])"
-    asked("u.execute('CREATE TABLE kept ()'); c.commit()")
-    assert asked(count) == "1"
-    assert asked(count, "--fresh") == "0"
+    assert tables("u.execute('CREATE TABLE kept ()'); ") == "1"
+    assert (tables(""), tables("", "--fresh")) == ("1", "0")

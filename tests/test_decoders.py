@@ -10,15 +10,13 @@ from tests.decoding import places, places_in
 REGISTERED = [*BOUNDED, *(place for each in TRUSTED.values() for place in each)]
 
 
-def test_every_place_that_decodes_is_registered() -> None:
+@pytest.mark.slow("it reads the tree of every source")
+def test_every_place_that_decodes_is_registered_and_no_other() -> None:
     found = places()
     unknown = {place: sorted(decoders) for place, decoders in found.items() if place not in REGISTERED}
     assert not unknown, "register these in config/decoders.py, with limits that the code enforces"
-
-
-def test_the_register_names_nothing_that_is_gone() -> None:
     assert sorted(REGISTERED) == sorted(set(REGISTERED)), "a place is registered once"
-    assert not set(REGISTERED) - set(places())
+    assert not set(REGISTERED) - set(found), "the register names nothing that is gone"
 
 
 @pytest.mark.parametrize("place", BOUNDED)

@@ -14,61 +14,60 @@ from config import env
 SECRET = "open-sesame"
 
 
+DATABASE, BROKER = "DATABASE_URL", "CELERY_BROKER_URL"
+
+
 @pytest.mark.parametrize(
-    ("value", "words"),
+    ("name", "value", "words"),
     [
-        (f"mysql://contest:{SECRET}@db.example/contest", "begins with mysql://"),
-        (f"contest:{SECRET}@db.example/contest", "is no URL"),
-        (SECRET, "is no URL"),
-        (f"postgres://contest:{SECRET}/{SECRET}@db.example/contest", "cannot be read"),
+        (DATABASE, f"mysql://contest:{SECRET}@db.example/contest", "begins with mysql://"),
+        (DATABASE, f"contest:{SECRET}@db.example/contest", "is no URL"),
+        (DATABASE, SECRET, "is no URL"),
+        (DATABASE, f"postgres://contest:{SECRET}/{SECRET}@db.example/contest", "cannot be read"),
+        (BROKER, f"amqp://contest:{SECRET}@mq.example", "begins with amqp://; "),
     ],
 )
-def test_a_refused_address_of_the_database_keeps_its_password(
-    value: str, words: str, monkeypatch: pytest.MonkeyPatch
+def test_a_refused_address_keeps_its_password(
+    name: str, value: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("DATABASE_URL", value)
+    monkeypatch.setenv(name, value)
     with pytest.raises(ImproperlyConfigured) as refused:
-        env.database("DATABASE_URL", "")
-    assert str(refused.value).startswith(f"DATABASE_URL {words}")
+        env.database(name, "") if name == DATABASE else env.url(name, "", ("redis",))
+    assert str(refused.value).startswith(f"{name} {words}")
     assert SECRET not in str(refused.value)
     # Nor does the trace show it: whatever was raised first stays away.
     assert refused.value.__cause__ is None
     assert refused.value.__suppress_context__ or refused.value.__context__ is None
 
 
-def test_a_refused_address_of_the_broker_keeps_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CELERY_BROKER_URL", f"amqp://contest:{SECRET}@mq.example")
-    with pytest.raises(ImproperlyConfigured, match="CELERY_BROKER_URL begins with amqp://; .* redis://") as refused:
-        env.url("CELERY_BROKER_URL", "", ("redis",))
-    assert SECRET not in str(refused.value)
-
-
-@pytest.mark.parametrize(("value", "number"), [("", 0), ("0", 0), ("2", 2)])
-def test_a_count_is_read(value: str, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRUSTED_PROXIES", value)
-    assert env.count("TRUSTED_PROXIES") == number
-
-
-@pytest.mark.parametrize("value", ["-1", "one", "1.5", "²"])
-def test_a_count_that_is_none_is_named(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRUSTED_PROXIES", value)
-    with pytest.raises(ImproperlyConfigured, match="TRUSTED_PROXIES"):
-        env.count("TRUSTED_PROXIES")
-
-
-@pytest.mark.parametrize(("value", "read"), [("", ""), (" contest@example.org ", "contest@example.org")])
-def test_an_address_is_read(value: str, read: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CONTACT_EMAIL", value)
-    assert env.address("CONTACT_EMAIL") == read
-
-
 @pytest.mark.parametrize(
-    "value", ["contest", "a@b@c", "Contest <contest@example.org>", 'a"b@example.org', "a b@example.org"]
+    ("name", "value", "read", "why"),
+    [
+        ("TRUSTED_PROXIES", "", 0, "nothing is none"),
+        ("TRUSTED_PROXIES", "2", 2, "a count"),
+        ("TRUSTED_PROXIES", "-1", None, "less than none"),
+        ("TRUSTED_PROXIES", "1.5", None, "no whole number"),
+        ("TRUSTED_PROXIES", "one", None, "a word"),
+        ("TRUSTED_PROXIES", "²", None, "a digit that nobody means"),
+        ("CONTACT_EMAIL", "", "", "nothing"),
+        ("CONTACT_EMAIL", " contest@example.org ", "contest@example.org", "an address between blanks"),
+        ("CONTACT_EMAIL", "contest", None, "no address"),
+        ("CONTACT_EMAIL", "a@b@c", None, "two at once"),
+        ("CONTACT_EMAIL", "Contest <contest@example.org>", None, "with a name"),
+        ("CONTACT_EMAIL", 'a"b@example.org', None, "a quote"),
+        ("CONTACT_EMAIL", "a b@example.org", None, "a blank"),
+    ],
 )
-def test_an_address_that_is_none_is_named(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CONTACT_EMAIL", value)
-    with pytest.raises(ImproperlyConfigured, match="CONTACT_EMAIL"):
-        env.address("CONTACT_EMAIL")
+def test_a_setting_is_read_or_named(
+    name: str, value: str, read: object, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    reader = {"TRUSTED_PROXIES": env.count, "CONTACT_EMAIL": env.address}[name]
+    if read is not None:
+        assert reader(name) == read, why
+        return
+    with pytest.raises(ImproperlyConfigured, match=name):
+        reader(name)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import hashlib
 from datetime import datetime, timedelta
 from io import StringIO
-from threading import Barrier, Thread
 from typing import Any
 
 import pytest
@@ -21,9 +20,11 @@ from common.credentials import credentials_purge
 from common.models import AuditCheck, AuditEntry, AuditPlace, AuditSeal, AuditUnsealed
 from labeling.accounts.leaving import account_delete
 from tests import factories
+from tests.at_once import at_once
 
-# What is hashed is JSON that was kept, and databases keep it each in their own way.
-pytestmark = pytest.mark.both("its rows are refused by triggers")
+pytestmark = pytest.mark.django_db
+TRIGGERS = pytest.mark.both("its rows are refused by triggers")
+HASHED = pytest.mark.both("what is hashed is JSON that each database keeps in its own way")
 ADDRESS = "192.0.2.7"
 
 
@@ -39,7 +40,6 @@ def checked() -> AuditCheck:
 # What a row keeps ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("who", "role"),
     [("olga", "organizer"), ("rita", "board"), ("tara", "tasker"), (None, "platform"), ("new", "")],
@@ -53,31 +53,28 @@ def test_it_keeps_who_acted_in_which_role_at_that_time(
     assert (entry.user, entry.role, entry.action, entry.why) == (by, role, "stake.receive", "It was due.")
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("action", ["", "stake", "Stake.receive", "stake.receive.now", "stake receive"])
 def test_an_action_is_two_plain_words(action: str) -> None:
     with pytest.raises(ValueError, match="no action"):
         audit(action, by=None, subject={}, now=factories.NOW)
 
 
-@pytest.mark.django_db
-@pytest.mark.parametrize("where", ["public", "private"])
-def test_a_number_that_databases_write_differently_is_refused(where: str) -> None:
-    with pytest.raises(TypeError, match="keep it as text"):
-        record(**{where: {"shares": [{"of": 0.1}]}})
+def test_a_number_that_databases_write_differently_is_refused() -> None:
+    for where in ("public", "private"):
+        with pytest.raises(TypeError, match="keep it as text"):
+            record(**{where: {"shares": [{"of": 0.1}]}})
     assert not AuditEntry.objects.exists()
 
 
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    "change", [{"why": "Another reason."}, {"role": "board"}, {"salt": ""}, {"user": None, "at": None}]
-)
-def test_a_row_is_never_changed_nor_deleted(change: dict[str, Any], olga: User) -> None:
-    entry = record(olga)
-    with pytest.raises(DatabaseError), transaction.atomic():
-        AuditEntry.objects.filter(pk=entry.pk).update(**change)
-    with pytest.raises(DatabaseError), transaction.atomic():
-        AuditEntry.objects.filter(pk=entry.pk)._raw_delete("default")
+@TRIGGERS
+def test_a_row_is_never_changed_nor_deleted(olga: User) -> None:
+    rows = AuditEntry.objects.filter(pk=record(olga).pk)
+    changes: list[dict[str, Any]] = [
+        {"why": "Another reason."}, {"role": "board"}, {"salt": ""}, {"user": None, "at": None},
+    ]  # fmt: skip
+    for act in (*(lambda told=told: rows.update(**told) for told in changes), lambda: rows._raw_delete("default")):
+        with pytest.raises(DatabaseError), transaction.atomic():
+            act()
 
 
 # From where ----------------------------------------------------------------------------------------------------------
@@ -95,30 +92,21 @@ def test_a_request_says_from_where_while_it_lasts(headers: dict[str, str], words
     assert (origin().words, origin().place) == ("shell", "")
 
 
-@pytest.mark.django_db
-def test_of_an_address_a_keyed_digest_is_kept_and_the_row_does_not_hold_it(settings: Any) -> None:
+@pytest.mark.both("a row that must not change goes on without its place")
+def test_of_an_address_a_keyed_digest_is_kept_for_ninety_days_and_the_chain_holds(now: datetime, settings: Any) -> None:
     with acting_from("page", ADDRESS):
-        entry = record()
-    kept = AuditPlace.objects.get(entry=entry).digest
-    assert kept == place_of(ADDRESS)
-    assert kept != place_of("192.0.2.8")
-    settings.SECRET_KEY = "another key of fifty characters for this very test."
-    assert kept != place_of(ADDRESS)
-    assert kept not in str(AuditEntry.objects.values().get())
-
-
-@pytest.mark.django_db
-def test_the_place_is_forgotten_after_ninety_days_and_the_chain_holds(now: datetime) -> None:
-    with acting_from("page", ADDRESS):
-        record(now=now)
+        entry = record(now=now)
     entries_seal()
     credentials_purge(now=now + timedelta(days=90, seconds=-1))
-    assert AuditPlace.objects.count() == 1
+    kept = AuditPlace.objects.get(entry=entry).digest
+    assert kept == place_of(ADDRESS) != place_of("192.0.2.8")
+    assert kept not in str(AuditEntry.objects.values().get()), "the row does not hold it"
     credentials_purge(now=now + timedelta(days=90))
     assert (AuditPlace.objects.count(), checked().wrong) == (0, "")
+    settings.SECRET_KEY = "another key of fifty characters for this very test."
+    assert kept != place_of(ADDRESS)
 
 
-@pytest.mark.django_db
 def test_an_account_that_goes_is_forgotten_with_its_places_and_the_chain_holds(olga: User, now: datetime) -> None:
     with acting_from("page", ADDRESS):
         record(olga)
@@ -136,7 +124,6 @@ def test_an_account_that_goes_is_forgotten_with_its_places_and_the_chain_holds(o
 # Sealing -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.django_db
 def test_rows_are_sealed_in_order_without_a_gap_and_once() -> None:
     entries = [record(number=number) for number in range(1, 4)]
     assert (entries_seal(), entries_seal()) == (3, 0)
@@ -148,7 +135,7 @@ def test_rows_are_sealed_in_order_without_a_gap_and_once() -> None:
     assert not AuditUnsealed.objects.exists()
 
 
-@pytest.mark.django_db
+@HASHED
 def test_the_public_part_tells_what_is_public_and_the_private_digest_cannot_be_guessed() -> None:
     hidden, told = record(number=1), record(number=1, published=True)
     entries_seal()
@@ -178,7 +165,6 @@ def test_a_hash_follows_from_what_is_published() -> None:
     assert "as the hash of the row before it" in problem(End(0, "2" * 64), link)
 
 
-@pytest.mark.django_db
 def test_a_row_that_was_committed_late_is_sealed_late() -> None:
     early, late = record(number=1), record(number=2)
     AuditUnsealed.objects.filter(entry=early).delete()  # as a sweep sees it before that commit
@@ -189,49 +175,32 @@ def test_a_row_that_was_committed_late_is_sealed_late() -> None:
     assert checked().wrong == ""
 
 
+@pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_two_sweeps_at_once_seal_each_row_once() -> None:
-    if connection.vendor != "postgresql":
-        pytest.skip("SQLite has one writer at a time")
     for number in range(60):
         record(number=number)
-    together, done, errors = Barrier(4), [], []
 
-    def sweep() -> None:
-        try:
-            together.wait()
-            for _ in range(5):
-                done.append(entries_seal())
-        except Exception as error:
-            errors.append(error)
-        finally:
-            connection.close()
+    def late() -> int:
+        for number in range(60, 100):
+            with transaction.atomic():
+                record(number=number)
+        return 0
 
-    threads = [Thread(target=sweep) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for number in range(60, 100):
-        with transaction.atomic():
-            record(number=number)
-    for thread in threads:
-        thread.join()
-    done.append(entries_seal())
-    assert errors == []
-    assert sum(done) == 100
+    sweep = lambda: sum(entries_seal() for _ in range(5))  # noqa: E731 - beside the others
+    assert sum(at_once(late, *[sweep] * 4)) + entries_seal() == 100
     assert list(AuditSeal.objects.order_by("number").values_list("number", flat=True)) == list(range(1, 101))
     assert (checked().through, checked().wrong) == (100, "")
 
 
-@pytest.mark.django_db
 def test_a_sweep_that_fails_for_another_reason_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: object) -> None:
+        raise IntegrityError("something else")
+
     record()
-    monkeypatch.setattr(AuditSeal.objects, "bulk_create", _broken)
+    monkeypatch.setattr(AuditSeal.objects, "bulk_create", broken)
     with pytest.raises(IntegrityError):
         entries_seal()
-
-
-def _broken(_: object) -> None:
-    raise IntegrityError("something else")
 
 
 # Checking ------------------------------------------------------------------------------------------------------------
@@ -251,21 +220,26 @@ def _by_hand(sql: str) -> None:
                 cursor.execute(statement)
 
 
+NO_HASH, NO_SEAL = "Row 2 has the hash", "Row 2 has a private part"
 _ENTRY = "UPDATE common_auditentry SET {} WHERE id = (SELECT entry_id FROM common_auditseal WHERE number = 2)"
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("sql", "words"),
     [
-        (_ENTRY.format("why = 'Another reason.'"), "Row 2 has a private part that is not the sealed one"),
-        (_ENTRY.format("origin = 'page'"), "Row 2 has a private part"),
-        (_ENTRY.format("private = '{\"cents\": 3}'"), "Row 2 has a private part"),
-        (_ENTRY.format("role = 'board'"), "Row 2 has the hash"),
-        (_ENTRY.format("action = 'stake.cancel'"), "Row 2 has the hash"),
-        (_ENTRY.format("public = '{}'"), "Row 2 has the hash"),
-        (_ENTRY.format("at = '2026-11-18 12:00:01+00:00'"), "Row 2 has the hash"),
-        ("UPDATE common_auditseal SET private_sha256 = sha256 WHERE number = 2", "Row 2 has the hash"),
+        pytest.param(
+            _ENTRY.format("why = 'Another reason.'"),
+            f"{NO_SEAL} that is not the sealed one",
+            id="reason",
+            marks=TRIGGERS,
+        ),
+        (_ENTRY.format("origin = 'page'"), NO_SEAL),
+        pytest.param(_ENTRY.format("private = '{\"cents\": 3}'"), NO_SEAL, id="facts", marks=HASHED),
+        (_ENTRY.format("role = 'board'"), NO_HASH),
+        (_ENTRY.format("action = 'stake.cancel'"), NO_HASH),
+        (_ENTRY.format("public = '{}'"), NO_HASH),
+        (_ENTRY.format("at = '2026-11-18 12:00:01+00:00'"), NO_HASH),
+        ("UPDATE common_auditseal SET private_sha256 = sha256 WHERE number = 2", NO_HASH),
         (f"UPDATE common_auditseal SET previous = '{BEGINNING}' WHERE number = 2", "Row 2 names 0000"),
         ("DELETE FROM common_auditseal WHERE number = 2", "Row 3 follows row 1, so it should have number 2"),
         ("DELETE FROM common_auditseal WHERE number = 3", "has no seal and waits for none"),
@@ -274,15 +248,16 @@ _ENTRY = "UPDATE common_auditentry SET {} WHERE id = (SELECT entry_id FROM commo
 def test_the_first_row_that_was_changed_is_named(sql: str, words: str) -> None:
     for number in range(1, 4):
         record(number=number)
-    entries_seal()
-    assert (checked().through, checked().wrong) == (3, "")
+    out = StringIO()
+    call_command("check_audit", stdout=out)
+    last = AuditSeal.objects.get(number=3)
+    assert out.getvalue() == f"The chain holds through row 3, {last.sha256}.\n", "it seals what waits"
     _by_hand(sql)
     with pytest.raises(CommandError, match=words) as raised:
         call_command("check_audit", stdout=StringIO())
     assert raised.value.returncode == 1
 
 
-@pytest.mark.django_db
 def test_a_chain_made_anew_or_cut_off_is_found_by_what_was_checked_before() -> None:
     for number in range(1, 4):
         record(number=number)
@@ -297,7 +272,6 @@ def test_a_chain_made_anew_or_cut_off_is_found_by_what_was_checked_before() -> N
     assert checked().wrong.startswith("Row 3 had the hash")
 
 
-@pytest.mark.django_db
 def test_the_trail_is_checked_once_a_day(now: datetime) -> None:
     record()
     entries_seal()
@@ -307,12 +281,3 @@ def test_the_trail_is_checked_once_a_day(now: datetime) -> None:
     assert list(AuditCheck.objects.order_by("pk").values_list("checked_at", flat=True)) == [now, now + day]
     _by_hand("UPDATE common_auditseal SET private_sha256 = sha256")
     assert chain_check_now_and_then(now=now + 2 * day) == 1
-
-
-@pytest.mark.django_db
-def test_the_command_seals_what_waits_and_says_how_far_the_chain_holds() -> None:
-    record()
-    out = StringIO()
-    call_command("check_audit", stdout=out)
-    seal = AuditSeal.objects.get()
-    assert out.getvalue() == f"The chain holds through row 1, {seal.sha256}.\n"

@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 from django.core.handlers.wsgi import WSGIRequest
 from django.test import Client, RequestFactory
-from django.urls import URLPattern, URLResolver, get_resolver
-from django.urls.resolvers import RoutePattern
 
 from common import parsers
 from common.body_limits import (
@@ -25,6 +23,7 @@ from contest import api
 from contest.attacks.access import MOST_UPLOAD_BYTES
 from contest.stakes import uploads
 from labeling.models import Tasker
+from tests.addresses import patterns
 from tests.contest.attacks import cast
 
 pytestmark = pytest.mark.django_db
@@ -47,20 +46,9 @@ UPLOADS = {
 }
 
 
-def routes(resolver: URLResolver, before: str = "") -> dict[str, int]:
-    found: dict[str, int] = {}
-    for each in resolver.url_patterns:
-        path = before + (str(each.pattern) if isinstance(each.pattern, RoutePattern) else "")
-        if isinstance(each, URLResolver):
-            found |= routes(each, path)
-        elif isinstance(each, URLPattern):
-            found[path] = most_body_bytes(each.callback)
-    return found
-
-
 def test_only_uploads_take_more_than_an_answer() -> None:
     """A new address that takes files has to say so here."""
-    found = routes(get_resolver())
+    found = {path.removeprefix("/"): most_body_bytes(pattern.callback) for path, pattern in patterns()}
     assert {path: most for path, most in found.items() if most > DEFAULT_BYTES} == UPLOADS
     learning = {path for path in found if path.startswith("api/v1/") and "qualification" in path}
     assert {path for path, most in found.items() if most == SMALL_BYTES} - learning == SMALL
@@ -98,10 +86,8 @@ def test_a_longer_body_is_413_before_it_is_read(
     assert "are the most here" in answer.json()["detail"]
 
 
-def test_a_page_says_it_in_words(signed_in: Any, tara: Tasker) -> None:
-    for client in (Client(), signed_in(tara)):
-        answer = client.post("/label/", {"outline": "1,1\n" * DEFAULT_BYTES})
-        assert answer.status_code == 413 and "256 KiB are the most here" in answer.content.decode()
+MANY = {f"field{number}": "1" for number in range(1_001)}
+LONG = {"defenses": "D" * (DEFAULT_BYTES + 1)}
 
 
 @pytest.fixture
@@ -111,11 +97,22 @@ def captain(signed_in: Any) -> Client:
     return client
 
 
-def test_a_form_of_many_fields_or_of_long_ones_is_413(captain: Client) -> None:
-    many = {f"field{number}": "1" for number in range(1_001)}
-    for address in ("/attacks/", "/api/v1/attacks/"):
-        assert captain.post(address, many).status_code == 413
-        assert captain.post(address, {"defenses": "D" * (DEFAULT_BYTES + 1)}).status_code == 413
+@pytest.mark.parametrize(
+    ("address", "sent", "why"),
+    [
+        *((address, MANY, "many fields") for address in ("/attacks/", "/api/v1/attacks/")),
+        *((address, LONG, "a long field") for address in ("/attacks/", "/api/v1/attacks/")),
+        ("/label/", {"outline": "1,1\n" * DEFAULT_BYTES}, "a page that takes no files"),
+    ],
+    ids=lambda part: part if isinstance(part, str) else "",
+)
+def test_a_form_of_many_fields_or_of_long_ones_is_413(
+    address: str, sent: dict[str, str], why: str, captain: Client
+) -> None:
+    answer = captain.post(address, sent)
+    assert answer.status_code == 413, why
+    if address == "/label/":
+        assert "256 KiB are the most here" in answer.content.decode()
 
 
 def test_json_where_files_are_taken_is_bounded_too(captain: Client) -> None:
@@ -130,25 +127,19 @@ def _chunked(address: str, body: bytes) -> WSGIRequest:
     return request
 
 
-@takes_at_most(8 * KIB)
-def _small(request: Any) -> None:
-    """A view."""
-
-
-@takes_at_most(33 * MIB)
-def _upload(request: Any) -> None:
-    """A view."""
-
-
 CHUNKED = [
-    (_small, 8 * KIB, None, "a short body of unknown length is read"),
-    (_small, 8 * KIB + 1, 413, "a longer one is refused by what arrives"),
-    (_upload, 10, 411, "an upload says how long it is"),
+    (8 * KIB, 8 * KIB, None, "a short body of unknown length is read"),
+    (8 * KIB, 8 * KIB + 1, 413, "a longer one is refused by what arrives"),
+    (33 * MIB, 10, 411, "an upload says how long it is"),
 ]
 
 
-@pytest.mark.parametrize(("view", "length", "status", "why"), CHUNKED, ids=[row[3] for row in CHUNKED])
-def test_a_body_in_chunks(view: Any, length: int, status: int | None, why: str) -> None:
+@pytest.mark.parametrize(("most", "length", "status", "why"), CHUNKED, ids=[row[3] for row in CHUNKED])
+def test_a_body_in_chunks(most: int, length: int, status: int | None, why: str) -> None:
+    @takes_at_most(most)
+    def view(request: Any) -> None:
+        """A view."""
+
     request = _chunked("/", b"x" * length)
     answer = BodyLimits(lambda _: None).process_view(request, view, (), {})  # type: ignore[arg-type, return-value]
     assert (answer and answer.status_code) == status, why
@@ -161,23 +152,13 @@ def test_asking_for_tokens_is_counted_before_the_body_is_read(client: Client, mo
     codes = [client.post("/api/v1/token/", b"[" * 100, "application/json").json()["code"] for _ in range(2)]
     monkeypatch.setattr(parsers.JSONParser, "parse", None)
     answer = client.post("/api/v1/token/", b"{}", "application/json")
-    assert codes == ["parse_error"] * 2
-    assert (answer.status_code, answer.json()["code"]) == (429, "too_many_tokens")
+    codes += [answer.json()["code"]]
+    assert (answer.status_code, codes) == (429, ["parse_error", "parse_error", "too_many_tokens"])
     assert 0 < int(answer["Retry-After"]) <= 3600
     assert "127.0.0.1" not in HourCount.objects.get().key, "whose address it is need not be known"
     monkeypatch.undo()
-    other = client.post("/api/v1/token/", b"{}", "application/json", REMOTE_ADDR="192.0.2.7")
-    assert other.status_code != 429
-
-
-def test_one_connection_of_the_newer_kind_asks_for_tokens_as_one(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(api, "MOST_TOKENS_AN_HOUR", 2)
-    tried = [
-        client.post("/api/v1/token/", b"{}", "application/json", REMOTE_ADDR=f"2001:db8:1:2::{number}").status_code
-        for number in range(1, 4)
-    ]
-    assert tried == [400, 400, 429]
-    other = client.post("/api/v1/token/", b"{}", "application/json", REMOTE_ADDR="2001:db8:1:3::1")
-    assert other.status_code == 400
+    # One connection of the newer kind has many addresses.
+    asked = [f"2001:db8:1:2::{number}" for number in range(1, 4)] + ["2001:db8:1:3::1", "192.0.2.7"]
+    told = [client.post("/api/v1/token/", b"{}", "application/json", REMOTE_ADDR=each).status_code for each in asked]
+    assert told == [400, 400, 429, 400, 400], "elsewhere it is open"

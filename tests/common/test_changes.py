@@ -4,57 +4,34 @@ import threading
 
 import pytest
 from django.contrib.auth.models import Group
-from django.db import connection, transaction
+from django.db import transaction
 
 from common.changes import change_mark
+from tests.at_once import at_once
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both("triggers count the commits")]
 
 
-def _elsewhere(change: object) -> None:
-    """Do something on another connection."""
-
-    def run() -> None:
-        try:
-            change()  # type: ignore[operator]
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-
-
-def test_a_commit_of_another_connection_gives_another_mark() -> None:
+def test_a_commit_of_another_connection_gives_another_mark_and_reading_does_not() -> None:
     before = change_mark()
-    _elsewhere(lambda: Group.objects.create(name="new"))
-    assert change_mark() != before
-
-
-def test_reading_leaves_the_mark() -> None:
-    before = change_mark()
-    _elsewhere(lambda: list(Group.objects.all()))
+    at_once(lambda: list(Group.objects.all()))
     list(Group.objects.all())
     assert change_mark() == before
+    at_once(lambda: Group.objects.create(name="new"))
+    assert change_mark() != before
 
 
 def test_a_commit_counts_when_it_is_made_not_when_its_transaction_began() -> None:
     """A worker that looked while the transaction was open saw nothing of it, and has to look again."""
     written, seen = threading.Event(), threading.Event()
 
+    @transaction.atomic
     def change() -> None:
-        with transaction.atomic():
-            Group.objects.create(name="slow")
-            written.set()
-            seen.wait(10)
+        Group.objects.create(name="slow")
+        written.set()
+        seen.wait(10)
 
-    def run() -> None:
-        try:
-            change()
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=run)
+    thread = threading.Thread(target=at_once, args=(change,))
     thread.start()
     written.wait(10)
     while_open = change_mark()

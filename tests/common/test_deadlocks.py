@@ -1,45 +1,34 @@
 """A transaction that gave way in a deadlock is done again, and nothing else is."""
 
-from threading import Barrier, Thread
+from threading import Barrier
 
 import pytest
-from django.db import OperationalError, connection, connections, transaction
+from django.db import OperationalError, connection, transaction
 
 from common.deadlocks import again_after_deadlock
 from labeling.models import Tasker
 from tests import factories
+from tests.at_once import at_once
 
 
 @pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_two_that_lock_the_other_way_round_both_come_through() -> None:
     ids = [factories.tasker(name).pk for name in ("tara", "otto")]
-    met, tries, done = Barrier(2), [], []
+    met, tries = Barrier(2), list[int]()
 
-    def locking(order: list[int]) -> None:
-        @again_after_deadlock
-        @transaction.atomic
-        def change() -> None:
-            tries.append(1)
-            first, second = order
-            Tasker.objects.filter(pk=first).update(left_at=None)
-            if len(tries) <= 2:
-                met.wait(10)
-            Tasker.objects.filter(pk=second).update(left_at=None)
-            done.append(1)
+    @again_after_deadlock
+    @transaction.atomic
+    def change(first: int, second: int) -> int:
+        tries.append(first)
+        Tasker.objects.filter(pk=first).update(left_at=None)
+        if len(tries) <= 2:
+            met.wait(10)
+        return Tasker.objects.filter(pk=second).update(left_at=None)
 
-        try:
-            change()
-        finally:
-            connections.close_all()
-
-    threads = [Thread(target=locking, args=(order,)) for order in (ids, ids[::-1])]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
+    assert at_once(lambda: change(*ids), lambda: change(*reversed(ids))) == [1, 1]
     # One is ended and tries again, once or, where it is the faster one again, more often.
-    assert len(done) == 2 and len(tries) >= 3
+    assert len(tries) >= 3
 
 
 @pytest.mark.django_db(transaction=True)

@@ -56,15 +56,8 @@ REAL_TIME = {
 }
 
 
-def _read() -> Iterator[str]:
-    """Yield each function, as `path::name`, that names the machine's clock."""
-    for app in APPS:
-        for path in sorted((ROOT / app).rglob("*.py")):
-            name = str(path.relative_to(ROOT))
-            yield from (f"{name}::{function}" for function in _functions(ast.parse(path.read_text(encoding="utf-8"))))
-
-
 def _functions(tree: ast.AST, inside: str = "") -> Iterator[str]:
+    """Yield each function that names the machine's clock."""
     for node in ast.iter_child_nodes(tree):
         is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         yield from _functions(node, node.name if is_function else inside)
@@ -74,12 +67,15 @@ def _functions(tree: ast.AST, inside: str = "") -> Iterator[str]:
             yield inside
 
 
+@pytest.mark.slow("it reads the tree of every source")
 def test_only_the_listed_places_read_the_machine_s_time() -> None:
-    found = set(_read())
+    paths = [path for app in APPS for path in (ROOT / app).rglob("*.py")]
+    # Only a file that has the word can name the clock.
+    sources = {str(path.relative_to(ROOT)): text for path in paths if "timezone" in (text := path.read_text())}
+    found = {f"{name}::{each}" for name, text in sources.items() for each in _functions(ast.parse(text))}
     listed = {each for each in found if each in REAL_TIME or each.partition("::")[0] in REAL_TIME}
     assert found == listed, "read common.domain_clock.domain_now, or say in the list why not"
-    used = listed | {each.partition("::")[0] for each in listed}
-    assert set(REAL_TIME) <= used, "these read it no more"
+    assert set(REAL_TIME) <= listed | {each.partition("::")[0] for each in listed}, "these read it no more"
 
 
 @pytest.fixture
@@ -90,15 +86,9 @@ def moment(monkeypatch: pytest.MonkeyPatch) -> datetime:
 
 
 @pytest.mark.django_db
-def test_outside_the_demo_nothing_is_asked(settings: Any, moment: datetime, django_assert_num_queries: Any) -> None:
-    DemoClock.objects.create(ahead_seconds=86_400)
-    settings.DEMO = False
-    with django_assert_num_queries(0):
-        assert (domain_now(), demo_ahead()) == (NOW, timedelta(0))
-
-
-@pytest.mark.django_db
-def test_a_moved_clock_is_seen_at_once_and_within_a_request_not_at_all(settings: Any, moment: datetime) -> None:
+def test_a_moved_clock_is_seen_at_once_and_within_a_request_not_at_all(
+    settings: Any, moment: datetime, django_assert_num_queries: Any
+) -> None:
     settings.DEMO = True
     assert domain_now() == NOW, "without a row it was never moved"
     row = DemoClock.objects.create(ahead_seconds=60)
@@ -115,6 +105,9 @@ def test_a_moved_clock_is_seen_at_once_and_within_a_request_not_at_all(settings:
     assert domain_now() == NOW + DAY, "the next request, and every sweep"
     with one_time():
         assert domain_now() == NOW + DAY
+    settings.DEMO = False
+    with django_assert_num_queries(0):
+        assert (domain_now(), demo_ahead()) == (NOW, timedelta(0)), "outside the demo nothing is asked"
 
 
 TURNED_BACK = [
@@ -138,6 +131,7 @@ def test_the_database_refuses_to_turn_the_clock_back(settings: Any) -> None:
     DemoClock.objects.update(ahead_seconds=3_601, target_seconds=None)
 
 
+@pytest.mark.both("sessions and tokens are found by SQL of our own")
 @pytest.mark.django_db
 def test_who_is_signed_in_stays_so_and_links_go_on(settings: Any, olga: User, signed_in: Any) -> None:
     settings.DEMO = True

@@ -11,7 +11,7 @@ from common.lookups import Change, Given, Lookup, Statement
 from labeling.models import Assignment, Image, Panel, Tasker
 from tests import factories
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both("statements are composed for each database")]
 
 by_tasker = Lookup(
     "test_by_tasker",
@@ -40,19 +40,13 @@ def test_the_rows_are_those_of_the_queryset_with_what_it_relates(tara: Tasker, o
     held = [factories.assignment(tara, panel, state="leased") for panel in panels[:1]]
     factories.assignment(tara, panels[1], state="expired")
     factories.assignment(otto, panels[2], state="leased")
+    others = by_tasker(tasker=otto.pk)
     found = by_tasker(tasker=tara.pk)
-    assert found == held
+    assert (found, [each.tasker for each in others], by_tasker(tasker=-1)) == (held, [otto], [])
     with CaptureQueriesContext(connection) as queries:
         assert (found[0].panel, found[0].tasker.user) == (panels[0], tara.user)
         assert vars(found[0]).keys() >= {field.attname for field in Assignment._meta.concrete_fields}
     assert not queries.captured_queries, "everything came with the row"
-
-
-def test_values_are_those_of_each_call(tara: Tasker, otto: Tasker) -> None:
-    panel = factories.panel()
-    first, second = (factories.assignment(person, panel, state="leased") for person in (tara, otto))
-    assert [by_tasker(tasker=person.pk) for person in (tara, otto, tara)] == [[first], [second], [first]]
-    assert by_tasker(tasker=-1) == []
 
 
 def test_values_are_stored_as_their_field_stores_them(tara: Tasker) -> None:
@@ -62,29 +56,19 @@ def test_values_are_stored_as_their_field_stores_them(tara: Tasker) -> None:
     moment = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
     images = [factories.image(received_at=moment.replace(hour=hour)) for hour in (11, 13, 14, 15)]
     assert received_after(moment=moment) == images[1:3]
-
-
-def test_a_value_that_is_missing_is_an_error() -> None:
     with pytest.raises(KeyError):
-        by_tasker()
+        received_after()
 
 
-def test_a_change_tells_how_many_rows_it_changed(now: datetime) -> None:
+def test_a_change_tells_how_many_rows_it_changed_and_is_undone_with_its_transaction(now: datetime) -> None:
     panel, other = factories.panel(), factories.panel()
-    assert start_waiting(panel=panel.pk, now=now) == 1
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        start_waiting(panel=other.pk, now=now)
+        raise ZeroDivisionError
+    assert [start_waiting(panel=pk, now=now) for pk in (panel.pk, -1)] == [1, 0]
     panel.refresh_from_db()
     other.refresh_from_db()
     assert (panel.leased, panel.waiting_since, other.leased) == (1, now, 0)
-    assert start_waiting(panel=-1, now=now) == 0
-
-
-def test_what_a_transaction_changed_is_seen_and_undone_with_it(now: datetime) -> None:
-    panel = factories.panel()
-    with pytest.raises(ZeroDivisionError), transaction.atomic():
-        start_waiting(panel=panel.pk, now=now)
-        raise ZeroDivisionError
-    panel.refresh_from_db()
-    assert panel.leased == 0
 
 
 @pytest.mark.postgres("prepared statements are PostgreSQL's")

@@ -21,19 +21,17 @@ def test_each_key_is_counted_by_itself_and_begins_again_with_the_hour() -> None:
     assert (rates.counted("a", now=NEXT), rates.counted("a", now=NOON), rates.counted("c", now=NEXT)) == (2, 0, 0)
 
 
-def test_a_clock_that_is_late_never_lowers_a_count() -> None:
-    rates.count("a", now=NEXT)
-    assert rates.count("a", now=NOON) == 2
-    assert rates.counted("a", now=NEXT) == 2
-
-
-def test_rows_of_hours_that_are_over_are_removed() -> None:
+@pytest.mark.both("rows that somebody holds are skipped")
+def test_a_late_clock_never_lowers_a_count_and_rows_of_hours_that_are_over_go() -> None:
     for key in "abc":
         rates.count(key, now=NOON)
     rates.count("a", now=NEXT)
     assert [row.key for row in HourCount.objects.all()] == ["a"]
+    assert rates.count("a", now=NOON) == 2
+    assert rates.counted("a", now=NEXT) == 2
 
 
+@pytest.mark.both("it is a statement of its own")
 def test_a_count_is_one_statement_so_that_nobody_removes_the_row_halfway() -> None:
     rates.count("a", now=NOON)
     with CaptureQueriesContext(connection) as queries:

@@ -9,13 +9,9 @@ ENTRIES = app.conf.beat_schedule
 
 
 @pytest.mark.parametrize("name", sorted(ENTRIES))
-def test_an_entry_names_a_task_that_is_there(name: str) -> None:
+def test_an_entry_names_a_task_and_its_message_is_over_when_the_next_ones_are_there(name: str) -> None:
     app.loader.import_default_modules()
     assert ENTRIES[name]["task"] in app.tasks
-
-
-@pytest.mark.parametrize("name", sorted(ENTRIES))
-def test_a_message_nobody_took_is_over_when_the_next_ones_are_there(name: str) -> None:
     expires, period = ENTRIES[name]["options"]["expires"], ENTRIES[name]["schedule"]
     assert expires >= period  # or the sweep might never run
     assert expires <= max(period, 60)  # so that at most a minute's worth waits

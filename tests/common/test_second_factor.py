@@ -19,7 +19,6 @@ from common.second_factor import (
     code_take,
     enrolment,
     has_second_factor,
-    second_factor_turn_off,
     second_factor_turn_on,
 )
 from labeling.models import Tasker
@@ -73,31 +72,23 @@ def test_a_code_is_good_for_its_moment(late: timedelta, taken: bool, reason: str
     assert code_take(user=user, code=phone.at(moment), now=moment + late) is taken, reason
 
 
-def test_a_code_may_be_typed_with_blanks_and_works_once(user: User, phone: Phone) -> None:
+@pytest.mark.both("its row is locked")
+def test_a_code_works_once_also_the_one_that_turned_it_on(user: User, phone: Phone) -> None:
+    assert not code_take(user=user, code=phone.at(NOW), now=NOW)
     moment = NOW + timedelta(hours=1)
     code = phone.at(moment)
-    assert code_take(user=user, code=f" {code[:3]} {code[3:]} ", now=moment)
+    assert code_take(user=user, code=f" {code[:3]} {code[3:]} ", now=moment), "it may be typed with blanks"
     assert not code_take(user=user, code=code, now=moment)
     assert not code_take(user=user, code=phone.at(moment - HALF_MINUTE), now=moment), "nor an earlier one after it"
 
 
-def test_the_code_that_turned_it_on_is_used_up(user: User, phone: Phone) -> None:
-    assert not code_take(user=user, code=phone.at(NOW), now=NOW)
-
-
-def test_it_is_off_until_the_first_code_fits(user: User) -> None:
-    begun = enrolment(user)
-    with pytest.raises(InvalidInput) as refused:
-        second_factor_turn_on(user=user, signed=begun.signed, code="000000", now=NOW)
-    assert refused.value.field == "code"
-    assert not has_second_factor(user)
+def test_it_is_off_until_the_first_code_fits_and_the_set_up_is_the_own(user: User, olga: User) -> None:
+    begun, others = enrolment(user), enrolment(olga)
+    for signed, code in ((begun.signed, "000000"), (others.signed, pyotp.TOTP(others.secret).at(NOW))):
+        with pytest.raises(InvalidInput) as refused:
+            second_factor_turn_on(user=user, signed=signed, code=code, now=NOW)
+        assert (refused.value.field, has_second_factor(user)) == ("code", False)
     assert enrolment(user, begun.signed).secret == begun.secret, "the page shown again has the same key"
-
-
-def test_a_set_up_of_somebody_else_is_refused(user: User, olga: User) -> None:
-    begun = enrolment(olga)
-    with pytest.raises(InvalidInput):
-        second_factor_turn_on(user=user, signed=begun.signed, code=pyotp.TOTP(begun.secret).at(NOW), now=NOW)
 
 
 @pytest.mark.parametrize("typed", ["{}", " {} ", "lower"])
@@ -118,9 +109,8 @@ def test_ten_wrong_codes_close_it_for_an_hour_from_everywhere(user: User, phone:
     for _ in range(MOST_WRONG):
         assert not code_take(user=user, code="000000", now=NOW)
     soon, later = NOW + CLOSED_FOR - HALF_MINUTE, NOW + CLOSED_FOR + HALF_MINUTE
-    assert not code_take(user=user, code=phone.at(soon), now=soon)
-    assert not code_take(user=user, code=phone.codes[0], now=soon)
-    assert code_take(user=user, code=phone.at(later), now=later)
+    tries = [(phone.at(soon), soon), (phone.codes[0], soon), (phone.at(later), later)]
+    assert [code_take(user=user, code=code, now=at) for code, at in tries] == [False, False, True]
 
 
 def test_a_good_code_and_an_hour_both_begin_the_count_anew(user: User, phone: Phone) -> None:
@@ -142,25 +132,16 @@ def test_it_outlives_a_change_of_the_secret_key(user: User, phone: Phone, settin
     moment += timedelta(hours=1)
     assert code_take(user=user, code=phone.at(moment), now=moment)
 
-
-def test_without_its_secret_key_recovery_codes_still_open(user: User, phone: Phone, settings: Any) -> None:
-    settings.SECRET_KEY = "another secret key" * 3
-    moment = NOW + timedelta(hours=1)
+    settings.SECRET_KEY = "a key that nobody kept" * 3
+    moment += timedelta(hours=1)
     assert not code_take(user=user, code=phone.at(moment), now=moment)
-    assert code_take(user=user, code=phone.codes[0], now=moment)
-
-
-def test_turned_off_nothing_of_it_is_left(user: User, phone: Phone) -> None:
-    second_factor_turn_off(user=user)
-    assert not has_second_factor(user)
-    assert not RecoveryCode.objects.exists()
+    assert code_take(user=user, code=phone.codes[0], now=moment), "recovery codes open without the key"
 
 
 def test_an_organizer_turns_it_off_for_somebody_who_lost_everything(user: User, phone: Phone, client: Client) -> None:
     client.force_login(user, backend="common.sessions.UserBackend")
     call_command("second_factor_off", "tara")
-    assert not has_second_factor(user)
-    assert not UserSession.objects.exists()
+    assert not (has_second_factor(user) or RecoveryCode.objects.exists() or UserSession.objects.exists())
     with pytest.raises(CommandError):
         call_command("second_factor_off", "tara")
 
@@ -178,45 +159,35 @@ def proof_of(answer: Any) -> str:
 
 def test_the_page_asks_for_the_code_after_the_password(phone_of_today: Phone, client: Client) -> None:
     asked = sign_in(client, password=PASSWORD)
-    page = asked.content.decode()
     assert (asked.status_code, asked["Second-Factor"]) == (200, "needed")
-    assert 'name="otp"' in page and 'name="password"' not in page and PASSWORD not in page
+    shown = [word in asked.content.decode() for word in ('name="otp"', 'name="password"', PASSWORD)]
+    assert shown == [True, False, False]
     assert not UserSession.objects.exists(), "nobody is signed in yet"
     wrong = sign_in(client, proof=proof_of(asked), otp="000000")
-    assert "not the code of this moment" in wrong.content.decode()
-    assert wrong["Second-Factor"] == "needed"
-    right = sign_in(client, proof=proof_of(wrong), otp=phone_of_today.at(timezone.now()))
-    assert right.status_code == 302
-
-
-def test_the_dialog_over_the_outline_learns_that_the_code_alone_was_wrong(
-    phone_of_today: Phone, client: Client
-) -> None:
+    assert ("not the code of this moment" in wrong.content.decode(), wrong["Second-Factor"]) == (True, "needed")
+    # The dialog over the outline learns that the code alone was wrong.
     assert sign_in(client, password=PASSWORD, otp="000000")["Second-Factor"] == "needed"
     assert "Second-Factor" not in sign_in(client, password="wrong", otp="000000")
-
-
-def test_a_program_may_send_all_at_once(phone_of_today: Phone, client: Client) -> None:
-    assert sign_in(client, password=PASSWORD, otp=phone_of_today.codes[0]).status_code == 302
+    assert sign_in(client, proof=proof_of(wrong), otp=phone_of_today.at(timezone.now())).status_code == 302
 
 
 @pytest.mark.parametrize(
-    ("fields", "reason"),
+    ("fields", "opens", "reason"),
     [
-        ({"proof": "forged", "otp": "RIGHT"}, "no password was ever right"),
-        ({"proof": "PROOF", "otp": "RIGHT", "username": "otto"}, "the proof is tara's"),
-        ({"password": "wrong", "otp": "RIGHT"}, "the code does not replace the password"),
-        ({"password": PASSWORD, "otp": "000000"}, "the password does not replace the code"),
-        ({"proof": "PROOF"}, "the proof does not replace the code"),
+        ({"password": PASSWORD, "otp": "RIGHT"}, True, "a program may send all at once"),
+        ({"proof": "forged", "otp": "RIGHT"}, False, "no password was ever right"),
+        ({"proof": "PROOF", "otp": "RIGHT", "username": "otto"}, False, "the proof is tara's"),
+        ({"password": "wrong", "otp": "RIGHT"}, False, "the code does not replace the password"),
+        ({"password": PASSWORD, "otp": "000000"}, False, "the password does not replace the code"),
+        ({"proof": "PROOF"}, False, "the proof does not replace the code"),
     ],
 )
 def test_nobody_comes_in_without_both(
-    fields: dict[str, str], reason: str, phone_of_today: Phone, otto: Tasker, client: Client
+    fields: dict[str, str], opens: bool, reason: str, phone_of_today: Phone, otto: Tasker, client: Client
 ) -> None:
     known = {"RIGHT": phone_of_today.codes[0], "PROOF": proof_of(sign_in(client, password=PASSWORD))}
     answer = sign_in(client, **{name: known.get(value, value) for name, value in fields.items()})
-    assert answer.status_code == 200, reason
-    assert not UserSession.objects.exists(), reason
+    assert (answer.status_code, UserSession.objects.exists()) == ((302, True) if opens else (200, False)), reason
 
 
 def test_the_proof_ends_with_the_password_and_after_five_minutes(
@@ -244,17 +215,12 @@ def token(**fields: str) -> Any:
 
 def test_a_token_takes_the_code_too(phone_of_today: Phone) -> None:
     refused = token(password=PASSWORD)
-    assert (refused.status_code, refused.json()["code"]) == (400, "code_needed")
-    assert "otp" in refused.json()["fields"]
+    assert (refused.status_code, refused.json()["code"], [*refused.json()["fields"]]) == (400, "code_needed", ["otp"])
     assert token(password=PASSWORD, otp="000000").json()["code"] == "wrong_credentials"
+    proof = proof_of(sign_in(Client(), password=PASSWORD))
+    assert list(token(password=PASSWORD, proof=proof).json()["fields"]) == ["proof"], "a password, and no proof"
     assert not ApiToken.objects.exists()
     assert token(password=PASSWORD, otp=phone_of_today.codes[0]).status_code == 200
-
-
-def test_a_token_needs_a_password_not_a_proof(phone_of_today: Phone, client: Client) -> None:
-    proof = proof_of(sign_in(client, password=PASSWORD))
-    answer = token(password=PASSWORD, proof=proof)
-    assert (answer.status_code, list(answer.json()["fields"])) == (400, ["proof"])
 
 
 def test_the_sign_in_in_the_middle_of_labeling_asks_for_the_code_and_keeps_the_answers(

@@ -36,10 +36,7 @@ def test_a_distance_is_told_in_its_largest_sensible_unit(span: timedelta, words:
 )
 def test_an_absolute_time_names_its_zone(zone: str, words: str) -> None:
     assert absolute(NOW, zone) == words
-
-
-def test_a_time_to_the_second_has_its_seconds() -> None:
-    assert to_the_second(NOW, "UTC") == "Fri 20 Nov 2026 23:59:07 UTC"
+    assert to_the_second(NOW, zone) == words.replace(":59 ", ":59:07 ")
 
 
 @pytest.mark.parametrize(

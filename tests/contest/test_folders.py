@@ -18,63 +18,29 @@ def _folder(path: Path) -> Path:
     return path
 
 
-def _changed(path: Path) -> None:
-    (path / "images" / "b").write_bytes(b"2!")
-
-
-def _missing(path: Path) -> None:
-    (path / "images" / "c").unlink()
-
-
-def _more(path: Path) -> None:
-    (path / "images" / "d").write_bytes(b"")
-
-
-def _more_empty_folders(path: Path) -> None:
-    (path / "tables").mkdir()
-
-
-def _renamed(path: Path) -> None:
-    (path / "images" / "c").rename(path / "images" / "d")
-
-
 def _linked(path: Path) -> None:
-    (path / "a").rename(path.parent / "a")
-    (path / "a").symlink_to(path.parent / "a")
+    path.rename(path.parent / "elsewhere")
+    path.symlink_to(path.parent / "elsewhere")
 
 
-def _folder_linked(path: Path) -> None:
-    (path / "images").rename(path.parent / "images")
-    (path / "images").symlink_to(path.parent / "images")
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "a file is changed": lambda path: (path / "images" / "b").write_bytes(b"2!"),
+    "a file is missing": lambda path: (path / "images" / "c").unlink(),
+    "one file more": lambda path: (path / "images" / "d").write_bytes(b""),
+    "an empty folder more": lambda path: (path / "tables").mkdir(),
+    "another name": lambda path: (path / "images" / "c").rename(path / "images" / "d"),
+    "a link to the file": lambda path: _linked(path / "a"),
+    "a link to the folder": lambda path: _linked(path / "images"),
+    "a folder in the place of a file": lambda path: ((path / "a").unlink(), (path / "a").mkdir()),
+    "it is gone": folders.remove_folder,
+}
 
 
-def _folder_for_file(path: Path) -> None:
-    (path / "a").unlink()
-    (path / "a").mkdir()
-
-
-def _gone(path: Path) -> None:
-    folders.remove_folder(path)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        _changed,
-        _missing,
-        _more,
-        _more_empty_folders,
-        _renamed,
-        _linked,
-        _folder_linked,
-        _folder_for_file,
-        _gone,
-    ],
-)
-def test_a_folder_that_differs_is_not_the_same(change: Callable[[Path], None], tmp_path: Path) -> None:
-    one, other = _folder(tmp_path / "one"), _folder(tmp_path / "other")
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_folder_that_differs_is_not_the_same(change: str, tmp_path: Path) -> None:
+    one, other = _folder(tmp_path / "one"), _folder(tmp_path / "other" / "folder")
     assert folders.same_folder(one, other)
-    change(other)
+    CHANGES[change](other)
     assert not folders.same_folder(one, other)
 
 

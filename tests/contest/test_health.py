@@ -3,7 +3,6 @@
 import json
 import socket
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,27 +33,18 @@ def test_it_is_alive_without_asking_anybody(client: Client, django_assert_num_qu
 
 
 def test_it_is_ready_when_everything_can_be_reached(client: Client) -> None:
+    assert ready(client)[0] == 200, "before the first picture"
     image = factories.image()
-    picture_store().put(picture_key(image.pixels_sha256), b"a picture")
-    status, checks = ready(client)
-    assert status == 200
-    names = ("database", "clock", "migrations", "picture_store")
-    assert checks == {**dict.fromkeys(names, "ok"), "broker": "not used"}
-
-
-def test_it_is_ready_before_the_first_picture(client: Client) -> None:
-    assert ready(client)[0] == 200
-
-
-def test_it_is_not_ready_when_the_store_is_not_the_store(client: Client) -> None:
-    factories.image()  # the row is there, and its file is not: an unmounted disk looks like this
+    # The row is there, and its file is not: an unmounted disk looks like this.
     status, checks = ready(client)
     assert (status, checks["picture_store"]) == (503, "the newest picture is missing")
+    picture_store().put(picture_key(image.pixels_sha256), b"a picture")
+    names = ("database", "clock", "migrations", "picture_store")
+    assert ready(client) == (200, {**dict.fromkeys(names, "ok"), "broker": "not used"})
 
 
-def test_it_is_not_ready_when_the_store_fails(client: Client, settings: Any, tmp_path: Path) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("not a folder")
+def test_it_is_not_ready_when_the_store_fails(client: Client, settings: Any) -> None:
+    factories.image()
     settings.IMAGE_STORE_URL = "s3://bucket/prefix"
     settings.S3_ENDPOINT_URL = "http://127.0.0.1:9"
     status, checks = ready(client)
@@ -75,16 +65,16 @@ def test_the_broker_is_asked_when_there_is_one(client: Client, settings: Any) ->
         listening.listen()
         settings.CELERY_BROKER_URL = f"redis://127.0.0.1:{listening.getsockname()[1]}/0"
         assert ready(client)[1]["broker"] == "ok"
-    assert ready(client) == (503, ready(client)[1])
-    assert ready(client)[1]["broker"] == "failed"
+    status, checks = ready(client)
+    assert (status, checks["broker"]) == (503, "failed")
 
 
 def test_metrics_without_a_token_are_for_this_machine_alone(client: Client) -> None:
-    assert client.get("/metrics").status_code == 200
-    assert client.get("/metrics", REMOTE_ADDR="::1").status_code == 200
-    assert client.get("/metrics", REMOTE_ADDR="192.0.2.7").status_code == 403
     # A proxy on this machine passes on what strangers ask.
-    assert client.get("/metrics", headers={"X-Forwarded-For": "192.0.2.7"}).status_code == 403
+    asked: list[dict[str, Any]] = [
+        {}, {"REMOTE_ADDR": "::1"}, {"REMOTE_ADDR": "192.0.2.7"}, {"headers": {"X-Forwarded-For": "192.0.2.7"}},
+    ]  # fmt: skip
+    assert [client.get("/metrics", **each).status_code for each in asked] == [200, 200, 403, 403]
 
 
 @pytest.mark.parametrize(
@@ -104,12 +94,7 @@ def test_metrics_with_a_token_are_for_who_sends_it(header: str, status: int, cli
     assert client.get("/metrics", headers=headers, REMOTE_ADDR="192.0.2.7").status_code == status
 
 
-def test_metrics_are_prometheus_text_with_the_process_in_it(client: Client) -> None:
-    answer = client.get("/metrics")
-    names = {family.name for family in text_string_to_metric_families(answer.content.decode())}
-    assert {"unanimous_panels", "unanimous_runs", "process_resident_memory_bytes"} <= names
-
-
+@pytest.mark.both("it counts with statements of its own")
 def test_what_waits_and_since_when(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
     factories.image(label_from=now - timedelta(minutes=5))
     factories.image(label_from=now + timedelta(hours=1))  # not due yet
@@ -156,7 +141,11 @@ def test_what_waits_and_since_when(tara: Tasker, otto: Tasker, uma: Tasker, now:
     }
 
 
-def test_two_scrapes_in_a_row_ask_the_database_once(client: Client, django_assert_num_queries: Any) -> None:
-    client.get("/metrics")
+def test_metrics_are_prometheus_text_and_two_scrapes_ask_the_database_once(
+    client: Client, django_assert_num_queries: Any
+) -> None:
+    answer = client.get("/metrics")
+    names = {family.name for family in text_string_to_metric_families(answer.content.decode())}
+    assert {"unanimous_panels", "unanimous_runs", "process_resident_memory_bytes"} <= names
     with django_assert_num_queries(0):
         client.get("/metrics")

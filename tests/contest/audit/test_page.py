@@ -42,41 +42,38 @@ def _file(client: Client, query: str = "") -> str:
     return b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("address", [PAGE, FILE])
 def test_strangers_are_sent_to_sign_in_and_others_are_refused(
-    address: str, client: Client, signed_in: SignIn, rita: User, tara: Tasker
+    client: Client, signed_in: SignIn, rita: User, tara: Tasker
 ) -> None:
-    assert client.get(address).status_code == 302
-    assert [signed_in(who).get(address).status_code for who in (rita, tara)] == [403, 403]
-    assert client.post(PAGE).status_code == 302
-    assert signed_in(rita).post(PAGE).status_code == 403
+    clients = [client, signed_in(rita), signed_in(tara)]
+    for ask in (lambda c: c.get(PAGE), lambda c: c.get(FILE), lambda c: c.post(PAGE)):
+        assert [ask(each).status_code for each in clients] == [302, 403, 403]
 
 
 def test_without_a_row_the_page_says_so(signed_in: SignIn, olga: User) -> None:
     factories.policy_version()
     text = signed_in(olga).get(PAGE).content.decode()
-    assert "Nothing was done by hand yet." in text
-    assert "It was not checked yet." in text
+    assert "Nothing was done by hand yet." in text and "It was not checked yet." in text
+    assert f'href="{PAGE}"' in signed_in(olga).get("/organizer/").content.decode(), "the overview leads to it"
     assert _file(signed_in(olga)).strip() == ",".join(COLUMNS)
 
 
 def test_a_row_says_who_did_what_when_why_and_from_where(signed_in: SignIn, olga: User, trail: None) -> None:
     text = signed_in(olga).get(PAGE).content.decode()
     said = " ".join(text.split())
-    assert '<strong>olga</strong> <span class="muted">(organizer)</span> paused tasker' in said
-    assert '<a href="/organizer/taskers/T-12345/">T-12345</a>.' in said
-    assert "Too &lt;quick&gt; &amp; wrong." in said
-    assert f"from page, place <code>{place_of('192.0.2.7')}</code> · waits for its seal" in said
-    assert "<strong>Somebody on the server</strong> gave a role to account olga." in said
-    assert "<strong>The platform</strong> warned tasker" in said
+    for words in (
+        '<strong>olga</strong> <span class="muted">(organizer)</span> paused tasker',
+        '<a href="/organizer/taskers/T-12345/">T-12345</a>.',
+        "Too &lt;quick&gt; &amp; wrong.",
+        f"from page, place <code>{place_of('192.0.2.7')}</code> · waits for its seal",
+        "<strong>Somebody on the server</strong> gave a role to account olga.",
+        "<strong>The platform</strong> warned tasker",
+    ):
+        assert words in said
     assert "192.0.2.7" not in text
-
-
-def test_an_account_that_is_gone_is_not_named(signed_in: SignIn, olga: User, trail: None) -> None:
     User.objects.filter(pk=olga.pk).delete()
     text = signed_in(factories.user("olaf", "organizers")).get(PAGE).content.decode()
-    assert "<strong>Somebody whose account is deleted</strong>" in text
-    assert f"account {olga.pk} (deleted)" in text
+    assert "<strong>Somebody whose account is deleted</strong>" in text and f"account {olga.pk} (deleted)" in text
 
 
 FILTERS = [
@@ -110,12 +107,6 @@ def test_what_is_asked_for_is_shown_on_the_page_and_in_the_file(
     assert ("No row fits." in answer.content.decode()) == (not actions)
 
 
-def test_a_day_that_is_none_says_what_to_write(signed_in: SignIn, olga: User, trail: None) -> None:
-    text = signed_in(olga).get(f"{PAGE}?day=18.11.2026").content.decode()
-    assert 'aria-describedby="day-wrong"' in text
-    assert "Write the day as 2026-11-20." in text
-
-
 def test_pages_keep_what_is_asked_for(signed_in: SignIn, olga: User, now: datetime) -> None:
     factories.policy_version()
     for number in range(ON_A_PAGE + 1):
@@ -127,6 +118,7 @@ def test_pages_keep_what_is_asked_for(signed_in: SignIn, olga: User, now: dateti
     second = client.get(f"{PAGE}?words=a+%26+b&page=2")
     assert [row.entry.subject for row in second.context["rows"]] == [{"stake": [0]}]
     assert client.get(f"{PAGE}?page=x").status_code == 200
+    assert "Write the day as 2026-11-20." in client.get(f"{PAGE}?day=18.11.2026").content.decode()
 
 
 def test_the_file_says_all_and_nothing_in_it_is_a_formula(signed_in: SignIn, olga: User, now: datetime) -> None:
@@ -134,37 +126,22 @@ def test_the_file_says_all_and_nothing_in_it_is_a_formula(signed_in: SignIn, olg
     audit("pool.deposit", by=olga, subject={"ledger_entry": [3]}, why="=1+1", now=now, private={"cents": 5})
     entries_seal()
     (row,) = csv.DictReader(io.StringIO(_file(signed_in(olga))))
-    assert (row["number"], row["who"], row["role"], row["why"]) == ("1", "olga", "organizer", "'=1+1")
-    assert (row["subject"], row["private"], row["origin"]) == ('{"ledger_entry":[3]}', '{"cents":5}', "shell")
-    assert len(row["sha256"]) == 64
+    told = {"number": "1", "who": "olga", "role": "organizer", "why": "'=1+1", "origin": "shell"}
+    told |= {"subject": '{"ledger_entry":[3]}', "private": '{"cents":5}'}
+    assert row.items() >= told.items() and len(row["sha256"]) == 64
 
 
-def test_the_state_of_the_chain_is_shown_and_checked_when_asked_for(
-    signed_in: SignIn, olga: User, now: datetime, trail: None
+def test_the_state_of_the_chain_is_shown_checked_when_asked_for_and_an_alarm(
+    signed_in: SignIn, olga: User, now: datetime, trail: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entries_seal()
     chain_check(now=now)
     audit("tasker.warn", by=olga, subject={}, now=now)
     client = signed_in(olga)
-    assert "Checked through row <strong>3</strong>" in client.get(PAGE).content.decode()
-    assert "1 row since then." in client.get(PAGE).content.decode()
-    answer = client.post(PAGE, follow=True)
-    assert "The chain holds through row 4." in answer.content.decode()
-    assert "since then" not in answer.content.decode()
-
-
-def test_a_chain_that_differs_is_an_alarm(
-    signed_in: SignIn, olga: User, trail: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        "common.audit_seals._private_problem", lambda _: "has a private part that is not the sealed one"
-    )
-    answer = signed_in(olga).post(PAGE, follow=True)
-    text = answer.content.decode()
-    assert '<span class="state state-rejected">differs</span>' in text
-    assert "Row 1 has a private part that is not the sealed one." in text
-
-
-def test_the_overview_leads_to_it(signed_in: SignIn, olga: User) -> None:
-    factories.policy_version()
-    assert f'href="{PAGE}"' in signed_in(olga).get("/organizer/").content.decode()
+    text = client.get(PAGE).content.decode()
+    assert "Checked through row <strong>3</strong>" in text and "1 row since then." in text
+    text = client.post(PAGE, follow=True).content.decode()
+    assert "The chain holds through row 4." in text and "since then" not in text
+    monkeypatch.setattr("common.audit_seals._private_problem", lambda _: "has another private part")
+    text = client.post(PAGE, follow=True).content.decode()
+    assert '<span class="state state-rejected">differs</span>' in text and "Row 1 has another private part." in text
