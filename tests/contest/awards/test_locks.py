@@ -103,7 +103,7 @@ def test_an_award_of_two_beside_a_batch_of_the_same(
     act = begun(first, rita)
 
     def batch() -> None:
-        refused("TODO", stake_batch, [second.defense, first.defense], "c", "r", by=mandate("stake", rita, NOW), now=NOW)
+        refused("won", stake_batch, [second.defense, first.defense], "c", "r", by=mandate("stake", rita, NOW), now=NOW)
 
     with ThreadPoolExecutor(2) as pool:
         with transaction.atomic():
