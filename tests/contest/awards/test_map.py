@@ -28,7 +28,7 @@ from tests.contest.board.motions import (
 from tests.contest.money import cast
 from tests.contest.money.cast import BEFORE
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow("every route as every role against every state")]
 Make = Callable[[User, User], Motion]
 ROLES = ("stranger", "no role", "tasker", "owner", "other team", "organizer", "member", "tied to others", "recused")
 OUTSIDE = {"stranger": 302, "no role": 404, "tasker": 403, "owner": 403, "other team": 403}
