@@ -1,17 +1,17 @@
-"""Several things at once, as on a server with several workers."""
+"""Several acts at once, each in a thread with a database connection of its own."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
 
-from django.db import connections
+from django.db import IntegrityError, connections
 
 from common.errors import DomainError
 
 
 def at_once(*acts: Callable[[], Any]) -> list[Any]:
-    """Do all at the same moment, each on its own connection; return what each gives, or the code of its refusal."""
+    """Do all at the same moment; return what each gives, or the code of its refusal."""
     ready = Barrier(len(acts))
 
     def done(act: Callable[[], Any]) -> Any:
@@ -25,3 +25,19 @@ def at_once(*acts: Callable[[], Any]) -> list[Any]:
 
     with ThreadPoolExecutor(len(acts)) as pool:
         return list(pool.map(done, acts))
+
+
+def refusals_at_once(*acts: Callable[[], Any]) -> list[str]:
+    """Do all at the same moment; return the code of each one's refusal, or nothing."""
+
+    def refusal(act: Callable[[], Any]) -> Callable[[], str]:
+        def asked() -> str:
+            try:
+                act()
+            except IntegrityError:
+                return "refused by the database"
+            return ""
+
+        return asked
+
+    return at_once(*map(refusal, acts))

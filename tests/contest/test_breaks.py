@@ -69,6 +69,7 @@ def test_one_mistake_in_any_of_the_official_runs_breaks_once(now: datetime) -> N
     assert (proof.prediction.round, proof.ruling) == (2, Ruling.objects.get())
 
 
+@pytest.mark.both("a trigger refuses it, and recording locks the run")
 def test_the_database_keeps_a_break(now: datetime) -> None:
     finished_run(ruled_image(now), BICYCLE, now)
     breaks_record(now=now)

@@ -23,7 +23,7 @@ from contest.front.reading import _breaks as breaks_of_front_page
 from contest.leaderboard.reading import read_facts
 from contest.leaderboard.tables import tables as leaderboard_tables
 from contest.messages import breaks_told
-from contest.models import Attack, Award, Break, LedgerEntry, Stake, StakeChange
+from contest.models import Attack, Award, Break, LedgerEntry, Stake, StakeChange, Team
 from contest.money import facts as money_facts
 from contest.money.ledger import check
 from contest.overview import read_overview
@@ -92,10 +92,10 @@ def _picture(how: str) -> Image:
     return image
 
 
-@pytest.fixture
-def world(olga: User) -> World:
+@pytest.fixture(scope="class")
+def world(class_world: Path) -> World:
     factories.policy_version()
-    cast.deposit(10_000_000, olga)
+    cast.deposit(10_000_000, factories.user("olga", "organizers"))
     made = World({}, {}, {})
     for how in PICTURES:
         made.defense[how] = cast.defense(how, cast.team(f"makers of {how}"))
@@ -195,33 +195,37 @@ READERS: dict[str, Reader] = {
 }
 
 
-@pytest.mark.parametrize("how", PICTURES)
-def test_every_reader_says_the_same(how: str, world: World) -> None:
-    breaks, why = PICTURES[how]
-    said = {name: reader(world, how) for name, reader in READERS.items()}
-    assert said == dict.fromkeys(READERS, breaks), why
+class TestOneWorld:
+    """All readers of one world."""
 
+    @pytest.mark.parametrize("how", PICTURES)
+    def test_every_reader_says_the_same(self, how: str, world: World) -> None:
+        breaks, why = PICTURES[how]
+        said = {name: reader(world, how) for name, reader in READERS.items()}
+        assert said == dict.fromkeys(READERS, breaks), why
 
-def test_a_mistake_outside_the_contest_is_published_as_one(world: World) -> None:
-    outside = {how for how in PICTURES if how.startswith("taken in")}
-    assert {each.defense.name for each in mistakes_outside()} == outside
-    published = {row[:2] for how in outside for row in tables._mistake_rows(week_at(world.image[how].received_at))}
-    assert published == {_pair(world, how) for how in outside}
-
-
-def test_a_mistake_outside_the_contest_hinders_no_staking(world: World) -> None:
-    Stake.objects.update(ended_at=NOW, end=StakeEnd.WITHDRAWN)
-    assert {each.name for each in stakeable()} == {how for how, (breaks, _) in PICTURES.items() if not breaks}
+    def test_a_mistake_outside_the_contest_is_published_as_one_and_hinders_no_staking(self, world: World) -> None:
+        outside = {how for how in PICTURES if how.startswith("taken in")}
+        assert {each.defense.name for each in mistakes_outside()} == outside
+        published = {row[:2] for how in outside for row in tables._mistake_rows(week_at(world.image[how].received_at))}
+        assert published == {_pair(world, how) for how in outside}
+        Stake.objects.update(ended_at=NOW, end=StakeEnd.WITHDRAWN)
+        assert {each.name for each in stakeable()} == {how for how, (breaks, _) in PICTURES.items() if not breaks}
 
 
 def test_no_module_reads_the_rows_by_itself() -> None:
     """Which rows break is decided in one place; the rows are written there, and where a record is rebuilt."""
     own = {"contest/breaks.py", "contest/record/rebuild/pictures.py"}
-    found = {
-        path.relative_to(ROOT).as_posix()
+    texts = {
+        path.relative_to(ROOT).as_posix(): path.read_text()
         for folder in ("contest", "scoring", "adjudication", "labeling", "common", "config")
         for path in (ROOT / folder).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+    }
+    found = {
+        name
+        for name, text in texts.items()
+        if "Break." in text or ".breaks" in text
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Attribute)
         and ast.unparse(node) in ("Break.objects", "Break._default_manager")
         or isinstance(node, ast.Attribute)
@@ -235,10 +239,21 @@ def test_no_module_reads_the_rows_by_itself() -> None:
 
 
 @pytest.fixture
-def first_rule_book(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Every recorded mistake breaks, as by the first rule book, until it is undone."""
+def first_rule_book(olga: User, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Every recorded mistake breaks, as by the first rule book, until it is undone; money is there."""
+    factories.policy_version()
+    cast.deposit(100_000, olga)
     monkeypatch.setattr(breaks, "sent_as_attack", lambda: Exists(Image.objects.all()))
     return monkeypatch
+
+
+def _broken_by_the_organizers(stake: Stake, *, sent: bool = False) -> None:
+    """A picture of the organizers, which a team sends afterwards where that is said, ends a stake."""
+    at = cast.MONDAY + timedelta(days=1)
+    image = factories.image(origin="dataset", received_at=at, label_from=at, width=40, height=40)
+    cast.broken(stake.defense, cast.attack(cast.team("red"), days=2, image=image) if sent else Attack(image=image))
+    _sweep()
+    assert _state(stake)[0] == StakeEnd.BROKEN
 
 
 def _sweep(now: Any = NOW) -> None:
@@ -255,47 +270,32 @@ def _state(stake: Stake) -> tuple[str, Any]:
 @pytest.mark.parametrize("by_team", [False, True], ids=["the board's stake", "a team's stake"])
 @pytest.mark.parametrize("sent", [False, True], ids=["never sent", "sent afterwards"])
 def test_a_stake_that_the_organizers_picture_ended_comes_back(
-    by_team: bool, sent: bool, olga: User, first_rule_book: pytest.MonkeyPatch
+    by_team: bool, sent: bool, first_rule_book: pytest.MonkeyPatch
 ) -> None:
     """By rows that correct, and to the cent: no entry and no break is taken away (R22)."""
-    factories.policy_version()
-    cast.deposit(100_000, olga)
-    makers, red = cast.team("makers"), cast.team("red")
+    makers = cast.team("makers")
     stake = cast.staked(cast.defense("net", makers), by=makers if by_team else None)
     before = {kind: cast.balance(kind) for kind in (AccountKind.ATTACKERS, AccountKind.DEFENDERS)}
-    at = cast.MONDAY + timedelta(days=1)
-    image = factories.image(origin="dataset", received_at=at, label_from=at, width=40, height=40)
-    attack = cast.attack(red, days=2, image=image) if sent else Attack(image=image)
-    cast.broken(stake.defense, attack)
-    _sweep()
-    assert _state(stake)[0] == StakeEnd.BROKEN
+    _broken_by_the_organizers(stake, sent=sent)
     moved, rows = LedgerEntry.objects.count(), Break.objects.count()
 
     first_rule_book.undo()
     _sweep()
-    assert _state(stake) == ("", None)
-    assert cast.balance(stake) == cast.PRIZE
+    assert (_state(stake), cast.balance(stake)) == (("", None), cast.PRIZE)
     assert {kind: cast.balance(kind) for kind in before} == before
-    assert [cast.balance(each) for each in (makers, red)] == [0, 0]
+    assert [cast.balance(each) for each in Team.objects.all()] == [0] * (2 if sent else 1)
     assert (LedgerEntry.objects.count() >= moved, Break.objects.count()) == (True, rows)
     assert list(StakeChange.objects.order_by("pk").values_list("end", flat=True)) == [StakeEnd.BROKEN, ""]
-    assert check().wrong == ()
     moved = LedgerEntry.objects.count()
     _sweep()
     assert (LedgerEntry.objects.count(), StakeChange.objects.count()) == (moved, 2), "once"
+    assert check().wrong == ()
 
 
-def test_a_stake_recorded_since_stays_and_the_ended_one_stays_over(
-    olga: User, first_rule_book: pytest.MonkeyPatch
-) -> None:
+def test_a_stake_recorded_since_stays_and_the_ended_one_stays_over(first_rule_book: pytest.MonkeyPatch) -> None:
     """Two stakes in force on one defense there never are; the later one is not ended by what breaks nothing."""
-    factories.policy_version()
-    cast.deposit(100_000, olga)
     stake = cast.staked(cast.defense("net", cast.team("makers")))
-    at = cast.MONDAY + timedelta(days=1)
-    image = factories.image(origin="dataset", received_at=at, label_from=at, width=40, height=40)
-    cast.broken(stake.defense, Attack(image=image))
-    _sweep()
+    _broken_by_the_organizers(stake)
     first_rule_book.undo()
     later = cast.staked(stake.defense, at=cast.SETTLED)
     _sweep()
@@ -303,24 +303,16 @@ def test_a_stake_recorded_since_stays_and_the_ended_one_stays_over(
     assert check().wrong == ()
 
 
-def test_an_award_made_in_between_stands(olga: User, first_rule_book: pytest.MonkeyPatch) -> None:
+def test_an_award_made_in_between_stands(first_rule_book: pytest.MonkeyPatch) -> None:
     """The mate of a batch whose stake comes back contends from then on; what was awarded is not taken away."""
-    factories.policy_version()
-    cast.deposit(100_000, olga)
     of = cast.batch()
     broken, whole = (cast.staked(cast.defense(name, cast.team(f"makers of {name}")), of=of) for name in "ab")
-    at = cast.MONDAY + timedelta(days=1)
-    image = factories.image(origin="dataset", received_at=at, label_from=at, width=40, height=40)
-    cast.broken(broken.defense, Attack(image=image))
-    _sweep()
+    _broken_by_the_organizers(broken)
     late = cast.MONDAY + timedelta(days=100)
-    award = Award.objects.create(
-        stake=whole, decision=of.decision, cents=1, statement="It held.", conditions=[], awarded_at=late
-    )
+    told = {"cents": 1, "statement": "It held.", "conditions": [], "awarded_at": late}
+    award = Award.objects.create(stake=whole, decision=of.decision, **told)
     cast.ended(whole, StakeEnd.WON, at=late)
     first_rule_book.undo()
     _sweep(late + timedelta(days=1))
     assert (_state(broken), _state(whole)[0]) == (("", None), StakeEnd.WON)
-    assert Award.objects.get() == award
-    assert recorded_mistakes().count() == 1
-    assert check().wrong == ()
+    assert (Award.objects.get(), recorded_mistakes().count(), check().wrong) == (award, 1, ())

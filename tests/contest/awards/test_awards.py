@@ -8,17 +8,17 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
 
-from common.errors import Conflict, InvalidInput, NotAllowed
 from contest.awards.conditions import checklist, contenders, own_conditions, ready
 from contest.awards.examinations import Share, examined_share, queue_of
 from contest.awards.services import award_give, change_of, rerun_begin
 from contest.awards.settling import prizes_settle
 from contest.board.moves import award_move
-from contest.enums import AccountKind, StakeEnd
-from contest.models import Association, Award, Examination, LedgerEntry, Member, Stake, Team
+from contest.enums import AccountKind, DefenseStanding, StakeEnd
+from contest.models import Association, Attack, Award, Break, Examination, LedgerEntry, Member, Stake, Team
 from contest.money.due import payable
+from contest.money.figures import debts, money_figures
 from contest.money.ledger import account, check, move
-from contest.stakes.selectors import unbroken_until
+from contest.stakes.selectors import standing_of, standings, unbroken_until
 from labeling.policy import Policy
 from scoring.enums import RerunState
 from scoring.models import Defense, Prediction, Rerun, Superseded
@@ -27,6 +27,7 @@ from tests.contest.awards.cast import confirm
 from tests.contest.money import cast
 from tests.contest.money.cast import BEFORE, MONDAY, PRIZE, balance
 from tests.factories import mandate
+from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
 POLICY = Policy()
@@ -89,65 +90,17 @@ def give(stake: Stake, by: User) -> list[Award]:
 # The checklist --------------------------------------------------------------------------------------------------------
 
 
-def test_every_condition_is_met(stake: Stake) -> None:
-    all_met(stake)
-    assert unmet(stake) == set()
-
-
-def test_its_fourteen_weeks_are_looked_over_at_once(stake: Stake, django_assert_max_num_queries: Any) -> None:
+def test_every_condition_is_met_and_its_fourteen_weeks_are_looked_over_at_once(
+    stake: Stake, django_assert_max_num_queries: Any
+) -> None:
     all_met(stake)
     with django_assert_max_num_queries(30):
         assert unmet(stake) == set()
 
 
-def test_its_lines_say_their_figures(stake: Stake, makers: Team) -> None:
-    red = cast.team("red")
-    sent = cast.attack(red)
-    cast.ruled(sent.image, "")
-    valid = cast.attack(red, days=2)
-    cast.ruled(valid.image)
-    cast.caught_up(stake.defense)
-    run_again(stake)
-    figures = {each.name: each.figures for each in checklist(stake, policy=POLICY, now=NOW)}
-    assert figures["unbroken"] == "Its time was over on Sun 14 Feb 2027 09:00:00 UTC."
-    assert figures["weeks"] == figures["appeals"] == "14 of 14."
-    assert figures["run_again"] == "1 of 1 pictures run again, 0 of them now taken for the other class."
-    assert figures["examined"] == "0 of 1 rejected pictures examined and confirmed as invalid."
-    assert figures["half"] == "USD 500.01 in the defenders' half."
-
-
-def test_a_team_that_staked_its_own_is_told_how_to_get_the_stake_back(makers: Team) -> None:
-    """Where the prize was given to another, nothing is left to win, and the board ends no stake that a team paid."""
-    paid = cast.staked(cast.defense("paid", makers), by=makers)
-    emptied(paid)
-    figures = {each.name: each.figures for each in checklist(paid, policy=POLICY, now=NOW)}
-    assert figures["half"].startswith("USD 0.00 in the defenders' half. The captain of its team can ask the board")
-
-
-def test_a_re_run_that_is_answered_waits_for_an_organizer(stake: Stake) -> None:
-    valid_and_not_run_again(stake)
-    asked = run_again(stake, state=RerunState.RUNNING)
-    said = {each.name: each.figures for each in checklist(stake, policy=POLICY, now=NOW)}
-    assert said["run_again"] == f"Re-run {asked.pk} is finished, not applied: an organizer applies it."
-
-
-def test_it_says_of_appeals_only_what_is_known(stake: Stake) -> None:
-    all_met(stake)
-    unruled(stake)
-    figures = {each.name: each.figures for each in checklist(stake, policy=POLICY, now=NOW)}
-    assert figures["appeals"] == "13 of 14. When the others close is known once they are settled."
-    assert figures["examined"] == "No picture of its time was rejected."
-
-
 def associated(stake: Stake) -> None:
     team = stake.defense.entry.team
     Association.objects.create(team=team, reason="Works here.", since=BEFORE, declared_at=BEFORE)
-
-
-def on_the_board(stake: Stake) -> None:
-    """A row that the database does not let anybody write: the check is for what got around it."""
-    member = factories.user("both", "review board")
-    Member.objects.bulk_create([Member(team=stake.defense.entry.team, user=member)])
 
 
 def valid_and_not_run_again(stake: Stake) -> None:
@@ -181,6 +134,23 @@ def rejected(stake: Stake) -> None:
     cast.ruled(cast.attack(cast.team("red")).image, "")
 
 
+def rejected_and_run_again(stake: Stake) -> None:
+    rejected(stake)
+    cast.ruled(cast.attack(cast.team("blue"), days=2).image)
+    cast.caught_up(stake.defense)
+    run_again(stake)
+
+
+def answered_again(stake: Stake) -> None:
+    valid_and_not_run_again(stake)
+    run_again(stake, state=RerunState.RUNNING)
+
+
+def staked_by_its_team(stake: Stake) -> None:
+    Stake.objects.filter(pk=stake.pk).update(kind="team", paid_by=stake.defense.entry.team, batch=None)
+    emptied(stake)
+
+
 def unruled(stake: Stake) -> None:
     cast.attack(cast.team("red"), days=89.9)
 
@@ -206,6 +176,33 @@ def another_before(stake: Stake) -> None:
     cast.staked(cast.defense("older", cast.team("older")), at=MONDAY - timedelta(1))
 
 
+FIGURES: list[tuple[Callable[[Stake], None], dict[str, str], str]] = [
+    (rejected_and_run_again, {
+        "unbroken": "Its time was over on Sun 14 Feb 2027 09:00:00 UTC.",
+        "weeks": "14 of 14.",
+        "appeals": "14 of 14.",
+        "run_again": "1 of 1 pictures run again, 0 of them now taken for the other class.",
+        "examined": "0 of 1 rejected pictures examined and confirmed as invalid.",
+        "half": "USD 500.01 in the defenders' half."}, "a valid and a rejected picture"),
+    (lambda stake: unruled(all_met(stake)), {
+        "appeals": "13 of 14. When the others close is known once they are settled.",
+        "examined": "No picture of its time was rejected."}, "of appeals only what is known"),
+    (answered_again, {"run_again": "is finished, not applied: an organizer applies it."}, "a re-run that is answered"),
+    (staked_by_its_team, {"half": "USD 0.00 in the defenders' half. The captain of its team can ask the board"},
+     "nothing is left to win, and the board ends no stake that a team paid"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("story", "words", "why"), FIGURES, ids=[row[2] for row in FIGURES])
+def test_its_lines_say_their_figures(
+    story: Callable[[Stake], None], words: dict[str, str], why: str, stake: Stake
+) -> None:
+    story(stake)
+    fresh = Stake.objects.select_related("defense__entry__team", "paid_by").get(pk=stake.pk)
+    figures = {each.name: each.figures for each in checklist(fresh, policy=POLICY, now=NOW)}
+    assert {name: text for name, text in words.items() if text not in figures[name]} == {}, why
+
+
 MISSING: list[tuple[Callable[[Stake], None], set[str], str]] = [
     (closed_source, {"unbroken", "source", "weeks", "appeals"}, "closed source cannot win (R33)"),
     (opened_later, {"unbroken", "weeks", "appeals"}, "opened later: new 90 days (R33)"),
@@ -229,19 +226,18 @@ def test_what_keeps_an_award_back(
     all_met(stake)
     story(stake)
     assert unmet(stake) == lines_unmet, why
-    with pytest.raises(Conflict) as refused:
-        give(stake, rita)
-    assert refused.value.code == "not_yet"
+    refused("not_yet", give, stake, rita)
     assert not Award.objects.exists() and balance(AccountKind.DEFENDERS) == (0 if story is emptied else HALF)
 
 
+@pytest.mark.both("a trigger refuses it")
 def test_a_member_of_the_board_never_wins(stake: Stake, makers: Team) -> None:
+    """The database does not let anybody write such a row."""
     all_met(stake)
-    member = factories.user("both")
-    Member.objects.create(team=makers, user=member)
+    Member.objects.create(team=makers, user=factories.user("both"))
     assert lines(stake)["team"]
     with pytest.raises(DatabaseError), transaction.atomic():
-        on_the_board(stake)
+        Member.objects.bulk_create([Member(team=makers, user=factories.user("rob", "review board"))])
 
 
 def test_at_the_very_end_of_the_90_days_its_time_is_over(stake: Stake) -> None:
@@ -264,29 +260,15 @@ def test_the_first_unbroken_defense_wins_the_defenders_half(stake: Stake, makers
     assert award.decision.subject == {"stake": [stake.pk], "defense": [stake.defense_id]}
 
 
-def test_only_the_board_awards_and_never_without_words(stake: Stake, olga: User, rita: User) -> None:
+def test_only_the_board_awards_and_never_without_words_or_twice(stake: Stake, olga: User, rita: User) -> None:
     all_met(stake)
-    with pytest.raises(NotAllowed):
-        award_move(stake, statement="Unbroken.", reason="Every condition is met.", by=olga, now=NOW)
+    refused("not_on_board", award_move, stake, statement="Unbroken.", reason="Every line is met.", by=olga, now=NOW)
     for statement, reason in (("", "Why."), ("Unbroken.", " ")):
-        with pytest.raises(InvalidInput):
-            award_give(
-                stake=stake, statement=statement, reason=reason, policy=POLICY, by=mandate("award", rita, NOW), now=NOW
-            )
+        told = {"statement": statement, "reason": reason, "policy": POLICY, "by": mandate("award", rita, NOW)}
+        refused("invalid", award_give, stake=stake, now=NOW, **told)
     assert not Award.objects.exists()
-
-
-def test_nothing_is_awarded_twice(stake: Stake, rita: User) -> None:
-    give(all_met(stake), rita)
-    with pytest.raises(Conflict) as refused:
-        give(stake, rita)
-    assert refused.value.code == "stake_over"
-
-
-def test_a_self_staker_also_gets_the_stake_back(makers: Team, rita: User) -> None:
-    stake = cast.staked(cast.defense("own", makers), by=makers)
-    give(all_met(stake), rita)
-    assert balance(makers) == HALF + PRIZE
+    give(stake, rita)
+    refused("stake_over", give, stake, rita)
 
 
 @pytest.fixture
@@ -342,24 +324,16 @@ def found_late(stake: Stake, by: Team, days: float = 50) -> None:
 
 
 def test_what_was_won_waits_while_a_late_break_may_still_take_it(stake: Stake, makers: Team, rita: User) -> None:
+    red, blue = cast.team("red"), cast.team("blue")
+    cast.attack(red, days=90.1)
     give(all_met(stake), rita)
-    assert payable(makers, now=NOW).due == balance(makers) == HALF
-    undecided = cast.attack(cast.team("blue"), days=50.1)
-    found_late(stake, cast.team("red"))
-    later = NOW + timedelta(2)
-    assert sweep() == 0, "a verdict of that week is missing"
-    found = payable(makers, now=later)
-    assert (found.due, found.waiting, found.weeks) == (0, HALF, (undecided.week,))
-
-
-def test_what_came_too_late_to_break_it_holds_back_nothing_of_what_was_won(
-    stake: Stake, makers: Team, rita: User
-) -> None:
-    cast.attack(cast.team("red"), days=90.1)
-    give(all_met(stake), rita)
-    assert payable(makers, now=NOW).due == HALF
-    cast.attack(cast.team("blue"), days=89.9)
+    assert payable(makers, now=NOW).due == balance(makers) == HALF, "what came too late holds back nothing"
+    undecided = cast.attack(blue, days=50.1)
     assert payable(makers, now=NOW).due == 0
+    found_late(stake, red)
+    assert sweep() == 0, "a verdict of that week is missing"
+    found = payable(makers, now=NOW + timedelta(2))
+    assert (found.due, found.waiting, found.weeks) == (0, HALF, (undecided.week,))
 
 
 def sweep() -> int:
@@ -378,42 +352,63 @@ def test_a_break_found_late_takes_the_award_back_and_pays_the_attackers(stake: S
     assert (balance(AccountKind.DEFENDERS), balance(AccountKind.ATTACKERS)) == (HALF, HALF - PRIZE)
     back = LedgerEntry.objects.get(corrects__source__kind="defenders")
     assert (back.rule, back.cents, back.decision) == ("R37", HALF, award.decision)
+    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.BROKEN
+    untold = standings([stake.defense], breaks=Break.objects.none(), now=factories.NOW)
+    assert untold[stake.defense_id] is DefenseStanding.WON, "the week of the break is not released"
 
 
-def test_what_was_paid_out_of_an_award_is_owed(stake: Stake, makers: Team, rita: User) -> None:
+def test_a_break_sent_when_its_time_was_over_takes_no_award(stake: Stake, makers: Team, rita: User) -> None:
+    give(all_met(stake), rita)
+    cast.broken(stake.defense, cast.attack(cast.team("red"), days=90))
+    assert sweep() == 0 and balance(makers) == HALF
+    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.WON
+
+
+def test_what_was_paid_out_of_a_lost_award_is_owed_and_told_with_the_break(
+    stake: Stake, makers: Team, rita: User
+) -> None:
     (award,) = give(all_met(stake), rita)
-    own, outside = account(AccountKind.TEAM, team=makers), account(AccountKind.OUTSIDE)
-    move(own, outside, HALF - 5, rule="R34", why="Paid.", causes={}, now=NOW)
+    pay(makers, HALF - 5)
+    assert list(debts()) == []
     found_late(stake, cast.team("red"))
     sweep()
     assert (balance(makers), balance(AccountKind.DEFENDERS)) == (0, 5)
     assert change_of(award.decision).flows.owed == {makers.pk: HALF - 5}
+    assert [(each.team, each.stake, each.cents) for each in debts()] == [(makers, stake, HALF - 5)]
+    assert money_figures(told_at=NOW).debts == (), "the late break is of a week that is not released"
+    cast.released(*{each.week for each in Attack.objects.all()})
+    assert money_figures(told_at=NOW).debts == tuple(debts())
 
 
-def test_the_other_of_the_batch_gets_all_of_it(two: tuple[Stake, Stake], makers: Team, rita: User) -> None:
+def pay(team: Team, cents: int) -> LedgerEntry:
+    own, outside = account(AccountKind.TEAM, team=team), account(AccountKind.OUTSIDE)
+    return move(own, outside, cents, rule="R34", why="Paid.", causes={}, now=NOW)
+
+
+def broken_late(early: Stake) -> None:
+    found_late(early, cast.team("red"))
+
+
+@pytest.mark.parametrize("lose", [broken_late, associated], ids=["broken (R37)", "not paid (R27)"])
+def test_the_other_of_the_batch_gets_all_of_it(
+    lose: Callable[[Stake], None], two: tuple[Stake, Stake], makers: Team, rita: User
+) -> None:
     late, early = two
     all_met(early)
     give(all_met(late), rita)
-    red = cast.team("red")
-    found_late(early, red)
+    lose(early)
     sweep()
-    assert (balance(makers), balance(Team.objects.get(name="others")), balance(red)) == (HALF, 0, PRIZE)
+    assert (balance(makers), balance(Team.objects.get(name="others"))) == (HALF, 0)
 
 
-def test_a_self_staker_loses_the_stake_as_well(makers: Team, rita: User) -> None:
+def test_a_self_staker_gets_the_stake_back_and_loses_it_as_well(makers: Team, rita: User) -> None:
     stake = cast.staked(cast.defense("own", makers), by=makers)
     give(all_met(stake), rita)
+    assert balance(makers) == HALF + PRIZE
     red = cast.team("red")
     found_late(stake, red)
     sweep()
     assert (balance(makers), balance(red), balance(AccountKind.DEFENDERS)) == (0, PRIZE, HALF)
-
-
-def test_a_break_sent_when_its_time_was_over_changes_nothing(stake: Stake, makers: Team, rita: User) -> None:
-    give(all_met(stake), rita)
-    sent = cast.attack(cast.team("red"), days=90)
-    cast.broken(stake.defense, sent)
-    assert sweep() == 0 and balance(makers) == HALF
 
 
 # The pictures and the re-run ------------------------------------------------------------------------------------------
@@ -437,13 +432,11 @@ def test_every_rejected_picture_of_its_time_is_examined_whatever_it_was_aimed_at
 def test_who_confirms_is_on_the_board_and_what_is_rejected(stake: Stake, olga: User, rita: User) -> None:
     sent = cast.attack(cast.team("red"))
     cast.ruled(sent.image)
-    with pytest.raises(NotAllowed):
-        confirm(sent.image, stake.defense, olga, NOW)
-    with pytest.raises(Conflict) as refused:
-        confirm(sent.image, stake.defense, rita, NOW)
-    assert refused.value.code == "not_rejected"
+    refused("not_on_board", confirm, sent.image, stake.defense, olga, NOW)
+    refused("not_rejected", confirm, sent.image, stake.defense, rita, NOW)
 
 
+@pytest.mark.both("a trigger refuses it")
 def test_an_examination_is_never_changed(stake: Stake, rita: User) -> None:
     rejected(stake)
     made = confirm(queue_of(stake.defense, rita, now=NOW).mine[0], stake.defense, rita, NOW)
@@ -456,9 +449,7 @@ def test_an_examination_is_never_changed(stake: Stake, rita: User) -> None:
 
 def test_the_re_run_of_all_attacks_begins_when_its_time_is_over(stake: Stake, olga: User) -> None:
     valid_and_not_run_again(stake)
-    with pytest.raises(Conflict) as refused:
-        rerun_begin(stake=stake, by=olga, now=OVER - timedelta(1))
-    assert refused.value.code == "not_due"
+    refused("not_due", rerun_begin, stake=stake, by=olga, now=OVER - timedelta(1))
     rerun = rerun_begin(stake=stake, by=olga, now=NOW)
     assert (rerun.defense, rerun.state, rerun.asked_at) == (stake.defense, RerunState.PREPARING, NOW)
     assert sum(kind[-1] for kind in rerun.kinds) == 3

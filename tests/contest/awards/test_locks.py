@@ -26,6 +26,7 @@ from tests.contest.money import cast
 from tests.contest.money.cast import BEFORE, SETTLED, balance
 from tests.contest.stakes.test_races import until_waiting
 from tests.factories import mandate
+from tests.refusals import refused
 
 __all__ = ["makers", "stake"]
 pytestmark = [pytest.mark.postgres("several at once: SQLite has one writer"), pytest.mark.django_db(transaction=True)]
@@ -102,8 +103,7 @@ def test_an_award_of_two_beside_a_batch_of_the_same(
     act = begun(first, rita)
 
     def batch() -> None:
-        with pytest.raises(Conflict):
-            stake_batch([second.defense, first.defense], "c", "r", by=mandate("stake", rita, NOW), now=NOW)
+        refused("won", stake_batch, [second.defense, first.defense], "c", "r", by=mandate("stake", rita, NOW), now=NOW)
 
     with ThreadPoolExecutor(2) as pool:
         with transaction.atomic():

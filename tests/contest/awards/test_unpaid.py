@@ -12,7 +12,6 @@ from contest.enums import AccountKind, DefenseStanding
 from contest.leaderboard.reading import read_facts
 from contest.leaderboard.tables import tables
 from contest.models import Association, LedgerEntry, Stake, Team, TeamMerge
-from contest.money.ledger import account, move
 from contest.stakes.selectors import standing_of
 from contest.teams.selectors import is_paid_throughout
 from tests import factories
@@ -26,7 +25,6 @@ from tests.contest.awards.test_awards import (
     nothing_is_lost,
     stake,
     two,
-    unmet,
 )
 from tests.contest.money import cast
 from tests.contest.money.cast import BEFORE, MONDAY, PRIZE, balance
@@ -73,6 +71,8 @@ def test_of_a_merged_team_counts_what_it_was_part_of_at_the_time(makers: Team) -
 
 def test_one_declared_after_the_award_takes_it_back(stake: Stake, makers: Team, rita: User) -> None:
     (award,) = give(all_met(stake), rita)
+    associated(makers, NOW + DAY, declared=NOW + DAY)
+    assert prizes_settle(now=NOW + DAY) == 0 and balance(makers) == HALF, "one from after the award changes nothing"
     made = associated(makers, BEFORE, declared=NOW + DAY)
     change = change_of(award.decision)
     assert ([row.stake for row in change.unpaid], change.lost, change.kept) == ([stake], (), ())
@@ -86,30 +86,6 @@ def test_one_declared_after_the_award_takes_it_back(stake: Stake, makers: Team, 
     made.save()
     assert prizes_settle(now=later) == 1 and balance(makers) == HALF, "declared wrongly, and corrected"
     assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.WON
-
-
-def test_what_was_paid_out_is_owed(stake: Stake, makers: Team, rita: User) -> None:
-    (award,) = give(all_met(stake), rita)
-    own, outside = account(AccountKind.TEAM, team=makers), account(AccountKind.OUTSIDE)
-    move(own, outside, HALF, rule="R34", why="Paid.", causes={}, now=NOW)
-    associated(makers, MONDAY)
-    assert prizes_settle(now=NOW) == 0 and change_of(award.decision).flows.owed == {makers.pk: HALF}
-
-
-def test_the_other_of_the_batch_gets_all_of_it(two: tuple[Stake, Stake], makers: Team, rita: User) -> None:
-    late, early = two
-    all_met(early)
-    give(all_met(late), rita)
-    others = Team.objects.get(name="others")
-    associated(others, MONDAY + DAY, MONDAY + 2 * DAY)
-    prizes_settle(now=NOW)
-    assert (balance(makers), balance(others)) == (HALF, 0)
-
-
-def test_one_from_after_the_award_changes_nothing(stake: Stake, makers: Team, rita: User) -> None:
-    give(all_met(stake), rita)
-    associated(makers, NOW + DAY, declared=NOW + DAY)
-    assert prizes_settle(now=NOW + DAY) == 0 and balance(makers) == HALF
 
 
 def test_the_leaderboard_tells_it_from_the_day_on_which_it_was_declared(stake: Stake, makers: Team, rita: User) -> None:
@@ -130,9 +106,3 @@ def test_a_self_staker_keeps_the_own_stake(makers: Team, rita: User) -> None:
     associated(makers, BEFORE)
     prizes_settle(now=NOW)
     assert balance(makers) == PRIZE, "what it paid itself is no prize"
-
-
-def test_nothing_else_is_unmet(stake: Stake, makers: Team) -> None:
-    all_met(stake)
-    associated(makers, MONDAY + DAY, MONDAY + 2 * DAY, BEFORE)
-    assert unmet(stake) == {"team"}

@@ -1,19 +1,15 @@
 """The facts as they are read out of the database, and the tables that follow from them."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
-from adjudication.models import Ruling
-from contest.enums import AccountKind, DefenseStanding, StakeEnd, StakeKind
+from contest.enums import AccountKind, DefenseStanding, StakeKind
 from contest.leaderboard.reading import read_facts
 from contest.leaderboard.rows import DefenseRow, Tables, TeamRow
 from contest.leaderboard.tables import tables
-from contest.models import Account, Association, Attack, Break, Entry, LedgerEntry, Release, Stake, Team, TeamMerge
-from contest.weeks import week_called
+from contest.models import Account, Association, Attack, Entry, LedgerEntry, Release, Stake, Team, TeamMerge
 from labeling.models import Image
 from scoring.enums import Outcome, RunState, TrialKind
 from scoring.models import Defense, PrivateSet, Trial
@@ -57,62 +53,46 @@ def week() -> fixtures.Contest:
     return found
 
 
-def test_of_a_week_that_is_not_released_only_the_pictures_are_told(week: fixtures.Contest) -> None:
-    assert (attacker("=red").sent, attacker("=red").valid, attacker("=red").breaks) == (1, 0, 0)
-    assert {row.state for row in now().defenses} == {DefenseStanding.PUBLISHED}
-
-
 def test_of_a_released_week_verdicts_and_breaks_are_told(week: fixtures.Contest) -> None:
+    red = attacker("=red")
+    assert (red.sent, red.valid, red.breaks) == (1, 0, 0), "before the release only the pictures are"
+    assert {row.state for row in now().defenses} == {DefenseStanding.PUBLISHED}
     released()
-    assert (attacker("=red").valid, attacker("=red").breaks, attacker("=red").defenses) == (1, 1, 1)
+    red = attacker("=red")
+    assert (red.valid, red.breaks, red.defenses) == (1, 1, 1)
     cautious, wrong = (of(each) for each in week.defenses)
     assert (cautious.state, wrong.state) == (DefenseStanding.PUBLISHED, DefenseStanding.BROKEN)
     assert (wrong.broken_at, wrong.broken_week, wrong.broken_by[0].name) == (MONDAY, "2026-W47", "=red")
     assert (cautious.randomised, wrong.randomised) == (True, True), "scores differ from round to round"
 
 
-def test_nothing_of_the_present_week_is_told(week: fixtures.Contest) -> None:
+@pytest.mark.parametrize(
+    ("withdrawn_at", "origin", "counted", "why"),
+    [
+        (None, "attack", [(1, 1)], "an attack"),
+        (None, "dataset", [(1, 0)], "pixels that were to be labeled anyhow are nobody's"),
+        (None, "gold", [], "gold pixels are not told of"),
+        (MONDAY, "attack", [], "taken back"),
+    ],
+)
+def test_which_attacks_are_told_of(
+    withdrawn_at: datetime | None, origin: str, counted: list[tuple[int, int]], why: str, week: fixtures.Contest
+) -> None:
     released()
-    assert tables(read_facts(), week_called("2026-W47").end - timedelta(seconds=1)).attackers == ()
-
-
-def test_an_attack_taken_back_is_not_there(week: fixtures.Contest) -> None:
-    released()
-    Attack.objects.update(withdrawn_at=MONDAY)
-    assert now().attackers == ()
-
-
-def test_gold_pixels_sent_as_an_attack_are_not_told_of(week: fixtures.Contest) -> None:
-    Image.objects.filter(attacks__isnull=False).update(origin="gold")
-    assert now().attackers == ()
-
-
-def test_pixels_that_were_to_be_labeled_anyhow_are_nobody_s(week: fixtures.Contest) -> None:
-    released()
-    assert attacker("=red").valid == 1
-    Image.objects.filter(attacks__isnull=False).update(origin="dataset")
-    assert (attacker("=red").sent, attacker("=red").valid) == (1, 0)
-
-
-def test_a_later_ruling_takes_the_break_back(week: fixtures.Contest) -> None:
-    released()
-    ruling = week.images["valid bird"].rulings.get()
-    Ruling.objects.create(
-        image=ruling.image, number=2, panel=ruling.panel, verdict="rejected", policy=ruling.policy,
-        reasons=["occluded"], response_ids=[], decided_at=AFTER, decided_by="board", explanation="A twig hides a foot.",
-    )  # fmt: skip
-    assert (attacker("=red").valid, attacker("=red").breaks) == (0, 0)
-    assert of(week.defenses[1]).state is DefenseStanding.PUBLISHED
+    Attack.objects.update(withdrawn_at=withdrawn_at)
+    Image.objects.filter(attacks__isnull=False).update(origin=origin)
+    assert [(row.sent, row.valid) for row in now().attackers] == counted, why
 
 
 def test_a_stake_its_clock_and_what_it_survived(week: fixtures.Contest) -> None:
     released()
-    cautious = week.defenses[0]
-    team = Team.objects.create(name="makers", created_at=STAKED)
-    Entry.objects.create(
-        team=team, defense=cautious, received_at=STAKED, due_at=STAKED, licence="MIT", opened_at=STAKED
-    )
-    staked(cautious, paid_by=team)
+    cautious, team = week.defenses[0], Team.objects.create(name="makers", created_at=STAKED)
+    told = {"team": team, "received_at": STAKED, "due_at": STAKED, "licence": "MIT"}
+    entry = Entry.objects.create(defense=cautious, **told)
+    stake = staked(cautious, paid_by=team, staked_at=None, clock_from=None)
+    assert (of(cautious).state, of(cautious).open_source) == (DefenseStanding.PUBLISHED, False), "only asked for"
+    Stake.objects.filter(pk=stake.pk).update(staked_at=STAKED, clock_from=STAKED)
+    Entry.objects.filter(pk=entry.pk).update(opened_at=STAKED)
     row = of(cautious)
     assert (row.state, row.cents, row.staked_since) == (DefenseStanding.STAKED, 100_000, STAKED)
     assert (row.clock_ends, row.survived) == (STAKED + timedelta(hours=90 * 24), 1)
@@ -126,24 +106,6 @@ def test_a_defense_that_answered_in_two_of_three_rounds_did_not_survive(week: fi
     fixtures.scored(other, week.images["valid bird"], [Outcome.BIRD, Outcome.BIRD])
     staked(other)
     assert of(other).survived == 0
-
-
-def test_a_stake_that_was_only_asked_for_is_none(week: fixtures.Contest) -> None:
-    staked(week.defenses[0], staked_at=None, clock_from=None)
-    assert of(week.defenses[0]).state is DefenseStanding.PUBLISHED
-
-
-def test_a_closed_source_has_no_clock(week: fixtures.Contest) -> None:
-    defense = fixtures.defense(4, image="sha256:" + "0" * 64)
-    team = Team.objects.create(name="makers", created_at=STAKED)
-    Entry.objects.create(team=team, defense=defense, received_at=STAKED, due_at=STAKED, licence="MIT")
-    staked(defense)
-    assert (of(defense).open_source, of(defense).clock_ends) == (False, None)
-
-
-def test_a_won_stake(week: fixtures.Contest) -> None:
-    staked(week.defenses[0], ended_at=AFTER, end=StakeEnd.WON)
-    assert of(week.defenses[0]).state is DefenseStanding.WON
 
 
 def test_the_totals_of_the_private_set_are_those_of_the_newest_finished_trial(week: fixtures.Contest) -> None:
@@ -198,14 +160,20 @@ def test_prizes_of_attackers_are_shares_alone(source: str, rule: str, cents: int
 def test_corrections_and_what_the_board_withholds_are_taken_off(week: fixtures.Contest) -> None:
     at = accounts(week)
     share = move(at["stake"], at["team"], 700, "R35")
-    move(at["team"], at["stake"], 200, "R36", corrects=share)
-    assert attacker("=red").cents == 500
-    move(at["team"], at["withheld"], 400, "R38")
-    assert attacker("=red").cents == 100
-    move(at["withheld"], at["team"], 400, "R38")
-    assert attacker("=red").cents == 500
-    move(at["team"], at["outside"], 500, "R34")
-    assert attacker("=red").cents == 500, "a payment takes no prize away"
+    award = move(at["defenders"], at["team"], 250, "R36", causes={"award": [1]})
+    of_award = {"award": [1], "team": [at["team"].team_id]}
+    moves: list[tuple[str, str, int, str, dict[str, Any], int, str]] = [
+        ("team", "stake", 200, "R36", {"corrects": share}, 500, "a correction"),
+        ("team", "withheld", 400, "R38", {}, 100, "withheld"),
+        ("withheld", "team", 400, "R38", {}, 500, "given back"),
+        ("team", "outside", 500, "R34", {}, 500, "a payment takes no prize away"),
+        ("team", "withheld", 150, "R38", {"causes": of_award}, 500, "withheld of an award"),
+        ("withheld", "team", 150, "R38", {"causes": of_award}, 500, "and given back"),
+        ("team", "defenders", 250, "R37", {"corrects": award, "causes": {"award": [1]}}, 500, "an award that is lost"),
+    ]
+    for source, target, cents, rule, more, left, why in moves:
+        move(at[source], at[target], cents, rule, **more)
+        assert attacker("=red").cents == left, why
 
 
 def test_who_only_defends_is_no_attacker_however_much_it_wins(week: fixtures.Contest) -> None:
@@ -220,25 +188,6 @@ def test_who_only_defends_is_no_attacker_however_much_it_wins(week: fixtures.Con
     assert [row.name for row in now().attackers] == ["=red"], "nor does what is withheld of it make it one"
 
 
-def test_what_is_withheld_of_an_award_leaves_the_prizes_of_attacks_alone(week: fixtures.Contest) -> None:
-    at = accounts(week)
-    move(at["stake"], at["team"], 700, "R35")
-    award = move(at["defenders"], at["team"], 250, "R36", causes={"award": [1]})
-    move(at["team"], at["withheld"], 150, "R38", causes={"award": [1], "team": [at["team"].team_id]})
-    assert attacker("=red").cents == 700
-    move(at["withheld"], at["team"], 150, "R38", causes={"award": [1], "team": [at["team"].team_id]})
-    move(at["team"], at["defenders"], 250, "R37", corrects=award, causes={"award": [1]})
-    assert attacker("=red").cents == 700
-
-
-def test_a_share_waits_for_the_release_of_its_break(week: fixtures.Contest) -> None:
-    at = accounts(week)
-    move(at["stake"], at["team"], 700, "R35", causes={"break": [Break.objects.get().pk]})
-    assert attacker("=red").cents == 0
-    released()
-    assert attacker("=red").cents == 700
-
-
 # Teams ----------------------------------------------------------------------------------------------------------------
 
 
@@ -249,12 +198,12 @@ def test_merged_and_unpaid(week: fixtures.Contest) -> None:
     assert [(row.name, row.unpaid) for row in now().attackers] == [("blue", True)]
 
 
-def test_the_number_of_queries_does_not_depend_on_the_rows(week: fixtures.Contest) -> None:
+def test_the_number_of_queries_does_not_depend_on_the_rows(
+    week: fixtures.Contest, django_assert_max_num_queries: Any
+) -> None:
     released()
     read_facts()
-    with CaptureQueriesContext(
-        connection,
-    ) as few:
+    with django_assert_max_num_queries(25) as few:
         read_facts()
     for number in range(5, 12):
         defense = fixtures.defense(number)
@@ -262,6 +211,5 @@ def test_the_number_of_queries_does_not_depend_on_the_rows(week: fixtures.Contes
         staked(defense)
         team = Team.objects.create(name=f"team {number}", created_at=MONDAY)
         Attack.objects.create(team=team, image=factories.image(), received_at=MONDAY, week="2026-W47")
-    with CaptureQueriesContext(connection) as many:
+    with django_assert_max_num_queries(len(few)):
         read_facts()
-    assert len(many) == len(few) <= 25

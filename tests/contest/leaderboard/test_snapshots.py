@@ -6,7 +6,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
 
-from common.errors import NotFound
 from contest.enums import DefenseStanding
 from contest.leaderboard import snapshots
 from contest.models import Attack, Break, Leaderboard, LeaderboardCheck, Release, Stake, StakeChange, Team
@@ -17,6 +16,7 @@ from labeling.models import Image
 from tests import factories
 from tests.contest import release_fixtures as fixtures
 from tests.contest.money import cast as money
+from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
 W47 = "2026-W47"
@@ -37,10 +37,12 @@ def release(at: datetime = AFTER) -> None:
 
 
 def test_a_sweep_makes_every_week_that_is_over_and_the_present_and_then_nothing() -> None:
-    # The defenses were published nine days before Monday of W47.
+    """What no sweep has made is made at once, and the same. The defenses were published nine days before MONDAY."""
+    at_once = {week: snapshots.shown(week, now=AFTER).tables for week in ("", W47)}
     assert snapshots.boards_make(now=AFTER) == 3
     assert set(Leaderboard.objects.values_list("week", flat=True)) == {"2026-W46", W47, ""}
     assert snapshots.boards_make(now=AFTER + MINUTE) == 0
+    assert {week: snapshots.shown(week, now=AFTER).tables for week in ("", W47)} == at_once
 
 
 def test_the_present_is_made_again_when_it_is_old() -> None:
@@ -50,21 +52,25 @@ def test_the_present_is_made_again_when_it_is_old() -> None:
     assert snapshots.shown("", now=AFTER + snapshots.FRESH).made_at == AFTER + snapshots.FRESH
 
 
-def test_the_present_is_made_again_at_once_when_a_week_is_released() -> None:
-    snapshots.boards_make(now=AFTER)
-    release(AFTER + MINUTE)
-    assert snapshots.shown("", now=AFTER + MINUTE).tables.attackers[0].valid == 0
-    assert snapshots.boards_make(now=AFTER + MINUTE) == 1
-    assert snapshots.shown("", now=AFTER + MINUTE).tables.attackers[0].valid == 1
-
-
-def test_the_present_is_made_again_when_a_release_is_recorded_that_began_before() -> None:
-    """A build takes minutes, and says when it began; tables that were made meanwhile know nothing of it."""
-    snapshots.boards_make(now=AFTER + MINUTE)
-    release(AFTER)
-    assert snapshots.boards_make(now=AFTER + 2 * MINUTE) == 1
-    assert snapshots.shown("", now=AFTER + 2 * MINUTE).tables.attackers[0].valid == 1
-    assert snapshots.boards_make(now=AFTER + 3 * MINUTE) == 0
+@pytest.mark.parametrize(
+    ("made", "recorded", "why"),
+    [
+        (AFTER, AFTER + MINUTE, "released since"),
+        (AFTER + MINUTE, AFTER, "a build takes minutes, and says when it began: recorded since"),
+    ],
+)
+def test_the_present_is_made_again_at_once_when_a_week_is_released(
+    made: datetime, recorded: datetime, why: str
+) -> None:
+    snapshots.boards_make(now=made)
+    release(recorded)
+    now = AFTER + 2 * MINUTE
+    assert snapshots.shown("", now=now).tables.attackers[0].valid == 0
+    assert snapshots.boards_make(now=now) == 1, why
+    assert snapshots.shown("", now=now).tables.attackers[0].valid == 1
+    found = snapshots.board_check(now=now)
+    assert (found.compared, found.differences, snapshots.open_differences()) == (3, [], 0)
+    assert snapshots.boards_make(now=now + MINUTE) == 0
 
 
 def test_a_sweep_that_comes_oftener_looks_now_and_then() -> None:
@@ -83,28 +89,16 @@ def test_the_table_of_a_past_week_is_never_made_again() -> None:
     assert past.tables.attackers[0].valid == 0, "the release came later"
 
 
-def test_what_no_sweep_has_made_is_made_at_once_and_the_same() -> None:
-    at_once = {week: snapshots.shown(week, now=AFTER).tables for week in ("", W47)}
-    snapshots.boards_make(now=AFTER)
-    assert {week: snapshots.shown(week, now=AFTER).tables for week in ("", W47)} == at_once
-
-
 @pytest.mark.parametrize(
     "week",
     ["2026-W48", "2027-W01", "2026-W45", "2026-W99", "nonsense", "2026-w47", "2026-W47 ", "٢٠٢٦-W٤٧", "2०26-W47"],
     ids=["present", "future", "before the contest", "no week", "no name", "small", "blank", "arabic", "mixed"],
 )
 def test_only_weeks_that_are_over_have_a_table(week: str) -> None:
-    with pytest.raises(NotFound) as refused:
-        snapshots.shown(week, now=AFTER)
-    assert refused.value.code == "unknown_week"
-
-
-def test_a_week_has_a_table_from_the_moment_it_is_over() -> None:
+    refused("unknown_week", snapshots.shown, week, now=AFTER)
     end = week_called(W47).end
-    with pytest.raises(NotFound):
-        snapshots.shown(W47, now=end - timedelta(microseconds=1))
-    assert snapshots.shown(W47, now=end).week == W47
+    refused("unknown_week", snapshots.shown, W47, now=end - timedelta(microseconds=1))
+    assert snapshots.shown(W47, now=end).week == W47, "from the moment it is over"
 
 
 def test_without_a_fact_there_is_no_week() -> None:
@@ -118,59 +112,26 @@ def test_without_a_fact_there_is_no_week() -> None:
 # The check ------------------------------------------------------------------------------------------------------------
 
 
-def test_tables_that_follow_from_the_facts_differ_in_nothing() -> None:
+def test_what_differs_from_the_facts_is_told_to_the_organizers() -> None:
     snapshots.boards_make(now=AFTER)
-    release(AFTER + MINUTE)
-    snapshots.boards_make(now=AFTER + 2 * MINUTE)
-    found = snapshots.board_check(now=AFTER + 3 * MINUTE)
-    assert (found.compared, found.differences) == (3, [])
-    assert snapshots.open_differences() == 0
-
-
-def test_a_changed_table_is_told_to_the_organizers() -> None:
-    snapshots.boards_make(now=AFTER)
-    row = Leaderboard.objects.get(week=W47)
-    row.tables["attackers"][0]["breaks"] = 7
-    row.save()
+    red = Team.objects.get(name="=red")
+    Team.objects.update(name="crimson")  # which is no difference
+    past, present = Leaderboard.objects.get(week=W47), Leaderboard.objects.get(week="")
+    past.tables["attackers"][0]["breaks"] = 7
+    past.save()
     assert snapshots.boards_check_nightly(now=AFTER) == 1
-    team = Team.objects.get(name="=red").public_id
-    assert snapshots.newest_check().differences == [  # type: ignore[union-attr]
-        f"2026-W47: team {team}, breaks: shown 7, by the facts 0"
-    ]
+    changed = f"2026-W47: team {red.public_id}, breaks: shown 7, by the facts 0"
+    assert snapshots.newest_check().differences == [changed]  # type: ignore[union-attr]
     waits = [(each.page, each.words) for each in read_overview(now=AFTER).attention]
     assert ("leaderboard-check", "1 difference in the leaderboard") in waits
-
-
-def test_rows_too_many_and_missing_are_told() -> None:
-    snapshots.boards_make(now=AFTER)
-    row = Leaderboard.objects.get(week="")
-    row.tables["defenses"][0]["id"] = "D-NONE"
-    row.save()
+    present.tables["defenses"][0]["id"] = "D-NONE"
+    present.save()
+    sent = fixtures.MONDAY + timedelta(hours=3)
+    Attack.objects.create(team=red, image=factories.image(), received_at=sent, week=W47)
     words = snapshots.board_check(now=AFTER).differences
     assert "Now: defense D-NONE is shown, and by the facts it is not there" in words
     assert any(each.endswith(" is missing") for each in words)
-
-
-def test_a_fact_written_with_a_time_in_the_past_is_found() -> None:
-    snapshots.boards_make(now=AFTER)
-    team = Team.objects.get(name="=red")
-    sent = fixtures.MONDAY + timedelta(hours=3)
-    Attack.objects.create(team=team, image=factories.image(), received_at=sent, week=W47)
-    words = snapshots.board_check(now=AFTER).differences
-    assert f"2026-W47: team {team.public_id}, sent: shown 1, by the facts 2" in words
-
-
-def test_another_name_of_a_team_is_no_difference() -> None:
-    snapshots.boards_make(now=AFTER)
-    Team.objects.update(name="crimson")
-    assert snapshots.board_check(now=AFTER).differences == []
-
-
-def staked_and_broken(at: datetime) -> Stake:
-    """A stake of the board on the defense that took the bird for a bicycle, ended by that break at `at`."""
-    stake = money.staked(Break.objects.get().defense, at=fixtures.MONDAY - timedelta(days=3))
-    assert stakes_end(now=at) == 1
-    return stake
+    assert f"2026-W47: team {red.public_id}, sent: shown 1, by the facts 2" in words, "a fact written with an old time"
 
 
 def overrule(at: datetime) -> None:
@@ -180,37 +141,34 @@ def overrule(at: datetime) -> None:
 
 
 @pytest.fixture
-def rich(olga: User) -> None:
+def stake(olga: User) -> Stake:
+    """A stake of the board on the defense that took the bird for a bicycle, which that ended within W47."""
     money.deposit(10**6, olga)
+    made = money.staked(Break.objects.get().defense, at=fixtures.MONDAY - timedelta(days=3))
+    assert stakes_end(now=week_called(W47).end - timedelta(hours=1)) == 1
+    return made
 
 
-def test_an_overrule_is_no_difference_of_a_past_week(rich: None) -> None:
-    found = week_called(W47).end - timedelta(hours=1)
-    stake = staked_and_broken(found)
-    snapshots.boards_make(now=AFTER)
+def standing(week: str, now: datetime) -> DefenseStanding:
+    return next(row for row in snapshots.shown(week, now=now).tables.defenses if row.staked_since).state
+
+
+@pytest.mark.parametrize("made_before", [True, False], ids=["made before the overrule", "made after it"])
+def test_an_overrule_is_no_difference_of_a_past_week(made_before: bool, stake: Stake) -> None:
     later = AFTER + timedelta(days=8)
-    snapshots.boards_make(now=later)
+    if made_before:
+        snapshots.boards_make(now=AFTER)
+        snapshots.boards_make(now=later)
     overrule(later + MINUTE)
     stake.refresh_from_db()
     assert stake.ended_at is None
-    assert snapshots.boards_make(now=later + 2 * MINUTE) == 1, "the present is made again at once"
+    assert snapshots.boards_make(now=later + 2 * MINUTE) == (1 if made_before else 4), "the present is made at once"
     assert snapshots.board_check(now=later + 2 * MINUTE).differences == []
-    past = next(row for row in snapshots.shown(W47, now=later).tables.defenses if row.staked_since)
-    assert past.state is DefenseStanding.BROKEN
-    present = next(row for row in snapshots.shown("", now=later).tables.defenses if row.staked_since)
-    assert present.state is DefenseStanding.STAKED
+    assert standing(W47, later) is DefenseStanding.BROKEN, "what was known in it"
+    assert standing("", later) is DefenseStanding.STAKED
 
 
-def test_a_week_made_after_the_overrule_tells_what_was_known_in_it(rich: None) -> None:
-    staked_and_broken(week_called(W47).end - timedelta(hours=1))
-    overrule(AFTER)
-    snapshots.boards_make(now=AFTER)
-    past = next(row for row in snapshots.shown(W47, now=AFTER).tables.defenses if row.staked_since)
-    assert past.state is DefenseStanding.BROKEN
-
-
-def test_a_stake_that_was_tampered_with_is_found(rich: None) -> None:
-    stake = staked_and_broken(week_called(W47).end - timedelta(hours=1))
+def test_a_stake_that_was_tampered_with_is_found(stake: Stake) -> None:
     snapshots.boards_make(now=AFTER)
     assert snapshots.board_check(now=AFTER).differences == []
     Stake.objects.filter(pk=stake.pk).update(end="", ended_at=None)
@@ -221,8 +179,8 @@ def test_a_stake_that_was_tampered_with_is_found(rich: None) -> None:
     assert "2026-W47: defense" in words and "state: shown broken, by the facts staked" in words
 
 
-def test_a_change_of_a_stake_is_never_changed(rich: None) -> None:
-    staked_and_broken(AFTER)
+@pytest.mark.both("a trigger refuses it")
+def test_a_change_of_a_stake_is_never_changed(stake: Stake) -> None:
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
         StakeChange.objects.update(end="won")
 

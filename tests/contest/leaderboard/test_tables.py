@@ -2,6 +2,7 @@
 
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any
 
 import pytest
@@ -70,33 +71,27 @@ def first(facts: of.Facts, at: datetime = NOW) -> DefenseRow:
 # Attackers ------------------------------------------------------------------------------------------------------------
 
 
-def test_the_first_receipt_has_the_credit_and_a_copy_none() -> None:
-    facts = contest(breaks=(broke(1, 1, 1),))
-    assert (team(facts, "red").sent, team(facts, "red").valid, team(facts, "red").breaks) == (2, 1, 1)
-    assert (team(facts, "blue").sent, team(facts, "blue").valid, team(facts, "blue").breaks) == (2, 1, 0)
+ONE = (broke(1, 1, 1),)
+CREDIT: list[tuple[dict[str, Any], tuple[int, int, int], tuple[int, int, int], str]] = [
+    ({"breaks": ONE}, (2, 1, 1), (2, 1, 0), "the first receipt has the credit, and a copy none"),
+    ({"breaks": ONE, "attacks": (attack(1, known=True), attack(3, 2))}, (1, 0, 0), (1, 1, 0),
+     "it was to be labeled before anybody sent it: nobody's"),
+    ({"breaks": ONE, "pictures": (of.Picture(1, SENT, "2026-W47", False),)}, (2, 0, 0), (2, 0, 0),
+     "a picture that no release may hold is never told of"),
+    ({"breaks": (broke(1, 1, 1), broke(2, 2, 1)), "defenses": (defense(1), defense(2))}, (2, 1, 2), (2, 1, 0),
+     "one picture that breaks two defenses is two breaks"),
+    ({"breaks": (broke(1, 1, 1), broke(2, 1, 1))}, (2, 1, 1), (2, 1, 0), "ruled on again with the same outcome: one"),
+    ({"breaks": (broke(1, 1, 1), broke(2, 1, 3)), "defenses": (defense(team=1),)}, (2, 1, 0), (2, 1, 1),
+     "one's own defense counts for nothing"),
+]  # fmt: skip
 
 
-def test_a_picture_that_was_to_be_labeled_before_anybody_sent_it_is_nobody_s() -> None:
-    facts = contest(attacks=(attack(1, known=True),), breaks=(broke(1, 1, 1),))
-    assert (team(facts, "red").valid, team(facts, "red").breaks) == (0, 0)
-    assert first(facts).broken_by == ()
-
-
-def test_one_picture_that_breaks_two_defenses_is_two_breaks() -> None:
-    facts = contest(defenses=(defense(1), defense(2)), breaks=(broke(1, 1, 1), broke(2, 2, 1)))
-    assert (team(facts, "red").breaks, team(facts, "red").defenses) == (2, 2)
-
-
-def test_a_picture_ruled_on_again_with_the_same_outcome_is_one_break() -> None:
-    again = of.Ruling(1, 2, W47_END + 3 * DAY, "bird")
-    facts = contest(breaks=(broke(1, 1, 1), broke(2, 1, 1)))
-    facts = replace(facts, rulings=(*facts.rulings, again))
-    assert team(facts, "red").breaks == 1
-
-
-def test_one_s_own_defense_counts_for_nothing() -> None:
-    facts = contest(defenses=(defense(team=1),), breaks=(broke(1, 1, 1), broke(2, 1, 3)))
-    assert (team(facts, "red").breaks, team(facts, "blue").breaks) == (0, 1)
+@pytest.mark.parametrize(("more", "red", "blue", "why"), CREDIT, ids=[row[3] for row in CREDIT])
+def test_who_has_the_credit(
+    more: dict[str, Any], red: tuple[int, int, int], blue: tuple[int, int, int], why: str
+) -> None:
+    rows = [team(contest(**more), name) for name in ("red", "blue")]
+    assert [(row.sent, row.valid, row.breaks) for row in rows] == [red, blue], why
 
 
 def test_merged_teams_count_as_the_one_they_are_part_of() -> None:
@@ -131,19 +126,11 @@ def test_an_association_in_error_marks_until_that_was_known() -> None:
     assert team(facts, "red", RELEASED + DAY).unpaid is False
 
 
-def test_prizes_are_what_was_got_less_what_went_back() -> None:
-    facts = contest(
-        breaks=(broke(1, 1, 1),),
-        prizes=(of.Prize(1, 70_000, RELEASED, (1,)), of.Prize(1, -20_000, RELEASED + DAY, (1,))),
-    )
-    assert team(facts, "red").cents == 50_000
-    assert team(facts, "red", RELEASED).cents == 70_000, "the correction came later"
-
-
-def test_a_prize_is_not_told_before_the_break_it_is_for() -> None:
-    facts = contest(breaks=(broke(1, 1, 1),), prizes=(of.Prize(1, 70_000, W47_END + DAY, (1,)),))
-    assert team(facts, "red", RELEASED - timedelta(microseconds=1)).cents == 0
-    assert team(facts, "red", RELEASED).cents == 70_000
+def test_prizes_are_what_was_got_less_what_went_back_and_told_with_their_breaks() -> None:
+    prizes = (of.Prize(1, 70_000, W47_END + DAY, (1,)), of.Prize(1, -20_000, RELEASED + DAY, (1,)))
+    facts = contest(breaks=(broke(1, 1, 1),), prizes=prizes)
+    moments = (RELEASED - timedelta(microseconds=1), RELEASED, NOW)
+    assert [team(facts, "red", at).cents for at in moments] == [0, 70_000, 50_000], "the correction came later"
 
 
 # What is public when --------------------------------------------------------------------------------------------------
@@ -165,11 +152,6 @@ def test_pictures_are_public_with_their_week_and_verdicts_with_its_release(
     assert ("red" in rows) is bool(sent)
     if sent:
         assert (rows["red"].sent, rows["red"].valid, rows["red"].breaks) == (sent, valid, breaks)
-
-
-def test_a_picture_that_no_release_may_hold_is_never_told_of() -> None:
-    facts = contest(pictures=(of.Picture(1, SENT, "2026-W47", False),), breaks=(broke(1, 1, 1),))
-    assert (team(facts, "red").valid, first(facts).state) == (0, DefenseStanding.STAKED)
 
 
 def test_a_later_ruling_counts_from_its_own_time_on() -> None:
@@ -264,20 +246,14 @@ def test_a_lost_award_ranks_behind_what_is_at_stake() -> None:
     assert [row.id for row in tables(facts, NOW).defenses] == ["D-2", "D-1"]
 
 
-def test_days_unbroken_run_from_the_stake_to_the_first_picture_that_broke_it() -> None:
+def test_days_unbroken_are_whole_ones_from_the_stake_to_the_first_picture_that_broke_it() -> None:
     assert first(contest()).days_unbroken == 30
     row = first(contest(breaks=(broke(1, 1, 1),)))
     assert (row.days_unbroken, row.broken_at, row.broken_week) == (17, SENT, "2026-W47")
-
-
-def test_whole_days_of_24_hours_count() -> None:
-    assert first(contest(), STAKED + DAY - timedelta(microseconds=1)).days_unbroken == 0
-    assert first(contest(), STAKED + DAY).days_unbroken == 1
-
-
-def test_broken_before_it_was_at_stake_is_no_day() -> None:
     early = contest(stakes=(stake(at=SENT + DAY),), breaks=(broke(1, 1, 1),))
-    assert first(early).days_unbroken == 0
+    assert first(early).days_unbroken == 0, "broken before it was at stake"
+    ends = (STAKED + DAY - timedelta(microseconds=1), STAKED + DAY)
+    assert [first(contest(), at).days_unbroken for at in ends] == [0, 1], "days of 24 hours"
 
 
 def test_attacks_survived_are_valid_ones_of_others_that_it_answered() -> None:
@@ -286,11 +262,8 @@ def test_attacks_survived_are_valid_ones_of_others_that_it_answered() -> None:
     assert first(contest(defenses=(defense(team=2),))).survived == 1, "3 is of its own team"
     assert first(contest(stakes=(stake(at=SENT + DAY),))).survived == 0, "sent before the stake"
     assert first(contest(stakes=())).survived is None
-
-
-def test_attacks_of_the_moment_it_broke_and_later_are_not_survived() -> None:
     facts = contest(attacks=(attack(1), attack(3, 2, at=SENT - DAY)), breaks=(broke(1, 1, 1),))
-    assert first(facts).survived == 1
+    assert first(facts).survived == 1, "1 is of the moment it broke"
 
 
 def test_who_broke_it_are_the_teams_of_the_earliest_week_in_the_order_of_receipt() -> None:
@@ -468,19 +441,13 @@ def contests(draw: st.DrawFn) -> of.Facts:
     )
 
 
-@settings(max_examples=150)
-@given(contests(), moments(), st.randoms())
-def test_the_order_of_facts_does_not_matter(facts: of.Facts, at: datetime, rng: Any) -> None:
-    def shuffled(rows: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple(rng.sample(rows, len(rows)))
-
-    mixed = of.Facts(**{field.name: shuffled(getattr(facts, field.name)) for field in fields(of.Facts)})
-    assert tables(mixed, at) == tables(facts, at)
+def shuffled(facts: of.Facts, seed: int) -> of.Facts:
+    rng = Random(seed)
+    mixed = {each.name: getattr(facts, each.name) for each in fields(of.Facts)}
+    return of.Facts(**{name: tuple(rng.sample(rows, len(rows))) for name, rows in mixed.items()})
 
 
-@settings(max_examples=100)
-@given(contests(), moments())
-def test_later_facts_change_nothing_about_an_earlier_moment(facts: of.Facts, at: datetime) -> None:
+def assert_nothing_later_matters(facts: of.Facts, at: datetime) -> None:
     """What happens after a moment does not change the table of that moment."""
     kept = {
         name: tuple(row for row in getattr(facts, name) if row.at <= at)
@@ -489,9 +456,7 @@ def test_later_facts_change_nothing_about_an_earlier_moment(facts: of.Facts, at:
     assert tables(replace(facts, **kept), at) == tables(facts, at)
 
 
-@settings(max_examples=100)
-@given(contests(), moments())
-def test_who_broke_a_defense_sent_a_picture_that_did_at_that_time(facts: of.Facts, at: datetime) -> None:
+def assert_breakers_sent_what_broke(facts: of.Facts, at: datetime) -> None:
     """Of the earliest week with a break (R35), and each team once."""
     broke_it = {(each.defense, each.picture) for each in facts.breaks}
     numbers = {each.public_id: each.defense for each in facts.defenses}
@@ -512,10 +477,24 @@ def test_who_broke_a_defense_sent_a_picture_that_did_at_that_time(facts: of.Fact
         assert (row.broken_at is None) == (times == []) and row.broken_at in [*times[:1], None]
 
 
-@settings(max_examples=100)
-@given(contests(), moments())
-def test_credit_is_given_once(facts: of.Facts, at: datetime) -> None:
-    found = tables(facts, at).attackers
-    assert sum(row.valid for row in found) <= len({each.picture for each in facts.attacks})
-    assert all(row.defenses <= row.breaks <= 3 * row.valid for row in found)
-    assert all(row.valid <= row.sent for row in found)
+def assert_tables_hold(facts: of.Facts, at: datetime, seed: int) -> None:
+    found = tables(facts, at)
+    assert tables(shuffled(facts, seed), at) == found, "no order of facts matters"
+    assert sum(row.valid for row in found.attackers) <= len({each.picture for each in facts.attacks}), "credit is once"
+    assert all(row.defenses <= row.breaks <= 3 * row.valid for row in found.attackers)
+    assert all(row.valid <= row.sent for row in found.attackers)
+    assert_nothing_later_matters(facts, at)
+    assert_breakers_sent_what_broke(facts, at)
+
+
+@settings(max_examples=20)
+@given(contests(), moments(), st.integers(0, 9))
+def test_whatever_the_facts_the_tables_hold(facts: of.Facts, at: datetime, seed: int) -> None:
+    assert_tables_hold(facts, at, seed)
+
+
+@pytest.mark.long("three hundred drawn contests")
+@settings(max_examples=300)
+@given(contests(), moments(), st.integers(0, 9))
+def test_whatever_many_facts_the_tables_hold(facts: of.Facts, at: datetime, seed: int) -> None:
+    assert_tables_hold(facts, at, seed)

@@ -9,18 +9,18 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from common.errors import Conflict
 from contest.awards.settling import prizes_settle
 from contest.enums import AccountKind, StakeEnd
 from contest.models import Association, Attack, Member, Stake, Team
 from contest.money.correcting import owed
 from contest.money.due import payable, payables, payables_of
 from contest.money.ledger import account, move
-from contest.money.payments import payment_ask, payment_pay
+from contest.money.payments import payment_ask, payment_cancel, payment_pay
 from contest.stakes.ends import stakes_end
 from tests import factories
 from tests.contest.money import cast
 from tests.contest.money.cast import CLOSED, MONDAY, PRIZE, SETTLED
+from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(1)
@@ -54,26 +54,7 @@ def test_the_refund_of_a_void_stake_waits_for_the_appeals_on_the_break_that_void
     assert payable(makers, now=MONDAY + 8 * DAY).due == PRIZE
 
 
-def test_what_waits_of_merged_teams_is_held_back_once(makers: Team) -> None:
-    red, blue = cast.team("red"), cast.team("blue")
-    _broken_by([red], makers, "first")
-    prizes_settle(now=SETTLED)
-    late = CLOSED + 3 * DAY
-    _broken_by([blue], makers, "second", days=(late - MONDAY) / DAY)
-    for stake in Stake.objects.all():
-        cast.caught_up(stake.defense)
-    now = late + 8 * DAY
-    prizes_settle(now=now)
-    assert (payable(red, now=now).due, payable(blue, now=now).due) == (PRIZE, 0)
-    red.merged_into, red.merged_at = blue, now
-    red.save()
-    rows = payables_of(blue, now=now)
-    assert sum(row.balance for row in rows) == 2 * PRIZE
-    assert (sum(row.due for row in rows), sum(row.waiting for row in rows)) == (PRIZE, PRIZE)
-    assert rows[0].team == blue and payable(red, now=now) in rows
-
-
-def test_the_list_says_of_merged_teams_what_the_action_does(makers: Team, olga: User) -> None:
+def test_what_waits_of_merged_teams_is_held_back_once_and_listed_as_the_action_does(makers: Team, olga: User) -> None:
     """Their names and their numbers sort differently."""
     zed, abe = cast.team("zed"), cast.team("abe")
     _broken_by([zed], makers, "first")
@@ -84,18 +65,18 @@ def test_the_list_says_of_merged_teams_what_the_action_does(makers: Team, olga: 
         cast.caught_up(stake.defense)
     now = late + 8 * DAY
     prizes_settle(now=now)
+    assert (payable(zed, now=now).due, payable(abe, now=now).due) == (PRIZE, 0)
     zed.merged_into, zed.merged_at = abe, now
     zed.save()
     listed = payables(now=now)
     assert [row.team.name for row in listed] == ["abe", "zed"]
     assert sorted(listed, key=lambda row: row.team.pk) == sorted(payables_of(abe, now=now), key=lambda row: row.team.pk)
+    assert sorted((row.due, row.waiting) for row in listed) == [(0, PRIZE), (PRIZE, 0)]
     for row in listed:
         if row.due:
             assert payment_ask(team=row.team, by=olga, now=now).cents == row.due
         else:
-            with pytest.raises(Conflict, match="Nothing is due"):
-                payment_ask(team=row.team, by=olga, now=now)
-    assert sorted(row.due for row in listed) == [0, PRIZE]
+            refused("nothing_due", payment_ask, team=row.team, by=olga, now=now)
 
 
 # What is not due any more ---------------------------------------------------------------------------------------------
@@ -138,25 +119,18 @@ def sent(makers: Team) -> Attack:
 
 
 @each_change
-def test_what_is_not_due_any_more_is_not_asked_for(change: Change, why: str, sent: Attack, olga: User) -> None:
-    change(sent)
-    with pytest.raises(Conflict) as refused:
-        payment_ask(team=sent.team, by=olga, now=CLOSED)
-    assert refused.value.code == "nothing_due", why
-    later = CLOSED + 60 * DAY
-    assert (payable(sent.team, now=later).balance, payable(sent.team, now=later).due) == (PRIZE, 0), "whenever"
-    assert prizes_settle(now=CLOSED) == 1 and owed() == []
-
-
-@each_change
-def test_what_was_asked_for_is_not_paid_when_it_is_not_due_any_more(
+def test_what_is_not_due_any_more_is_neither_asked_for_nor_paid(
     change: Change, why: str, sent: Attack, olga: User
 ) -> None:
     asked = payment_ask(team=sent.team, by=olga, now=CLOSED)
     change(sent)
-    with pytest.raises(Conflict) as refused:
-        payment_pay(payment_id=asked.pk, reference="SEPA 7", by=factories.user("olaf", "organizers"), now=CLOSED)
-    assert refused.value.code == "less_due" and cast.balance(sent.team) == PRIZE, why
+    olaf = factories.user("olaf", "organizers")
+    refused("less_due", payment_pay, payment_id=asked.pk, reference="SEPA 7", by=olaf, now=CLOSED)
+    payment_cancel(payment_id=asked.pk, by=olaf, now=CLOSED)
+    assert refused("nothing_due", payment_ask, team=sent.team, by=olga, now=CLOSED), why
+    later = payable(sent.team, now=CLOSED + 60 * DAY)
+    assert (later.balance, later.due) == (PRIZE, 0), "whenever"
+    assert prizes_settle(now=CLOSED) == 1 and owed() == []
 
 
 def test_a_part_that_is_not_due_any_more_waits_alone(sent: Attack) -> None:
@@ -187,39 +161,19 @@ def test_the_pages_say_that_it_goes_back(
 
 def test_a_prize_waits_for_a_picture_of_before_the_stake_that_may_void_it(makers: Team) -> None:
     red, stake = cast.team("red"), cast.staked(cast.defense("net", makers))
+    own = cast.staked(cast.defense("own", makers), by=makers)
     early = cast.attack(cast.team("blue"), days=-20)
     cast.broken(stake.defense, cast.attack(red, days=1))
+    cast.ended(own, StakeEnd.WITHDRAWN)
     stakes_end(now=SETTLED), prizes_settle(now=SETTLED)
     found = payable(red, now=CLOSED)
     assert (found.balance, found.due, found.weeks) == (PRIZE, 0, (early.week,))
+    assert payable(makers, now=CLOSED).due == PRIZE, "what goes back to who paid it waits for nothing of before"
     cast.ruled(early.image, at=CLOSED)
     assert payable(red, now=CLOSED + 8 * DAY).due == 0, "it is not run yet"
     cast.answered(stake.defense, early.image, 1, at=CLOSED)
     assert payable(red, now=CLOSED + 7 * DAY - DAY / 24).due == 0, "it can be appealed"
     assert payable(red, now=CLOSED + 7 * DAY).due == PRIZE
-
-
-def test_what_goes_back_to_who_paid_it_does_not_wait_for_what_came_before(makers: Team) -> None:
-    stake = cast.staked(cast.defense("own", makers), by=makers)
-    cast.attack(cast.team("blue"), days=-20)
-    cast.ended(stake, StakeEnd.WITHDRAWN)
-    assert payable(makers, now=CLOSED).due == PRIZE
-
-
-def test_how_many_weeks_there_were_before_the_stake_asks_nothing_more(makers: Team) -> None:
-    red, blue = cast.team("red"), cast.team("blue")
-    _broken_by([red], makers)
-    prizes_settle(now=SETTLED)
-    few = _questions(red)
-    for week in range(8):
-        cast.ruled(cast.attack(blue, days=-7 * week - 5).image)
-    cast.caught_up(Stake.objects.get().defense)
-    assert payable(red, now=CLOSED).due == PRIZE and _questions(red) == few
-
-
-def test_a_team_without_money_is_told_so(makers: Team) -> None:
-    found = payable(makers, now=CLOSED)
-    assert (found.balance, found.due, found.weeks) == (0, 0, ()) and payables(now=CLOSED) == []
 
 
 def _questions(team: Team) -> int:
@@ -228,11 +182,16 @@ def _questions(team: Team) -> int:
     return len(asked)
 
 
-def test_a_defense_more_asks_two_questions_more_however_many_weeks_there_are(makers: Team) -> None:
-    red = cast.team("red")
+def test_a_defense_more_asks_two_questions_more_however_many_weeks_there_are(makers: Team, olga: User) -> None:
+    red, blue = cast.team("red"), cast.team("blue")
+    assert (payable(red, now=CLOSED).due, payables(now=CLOSED)) == (0, []), "a team without money"
     _broken_by([red], makers, "net 0")
     prizes_settle(now=SETTLED)
     one = _questions(red)
+    for week in range(3):
+        cast.ruled(cast.attack(blue, days=-7 * week - 5).image)
+    cast.caught_up(Stake.objects.get().defense)
+    assert payable(red, now=CLOSED).due == PRIZE and _questions(red) == one, "weeks before the stake ask nothing more"
     for number in range(1, 4):
         _broken_by([red], makers, f"net {number}")
     for stake in Stake.objects.all():
@@ -240,16 +199,9 @@ def test_a_defense_more_asks_two_questions_more_however_many_weeks_there_are(mak
     prizes_settle(now=SETTLED)
     assert payable(red, now=CLOSED).due == 4 * PRIZE
     assert _questions(red) <= one + 2 * 3
-
-
-def test_nothing_is_asked_of_weeks_whose_money_is_paid_out(makers: Team, olga: User) -> None:
-    red = cast.team("red")
-    _broken_by([red], makers)
-    prizes_settle(now=SETTLED)
-    before = _questions(red)
     asked = payment_ask(team=red, by=olga, now=CLOSED)
     payment_pay(payment_id=asked.pk, reference="SEPA 7", by=factories.user("olaf", "organizers"), now=CLOSED)
-    assert _questions(red) < before / 2
+    assert _questions(red) < one / 2, "nothing is asked of weeks whose money is paid out"
 
 
 def test_each_share_names_what_it_waits_for(makers: Team) -> None:

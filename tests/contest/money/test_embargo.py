@@ -31,7 +31,7 @@ from tests.contest.test_embargo import clock, plain, reach, refusals_without_a_p
 from tests.factories import mandate
 
 __all__ = ["clock", "refusals_without_a_page"]
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow("reads every page and call four times")]
 TODAY = CLOSED + timedelta(1)
 # Rows go on counting where a transaction was taken back.
 _NUMBERS = re.compile(rb'entry[- ]\d+|Decision \d+|before=\d+|class="figure">\d+</th>')

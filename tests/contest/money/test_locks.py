@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from random import Random
 from threading import Event
 from typing import Any
@@ -30,6 +31,7 @@ from contest.stakes.services import stake_batch
 from labeling.policy import Policy
 from scoring.models import Defense
 from tests import factories
+from tests.at_once import refusals_at_once
 from tests.contest.board import cast as board
 from tests.contest.board.cast import LATER, OVERRULE_BICYCLE, OVERRULE_BIRD, OVERRULE_REJECTED, Scene
 from tests.contest.money import cast
@@ -139,31 +141,31 @@ def done(act: Callable[[], Any]) -> Any:
         connections.close_all()
 
 
-def voted() -> tuple[Scene, Case]:
-    """A case whose votes decide something that moves money."""
+@pytest.fixture
+def reads(signed_in: SignIn, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
+    """Read the page that decides a case whose votes move money."""
     scene = Scene.make()
     cast.answered(scene.stake.defense, scene.image, 0, at=LATER)
     case = scene.opened()
     board.votes(case, scene.members[:2], OVERRULE_BICYCLE)
-    return scene, case
-
-
-def test_the_decision_page_waits_for_no_lock(signed_in: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
-    scene, case = voted()
     client = signed_in(scene.members[0])
     monkeypatch.setattr("django.utils.timezone.now", lambda: LATER)
+    return lambda: done(lambda: client.get(f"/board/cases/{case.public_id}/decide/"))
+
+
+def lock_all(**how: bool) -> None:
+    for model in (Defense, Stake, Account, Case):
+        list(model._default_manager.select_for_update(**how).order_by("pk"))
+
+
+def test_the_decision_page_waits_for_no_lock(reads: Callable[[], Any]) -> None:
     with ThreadPoolExecutor(1) as pool, transaction.atomic():
-        for model in (Defense, Stake, Account, Case):
-            list(model._default_manager.select_for_update().order_by("pk"))
-        read = pool.submit(done, lambda: client.get(f"/board/cases/{case.public_id}/decide/"))
-        page = read.result(LONG / 4)  # it would wait for the end of this transaction
+        lock_all()
+        page = pool.submit(reads).result(LONG / 4)  # it would wait for the end of this transaction
     assert page.status_code == 200 and page.context["follows"]
 
 
-def test_the_decision_page_delays_nobody(signed_in: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
-    scene, case = voted()
-    client = signed_in(scene.members[0])
-    monkeypatch.setattr("django.utils.timezone.now", lambda: LATER)
+def test_the_decision_page_delays_nobody(reads: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     inside, go_on = Event(), Event()
     real = follows.Release.objects.filter
 
@@ -174,17 +176,16 @@ def test_the_decision_page_delays_nobody(signed_in: SignIn, monkeypatch: pytest.
 
     monkeypatch.setattr(follows.Release.objects, "filter", paused)
     with ThreadPoolExecutor(1) as pool:
-        read = pool.submit(done, lambda: client.get(f"/board/cases/{case.public_id}/decide/"))
+        read = pool.submit(reads)
         assert inside.wait(LONG)
         with transaction.atomic():
-            for model in (Defense, Stake, Account, Case):
-                list(model._default_manager.select_for_update(nowait=True).order_by("pk"))
+            lock_all(nowait=True)
         breaks_derive(now=LATER), stakes_end(now=LATER), prizes_settle(now=LATER)
         go_on.set()
         assert read.result(LONG).status_code == 200
 
 
-def test_no_payment_comes_between_a_share_and_its_set_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_payment_comes_between_a_share_and_its_set_off() -> None:
     """Red owes what it was paid and wins again: a payment that is tried meanwhile waits, and finds nothing due."""
     factories.policy_version()
     olga, olaf = (factories.user(name, "organizers") for name in ("olga", "olaf"))
@@ -199,18 +200,7 @@ def test_no_payment_comes_between_a_share_and_its_set_off(monkeypatch: pytest.Mo
     cast.overruled(undone.image)
     cast.broken(second.defense, cast.attack(red, days=2))
     stakes_end(now=CLOSED)
-    open_one = Payment.objects.create(team=red, cents=PRIZE, asked_by=olga, asked_at=CLOSED)
-    results: list[str] = []
-
-    def pay() -> None:
-        try:
-            payment_pay(payment_id=open_one.pk, reference="ref 2", by=olaf, now=NOW)
-            results.append("paid")
-        except DomainError as error:
-            results.append(error.code)
-
-    with ThreadPoolExecutor(2) as pool:
-        for each in (pool.submit(done, lambda: prizes_settle(now=NOW)), pool.submit(done, pay)):
-            each.result(LONG)
-    assert results == ["less_due"] and balance(red) == 0
+    again = Payment.objects.create(team=red, cents=PRIZE, asked_by=olga, asked_at=CLOSED)
+    paying = partial(payment_pay, payment_id=again.pk, reference="ref 2", by=olaf, now=NOW)
+    assert refusals_at_once(partial(prizes_settle, now=NOW), paying) == ["", "less_due"] and balance(red) == 0
     assert prizes_settle(now=NOW) == 0 and check().wrong == ()

@@ -1,14 +1,13 @@
 """What the public page of money tells of a week that is not released, and that its sums are those of its rows (R24)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import transaction
 from django.test import Client
 
 from common.errors import Conflict
@@ -37,7 +36,7 @@ EARLIER = MONDAY - timedelta(7)
 
 @dataclass
 class Broken:
-    """A staked defense that a team broke in week 2026-W47, and who works with money."""
+    """A staked defense that a team broke in week 2026-W47, and who works with money; what can happen next."""
 
     stake: Stake
     red: Team
@@ -62,30 +61,73 @@ class Broken:
         stakes_end(now=CLOSED)
         prizes_settle(now=CLOSED)
 
-    def withholds_share(self, cents: int = PRIZE) -> None:
-        of = Account.objects.get(stake=self.stake)
-        money_withhold(
-            of=of,
-            team=self.red,
-            cents=cents,
-            reason="Looked into.",
-            by=mandate("withhold", self.rita, SETTLED),
-            now=SETTLED,
-        )
+    def owed(self) -> None:
+        self.overruled()
+        assert [each.team for each in debts()] == [self.red]
+
+    def withholds_share(self) -> None:
+        of, by = Account.objects.get(stake=self.stake), mandate("withhold", self.rita, SETTLED)
+        money_withhold(of=of, team=self.red, cents=PRIZE, reason="Looked into.", by=by, now=SETTLED)
+
+    def returns_share(self) -> None:
+        of, by = Account.objects.get(stake=self.stake), mandate("return", self.rita, CLOSED)
+        money_return(of=of, team=self.red, reason="Red was right.", by=by, now=CLOSED)
+
+    def shrinks(self) -> None:
+        cast.broken(self.stake.defense, cast.attack(cast.team("blue"), days=1.1))
+        self.settled()
+        assert LedgerEntry.objects.filter(why__contains="follows that share").exists()
+
+    def withholds(self) -> None:
+        by = mandate("withhold", self.rita, CLOSED)
+        money_withhold(of=self.account, cents=500, reason="Looked into.", by=by, now=CLOSED)
+
+    def returns(self) -> None:
+        money_return(of=self.account, reason="Red was right.", by=mandate("return", self.rita, CLOSED), now=CLOSED)
+
+    def repays(self) -> None:
+        self.confirmed(repayment_ask(team=self.red, cents=100, reason="Wire 9.", by=self.olga, now=CLOSED))
+        prizes_settle(now=CLOSED)
+
+    def came_back(self) -> None:
+        entry = LedgerEntry.objects.get(target__kind=OUTSIDE)
+        self.confirmed(correction_ask(entry=entry.pk, cents=100, reason="Red's IBAN.", by=self.olga, now=CLOSED))
 
     def confirmed(self, asked: Any) -> None:
         correction_confirm(correction_id=asked.pk, by=self.olaf, now=CLOSED)
 
+    def named(self) -> None:
+        told = {"subject": {}, "reason": "As Red broke net.", "policy": factories.policy_version()}
+        decision = BoardDecision.objects.create(kind="end", decided_at=CLOSED, **told)
+        half, pool = account(AccountKind.ATTACKERS), account(AccountKind.POOL)
+        move(half, pool, 1, rule="R34", why="Tests.", causes={}, decision=decision, now=CLOSED)
 
-@pytest.fixture
-def broken(olga: User, rita: User) -> Broken:
+    def breaks_late(self) -> None:
+        """It breaks another defense, in a week that is not released."""
+        late = cast.staked(cast.defense("late", Team.objects.get(name="makers")), at=CLOSED)
+        cast.broken(late.defense, cast.attack(self.red, days=42), found=CLOSED + timedelta(9))
+        cast.ended(late, at=CLOSED + timedelta(10))
+        cast.caught_up(self.stake.defense)
+        while prizes_settle(now=CLOSED + timedelta(10)):
+            pass
+
+
+@pytest.fixture(scope="module")
+def made(module_world: Path) -> Broken:
     factories.policy_version()
+    olga, olaf = (factories.user(name, "organizers") for name in ("olga", "olaf"))
     cast.deposit(20 * PRIZE, olga)
     red, stake = cast.team("red"), cast.staked(cast.defense("net", cast.team("makers")))
     attack = cast.attack(red)
     cast.broken(stake.defense, attack)
     cast.ended(stake)
-    return Broken(stake, red, attack, olga, factories.user("olaf", "organizers"), rita)
+    return Broken(stake, red, attack, olga, olaf, factories.user("rita", "review board"))
+
+
+@pytest.fixture
+def broken(made: Broken) -> Broken:
+    """The same in each test, read anew."""
+    return replace(made, stake=Stake.objects.get(), red=Team.objects.get(name="red"), attack=Attack.objects.get())
 
 
 @pytest.fixture(autouse=True)
@@ -114,98 +156,27 @@ def adds_up(shown: Money, why: str = "") -> None:
     assert (shown.received, shown.paid) == (sides["received"], sides["paid"]), why
 
 
-def shared(it: Broken) -> None:
-    it.settled()
-
-
-def paid(it: Broken) -> None:
-    it.settled()
-    it.pays()
-
-
-def owed(it: Broken) -> None:
-    paid(it)
-    it.overruled()
-    assert [each.team for each in debts()] == [it.red]
-
-
-def repaid(it: Broken) -> None:
-    owed(it)
-    it.confirmed(repayment_ask(team=it.red, cents=100, reason="Wire 9.", by=it.olga, now=CLOSED))
-    prizes_settle(now=CLOSED)
-
-
-def came_back(it: Broken) -> None:
-    paid(it)
-    entry = LedgerEntry.objects.get(target__kind=OUTSIDE)
-    it.confirmed(correction_ask(entry=entry.pk, cents=100, reason="Wrong IBAN of red.", by=it.olga, now=CLOSED))
-
-
-def share_withheld(it: Broken) -> None:
-    it.withholds_share()
-    it.settled()
-
-
-def share_withheld_and_less(it: Broken) -> None:
-    it.withholds_share()
-    cast.broken(it.stake.defense, cast.attack(cast.team("blue"), days=1.1))
-    it.settled()
-    assert LedgerEntry.objects.filter(why__contains="follows that share").exists()
-
-
-def share_withheld_and_given_back(it: Broken) -> None:
-    it.withholds_share()
-    it.settled()
-    of = Account.objects.get(stake=it.stake)
-    money_return(of=of, team=it.red, reason="Red was right.", by=mandate("return", it.rita, CLOSED), now=CLOSED)
-    it.settled()
-
-
-def withheld_of_its_account(it: Broken) -> None:
-    it.settled()
-    money_withhold(of=it.account, cents=500, reason="Looked into.", by=mandate("withhold", it.rita, CLOSED), now=CLOSED)
-
-
-def given_back_to_its_account(it: Broken) -> None:
-    withheld_of_its_account(it)
-    money_return(of=it.account, reason="Red was right.", by=mandate("return", it.rita, CLOSED), now=CLOSED)
-
-
-def named_by_the_board(it: Broken) -> None:
-    it.settled()
-    policy = factories.policy_version()
-    decision = BoardDecision.objects.create(
-        kind="end", subject={}, reason="As Red broke net.", policy=policy, decided_at=CLOSED
-    )
-    half, pool = account(AccountKind.ATTACKERS), account(AccountKind.POOL)
-    move(half, pool, 1, rule="R34", why="Tests.", causes={}, decision=decision, now=CLOSED)
-
-
-HAPPENED: list[tuple[Callable[[Broken], None], str]] = [
-    (shared, "its share is on its account"),
-    (paid, "its share was paid out"),
-    (owed, "what was paid is owed"),
-    (repaid, "some of what is owed was repaid"),
-    (came_back, "some of a payment came back"),
-    (share_withheld, "the board withheld its share before it was posted"),
-    (share_withheld_and_less, "what is withheld of its share follows it"),
-    (share_withheld_and_given_back, "its share was withheld and given back"),
-    (withheld_of_its_account, "the board withheld what is on its account"),
-    (given_back_to_its_account, "what was withheld of its account was given back"),
-    (named_by_the_board, "the board names it in another decision"),
+HAPPENED: list[tuple[list[Callable[[Broken], object]], str]] = [
+    ([Broken.settled], "its share is on its account"),
+    ([Broken.settled, Broken.pays], "its share was paid out"),
+    ([Broken.settled, Broken.pays, Broken.owed], "what was paid is owed"),
+    ([Broken.settled, Broken.pays, Broken.owed, Broken.repays], "some of what is owed was repaid"),
+    ([Broken.settled, Broken.pays, Broken.came_back], "some of a payment came back"),
+    ([Broken.withholds_share, Broken.settled], "the board withheld its share before it was posted"),
+    ([Broken.withholds_share, Broken.shrinks], "what is withheld of its share follows it"),
+    ([Broken.withholds_share, Broken.settled, Broken.returns_share, Broken.settled], "withheld and given back"),
+    ([Broken.settled, Broken.withholds], "the board withheld what is on its account"),
+    ([Broken.settled, Broken.withholds, Broken.returns], "what was withheld of its account was given back"),
+    ([Broken.settled, Broken.named], "the board names it in another decision"),
 ]
 
 
-def test_until_the_release_the_page_does_not_name_who_broke_it(broken: Broken) -> None:
-    for happens, why in HAPPENED:
-        with transaction.atomic():
-            happens(broken)
-            assert_kept_until_the_release(broken, why)
-            assert check().wrong == (), why
-            transaction.set_rollback(True)
-
-
-def assert_kept_until_the_release(broken: Broken, why: str) -> None:
+@pytest.mark.parametrize(("happened", "why"), HAPPENED, ids=[row[1] for row in HAPPENED])
+def test_until_the_release_the_page_does_not_name_who_broke_it(
+    happened: list[Callable[[Broken], object]], why: str, broken: Broken
+) -> None:
+    for happens in happened:
+        happens(broken)
     shown = page()
     for secret in (" red", ">red", "Red ", broken.red.public_id, broken.attack.public_id, "2026-W47", "Looked into"):
         assert secret not in shown.split("<main")[1], (secret, why)
@@ -250,28 +221,21 @@ def test_a_payment_of_both_leaves_what_is_told_as_it_was(both: Broken) -> None:
 
 def test_a_payment_from_before_the_share_stays_listed(broken: Broken) -> None:
     cast.released("2026-W47")
-    paid(broken)
-    late = cast.staked(cast.defense("late", Team.objects.get(name="makers")), at=CLOSED)
-    cast.broken(late.defense, cast.attack(broken.red, days=42), found=CLOSED + timedelta(9))
-    cast.ended(late, at=CLOSED + timedelta(10))
-    cast.caught_up(broken.stake.defense)
-    prizes_settle(now=CLOSED + timedelta(10))
-    assert balance(broken.red) == PRIZE
+    broken.settled()
+    broken.pays()
+    broken.breaks_late()
     shown = money_figures(told_at=CLOSED)
-    assert (shown.paid, shown.teams, shown.held) == (PRIZE, (), PRIZE)
+    assert (balance(broken.red), shown.paid, shown.teams, shown.held) == (PRIZE, PRIZE, (), PRIZE)
     assert "Paid to team red." in page()
 
 
 def test_what_is_set_off_against_a_told_debt_is_owed_still(broken: Broken) -> None:
     cast.released("2026-W47")
-    owed(broken)
+    broken.settled()
+    broken.pays()
+    broken.owed()
     assert [each.cents for each in money_figures(told_at=CLOSED).debts] == [PRIZE]
-    late = cast.staked(cast.defense("late", Team.objects.get(name="makers")), at=CLOSED)
-    cast.broken(late.defense, cast.attack(broken.red, days=42), found=CLOSED + timedelta(9))
-    cast.ended(late, at=CLOSED + timedelta(10))
-    cast.caught_up(broken.stake.defense)
-    for _ in range(2):
-        prizes_settle(now=CLOSED + timedelta(10))
+    broken.breaks_late()
     assert list(debts()) == [] and balance(broken.red) == 0
     shown = money_figures(told_at=CLOSED)
     assert [(each.team, each.cents) for each in shown.debts] == [(broken.red, PRIZE)]
@@ -283,39 +247,39 @@ def test_what_is_set_off_against_a_told_debt_is_owed_still(broken: Broken) -> No
 # A winner -------------------------------------------------------------------------------------------------------------
 
 
-def test_an_award_that_a_late_break_takes_is_told_with_its_week(olga: User, rita: User) -> None:
-    factories.policy_version()
-    cast.deposit(100_000, olga)
-    makers = cast.team("makers")
-    stake = cast.staked(cast.defense("net", makers))
-    give(all_met(stake), rita)
-    before = money_figures(told_at=CLOSED)
-    found_late(stake, cast.team("red"))
+def test_an_award_that_a_late_break_takes_is_told_with_its_week(broken: Broken) -> None:
+    broken.settled()
+    stake = cast.staked(cast.caught_up(cast.defense("won", cast.team("winners"))))
+    give(all_met(stake), broken.rita)
+    before, follow = money_figures(told_at=CLOSED), page().count("follows from a break")
+    found_late(stake, broken.red)
     sweep()
     after = money_figures(told_at=CLOSED)
     assert (after.balances, after.teams, after.held) == (before.balances, before.teams, before.held)
     adds_up(after)
     shown = page().split("<main")[1]
-    assert "found late" not in shown and " red" not in shown and "follows from a break" not in shown
-    cast.released(*(week for week in {each.week for each in Attack.objects.all()}))
+    assert "found late" not in shown and " red" not in shown and shown.count("follows from a break") == follow
+    cast.released(*{each.week for each in Attack.objects.all()})
     assert "found late" in page()
 
 
 # A team's own page ---------------------------------------------------------------------------------------------------
 
 
-def test_a_team_is_not_told_which_other_team_broke_it_earlier(broken: Broken, signed_in: Any) -> None:
+@pytest.fixture
+def own_page(broken: Broken, signed_in: Any) -> Callable[[], str]:
+    """What red reads, whose share is posted; blue's picture of earlier in the week is found later."""
     carl = factories.user("carl")
     Member.objects.create(team=broken.red, user=carl, captain=True)
     broken.settled()
+    return lambda: signed_in(carl).get("/team/money/").content.decode().split("<main")[1]
+
+
+def test_a_team_is_not_told_which_other_team_broke_it_earlier(broken: Broken, own_page: Callable[[], str]) -> None:
     other = cast.attack(cast.team("blue"), days=0.1)
     cast.broken(broken.stake.defense, other)
     prizes_settle(now=CLOSED)
     assert balance(broken.red) == PRIZE // 2
-
-    def own_page() -> str:
-        return signed_in(carl).get("/team/money/").content.decode().split("<main")[1]
-
     shown = own_page()
     assert "Correction: what is due for net changed" in shown
     assert broken.attack.public_id in shown and broken.attack.image.public_id in shown, "what it sent itself it knows"
@@ -325,34 +289,29 @@ def test_a_team_is_not_told_which_other_team_broke_it_earlier(broken: Broken, si
     assert other.public_id in own_page() and other.image.public_id in own_page()
 
 
-def test_who_sent_a_copy_is_told_of_the_break_with_everybody_else(broken: Broken, signed_in: Any) -> None:
-    carl = factories.user("carl")
-    Member.objects.create(team=broken.red, user=carl, captain=True)
-    broken.settled()
-    other = cast.attack(cast.team("blue"), days=0.1)
-    Attack.objects.filter(pk=broken.attack.pk).update(copy_of=other)
-    assert broken.attack.image.public_id not in signed_in(carl).get("/team/money/").content.decode()
+def test_who_sent_a_copy_is_told_of_the_break_with_everybody_else(broken: Broken, own_page: Callable[[], str]) -> None:
+    Attack.objects.filter(pk=broken.attack.pk).update(copy_of=cast.attack(cast.team("blue"), days=0.1))
+    assert broken.attack.image.public_id not in own_page()
 
 
 # Other places --------------------------------------------------------------------------------------------------------
 
 
 def test_no_later_week_is_released_before_the_one_that_its_money_follows_from(broken: Broken, tmp_path: Path) -> None:
-    prizes_settle(now=SETTLED)
+    broken.settled()
     later = week_at(LedgerEntry.objects.get(target__team=broken.red).made_at)
+    told = {"out": tmp_path, "now": CLOSED, "incomplete": True}
     with pytest.raises(Conflict, match="who broke what in week 2026-W47, which is not released"):
-        release_week(later, out=tmp_path, now=CLOSED, incomplete=True)
+        release_week(later, **told)
     cast.released("2026-W47")
-    assert release_week(later, out=tmp_path, now=CLOSED, incomplete=True).new
+    assert release_week(later, **told).new
 
 
-def test_the_leaderboard_knows_of_which_breaks_each_sum_tells(broken: Broken) -> None:
+def test_the_leaderboard_tells_of_each_sum_with_its_breaks(broken: Broken) -> None:
     """What takes a share back, and what is withheld of it, is told no earlier than the share."""
     broken.settled()
     proof = broken.stake.defense.breaks.get().pk
-    money_withhold(
-        of=broken.account, cents=500, reason="Looked into.", by=mandate("withhold", broken.rita, CLOSED), now=CLOSED
-    )
+    broken.withholds()
     broken.overruled()
     prizes = [each for each in read_facts().prizes if each.team == broken.red.pk]
     assert [each.cents for each in prizes] == [PRIZE, -500, 500 - PRIZE]

@@ -13,9 +13,9 @@ from django.utils import timezone
 from contest.awards.settling import prizes_settle
 from contest.models import Account, Attack, Case, LedgerEntry, Member, Payment, Team
 from contest.money.correcting import correction_ask, correction_confirm
+from contest.money.figures import entries
 from contest.money.payments import payment_ask, payment_pay
 from contest.money.withholding import money_withhold
-from contest.stakes.ends import stakes_end
 from tests import factories
 from tests.contest.money import cast
 from tests.contest.money.cast import PRIZE, SETTLED, balance
@@ -62,75 +62,32 @@ def page(client: Client, address: str) -> str:
     return answer.content.decode()
 
 
-def test_everybody_sees_where_the_money_is_and_why(red: Team, client: Client) -> None:
+def test_everybody_sees_where_the_money_is_and_why(red: Team, rita: User, client: Client) -> None:
+    of, by = Account.objects.get(team=red), mandate("withhold", rita, SETTLED)
+    money_withhold(of=of, cents=500, reason="<b>Two</b> accounts.", by=by, now=SETTLED)
+    shown = page(client, "/money/")
+    assert "Two" not in shown and red.name not in shown, "it is about money of a week that is not released"
+    assert "It follows from a break that is told of with the release" in shown
     cast.released("2026-W47")
     shown = page(client, "/money/")
     assert "USD 200.02" in shown, "the defenders' half"
-    assert "USD 100.01" in shown, "the prize of team red"
-    entry = LedgerEntry.objects.get(target__team=red)
-    assert f'id="entry-{entry.pk}"' in shown and "R35" in shown
-    attack = red.attacks.get()
-    assert f'href="/attacks/{attack.public_id}/"' in shown
+    assert "USD 95.01" in shown, "the prize of team red, less what is withheld"
+    assert "USD 5.00. &lt;b&gt;Two&lt;/b&gt; accounts." in shown
+    entry, attack = LedgerEntry.objects.get(target__team=red), red.attacks.get()
+    assert f'id="entry-{entry.pk}"' in shown and "R35" in shown and f'href="/attacks/{attack.public_id}/"' in shown
     assert "Share of the attacker prize: net was broken in week 2026-W47." in shown
-
-
-def test_before_the_release_nobody_is_told_who_broke_it_with_what(
-    red: Team, client: Client, olga: User, captain: User, signed_in: SignIn
-) -> None:
-    attack = red.attacks.get()
-    shown = page(client, "/money/")
-    for secret in (red.name, red.public_id, attack.public_id, attack.image.public_id, "2026-W47", "break of"):
-        assert secret not in shown, secret
-    entry = LedgerEntry.objects.get(target__team=red)
-    assert f'id="entry-{entry.pk}"' in shown and "It follows from a break that is told of with the release" in shown
-    assert "Teams that are named with the release of a week" in shown
-    for who, address in ((olga, "/organizer/money/"), (captain, "/team/money/")):
-        assert attack.public_id in page(signed_in(who), address), address
-    cast.released("2026-W47")
-    shown = page(client, "/money/")
-    assert attack.public_id in shown and "named with the release" not in shown
-
-
-def test_what_corrects_it_is_told_with_it(red: Team, client: Client) -> None:
-    attack = red.attacks.get()
-    cast.overruled(attack.image)
-    stakes_end(now=cast.CLOSED)
-    prizes_settle(now=cast.CLOSED)
-    back = LedgerEntry.objects.get(source__team=red)
-    assert "break" not in back.causes and balance(red) == 0
-    shown = page(client, "/money/")
-    assert red.name not in shown and "named with the release" not in shown and "no break of net stands" not in shown
-    cast.released("2026-W47")
-    assert f"team {red.name}" in page(client, "/money/")
-
-
-def test_of_a_picture_sent_again_this_week_the_ledger_names_no_attack(red: Team, client: Client) -> None:
-    cast.released("2026-W47")
-    attack = red.attacks.get()
     Attack.objects.filter(pk=attack.pk).update(received_at=cast.CLOSED)
-    assert attack.public_id not in page(client, "/money/")
+    assert attack.public_id not in page(client, "/money/"), "of a picture sent again this week no attack is named"
 
 
-def test_what_is_withheld_is_public_with_its_reason(red: Team, rita: User, client: Client) -> None:
-    money_withhold(
-        of=Account.objects.get(team=red),
-        cents=500,
-        reason="<b>Two</b> accounts.",
-        by=mandate("withhold", rita, SETTLED),
-        now=SETTLED,
-    )
-    assert "Two" not in page(client, "/money/"), "it is about money of a week that is not released"
-    cast.released("2026-W47")
-    assert "USD 5.00. &lt;b&gt;Two&lt;/b&gt; accounts." in page(client, "/money/")
-
-
-def test_taskers_are_told_nothing_of_money(tara: Any, signed_in: Any) -> None:
-    assert signed_in(tara).get("/money/").status_code == 403
-
-
-def test_the_ledger_goes_on_over_pages(olga: User, client: Client) -> None:
-    for _ in range(20):
+def test_the_ledger_goes_on_over_pages(olga: User, client: Client, django_assert_max_num_queries: Any) -> None:
+    cast.deposit(2, olga)
+    with django_assert_max_num_queries(20) as few:
+        entries(told_at=cast.CLOSED)
+    for _ in range(19):
         cast.deposit(2, olga)
+    with django_assert_max_num_queries(len(few)):
+        entries(told_at=cast.CLOSED)
     first = page(client, "/money/")
     last = LedgerEntry.objects.order_by("-pk")[49].pk
     assert f'href="?before={last}#ledger"' in first and f'id="entry-{last - 1}"' not in first
@@ -138,7 +95,9 @@ def test_the_ledger_goes_on_over_pages(olga: User, client: Client) -> None:
     assert client.get("/money/?before=x").status_code == client.get("/money/?before=9" + "9" * 30).status_code == 200
 
 
-def test_a_team_sees_its_own_account_and_no_other(red: Team, captain: User, signed_in: SignIn, stan: User) -> None:
+def test_a_team_sees_its_own_account_and_no_other(
+    red: Team, captain: User, tara: Any, signed_in: SignIn, stan: User
+) -> None:
     shown = page(signed_in(captain), "/team/money/")
     assert "USD 100.01" in shown and "Share of the attacker prize" in shown
     assert "A gift." not in shown, "deposits are not its entries"
@@ -146,30 +105,31 @@ def test_a_team_sees_its_own_account_and_no_other(red: Team, captain: User, sign
     Member.objects.create(team=Team.objects.get(name="makers"), user=other)
     assert "Share of the attacker prize" not in page(signed_in(other), "/team/money/")
     assert signed_in(stan).get("/team/money/").status_code == 404
+    assert signed_in(tara).get("/money/").status_code == 403, "taskers are told nothing of money"
 
 
-def test_a_deposit_by_the_form(olga: User, signed_in: SignIn) -> None:
-    answer = signed_in(olga).post("/organizer/money/", {"sum": "1,000.01", "reason": "From the sponsors."}, follow=True)
+def test_a_deposit_by_the_form_which_keeps_what_was_typed(olga: User, signed_in: SignIn) -> None:
+    client = signed_in(olga)
+    wrong = [("12,5", "Why.", "like 1234.50"), ("5", " ", "where the money came from"), ("0", "Why.", "more than none")]
+    for typed, reason, words in wrong:
+        answer = client.post("/organizer/money/", {"sum": typed, "reason": reason})
+        shown = answer.content.decode()
+        assert (answer.status_code, words in shown, f'value="{typed}"' in shown) == (400, True, True), words
+    assert not LedgerEntry.objects.exists()
+    answer = client.post("/organizer/money/", {"sum": "1,000.01", "reason": "From the sponsors."}, follow=True)
     assert "USD 1,000.01 came into the pool" in answer.content.decode()
     assert LedgerEntry.objects.order_by("pk")[0].made_by == olga
 
 
-@pytest.mark.parametrize(("form", "words"), [({"sum": "12,5", "reason": "Why."}, "like 1234.50"),
-                                             ({"sum": "5", "reason": " "}, "where the money came from"),
-                                             ({"sum": "0", "reason": "Why."}, "more than none")])  # fmt: skip
-def test_a_wrong_deposit_keeps_what_was_typed(form: dict[str, str], words: str, olga: User, signed_in: SignIn) -> None:
-    answer = signed_in(olga).post("/organizer/money/", form)
-    shown = answer.content.decode()
-    assert (answer.status_code, words in shown, f'value="{form["sum"]}"' in shown) == (400, True, True)
-    assert not LedgerEntry.objects.exists()
-
-
 def test_two_organizers_pay_by_the_pages(red: Team, olga: User, olaf: User, signed_in: SignIn) -> None:
     first, second = signed_in(olga), signed_in(olaf)
-    assert "wait for another organizer" in first.post(
-        f"/organizer/money/ask/{red.public_id}/", follow=True
-    ).content.decode()  # fmt: skip
-    payment = Payment.objects.get()
+    assert red.attacks.get().public_id in page(first, "/organizer/money/"), "who broke what, before the release"
+    ask = f"/organizer/money/ask/{red.public_id}/"
+    assert "wait for another organizer" in first.post(ask, follow=True).content.decode()
+    called_off = first.post(f"/organizer/money/payments/{Payment.objects.get().pk}/", {"cancel": "1"}, follow=True)
+    assert "is cancelled. Nothing was moved." in called_off.content.decode() and balance(red) == PRIZE
+    first.post(ask)
+    payment = Payment.objects.get(cancelled_at=None)
     shown = page(first, "/organizer/money/")
     assert f"Asked for: payment {payment.pk}" in shown and "Ask for payment" not in shown
     address = f"/organizer/money/payments/{payment.pk}/"
@@ -178,21 +138,10 @@ def test_two_organizers_pay_by_the_pages(red: Team, olga: User, olaf: User, sign
     assert second.post(address, {"reference": " "}).status_code == 400
     assert "recorded as paid" in second.post(address, {"reference": "SEPA 7"}, follow=True).content.decode()
     assert second.post(address, {"reference": "SEPA 8"}).status_code == 409
-    assert balance(red) == 0
-    assert "reference SEPA 7" in page(second, address)
-
-
-def test_a_payment_is_cancelled(red: Team, olga: User, signed_in: SignIn) -> None:
-    client = signed_in(olga)
-    client.post(f"/organizer/money/ask/{red.public_id}/")
-    answer = client.post(f"/organizer/money/payments/{Payment.objects.get().pk}/", {"cancel": "1"}, follow=True)
-    assert "is cancelled. Nothing was moved." in answer.content.decode() and balance(red) == PRIZE
-
-
-def test_a_team_without_money_is_not_paid(red: Team, olga: User, signed_in: SignIn) -> None:
-    makers = Team.objects.get(name="makers")
-    assert signed_in(olga).post(f"/organizer/money/ask/{makers.public_id}/").status_code == 409
-    assert signed_in(olga).post("/organizer/money/ask/G-00000/").status_code == 404
+    assert balance(red) == 0 and "reference SEPA 7" in page(second, address)
+    makers = Team.objects.get(name="makers").public_id
+    asked = [first.post(f"/organizer/money/ask/{team}/").status_code for team in (makers, "G-00000")]
+    assert asked == [409, 404], "a team without money, and none"
 
 
 @pytest.mark.parametrize("address", ["/organizer/money/", "/organizer/money/ask/G-00000/", "/board/withheld/"])
@@ -216,18 +165,18 @@ def test_the_organizers_see_that_it_does_not_add_up(red: Team, olga: User, signe
     assert "Pay nothing until it does" in page(signed_in(olga), "/organizer/money/")
 
 
-def test_the_board_withholds_and_gives_back_by_its_page(red: Team, rita: User, olga: User, signed_in: SignIn) -> None:
+def test_the_board_withholds_and_gives_back_by_its_page(red: Team, rita: User, signed_in: SignIn) -> None:
     client, of = signed_in(rita), Account.objects.get(team=red).pk
-    wrong = client.post("/board/withheld/", {"account": of, "sum": "7", "reason": " "})
+    form = {"account": of, "sum": "7", "reason": WHY, "do": "move"}
+    wrong = client.post("/board/withheld/", form | {"reason": " "})
     assert wrong.status_code == 400 and "Give the reason" in wrong.content.decode()
-    assert client.post("/board/withheld/", {"account": "0", "sum": "7", "reason": "Why."}).status_code == 400
-    done = client.post("/board/withheld/", {"account": of, "sum": "7", "reason": WHY, "do": "move"}, follow=True)
+    assert client.post("/board/withheld/", form | {"account": "0"}).status_code == 400
+    done = client.post("/board/withheld/", form, follow=True)
     assert "A motion to withhold money: team red. Moved by you, 1 of 2 votes" in done.content.decode()
     assert balance(red) == PRIZE, "one vote is no decision"
     rosa = factories.user("rosa", "review board")
     factories.carried(Case.objects.get(), rosa, timezone.now())
     assert balance(red) == PRIZE - 700
-    assert signed_in(olga).post("/board/withheld/", {"account": of, "return": "1"}).status_code == 403
     done = client.post("/board/withheld/", {"account": of, "return": "1", "reason": WHY, "do": "move"}, follow=True)
     assert "It is moved to give this back." in done.content.decode()
     factories.carried(Case.objects.get(state="open"), rosa, timezone.now())

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, TooMany, WrongFields
+from common.errors import Conflict, InvalidInput, WrongFields
 from contest.enums import DefenseStanding
 from contest.models import Entry
 from contest.stakes import entries, selectors, services
@@ -24,6 +24,7 @@ from scoring.trials import handed_in
 from scoring.trials.services import framework_check, trials_plan
 from tests import factories
 from tests.contest.stakes import cast
+from tests.refusals import refused
 from tests.scoring.trials import cast as trials
 
 pytestmark = pytest.mark.django_db
@@ -61,20 +62,14 @@ def test_an_archive_with_everything_is_kept_under_its_hashes(tmp_path: Path, now
     assert (defense.published_at, defense.image == defense.digest) == (None, True)
 
 
-def test_a_digest_in_a_registry_is_pinned_and_its_layers_are_not_known(now: datetime) -> None:
-    defense = hand_in(cast.team(), now).defense
-    assert (defense.image, defense.digest) == (cast.IN_REGISTRY, cast.IN_REGISTRY.partition("@")[2])
-    assert (defense.archive, defense.layers) == ("", [])
-
-
-def test_without_source_it_is_closed(now: datetime) -> None:
-    assert hand_in(cast.team(), now).opened_at is None
-
-
-def test_its_trials_begin_by_themselves(now: datetime) -> None:
+def test_a_digest_in_a_registry_is_pinned_closed_and_tried(now: datetime) -> None:
     made = hand_in(cast.team(), now)
+    assert (made.opened_at, made.due_at) == (None, week_at(week_at(now).end).end)
+    defense = made.defense
+    assert (defense.image, defense.digest) == (cast.IN_REGISTRY, cast.IN_REGISTRY.partition("@")[2])
+    assert (defense.archive, defense.layers) == ("", []), "its layers are not known"
     assert trials_plan(policy=cast.policy(), now=now, rng=random.Random(1)) == 1
-    assert Trial.objects.get(defense=made.defense).kind == TrialKind.SMOKE
+    assert Trial.objects.get(defense=defense).kind == TrialKind.SMOKE, "its trials begin by themselves"
 
 
 WRONG = [
@@ -125,8 +120,7 @@ def test_the_registries_in_use_are_a_setting(settings: Any, now: datetime) -> No
     settings.DEFENSE_REGISTRIES = ["registry.example.org:5000"]
     image = "registry.example.org:5000/net@sha256:" + "ab" * 32
     assert hand_in(cast.team(), now, image=image).defense.image == image
-    with pytest.raises(InvalidInput):
-        hand_in(Entry.objects.get().team, now, name="another")
+    refused("registry_unknown", hand_in, Entry.objects.get().team, now, name="another")
 
 
 def test_a_wrong_zip_names_its_field_and_keeps_nothing(tmp_path: Path, now: datetime) -> None:
@@ -141,11 +135,13 @@ def test_a_wrong_zip_names_its_field_and_keeps_nothing(tmp_path: Path, now: date
 # The same again, and names
 
 
-def test_the_same_again_is_known_and_counts_once(now: datetime) -> None:
-    team = cast.team()
+def test_the_same_again_is_known_and_counts_once(tmp_path: Path, now: datetime) -> None:
+    team, source = cast.team(), cast.zipped(tmp_path / "s.zip")
     first = hand_in(team, now)
     again, new = entries.entry_hand_in(team, cast.given(), by=cast.member(team), policy=cast.policy(), now=now)
     assert (again, new, selectors.hand_ins_left(team, cast.policy(), now)) == (first, False, 2)
+    entries.source_open(first, source, by=cast.member(team), now=now)
+    assert hand_in(team, now) == first == hand_in(team, now, source=source), "what is not sent again is no difference"
 
 
 DIFFERENT = [
@@ -181,17 +177,11 @@ def test_nothing_is_dropped_without_a_word(
     assert again.defense.source == first.defense.source
 
 
-def test_what_is_not_sent_again_is_no_difference(tmp_path: Path, now: datetime) -> None:
-    team, source = cast.team(), cast.zipped(tmp_path / "s.zip")
-    first = hand_in(team, now)
-    entries.source_open(first, source, by=cast.member(team), now=now)
-    assert hand_in(team, now) == first == hand_in(team, now, source=source)
-
-
 TAKEN = [
     ({}, "blue", "name_taken", "another image under a name of one's own"),
     ({}, "red", "name_taken", "the name of another team's defense"),
     ({"name": "STEADFAST"}, "red", "name_taken", "the same name in capitals"),
+    ({"name": "shipped"}, "red", "name_taken", "the name of a shipped defense"),
     ({"image": cast.IN_REGISTRY}, "red", "name_taken", "the very same of another team"),
 ]
 
@@ -200,26 +190,11 @@ TAKEN = [
 def test_each_defense_has_a_name_of_its_own(
     values: dict[str, Any], who: str, code: str, why: str, now: datetime
 ) -> None:
+    Defense.objects.create(name="Shipped", digest="x", reference="always_abstain", created_at=now, published_at=now)
     teams = {name: cast.team(name) for name in ("blue", "red")}
     hand_in(teams["blue"], now)
-    with pytest.raises(Conflict) as refused:
-        hand_in(teams[who], now, **({"image": other(7)["image"]} | values))
-    assert refused.value.code == code, why
+    assert refused(code, hand_in, teams[who], now, **({"image": other(7)["image"]} | values)), why
     assert Entry.objects.count() == 1
-
-
-def test_a_shipped_defense_keeps_its_name(now: datetime) -> None:
-    Defense.objects.create(name="Steadfast", digest="x", reference="always_abstain", created_at=now, published_at=now)
-    with pytest.raises(Conflict):
-        hand_in(cast.team(), now)
-
-
-def test_what_was_taken_back_is_not_handed_in_again_under_its_name(now: datetime) -> None:
-    team = cast.team()
-    entries.entry_withdraw(hand_in(team, now), by=cast.captain(team), now=now)
-    with pytest.raises(Conflict) as refused:
-        hand_in(team, now)
-    assert refused.value.code == "withdrawn_before"
 
 
 # How many a week
@@ -230,9 +205,7 @@ def test_three_a_week_and_the_next_week_three_more(now: datetime) -> None:
     for number in range(3):
         hand_in(team, now, **other(number))
     assert selectors.hand_ins_left(team, policy, now) == 0
-    with pytest.raises(TooMany) as refused:
-        hand_in(team, SATURDAY - INSTANT, **other(9))
-    assert refused.value.code == "quota_used"
+    refused("quota_used", hand_in, team, SATURDAY - INSTANT, **other(9))
     hand_in(team, SATURDAY, **other(9))
     assert selectors.hand_ins_left(team, policy, SATURDAY) == 2
     assert selectors.hand_ins_left(cast.team("red"), policy, now) == 3, "each team has its own"
@@ -240,20 +213,22 @@ def test_three_a_week_and_the_next_week_three_more(now: datetime) -> None:
 
 COUNTED = [
     ("refused", 3, "what was refused costs nothing"),
-    ("withdrawn", 2, "what was taken back counts"),
+    ("withdrawn", 2, "what was taken back counts, and is not handed in again under its name"),
     ("again", 2, "the same again counts once"),
 ]
 
 
+@pytest.mark.both("it locks the team, or a defense and its entry")
 @pytest.mark.parametrize(("what", "left", "why"), COUNTED, ids=[row[0] for row in COUNTED])
 def test_what_counts(what: str, left: int, why: str, now: datetime) -> None:
     team = cast.team()
     if what == "refused":
-        with pytest.raises(DomainError):
-            hand_in(team, now, image="no image")
+        refused("bad_image", hand_in, team, now, image="no image")
+    elif what == "withdrawn":
+        entries.entry_withdraw(hand_in(team, now), by=cast.captain(team), now=now)
+        refused("withdrawn_before", hand_in, team, now)
     else:
-        made = hand_in(team, now)
-        entries.entry_withdraw(made, by=cast.captain(team), now=now) if what == "withdrawn" else hand_in(team, now)
+        assert hand_in(team, now) == hand_in(team, now)
     assert selectors.hand_ins_left(team, cast.policy(), now) == left, why
 
 
@@ -285,11 +260,6 @@ def test_due_by_the_end_of_the_following_week(received: str, zone: str, due: str
     PolicyVersion.objects.update(numbers=replace(Policy(), time_zone=zone).to_json())
     forget_versions()
     assert selectors.due_date(datetime.fromisoformat(received)) == datetime.fromisoformat(due), why
-
-
-def test_the_due_date_is_kept_as_it_was_promised(now: datetime) -> None:
-    made = hand_in(cast.team(), now)
-    assert made.due_at == week_at(week_at(now).end).end
 
 
 # Publication
@@ -355,6 +325,7 @@ def test_what_is_overdue(
 # Opening the source
 
 
+@pytest.mark.both("it locks a defense, and its entry after it")
 def test_a_closed_defense_is_opened_once(tmp_path: Path, now: datetime) -> None:
     team = cast.team()
     made = hand_in(team, now)
@@ -364,64 +335,43 @@ def test_a_closed_defense_is_opened_once(tmp_path: Path, now: datetime) -> None:
     defense = Defense.objects.get(pk=made.defense_id)
     assert (opened.opened_at, selectors.is_open(defense)) == (later, True)
     assert picture_store().exists(handed_in.source_key(defense.source)) and opened.training_code == defense.source
-    with pytest.raises(Conflict) as refused:
-        entries.source_open(opened, source, by=cast.captain(team), now=later)
-    assert refused.value.code == "open_already"
-
-
-def test_what_was_taken_back_is_not_opened(tmp_path: Path, now: datetime) -> None:
-    team = cast.team()
-    made = entries.entry_withdraw(hand_in(team, now), by=cast.captain(team), now=now)
-    with pytest.raises(Conflict):
-        entries.source_open(made, cast.zipped(tmp_path / "s.zip"), by=cast.captain(team), now=now)
+    refused("open_already", entries.source_open, opened, source, by=cast.captain(team), now=later)
 
 
 # Taking back
 
 
 BACK = [
-    ("received", True, "before its publication"),
-    ("published", True, "published and not at stake"),
-    ("asked", True, "a stake that was not paid goes with it"),
-    ("staked", False, "only the board returns what is at stake"),
-    ("withdrawn", False, "it was taken back before"),
+    ("received", "", "before its publication"),
+    ("published", "", "published and not at stake"),
+    ("asked", "", "a stake that was not paid goes with it"),
+    ("staked", "staked", "only the board returns what is at stake"),
+    ("withdrawn", "withdrawn", "it was taken back before"),
 ]
 
 
-@pytest.mark.parametrize(("what", "allowed", "why"), BACK, ids=[row[0] for row in BACK])
-def test_taking_a_defense_back(what: str, allowed: bool, why: str, now: datetime) -> None:
-    team = cast.team()
+@pytest.mark.parametrize(("what", "code", "why"), BACK, ids=[row[0] for row in BACK])
+def test_taking_a_defense_back(what: str, code: str, why: str, tmp_path: Path, now: datetime) -> None:
+    team, red = cast.team(), cast.team("red")
     cast.funded()
-    made = cast.entry(team, now=now, published=None if what == "received" else now)
+    made = cast.entry(team, now=now, published=None if what == "received" else now, closed=True)
+    answer = cast.answered(made.defense, cast.picture(now), now)
     if what == "asked":
         services.stake_ask(made.defense, by=cast.captain(team), now=now)
     if what == "staked":
         cast.staked(made.defense, now=now)
     if what == "withdrawn":
         entries.entry_withdraw(made, by=cast.captain(team), now=now)
-    if not allowed:
-        with pytest.raises(Conflict):
-            entries.entry_withdraw(made, by=cast.captain(team), now=now)
+    if code:
+        assert refused(code, entries.entry_withdraw, made, by=cast.captain(team), now=now), why
         return
+    refused("not_captain", entries.entry_withdraw, made, by=cast.member(team), now=now)
+    refused("not_yours", entries.entry_withdraw, made, by=cast.captain(red), now=now)
     back = entries.entry_withdraw(made, by=cast.captain(team), now=now)
     defense = Defense.objects.get(pk=made.defense_id)
     assert (back.withdrawn_at, defense.retired_at) == (now, now), why
     assert selectors.standing_of(defense, now=factories.NOW) is DefenseStanding.WITHDRAWN
     assert selectors.open_stake_of(defense) is None
-
-
-def test_its_answers_stay(now: datetime) -> None:
-    team = cast.team()
-    made = cast.entry(team, now=now, published=now)
-    answer = cast.answered(made.defense, cast.picture(now), now)
-    entries.entry_withdraw(made, by=cast.captain(team), now=now)
     answer.refresh_from_db()
-    assert answer.defense == made.defense
-
-
-def test_only_the_captain_of_its_team_takes_it_back(now: datetime) -> None:
-    team, red = cast.team(), cast.team("red")
-    made = cast.entry(team, now=now)
-    for who in (cast.member(team), cast.captain(red)):
-        with pytest.raises(NotAllowed):
-            entries.entry_withdraw(made, by=who, now=now)
+    assert answer.defense == defense, "its answers stay"
+    refused("withdrawn", entries.source_open, back, cast.zipped(tmp_path / "s.zip"), by=cast.captain(team), now=now)

@@ -82,7 +82,7 @@ CASES: list[tuple[Callable[[Defense], None], list[Condition], str, str]] = [
 
 
 @pytest.mark.parametrize(("change", "conditions", "words", "why"), CASES, ids=[row[3] for row in CASES])
-def test_what_was_missed_is_named(
+def test_what_was_missed_is_named_and_a_new_private_set_promised_where_it_helps(
     change: Callable[[Defense], None], conditions: list[Condition], words: str, why: str, made: Entry, now: datetime
 ) -> None:
     assert standing_of(made.defense, now=now) is DefenseStanding.ELIGIBLE
@@ -91,14 +91,7 @@ def test_what_was_missed_is_named(
     assert [each.condition for each in found] == conditions
     assert words in found[0].words and found[0].advice and found[0].at is not None
     assert standing_of(made.defense, now=now) is DefenseStanding.NOT_ELIGIBLE
-
-
-@pytest.mark.parametrize(("change", "conditions", "words", "why"), CASES, ids=[row[3] for row in CASES])
-def test_a_new_private_set_is_promised_where_it_helps(
-    change: Callable[[Defense], None], conditions: list[Condition], words: str, why: str, made: Entry, now: datetime
-) -> None:
-    change(made.defense)
-    said = next_step(failures([made.defense], now=now)[made.defense_id])
+    said = next_step(found)
     trials.private(4, seed=300)
     trials_plan(policy=cast.policy(), now=now, rng=random.Random(1))
     helps = standing_of(made.defense, now=now) is DefenseStanding.RECEIVED
@@ -136,6 +129,8 @@ def test_after_its_publication_or_withdrawal_it_is_no_failure(made: Entry, now: 
         Defense.objects.filter(pk=made.defense_id).update(**changed)
         defense = Defense.objects.get(pk=made.defense_id)
         assert standing_of(defense, now=now) is not DefenseStanding.NOT_ELIGIBLE and not failures([defense], now=now)
+    Entry.objects.filter(pk=made.pk).update(withdrawn_at=now)
+    assert not_eligible_tell(now=now) == 0, "and nobody is told"
 
 
 # Where it is shown ----------------------------------------------------------------------------------------------------
@@ -183,13 +178,6 @@ def test_every_page_and_call_says_so(made: Entry, signed_in: Any, monkeypatch: A
         assert "import a new private set" not in said(client, f"{address}{made.defense.public_id}/")
 
 
-def test_code_in_advice_is_shown_as_code(made: Entry, signed_in: Any) -> None:
-    crashed(SMOKE, {"accepted": False, "rounds": 0})(made.defense)
-    page = signed_in(cast.captain(made.team)).get(f"/team/defenses/{made.defense.public_id}/").content.decode()
-    notice = page.partition('aria-labelledby="failed"')[2].partition("</section>")[0]
-    assert "call <code>serve</code> and run" in notice and "`" not in notice
-
-
 def test_strangers_and_rivals_are_told_nothing(made: Entry, signed_in: Any) -> None:
     again(made.defense, PRIVATE, totals=WEAK)
     rival = signed_in(cast.captain(cast.team("green")))
@@ -200,10 +188,16 @@ def test_strangers_and_rivals_are_told_nothing(made: Entry, signed_in: Any) -> N
     assert rival.get(f"/team/defenses/{made.defense.public_id}/").status_code == 404
 
 
-def test_what_the_board_refused_stays_on_its_list(made: Entry, signed_in: Any, now: datetime) -> None:
+def test_what_the_board_refused_stays_on_its_list_and_code_is_shown_as_code(
+    made: Entry, signed_in: Any, now: datetime
+) -> None:
     framework_check(made.defense, passed=False, reason="compiled", by=cast.board(), now=now)
     page = said(signed_in(cast.board()), "/board/frameworks/")
     assert "the net" in page and "not passed" in page and "Left out" not in page
+    crashed(SMOKE, {"accepted": False, "rounds": 0})(made.defense)
+    page = signed_in(cast.captain(made.team)).get(f"/team/defenses/{made.defense.public_id}/").content.decode()
+    notice = page.partition('aria-labelledby="failed"')[2].partition("</section>")[0]
+    assert "call <code>serve</code> and run" in notice and "`" not in notice
 
 
 # The message ----------------------------------------------------------------------------------------------------------
@@ -227,13 +221,6 @@ def test_a_team_is_told_once_of_each_failure(made: Entry, now: datetime) -> None
     assert not_eligible_tell(now=now) == 0, "it waits again"
     again(made.defense, PRIVATE, totals=WEAK, finished_at=now + timedelta(hours=1))
     assert not_eligible_tell(now=now + timedelta(hours=1)) == 3, "it failed the new set as well"
-
-
-def test_a_defense_that_was_taken_back_is_told_nothing(made: Entry, now: datetime) -> None:
-    again(made.defense, PRIVATE, totals=WEAK)
-    Entry.objects.filter(pk=made.pk).update(withdrawn_at=now)
-    Defense.objects.filter(pk=made.defense_id).update(retired_at=now)
-    assert not_eligible_tell(now=now) == 0
 
 
 def test_a_list_asks_as_many_questions_as_one(

@@ -94,69 +94,70 @@ def test_a_stranger_and_a_rival_change_nothing(blue: Team, signed_in: Any, at: d
     for name in POSTS:
         address = f"/team/defenses/{made.defense.public_id}/{name}/"
         assert Client().post(address, body).status_code in (302, 404), name
-        assert stan.post(address, body).status_code == 404, name
-        assert rival.post(address, body).status_code == 404, name
+        assert (stan.post(address, body).status_code, rival.post(address, body).status_code) == (404, 404), name
         made.refresh_from_db()
         assert made.withdrawn_at is None and made.opened_at is None and not Stake.objects.exists(), name
-
-
-def test_an_unknown_action_changes_nothing(blue: Team, captain: User, signed_in: Any, at: datetime) -> None:
-    made = cast.entry(blue, now=at)
-    answer = signed_in(captain).post(f"/team/defenses/{made.defense.public_id}/explode/")
-    assert answer.status_code == 404
+    captain = signed_in(cast.captain(blue))
+    assert captain.post(f"/team/defenses/{made.defense.public_id}/explode/").status_code == 404, "no such action"
+    member = signed_in(cast.member(blue))
+    page = member.get(f"/team/defenses/{made.defense.public_id}/").content.decode()
+    assert "Your captain decides this." in page and "Ask to stake it" not in page
+    answer = member.post(f"/team/defenses/{made.defense.public_id}/stake/", {"sure": "yes"})
+    assert answer.status_code == 403 and not Stake.objects.exists()
 
 
 # Handing in
 
 
-def test_a_team_hands_in_an_archive(tmp_path: Path, blue: Team, captain: User, signed_in: Any, at: datetime) -> None:
+@pytest.mark.parametrize("address", ["/team/defenses/new/", "/api/v1/defenses/"])
+def test_a_team_hands_in_an_archive(address: str, tmp_path: Path, captain: User, signed_in: Any) -> None:
     client = signed_in(captain)
     page = client.get("/team/defenses/new/").content.decode()
-    assert "3 of 3 left this week" in page and "it is published by" in page
+    assert "3 of 3 left this week" in page and "it is published by" in page and 'href="/docs/defenses/"' in page
+    assert page.count("(required)") == 2 and "One of the two is required" in page
+    assert "At most 256 MiB." in page and "At most 16 GiB." in page, "as they are counted"
     archive = cast.archive(tmp_path / "a")
     with open(archive, "rb") as tar, open(cast.zipped(tmp_path / "s.zip"), "rb") as source:
-        answer = client.post("/team/defenses/new/", fields(image="", archive=tar, source=source))
+        answer = client.post(address, fields(image="", archive=tar, source=source))
     made = Entry.objects.get()
-    assert (answer.status_code, answer["Location"]) == (303, f"/team/defenses/{made.defense.public_id}/")
     assert made.opened_at == made.received_at and made.handed_in_by == captain and made.defense.archive
-    shown = client.get(answer["Location"]).content.decode()
-    assert "is received. Its trials begin by themselves." in shown and "Published if eligible by" in shown
+    own = f"/team/defenses/{made.defense.public_id}/"
+    assert answer.status_code == 201 or (answer.status_code, answer["Location"]) == (303, own)
+    shown = client.get(own).content.decode()
+    assert "Published if eligible by" in shown
+    assert ("is received. Its trials begin by themselves." in shown) is (answer.status_code == 303)
     assert not list(uploads.upload_folder().iterdir()), "what was uploaded is not left lying about"
 
 
-def test_the_script_is_answered_in_json(captain: User, signed_in: Any) -> None:
+def test_a_refused_form_keeps_what_was_typed(captain: User, signed_in: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     client = signed_in(captain)
-    asked = {"HTTP_ACCEPT": "application/json"}
-    answer = client.post("/team/defenses/new/", fields(), **asked)
-    made = Entry.objects.get()
-    assert (answer.status_code, answer.json()) == (201, {"address": f"/team/defenses/{made.defense.public_id}/"})
-    wrong = client.post("/team/defenses/new/", fields(name="", licence=""), **asked)
-    assert wrong.status_code == 400 and set(wrong.json()["fields"]) == {"name", "licence"}
-
-
-def test_a_refused_form_keeps_what_was_typed(captain: User, signed_in: Any) -> None:
-    answer = signed_in(captain).post("/team/defenses/new/", fields(image="ghcr.io/blue/net", description="a <b> net"))
+    answer = client.post("/team/defenses/new/", fields(image="ghcr.io/blue/net", description="a <b> net"))
     page = answer.content.decode()
     assert answer.status_code == 400 and 'value="ghcr.io/blue/net"' in page and "a &lt;b&gt; net" in page
-    assert "Name the image with its digest" in page and not Entry.objects.exists()
+    assert "Name the image with its digest" in page
+    unknown = client.post("/team/defenses/new/", fields(virus=SimpleUploadedFile("v", b"v")))
+    assert unknown.status_code == 400, "a file of an unknown name"
+    monkeypatch.setattr(uploads, "LEAST_FREE_BYTES", 1 << 62)
+    answer = client.post("/team/defenses/new/", fields())
+    assert answer.status_code == 409 and "The server has no room" in answer.content.decode()
+    assert not Entry.objects.exists()
 
 
-def test_the_form_says_what_it_needs_and_where_to_read_how(captain: User, signed_in: Any) -> None:
-    page = signed_in(captain).get("/team/defenses/new/").content.decode()
-    assert 'href="/docs/defenses/"' in page
-    assert page.count("(required)") == 2 and "One of the two is required" in page
-    assert "At most 256 MiB." in page and "At most 16 GiB." in page, "as they are counted"
-
-
-def test_what_differs_from_the_first_hand_in_is_said(tmp_path: Path, captain: User, signed_in: Any) -> None:
-    client = signed_in(captain)
-    assert client.post("/team/defenses/new/", fields()).status_code == 303
-    again = client.post("/team/defenses/new/", fields(), follow=True)
+def test_the_script_is_answered_in_json_and_told_what_differs_from_the_first_hand_in(
+    tmp_path: Path, captain: User, signed_in: Any
+) -> None:
+    client, asked, address = signed_in(captain), {"HTTP_ACCEPT": "application/json"}, "/team/defenses/new/"
+    wrong = client.post(address, fields(name="", licence=""), **asked)
+    assert wrong.status_code == 400 and set(wrong.json()["fields"]) == {"name", "licence"}
+    answer = client.post(address, fields(), **asked)
+    made = Entry.objects.get()
+    assert (answer.status_code, answer.json()) == (201, {"address": f"/team/defenses/{made.defense.public_id}/"})
+    again = client.post(address, fields(), follow=True)
     assert "was handed in before" in again.content.decode()
     with open(cast.zipped(tmp_path / "s.zip"), "rb") as source:
-        refused = client.post("/team/defenses/new/", fields(source=source), HTTP_ACCEPT="application/json")
+        refused = client.post(address, fields(source=source), **asked)
     assert (refused.status_code, refused.json()["code"]) == (409, "differs")
-    page = client.post("/team/defenses/new/", fields(description="Better.")).content.decode()
+    page = client.post(address, fields(description="Better.")).content.decode()
     assert "Different now: description." in page and "another version" in page
     assert Entry.objects.get().opened_at is None
 
@@ -182,17 +183,6 @@ def test_a_body_that_is_too_long_is_not_read(captain: User, signed_in: Any, monk
         assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
 
 
-def test_without_room_nothing_is_read(captain: User, signed_in: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uploads, "LEAST_FREE_BYTES", 1 << 62)
-    answer = signed_in(captain).post("/team/defenses/new/", fields())
-    assert answer.status_code == 409 and "The server has no room" in answer.content.decode()
-
-
-def test_a_file_of_an_unknown_name_is_refused(captain: User, signed_in: Any) -> None:
-    answer = signed_in(captain).post("/team/defenses/new/", fields(virus=SimpleUploadedFile("v", b"v")))
-    assert answer.status_code == 400 and not Entry.objects.exists()
-
-
 def test_at_the_end_of_the_weeks_number_no_file_is_read(
     blue: Team, captain: User, signed_in: Any, at: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,6 +193,8 @@ def test_at_the_end_of_the_weeks_number_no_file_is_read(
     assert "which is the most" in client.get("/team/defenses/new/").content.decode()
     answer = client.post("/team/defenses/new/", fields(source=SimpleUploadedFile("s.zip", b"s")))
     assert answer.status_code == 429 and Entry.objects.count() == 3
+    answer = client.post("/api/v1/defenses/", json.dumps(fields()), content_type="application/json")
+    assert (answer.status_code, answer.json()["code"]) == (429, "quota_used")
 
 
 def test_forged_requests_are_refused(captain: User) -> None:
@@ -284,14 +276,6 @@ def test_a_captain_asks_and_drops_and_asks_the_board(blue: Team, captain: User, 
     assert client.post(address + "withdraw/", {"sure": "yes"}).status_code == 409
 
 
-def test_a_member_reads_and_does_not_decide(blue: Team, signed_in: Any, at: datetime) -> None:
-    made, client = cast.entry(blue, now=at, published=at), signed_in(cast.member(blue))
-    page = client.get(f"/team/defenses/{made.defense.public_id}/").content.decode()
-    assert "Your captain decides this." in page and "Ask to stake it" not in page
-    answer = client.post(f"/team/defenses/{made.defense.public_id}/stake/", {"sure": "yes"})
-    assert answer.status_code == 403 and not Stake.objects.exists()
-
-
 def test_a_closed_defense_is_opened_on_its_page(
     tmp_path: Path, blue: Team, captain: User, signed_in: Any, at: datetime
 ) -> None:
@@ -364,28 +348,21 @@ def test_the_board_answers_a_team(granted: str, blue: Team, signed_in: Any, at: 
 # The organizers' page
 
 
-def test_an_organizer_records_a_payment(blue: Team, captain: User, signed_in: Any, at: datetime) -> None:
-    defense = cast.published(blue, now=at)
-    asked = services.stake_ask(defense, by=captain, now=at)
-    client = signed_in(cast.organizer())
-    assert "USD 1,000.00" in client.get("/organizer/stakes/").content.decode()
-    assert client.post("/organizer/stakes/", {"stake": asked.pk, "receipt": ""}).status_code == 400
-    assert client.post("/organizer/stakes/", {"stake": asked.pk, "receipt": "wire 7"}).status_code == 303
-    assert client.post("/organizer/stakes/", {"stake": asked.pk, "receipt": "wire 7"}).status_code == 409
-    asked.refresh_from_db()
-    assert asked.receipt == "wire 7" and asked.staked_at is not None
-
-
-def test_an_organizer_drops_a_wish_and_sees_what_is_overdue(
+def test_an_organizer_records_a_payment_and_drops_a_wish(
     blue: Team, captain: User, signed_in: Any, at: datetime
 ) -> None:
-    asked = services.stake_ask(cast.published(blue, now=at), by=captain, now=at)
+    first, second = (services.stake_ask(cast.published(blue, now=at), by=captain, now=at) for _ in range(2))
     late = cast.entry(blue, "late one", now=at - 30 * DAY)
-    client = signed_in(cast.organizer())
-    page = client.get("/organizer/stakes/").content.decode()
+    client, address = signed_in(cast.organizer()), "/organizer/stakes/"
+    page = client.get(address).content.decode()
+    assert "USD 1,000.00" in page
     assert late.defense.name in page.partition("Publication overdue")[2].partition("Before publication")[0]
-    assert client.post("/organizer/stakes/", {"stake": asked.pk, "drop": "1"}).status_code == 303
-    assert "never paid" in client.get("/organizer/stakes/").content.decode()
+    told = [client.post(address, {"stake": first.pk, "receipt": said}).status_code for said in ("", "wire 7", "wire 7")]
+    assert told == [400, 303, 409]
+    first.refresh_from_db()
+    assert first.receipt == "wire 7" and first.staked_at is not None
+    assert client.post(address, {"stake": second.pk, "drop": "1"}).status_code == 303
+    assert "never paid" in client.get(address).content.decode()
 
 
 def test_an_organizer_sees_what_looks_like_a_copy(blue: Team, signed_in: Any, at: datetime) -> None:
@@ -441,43 +418,26 @@ def test_the_api_takes_a_digest_as_json_and_says_when_it_is_due(captain: User, s
     assert (again.status_code, again.json()["id"], Entry.objects.count()) == (200, body["id"], 1)
 
 
-def test_the_api_takes_an_archive_as_a_form(tmp_path: Path, captain: User, signed_in: Any) -> None:
-    with open(cast.archive(tmp_path / "a"), "rb") as tar, open(cast.zipped(tmp_path / "s.zip"), "rb") as source:
-        answer = signed_in(captain).post("/api/v1/defenses/", fields(image="", archive=tar, source=source))
-    assert answer.status_code == 201 and answer.json()["open_source"] is True
-    assert not list(uploads.upload_folder().iterdir())
-
-
 API: list[tuple[Any, int, str, str]] = [
-    ({"colour": "red"}, 400, "invalid", "unknown fields are refused by name"),
-    ({"name": 7}, 400, "invalid", "a number is no name"),
-    ({"name": None}, 400, "invalid", "neither is nothing"),
-    ({"archive": "text"}, 400, "invalid", "an archive is a file"),
-    ({"image": ""}, 400, "invalid", "no image at all"),
-    ({"image": "localhost/net@sha256:" + "ab" * 32}, 400, "registry_unknown", "a registry of ours"),
+    (fields(colour="red"), 400, "invalid", "unknown fields are refused by name"),
+    (fields(name=7), 400, "invalid", "a number is no name"),
+    (fields(name=None), 400, "invalid", "neither is nothing"),
+    (fields(archive="text"), 400, "invalid", "an archive is a file"),
+    (fields(image=""), 400, "invalid", "no image at all"),
+    (fields(image="localhost/net@sha256:" + "ab" * 32), 400, "registry_unknown", "a registry of ours"),
+    ([], 400, "invalid", "a list"),
+    ("x", 400, "invalid", "a text"),
+    (7, 400, "invalid", "a number"),
 ]
 
 
-@pytest.mark.parametrize(("values", "status", "code", "why"), API, ids=[row[3] for row in API])
-def test_what_the_api_refuses(
-    values: dict[str, Any], status: int, code: str, why: str, captain: User, signed_in: Any
-) -> None:
-    answer = signed_in(captain).post("/api/v1/defenses/", json.dumps(fields(**values)), content_type="application/json")
-    assert (answer.status_code, answer.json()["code"]) == (status, code), why
+def test_what_the_api_refuses(captain: User, signed_in: Any) -> None:
+    client = signed_in(captain)
+    for body, status, code, why in API:
+        answer = client.post("/api/v1/defenses/", json.dumps(body), content_type="application/json")
+        assert (answer.status_code, answer.json()["code"]) == (status, code), why
+    assert client.post("/api/v1/defenses/", "{", content_type="application/json").status_code == 400, "no JSON"
     assert not Entry.objects.exists()
-
-
-@pytest.mark.parametrize("body", ["[]", '"x"', "{", "7"])
-def test_a_body_that_is_no_object(body: str, captain: User, signed_in: Any) -> None:
-    answer = signed_in(captain).post("/api/v1/defenses/", body, content_type="application/json")
-    assert answer.status_code == 400 and not Entry.objects.exists()
-
-
-def test_the_api_says_429_when_the_week_is_used_up(blue: Team, captain: User, signed_in: Any, at: datetime) -> None:
-    for _ in range(3):
-        cast.entry(blue, now=at)
-    answer = signed_in(captain).post("/api/v1/defenses/", json.dumps(fields()), content_type="application/json")
-    assert (answer.status_code, answer.json()["code"]) == (429, "quota_used")
 
 
 @pytest.mark.parametrize(
@@ -489,6 +449,7 @@ def test_who_may_hand_in_by_the_api(who: str, status: int, tara: Tasker, signed_
     client = signed_in(person) if person else Client()
     answer = client.post("/api/v1/defenses/", json.dumps(fields()), content_type="application/json")
     assert answer.status_code == status and not Entry.objects.exists()
+    assert client.get("/api/v1/defenses/").status_code == (403 if who == "tasker" else 200), "who may read the list"
 
 
 LISTS = {
@@ -516,8 +477,3 @@ def test_the_list_of_the_api(who: str, blue: Team, signed_in: Any, at: datetime)
     stake = next(row["stake"] for row in body if row["name"] == "out")
     assert (stake["by"], stake["cents"], stake["currency"], stake["end"]) == ("board", 100_000, "USD", None)
     assert datetime.fromisoformat(stake["unbroken_until"]) == at + 90 * DAY
-
-
-def test_taskers_are_told_nothing_by_the_api(tara: Tasker, signed_in: Any) -> None:
-    factories.policy_version()
-    assert signed_in(tara).get("/api/v1/defenses/").status_code == 403

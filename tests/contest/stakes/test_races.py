@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
-from threading import Barrier, Event
+from functools import partial
+from threading import Event
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from contest.stakes import ends, entries, selectors, services
 from scoring.enums import RunState
 from scoring.models import Defense
 from tests import factories
+from tests.at_once import refusals_at_once
 from tests.contest.stakes import cast
 from tests.factories import mandate
 from tests.scoring.cast import ruled
@@ -69,35 +71,19 @@ def defense() -> Defense:
     return made
 
 
-def test_two_batches_with_the_same_defense(defense: Defense) -> None:
+def batch(*chosen: Defense) -> None:
+    services.stake_batch(chosen, "c", "r", by=mandate("stake", cast.board(), NOW), now=NOW)
+
+
+def test_two_batches_with_the_same_defense_lock_in_one_order(defense: Defense) -> None:
     other = cast.published(defense.entry.team, "other", now=NOW - timedelta(days=1))
-    board, start = cast.board(), Barrier(2)
-
-    def stake(*chosen: Defense) -> None:
-        start.wait(LONG)
-        services.stake_batch(chosen, "c", "r", by=mandate("stake", board, NOW), now=NOW)
-
-    with ThreadPoolExecutor(2) as pool:
-        # In opposite orders: they lock in one.
-        both = [in_thread(pool, lambda: stake(defense, other)), in_thread(pool, lambda: stake(other, defense))]
-        assert sorted(each.result(LONG) for each in both) == ["", "staked"]
+    assert sorted(refusals_at_once(partial(batch, defense, other), partial(batch, other, defense))) == ["", "staked"]
     assert (StakeBatch.objects.count(), Stake.objects.count()) == (1, 2)
 
 
 def test_a_batch_beside_a_team_that_asks(defense: Defense) -> None:
-    board, captain, start = cast.board(), cast.captain(defense.entry.team), Barrier(2)
-
-    def by_board() -> None:
-        start.wait(LONG)
-        services.stake_batch([defense], "c", "r", by=mandate("stake", board, NOW), now=NOW)
-
-    def by_team() -> None:
-        start.wait(LONG)
-        services.stake_ask(defense, by=captain, now=NOW)
-
-    with ThreadPoolExecutor(2) as pool:
-        both = [in_thread(pool, by_board), in_thread(pool, by_team)]
-        assert sorted(each.result(LONG) for each in both) == ["", "staked"]
+    asking = partial(services.stake_ask, defense, by=cast.captain(defense.entry.team), now=NOW)
+    assert sorted(refusals_at_once(partial(batch, defense), asking)) == ["", "staked"]
     assert Stake.objects.filter(ended_at=None).count() == 1
 
 
@@ -109,18 +95,24 @@ def mistaken(defense: Defense) -> None:
     factories.sent_by_somebody()
 
 
-def test_a_break_that_is_being_recorded_is_waited_for(defense: Defense) -> None:
-    board = cast.board()
+def asked_to_pay(defense: Defense) -> Callable[[], object]:
+    asked = services.stake_ask(defense, by=cast.captain(defense.entry.team), now=NOW)
+    return partial(services.stake_receive, asked, "x", by=cast.organizer(), now=NOW)
+
+
+@pytest.mark.parametrize("begun", [lambda defense: partial(batch, defense), asked_to_pay], ids=["a batch", "a payment"])
+def test_a_break_that_is_being_recorded_is_waited_for(
+    begun: Callable[[Defense], Callable[[], object]], defense: Defense
+) -> None:
+    staking = begun(defense)
     mistaken(defense)
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
             assert breaks_record(now=NOW) == 1
-            staking = in_thread(
-                pool, lambda: services.stake_batch([defense], "c", "r", by=mandate("stake", board, NOW), now=NOW)
-            )
+            late = in_thread(pool, staking)
             until_waiting()
-        assert staking.result(LONG) == "broken"
-    assert not Stake.objects.exists()
+        assert late.result(LONG) == "broken"
+    assert not Stake.objects.filter(staked_at__isnull=False).exists()
 
 
 def test_a_break_found_while_it_is_being_staked_ends_the_stake(defense: Defense) -> None:
@@ -135,61 +127,33 @@ def test_a_break_found_while_it_is_being_staked_ends_the_stake(defense: Defense)
     assert cast.stake(defense).end == StakeEnd.BROKEN
 
 
-def test_a_payment_beside_a_break(defense: Defense) -> None:
-    asked = services.stake_ask(defense, by=cast.captain(defense.entry.team), now=NOW)
-    organizer = cast.organizer()
-    mistaken(defense)
-    with ThreadPoolExecutor(1) as pool:
-        with transaction.atomic():
-            breaks_record(now=NOW)
-            paying = in_thread(pool, lambda: services.stake_receive(asked, "x", by=organizer, now=NOW))
-            until_waiting()
-        assert paying.result(LONG) == "broken"
-
-
 def test_two_sweeps_beside_each_other(defense: Defense) -> None:
     cast.staked(defense, now=NOW)
     cast.broken(defense, NOW, found=NOW)
-    start = Barrier(2)
     changed: list[int] = []
-
-    def sweep() -> None:
-        start.wait(LONG)
-        changed.append(ends.stakes_end(now=NOW))
-
-    with ThreadPoolExecutor(2) as pool:
-        for each in [in_thread(pool, sweep) for _ in range(2)]:
-            assert each.result(LONG) == ""
+    assert refusals_at_once(*[lambda: changed.append(ends.stakes_end(now=NOW))] * 2) == ["", ""]
     assert sum(changed) == 1
 
 
-def test_two_hand_ins_at_the_last_place_of_the_week(defense: Defense) -> None:
+TWO = [
+    ((1, 2), ["", "quota_used"], 3, "two at the last place of the week"),
+    ((1, 1), ["", ""], 3, "the same twice is one"),
+]
+
+
+@pytest.mark.parametrize(("numbers", "said", "there", "why"), TWO, ids=[row[3] for row in TWO])
+def test_two_hand_ins_at_once(
+    numbers: tuple[int, int], said: list[str], there: int, why: str, defense: Defense
+) -> None:
     team = defense.entry.team
-    policy, captain, start = cast.policy(), cast.captain(team), Barrier(2)
+    policy, captain = cast.policy(), cast.captain(team)
     cast.entry(team, now=NOW)
     Entry.objects.filter(defense=defense).update(received_at=NOW)
 
     def hand_in(number: int) -> None:
-        start.wait(LONG)
         given = cast.given(name=f"late {number}", image=f"ghcr.io/blue/net@sha256:{number:064x}")
         entries.entry_hand_in(team, given, by=captain, policy=policy, now=NOW)
 
-    with ThreadPoolExecutor(2) as pool:
-        both = [in_thread(pool, lambda: hand_in(1)), in_thread(pool, lambda: hand_in(2))]
-        assert sorted(each.result(LONG) for each in both) == ["", "quota_used"]
-    assert selectors.hand_ins_left(team, policy, NOW) == 0 and Entry.objects.count() == 3
-    assert Defense.objects.count() == 3, "nothing is left of the one that was refused"
-
-
-def test_the_same_hand_in_twice_at_once_is_one(defense: Defense) -> None:
-    team = defense.entry.team
-    policy, captain, start = cast.policy(), cast.captain(team), Barrier(2)
-
-    def hand_in() -> None:
-        start.wait(LONG)
-        entries.entry_hand_in(team, cast.given(name="twice"), by=captain, policy=policy, now=NOW)
-
-    with ThreadPoolExecutor(2) as pool:
-        both = [in_thread(pool, hand_in) for _ in range(2)]
-        assert [each.result(LONG) for each in both] == ["", ""]
-    assert Entry.objects.filter(defense__name="twice").count() == 1
+    assert sorted(refusals_at_once(*(partial(hand_in, number) for number in numbers))) == said, why
+    assert selectors.hand_ins_left(team, policy, NOW) == 0 and Entry.objects.count() == there
+    assert Defense.objects.count() == there, "nothing is left of the one that was refused"

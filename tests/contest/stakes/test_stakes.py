@@ -14,7 +14,7 @@ from contest.board.moves import answer_move, stakes_move
 from contest.breaks import breaks_record
 from contest.enums import AccountKind, DecisionKind, DefenseStanding, StakeEnd, StakeKind
 from contest.models import Attack, BoardDecision, Break, Entry, LedgerEntry, Stake, StakeBatch
-from contest.money.ledger import account
+from contest.money.ledger import account, move
 from contest.money.stakes import stake_account
 from contest.stakes import ends, entries, selectors, services
 from contest.stakes.shown import clock_of
@@ -27,6 +27,7 @@ from scoring.models import Defense
 from tests import factories
 from tests.contest.stakes import cast
 from tests.factories import mandate
+from tests.refusals import refused
 from tests.scoring.cast import ruled
 
 pytestmark = pytest.mark.django_db
@@ -62,28 +63,51 @@ def at_stake(defense: Defense) -> Stake:
     return cast.stake(defense)
 
 
+def end_of(stake: Stake) -> tuple[str, datetime | None]:
+    """How and when it ended."""
+    stake.refresh_from_db()
+    return stake.end, stake.ended_at
+
+
+def next_policy(**numbers: Any) -> None:
+    """Other numbers, just after STAKED."""
+    told = {"numbers": replace(Policy(), **numbers).to_json(), "in_force_from": STAKED + INSTANT, "reason": "other"}
+    PolicyVersion.objects.create(version=2, **told)
+    forget_versions()
+
+
+@pytest.fixture
+def asked(defense: Defense) -> Stake:
+    """A stake for which the captain asked, and nobody paid yet."""
+    return services.stake_ask(defense, by=cast.captain(defense.entry.team), now=STAKED)
+
+
 # By the board
 
 
 def test_a_batch_is_one_recorded_decision(defense: Defense) -> None:
     other = cast.published(cast.team("red"), "other", now=STAKED - DAY)
-    before = balance(attackers())
-    batch = services.stake_batch(
-        [other, defense], " by age ", "ready", by=mandate("stake", cast.board(), STAKED), now=STAKED
-    )
+    cast.overruled(cast.broken(other, STAKED - DAY, found=STAKED), at=STAKED)  # in nobody's way
+    before, by = balance(attackers()), mandate("stake", cast.board(), STAKED)
+    batch = services.stake_batch([other, defense], " by age ", "ready", by=by, now=STAKED)
     decision = BoardDecision.objects.get()
     assert (batch.criteria, batch.staked_at, batch.decision) == ("by age", STAKED, decision)
     assert (decision.kind, decision.reason, decision.decided_by) == (DecisionKind.STAKE, "ready", cast.board())
-    assert decision.subject == {"defense": sorted([defense.pk, other.pk])} and decision.details == {
-        "criteria": "by age"
-    }
+    assert decision.subject == {"defense": sorted([defense.pk, other.pk])}
+    assert decision.details == {"criteria": "by age"}
     for stake in batch.stakes.all():
         assert (stake.kind, stake.cents, stake.paid_by) == (StakeKind.BOARD, PRIZE, None)
         assert {stake.asked_at, stake.staked_at, stake.clock_from} == {STAKED}, "now, for all of them"
-        assert balance(stake_account(stake)) == PRIZE
+        assert (balance(stake_account(stake)), selectors.unbroken_until(stake)) == (PRIZE, UNTIL)
     assert balance(attackers()) == before - 2 * PRIZE
     assert {entry.decision for entry in LedgerEntry.objects.filter(rule="R32")} == {decision}
     assert list(selectors.staked(STAKED)) == [other, defense] and selectors.stakes_in_force().count() == 2
+
+
+def half_too_small(d: Defense) -> None:
+    half = account(AccountKind.ATTACKERS)
+    told = {"rule": "R34", "why": "Gone.", "causes": {}, "now": STAKED}
+    move(half, account(AccountKind.POOL), half.balance_cents - 2 * PRIZE + 1, **told)
 
 
 REFUSED: list[tuple[Any, str, str]] = [
@@ -94,6 +118,7 @@ REFUSED: list[tuple[Any, str, str]] = [
     (lambda d: cast.broken(d, STAKED - 30 * DAY, found=STAKED), "broken", "broken by an old picture"),
     (lambda d: cast.broken(d, STAKED, found=STAKED), "broken", "broken by a new picture"),
     (lambda d: Entry.objects.filter(defense=d).delete(), "no_team", "nobody could win with it"),
+    (half_too_small, "not_enough", "the half has one cent too few for both"),
 ]
 
 
@@ -101,64 +126,31 @@ REFUSED: list[tuple[Any, str, str]] = [
 def test_what_the_board_cannot_stake(change: Any, code: str, why: str, defense: Defense) -> None:
     change(defense)
     other = cast.published(cast.team("red"), "other", now=STAKED - DAY)
-    batches, held = StakeBatch.objects.count(), balance(attackers())
-    with pytest.raises(Conflict) as refused:
-        services.stake_batch(
-            [other, defense], "c", "r", by=mandate("stake", cast.board(), STAKED + DAY), now=STAKED + DAY
-        )
-    assert refused.value.code == code, why
+    batches, held, now = StakeBatch.objects.count(), balance(attackers()), STAKED + DAY
+    by = mandate("stake", cast.board(), now)
+    assert refused(code, services.stake_batch, [other, defense], "c", "r", by=by, now=now), why
     assert (StakeBatch.objects.count(), balance(attackers())) == (batches, held), "all of a batch or none"
-    assert selectors.stake_of(other) is None
-    assert defense not in selectors.stakeable() and other in selectors.stakeable(), "the page does not offer it either"
+    assert selectors.stake_of(other) is None and other in selectors.stakeable()
+    assert (defense in selectors.stakeable()) is (code == "not_enough"), "the page does not offer it either"
 
 
-WRONG = [
-    ({"criteria": " "}, "criteria", "without criteria"),
-    ({"reason": "\x00"}, "reason", "without a reason"),
-    ({"defenses": []}, "defenses", "without a defense"),
-]
-
-
-@pytest.mark.parametrize(("values", "field", "why"), WRONG, ids=[row[2] for row in WRONG])
-def test_a_batch_needs_words(values: dict[str, Any], field: str, why: str, defense: Defense) -> None:
-    asked = {"defenses": [defense], "criteria": "c", "reason": "r"} | values
-    with pytest.raises(InvalidInput) as refused:
-        services.stake_batch(**asked, by=mandate("stake", cast.board(), STAKED), now=STAKED)
-    assert refused.value.field == field, why
-    assert not StakeBatch.objects.exists() and not BoardDecision.objects.exists()
-
-
-@pytest.mark.parametrize("who", ["organizer", "captain", "nobody"])
-def test_only_the_board_stakes_a_batch(who: str, defense: Defense) -> None:
-    people = {"organizer": cast.organizer(), "captain": cast.captain(defense.entry.team), "nobody": cast.person("stan")}
-    with pytest.raises(NotAllowed):
-        stakes_move([defense], "c", "It is the first one here.", by=people[who], now=STAKED)
-    assert not Stake.objects.exists()
-
-
-def test_nothing_is_staked_that_the_half_cannot_pay(db: None) -> None:
-    blue = cast.team()
-    defenses = [cast.published(blue, now=STAKED - DAY) for _ in range(3)]
-    cast.funded(2 * 2 * PRIZE)
-    with pytest.raises(Conflict) as refused:
-        cast.staked(*defenses, now=STAKED)
-    assert refused.value.code == "not_enough"
-    assert not StakeBatch.objects.exists() and balance(attackers()) == 2 * PRIZE
-
-
-def test_a_break_that_was_overruled_is_in_nobodys_way(defense: Defense) -> None:
-    cast.overruled(cast.broken(defense, STAKED - DAY, found=STAKED), at=STAKED)
-    assert cast.staked(defense, now=STAKED).stakes.count() == 1
+def test_a_batch_needs_words_and_only_the_board_stakes_it(defense: Defense) -> None:
+    by = mandate("stake", cast.board(), STAKED)
+    for wrong, value in (("criteria", " "), ("reason", "\x00"), ("defenses", [])):
+        asked = {"defenses": [defense], "criteria": "c", "reason": "r"} | {wrong: value}
+        assert refused("invalid", services.stake_batch, **asked, by=by, now=STAKED).field == wrong
+    for who in (cast.organizer(), cast.captain(defense.entry.team), cast.person("stan")):
+        refused("not_on_board", stakes_move, [defense], "c", "It is the first one here.", by=who, now=STAKED)
+    assert not Stake.objects.exists() and not BoardDecision.objects.exists()
 
 
 # By a team that pays
 
 
-def test_a_team_stakes_its_own_defense_when_its_payment_is_recorded(defense: Defense) -> None:
-    team = defense.entry.team
-    asked = services.stake_ask(defense, by=cast.captain(team), now=STAKED)
-    assert (asked.kind, asked.paid_by, asked.cents, asked.staked_at) == (StakeKind.TEAM, team, PRIZE, None)
+def test_a_team_stakes_its_own_defense_when_its_payment_is_recorded(asked: Stake, defense: Defense) -> None:
+    assert (asked.kind, asked.paid_by, asked.cents) == (StakeKind.TEAM, defense.entry.team, PRIZE)
     assert list(selectors.stakes_asked()) == [asked] and not selectors.staked(STAKED).exists()
+    next_policy(attacker_prize_cents=7)
     later, held = STAKED + 3 * DAY, balance(attackers())
     stake = services.stake_receive(asked, " wire 7 ", by=cast.organizer(), now=later)
     assert (stake.staked_at, stake.clock_from, stake.receipt, stake.received_by) == (
@@ -166,16 +158,8 @@ def test_a_team_stakes_its_own_defense_when_its_payment_is_recorded(defense: Def
         cast.organizer(),
     )
     assert selectors.unbroken_until(stake) == later + 90 * DAY, "the clock begins with the payment"
-    assert (balance(stake_account(stake)), balance(attackers())) == (PRIZE, held), "the money comes from outside"
+    assert (balance(stake_account(stake)), balance(attackers())) == (PRIZE, held), "as asked for, and from outside"
     assert list(selectors.staked(later)) == [defense]
-
-
-def test_the_amount_is_that_of_the_moment_of_asking(defense: Defense) -> None:
-    asked = services.stake_ask(defense, by=cast.captain(defense.entry.team), now=STAKED)
-    numbers = replace(Policy(), attacker_prize_cents=7).to_json()
-    PolicyVersion.objects.create(version=2, numbers=numbers, in_force_from=STAKED + INSTANT, reason="less")
-    forget_versions()
-    assert services.stake_receive(asked, "x", by=cast.organizer(), now=STAKED + DAY).cents == PRIZE
 
 
 RECEIPTS: list[tuple[Any, str, str]] = [
@@ -188,60 +172,36 @@ RECEIPTS: list[tuple[Any, str, str]] = [
 
 
 @pytest.mark.parametrize(("change", "code", "why"), RECEIPTS, ids=[row[2] for row in RECEIPTS])
-def test_a_payment_that_cannot_be_recorded(change: Any, code: str, why: str, defense: Defense) -> None:
-    asked = services.stake_ask(defense, by=cast.captain(defense.entry.team), now=STAKED)
+def test_a_payment_that_cannot_be_recorded(change: Any, code: str, why: str, asked: Stake) -> None:
     change(asked)
-    entries_before = LedgerEntry.objects.count()
-    with pytest.raises(Conflict) as refused:
-        services.stake_receive(asked, "again", by=cast.organizer(), now=STAKED + DAY)
-    assert refused.value.code == code, why
-    assert LedgerEntry.objects.count() == entries_before
+    before = LedgerEntry.objects.count()
+    assert refused(code, services.stake_receive, asked, "again", by=cast.organizer(), now=STAKED + DAY), why
+    assert LedgerEntry.objects.count() == before
 
 
-@pytest.mark.parametrize("receipt", ["", " \x00", "x" * 201, "a\nb"])
-def test_a_receipt_says_which_payment_it_was(receipt: str, defense: Defense) -> None:
-    asked = services.stake_ask(defense, by=cast.captain(defense.entry.team), now=STAKED)
-    with pytest.raises(InvalidInput) as refused:
-        services.stake_receive(asked, receipt, by=cast.organizer(), now=STAKED)
-    assert refused.value.field == "receipt"
+def test_who_asks_who_records_a_payment_and_that_it_says_which(asked: Stake) -> None:
+    team, red = asked.defense.entry.team, cast.team("red")
+    for receipt in ("", " \x00", "x" * 201, "a\nb"):
+        wrong = refused("invalid", services.stake_receive, asked, receipt, by=cast.organizer(), now=STAKED)
+        assert wrong.field == "receipt"
+    for who in (cast.captain(team), cast.board(), cast.person("stan")):
+        refused("not_an_organizer", services.stake_receive, asked, "x", by=who, now=STAKED)
+    refused("not_captain", services.stake_ask, asked.defense, by=cast.member(team), now=STAKED)
+    refused("not_yours", services.stake_ask, asked.defense, by=cast.captain(red), now=STAKED)
 
 
-@pytest.mark.parametrize("who", ["captain", "board", "nobody"])
-def test_only_organizers_record_payments(who: str, defense: Defense) -> None:
-    team = defense.entry.team
-    asked = services.stake_ask(defense, by=cast.captain(team), now=STAKED)
-    people = {"captain": cast.captain(team), "board": cast.board(), "nobody": cast.person("stan")}
-    with pytest.raises(NotAllowed):
-        services.stake_receive(asked, "x", by=people[who], now=STAKED)
-
-
-def test_a_member_and_another_team_do_not_ask(defense: Defense) -> None:
-    red = cast.team("red")
-    for who in (cast.member(defense.entry.team), cast.captain(red)):
-        with pytest.raises(NotAllowed):
-            services.stake_ask(defense, by=who, now=STAKED)
-
-
-def test_a_wish_is_over_with_a_break_and_nothing_moved(defense: Defense) -> None:
-    asked = services.stake_ask(defense, by=cast.captain(defense.entry.team), now=STAKED)
-    cast.broken(defense, STAKED, found=STAKED + DAY)
+def test_a_wish_is_over_with_a_break_and_nothing_moved(asked: Stake) -> None:
+    cast.broken(asked.defense, STAKED, found=STAKED + DAY)
     assert ends.stakes_end(now=STAKED + DAY) == 1
-    asked.refresh_from_db()
-    assert (asked.end, asked.ended_at, asked.staked_at) == (StakeEnd.VOID, STAKED + DAY, None)
+    assert (end_of(asked), asked.staked_at) == ((StakeEnd.VOID, STAKED + DAY), None)
     assert not LedgerEntry.objects.filter(rule="R32").exists() and ends.stakes_end(now=STAKED + 2 * DAY) == 0
 
 
-@pytest.mark.parametrize("who", ["captain", "member", "organizer", "other"])
-def test_who_may_drop_a_wish(who: str, defense: Defense) -> None:
-    team = defense.entry.team
-    asked = services.stake_ask(defense, by=cast.captain(team), now=STAKED)
-    people = {"captain": cast.captain(team), "member": cast.member(team), "organizer": cast.organizer()}
-    by = people.get(who) or cast.captain(cast.team("red"))
-    if who == "other":
-        with pytest.raises(NotAllowed):
-            services.stake_cancel(asked, by=by, now=STAKED)
-        return
-    services.stake_cancel(asked, by=by, now=STAKED)
+@pytest.mark.parametrize("who", ["captain", "member", "organizer"])
+def test_who_may_drop_a_wish(who: str, asked: Stake, defense: Defense) -> None:
+    by = {"captain": cast.captain, "member": cast.member, "organizer": lambda team: cast.organizer()}[who]
+    refused("not_yours", services.stake_cancel, asked, by=cast.captain(cast.team("red")), now=STAKED)
+    services.stake_cancel(asked, by=by(defense.entry.team), now=STAKED)
     assert selectors.open_stake_of(defense) is None and defense in selectors.stakeable()
 
 
@@ -261,37 +221,40 @@ BREAKS = [
 
 @pytest.mark.parametrize(("sent", "end", "why"), BREAKS, ids=[row[2] for row in BREAKS])
 def test_a_break_ends_the_stake(sent: datetime, end: StakeEnd | None, why: str, at_stake: Stake) -> None:
-    found = UNTIL + DAY
-    cast.broken(at_stake.defense, sent, found=found, by=cast.team("red"))
+    found, other = UNTIL + DAY, cast.published(cast.team("red"), now=STAKED)
+    cast.broken(other, STAKED + DAY, found=STAKED + 9 * DAY)
+    assert ends.stakes_end(now=found) == 0, "what breaks another defense ends nothing"
+    cast.broken(at_stake.defense, sent, found=found, by=other.entry.team)
     assert ends.stakes_end(now=found) == (end is not None)
     assert ends.stakes_end(now=found + DAY) == 0, "running it twice changes nothing"
-    at_stake.refresh_from_db()
-    assert (at_stake.end, at_stake.ended_at) == ((end, found) if end else ("", None)), why
+    assert end_of(at_stake) == ((end, found) if end else ("", None)), why
+    untold = selectors.standings([at_stake.defense], breaks=Break.objects.none(), now=factories.NOW)
+    broken = untold[at_stake.defense_id] is DefenseStanding.BROKEN
+    assert broken is bool(end), "known before the release of the week"
 
 
-def test_a_picture_of_the_organizers_ends_no_stake(at_stake: Stake) -> None:
+def test_a_picture_of_the_organizers_ends_no_stake_and_one_never_to_be_labeled_counts_from_its_attack(
+    at_stake: Stake,
+) -> None:
     """Only attacks break (R29)."""
     image = cast.picture(STAKED + DAY)
     cast.break_of(at_stake.defense, image, ruled(image), STAKED + 9 * DAY)
     assert ends.stakes_end(now=STAKED + 9 * DAY) == 0
-
-
-def test_a_picture_that_was_never_to_be_labeled_counts_from_its_attack(at_stake: Stake) -> None:
     image = cast.picture(WEEK_BEGAN - 100 * DAY)
-    type(image).objects.update(label_from=None)
+    type(image).objects.filter(pk=image.pk).update(label_from=None)
     Attack.objects.create(team=cast.team("red"), image=image, received_at=STAKED + DAY, week="2026-W47")
     cast.break_of(at_stake.defense, image, ruled(image), STAKED + 9 * DAY)
     ends.stakes_end(now=STAKED + 9 * DAY)
-    at_stake.refresh_from_db()
-    assert at_stake.end == StakeEnd.BROKEN
+    assert end_of(at_stake) == (StakeEnd.BROKEN, STAKED + 9 * DAY)
 
 
-def test_the_first_break_found_is_when_it_ended(at_stake: Stake) -> None:
-    for days in (12, 9, 10):
-        cast.broken(at_stake.defense, STAKED + DAY, found=STAKED + days * DAY)
+def test_the_first_break_found_that_holds_is_when_it_ended(at_stake: Stake) -> None:
+    breaks = [cast.broken(at_stake.defense, STAKED + DAY, found=STAKED + days * DAY) for days in (12, 9, 10)]
     ends.stakes_end(now=STAKED + 12 * DAY)
-    at_stake.refresh_from_db()
-    assert at_stake.ended_at == STAKED + 9 * DAY
+    assert end_of(at_stake) == (StakeEnd.BROKEN, STAKED + 9 * DAY)
+    cast.overruled(breaks[1], at=STAKED + 13 * DAY)
+    assert ends.stakes_end(now=STAKED + 13 * DAY) == 1
+    assert end_of(at_stake) == (StakeEnd.BROKEN, STAKED + 10 * DAY)
 
 
 def test_a_late_break_of_an_earlier_week_changes_how_it_ended(at_stake: Stake) -> None:
@@ -300,20 +263,10 @@ def test_a_late_break_of_an_earlier_week_changes_how_it_ended(at_stake: Stake) -
     ends.stakes_end(now=STAKED + 9 * DAY)
     late = cast.broken(at_stake.defense, WEEK_BEGAN - DAY, found=STAKED + 20 * DAY)
     assert ends.stakes_end(now=STAKED + 20 * DAY) == 1
-    at_stake.refresh_from_db()
-    assert (at_stake.end, at_stake.ended_at) == (StakeEnd.VOID, STAKED + 20 * DAY)
+    assert end_of(at_stake) == (StakeEnd.VOID, STAKED + 20 * DAY)
     cast.overruled(late, at=STAKED + 21 * DAY)
     assert ends.stakes_end(now=STAKED + 21 * DAY) == 1
-    at_stake.refresh_from_db()
-    assert (at_stake.end, at_stake.ended_at) == (StakeEnd.BROKEN, STAKED + 9 * DAY)
-
-
-def test_other_defenses_are_not_touched(at_stake: Stake) -> None:
-    other = cast.published(cast.team("red"), now=STAKED)
-    cast.broken(other, STAKED + DAY, found=STAKED + 9 * DAY)
-    assert ends.stakes_end(now=STAKED + 9 * DAY) == 0
-    assert selectors.standing_of(other, now=factories.NOW) is DefenseStanding.BROKEN
-    assert selectors.standing_of(at_stake.defense, now=factories.NOW) is DefenseStanding.STAKED
+    assert end_of(at_stake) == (StakeEnd.BROKEN, STAKED + 9 * DAY)
 
 
 @pytest.mark.parametrize("end", [StakeEnd.WON, StakeEnd.OVERTAKEN, StakeEnd.WITHDRAWN])
@@ -321,10 +274,8 @@ def test_an_end_that_people_decided_stays(end: StakeEnd, at_stake: Stake) -> Non
     ends.stake_end(at_stake, end, now=UNTIL)
     cast.broken(at_stake.defense, STAKED + DAY, found=UNTIL + DAY)
     assert ends.stakes_end(now=UNTIL + DAY) == 0
-    at_stake.refresh_from_db()
-    assert (at_stake.end, at_stake.ended_at) == (end, UNTIL)
-    with pytest.raises(Conflict):
-        ends.stake_end(at_stake, StakeEnd.WON, now=UNTIL)
+    assert end_of(at_stake) == (end, UNTIL)
+    refused("stake_over", ends.stake_end, at_stake, StakeEnd.WON, now=UNTIL)
 
 
 # What brings it back
@@ -339,23 +290,12 @@ def test_a_stake_comes_back_when_the_ruling_is_overruled(sent: datetime, at_stak
     prizes_settle(now=found)
     cast.overruled(proof, at=found + DAY)
     assert ends.stakes_end(now=found + DAY) == 1
-    at_stake.refresh_from_db()
-    assert (at_stake.end, at_stake.ended_at, at_stake.clock_from) == ("", None, STAKED), "its clock is what it was"
+    assert (end_of(at_stake), at_stake.clock_from) == (("", None), STAKED), "its clock is what it was"
     assert list(selectors.staked(found + DAY)) == [at_stake.defense]
     assert selectors.standing_of(at_stake.defense, now=factories.NOW) is DefenseStanding.STAKED
     prizes_settle(now=found + DAY)
     assert balance(stake_account(at_stake)) == PRIZE, "and the money is back on it"
     assert selectors.breaks_of_stake(at_stake) == []
-
-
-def test_one_of_two_breaks_overruled_changes_when_it_ended(at_stake: Stake) -> None:
-    first = cast.broken(at_stake.defense, STAKED + DAY, found=STAKED + 9 * DAY)
-    cast.broken(at_stake.defense, STAKED + 2 * DAY, found=STAKED + 10 * DAY)
-    ends.stakes_end(now=STAKED + 10 * DAY)
-    cast.overruled(first, at=STAKED + 11 * DAY)
-    assert ends.stakes_end(now=STAKED + 11 * DAY) == 1
-    at_stake.refresh_from_db()
-    assert (at_stake.end, at_stake.ended_at) == (StakeEnd.BROKEN, STAKED + 10 * DAY)
 
 
 def test_a_ruling_made_again_with_the_same_outcome_changes_nothing(at_stake: Stake) -> None:
@@ -393,9 +333,7 @@ def test_an_ended_stake_comes_back_before_another_can_begin(at_stake: Stake) -> 
         lambda: cast.self_staked(at_stake.defense, found + DAY),
     ]
     for door in doors:
-        with pytest.raises(Conflict) as refused:
-            door()
-        assert refused.value.code == "staked"
+        refused("staked", door)
     ends.stakes_end(now=found + DAY)
     assert [each.end for each in Stake.objects.filter(defense=at_stake.defense)] == [""]
 
@@ -403,24 +341,24 @@ def test_an_ended_stake_comes_back_before_another_can_begin(at_stake: Stake) -> 
 # Closed source
 
 
-def test_a_closed_defense_is_staked_and_has_no_clock(tmp_path: Path, db: None) -> None:
-    closed = cast.published(cast.team(), now=STAKED - DAY, closed=True)
+@pytest.fixture
+def closed(db: None) -> Defense:
+    """A defense of closed source at stake."""
+    made = cast.published(cast.team(), now=STAKED - DAY, closed=True)
     cast.funded()
-    cast.staked(closed, now=STAKED)
-    stake = cast.stake(closed)
-    late = STAKED + 400 * DAY
+    cast.staked(made, now=STAKED)
+    return made
+
+
+def test_a_closed_defense_has_no_clock_and_the_source_handed_in_later_starts_a_new_90_days(
+    closed: Defense, tmp_path: Path
+) -> None:
+    stake, late = cast.stake(closed), STAKED + 400 * DAY
     assert (selectors.unbroken_until(stake), selectors.is_due(stake, late), clock_of(stake, late)) == (
-        None,
-        False,
+        *(None, False),
         None,
     )
     assert list(selectors.staked(late)) == [closed], "it can be attacked for as long as it is closed"
-
-
-def test_the_source_handed_in_later_starts_a_new_90_days(tmp_path: Path, db: None) -> None:
-    closed = cast.published(cast.team(), now=STAKED - DAY, closed=True)
-    cast.funded()
-    cast.staked(closed, now=STAKED)
     opened = STAKED + 80 * DAY
     source = cast.zipped(tmp_path / "s.zip")
     entries.source_open(closed.entry, source, by=cast.captain(closed.entry.team), now=opened)
@@ -431,10 +369,9 @@ def test_the_source_handed_in_later_starts_a_new_90_days(tmp_path: Path, db: Non
     assert selectors.outcome_of(stake).end is StakeEnd.BROKEN, "what came while it was closed still breaks it"
 
 
-def test_opened_while_its_break_was_wrongly_held_it_comes_back_with_the_new_clock(tmp_path: Path, db: None) -> None:
-    closed = cast.published(cast.team(), now=STAKED - DAY, closed=True)
-    cast.funded()
-    cast.staked(closed, now=STAKED)
+def test_opened_while_its_break_was_wrongly_held_it_comes_back_with_the_new_clock(
+    closed: Defense, tmp_path: Path
+) -> None:
     proof = cast.broken(closed, STAKED + DAY, found=STAKED + 9 * DAY)
     ends.stakes_end(now=STAKED + 9 * DAY)
     opened = STAKED + 10 * DAY
@@ -447,23 +384,24 @@ def test_opened_while_its_break_was_wrongly_held_it_comes_back_with_the_new_cloc
 # Taking back what is at stake
 
 
-def test_the_board_returns_a_defense_that_its_team_asks_for(at_stake: Stake) -> None:
+def returned(stake: Stake, now: datetime, *, granted: bool) -> Stake:
+    by = mandate("return", cast.board(), now)
+    return services.return_decide(stake, granted=granted, reason="fair", by=by, now=now)
+
+
+def test_the_board_refuses_and_later_returns_a_defense_that_its_team_asks_for(at_stake: Stake) -> None:
     captain, held = cast.captain(at_stake.defense.entry.team), balance(attackers())
-    services.return_ask(at_stake, "we found a mistake of ours", by=captain, now=STAKED + DAY)
+    services.return_ask(at_stake, "we found a mistake of ours", by=captain, now=STAKED)
     assert list(selectors.staked(STAKED + DAY)) == [at_stake.defense], "until the board answers it stays at stake"
-    done = services.return_decide(
-        at_stake,
-        granted=True,
-        reason="fair",
-        by=mandate("return", cast.board(), STAKED + 2 * DAY),
-        now=STAKED + 2 * DAY,
-    )
-    decision = BoardDecision.objects.get(kind=DecisionKind.RETURN)
+    returned(at_stake, STAKED + DAY, granted=False)
+    assert (end_of(at_stake), at_stake.return_asked_at) == (("", None), None)
+    assert BoardDecision.objects.get(kind=DecisionKind.RETURN).details == {"granted": False}
+    services.return_ask(at_stake, "again", by=captain, now=STAKED + DAY)
+    done = returned(at_stake, STAKED + 2 * DAY, granted=True)
+    decision = BoardDecision.objects.filter(kind=DecisionKind.RETURN).order_by("-pk")[0]
     assert (done.end, done.ended_at, decision.reason) == (StakeEnd.WITHDRAWN, STAKED + 2 * DAY, "fair")
-    assert (decision.subject, decision.details) == (
-        {"stake": [done.pk], "defense": [done.defense_id]},
-        {"granted": True},
-    )
+    assert decision.subject == {"stake": [done.pk], "defense": [done.defense_id]}
+    assert decision.details == {"granted": True}
     assert (balance(stake_account(done)), balance(attackers())) == (0, held + PRIZE)
     defense, told = Defense.objects.get(pk=done.defense_id), "what was sent in its time is run still"
     assert selectors.standing_of(defense, now=factories.NOW) is DefenseStanding.PUBLISHED, told
@@ -472,24 +410,8 @@ def test_the_board_returns_a_defense_that_its_team_asks_for(at_stake: Stake) -> 
 def test_a_self_staker_that_is_returned_has_its_money_on_its_account(defense: Defense) -> None:
     stake = cast.self_staked(defense, STAKED)
     services.return_ask(stake, "r", by=cast.captain(defense.entry.team), now=STAKED)
-    services.return_decide(stake, granted=True, reason="r", by=mandate("return", cast.board(), STAKED), now=STAKED)
+    returned(stake, STAKED, granted=True)
     assert balance(account(AccountKind.TEAM, team=defense.entry.team)) == PRIZE
-
-
-def test_the_board_refuses_and_the_stake_goes_on(at_stake: Stake) -> None:
-    captain = cast.captain(at_stake.defense.entry.team)
-    services.return_ask(at_stake, "r", by=captain, now=STAKED + DAY)
-    services.return_decide(
-        at_stake,
-        granted=False,
-        reason="too late",
-        by=mandate("return", cast.board(), STAKED + 2 * DAY),
-        now=STAKED + 2 * DAY,
-    )
-    at_stake.refresh_from_db()
-    assert (at_stake.ended_at, at_stake.return_asked_at) == (None, None)
-    assert BoardDecision.objects.get(kind=DecisionKind.RETURN).details == {"granted": False}
-    services.return_ask(at_stake, "again", by=captain, now=STAKED + 3 * DAY)
 
 
 RETURNS: list[tuple[Any, type[DomainError], str]] = [
@@ -531,6 +453,7 @@ CLOCK = [
 
 @pytest.mark.parametrize(("at", "left", "over", "why"), CLOCK, ids=[row[3] for row in CLOCK])
 def test_the_clock(at: datetime, left: str, over: bool, why: str, at_stake: Stake) -> None:
+    next_policy(stake_hours=24)  # moves no clock that runs
     clock = clock_of(at_stake, at)
     assert clock is not None and (clock.left, clock.over, clock.until) == (left, over, UNTIL), why
     assert (selectors.is_due(at_stake, at), selectors.staked(at).exists()) == (over, not over)
@@ -552,20 +475,6 @@ def test_90_days_are_hours_in_any_zone(zone: str, begun: str, until: str, why: s
     assert selectors.unbroken_until(at_stake) == datetime.fromisoformat(until), why
 
 
-def test_a_new_policy_does_not_move_a_clock_that_runs(at_stake: Stake) -> None:
-    numbers = replace(Policy(), stake_hours=24).to_json()
-    PolicyVersion.objects.create(version=2, numbers=numbers, in_force_from=STAKED + INSTANT, reason="shorter")
-    forget_versions()
-    assert selectors.unbroken_until(at_stake) == UNTIL
-
-
-def test_two_of_one_batch_are_due_at_the_same_moment(defense: Defense) -> None:
-    other = cast.published(cast.team("red"), now=STAKED - DAY)
-    batch = cast.staked(defense, other, now=STAKED)
-    assert [selectors.is_due(each, UNTIL) for each in batch.stakes.all()] == [True, True]
-    assert len({selectors.unbroken_until(each) for each in batch.stakes.all()}) == 1
-
-
 # How far a defense is
 
 
@@ -582,10 +491,3 @@ def test_every_standing(at_stake: Stake) -> None:
         *("received", "published", "staked", "broken", "withdrawn", "won")
     ]
     assert won not in selectors.stakeable(), "who has won is not staked again"
-
-
-def test_a_stake_that_ended_broken_is_known_before_the_release_of_the_week(at_stake: Stake) -> None:
-    cast.broken(at_stake.defense, STAKED + DAY, found=STAKED + 9 * DAY)
-    ends.stakes_end(now=STAKED + 9 * DAY)
-    rows = selectors.standings([at_stake.defense], breaks=Break.objects.none(), now=factories.NOW)
-    assert rows[at_stake.defense_id] is DefenseStanding.BROKEN

@@ -7,7 +7,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from common.errors import Conflict
 from contest.awards.settling import prizes_settle
 from contest.enums import DefenseStanding, StakeEnd
 from contest.models import Member, Stake
@@ -22,6 +21,7 @@ from tests import factories
 from tests.contest.money import cast
 from tests.contest.money.cast import CLOSED, MONDAY, PRIZE, SETTLED, balance
 from tests.factories import mandate
+from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
 
@@ -46,12 +46,10 @@ def withdrawn(stake: Stake, by: User, now: datetime) -> Defense:
     return Defense.objects.get(pk=stake.defense_id)
 
 
-def refused(stake: Stake, by: User, now: datetime) -> str:
-    with pytest.raises(Conflict) as error:
-        withdrawn(stake, by, now)
-    assert error.value.code == "not_final"
+def stays(stake: Stake, by: User, now: datetime) -> str:
+    error = refused("not_final", withdrawn, stake, by, now)
     assert Defense.objects.get(pk=stake.defense_id).retired_at is None
-    return error.value.message
+    return error.message
 
 
 def test_a_broken_defense_stays_until_the_earlier_week_is_run_too(stake: Stake, captain: User) -> None:
@@ -59,7 +57,7 @@ def test_a_broken_defense_stays_until_the_earlier_week_is_run_too(stake: Stake, 
     cast.broken(stake.defense, cast.attack(red, days=6))
     earlier = cast.attack(blue, days=1)
     stakes_end(now=SETTLED)
-    assert "it waits for 2026-W47, 2026-W48. It can be taken back when the pictures" in refused(stake, captain, SETTLED)
+    assert "it waits for 2026-W47, 2026-W48. It can be taken back when the pictures" in stays(stake, captain, SETTLED)
     cast.ruled(earlier.image, at=SETTLED)
     runs_plan(policy=Policy(), now=SETTLED, rng=random.Random(1))
     assert RunItem.objects.filter(defense=stake.defense, image=earlier.image).exists(), "it is run all the same"
@@ -76,8 +74,9 @@ def test_the_day_is_named_as_soon_as_it_is_known(stake: Stake, captain: User) ->
     cast.broken(stake.defense, cast.attack(cast.team("red"), days=1))
     ruled = MONDAY.replace(hour=0) + timedelta(7)  # two days after its week
     at = ruled + timedelta(7)
+    assert "2026-W47" in stays(stake, captain, ruled), "no sweep has seen the break, and it is seen"
     stakes_end(now=ruled)
-    words = refused(stake, captain, at - timedelta(microseconds=1))
+    words = stays(stake, captain, at - timedelta(microseconds=1))
     assert "it waits for 2026-W47. It can be taken back from Mon 30 Nov 2026 00:00:00 UTC on" in words
     assert withdrawn(stake, captain, at).retired_at == at
 
@@ -89,37 +88,18 @@ def test_a_void_stake_waits_for_the_week_of_its_break_alone(stake: Stake, captai
     waits = not_final(stake.defense, now=MONDAY + timedelta(1))
     assert waits is not None and [week.name for week in waits.weeks] == ["2026-W46"]
     assert not_final(stake.defense, now=CLOSED) is None
-    assert withdrawn(stake, captain, CLOSED).retired_at == CLOSED
 
 
 def test_a_broken_stake_waits_for_a_week_of_before_that_may_void_it(stake: Stake, captain: User) -> None:
+    other = cast.staked(cast.defense("other", cast.team("others")))
     cast.broken(stake.defense, cast.attack(cast.team("red"), days=1))
     early = cast.attack(cast.team("blue"), days=-20)
     stakes_end(now=SETTLED)
-    assert early.week in refused(stake, captain, CLOSED)
+    assert early.week in stays(stake, captain, CLOSED)
+    cast.ended(other, StakeEnd.WITHDRAWN)
+    assert not_final(other.defense, now=CLOSED) is None, "what was taken back unbroken waits for nothing of before"
     cast.ruled(early.image, "", at=SETTLED)
     assert withdrawn(stake, captain, CLOSED).retired_at == CLOSED
-
-
-def test_what_was_taken_back_unbroken_waits_for_nothing_of_before(stake: Stake) -> None:
-    cast.attack(cast.team("blue"), days=-20)
-    cast.ended(stake, StakeEnd.WITHDRAWN)
-    assert not_final(stake.defense, now=CLOSED) is None
-
-
-def test_a_break_that_no_sweep_has_seen_is_seen(stake: Stake, captain: User) -> None:
-    cast.broken(stake.defense, cast.attack(cast.team("red"), days=1))
-    assert "2026-W47" in refused(stake, captain, SETTLED)
-
-
-def test_one_that_comes_back_into_force_is_at_stake(stake: Stake, captain: User) -> None:
-    sent = cast.attack(cast.team("red"), days=1)
-    cast.broken(stake.defense, sent)
-    stakes_end(now=SETTLED)
-    cast.overruled(sent.image)
-    with pytest.raises(Conflict) as error:
-        withdrawn(stake, captain, CLOSED + timedelta(30))
-    assert error.value.code == "staked"
 
 
 def test_no_stake_comes_back_into_force_on_a_defense_that_is_retired(stake: Stake, captain: User) -> None:
@@ -136,9 +116,16 @@ def test_no_stake_comes_back_into_force_on_a_defense_that_is_retired(stake: Stak
     assert balance(stake) == 0, "the money is back where it came from"
 
 
-def test_one_that_stood_on_a_retired_defense_ends(stake: Stake) -> None:
+def test_one_that_comes_back_into_force_is_at_stake_and_ends_where_its_defense_is_retired(
+    stake: Stake, captain: User
+) -> None:
+    sent = cast.attack(cast.team("red"), days=1)
+    cast.broken(stake.defense, sent)
+    stakes_end(now=SETTLED)
+    cast.overruled(sent.image)
+    refused("staked", withdrawn, stake, captain, CLOSED + timedelta(30))
     Defense.objects.filter(pk=stake.defense_id).update(retired_at=CLOSED)
-    assert stakes_end(now=CLOSED) == 1
+    stakes_end(now=CLOSED)
     stake.refresh_from_db()
     assert (stake.end, stake.ended_at) == (StakeEnd.WITHDRAWN, CLOSED)
 
@@ -150,7 +137,7 @@ def test_what_the_board_returns_is_broken_by_what_was_sent_before(stake: Stake, 
     services.return_ask(stake, "A mistake of ours.", by=captain, now=returned)
     services.return_decide(stake, granted=True, reason="Granted.", by=mandate("return", rita, returned), now=returned)
     assert balance(stake) == 0
-    assert "2026-W47" in refused(stake, captain, returned)
+    assert "2026-W47" in stays(stake, captain, returned)
     cast.broken(stake.defense, sent)
     stakes_end(now=SETTLED), prizes_settle(now=SETTLED)
     assert balance(blue) == PRIZE
