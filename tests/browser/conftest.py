@@ -102,6 +102,7 @@ def made_once(
     def _site(build: Callable[[], Any]) -> Any:
         if connection.vendor != "sqlite":
             return build()
+        connection.ensure_connection()
         if build not in _once:
             result, rows, files = build(), sqlite3.connect(":memory:"), tmp_path_factory.mktemp("site") / "files"
             connection.connection.backup(rows)

@@ -26,6 +26,8 @@ _AXE = """(options) => axe.run({ resultTypes: ["violations"], preload: false, ..
 # Colours may take a moment to change; what moves for ever is not waited for.
 _AT_REST = """() => Promise.all(document.getAnimations()
     .filter((each) => each.effect.getComputedTiming().endTime < 5000).map((each) => each.finished.catch(() => 0)))"""
+# A page as somebody has it: who, its address, and perhaps what is done there before it is looked at.
+Look = tuple[Any, ...]
 _TOO_WIDE = """() => {
     const wide = document.documentElement.clientWidth;
     if (document.documentElement.scrollWidth <= wide) return [];
@@ -34,11 +36,16 @@ _TOO_WIDE = """() => {
 }"""
 
 
-@pytest.fixture
-def olga(transactional_db: None) -> User:
-    """An organizer, with the policy that other tests may have taken away with the tables' rows."""
+def organizer() -> User:
+    """Olga, and the policy that other tests may have taken away with the tables' rows."""
     factories.policy_version()
     return factories.user("olga", "organizers")
+
+
+@pytest.fixture
+def olga(transactional_db: None) -> User:
+    """An organizer and a policy."""
+    return organizer()
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
-"""The browser's geometry against the server's, and against an independent measure, on drawings that nobody thought of
-(R11)."""
+"""What the browser's modules and the server both say: geometry on drawings that nobody thought of, and words (R11)."""
 
 import json
 import random
+import re
 import subprocess
 from itertools import product
 from math import cos, pi, sin
@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 import shapely
+from django.utils import translation
 
+from labeling.label_words import page_words
 from labeling.outlines import OutlineError, read_outline
 
 SIZE = 299
@@ -130,3 +132,18 @@ def test_no_tolerance_makes_a_ring_cross_itself(stars: int, turns: list[float], 
         assert near([*points, points[0]], [*ring, ring[0]], wanted)
         made_finer += found["tolerance"] < wanted
     assert made_finer > 0, "some of them would have crossed"
+
+
+def templates(words: dict[str, Any]) -> dict[str, str]:
+    return {name: words[name] for name in words if name not in ("problems", "describedBy")} | words["problems"]
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_server_has_a_word_for_each_of_the_editors(language: str) -> None:
+    """In each language, and with no value in braces that the editor does not fill in."""
+    own = templates(*asked("words", [None]))
+    with translation.override(language):
+        given = templates(json.loads(json.dumps(page_words()["editor"])))
+    assert set(given) == set(own)
+    values = {name: set(re.findall(r"\{(\w+)\}", text)) for name, text in own.items()}
+    assert {name: set(re.findall(r"\{(\w+)\}", text)) for name, text in given.items()} == values
