@@ -188,6 +188,7 @@ def test_a_server_that_is_away_or_busy_costs_nothing(red: Team, visit: Callable[
         expect(page.locator("#chosen")).to_contain_text(words)
         page.unroute("**/attacks/send/")
     page.get_by_role("button", name="Send 1 picture").click()
+    expect(page.locator("#summary")).to_have_text("1 received, 0 refused.")
     expect(page.locator("#chosen")).to_contain_text(Attack.objects.get().public_id)
     expect(page.locator("#chosen")).not_to_contain_text("busy")
 
