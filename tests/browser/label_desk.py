@@ -18,6 +18,7 @@ from tests.browser.looking import DESK, session_of
 from tests.chromium import PATIENCE_MS
 
 SIZE = 299
+RECEIVED = re.compile(r"^Received \d\d:\d\d:\d\d, receipt [0-9A-F-]{14}\.$")
 SQUARE = [(60, 60), (240, 60), (240, 240), (60, 240)]
 
 
@@ -55,6 +56,11 @@ class Desk:
         self.address = address
         self.complaints: list[str] = []
         self.pictures: set[str] = set()
+        self.ticked = expect(page.locator("[name=cannot_outline]"))
+        self.outline_short = expect(page.locator("[data-field=outline] .short"))
+        self.spoken, self.status = expect(page.locator("#spoken")), expect(page.locator("#status"))
+        self.waiting, self.messages = expect(page.locator("#waiting")), expect(page.locator("#messages"))
+        self.missing = expect(page.locator("#missing"))
         page.on("requestfinished", lambda request: "/pictures/" in request.url and self.pictures.add(request.url))
         page.on("console", lambda message: self.complaints.append(message.text))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
@@ -75,6 +81,12 @@ class Desk:
     def press(self, *keys: str) -> None:
         for key in keys:
             self.page.keyboard.press(key)
+
+    def follow(self, *steps: tuple[str, str, Any]) -> None:
+        """Press keys, and wait for what a place of the page says then."""
+        for keys, place, words in steps:
+            self.press(*keys.split())
+            getattr(self, place).to_have_text(words)
 
     def corner(self, *points: tuple[float, float]) -> None:
         """Click at points given in image pixels."""
@@ -108,32 +120,8 @@ class Desk:
         self.page.locator(".tick").click()
 
     @property
-    def ticked(self) -> Any:
-        return expect(self.page.locator("[name=cannot_outline]"))
-
-    @property
-    def outline_short(self) -> Any:
-        return expect(self.page.locator("[data-field=outline] .short"))
-
-    @property
-    def spoken(self) -> Any:
-        return expect(self.page.locator("#spoken"))
-
-    @property
     def assignment(self) -> str:
         return self.page.locator("[name=assignment]").input_value()
-
-    @property
-    def status(self) -> Any:
-        return expect(self.page.locator("#status"))
-
-    @property
-    def waiting(self) -> Any:
-        return expect(self.page.locator("#waiting"))
-
-    @property
-    def messages(self) -> Any:
-        return expect(self.page.locator("#messages"))
 
     def kept(self, store: str) -> list[dict[str, Any]]:
         """What this device keeps in one of its stores, of whichever account."""
@@ -154,12 +142,8 @@ class Desk:
         found: list[float] = self.page.evaluate(script)
         return found
 
-    @property
-    def missing(self) -> Any:
-        return expect(self.page.locator("#missing"))
-
     def received(self) -> None:
-        self.status.to_have_text(re.compile(r"^Received \d\d:\d\d:\d\d, receipt [0-9A-F-]{14}\.$"))
+        self.status.to_have_text(RECEIVED)
 
     def is_asked(self, question: int) -> bool:
         return self.page.locator(".question").nth(question - 1).is_visible()

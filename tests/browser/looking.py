@@ -26,6 +26,8 @@ _AXE = """(options) => axe.run({ resultTypes: ["violations"], preload: false, ..
 # Colours may take a moment to change; what moves for ever is not waited for.
 _AT_REST = """() => Promise.all(document.getAnimations()
     .filter((each) => each.effect.getComputedTiming().endTime < 5000).map((each) => each.finished.catch(() => 0)))"""
+# A page as somebody has it: who, its address, and perhaps what is done there before it is looked at.
+Look = tuple[Any, ...]
 _TOO_WIDE = """() => {
     const wide = document.documentElement.clientWidth;
     if (document.documentElement.scrollWidth <= wide) return [];
@@ -34,20 +36,16 @@ _TOO_WIDE = """() => {
 }"""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def orm_beside_playwright() -> Iterator[None]:
-    """Playwright's event loop runs in this thread; the ORM is used between its steps, never inside them."""
-    patch = pytest.MonkeyPatch()
-    patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-    yield
-    patch.undo()
+def organizer() -> User:
+    """Olga, and the policy that other tests may have taken away with the tables' rows."""
+    factories.policy_version()
+    return factories.user("olga", "organizers")
 
 
 @pytest.fixture
 def olga(transactional_db: None) -> User:
-    """An organizer, with the policy that other tests may have taken away with the tables' rows."""
-    factories.policy_version()
-    return factories.user("olga", "organizers")
+    """An organizer and a policy."""
+    return organizer()
 
 
 @pytest.fixture
@@ -138,17 +136,28 @@ def press(page: Page, key: str) -> None:
     page.keyboard.press(key)
 
 
-def violations(page: Page) -> list[str]:
+def faults(page: Page, scheme: str = "light") -> list[str]:
+    """What is wrong with a page whose every part is unfolded: what axe finds, and what reaches beyond the screen.
+
+    On a desk the page has to fit a phone's width as well.
+    """
+    page.locator("main details").evaluate_all("(all) => all.forEach((each) => { each.open = true; })")
+    found = violations(page, scheme) + too_wide(page)
+    if page.viewport_size == DESK:
+        page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+        found += [f"on a phone: {each}" for each in too_wide(page)]
+        page.set_viewport_size(DESK)  # type: ignore[arg-type]
+    return found
+
+
+def violations(page: Page, scheme: str = "light") -> list[str]:
     """What axe finds in light, and of colours in dark, in one line each."""
     # It comes from outside the page, which the policy forbids to anybody else.
     page.evaluate("0" if page.evaluate("'axe' in window") else _axe())
-    found = []
-    for scheme, options in (("light", {}), ("dark", {"runOnly": _OF_COLOUR})):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        page.evaluate(_AT_REST)
-        found += [(scheme, each) for each in page.evaluate(_AXE, options)]
-    page.emulate_media(color_scheme="light")
-    return [f"{scheme}, {each['id']}: {node['html'][:120]}" for scheme, each in found for node in each["nodes"]]
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    page.evaluate(_AT_REST)
+    found = page.evaluate(_AXE, {} if scheme == "light" else {"runOnly": _OF_COLOUR})
+    return [f"{scheme}, {each['id']}: {node['html'][:120]}" for each in found for node in each["nodes"]]
 
 
 @cache

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -14,7 +13,6 @@ from playwright.sync_api import Page
 
 from tests.browser.label_desk import wait_until
 
-AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 # Roles that hold parts together: inside one of them no two parts may have the same name.
 GROUPS = {"group", "radiogroup", "dialog", "list", "navigation", "form", "main", "banner", "row", "region"}
 # What is acted upon; disabled parts are read out too.
@@ -116,12 +114,6 @@ class Reader:
     def left_in_english(self) -> list[str]:
         """Return what is read out in English and has German words."""
         return [name for name in {part.name.strip() for part in self.parts()} if _english().fullmatch(name)]
-
-    def violations(self) -> list[str]:
-        """Return what axe finds; it is put in from outside, so the context needs `bypass_csp`."""
-        self.page.evaluate("0" if self.page.evaluate("'axe' in window") else AXE.read_text())
-        found = self.page.evaluate("axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations)")
-        return [f"{each['id']}: {node['html'][:120]}" for each in found for node in each["nodes"]]
 
 
 def _parts(node: dict[str, Any], known: dict[str, Any], group: str, place: str) -> Iterator[Part]:

@@ -12,11 +12,6 @@ from tests import factories
 from tests.browser.looking import DESK
 from tests.browser.screen_reader import Reader
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-]
-
 BIRD, BICYCLE = (str(question.text) for question in wording.QUESTIONS)
 YES, UNSURE_YES, UNSURE_NO, NO = (str(text) for _, text, _ in wording.ANSWERS)
 OF_BIRD = wording.FOLLOW_UPS[Label.BIRD]
@@ -42,7 +37,46 @@ def reader(pictures: list[Panel], chromium: Any, live_server: Any) -> Any:
     assert reader.complaints == []
 
 
+Steps = list[tuple[list[str], str | tuple[str, ...]]]
+
+
+def follow(reader: Reader, steps: Steps) -> None:
+    """Press keys, and wait for what is said then, or for where the focus is; the tree stays sound."""
+    for keys, then in steps:
+        reader.press(*keys)
+        if isinstance(then, str):
+            reader.hears(then)
+        else:
+            reader.is_at(*then)
+        assert reader.sound() == [], then
+
+
 # A picture from the first answer to its receipt.
+
+MISSING = r"^Not sent\. Still missing: "
+TWO_QUESTIONS: Steps = [
+    (["Enter"], MISSING + r"question 1, question 2\.$"),
+    ([], ("radio", YES, BIRD)),
+    (["Space"], ("radio", YES, BICYCLE)),
+    (["ArrowUp"], ("radio", NO, BICYCLE)),
+    (["Enter"], MISSING + r"the outline, question 4\.$"),
+    ([], ("application", SURFACE)),
+]
+# Every step is told in pixels of the picture.
+DRAW: Steps = [
+    ([], "^150, 150$"),
+    (["Shift+ArrowLeft"] * 6, "^90, 150$"),
+    (["Shift+ArrowUp"] * 6, "^90, 90$"),
+    (["Enter"], "^Corner 1 at 90, 90$"),
+    (["Shift+ArrowRight"] * 12, "^210, 90$"),
+    (["Enter"], "^Corner 2 at 210, 90$"),
+    (["c"], "^An outline needs at least three corners$"),
+    (["u"], "^Undone$"),
+    (["y"], "^Done again$"),
+    (["Shift+ArrowDown"] * 12, "^210, 210$"),
+    (["Enter"], "^Corner 3 at 210, 210$"),
+    (["c"], "^Outline 1 closed with 3 corners$"),
+]
 
 
 def test_a_bird_is_labeled_by_ear(reader: Reader) -> None:
@@ -50,66 +84,28 @@ def test_a_bird_is_labeled_by_ear(reader: Reader) -> None:
     for role, name in (("banner", None), ("navigation", "Pages"), ("main", None)):
         expect(page.get_by_role(role, **({"name": name} if name else {}))).to_have_count(1)  # type: ignore[arg-type]
     expect(page.get_by_role("heading", level=1)).to_have_text("Label a picture")
-    answer_two_questions(reader)
-    draw(reader)
-    correct(reader)
-    say_true(reader)
-    reader.press("Enter")
-    reader.hears(RECEIVED)
-    reader.hears("This is the next picture")
-    reader.is_at("radio", YES, BIRD)
-    assert reader.sound() == []
-    assert len(reader.left_in_english()) > 20, "what is searched for in German pages is found in English ones"
-    response = Response.objects.get()
-    assert (response.contains_bird, response.contains_bicycle) == ("definitely_yes", "definitely_no")
-    assert (response.outline, response.real) == ("[[[90,90],[210,90],[211,210]]]", True)
-
-
-def answer_two_questions(reader: Reader) -> None:
-    """What is missing is said, and the focus goes there."""
-    assert [part.name for part in reader.parts() if part.group == BIRD and part.role == "radio"] == [
-        YES,
-        UNSURE_YES,
-        UNSURE_NO,
-        NO,
-    ]
-    assert reader.sound() == []
-    reader.press("Enter")
-    reader.hears(r"^Not sent\. Still missing: question 1, question 2\.$")
-    reader.is_at("radio", YES, BIRD)
-    reader.press("Space")
-    reader.is_at("radio", YES, BICYCLE)
-    assert reader.sound() == []
-    reader.press("ArrowUp")
-    reader.is_at("radio", NO, BICYCLE)
-    reader.press("Enter")
-    reader.hears(r"^Not sent\. Still missing: the outline, question 4\.$")
-    reader.is_at("application", SURFACE)
-
-
-def draw(reader: Reader) -> None:
-    """Every step is told in pixels of the picture."""
+    choices = [part.name for part in reader.parts() if part.group == BIRD and part.role == "radio"]
+    assert choices == [YES, UNSURE_YES, UNSURE_NO, NO]
+    follow(reader, TWO_QUESTIONS)
     surface = reader.focus
     assert surface.properties["roledescription"] == "outline editor"
     for words in (str(OF_BIRD.outline), "Enter places", "C closes", "choose a corner", "removes it"):
         assert words in surface.description, surface.description
-    reader.hears("^150, 150$")
-    for keys, heard in (
-        (["Shift+ArrowLeft"] * 6, "^90, 150$"),
-        (["Shift+ArrowUp"] * 6, "^90, 90$"),
-        (["Enter"], "^Corner 1 at 90, 90$"),
-        (["Shift+ArrowRight"] * 12, "^210, 90$"),
-        (["Enter"], "^Corner 2 at 210, 90$"),
-        (["c"], "^An outline needs at least three corners$"),
-        (["u"], "^Undone$"),
-        (["y"], "^Done again$"),
-        (["Shift+ArrowDown"] * 12, "^210, 210$"),
-        (["Enter"], "^Corner 3 at 210, 210$"),
-        (["c"], "^Outline 1 closed with 3 corners$"),
-    ):
-        reader.press(*keys)
-        reader.hears(heard)
-        assert reader.sound() == [], heard
+    follow(reader, DRAW)
+    correct(reader)
+    # Each statement is a group by its own words; what is left out is asked for by its number.
+    for statement in STATEMENTS[:2]:
+        reader.tab_to("radio", "True", statement)
+        reader.press("Space")
+    follow(reader, [(["Enter"], MISSING + r"statement 3\.$"), ([], ("radio", "True", STATEMENTS[2]))])
+    reader.press("Space")
+    reader.tab_to("button", "Submit")
+    assert reader.focus.description == "Ready to submit"
+    follow(reader, [(["Enter"], RECEIVED), ([], "This is the next picture"), ([], ("radio", YES, BIRD))])
+    assert len(reader.left_in_english()) > 20, "what is searched for in German pages is found in English ones"
+    response = Response.objects.get()
+    assert (response.contains_bird, response.contains_bicycle) == ("definitely_yes", "definitely_no")
+    assert (response.outline, response.real) == ("[[[90,90],[210,90],[211,210]]]", True)
 
 
 def correct(reader: Reader) -> None:
@@ -129,80 +125,45 @@ def correct(reader: Reader) -> None:
     assert reader.sound() == []
 
 
-def say_true(reader: Reader) -> None:
-    """Each statement is a group by its own words; what is left out is asked for by its number."""
-    for statement in STATEMENTS[:2]:
-        reader.tab_to("radio", "True", statement)
-        reader.press("Space")
-    reader.press("Enter")
-    reader.hears(r"^Not sent\. Still missing: statement 3\.$")
-    reader.is_at("radio", "True", STATEMENTS[2])
-    assert reader.sound() == []
-    reader.press("Space")
-    reader.tab_to("button", "Submit")
-    assert reader.focus.description == "Ready to submit"
-
-
 # Being unsure, what cannot be outlined, and reporting.
 
 
 def test_not_sure_and_not_to_be_outlined(reader: Reader) -> None:
-    reader.press("ArrowDown", "ArrowDown", "f")
-    reader.is_at("radio", YES, BICYCLE)
-    reader.press("ArrowDown", "ArrowDown")
-    reader.is_at("radio", UNSURE_NO, BICYCLE)
-    reader.press("Enter")
-    reader.hears(RECEIVED)
-    reader.is_at("radio", YES, BIRD)
-    reader.press("2", "4")
-    reader.is_at("application", SURFACE)
+    follow(reader, [(["ArrowDown"], ("radio", UNSURE_YES, BIRD)), (["f", "4"], ("application", SURFACE))])
     reader.tab_to("checkbox", "I cannot outline it")
-    reader.press("Space")
-    reader.hears(r"^Question 3: cannot be outlined\. No outline is sent\.$")
-    reader.is_at("radio", "True", STATEMENTS[0])
-    reader.press("1", "2", "3", "Enter")
-    reader.hears("This is the next picture")
-    for more in (True, False):
-        reader.press("4", "4", "Enter")
-        if more:
-            reader.is_at("radio", YES, BIRD)
-    reader.is_at("button", "Look again", "Nothing is left to label")
-    assert reader.sound() == []
+    follow(
+        reader,
+        [
+            (["Space"], r"^Question 3: cannot be outlined\. No outline is sent\.$"),
+            ([], ("radio", "True", STATEMENTS[0])),
+            (["1", "2", "3", "Enter"], "This is the next picture"),
+            *[([], ("radio", YES, BIRD)), (["4", "4", "Enter"], RECEIVED)] * 3,
+            ([], ("button", "Look again", "Nothing is left to label")),
+        ],
+    )
     given = Response.objects.order_by("pk").values_list("contains_bird", "contains_bicycle", "outline")
-    assert list(given[:2]) == [("unsure_no", "unsure_no", ""), ("unsure_yes", "definitely_no", "")]
+    assert given[0] == ("unsure_yes", "definitely_no", "")
 
 
-def test_a_problem_is_reported_and_its_failure_told(reader: Reader) -> None:
-    reader.press("r")
-    reader.is_at("radio", "It does not load", "What is wrong")
-    assert reader.sound() == []
+def test_a_problem_is_reported_and_what_waits_for_the_network_is_told(reader: Reader) -> None:
+    report = "button", "Report and go on"
+    follow(reader, [(["r"], ("radio", "It does not load", "What is wrong"))])
     reader.press("Space")
-    reader.tab_to("button", "Report and go on")
+    reader.tab_to(*report)
     reader.page.context.set_offline(True)
-    reader.press("Enter")
-    reader.hears("^No answer from the server")
+    follow(reader, [(["Enter"], "^No answer from the server")])
     expect(reader.page.get_by_role("alert").filter(has_text="No answer")).to_be_visible()
     reader.page.context.set_offline(False)
-    reader.tab_to("button", "Report and go on")
-    reader.press("Enter")
-    reader.hears("^Thank you. An organizer looks at that picture")
-    reader.is_at("radio", YES, BIRD)
+    reader.tab_to(*report)
+    follow(reader, [(["Enter"], "^Thank you. An organizer looks at that picture"), ([], ("radio", YES, BIRD))])
     assert Report.objects.count() == 1
-    assert all("ERR_INTERNET_DISCONNECTED" in each for each in reader.complaints)
-    reader.complaints.clear()
-
-
-def test_an_answer_that_waits_for_the_network_is_told(reader: Reader) -> None:
     statuses = sum(part.role == "status" for part in reader.parts())
     reader.page.context.set_offline(True)
-    reader.press("4", "4", "Enter")
-    reader.hears("^1 answer waits for the network")
+    follow(reader, [(["4", "4", "Enter"], "^1 answer waits for the network")])
     assert sum(part.role == "status" for part in reader.parts()) == statuses, "words come into what is there already"
     reader.page.context.set_offline(False)
+    assert all("ERR_INTERNET_DISCONNECTED" in each for each in reader.complaints)
     reader.complaints.clear()
-
-
-# Dialogs.
 
 
 def test_dialogs_name_themselves_keep_the_focus_and_give_it_back(reader: Reader) -> None:
@@ -224,9 +185,7 @@ def test_dialogs_name_themselves_keep_the_focus_and_give_it_back(reader: Reader)
         assert "button" in reached and reached <= {"region", "button", "textbox", "radio", "RootWebArea"}, reached
         reader.press("Escape")
         reader.is_at("radio", YES, BIRD)
-
-
-def test_a_dialog_out_of_the_menu_gives_the_focus_back_to_its_button(reader: Reader) -> None:
+    # One that was opened out of the menu gives it back to the button of the menu.
     reader.tab_to("button", "More")
     assert reader.focus.properties["expanded"] is False
     reader.press("Enter")

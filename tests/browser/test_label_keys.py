@@ -7,11 +7,6 @@ import pytest
 from labeling.preferences import ACTIONS
 from tests.browser.label_desk import Desk
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-]
-
 # Where the focus may be: what to open first, and what to focus; nothing focused is the page itself.
 PLACES = {
     "the page itself": ("", ""),
@@ -61,8 +56,16 @@ def test_the_order_has_every_action() -> None:
     assert set(ORDER) == set(KEYS)
 
 
-def test_every_key_from_every_place(desk: Desk) -> None:
-    for number, (place, (opened, focused)) in enumerate(PLACES.items()):
+@pytest.mark.parametrize(
+    "places",
+    [
+        pytest.param(["the page itself", "a switch of question 4", "the picture"], id="three places"),
+        pytest.param(list(PLACES), id="every place", marks=pytest.mark.long("30 keys from each of ten places")),
+    ],
+)
+def test_every_key_from_every_place(places: list[str], desk: Desk) -> None:
+    for number, place in enumerate(places):
+        opened, focused = PLACES[place]
         desk.press("Escape", "0")
         desk.answer_again(1, 1)
         desk.answer_again(2, 4)
@@ -77,7 +80,7 @@ def test_every_key_from_every_place(desk: Desk) -> None:
 
 
 def test_where_no_outline_is_asked_its_keys_say_so(desk: Desk) -> None:
-    for place in ("the page itself", "an answer of question 1", "the picture"):
+    for place in ("an answer of question 1", "the picture"):
         for name in ("close_outline", "next_corner", "insert_corner", "remove_corner", "fewer_corners", "undo", "redo"):
             _press(desk, KEYS[name], place, *PLACES[place])
             desk.status.to_have_text("No outline is asked for with these answers to questions 1 and 2.")

@@ -9,11 +9,6 @@ from labeling.models import Panel, Tasker
 from tests import factories
 from tests.browser.label_desk import Desk
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.django_db(transaction=True),
-]
-
 WIDTHS = (
     *(320, 360, 390, 480, 600, 683, 768, 820, 821, 844, 900, 960, 1024, 1100, 1101),
     *(1300, 1301, 1340, 1341, 1366, 1760, 1761, 1920, 2560),
@@ -76,11 +71,27 @@ WRONG = """(wide) => new Promise((done) => requestAnimationFrame(() => requestAn
 })))"""
 
 
+# Each width and height that the styles tell apart, at least once.
+SOME = [(320, 480), (390, 844), (568, 320), (683, 390), (820, 1180), (844, 390), (1024, 720), (1101, 720), (1366, 720)]
+FINGER = {"has_touch": True, "is_mobile": True}
+
+
 @pytest.mark.parametrize(
-    ("language", "hand"), [("en", {}), ("de", {}), ("de", {"has_touch": True, "is_mobile": True})], ids=str
+    ("language", "hand", "sizes"),
+    [
+        pytest.param("de", {}, SOME, id="German, some sizes"),
+        pytest.param("en", {}, SIZES, id="English", marks=pytest.mark.long("ninety sizes, twice")),
+        pytest.param("de", {}, SIZES, id="German", marks=pytest.mark.long("ninety sizes, twice")),
+        pytest.param("de", FINGER, SIZES, id="German, by finger", marks=pytest.mark.long("ninety sizes, twice")),
+    ],
 )
 def test_the_bar_at_every_size(
-    language: str, hand: dict[str, Any], pictures: list[Panel], contexts: Any, live_server: Any
+    language: str,
+    hand: dict[str, Any],
+    sizes: list[tuple[int, int]],
+    pictures: list[Panel],
+    contexts: Any,
+    live_server: Any,
 ) -> None:
     tara = factories.tasker("tara")
     Tasker.objects.filter(pk=tara.pk).update(language=language)
@@ -92,7 +103,7 @@ def test_the_bar_at_every_size(
         else:
             desk.answer(2, 4)
             desk.submit()
-        for width, height in SIZES:
+        for width, height in sizes:
             desk.page.set_viewport_size({"width": width, "height": height})
             found = desk.page.evaluate(WRONG, width)
             wrong += [f"{step} {width} x {height}: {each}" for each in found]

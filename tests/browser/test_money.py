@@ -2,23 +2,22 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
 from contest.awards.settling import prizes_settle
-from contest.models import Account, Case, Correction, LedgerEntry, Member, Stake, Team
+from contest.models import Account, Correction, LedgerEntry, Member, Stake, Team
 from contest.money.correcting import correction_ask
 from contest.money.withholding import money_withhold
 from tests import factories
-from tests.browser.looking import SCREENS, too_wide, violations
-from tests.contest.awards.test_awards import NOW, found_late, run_again, sweep
+from tests.browser.looking import Look, organizer
 from tests.contest.money import cast
 from tests.contest.money.cast import CLOSED, PRIZE, SETTLED, balance
 from tests.factories import mandate
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 Visit = Callable[..., Page]
 
 
@@ -26,13 +25,44 @@ def it_is(moment: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("django.utils.timezone.now", lambda: moment)
 
 
-@pytest.fixture
-def red(olga: User) -> Team:
+def made() -> Team:
+    """A team and its captain, two organizers and a member of the board."""
+    organizer()
     red = cast.team("red")
     Member.objects.create(team=red, user=factories.user("carl"), captain=True)
     factories.user("olaf", "organizers")
     factories.user("rita", "review board")
     return red
+
+
+@pytest.fixture
+def red(made_once: Any) -> Team:
+    return made_once(made)
+
+
+def pages(red: Team) -> list[Look]:
+    """Every page with something to show."""
+    olga, board = User.objects.get(username="olga"), User.objects.get(username="rita")
+    deposit = cast.deposit(9 * PRIZE, olga)
+    asked = correction_ask(entry=deposit.pk, cents=7, reason="Mistyped: seven cents too much.", by=olga, now=SETTLED)
+    stake = cast.staked(cast.defense("A second net with a rather long name", cast.team("people of another institute")))
+    broken_by(red)
+    cast.ruled(cast.attack(red, days=2).image, "")
+    prizes_settle(now=SETTLED)
+    withheld = {"of": Account.objects.get(team=red), "cents": 500, "reason": "Looked at.", "now": SETTLED}
+    money_withhold(by=mandate("withhold", board, SETTLED), **withheld)
+    assert LedgerEntry.objects.exists()
+    return [
+        ("", "/money/"),
+        ("olga", "/organizer/money/"),
+        ("olga", "/organizer/money/corrections/"),
+        ("olaf", f"/organizer/money/corrections/{Correction.objects.get(pk=asked.pk).pk}/"),
+        ("carl", "/team/money/"),
+        ("rita", "/board/withheld/"),
+        ("rita", "/board/awards/"),
+        ("rita", f"/board/awards/{stake.pk}/"),
+        ("rita", f"/board/examinations/{stake.defense.public_id}/"),
+    ]
 
 
 def broken_by(red: Team) -> Stake:
@@ -74,83 +104,3 @@ def test_from_a_deposit_over_a_broken_stake_to_a_payment(
 
 def _path(page: Page) -> str:
     return "/" + page.url.split("/", 3)[3]
-
-
-def test_from_90_days_unbroken_to_the_award_and_a_break_found_late(
-    red: Team, olga: User, visit: Visit, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    it_is(NOW, monkeypatch)
-    cast.deposit(4 * PRIZE, olga)
-    makers = cast.team("makers of nets")
-    stake = cast.staked(cast.defense("A net of three layers", makers))
-    cast.ruled(cast.attack(red).image, "")
-    cast.ruled(cast.attack(red, days=2).image)
-    cast.caught_up(stake.defense)
-    page = visit(f"/board/awards/{stake.pk}/", who="rita")
-    expect(page.get_by_text("not yet", exact=True)).to_have_count(2)
-    expect(page.get_by_text("An award can be decided when every condition is met")).to_be_visible()
-    page.get_by_role("link", name="Look at: Every rejected picture examined").click()
-    page.get_by_role("button", name="Invalid, as ruled").click()
-    expect(page.get_by_role("status")).to_contain_text("is confirmed as invalid")
-    run_again(stake)
-    page.goto(page.url.split("/board/")[0] + f"/board/awards/{stake.pk}/")
-    page.fill("#statement", "Unbroken for 90 days.")
-    page.fill("#reason", "Every condition is met.")
-    page.get_by_role("button", name="Move to award it").click()
-    expect(page.get_by_role("heading", name="As the board will read it")).to_be_visible()
-    assert violations(page) == []
-    page.get_by_role("button", name="Move it").click()
-    expect(page.get_by_role("status")).to_contain_text("2 votes are needed, and yours is the first.")
-    expect(page.get_by_text("Moved by you, 1 of 2 votes")).to_be_visible()
-    assert (balance(makers), violations(page)) == (0, [])
-    factories.carried(Case.objects.get(), factories.user("ron", "review board"), NOW)
-    assert balance(makers) == 2 * PRIZE
-    found_late(stake, red)
-    sweep()
-    page.reload()
-    expect(page.get_by_role("heading", name="A break found late changes this award")).to_be_visible()
-    assert (balance(makers), balance(red)) == (0, PRIZE)
-
-
-@pytest.fixture
-def full(red: Team, olga: User, monkeypatch: pytest.MonkeyPatch) -> Stake:
-    """Every page with something to show."""
-    deposit = cast.deposit(9 * PRIZE, olga)
-    correction_ask(entry=deposit.pk, cents=7, reason="Mistyped: seven cents too much.", by=olga, now=SETTLED)
-    stake = cast.staked(cast.defense("A second net with a rather long name", cast.team("people of another institute")))
-    broken_by(red)
-    cast.ruled(cast.attack(red, days=2).image, "")
-    prizes_settle(now=SETTLED)
-    board = User.objects.get(username="rita")
-    money_withhold(
-        of=Account.objects.get(team=red),
-        cents=500,
-        reason="Looked at.",
-        by=mandate("withhold", board, SETTLED),
-        now=SETTLED,
-    )
-    it_is(NOW, monkeypatch)
-    return stake
-
-
-ADDRESSES = [
-    ("/money/", ""),
-    ("/organizer/money/", "olga"),
-    ("/organizer/money/corrections/", "olga"),
-    ("/organizer/money/corrections/{correction}/", "olaf"),
-    ("/team/money/", "carl"),
-    ("/board/withheld/", "rita"),
-    ("/board/awards/", "rita"),
-    ("/board/awards/{stake}/", "rita"),
-    ("/board/examinations/{defense}/", "rita"),
-]
-
-
-@pytest.mark.parametrize("screen", SCREENS)
-def test_the_pages_of_money_are_accessible_and_fit(screen: str, full: Stake, visit: Visit) -> None:
-    assert LedgerEntry.objects.exists()
-    for address, who in ADDRESSES:
-        asked = Correction.objects.get()
-        there = address.format(stake=full.pk, defense=full.defense.public_id, correction=asked.pk)
-        page = visit(there, screen=screen, who=who)
-        assert (violations(page), too_wide(page)) == ([], []), address

@@ -14,40 +14,19 @@ from playwright.sync_api import Page, expect
 
 from labeling.asking.services import question_answer, question_ask, report_decide, report_make
 from labeling.enums import AssignmentState, GoldFeedback, ReportDecision, ReportKind
-from labeling.models import Assignment, GoldMark, Image, Panel, PolicyVersion, Question, Report, Tasker
+from labeling.models import Assignment, GoldMark, Image, Panel, PolicyVersion, Tasker
 from labeling.my_work import selectors
-from labeling.png import encode_png, pixels_sha256
 from labeling.policy import Policy
-from labeling.selectors import forget_versions
 from labeling.store import picture_key, picture_store
 from labeling.voiding import responses_void
 from tests import factories
-from tests.browser.looking import SCREENS, too_wide, violations
-
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-TASKER_PAGES = ["/my-work/", "/my-work/checks/", "/questions/"]
-ORGANIZER_PAGES = ["/organizer/reports/", "/organizer/questions/"]
-
-
-@pytest.fixture
-def cast(transactional_db: None) -> tuple[Tasker, User]:
-    """Tara, who labels, and Olga, who organizes; retired known pictures are told."""
-    forget_versions()
-    factories.policy_version()
-    PolicyVersion.objects.update(numbers=Policy(gold_feedback=GoldFeedback.RETIRED).to_json())
-    return factories.tasker("tara"), factories.user("olga", "organizers")
+from tests.browser.label_desk import disc
+from tests.browser.looking import Look, organizer
 
 
 def stored_picture(shade: int) -> Image:
-    """A picture that is in the store: a disc on a ground of its own shade."""
-    size = 299
-    rows = [[(x - 150) ** 2 + (y - 150) ** 2 < 90**2 for x in range(size)] for y in range(size)]
-    pixels = bytes(
-        each for row in rows for inside in row for each in ((200, 90, shade) if inside else (shade, 150, 170))
-    )
-    sha = pixels_sha256(size, size, pixels)
-    picture_store().put(picture_key(sha), encode_png(size, size, pixels))
+    sha, png = disc(shade)
+    picture_store().put(picture_key(sha), png)
     return factories.image(pixels_sha256=sha)
 
 
@@ -56,11 +35,10 @@ def octagon(radius: int) -> str:
     return json.dumps([[[150 + x * radius // 10, 150 + y * radius // 10] for x, y in way]])
 
 
-@pytest.fixture
-def worked(cast: tuple[Tasker, User]) -> tuple[Tasker, User]:
+def made() -> tuple[Tasker, User]:
     """A history with an answer of every kind, feedback, reports and questions, open and decided."""
-    tara, olga = cast
-    now = timezone.now()
+    olga, tara, now = organizer(), factories.tasker("tara"), timezone.now()
+    PolicyVersion.objects.update(numbers=Policy(gold_feedback=GoldFeedback.RETIRED).to_json())
     for days in range(9):
         panel = factories.panel(stored_picture(20 + 20 * days))
         values: dict[str, Any] = {"outline": octagon(90 + days), "now": now - timedelta(days=days, hours=2)}
@@ -73,6 +51,20 @@ def worked(cast: tuple[Tasker, User]) -> tuple[Tasker, User]:
     _reports(tara, olga)
     _questions(tara, olga)
     return tara, olga
+
+
+def pages(found: tuple[Tasker, User]) -> list[Look]:
+    tara, olga = found
+    return [
+        *((tara, address) for address in ("/my-work/", "/my-work/checks/", "/questions/")),
+        (tara, "/my-work/", lambda page: page.locator(".own-answers a").nth(3).click()),
+        *((olga, address) for address in ("/organizer/reports/", "/organizer/questions/")),
+    ]
+
+
+@pytest.fixture
+def worked(made_once: Any) -> tuple[Tasker, User]:
+    return made_once(made)
 
 
 def _known(tara: Tasker) -> None:
@@ -131,7 +123,7 @@ def _questions(tara: Tasker, olga: User) -> None:
 
 def too_small(page: Page) -> list[str]:
     """The things to touch within the page's content that are under 44 px high, links amid a sentence apart."""
-    return page.evaluate(  # type: ignore[no-any-return]
+    return page.evaluate(
         """() => [...document.querySelectorAll("main :is(button, summary, textarea, input:not([type=hidden]), a)")]
             .filter((each) => !(each.matches("p a") && each.parentElement.textContent.trim() !== each.textContent))
             .map((each) => [each.closest("label") ?? each, each.outerHTML.slice(0, 90)])
@@ -140,29 +132,35 @@ def too_small(page: Page) -> list[str]:
     )
 
 
-@pytest.mark.parametrize("screen", SCREENS)
-@pytest.mark.parametrize("filled", ["cast", "worked"], ids=["empty", "full"])
-def test_the_pages_are_accessible_and_fit(
-    filled: str, screen: str, visit: Callable[..., Page], request: pytest.FixtureRequest
+def test_own_work_is_looked_through_and_downloaded(
+    worked: tuple[Tasker, User], visit: Callable[..., Page], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    tara, olga = request.getfixturevalue(filled)
-    for address in TASKER_PAGES + ORGANIZER_PAGES:
-        page = visit(address, tara if address in TASKER_PAGES else olga, screen=screen)
-        for details in page.locator("main details").all():
-            details.locator("summary").click()
-        assert violations(page) == [], address
-        assert too_wide(page) == [], address
-        if screen == "phone":
-            assert too_small(page) == [], address
-
-
-@pytest.mark.parametrize("screen", SCREENS)
-def test_an_answer_is_accessible_and_fits(screen: str, worked: tuple[Tasker, User], visit: Callable[..., Page]) -> None:
-    page = visit("/my-work/", worked[0], screen=screen)
-    page.locator(".own-answers a").nth(3).click()
-    expect(page.locator("h1")).to_contain_text("Answer ")
-    assert violations(page) == []
-    assert too_wide(page) == []
+    monkeypatch.setattr(selectors, "ANSWERS_ON_A_PAGE", 4)
+    page = visit("/my-work/", worked[0])
+    seen = page.locator(".own-answers code").all_inner_texts()
+    while page.locator("a[rel=next]").count():
+        page.locator("a[rel=next]").click()
+        page.wait_for_load_state()
+        seen += page.locator(".own-answers code").all_inner_texts()
+    assert len(seen) == len(set(seen)) == 19
+    page.get_by_role("link", name="All, newest first").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download all, signed").click()
+    name = rf"my-work-{worked[0].public_id}-\d{{4}}-\d\d-\d\d\.json"
+    assert re.fullmatch(name, download.value.suggested_filename)
+    download.value.save_as(tmp_path / "work.json")
+    assert json.loads((tmp_path / "work.json").read_text())["count"] == 19
+    # On paper there is nothing to choose or download.
+    controls = page.locator("main :is(form, [download], [rel=next], #download)")
+    assert controls.count() > 2
+    page.emulate_media(media="print")
+    assert [each for each in controls.all() if each.is_visible()] == []
+    expect(page.locator(".own-answers .receipt").first).to_be_visible()
+    page.emulate_media(media="screen")
+    # A day is chosen.
+    page.locator("#by-day ~ table th a").nth(1).click()
+    expect(page.locator("h2#answers")).to_contain_text("Your answers of")
+    expect(page.locator(".own-answers > li")).to_have_count(1)
 
 
 def test_the_outline_lies_on_the_picture(worked: tuple[Tasker, User], visit: Callable[..., Page]) -> None:
@@ -179,83 +177,15 @@ def test_the_outline_lies_on_the_picture(worked: tuple[Tasker, User], visit: Cal
     assert page.evaluate("document.querySelector('.traced img').naturalWidth") == 299
 
 
-def test_a_day_is_chosen_and_pages_follow(
-    worked: tuple[Tasker, User], visit: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(selectors, "ANSWERS_ON_A_PAGE", 4)
-    page = visit("/my-work/", worked[0])
-    seen = page.locator(".own-answers code").all_inner_texts()
-    while page.locator("a[rel=next]").count():
-        page.locator("a[rel=next]").click()
-        page.wait_for_load_state()
-        seen += page.locator(".own-answers code").all_inner_texts()
-    assert len(seen) == len(set(seen)) == 19
-    page.get_by_role("link", name="All, newest first").click()
-    page.locator("#by-day ~ table th a").nth(1).click()
-    expect(page.locator("h2#answers")).to_contain_text("Your answers of")
-    expect(page.locator(".own-answers > li")).to_have_count(1)
-
-
-def test_on_paper_there_is_nothing_to_choose_or_download(
+def test_on_a_phone_all_is_large_and_an_offensive_picture_hidden(
     worked: tuple[Tasker, User], visit: Callable[..., Page]
 ) -> None:
-    page = visit("/my-work/", worked[0])
-    controls = page.locator("main :is(form, [download], [rel=next], #download)")
-    assert controls.count() > 2
-    page.emulate_media(media="print")
-    assert [each for each in controls.all() if each.is_visible()] == []
-    expect(page.locator(".own-answers .receipt").first).to_be_visible()
-
-
-def test_the_download_is_a_file(worked: tuple[Tasker, User], visit: Callable[..., Page], tmp_path: Path) -> None:
-    page = visit("/my-work/", worked[0])
-    with page.expect_download() as download:
-        page.get_by_role("link", name="Download all, signed").click()
-    assert re.fullmatch(rf"my-work-{worked[0].public_id}-\d{{4}}-\d\d-\d\d\.json", download.value.suggested_filename)
-    download.value.save_as(tmp_path / "work.json")
-    assert json.loads((tmp_path / "work.json").read_text())["count"] == 19
-
-
-def test_a_question_is_asked_and_answered_by_keyboard(cast: tuple[Tasker, User], visit: Callable[..., Page]) -> None:
-    tara, olga = cast
-    page = visit("/questions/", tara)
-    page.locator("#text").focus()
-    page.keyboard.type("Is a shadow a bird?")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("status")).to_contain_text("Your question is with the organizers")
-    desk = visit("/organizer/questions/", olga)
-    desk.get_by_label("Answer", exact=True).focus()
-    desk.keyboard.type("No.")
-    desk.keyboard.press("Tab")
-    desk.keyboard.press("Space")
-    desk.keyboard.press("ArrowDown")
-    desk.keyboard.press("Tab")
-    desk.keyboard.press("Tab")
-    desk.keyboard.press("Enter")
-    expect(desk.get_by_role("status")).to_contain_text("version 2 of the instructions")
-    assert Question.objects.get().answer == "No."
-    page.reload()
-    expect(page.locator("section", has_text="Clarifications for everybody").locator(".words")).to_have_text("No.")
-
-
-def test_an_offensive_picture_is_shown_on_demand(worked: tuple[Tasker, User], visit: Callable[..., Page]) -> None:
-    page = visit("/organizer/reports/", worked[1])
+    """It is shown on demand."""
+    for address in ("/my-work/", "/my-work/checks/", "/questions/"):
+        assert too_small(visit(address, worked[0], screen="phone")) == [], address
+    page = visit("/organizer/reports/", worked[1], screen="phone")
+    assert too_small(page) == []
     offensive = page.locator("article", has_text="offensive")
     expect(offensive.locator("img")).to_be_hidden()
     offensive.get_by_text("Show the picture").click()
     expect(offensive.locator("img")).to_be_visible()
-    expect(page.locator("article", has_text="instructions unclear").locator("img")).to_be_visible()
-
-
-def test_a_report_is_decided(worked: tuple[Tasker, User], visit: Callable[..., Page]) -> None:
-    page = visit("/organizer/reports/", worked[1], screen="phone")
-    report = page.locator("article", has_text="instructions unclear")
-    report.get_by_text("Keep it out").click()
-    report.get_by_role("button", name="Decide").click()
-    expect(page.get_by_role("alert")).to_contain_text("Say why nobody is asked")
-    report.get_by_text("Give it back").click()
-    report.get_by_label("Reply, or the reason").fill("See version 2.")
-    report.get_by_role("button", name="Decide").click()
-    expect(page.get_by_role("status")).to_contain_text("is decided")
-    assert Report.objects.get(kind=ReportKind.UNCLEAR).reply == "See version 2."

@@ -1,41 +1,27 @@
 """R11 in a real browser: the outline is drawn by mouse, by finger and by keyboard alone, and nothing is lost.
 
-Every test runs under the site's content policy and fails on any word in the console.
+What its rules are and what has been drawn needs no page: tests/node. Every test runs under the site's content policy
+and fails on any word in the console.
 """
 
-import asyncio
 import base64
 import io
-import json
 import random
-import re
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import product
 from math import cos, pi, sin
-from pathlib import Path
 from typing import Any
 
 import pytest
-import shapely
-from django.utils import translation
 from PIL import Image
-from playwright.async_api import async_playwright
-from playwright.sync_api import Browser, CDPSession, Page
+from playwright.sync_api import Browser, CDPSession, Locator, Page
 
-from labeling.label_words import page_words
-from labeling.outlines import OutlineError, read_outline
 from tests.browser.static_site import static_site
-from tests.chromium import ARGUMENTS, engine_path
 
-pytestmark = pytest.mark.browser
-
-AXE = Path(__file__).parent / "vendor" / "axe.min.js"
-VECTORS = Path(__file__).parents[1] / "geometry_vectors.json"
 SIZE = 299
-TOLERANCES = [0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6]
 TRIANGLE = [(60, 60), (200, 80), (120, 220)]
+SQUARE = [(50, 50), (250, 50), (250, 250), (50, 250)]
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +78,11 @@ class Editor:
         """The same place with another editor in it."""
         self.page.evaluate("(options) => window.rebuild(options)", options)
 
+    def put(self, ring: list[tuple[float, float]]) -> None:
+        """One closed ring in place of all that is drawn; no corners are no ring."""
+        self.page.evaluate("(rings) => { window.editor.rings = rings; }", [ring] if ring else [])
+        self.frame_settled()
+
     def ask(self, expression: str) -> Any:
         return self.page.evaluate(f"() => window.editor.{expression}")
 
@@ -112,6 +103,10 @@ class Editor:
     def marks(self) -> int:
         self.frame_settled()
         return self.page.locator(".outline-crossing").count()
+
+    @property
+    def bar(self) -> Locator:
+        return self.page.locator(".outline-fineness")
 
     @property
     def spoken(self) -> str:
@@ -183,133 +178,6 @@ def near(points: Any, expected: Any, within: float = 0.5) -> bool:
     return all(abs(x - ex) <= within and abs(y - ey) <= within for (x, y), (ex, ey) in pairs)
 
 
-# The rules of geometry, the same as on the server.
-
-
-def test_the_browser_says_what_the_shared_table_says(editor: Editor) -> None:
-    cases = json.loads(VECTORS.read_text())["cases"]
-    script = """(cases) => {
-        const values = { NaN: NaN, Infinity: Infinity, "-Infinity": -Infinity };
-        const numbers = (item) => Array.isArray(item) ? item.map(numbers)
-            : typeof item === "string" && item in values ? values[item] : item;
-        return cases.map(({ rings, width, height }) => {
-            const { code, ring, box, area } = window.geometry.checkOutline(numbers(rings), width, height);
-            return [code, ring, box && [box.xmin, box.ymin, box.xmax, box.ymax], area];
-        });
-    }"""
-    found = dict(zip([case["name"] for case in cases], editor.page.evaluate(script, cases), strict=True))
-    table = {
-        case["name"]: [case["code"], case.get("ring"), case.get("box"), case.get("doubled_area")] for case in cases
-    }
-    assert found == table
-
-
-def server_says(ring: list[list[float]]) -> tuple[str | None, list[int] | None]:
-    try:
-        box = read_outline([ring], width=SIZE, height=SIZE).box
-    except OutlineError as refusal:
-        return refusal.code, None
-    return None, [box.xmin, box.ymin, box.xmax, box.ymax]
-
-
-def test_browser_and_server_agree_on_drawings_nobody_thought_of(editor: Editor) -> None:
-    """Half of them on a coarse grid, where corners meet edges and borders all the time."""
-    dice = random.Random(11)
-    rings: list[list[list[float]]] = []
-    for number in range(4_000):
-        step = 60 if number % 2 else 0.01
-        corners = range(dice.randint(3, 6))
-        rings.append([[round(dice.uniform(-200, 500) / step) * step for _ in "xy"] for _ in corners])
-    script = """(rings) => rings.map((ring) => {
-        const { code, box } = window.geometry.checkOutline([ring], 299, 299);
-        return [code, box && [box.xmin, box.ymin, box.xmax, box.ymax]];
-    })"""
-    accepted = 0
-    for ring, (code, box) in zip(rings, editor.page.evaluate(script, rings), strict=True):
-        expected, expected_box = server_says(ring)
-        assert code == expected, ring
-        if box and expected_box:
-            accepted += 1
-            assert all(abs(a - b) <= 1 for a, b in zip(box, expected_box, strict=True)), ring
-    assert accepted > 500, "the drawings are not all nonsense"
-
-
-@pytest.mark.parametrize(
-    ("value", "hundredths"),
-    [
-        (1.005, 101),
-        (2.675, 268),
-        (0.0049, 0),
-        (-0.005, 0),
-        (-0.0051, -1),
-        (-0.015, -1),
-        (1e-9, 0),
-        (1e21, 1e23),
-    ],
-)
-def test_halves_round_as_on_the_server(editor: Editor, value: float, hundredths: float) -> None:
-    assert editor.page.evaluate("(value) => window.geometry.quantise(value)", value) == hundredths
-
-
-# Mouse.
-
-
-def test_clicks_place_corners_and_the_first_corner_closes(editor: Editor) -> None:
-    assert editor.problem == "outline_too_few_corners"
-    editor.click(*TRIANGLE)
-    assert near(editor.open, TRIANGLE)
-    assert editor.ask("drawing") is True
-    assert editor.problem == "outline_unfinished"
-    editor.click(TRIANGLE[0])
-    assert near(editor.rings[0], TRIANGLE)
-    assert editor.ask("drawing") is False
-    assert editor.problem is None
-
-
-@pytest.mark.parametrize("closing", ["Enter", "c", "double click"])
-def test_other_ways_to_close(editor: Editor, closing: str) -> None:
-    editor.click(*TRIANGLE)
-    if closing == "double click":
-        editor.page.mouse.dblclick(*editor.at(150, 240))
-        assert near(editor.rings[0], [*TRIANGLE, (150, 240)])
-    else:
-        editor.press(closing)
-        assert near(editor.rings[0], TRIANGLE)
-
-
-def test_a_quick_click_beside_the_last_corner_is_no_double_click(editor: Editor) -> None:
-    """Somebody who places corners fast and close together has not closed the ring."""
-    editor.click(*TRIANGLE)
-    x, y = editor.at(*TRIANGLE[-1])
-    editor.page.mouse.click(x + 6, y)
-    assert near(editor.open, TRIANGLE)
-    assert editor.rings == []
-
-
-def test_two_corners_cannot_be_closed(editor: Editor) -> None:
-    editor.click(*TRIANGLE[:2], TRIANGLE[0])
-    editor.press("c")
-    assert editor.rings == []
-    assert near(editor.open, TRIANGLE[:2])
-
-
-def test_twenty_clicks_a_second_lose_nothing(editor: Editor) -> None:
-    points = [(20 + 13 * index, 60 if index % 2 else 200) for index in range(20)]
-    places = [editor.at(*point) for point in points]
-    for place in places:
-        editor.page.mouse.click(*place)
-        editor.page.wait_for_timeout(30)
-    assert near(editor.open, points)
-
-
-def test_clicks_as_fast_as_they_can_be_made_lose_nothing(editor: Editor) -> None:
-    points = [(20 + 6.5 * index, 60 if index % 2 else 200) for index in range(40)]
-    places = [editor.at(*point) for point in points]
-    for place in places:
-        editor.page.mouse.click(*place)
-    assert near(editor.open, points)
-
-
 WATCH_CLICKS = """() => {
     window.clicked = [];
     addEventListener("pointerdown", ({ clientX, clientY }) => {
@@ -320,238 +188,6 @@ WATCH_CLICKS = """() => {
             window.editor.zoom]);
     }, { capture: true });
 }"""
-
-
-# Every click finds an empty picture: where the wheel wanders, one could fall on an edge of those before.
-TAKE_CORNERS = """() => {
-    window.taken = [];
-    addEventListener("pointerup", () => {
-        window.taken.push(...window.editor.state.open);
-        window.editor.rings = [];
-    });
-}"""
-
-
-def around(count: int, radius: float = 260) -> list[tuple[float, float]]:
-    """Screen points around the middle of the 700 x 640 editor, relative to its corner."""
-    return [(350 + radius * cos(2 * pi * i / count), 320 + radius * sin(2 * pi * i / count)) for i in range(count)]
-
-
-async def click_while_zooming(address: str, places: list[tuple[float, float]]) -> tuple[list[Any], list[Any], float]:
-    """Clicks 20 times a second without waiting for the page, the wheel turning before, during and after each one.
-
-    Returns the corners, where and at which zoom the picture was clicked, and the seconds it took.
-    """
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=engine_path(), args=ARGUMENTS)
-        page = await browser.new_page(viewport={"width": 1366, "height": 768})
-        await page.goto(f"{address}/pages/outline_editor.html")
-        await page.wait_for_function("() => window.editor.rings")
-        await page.evaluate(WATCH_CLICKS)
-        await page.evaluate(TAKE_CORNERS)
-        box = await page.locator("svg.outline-surface").bounding_box()
-        assert box is not None
-        hand: list[asyncio.Task[None]] = []
-        started = time.monotonic()
-        for number, (x, y) in enumerate(places):
-            turns = number % 3 + 1
-            # A busy machine may show nothing of the wheel between two clicks: on the whole it goes in, and out again.
-            drift = -100 if number % 16 < 8 else 100
-            acts = [
-                page.mouse.move(box["x"] + x, box["y"] + y),
-                page.mouse.wheel(0, -100 * turns),
-                page.mouse.down(),
-                page.mouse.wheel(0, -100),
-                page.mouse.up(),
-                page.mouse.wheel(0, 100 * (turns + 1) + drift),
-            ]
-            hand += [asyncio.ensure_future(act) for act in acts]
-            seconds = time.monotonic() - started
-            await asyncio.sleep(max(0.0, (number + 1) / 20 - (time.monotonic() - started)))
-        await asyncio.gather(*hand)
-        corners = await page.evaluate("() => window.taken")
-        clicked = await page.evaluate("() => window.clicked")
-        await browser.close()
-    return corners, clicked, seconds
-
-
-def test_twenty_clicks_a_second_while_zooming_lose_nothing(site: str) -> None:
-    """Each corner is where the picture was clicked, at whatever zoom it was seen just then."""
-    places = around(40)
-    with ThreadPoolExecutor() as thread:  # the other browser's loop has this one
-        corners, clicked, seconds = thread.submit(asyncio.run, click_while_zooming(site, places)).result(timeout=60)
-    assert seconds < 39 / 20 + 0.1, "20 a second"
-    assert len(clicked) == 40
-    assert near(corners, [place for *place, _ in clicked], within=0.011)
-    assert len({zoom for *_, zoom in clicked}) >= 3, "at several zooms"
-
-
-def test_clicks_at_every_zoom_on_the_way_are_where_the_picture_was_clicked(editor: Editor) -> None:
-    """Zooming deeper around wandering points: nothing drifts, however often and wherever the wheel turned."""
-    dice = random.Random(3)
-    editor.page.evaluate(WATCH_CLICKS)
-    box = editor.surface.bounding_box()
-    assert box is not None
-    for _ in range(60):
-        editor.page.mouse.move(box["x"] + dice.uniform(10, 690), box["y"] + dice.uniform(10, 630))
-        editor.page.mouse.wheel(0, dice.choice([-300, -120, -100, 100, 120, 300]))
-        editor.page.mouse.down()
-        editor.page.mouse.up()
-        x, y, _ = editor.page.evaluate("() => window.clicked.at(-1)")
-        assert near(editor.open, [(x, y)], within=0.011)
-        editor.ask("clear()")
-
-
-def test_a_corner_can_be_dragged_at_any_time(editor: Editor) -> None:
-    editor.click(*TRIANGLE)
-    editor.drag(TRIANGLE[1], (220, 100))
-    assert near(editor.open, [TRIANGLE[0], (220, 100), TRIANGLE[2]], within=1)
-    editor.click(TRIANGLE[0])
-    editor.drag(TRIANGLE[2], (100, 250))
-    assert near(editor.rings[0], [TRIANGLE[0], (220, 100), (100, 250)], within=1)
-    editor.press("Control+z")
-    assert near(editor.rings[0], [TRIANGLE[0], (220, 100), TRIANGLE[2]], within=1)
-
-
-def test_an_edge_takes_a_new_corner_by_click_and_by_drag(editor: Editor) -> None:
-    editor.draw((50, 50), (250, 50), (250, 250), (50, 250))
-    editor.click((150, 50))
-    assert near(editor.rings[0], [(50, 50), (150, 50), (250, 50), (250, 250), (50, 250)])
-    editor.drag((50, 150), (80, 160))
-    assert near(editor.rings[0][-1:], [(80, 160)])
-    assert len(editor.rings[0]) == 6
-    editor.press("Control+z", "Control+z")
-    assert len(editor.rings[0]) == 4
-
-
-def test_an_edge_shows_where_the_corner_would_go(editor: Editor) -> None:
-    editor.draw((50, 50), (250, 50), (250, 250), (50, 250))
-    editor.page.mouse.move(*editor.at(150, 51))
-    editor.frame_settled()
-    ghost = editor.page.locator("path.outline-ghost").get_attribute("d")
-    assert ghost is not None and ghost.endswith("50h0")
-    editor.page.mouse.move(*editor.at(150, 150))
-    editor.frame_settled()
-    assert editor.page.locator("path.outline-ghost").get_attribute("d") == ""
-
-
-@pytest.mark.parametrize("way", ["Delete", "Backspace", "right click"])
-def test_a_corner_is_removed(editor: Editor, way: str) -> None:
-    square = [(50, 50), (250, 50), (250, 250), (50, 250)]
-    editor.draw(*square)
-    if way == "right click":
-        editor.click(square[1], button="right")
-    else:
-        editor.click(square[1])
-        editor.press(way)
-    assert near(editor.rings[0], [square[0], *square[2:]])
-    editor.press("Control+z")
-    assert near(editor.rings[0], square)
-
-
-def test_backspace_takes_back_the_last_corner_while_drawing(editor: Editor) -> None:
-    editor.click(*TRIANGLE)
-    editor.press("Backspace")
-    assert near(editor.open, TRIANGLE[:2])
-
-
-def test_a_ring_that_would_keep_two_corners_goes_as_a_whole(editor: Editor) -> None:
-    editor.draw(*TRIANGLE)
-    editor.click(TRIANGLE[0], button="right")
-    assert editor.rings == []
-    editor.press("Control+z")
-    assert near(editor.rings[0], TRIANGLE)
-
-
-def test_several_rings_even_close_beside_one_another(editor: Editor) -> None:
-    """While a ring is drawn, the edge of another one does not take its corners."""
-    editor.draw((20, 20), (120, 20), (120, 120), (20, 120))
-    editor.draw((160, 40), (200, 200), (122, 60))
-    assert [len(ring) for ring in editor.rings] == [4, 3]
-    assert near(editor.rings[1], [(160, 40), (200, 200), (122, 60)])
-    assert editor.problem is None
-
-
-def test_undo_and_redo_go_all_the_way_also_in_the_middle(editor: Editor) -> None:
-    points = [(30 + 20 * index, 50 if index % 2 else 150) for index in range(12)]
-    editor.click(*points)
-    editor.press(*["Control+z"] * 5)
-    assert near(editor.open, points[:7])
-    editor.press("Control+Shift+z", "Control+y")
-    assert near(editor.open, points[:9])
-    editor.press(*["Control+z"] * 50)
-    assert editor.open == []
-    assert editor.ask("canUndo") is False
-    editor.press(*["Control+y"] * 50)
-    assert near(editor.open, points)
-    assert editor.ask("canRedo") is False
-    editor.press("Control+z")
-    editor.click((20, 280))
-    assert editor.ask("canRedo") is False
-    assert near(editor.open, [*points[:11], (20, 280)])
-
-
-def test_escape_cancels_the_ring_being_drawn_and_undo_brings_it_back(editor: Editor) -> None:
-    editor.click(*TRIANGLE)
-    editor.press("Escape")
-    assert editor.open == []
-    editor.press("Control+z")
-    assert near(editor.open, TRIANGLE)
-
-
-def test_escape_in_the_middle_of_a_drag_leaves_the_corner_where_it_was(editor: Editor) -> None:
-    editor.draw(*TRIANGLE)
-    editor.page.mouse.move(*editor.at(*TRIANGLE[1]))
-    editor.page.mouse.down()
-    editor.page.mouse.move(*editor.at(250, 150), steps=4)
-    editor.press("Escape")
-    editor.page.mouse.up()
-    assert near(editor.rings[0], TRIANGLE)
-
-
-def test_clear_can_be_undone(editor: Editor) -> None:
-    editor.draw(*TRIANGLE)
-    editor.ask("clear()")
-    assert editor.rings == []
-    editor.ask("undo()")
-    assert near(editor.rings[0], TRIANGLE)
-
-
-def test_the_page_gives_and_takes_what_is_drawn(editor: Editor) -> None:
-    """A half-drawn ring survives a reload through `state`; what was handed out does not change behind it."""
-    state = {"rings": [[[10, 10], [90, 10], [90, 90.25]]], "open": [[100, 100]]}
-    editor.page.evaluate("(state) => { window.editor.state = state; state.rings[0][0][0] = 77; }", state)
-    assert editor.ask("state") == state
-    assert editor.ask("canUndo") is False
-    editor.page.evaluate("() => { window.editor.rings = [[[1, 1], [5, 1], [5, 5]]]; }")
-    assert editor.ask("state") == {"rings": [[[1, 1], [5, 1], [5, 5]]], "open": []}
-
-
-def test_the_page_hears_of_every_change(editor: Editor) -> None:
-    editor.draw(*TRIANGLE)
-    editor.drag(TRIANGLE[0], (90, 90))
-    changes = editor.page.evaluate("() => window.changes")
-    assert changes[:4] == [True] * 4
-    assert changes[-1] is True
-    assert False in changes[4:], "a drag in progress is told as not settled"
-
-
-# The borders of the picture.
-
-
-def test_corners_stay_inside_the_picture_and_on_the_grid(editor: Editor) -> None:
-    editor.click((-20, -5), (310, 100.333), (150, 308))
-    assert editor.open[0] == [0, 0]
-    assert editor.open[1][0] == SIZE
-    assert editor.open[2][1] == SIZE
-    assert all(round(value, 2) == value for corner in editor.open for value in corner)
-    editor.click((-20, -5))
-    editor.click((0, 0))
-    editor.drag((150, 299), (150, 308))
-    assert editor.rings[0][2][1] == SIZE
-
-
-# Zoom, pan and size.
 
 
 def noise(side: int = SIZE) -> tuple[str, Image.Image]:
@@ -567,48 +203,127 @@ SHOWN = """() => {
     return [left, top, width, height].map((value) => value * devicePixelRatio);
 }"""
 
-SCREENS = [
-    pytest.param(1366, 768, 1, 2, id="desk"),
-    pytest.param(1920, 1080, 1.25, 2, id="a laptop at 125 %: 700 CSS px are 875 device px"),
-    pytest.param(1366, 768, 1.5, 3, id="a laptop at 150 %"),
-    pytest.param(1366, 768, 2, 4, id="a fine desk screen"),
-    pytest.param(1366, 768, 3, 6, id="a finer one"),
-    pytest.param(390, 844, 1, 1, id="phone width"),
-    pytest.param(390, 844, 2, 2, id="phone"),
-    pytest.param(390, 844, 3, 3, id="fine phone"),
-    pytest.param(412, 915, 2.625, 3, id="a phone with a broken ratio: 1.14 CSS px to an image pixel"),
-    pytest.param(280, 653, 3, 2, id="a narrow phone: two thirds of a CSS px"),
-    pytest.param(703.5, 768, 1, 2, id="an editor that begins between two pixels"),
-]
+# Mouse.
 
 
-@pytest.mark.parametrize(("width", "height", "density", "expected"), SCREENS)
-def test_the_picture_is_shown_at_whole_device_pixels(
-    chromium: Browser, site: str, width: float, height: int, density: float, expected: int
-) -> None:
-    """At every step of zoom, wherever it is moved: the picture begins on a device pixel and each of its pixels is
-    as wide as the next."""
-    screen = {"width": int(width), "height": height}
-    with open_page(chromium, site, viewport=screen, device_scale_factor=density) as editor:
-        editor.page.evaluate("(margin) => { document.body.style.marginLeft = `${margin}px`; }", width % 1)
-        editor.frame_settled()
-        assert editor.ask("zoom") == pytest.approx(expected, abs=1e-6)
-        for act in ["fit()", "zoomIn()", "zoomIn()", "zoomIn()", "zoomOut()", "zoomOut()", "fit()"]:
-            editor.ask(act)
-            left, top, wide, high = editor.page.evaluate(SHOWN)
-            ratio = wide / SIZE
-            assert ratio == pytest.approx(round(ratio), abs=1e-3) and round(ratio) >= 1, act
-            assert high == pytest.approx(wide, abs=1e-3)
-            assert (left, top) == pytest.approx((round(left), round(top)), abs=0.02), act
+def test_clicks_place_corners_and_several_ways_close_the_ring(editor: Editor) -> None:
+    assert editor.problem == "outline_too_few_corners"
+    editor.click(*TRIANGLE)
+    assert near(editor.open, TRIANGLE)
+    assert (editor.ask("drawing"), editor.problem) == (True, "outline_unfinished")
+    x, y = editor.at(*TRIANGLE[-1])
+    editor.page.mouse.click(x + 6, y)
+    assert near(editor.open, TRIANGLE), "a quick click beside the last corner is no double click"
+    editor.click(TRIANGLE[0])
+    assert near(editor.rings[0], TRIANGLE)
+    assert (editor.ask("drawing"), editor.problem) == (False, None)
+    for key in ("Enter", "c"):
+        editor.rebuild()
+        editor.click(*TRIANGLE)
+        editor.press(key)
+        assert near(editor.rings[0], TRIANGLE), key
+    editor.rebuild()
+    editor.click(*TRIANGLE)
+    editor.page.mouse.dblclick(*editor.at(150, 240))
+    assert near(editor.rings[0], [*TRIANGLE, (150, 240)])
+    editor.rebuild()
+    editor.click(*TRIANGLE[:2], TRIANGLE[0])
+    editor.press("c")
+    assert editor.rings == [] and near(editor.open, TRIANGLE[:2]), "two corners are no ring"
+
+
+def test_clicks_as_fast_as_they_can_be_made_lose_nothing_and_the_page_hears_of_each(editor: Editor) -> None:
+    """A half-drawn ring survives a reload through `state`; what was handed out does not change behind it."""
+    points = [(20 + 6.5 * index, 60 if index % 2 else 200) for index in range(40)]
+    places = [editor.at(*point) for point in points]
+    for place in places:
+        editor.page.mouse.click(*place)
+    assert near(editor.open, points)
+    assert editor.page.evaluate("() => window.changes") == [True] * 40
+    state = {"rings": [[[10, 10], [90, 10], [90, 90.25]]], "open": [[100, 100]]}
+    editor.page.evaluate("(state) => { window.editor.state = state; state.rings[0][0][0] = 77; }", state)
+    assert editor.ask("state") == state
+    editor.drag((90, 10), (95, 20))
+    changes = editor.page.evaluate("() => window.changes.slice(40)")
+    assert changes[-1] is True and False in changes, "a drag in progress is told as not settled"
+    # Corners stay inside the picture.
+    editor.put([])
+    editor.click((-20, -5), (310, 100.333), (150, 308))
+    assert (editor.open[0], editor.open[1][0], editor.open[2][1]) == ([0, 0], SIZE, SIZE)
+
+
+def test_steps_are_taken_back_and_escape_gives_up(editor: Editor) -> None:
+    editor.click(*TRIANGLE)
+    editor.press("Control+z", "Control+z", "Control+Shift+z", "Control+y", "Escape")
+    assert editor.open == [], "Escape cancels the ring that is drawn"
+    editor.press("Control+z")
+    assert near(editor.open, TRIANGLE)
+    editor.press("c")
+    editor.page.mouse.move(*editor.at(*TRIANGLE[1]))
+    editor.page.mouse.down()
+    editor.page.mouse.move(*editor.at(250, 150), steps=4)
+    editor.press("Escape")
+    editor.page.mouse.up()
+    assert near(editor.rings[0], TRIANGLE), "and leaves a corner that is dragged where it was"
+    editor.ask("clear()")
+    assert editor.rings == []
+    editor.ask("undo()")
+    assert near(editor.rings[0], TRIANGLE)
+    # Keys without a meaning are left to the page: Enter sends the form, digits answer questions, Tab leaves.
+    editor.page.evaluate(
+        "() => { window.left = []; addEventListener('keydown', (event) => "
+        "{ if (!event.defaultPrevented) window.left.push(event.key); }); }"
+    )
+    editor.press("1", "Enter", "Escape", "?", "Tab")
+    assert editor.page.evaluate("() => window.left") == ["1", "Enter", "Escape", "?", "Tab"]
+
+
+def test_corners_are_dragged_inserted_and_removed(editor: Editor) -> None:
+    editor.click(*TRIANGLE)
+    editor.drag(TRIANGLE[1], (220, 100))
+    assert near(editor.open, [TRIANGLE[0], (220, 100), TRIANGLE[2]], within=1), "while the ring is open"
+    editor.click(TRIANGLE[0])
+    editor.drag(TRIANGLE[2], (100, 250))
+    assert near(editor.rings[0], [TRIANGLE[0], (220, 100), (100, 250)], within=1), "and when it is closed"
+    editor.press("Control+z")
+    assert near(editor.rings[0], [TRIANGLE[0], (220, 100), TRIANGLE[2]], within=1)
+    # An edge shows where a corner would go, and takes one by click and by drag.
+    editor.rebuild()
+    editor.draw(*SQUARE)
+    ghost = editor.page.locator("path.outline-ghost")
+    editor.page.mouse.move(*editor.at(150, 51))
+    editor.frame_settled()
+    assert str(ghost.get_attribute("d")).endswith("50h0")
+    editor.page.mouse.move(*editor.at(150, 150))
+    editor.frame_settled()
+    assert ghost.get_attribute("d") == ""
+    editor.click((150, 50))
+    assert near(editor.rings[0], [SQUARE[0], (150, 50), *SQUARE[1:]])
+    editor.drag((50, 150), (80, 160))
+    assert len(editor.rings[0]) == 6 and near(editor.rings[0][-1:], [(80, 160)])
+    editor.press("Control+z", "Control+z")
+    assert near(editor.rings[0], SQUARE)
+    # A corner goes by key and by a right click; what was the last one goes by Backspace.
+    for way in ("Delete", "Backspace", "right click"):
+        editor.click(SQUARE[1], button="right" if way == "right click" else "left")
+        editor.press(*([] if way == "right click" else [way]))
+        assert near(editor.rings[0], [SQUARE[0], *SQUARE[2:]]), way
+        editor.press("Control+z")
+        assert near(editor.rings[0], SQUARE), way
+    editor.rebuild()
+    editor.click(*TRIANGLE)
+    editor.press("Backspace")
+    assert near(editor.open, TRIANGLE[:2])
+
+
+# Zoom, pan and size.
 
 
 @pytest.mark.parametrize(
     ("density", "side", "steps", "smooth"),
     [
-        pytest.param(1, 60, 0, False, id="fitted"),
         pytest.param(1, 60, 2, False, id="zoomed"),
-        pytest.param(2, 60, 0, False, id="two device pixels to a CSS pixel"),
-        pytest.param(3, 60, 1, False, id="three, and zoomed"),
+        pytest.param(3, 60, 1, False, id="three device pixels to a CSS pixel, and zoomed"),
         pytest.param(1, 600, 0, True, id="smoothing has nothing to do where a pixel is a pixel"),
     ],
 )
@@ -630,56 +345,37 @@ def test_the_pixels_on_the_screen_are_the_pixels_of_the_picture(
         assert box is not None
         shot = Image.open(io.BytesIO(editor.surface.screenshot())).convert("RGB")
         x0, y0 = left - round(box["x"] * density), top - round(box["y"] * density)
-        middle = range(side // 2 - 8, side // 2 + 8)
-        for x, y in [(x, y) for x in middle for y in middle]:
+        for x, y in product(range(side // 2 - 8, side // 2 + 8), repeat=2):
             at = [(x0 + x * zoom + dx, y0 + y * zoom + dy) for dx, dy in ((0, 0), (zoom - 1, zoom - 1), (zoom // 2, 0))]
             assert {shot.getpixel(place) for place in at} == {picture.getpixel((x, y))}
 
 
-def test_zoom_goes_through_whole_numbers_by_wheel_by_key_and_by_button(editor: Editor) -> None:
-    seen = [editor.ask("zoom")]
-    editor.page.mouse.move(*editor.at(150, 150))
-    for _ in range(3):
-        editor.page.mouse.wheel(0, -100)
-        editor.frame_settled()
-        seen.append(editor.ask("zoom"))
+def test_the_wheel_a_touchpad_keys_and_buttons_zoom(editor: Editor) -> None:
+    """To the device pixel, also when the page is zoomed or moves to another screen."""
+    middle = editor.at(150, 150)
+    editor.page.mouse.move(*middle)
+    editor.page.mouse.wheel(0, -100)
     editor.ask("focus()")
-    editor.press("+")
-    seen.append(editor.ask("zoom"))
+    editor.press("+", "-")
     editor.ask("zoomOut()")
-    seen.append(editor.ask("zoom"))
-    editor.press("-", "-", "-", "-", "-", "-")
-    seen.append(editor.ask("zoom"))
-    assert seen == [2, 3, 4, 6, 8, 6, 1]
-
-
-def test_a_touchpad_zooms_by_as_many_steps_as_the_fingers_go_far(editor: Editor) -> None:
-    editor.page.mouse.move(*editor.at(150, 150))
+    assert editor.ask("zoom") == 2
     for _ in range(24):
         editor.page.mouse.wheel(0, -5)
-    assert editor.ask("zoom") == 3
+    assert editor.ask("zoom") == 3, "a touchpad zooms by as many steps as the fingers go far"
     editor.page.mouse.wheel(0, 30)
     editor.page.mouse.wheel(0, -30)
     assert editor.ask("zoom") == 3, "a change of direction begins anew"
-
-
-def test_a_picture_larger_than_the_screen_is_shown_whole(editor: Editor) -> None:
-    editor.rebuild(width=2000, height=1500)
-    assert editor.ask("zoom") == pytest.approx(0.35)
-    editor.ask("zoomIn()")
-    assert editor.ask("zoom") == 0.5
-    editor.ask("zoomOut()")
-    assert editor.ask("zoom") == pytest.approx(0.35)
-
-
-def test_the_page_zoomed_or_on_another_screen_fits_again(chromium: Browser, site: str) -> None:
-    with open_page(chromium, site) as editor:
-        session = editor.page.context.new_cdp_session(editor.page)
-        screen = {"width": 1200, "height": 768, "deviceScaleFactor": 1.5, "mobile": False}
-        session.send("Emulation.setDeviceMetricsOverride", screen)
-        editor.page.wait_for_function("() => window.editor.zoom === 3")
-        width = editor.page.evaluate(SHOWN)[2]
-        assert width == pytest.approx(3 * SIZE, abs=1e-3)
+    editor.ask("fit()")
+    session = editor.page.context.new_cdp_session(editor.page)
+    screen = {"width": 1200, "height": 768, "deviceScaleFactor": 1.5, "mobile": False}
+    session.send("Emulation.setDeviceMetricsOverride", screen)
+    editor.page.wait_for_function("() => window.editor.zoom === 3")
+    for act in ("fit()", "zoomIn()", "zoomIn()"):
+        editor.ask(act)
+        left, top, wide, _ = editor.page.evaluate(SHOWN)
+        assert (left, top) == pytest.approx((round(left), round(top)), abs=0.02), act
+        assert wide / SIZE == pytest.approx(round(wide / SIZE), abs=1e-3), act
+    session.send("Emulation.clearDeviceMetricsOverride")
 
 
 def test_zoom_pan_and_resize_in_the_middle_of_drawing_lose_nothing(editor: Editor) -> None:
@@ -699,18 +395,23 @@ def test_zoom_pan_and_resize_in_the_middle_of_drawing_lose_nothing(editor: Edito
     assert near(editor.rings[0], [*TRIANGLE[:2], (160, 170), (150, 180), (140, 170), (60, 200)])
 
 
-@pytest.mark.parametrize("notches", [-12, -5, 3])
-def test_a_click_after_zooming_lands_under_the_pointer(editor: Editor, notches: int) -> None:
-    editor.page.mouse.move(*editor.at(200, 100))
-    for _ in range(abs(notches)):
-        editor.page.mouse.wheel(0, 120 if notches > 0 else -120)
-    editor.frame_settled()
-    editor.page.mouse.down()
-    editor.page.mouse.up()
-    assert near(editor.open, [(200, 100)])
+def test_clicks_at_every_zoom_on_the_way_are_where_the_picture_was_clicked(editor: Editor) -> None:
+    """Zooming deeper around wandering points: nothing drifts, however often and wherever the wheel turned."""
+    dice = random.Random(3)
+    editor.page.evaluate(WATCH_CLICKS)
+    box = editor.surface.bounding_box()
+    assert box is not None
+    for _ in range(30):
+        editor.page.mouse.move(box["x"] + dice.uniform(10, 690), box["y"] + dice.uniform(10, 630))
+        editor.page.mouse.wheel(0, dice.choice([-300, -120, -100, 100, 120, 300]))
+        editor.page.mouse.down()
+        editor.page.mouse.up()
+        x, y, _ = editor.page.evaluate("() => window.clicked.at(-1)")
+        assert near(editor.open, [(x, y)], within=0.011)
+        editor.ask("clear()")
 
 
-def test_the_middle_button_pans(editor: Editor) -> None:
+def test_panning_smoothing_and_an_editor_that_is_disabled(editor: Editor) -> None:
     editor.press("0")
     before = editor.frame_settled()
     x, y = editor.at(150, 150)
@@ -718,16 +419,16 @@ def test_the_middle_button_pans(editor: Editor) -> None:
     editor.page.mouse.down(button="middle")
     editor.page.mouse.move(x - 60, y - 40, steps=3)
     editor.page.mouse.up(button="middle")
-    after = editor.frame_settled()
-    assert editor.open == []
-    shift = [float(b) - float(a) for a, b in zip(before.split(), after.split(), strict=True)]
-    assert shift == [30, 20, 0, 0]
+    shift = [float(b) - float(a) for a, b in zip(before.split(), editor.frame_settled().split(), strict=True)]
+    assert (editor.open, shift) == ([], [30, 20, 0, 0]), "the middle button pans"
     editor.ask("fit()")
     assert editor.frame_settled() == before
-
-
-def test_lines_keep_their_width_and_dots_their_size_at_any_zoom(editor: Editor) -> None:
+    rendering = "() => getComputedStyle(document.querySelector('image')).imageRendering"
+    assert editor.page.evaluate(rendering) == "pixelated"
+    editor.ask("setSmoothing(true)")
+    assert editor.page.evaluate(rendering) == "auto"
     editor.draw(*TRIANGLE)
+    # Lines keep their width and dots their size at any zoom.
     editor.page.mouse.move(*editor.at(*TRIANGLE[1]))
     for _ in range(8):
         editor.page.mouse.wheel(0, -120)
@@ -737,22 +438,9 @@ def test_lines_keep_their_width_and_dots_their_size_at_any_zoom(editor: Editor) 
         " const style = getComputedStyle(document.querySelector(`path.outline-${name}`));"
         " return [style.vectorEffect, style.strokeWidth]; })"
     )
-    assert effects == [
-        ["non-scaling-stroke", "2px"],
-        ["non-scaling-stroke", "10px"],
-        ["non-scaling-stroke", "18px"],
-    ]
-
-
-def test_smoothing_is_a_choice(editor: Editor) -> None:
-    rendering = "() => getComputedStyle(document.querySelector('image')).imageRendering"
-    assert editor.page.evaluate(rendering) == "pixelated"
-    editor.ask("setSmoothing(true)")
-    assert editor.page.evaluate(rendering) == "auto"
-
-
-def test_a_disabled_editor_shows_the_picture_and_still_zooms_and_pans(editor: Editor) -> None:
-    editor.draw(*TRIANGLE)
+    assert effects == [["non-scaling-stroke", width] for width in ("2px", "10px", "18px")]
+    editor.ask("fit()")
+    # Disabled, it shows the picture, and still zooms and pans.
     editor.ask("setEnabled(false)")
     before = editor.frame_settled()
     assert not editor.page.locator("path.outline-line").is_visible()
@@ -761,8 +449,7 @@ def test_a_disabled_editor_shows_the_picture_and_still_zooms_and_pans(editor: Ed
     editor.press("Delete", "Control+z", "Enter")
     assert editor.frame_settled() != before
     editor.ask("setEnabled(true)")
-    assert near(editor.rings[0], TRIANGLE)
-    assert editor.open == []
+    assert near(editor.rings[0], TRIANGLE) and editor.open == []
 
 
 # Tracing.
@@ -772,205 +459,61 @@ def circle(count: int = 60) -> list[tuple[float, float]]:
     return [(150 + 80 * cos(2 * pi * i / count), 150 + 80 * sin(2 * pi * i / count)) for i in range(count)]
 
 
-def test_a_drag_on_the_canvas_traces_a_ring_and_closes_near_its_start(editor: Editor) -> None:
+def test_a_drag_traces_a_ring_whose_corners_can_be_made_fewer_and_more(editor: Editor) -> None:
     points = circle()
     editor.drag(*points, points[0], steps=2)
     (ring,) = editor.rings
     assert 8 <= len(ring) < 40, "simplified"
     assert all(78 <= ((x - 150) ** 2 + (y - 150) ** 2) ** 0.5 <= 82 for x, y in ring), "within a pixel or so"
-    area = editor.page.evaluate("(rings) => window.geometry.checkOutline(rings, 299, 299).area", [ring])
-    assert abs(area / 20_000 - 3.1416 * 80 * 80) < 300
-    editor.press("Control+z")
-    assert editor.rings == [] and editor.open == [], "a trace is one step"
-
-
-def test_a_trace_goes_on_where_clicks_ended(editor: Editor) -> None:
-    editor.click((50, 50), (100, 40))
-    editor.drag((150, 60), (220, 60), (220, 200), (60, 200))
-    corners = editor.open
-    assert near(corners[:2], [(50, 50), (100, 40)])
-    assert near(corners[2:], [(150, 60), (220, 60), (220, 200), (60, 200)], within=1.5)
-    editor.click((50, 50))
-    assert len(editor.rings) == 1
-
-
-def walk(dice: random.Random, count: int, step: float) -> list[list[float]]:
-    """Somebody's line that goes anywhere, on the grid of hundredths."""
-    x, y = dice.uniform(50, 250), dice.uniform(50, 250)
-    points = []
-    for _ in range(count):
-        x, y = (min(299.0, max(0.0, value + dice.gauss(0, step))) for value in (x, y))
-        points.append([round(x, 2), round(y, 2)])
-    return points
-
-
-def trembling_star(dice: random.Random) -> list[list[float]]:
-    """Round a middle with deep, narrow bays: what few corners easily cross."""
-    reach = [dice.choice([25, 30, 120, 130]) + dice.uniform(-8, 8) for _ in range(dice.randint(20, 60))]
-    points = []
-    for number, radius in enumerate(reach):
-        angle = 2 * pi * number / len(reach)
-        points.append([round(150 + radius * cos(angle), 2), round(150 + radius * sin(angle), 2)])
-    return points
-
-
-def spiral(turns: float, apart: float) -> list[list[float]]:
-    """A band wound up, its two sides hardly further apart than its turns."""
-    angles = [turns * 2 * pi * number / 400 for number in range(401)]
-    outer = [(20 + apart * angle, angle) for angle in angles]
-    inner = [(20 + apart * angle - apart * 2.2, angle) for angle in reversed(angles)]
-    return [[round(150 + r * cos(a), 2), round(150 + r * sin(a), 2)] for r, a in outer + inner]
-
-
-def within(one: list[list[float]], other: list[list[float]], tolerance: float) -> bool:
-    """Whether no point of one line, its corners or any between them, lies further than that from the other."""
-    # A buffer is a polygon inside the true one: with 64 segments to a quarter it lacks less than a thousandth.
-    near_other = shapely.LineString(other).buffer(tolerance * 1.001 + 1e-6, quad_segs=64)
-    return bool(near_other.covers(shapely.LineString(one)))
-
-
-def test_a_simplified_line_stays_within_the_tolerance_both_ways(editor: Editor) -> None:
-    """Random walks against an independent measure: neither line has a point further than that from the other."""
-    dice = random.Random(7)
-    cases = [(walk(dice, dice.randint(2, 150), dice.choice([0.5, 3, 12])), dice.choice(TOLERANCES)) for _ in range(100)]
-    script = "(cases) => cases.map(([points, tolerance]) => window.geometry.simplify(points, tolerance))"
-    shorter = 0
-    for (points, tolerance), line in zip(cases, editor.page.evaluate(script, cases), strict=True):
-        assert within(points, line, tolerance)
-        assert within(line, points, tolerance)
-        assert line[0] == points[0] and line[-1] == points[-1]
-        shorter += len(line) < len(points)
-    assert shorter > 70, "and it is simpler"
-
-
-def test_no_tolerance_makes_a_ring_cross_itself(editor: Editor) -> None:
-    """Where few corners would cross, there are more of them; the ring stays within what was asked for."""
-    dice = random.Random(9)
-    rings = [trembling_star(dice) for _ in range(25)] + [spiral(turns, 1.1) for turns in (1.2, 1.7, 2.3)]
-    script = """([rings, tolerances]) => rings.flatMap((points) => tolerances.map((wanted) => {
-        const line = new window.Trace({ rings: [], open: [] }, points, true);
-        return [line.points, wanted, line.drawn(wanted)];
-    }))"""
-    made_finer = 0
-    for points, wanted, found in editor.page.evaluate(script, [rings, TOLERANCES]):
-        (ring,) = found["drawing"]["rings"]
-        assert shapely.LinearRing(points).is_simple, "the hand did not cross its line"
-        assert shapely.LinearRing(ring).is_simple, (wanted, points)
-        assert len(ring) == found["corners"] >= 3
-        assert within([*points, points[0]], [*ring, ring[0]], wanted)
-        assert within([*ring, ring[0]], [*points, points[0]], wanted)
-        made_finer += found["tolerance"] < wanted
-    assert made_finer > 2, "some of them would have crossed"
-
-
-def test_a_hand_that_goes_past_its_start_has_not_crossed_its_line(editor: Editor) -> None:
-    points = circle(90)
-    editor.drag(*points, (231, 151), (228, 154), steps=2)
-    assert len(editor.rings) == 1
-    assert editor.problem is None
-    assert editor.marks == 0
-
-
-@pytest.fixture
-def traced(editor: Editor) -> Editor:
-    points = circle(90)
-    editor.drag(*points, points[0], steps=2)
-    return editor
-
-
-def test_after_a_trace_its_corners_can_be_made_fewer_and_more(traced: Editor) -> None:
-    bar = traced.page.get_by_role("group", name="Corners of the traced line")
-    before = len(traced.rings[0])
-    assert bar.locator("span").inner_text() == f"{before} corners, within 1 px"
+    bar = editor.page.get_by_role("group", name="Corners of the traced line")
+    assert bar.locator("span").inner_text() == f"{len(ring)} corners, within 1 px"
     for _ in range(4):
         bar.get_by_role("button", name="Fewer corners").click()
-    fewer = len(traced.rings[0])
-    traced.frame_settled()
-    assert fewer < before
-    assert traced.spoken == bar.locator("span").inner_text() == f"{fewer} corners, within 4 px"
+    fewer = editor.rings
+    editor.frame_settled()
+    assert len(fewer[0]) < len(ring)
+    assert editor.spoken == bar.locator("span").inner_text() == f"{len(fewer[0])} corners, within 4 px"
+    # A trace and its refining are one step back and one forth.
+    editor.press("Control+z")
+    assert (editor.rings, editor.open, editor.ask("canSimplify")) == ([], [], False)
+    editor.ask("redo()")
+    assert (editor.rings, editor.ask("canSimplify")) == (fewer, True)
     for _ in range(9):
         bar.get_by_role("button", name="More corners").click()
-    assert len(traced.rings[0]) > before, "nothing of the raw line was lost"
-    assert traced.spoken.endswith("within 0.25 px")
-    assert traced.page.evaluate("() => window.chosen") == [1.5, 2, 3, 4, 3, 2, 1.5, 1, 0.75, 0.5, *[0.25] * 3]
-    assert traced.page.evaluate("() => document.activeElement.className.baseVal ?? ''") != "outline-button"
-
-
-def test_a_trace_and_its_refining_are_one_step_back_and_one_forth(traced: Editor) -> None:
-    for _ in range(3):
-        traced.ask("fewerCorners()")
-    refined = traced.rings
-    traced.press("Control+z")
-    traced.ask("undo()")
-    assert traced.rings == []
-    assert traced.ask("canSimplify") is False
-    traced.ask("redo()")
-    assert traced.rings == refined
-    assert traced.ask("canSimplify") is True
-    for _ in range(3):
-        traced.ask("moreCorners()")
-    assert len(traced.rings[0]) > len(refined[0])
-
-
-def test_the_bar_goes_with_the_next_change_and_with_done(traced: Editor) -> None:
-    bar = traced.page.locator(".outline-fineness")
-    traced.frame_settled()
-    assert bar.is_visible()
-    traced.click((20, 20))
-    traced.frame_settled()
-    assert bar.is_hidden()
-    traced.ask("fewerCorners()")
-    assert traced.open == [[20, 20]], "what was traced before is left alone"
-    traced.press("Control+z")
-    traced.frame_settled()
-    assert bar.is_visible(), "it is what was done last again"
-    bar.get_by_role("button", name="Done").click()
-    traced.frame_settled()
-    assert bar.is_hidden()
-    assert len(traced.rings) == 1
-
-
-def test_the_keys_of_the_bar(traced: Editor) -> None:
-    before = len(traced.rings[0])
-    traced.ask("focus()")
-    traced.press(",", ",")
-    assert len(traced.rings[0]) < before
-    traced.press(".", ".")
-    assert len(traced.rings[0]) == before
-
-
-def test_the_bar_stands_away_from_the_line_and_moves_nothing(editor: Editor) -> None:
-    editor.page.evaluate(
-        "() => { window.shifts = []; new PerformanceObserver((list) => window.shifts.push(...list.getEntries()))"
-        ".observe({ type: 'layout-shift', buffered: true }); }"
-    )
-    low = [(60, 200), (60, 290), (240, 290), (240, 200), (62, 198)]
-    high = [(60, 100), (60, 10), (240, 10), (240, 100), (62, 102)]
-    for line, at_top in ((low, True), (high, False)):
-        editor.drag(*line, steps=10)
-        editor.frame_settled()
-        bar = editor.page.locator(".outline-fineness").bounding_box()
-        surface = editor.surface.bounding_box()
-        assert bar and surface
-        assert (bar["y"] - surface["y"] < 100) is at_top
-        editor.ask("clear()")
-    assert editor.page.evaluate("() => window.shifts.filter((shift) => !shift.hadRecentInput).length") == 0
-
-
-def test_the_page_says_how_fine_and_larger_pictures_have_larger_pixels(editor: Editor) -> None:
-    editor.rebuild(width=598, height=598, simplify=2)
-    editor.drag(*[(x * 2, y * 2) for x, y in circle(90)], (460, 300), steps=2)
+    assert len(editor.rings[0]) > len(ring), "nothing of the raw line was lost"
+    assert editor.spoken.endswith("within 0.25 px")
+    assert editor.page.evaluate("() => window.chosen") == [1.5, 2, 3, 4, 3, 2, 1.5, 1, 0.75, 0.5, *[0.25] * 3]
+    before = len(editor.rings[0])
+    editor.ask("focus()")
+    editor.press(",", ",")
+    assert len(editor.rings[0]) < before, "by key as well"
+    editor.press(".", ".")
+    assert len(editor.rings[0]) == before
+    # The bar goes with the next change, comes back with a step back, and goes with "Done".
+    assert editor.bar.is_visible()
+    editor.click((20, 20))
     editor.frame_settled()
-    assert editor.page.locator(".outline-fineness span").inner_text().endswith("within 4 px")
-    editor.rebuild(simplify=100)
-    assert editor.ask("simplify") == 6, "never coarser than the coarsest"
-
-
-# Crossings.
+    assert editor.bar.is_hidden()
+    editor.ask("fewerCorners()")
+    assert editor.open == [[20, 20]], "what was traced before is left alone"
+    editor.press("Control+z")
+    editor.frame_settled()
+    assert editor.bar.is_visible()
+    bar.get_by_role("button", name="Done").click()
+    editor.frame_settled()
+    assert editor.bar.is_hidden() and len(editor.rings) == 1
+    # A trace goes on where clicks ended; the bar stands away from the line.
+    editor.put([])
+    editor.click((50, 50), (100, 40))
+    editor.drag((150, 60), (220, 60), (220, 100), (60, 100))
+    assert near(editor.open, [(50, 50), (100, 40), (150, 60), (220, 60), (220, 100), (60, 100)], within=1.5)
+    editor.frame_settled()
+    bar_box, surface = editor.bar.bounding_box(), editor.surface.bounding_box()
+    assert bar_box and surface and bar_box["y"] - surface["y"] > 100
 
 
 def test_a_crossing_is_shown_where_it_happens_in_words_too_and_goes_again(editor: Editor) -> None:
-    editor.draw((50, 50), (250, 50), (250, 250), (50, 250))
+    editor.draw(*SQUARE)
     assert editor.marks == 0
     editor.page.mouse.move(*editor.at(250, 50))
     editor.page.mouse.down()
@@ -980,161 +523,48 @@ def test_a_crossing_is_shown_where_it_happens_in_words_too_and_goes_again(editor
     editor.page.mouse.up()
     assert editor.problem == "outline_self_crossing"
     editor.press("Control+z")
-    assert editor.marks == 0
-    assert editor.problem is None
-
-
-def test_a_crossing_is_marked_before_the_ring_is_closed(editor: Editor) -> None:
-    editor.click((50, 50), (250, 250), (250, 50), (50, 250))
-    assert editor.marks == 1
-    assert editor.problem == "outline_self_crossing"
-    place = editor.page.locator(".outline-crossing circle").first
-    assert (float(place.get_attribute("cx") or 0), float(place.get_attribute("cy") or 0)) == (150, 150)
+    assert (editor.marks, editor.problem) == (0, None)
 
 
 # Keyboard alone.
 
 
+RIGHT, LEFT, DOWN, UP = (f"Shift+Arrow{way}" for way in ("Right", "Left", "Down", "Up"))
+BY_KEYBOARD = [
+    # keys, what is said then
+    (["Tab", "Enter", *[RIGHT] * 5, " ", *[DOWN] * 4, "ArrowDown", "Enter"], "Corner 3 at 200, 191"),
+    (["Alt+ArrowLeft"], "199.9, 191"),
+    (["c"], "Ring 1 closed with 3 corners"),
+    (["]", "]"], "Ring 1, corner 2 of 3 at 200, 150"),
+    (["ArrowLeft", "ArrowLeft", DOWN, "Alt+ArrowUp"], "Corner 2 of 3 moved to 198, 159.9"),
+    (["Control+z", "i"], "Corner 3 of 4 inserted at 200, 170.5"),
+    (["Delete"], "Corner removed"),
+    (["Escape", *[LEFT] * 30, "Enter"], "Corner 1 at 0, 159.9"),
+    (["Control+z", *[RIGHT] * 27, "+", "+", "+", *[UP] * 14, "Enter"], "Corner 1 at 270, 19.9"),
+]
+
+
 def test_a_whole_ring_by_keyboard_alone(editor: Editor) -> None:
-    editor.press("Tab", "Enter", *["Shift+ArrowRight"] * 5, "Space", *["Shift+ArrowDown"] * 4, "ArrowDown", "Enter")
-    assert editor.spoken == "Corner 3 at 200, 191"
-    editor.press("Alt+ArrowLeft")
-    assert editor.spoken == "199.9, 191"
-    editor.press("c")
+    """It is drawn, closed and corrected; a burst of moves is one step; the crosshair stops at the border."""
+    surface = [editor.surface.get_attribute(name) for name in ("role", "aria-label", "aria-describedby")]
+    assert surface == ["application", "Outline of the bird", "keys"]
+    for keys, said in BY_KEYBOARD:
+        editor.press(*keys)
+        assert editor.spoken == said
     assert editor.rings == [[[150, 150], [200, 150], [200, 191]]]
-    assert editor.spoken == "Ring 1 closed with 3 corners"
-    assert editor.problem is None
-
-
-def test_enter_on_the_first_corner_closes(editor: Editor) -> None:
-    out_and_back = [*["Shift+ArrowRight"] * 5, "Enter", *["Shift+ArrowDown"] * 5, "Enter"]
-    editor.press("Tab", "Enter", *out_and_back, *["Shift+ArrowLeft"] * 5, *["Shift+ArrowUp"] * 5, "Enter")
-    assert editor.rings == [[[150, 150], [200, 150], [200, 200]]]
-
-
-def test_corners_are_chosen_moved_inserted_and_removed_by_keys(editor: Editor) -> None:
-    editor.page.evaluate("() => { window.editor.rings = [[[50, 50], [250, 50], [250, 250], [50, 250]]]; }")
-    editor.press("Tab", "]", "]")
-    assert editor.spoken == "Ring 1, corner 2 of 4 at 250, 50"
-    editor.press("ArrowLeft", "ArrowLeft", "Shift+ArrowDown", "Alt+ArrowUp")
-    assert editor.rings[0][1] == [248, 59.9]
-    editor.press("Control+z")
-    assert editor.rings[0][1] == [250, 50], "a burst is one step"
-    editor.press("i")
-    assert editor.rings[0][2] == [250, 150]
-    assert editor.spoken == "Corner 3 of 5 inserted at 250, 150"
-    editor.press("Delete")
-    assert len(editor.rings[0]) == 4
-    editor.press("[", "Escape", "ArrowLeft")
-    assert editor.spoken == "49, 250", "after Escape the arrows move the crosshair again, from where it was"
-
-
-def test_a_pause_makes_a_new_step(editor: Editor) -> None:
-    editor.page.evaluate("() => { window.editor.rings = [[[50, 50], [250, 50], [250, 250]]]; }")
-    editor.press("Tab", "]", "ArrowRight")
-    editor.page.wait_for_timeout(1100)
-    editor.press("ArrowRight", "Control+z")
-    assert editor.rings[0][0] == [51, 50]
-
-
-def test_the_crosshair_stops_at_the_border(editor: Editor) -> None:
-    editor.press("Tab", *["Shift+ArrowLeft"] * 20, "Enter")
-    assert editor.open == [[0, 150]]
-
-
-def test_zoom_keys_keep_the_crosshair_in_sight(editor: Editor) -> None:
-    editor.press("Tab", *["Shift+ArrowRight"] * 12, "+", "+", "+", *["Shift+ArrowUp"] * 12)
-    left, top, width, height = map(float, editor.frame_settled().split())
-    assert left < 270 < left + width and top < 30 < top + height
-    editor.press("Enter", "-", "0")
-    assert editor.open == [[270, 30]]
-
-
-def test_tab_leaves_the_editor(editor: Editor) -> None:
-    editor.press("Tab")
-    assert editor.page.evaluate("() => document.activeElement.tagName") == "svg"
-    editor.press("Tab")
-    assert editor.page.evaluate("() => document.activeElement.tagName") == "BODY"
-
-
-def test_keys_without_a_meaning_are_left_to_the_page(editor: Editor) -> None:
-    """Enter sends the form when nothing is being drawn with the mouse; digits answer questions."""
-    editor.page.evaluate(
-        "() => { window.left = []; addEventListener('keydown', (event) => "
-        "{ if (!event.defaultPrevented) window.left.push(event.key); }); }"
-    )
-    editor.draw(*TRIANGLE)
-    editor.press("1", "Enter", "Escape", "?")
-    assert editor.page.evaluate("() => window.left") == ["1", "Enter", "Escape", "?"]
-
-
-def test_the_surface_has_a_name_and_a_description(editor: Editor) -> None:
-    assert editor.surface.get_attribute("role") == "application"
-    assert editor.surface.get_attribute("aria-label") == "Outline of the bird"
-    assert editor.surface.get_attribute("aria-describedby") == "keys"
-
-
-def test_every_action_takes_another_key(editor: Editor) -> None:
-    editor.rebuild(keys={"place": ["p"], "close": "x", "right": "l", "down": ["j", "ArrowDown"], "fit": "h"})
+    # Enter on the first corner closes as well; on a German keyboard brackets come with Ctrl and Alt.
+    editor.rebuild()
     editor.ask("focus()")
-    editor.press("ArrowDown", "p", *["Shift+L"] * 5, "p", *["Shift+ArrowDown"] * 3, "j", "p", "c")
-    assert editor.rings == []
-    assert "or press X" in editor.page.locator("#problem").inner_text()
-    editor.press("x", "+", "h")
-    assert len(editor.rings[0]) == 3
-    assert editor.rings[0][2][1] - editor.rings[0][1][1] == 31
-    assert editor.ask("zoom") == 2
-
-
-def test_brackets_typed_with_altgr_choose_corners(editor: Editor) -> None:
-    """On a German keyboard they come with Ctrl and Alt."""
-    editor.page.evaluate("() => { window.editor.rings = [[[50, 50], [250, 50], [250, 250]]]; }")
-    handled = editor.page.evaluate(
-        "() => !document.querySelector('svg.outline-surface').dispatchEvent(new KeyboardEvent('keydown', "
+    editor.press("Enter", *[RIGHT] * 5, "Enter", *[DOWN] * 5, "Enter", *[LEFT] * 5, *[UP] * 5, "Enter")
+    assert editor.rings == [[[150, 150], [200, 150], [200, 200]]]
+    editor.page.evaluate(
+        "() => document.querySelector('svg.outline-surface').dispatchEvent(new KeyboardEvent('keydown', "
         "{ key: ']', ctrlKey: true, altKey: true, modifierAltGraph: true, cancelable: true }))"
     )
-    assert handled
-    assert editor.spoken == "Ring 1, corner 1 of 3 at 50, 50"
+    assert editor.spoken == "Ring 1, corner 1 of 3 at 150, 150"
 
 
-def test_every_word_can_be_another_language(editor: Editor) -> None:
-    """Each of the editor's own words is replaced by a marked one; none of them is then left anywhere."""
-    words = editor.page.evaluate("async () => (await import('/static/js/outline_words.js')).LABELS")
-    names = [name for name in words if name not in ("problems", "describedBy")]
-    marked = {name: f"<{name}> " + "".join(f" {{{part}}}" for part in ("x", "y", "corners")) for name in names}
-    marked["problems"] = {code: f"<{code}>" for code in words["problems"]}
-    editor.page.evaluate("() => { document.documentElement.lang = 'de'; }")
-    editor.rebuild(labels=marked)
-    editor.press("Tab", "Enter", "Alt+ArrowLeft")
-    assert editor.spoken.startswith("<at> 149,9 150"), "numbers as the language writes them"
-    editor.page.evaluate("() => { window.editor.rings = [[[5, 5], [9, 5], [9, 9]]]; }")
-    editor.drag((60, 200), (100, 100), (200, 90))
-    editor.page.wait_for_timeout(400)
-    tree = editor.page.locator("#editor").aria_snapshot()
-    found = {
-        name for name in ("name", "list", "listRing", "listOpen", "listCorner", "fineness", "fine") if name in tree
-    }
-    assert found == {"name", "list", "listRing", "listOpen", "listCorner", "fineness", "fine"}
-    for word in ("Outline", "Corner ", "corners,", "Ring ", "Done"):
-        assert word not in tree
-
-
-def templates(words: dict[str, Any]) -> dict[str, str]:
-    return {name: words[name] for name in words if name not in ("problems", "describedBy")} | words["problems"]
-
-
-@pytest.mark.parametrize("language", ["en", "de"])
-def test_the_server_has_a_word_for_each_of_the_editors(editor: Editor, language: str) -> None:
-    """In each language, and with no value in braces that the editor does not fill in."""
-    own = templates(editor.page.evaluate("async () => (await import('/static/js/outline_words.js')).LABELS"))
-    with translation.override(language):
-        given = templates(json.loads(json.dumps(page_words()["editor"])))
-    assert set(given) == set(own)
-    values = {name: set(re.findall(r"\{(\w+)\}", text)) for name, text in own.items()}
-    assert {name: set(re.findall(r"\{(\w+)\}", text)) for name, text in given.items()} == values
-
-
-def test_the_tree_lists_the_corners_once_the_hand_rests(editor: Editor) -> None:
+def test_the_tree_lists_the_corners_once_the_hand_rests_and_one_chosen_there_moves(editor: Editor) -> None:
     editor.click((60, 60), (200, 80))
     editor.page.wait_for_timeout(400)
     items = editor.page.locator(".outline-corner-list button")
@@ -1149,23 +579,10 @@ def test_the_tree_lists_the_corners_once_the_hand_rests(editor: Editor) -> None:
     assert editor.page.evaluate("() => window.rebuilt") == 1, "once, not at every pixel"
     tree = editor.page.get_by_role("list", name="Corners of the outline").aria_snapshot()
     assert "Ring 1, not closed, 2 corners" in tree
-
-
-def test_a_corner_chosen_from_the_list_is_the_one_the_keys_move(editor: Editor) -> None:
-    editor.draw(*TRIANGLE)
-    editor.page.wait_for_timeout(400)
-    editor.page.locator(".outline-corner-list button").nth(1).evaluate("(button) => button.click()")
-    assert editor.spoken == "Ring 1, corner 2 of 3 at 200, 80"
+    items.nth(1).evaluate("(button) => button.click()")
+    assert editor.spoken == "Ring 1, corner 2 of 2 at 250, 100"
     editor.press("ArrowRight")
-    assert editor.rings[0][1] == [201, 80]
-
-
-def test_axe_finds_nothing(editor: Editor) -> None:
-    editor.drag(*circle(90), circle(90)[0], steps=2)
-    editor.page.wait_for_timeout(400)
-    editor.page.evaluate(AXE.read_text())
-    found = editor.page.evaluate("axe.run('#editor').then(({ violations }) => violations)")
-    assert [(each["id"], node["html"]) for each in found for node in each["nodes"]] == []
+    assert editor.open[1] == [251, 100]
 
 
 # Fingers.
@@ -1193,16 +610,36 @@ class Fingers:
         self.send("touchEnd")
 
 
-def test_taps_draw_a_ring_and_a_drag_moves_a_corner(touched: Editor) -> None:
+def test_taps_draw_a_ring_a_drag_moves_a_corner_and_a_long_press_removes_it(touched: Editor) -> None:
     fingers = Fingers(touched.page)
     fingers.tap(*[touched.at(*point) for point in TRIANGLE])
-    assert near(touched.open, TRIANGLE)
     first_x, first_y = touched.at(*TRIANGLE[0])
     fingers.tap((first_x + 15, first_y - 12))
     assert near(touched.rings[0], TRIANGLE)
     x, y = touched.at(*TRIANGLE[1])
     fingers.slide((x + 14, y + 10), (x + 30, y + 30), (x + 54, y + 50))
     assert near(touched.rings[0][1:2], [(220, 100)], within=1), "grasped beside the corner, within 44 px"
+    touched.put(SQUARE)
+    fingers.send("touchStart", touched.at(*SQUARE[2]))
+    touched.page.wait_for_timeout(750)
+    fingers.send("touchEnd")
+    assert near(touched.rings[0], [*SQUARE[:2], SQUARE[3]]) and touched.open == []
+    touched.ask("undo()")
+    assert near(touched.rings[0], SQUARE)
+    # A corner comes before an edge, and an edge before the picture.
+    x, y = touched.at(250, 50)
+    fingers.tap((x - 20, y))
+    assert len(touched.rings[0]) == 4, "20 px along the edge it is still the corner"
+    x, y = touched.at(150, 50)
+    fingers.tap((x, y + 10))
+    assert near(touched.rings[0][1:2], [(150, 50)]), "10 px beside the edge it is the edge"
+    fingers.tap(touched.at(150, 150))
+    assert near(touched.open, [(150, 150)])
+    # A finger traces.
+    touched.rebuild()
+    points = touched.all_at(*circle(40))
+    fingers.slide(*points, points[0])
+    assert len(touched.rings) == 1 and 8 <= len(touched.rings[0]) < 40
 
 
 LOUPE = """() => {
@@ -1210,7 +647,7 @@ LOUPE = """() => {
         const { left, top, right, bottom } = document.querySelector(selector).getBoundingClientRect();
         return { left, top, right, bottom };
     };
-    return { loupe: box("svg.outline-magnifier"), editor: box("#editor"), scene: box("svg.outline-magnifier use") };
+    return { loupe: box("svg.outline-magnifier"), editor: box("#editor") };
 }"""
 
 
@@ -1230,68 +667,52 @@ def test_the_loupe_shows_what_the_finger_hides(touched: Editor) -> None:
         "document.querySelector('svg.outline-surface').viewBox.baseVal.width / 700"
     )
     assert zoom == pytest.approx(4), "four times the zoom of the picture"
-    x, y = touched.rings[0][0] if touched.ask("canUndo") else (0, 0)
     middle = touched.page.evaluate(
         "() => { const { a, e, f } = document.querySelector('svg.outline-magnifier use').getCTM();"
         " return [(56 - e) / a, (56 - f) / a]; }"
     )
     assert middle == pytest.approx([75, 75.5], abs=0.02), "the exact point is in the middle"
-    assert (x, y) == pytest.approx((60, 60), abs=0.5), "and not yet settled"
+    assert touched.rings[0][0] == pytest.approx((60, 60), abs=0.5), "and not yet settled"
     fingers.send("touchEnd")
     assert loupe.is_hidden()
-
-
-@pytest.mark.parametrize("where", [(150, 150), (2, 2), (297, 2), (2, 297), (297, 297), (150, 3), (3, 150), (60, 60)])
-@pytest.mark.parametrize("small", [False, True])
-def test_the_loupe_is_beside_the_finger_and_inside_the_editor(
-    touched: Editor, where: tuple[float, float], small: bool
-) -> None:
-    if small:
-        touched.page.evaluate("() => document.querySelector('#editor').classList.add('is-small')")
-        touched.frame_settled()
-    fingers = Fingers(touched.page)
-    x, y = touched.at(*where)
-    fingers.send("touchStart", (x, y))
-    boxes = touched.page.evaluate(LOUPE)
-    loupe, editor = boxes["loupe"], boxes["editor"]
-    assert editor["left"] <= loupe["left"] and loupe["right"] <= editor["right"]
-    assert editor["top"] <= loupe["top"] and loupe["bottom"] <= editor["bottom"]
-    across = max(loupe["left"] - x, x - loupe["right"], 0)
-    down = max(loupe["top"] - y, y - loupe["bottom"], 0)
-    assert max(across, down) >= 36, "past the tip of a finger"
-    if where == (150, 150):
-        assert loupe["bottom"] < y, "above it, where there is space"
-    fingers.send("touchEnd")
-
-
-def test_the_loupe_comes_for_tracing_and_for_a_pen_and_never_for_a_mouse(touched: Editor) -> None:
-    loupe = touched.page.locator("svg.outline-magnifier")
-    session = Fingers(touched.page).session
-    shown = {}
+    # It comes for a pen, and never for a mouse.
+    touched.rebuild()
     for kind in ("pen", "mouse"):
         x, y = touched.at(150, 200)
         common = {"button": "left", "pointerType": kind, "clickCount": 1}
-        session.send("Input.dispatchMouseEvent", {"type": "mousePressed", "x": x, "y": y, **common})
+        fingers.session.send("Input.dispatchMouseEvent", {"type": "mousePressed", "x": x, "y": y, **common})
         for step in range(1, 5):
             moved = {"type": "mouseMoved", "x": x + 10 * step, "y": y, "buttons": 1, **common}
-            session.send("Input.dispatchMouseEvent", moved)
-        shown[kind] = loupe.is_visible()
-        session.send("Input.dispatchMouseEvent", {"type": "mouseReleased", "x": x + 40, "y": y, **common})
+            fingers.session.send("Input.dispatchMouseEvent", moved)
+        assert loupe.is_visible() is (kind == "pen"), kind
+        fingers.session.send("Input.dispatchMouseEvent", {"type": "mouseReleased", "x": x + 40, "y": y, **common})
         assert loupe.is_hidden()
         touched.ask("clear()")
-    assert shown == {"pen": True, "mouse": False}
 
 
-def test_nothing_moves_when_the_loupe_comes_and_goes(touched: Editor) -> None:
-    places = (
-        "() => [...document.querySelectorAll('main > *, svg.outline-surface')].map((element) => "
-        "JSON.stringify(element.getBoundingClientRect()))"
-    )
+def test_the_loupe_is_beside_the_finger_inside_the_editor_and_moves_nothing(touched: Editor) -> None:
     fingers = Fingers(touched.page)
-    before = touched.page.evaluate(places)
-    fingers.send("touchStart", touched.at(150, 150))
-    assert touched.page.evaluate(places) == before
-    fingers.send("touchEnd")
+    places = "() => [...document.querySelectorAll('main > *, svg.outline-surface')].map((each) => \
+        JSON.stringify(each.getBoundingClientRect()))"
+    for small in (False, True):
+        if small:
+            touched.page.evaluate("() => document.querySelector('#editor').classList.add('is-small')")
+            touched.frame_settled()
+        for where in [(150, 150), (2, 2), (297, 2), (2, 297), (297, 297), (150, 3), (3, 150), (60, 60)]:
+            before = touched.page.evaluate(places)
+            x, y = touched.at(*where)
+            fingers.send("touchStart", (x, y))
+            boxes = touched.page.evaluate(LOUPE)
+            loupe, editor = boxes["loupe"], boxes["editor"]
+            assert editor["left"] <= loupe["left"] and loupe["right"] <= editor["right"], where
+            assert editor["top"] <= loupe["top"] and loupe["bottom"] <= editor["bottom"], where
+            across = max(loupe["left"] - x, x - loupe["right"], 0)
+            down = max(loupe["top"] - y, y - loupe["bottom"], 0)
+            assert max(across, down) >= 36, "past the tip of a finger"
+            assert where != (150, 150) or loupe["bottom"] < y, "above it, where there is space"
+            assert touched.page.evaluate(places) == before
+            fingers.send("touchEnd")
+            touched.ask("clear()")
 
 
 def test_the_whole_task_on_a_phone_with_one_finger(phone: Editor) -> None:
@@ -1313,34 +734,6 @@ def test_the_whole_task_on_a_phone_with_one_finger(phone: Editor) -> None:
     assert phone.rings[0][1][0] > 200, "a corner is 44 px wide"
 
 
-def test_a_corner_comes_before_an_edge_and_an_edge_before_the_picture(touched: Editor) -> None:
-    fingers = Fingers(touched.page)
-    touched.page.evaluate("() => { window.editor.rings = [[[50, 50], [250, 50], [250, 250], [50, 250]]]; }")
-    touched.frame_settled()
-    x, y = touched.at(250, 50)
-    fingers.tap((x - 20, y))
-    assert len(touched.rings[0]) == 4, "20 px along the edge it is still the corner"
-    x, y = touched.at(150, 50)
-    fingers.tap((x, y + 10))
-    assert near(touched.rings[0][1:2], [(150, 50)]), "10 px beside the edge it is the edge"
-    x, y = touched.at(150, 150)
-    fingers.tap((x, y))
-    assert near(touched.open, [(150, 150)])
-
-
-def test_a_long_press_removes_a_corner(touched: Editor) -> None:
-    fingers = Fingers(touched.page)
-    square = [(50, 50), (250, 50), (250, 250), (50, 250)]
-    fingers.tap(*[touched.at(*point) for point in (*square, square[0])])
-    fingers.send("touchStart", touched.at(*square[2]))
-    touched.page.wait_for_timeout(750)
-    fingers.send("touchEnd")
-    assert near(touched.rings[0], [*square[:2], square[3]])
-    assert touched.open == []
-    touched.ask("undo()")
-    assert near(touched.rings[0], square)
-
-
 def test_a_pinch_zooms_and_never_adds_a_corner(touched: Editor) -> None:
     fingers = Fingers(touched.page)
     fingers.tap(*[touched.at(*point) for point in TRIANGLE[:2]])
@@ -1354,17 +747,11 @@ def test_a_pinch_zooms_and_never_adds_a_corner(touched: Editor) -> None:
     fingers.send("touchEnd", (one[0] - 40, one[1]))
     fingers.send("touchMove", (one[0] - 60, one[1] + 20))
     fingers.send("touchEnd")
-    zoomed = 700 / float(touched.frame_settled().split()[2])
-    assert 2 < zoomed / scale < 4
+    assert 2 < 700 / float(touched.frame_settled().split()[2]) / scale < 4
     assert touched.ask("zoom") == round(touched.ask("zoom")), "a whole number once the fingers are gone"
-    assert near(touched.open, TRIANGLE[:2])
-    assert touched.rings == []
-    fingers.tap(touched.at(150, 170))
-    assert near(touched.open, [*TRIANGLE[:2], (150, 170)])
-
-
-def test_taps_between_pinches_are_all_kept(touched: Editor) -> None:
-    fingers = Fingers(touched.page)
+    assert near(touched.open, TRIANGLE[:2]) and touched.rings == []
+    # Taps between pinches are all kept.
+    touched.rebuild()
     points = [(60 + 22 * index, 60 if index % 2 else 220) for index in range(8)]
     for number, point in enumerate(points):
         x, y = touched.at(*point)
@@ -1376,13 +763,6 @@ def test_taps_between_pinches_are_all_kept(touched: Editor) -> None:
         fingers.send("touchEnd")
         touched.ask("fit()")
     assert near(touched.open, points)
-
-
-def test_a_finger_traces(touched: Editor) -> None:
-    points = touched.all_at(*circle(40))
-    Fingers(touched.page).slide(*points, points[0])
-    assert len(touched.rings) == 1
-    assert 8 <= len(touched.rings[0]) < 40
 
 
 def test_a_page_written_from_right_to_left_changes_nothing_in_the_picture(touched: Editor) -> None:
@@ -1401,15 +781,7 @@ def test_a_page_written_from_right_to_left_changes_nothing_in_the_picture(touche
 
 
 def test_nothing_is_left_behind(editor: Editor) -> None:
-    editor.draw(*TRIANGLE)
-    editor.ask("setEnabled(false)")
-    editor.ask("destroy()")
-    assert editor.page.locator("#editor").inner_html() == ""
-    assert editor.page.locator("#editor").get_attribute("class") == ""
-
-
-def test_a_day_of_pictures_leaves_no_memory_behind(editor: Editor) -> None:
-    """Three hundred editors drawn in and destroyed in the middle of what they were doing."""
+    """Nor are nodes and listeners of a hundred editors that were destroyed in the middle of what they were doing."""
     session = editor.page.context.new_cdp_session(editor.page)
     script = """async (count) => {
         const event = (type, x, y) => new PointerEvent(type, { clientX: x, clientY: y, pointerId: 1, button: 0,
@@ -1435,7 +807,11 @@ def test_a_day_of_pictures_leaves_no_memory_behind(editor: Editor) -> None:
 
     editor.page.evaluate(script, 20)
     before = counted()
-    editor.page.evaluate(script, 300)
+    editor.page.evaluate(script, 100)
     after = counted()
     assert after["nodes"] - before["nodes"] < 50
     assert after["jsEventListeners"] - before["jsEventListeners"] < 20
+    editor.ask("setEnabled(false)")
+    editor.ask("destroy()")
+    assert editor.page.locator("#editor").inner_html() == ""
+    assert editor.page.locator("#editor").get_attribute("class") == ""

@@ -10,116 +10,80 @@ from django.core.cache import cache
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from adjudication.models import Ruling
 from config.context import ORGANIZER
 from contest.models import Release
-from labeling.models import Assignment, Panel
+from labeling.models import Question, Report, Tasker
 from scoring.models import Defense, Run
 from tests import factories
-from tests.browser.looking import REFRESH_MS, SCREENS, timed, too_wide, violations
+from tests.browser.looking import REFRESH_MS, Look, organizer, timed
+from tests.contest.cockpit.test_parts import HALF, SQUARE, case, leased, ruled
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-
-@pytest.fixture
-def full(olga: User) -> None:
-    """A contest in which every part of the overview has something to show."""
+def made() -> None:
+    """A contest with something of everything to look at."""
+    organizer()
     now = timezone.now()
-    taskers = [factories.tasker(name) for name in ("tara", "otto", "uma")]
+    tara, otto, uma = (factories.tasker(name) for name in ("tara", "otto", "uma"))
+    leased(tara, since=now - timedelta(hours=5), until=now + timedelta(hours=1))
+    reported = leased(otto, since=now, until=now + timedelta(hours=1))
+    Report.objects.create(
+        assignment=reported, image=reported.image, tasker=otto, kind="other", words="It is grey. " * 30, reported_at=now
+    )
+    Question.objects.create(tasker=otto, text="Is a weathercock a bird?", asked_at=now - timedelta(hours=3))
+    factories.gold(held_at=now)
+    Tasker.objects.filter(pk=factories.tasker("pat").pk).update(state="paused")
+    defense = Defense.objects.create(name="Small CNN", digest="a", created_at=now, published_at=now)
+    Run.objects.create(
+        defense=defense, round=1, seed=1, batch_size=16, state="dead", attempt=3, fault="platform",
+        fault_text="no_room_on_the_disk_" * 20, created_at=now, finished_at=now,
+    )  # fmt: skip
+    case(now - timedelta(days=9), now - timedelta(days=1))
+    for outline in (SQUARE, HALF):
+        panel = factories.panel(dealt_at=now - timedelta(hours=2))
+        for tasker, drawn in ((tara, SQUARE), (otto, outline), (uma, SQUARE)):
+            factories.response(tasker, panel, outline=drawn, now=now - timedelta(hours=1))
+        ruled(panel, now - timedelta(minutes=30))
     factories.image(label_from=now - timedelta(hours=3))
     factories.image(label_from=now + timedelta(hours=3))
-    asked = factories.panel(dealt_at=now - timedelta(hours=1))
-    held = factories.assignment(taskers[0], asked, state="leased", now=now)
-    Assignment.objects.filter(pk=held.pk).update(expires_at=now + timedelta(minutes=20), problem="It is grey. " * 30)
-    for verdict, reasons in (("valid", []), ("rejected", ["uncertain", "no_outline"]), ("rejected", ["truncated"])):
-        panel = factories.panel()
-        for tasker in taskers:
-            factories.response(tasker, panel, now=now - timedelta(hours=5))
-        Panel.objects.filter(pk=panel.pk).update(state="settled")
-        Ruling.objects.create(
-            image=panel.image,
-            number=1,
-            panel=panel,
-            verdict=verdict,
-            label="bird" if verdict == "valid" else "",
-            reasons=reasons,
-            response_ids=[],
-            policy=factories.policy_version(),
-            decided_at=now,
-            decided_by="rules",
-        )
-    defense = Defense.objects.create(name="A small CNN", digest="x", demo=True, created_at=now, published_at=now)
-    Run.objects.create(
-        defense=defense,
-        round=1,
-        seed=1,
-        batch_size=16,
-        state="dead",
-        attempt=3,
-        fault="platform",
-        fault_text="no_room_on_the_disk_" * 20,
-        created_at=now,
-        finished_at=now,
-    )
     Release.objects.create(
         week="2026-W40", manifest_sha256="ab" * 32, counts={"images": 7, "responses": 21}, bytes=1234, released_at=now
     )
 
 
-@pytest.mark.parametrize("screen", SCREENS)
-@pytest.mark.parametrize("filled", [False, True], ids=["empty", "full"])
-def test_the_overview_is_accessible_and_fits(
-    filled: bool, screen: str, olga: User, visit: Callable[..., Page], request: pytest.FixtureRequest
-) -> None:
-    if filled:
-        request.getfixturevalue("full")
-    page = visit("/organizer/", screen=screen)
-    for summary in page.locator("summary").all():  # one that is inside of another comes after it
-        summary.click()
-    assert violations(page) == []
-    assert too_wide(page) == []
+def pages(_: None) -> list[Look]:
+    for name, group in (("rita", "review board"), ("stan", "")):
+        factories.user(name, *([group] if group else []))
+    return [
+        *(("", address) for address in ("/sign-in/", "/api/docs/", "/nothing")),
+        ("rita", "/"),
+        ("stan", "/"),
+        ("olga", "/organizer/"),
+    ]
 
 
-@pytest.mark.parametrize("screen", SCREENS)
-@pytest.mark.parametrize("address", ["/sign-in/", "/api/docs/", "/nothing"])
-def test_the_other_pages_are_accessible_and_fit(
-    address: str, screen: str, olga: User, visit: Callable[..., Page], settings: Any
-) -> None:
-    settings.DEMO = True
-    page = visit(address, screen=screen, who="")
-    assert violations(page) == []
-    assert too_wide(page) == []
+def empty(_: User) -> list[Look]:
+    """Pages that have nothing to show yet."""
+    tara = factories.tasker("tara")
+    addresses = ("", "releases/", "scoring/", "scoring/retry/", "scoring/retry-trials/", "reports/", "questions/")
+    return [
+        *(("olga", f"/organizer/{address}") for address in addresses),
+        *(("", address) for address in ("/defenses/", "/releases/")),
+        *((tara, address) for address in ("/my-work/", "/my-work/checks/", "/questions/", "/label/")),
+    ]
 
 
-@pytest.mark.parametrize(("name", "group"), [("rita", "review board"), ("stan", "")])
-def test_the_start_page_is_accessible(name: str, group: str, olga: User, visit: Callable[..., Page]) -> None:
-    factories.user(name, *([group] if group else []))
-    page = visit("/", screen="phone", who=name)
-    expect(page.locator("h1")).to_have_text("Your account")
-    assert violations(page) == []
-    assert too_wide(page) == []
+@pytest.fixture
+def full(made_once: Any) -> None:
+    made_once(made)
 
 
-@pytest.mark.parametrize("address", ["/account/", "/organizer/taskers/"])
-def test_on_a_phone_a_finger_hits_everything_in_the_header(
-    address: str, olga: User, visit: Callable[..., Page]
-) -> None:
-    page = visit(address, screen="phone")
-    boxes = [each.bounding_box() for each in page.locator(".site-header :is(a, button)").all()]
-    what = "the name of the site, its pages, the messages, the account, and signing out"
-    assert len(boxes) == 4 + len(ORGANIZER), what
-    assert [box for box in boxes if not box or box["width"] < 44 or box["height"] < 44] == []
-
-
-def test_a_wrong_password_is_told_where_a_screen_reader_hears_it(olga: User, visit: Callable[..., Page]) -> None:
-    page = visit("/sign-in/", who="")
-    page.fill("#id_username", "olga")
-    page.fill("#id_password", "wrong")
-    page.click("main button")
-    expect(page.get_by_role("alert")).to_contain_text("do not belong together")
-    expect(page.locator("#id_username")).to_have_value("olga")
-    expect(page.locator("#id_password")).to_be_focused()
-    assert violations(page) == []
+def test_on_a_phone_a_finger_hits_everything_in_the_header(olga: User, visit: Callable[..., Page]) -> None:
+    for address in ("/account/", "/organizer/taskers/"):
+        page = visit(address, screen="phone")
+        boxes = [each.bounding_box() for each in page.locator(".site-header :is(a, button)").all()]
+        what = "the name of the site, its pages, the messages, the account, and signing out"
+        assert len(boxes) == 4 + len(ORGANIZER), what
+        assert [box for box in boxes if not box or box["width"] < 44 or box["height"] < 44] == [], address
 
 
 def test_the_overview_refreshes_itself_and_nothing_jumps(full: None, visit: Callable[..., Page]) -> None:
@@ -136,22 +100,66 @@ def test_the_overview_refreshes_itself_and_nothing_jumps(full: None, visit: Call
     expect(page.locator("#day-figures")).to_have_attribute("open", "")
     expect(page.locator("#day-figures > summary")).to_be_focused()
     assert page.evaluate("scrollY") == 300
-
-
-def test_the_overview_says_when_it_cannot_refresh(full: None, visit: Callable[..., Page]) -> None:
-    page = timed(visit("/organizer/"))
     page.route("**/organizer/now/", lambda route: route.fulfill(status=403))
     page.clock.run_for(REFRESH_MS)
     expect(page.locator(".refresh-note")).to_contain_text("Not refreshed since")
 
 
+def test_a_wrong_password_is_told_where_a_screen_reader_hears_it(olga: User, visit: Callable[..., Page]) -> None:
+    page = visit("/sign-in/", who="")
+    page.fill("#id_username", "olga")
+    page.fill("#id_password", "wrong")
+    page.click("main button")
+    expect(page.get_by_role("alert")).to_contain_text("do not belong together")
+    expect(page.locator("#id_username")).to_have_value("olga")
+    expect(page.locator("#id_password")).to_be_focused()
+
+
 def test_the_overview_is_whole_without_scripts_and_on_paper(full: None, visit: Callable[..., Page]) -> None:
     page = visit("/organizer/", java_script_enabled=False)
     expect(page.locator("#day-figures")).to_be_visible()
-    expect(page.get_by_text("2026-W40")).not_to_have_count(0)
     page.emulate_media(media="print")
     expect(page.get_by_role("button", name="Sign out")).not_to_be_visible()
     expect(page.locator("h1")).to_be_visible()
+
+
+# A chart, and the column of the table beside it that has its figures.
+BESIDE = {
+    "panel-ages": ("#age-figures", -1),
+    "disagreement": ("#differ-figures", 2),
+    "answers": ("#day-figures", 0),
+    "rulings": ("#day-figures", 1),
+    "verdicts": ("#ruling-figures", 0),
+    "reasons": ("#ruling-figures", 0),
+    "usual-hours": ("#hour-figures", 0),
+}
+# Under a column only the number of a day or an hour stands, and shares lack their sign.
+CHART = """([chart, where, column]) => {
+    const words = (all) => [...all].map((each) => each.textContent.trim());
+    const plain = (name) => name.replace(/^(?:from (\\d+):00|[A-Z]\\w\\w (\\d+) [A-Z]\\w\\w \\d{4})$/, "$1$2");
+    const svg = document.querySelector(`svg[aria-labelledby="${chart}-title"]`);
+    const values = words(svg.querySelectorAll(".value"));
+    const told = Object.fromEntries([...document.querySelectorAll(`${where} tbody tr`)].map((row) =>
+        [plain(words(row.querySelectorAll("th"))[0]), words(row.querySelectorAll("td")).at(column).replace(" %", "")]));
+    return [Object.fromEntries(words(svg.querySelectorAll(".name")).map((name, at) => [name, values[at]])), told];
+}"""
+
+
+def test_every_chart_has_its_figures_as_a_table_beside_it(full: None, visit: Callable[..., Page]) -> None:
+    page = visit("/organizer/")
+    charts = page.locator("main svg").evaluate_all('(all) => all.map((each) => each.getAttribute("aria-labelledby"))')
+    assert set(charts) == {f"{chart}-title" for chart in BESIDE}
+    for chart, (where, column) in BESIDE.items():
+        shown, told = page.evaluate(CHART, [chart, where, column])
+        assert any(value != "0" for value in shown.values()), chart
+        assert shown.items() <= told.items(), chart
+
+
+def test_a_line_of_what_waits_leads_down_the_page(full: None, visit: Callable[..., Page]) -> None:
+    page = visit("/organizer/")
+    for line, heading in (("1 run gave up", "Runs that gave up"), ("1 case before the board", "Before the board")):
+        page.locator(".waits").get_by_role("link", name=line).click()
+        expect(page.get_by_role("heading", name=heading)).to_be_in_viewport()
 
 
 def test_the_keyboard_reaches_the_content_first(olga: User, visit: Callable[..., Page]) -> None:

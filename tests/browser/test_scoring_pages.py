@@ -22,18 +22,16 @@ from scoring.models import Defense, Rerun, Run, RunItem, Scorer
 from scoring.trials.handed_in import source_key
 from scoring.trials.services import framework_check
 from tests import factories
-from tests.browser.looking import REFRESH_MS, SCREENS, timed, too_wide, violations
+from tests.browser.looking import REFRESH_MS, Look, organizer, timed
 from tests.contest import release_fixtures as cast
 from tests.scoring import cast as scoring_cast
 from tests.scoring.trials import cast as trials_cast
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-
-@pytest.fixture
-def full(olga: User) -> Defense:
+def made() -> Defense:
     """A randomised defense with answers, faults, breaks, a mistake outside the contest, parted and dead runs, a re-run,
     and scorers."""
+    olga = organizer()
     now = timezone.now()
     defense = cast.defense(1, name="A small net with a rather long name", description="Colours of a picture, weighed.")
     for number in range(1, 6):
@@ -64,58 +62,9 @@ def full(olga: User) -> Defense:
     return defense
 
 
-def _rerun(defense: Defense, by: User) -> Rerun:
-    rerun = Rerun.objects.create(defense=defense, reason="All answers. A card.", asked_by=by, asked_at=timezone.now())
-    for image in [each.image for each in RunItem.objects.filter(round=1)][:2]:
-        run = Run.objects.create(
-            defense=defense, rerun=rerun, round=1, seed=1, batch_size=16, state="queued", created_at=timezone.now()
-        )
-        RunItem.objects.create(run=run, rerun=rerun, defense=defense, round=1, image=image, position=0)
-    return rerun
-
-
-def addresses(defense: Defense) -> dict[str, str]:
-    rerun = Rerun.objects.get()
-    return {
-        "list": "/defenses/",
-        "defense": f"/defenses/{defense.public_id}/",
-        "queue": "/organizer/scoring/",
-        "retry": "/organizer/scoring/retry/",
-        "choose": f"/organizer/reruns/new/{defense.public_id}/?which=all",
-        "rerun": f"/organizer/reruns/{rerun.pk}/",
-        "apply": f"/organizer/reruns/{rerun.pk}/apply/",
-    }
-
-
-@pytest.mark.parametrize("screen", SCREENS)
-def test_the_pages_are_accessible_and_fit(screen: str, full: Defense, visit: Callable[..., Page]) -> None:
-    found = {}
-    page = visit("/organizer/", screen=screen)
-    origin = page.url.removesuffix("/organizer/")
-    for name, address in addresses(full).items():
-        page.goto(origin + address)
-        for details in page.locator("details").all():
-            details.locator("summary").click()
-        found[name] = violations(page) + too_wide(page)
-    assert found == dict.fromkeys(found, [])
-
-
-@pytest.mark.parametrize("screen", SCREENS)
-def test_what_a_stranger_sees_is_accessible_and_fits(screen: str, full: Defense, visit: Callable[..., Page]) -> None:
-    page = visit(f"/defenses/{full.public_id}/", screen=screen, who="")
-    expect(page.locator("svg path.curve")).to_have_count(1)
-    expect(page.locator(".pictures img")).to_have_count(6)
-    expect(page.get_by_role("heading", name="Mistakes outside the contest")).to_be_visible()
-    assert violations(page) == []
-    assert too_wide(page) == []
-    # Every picture really comes: its address is good for anybody who may see the page.
-    page.locator(".pictures img").last.scroll_into_view_if_needed()
-    expect(page.locator(".pictures img").last).to_have_js_property("naturalWidth", cast.SIDE)
-
-
-@pytest.fixture
-def tried(full: Defense, rita: User) -> Defense:
+def with_trials() -> tuple[Defense, Defense]:
     """A container with a passed, a waiting and a dead trial, its source, and two checks of its framework."""
+    full, rita = made(), factories.user("rita", "review board")
     packed, now = io.BytesIO(), timezone.now()
     with zipfile.ZipFile(packed, "w") as archive:
         for name in ("Dockerfile", "weights/net.pt", f"{'a_rather_long_folder/' * 8}model.py"):
@@ -129,63 +78,59 @@ def tried(full: Defense, rita: User) -> Defense:
     trials_cast.passed(full, TrialKind.SMOKE, state=RunState.QUEUED)
     for passed in (False, True):
         framework_check(defense, passed=passed, reason="A long_reason_" * 40, by=rita, now=now)
-    return defense
+    return full, defense
 
 
-TRIAL_PAGES = {
-    "choose": "/organizer/defenses/{}/trial/",
-    "replace": "/organizer/defenses/{}/trial/?kind=smoke",
-    "refused": "/organizer/defenses/{}/trial/?kind=probe",
-    "framework": "/organizer/defenses/{}/framework/",
-    "defense": "/defenses/{}/",
-    "queue": "/organizer/scoring/",
-    "retry": "/organizer/scoring/retry-trials/",
-}
+def pages(found: tuple[Defense, Defense]) -> list[Look]:
+    defense, tried = (each.public_id for each in found)
+    rerun = Rerun.objects.get().pk
+    organizers = [
+        *("scoring/", "scoring/retry/", "scoring/retry-trials/"),
+        *(f"reruns/new/{defense}/?which=all", f"reruns/{rerun}/", f"reruns/{rerun}/apply/"),
+        *(f"defenses/{tried}/trial/{more}" for more in ("", "?kind=smoke", "?kind=probe")),
+        f"defenses/{tried}/framework/",
+    ]
+    return [
+        *(("", address) for address in ("/defenses/", f"/defenses/{defense}/")),
+        *(("olga", f"/organizer/{address}") for address in organizers),
+        ("olga", f"/defenses/{tried}/"),
+    ]
 
 
-@pytest.mark.parametrize("screen", SCREENS)
-def test_the_pages_of_trials_are_accessible_and_fit(screen: str, tried: Defense, visit: Callable[..., Page]) -> None:
-    found = {}
-    page = visit("/organizer/", screen=screen)
-    origin = page.url.removesuffix("/organizer/")
-    for name, address in TRIAL_PAGES.items():
-        page.goto(origin + address.format(tried.public_id))
-        expect(page.locator("h1")).to_have_count(1)
-        found[name] = violations(page) + too_wide(page)
-    assert found == dict.fromkeys(found, [])
+@pytest.fixture
+def full(made_once: Any) -> Defense:
+    return made_once(made)
 
 
-def test_a_check_of_the_framework_keeps_what_was_typed(tried: Defense, visit: Callable[..., Page]) -> None:
-    page = visit(f"/organizer/defenses/{tried.public_id}/framework/", who="rita")
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download the zip").click()
-    assert download.value.suggested_filename == f"source-{tried.public_id}.zip"
-    page.get_by_label("Not passed").check()
-    page.get_by_label("Reason").fill("   ")
-    page.get_by_role("button", name="Record the check").click()
-    expect(page.get_by_role("alert")).to_contain_text("Nothing was recorded. Say why")
-    expect(page.get_by_label("Not passed")).to_be_checked()
-    assert violations(page) == []
-    page.get_by_label("Reason").fill("One compiled library.")
-    page.get_by_role("button", name="Record the check").click()
-    expect(page.locator("#checks ~ ol li").first).to_contain_text("One compiled library.")
-    page.get_by_role("link", name="All defenses before their publication").click()
-    expect(page.get_by_role("table")).to_contain_text("not passed")
-    assert violations(page) == []
+def _rerun(defense: Defense, by: User) -> Rerun:
+    rerun = Rerun.objects.create(defense=defense, reason="All answers. A card.", asked_by=by, asked_at=timezone.now())
+    for image in [each.image for each in RunItem.objects.filter(round=1)][:2]:
+        run = Run.objects.create(
+            defense=defense, rerun=rerun, round=1, seed=1, batch_size=16, state="queued", created_at=timezone.now()
+        )
+        RunItem.objects.create(run=run, rerun=rerun, defense=defense, round=1, image=image, position=0)
+    return rerun
 
 
-EMPTY = ["/defenses/", "/organizer/scoring/", "/organizer/scoring/retry/", "/organizer/scoring/retry-trials/"]
-
-
-@pytest.mark.parametrize("address", EMPTY)
-def test_the_empty_pages_are_accessible(address: str, olga: User, visit: Callable[..., Page]) -> None:
-    page = visit(address, screen="phone")
-    assert violations(page) == []
-    assert too_wide(page) == []
+def test_a_stranger_sees_the_curve_and_every_picture_and_paper_keeps_them(
+    full: Defense, visit: Callable[..., Page]
+) -> None:
+    page = visit(f"/defenses/{full.public_id}/", who="")
+    expect(page.locator("svg path.curve")).to_have_count(1)
+    expect(page.locator(".pictures img")).to_have_count(6)
+    expect(page.get_by_role("heading", name="Mistakes outside the contest")).to_be_visible()
+    # Every picture really comes: its address is good for anybody who may see the page.
+    page.locator(".pictures img").last.scroll_into_view_if_needed()
+    expect(page.locator(".pictures img").last).to_have_js_property("naturalWidth", cast.SIDE)
+    page.emulate_media(media="print")
+    expect(page.locator("svg path.curve")).to_be_visible()
+    expect(page.get_by_role("heading", name="Risk and coverage")).to_be_visible()
 
 
 def test_the_queue_refreshes_itself_and_nothing_jumps(full: Defense, visit: Callable[..., Page]) -> None:
     page = timed(visit("/organizer/scoring/", screen="phone"))
+    colours: list[str] = page.locator(".state").all_inner_texts()
+    assert {text.strip() for text in colours} == {"alive", "silent"}, "every colour has a word"
     again = page.get_by_role("link", name="Try again", exact=True)
     again.focus()
     before = again.bounding_box()
@@ -200,14 +145,10 @@ def test_the_queue_refreshes_itself_and_nothing_jumps(full: Defense, visit: Call
     assert again.bounding_box() == before
 
 
-@pytest.mark.parametrize("screen", SCREENS)
-def test_a_rerun_that_is_prepared_tells_how_far_until_it_begins(
-    screen: str, full: Defense, visit: Callable[..., Page]
-) -> None:
+def test_a_rerun_that_is_prepared_tells_how_far_until_it_begins(full: Defense, visit: Callable[..., Page]) -> None:
     Rerun.objects.update(state="preparing", kinds=[[1, 16, False, cast.SIDE, 5]])
-    page = timed(visit(f"/organizer/reruns/{Rerun.objects.get().pk}/", screen=screen))
+    page = timed(visit(f"/organizer/reruns/{Rerun.objects.get().pk}/"))
     expect(page.locator("dl.facts")).to_have_text(re.compile("Prepared\\s*2 of 5 answers planned"))
-    assert violations(page) + too_wide(page) == []
     cancel = page.get_by_role("button", name="Cancel")
     cancel.focus()
     Rerun.objects.update(state="running")
@@ -215,30 +156,3 @@ def test_a_rerun_that_is_prepared_tells_how_far_until_it_begins(
     expect(page.locator("dl.facts")).to_contain_text("0 of 2 answers in 2 runs")
     expect(page.locator("main .state").first).to_have_text("under way")
     expect(cancel).to_be_focused()
-
-
-def test_an_organizer_starts_a_rerun_with_the_keyboard_alone(full: Defense, visit: Callable[..., Page]) -> None:
-    Rerun.objects.update(state="cancelled", ended_at=timezone.now())
-    page = visit(f"/organizer/reruns/new/{full.public_id}/")
-    page.locator("#which-all").focus()
-    page.keyboard.press("Enter")
-    expect(page.locator("#preview")).to_be_visible()
-    page.locator("#reason").focus()
-    page.keyboard.type("A faulty card.")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    expect(page.locator("h1")).to_contain_text("Re-run ")
-    assert Rerun.objects.filter(state="preparing").count() == 1
-
-
-def test_on_paper_the_curve_and_its_figures_stay(full: Defense, visit: Callable[..., Page]) -> None:
-    page = visit(f"/defenses/{full.public_id}/", java_script_enabled=False, who="")
-    page.emulate_media(media="print")
-    expect(page.locator("svg path.curve")).to_be_visible()
-    expect(page.get_by_role("heading", name="Risk and coverage")).to_be_visible()
-
-
-def test_every_colour_of_the_queue_has_a_word(full: Defense, visit: Callable[..., Page]) -> None:
-    page = visit("/organizer/scoring/")
-    texts: list[Any] = page.locator(".state").all_inner_texts()
-    assert {text.strip() for text in texts} == {"alive", "silent"}

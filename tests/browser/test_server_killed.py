@@ -10,7 +10,7 @@ from tests.browser.looking import DESK
 from tests.cut_wire import wire_to
 from tests.processes import deployment, kill, wait_for
 
-pytestmark = [pytest.mark.browser, pytest.mark.postgres("a server is killed as in a contest")]
+pytestmark = pytest.mark.postgres("a server is killed as in a contest")
 FILL = """
 from django.utils import timezone
 from labeling.models import Tasker

@@ -1,4 +1,4 @@
-"""The whole story, with real processes: a photograph comes in, three people label it with mouse, keyboard and finger,
+"""The whole story, with real processes: a photograph comes in, three people label it,
 the rules call it valid, the defenses run, and a stranger verifies the weekly release."""
 
 import os
@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from tests.browser.looking import DESK
 from tests.processes import ROOT, Deployment, deployment, wait_for
 
-pytestmark = pytest.mark.browser
 PASSWORD = "three-people-look"
 PHOTO = "contest/demo/photos/bicycle-whole.png"
 # Around the bicycle, in image pixels.
 OUTLINE = [(30, 150), (45, 105), (97, 75), (222, 69), (267, 160), (225, 207), (135, 214), (60, 208)]
 
+NAMES = ("ann", "ben", "cyd")
 PREPARE = f"""
 from datetime import timedelta
 from pathlib import Path
@@ -31,7 +32,7 @@ from labeling.enums import Origin, TaskerState
 from labeling.intake import import_picture
 from labeling.people import ORGANIZERS, tasker_register
 now = timezone.now()
-for name in ("mouse", "keyboard", "finger"):
+for name in {NAMES}:
     user = User.objects.create_user(name, password="{PASSWORD}")
     tasker_register(user=user, state=TaskerState.QUALIFIED, now=now, rng=Random(name))
 organizer = User.objects.create_user("organizer", password="{PASSWORD}")
@@ -77,13 +78,8 @@ def site(tmp_path: Path) -> Iterator[Deployment]:
 def test_from_a_photograph_to_a_verified_release(site: Deployment, chromium: Browser, tmp_path: Path) -> None:
     week = site.run(PREPARE)
     wait_for(lambda: site.run(PANELS), "the panel")
-    for name, label in (("mouse", by_mouse), ("keyboard", by_keyboard), ("finger", by_finger)):
-        with_touch = name == "finger"
-        context = chromium.new_context(
-            viewport={"width": 390, "height": 844} if with_touch else {"width": 1366, "height": 768},
-            has_touch=with_touch,
-            is_mobile=with_touch,
-        )
+    for name in NAMES:
+        context = chromium.new_context(viewport=DESK)
         page = sign_in(context, site, name)
         page.goto(f"{site.url}/label/")
         expect(page.locator(".outline-surface")).to_be_visible()
@@ -119,7 +115,7 @@ def on_screen(page: Page, x: float, y: float) -> tuple[float, float]:
     return float(point[0]), float(point[1])
 
 
-def by_mouse(page: Page) -> None:
+def label(page: Page) -> None:
     answers(page, 1).nth(3).click()
     answers(page, 2).nth(0).click()
     for x, y in [*OUTLINE, OUTLINE[0]]:
@@ -129,54 +125,8 @@ def by_mouse(page: Page) -> None:
     page.click("#submit")
 
 
-def by_keyboard(page: Page) -> None:
-    page.keyboard.press("4")
-    page.keyboard.press("1")
-    page.locator(".outline-surface").focus()
-    at = [int(number) for number in crosshair(page)]
-    for x, y in OUTLINE:
-        walk(page, x - at[0], y - at[1])
-        page.keyboard.press("Enter")
-        at = [x, y]
-    page.keyboard.press("c")
-    page.keyboard.press("Escape")
-    for name in ("complete", "unoccluded", "real"):
-        page.locator(f"[name={name}][value=true]").focus()
-        page.keyboard.press("Space")
-    page.locator("#submit").focus()
-    page.keyboard.press("Enter")
-
-
-def by_finger(page: Page) -> None:
-    answers(page, 1).nth(3).tap()
-    answers(page, 2).nth(0).tap()
-    for x, y in [*OUTLINE, OUTLINE[0]]:
-        page.touchscreen.tap(*on_screen(page, x, y))
-    for name in ("complete", "unoccluded", "real"):
-        page.locator(f"label:has([name={name}][value=true])").tap()
-    page.locator("#submit").tap()
-
-
 def answers(page: Page, question: int) -> Any:
     return page.locator(".question").nth(question - 1).locator(".answer")
-
-
-def crosshair(page: Page) -> list[float]:
-    """Return where the keyboard's crosshair stands, in image pixels: the middle of what is in view."""
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowLeft")
-    spoken = page.locator("#spoken").inner_text()
-    return [float(number) for number in spoken.replace(",", " ").split() if number.replace(".", "").isdigit()][:2]
-
-
-def walk(page: Page, dx: int, dy: int) -> None:
-    """Move the crosshair by whole pixels: tens with Shift, then ones."""
-    for distance, keys in ((dx, ("ArrowLeft", "ArrowRight")), (dy, ("ArrowUp", "ArrowDown"))):
-        key = keys[distance > 0]
-        for _ in range(abs(distance) // 10):
-            page.keyboard.press(f"Shift+{key}")
-        for _ in range(abs(distance) % 10):
-            page.keyboard.press(key)
 
 
 def download_and_verify(site: Deployment, chromium: Browser, week: str, folder: Path) -> None:

@@ -3,26 +3,19 @@
 from collections.abc import Callable
 from datetime import timedelta
 
-import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
-from contest.enums import VoteChoice
-from contest.models import Case, Examination, Stake
-from labeling.models import Image
+from contest.models import Case, Stake
 from tests import factories
-from tests.browser.looking import SCREENS, press, too_wide, violations
+from tests.browser.looking import Look, organizer, press
 from tests.contest.board import cast as board
 from tests.contest.money import cast
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-
-@pytest.fixture
-def stake(olga: User) -> Stake:
+def made() -> Stake:
     """A defense at stake whose time saw four rejected pictures, each of answers that were not sure."""
-    factories.policy_version()
-    cast.deposit(4 * cast.PRIZE, olga)
+    cast.deposit(4 * cast.PRIZE, organizer())
     stake, red = cast.staked(cast.defense("net", cast.team("makers"))), cast.team("red")
     for number in range(4):
         sent = cast.MONDAY + timedelta(days=1, hours=number)
@@ -34,11 +27,16 @@ def stake(olga: User) -> Stake:
     return stake
 
 
+def pages(stake: Stake) -> list[Look]:
+    return [(factories.user("rita", "review board"), f"/board/examinations/{stake.defense.public_id}/")]
+
+
 def shown(page: Page) -> str:
     return page.locator("#sweep [name=image]").input_value()
 
 
-def test_the_whole_sweep_by_keyboard(stake: Stake, rita: User, visit: Callable[..., Page]) -> None:
+def test_the_whole_sweep_by_keyboard(rita: User, visit: Callable[..., Page]) -> None:
+    stake = made()
     page = visit(f"/board/examinations/{stake.defense.public_id}/", rita)
     expect(page.locator("label[for=examined]")).to_have_text("0 of 4 confirmed, 0 %")
     first = shown(page)
@@ -70,25 +68,3 @@ def test_the_whole_sweep_by_keyboard(stake: Stake, rita: User, visit: Callable[.
     page.wait_for_url("**/board/cases/**")
     case = Case.objects.get()
     assert case.image is not None and case.image.public_id == second
-    # The others, to the end.
-    page.goto(page.url.partition("/board/")[0] + f"/board/examinations/{stake.defense.public_id}/")
-    expect(page.locator("main")).to_contain_text("1 waits for a case")
-    for done in ("2 of 4 confirmed, 50 %", "3 of 4 confirmed, 75 %"):
-        press(page, "c")
-        expect(page.locator("label[for=examined]")).to_have_text(done)
-    expect(page.locator("main")).to_contain_text("Nothing is left for you.")
-    assert not Examination.objects.filter(image=case.image).exists()
-    # The board upholds the ruling, and the last one is confirmed as well.
-    ben = board.member("ben")
-    board.votes(case, [rita, ben], VoteChoice.UPHOLD)
-    board.decide(case, rita)
-    page.reload()
-    press(page, "c")
-    expect(page.locator("main")).to_contain_text("Every rejected picture is confirmed")
-    assert Examination.objects.count() == Image.objects.count() == 4
-
-
-@pytest.mark.parametrize("screen", SCREENS)
-def test_the_page_is_accessible_and_fits(screen: str, stake: Stake, rita: User, visit: Callable[..., Page]) -> None:
-    page = visit(f"/board/examinations/{stake.defense.public_id}/", rita, screen=screen)
-    assert too_wide(page) == [] and violations(page) == []

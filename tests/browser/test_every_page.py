@@ -1,0 +1,147 @@
+"""Every page once, as those have it who may: axe finds nothing, and nothing reaches beyond a desk or a phone.
+
+In `make test` in light on a desk, narrowed to a phone's width; in `make test-all` in dark and on a phone as well.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from labeling.models import Tasker
+from tests import factories
+from tests.browser import (
+    team_site,
+    test_accounts,
+    test_appeals,
+    test_attacks,
+    test_case,
+    test_front,
+    test_learning,
+    test_money,
+    test_my_work,
+    test_pages,
+    test_policy,
+    test_record,
+    test_scoring_pages,
+    test_stakes,
+    test_sweep,
+)
+from tests.browser.label_desk import SQUARE, Desk
+from tests.browser.looking import Look, faults, organizer, violations
+from tests.contest.money import cast as money
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A contest, and its pages."""
+
+    make: Callable[[], Any]
+    pages: Callable[[Any], list[Look]]
+
+
+def looked_for(looks: list[Look]) -> list[Look]:
+    return looks
+
+
+SITES = {
+    "a contest that has just begun": Site(organizer, test_pages.empty),
+    "accounts": Site(test_accounts.made, test_accounts.pages),
+    "appeals": Site(test_appeals.made, test_appeals.pages),
+    "attacks": Site(test_attacks.full, looked_for),
+    "the board's cases": Site(test_case.made, test_case.pages),
+    "the front": Site(test_front.made, test_front.pages),
+    "learning": Site(test_learning.made, test_learning.pages),
+    "money": Site(test_money.made, test_money.pages),
+    "my work": Site(test_my_work.made, test_my_work.pages),
+    "the overview, and around it": Site(test_pages.made, test_pages.pages),
+    "the policy": Site(test_policy.made, test_policy.pages),
+    "the record": Site(test_record.made, looked_for),
+    "scoring": Site(test_scoring_pages.with_trials, test_scoring_pages.pages),
+    "stakes": Site(test_stakes.made, test_stakes.pages),
+    "the sweep": Site(test_sweep.made, test_sweep.pages),
+    "teams": Site(team_site.made, team_site.pages),
+}
+ELSEWHERE = pytest.mark.long("the same pages in other colours, and on a phone")
+SEEN = [
+    ("desk", "light"),
+    pytest.param("desk", "dark", marks=ELSEWHERE),
+    pytest.param("phone", "light", marks=ELSEWHERE),
+    pytest.param("phone", "dark", marks=ELSEWHERE),
+]
+
+
+@pytest.mark.parametrize(("screen", "scheme"), SEEN)
+@pytest.mark.parametrize("name", SITES)
+def test_every_page_is_accessible_and_fits(
+    name: str, screen: str, scheme: str, transactional_db: None, visit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = SITES[name].pages(SITES[name].make())
+    if name == "money":
+        monkeypatch.setattr("django.utils.timezone.now", lambda: money.SETTLED)
+    found, opened = {}, {}
+    for who, address, *acts in looks:
+        if who not in opened:
+            opened[who] = visit(address, who, screen=screen)
+        else:
+            opened[who].goto("/".join(opened[who].url.split("/")[:3]) + address)
+        page: Page = opened[who]
+        for act in acts:
+            act(page)
+        expect(page.locator("h1")).to_have_count(1)
+        found[f"{who}: {address}, {len(found)}"] = faults(page, scheme)
+    assert found == dict.fromkeys(found, [])
+
+
+@pytest.mark.parametrize(("screen", "scheme"), SEEN)
+def test_every_state_of_the_labeling_page_is_accessible(screen: str, scheme: str, pictures: Any, visit: Any) -> None:
+    tara = factories.tasker("tara")
+    page: Page = visit("/label/", tara, screen=screen)
+    desk = Desk(page, page.url.removesuffix("/label/")).ready()
+    states: list[tuple[str, Callable[[], object]]] = [
+        ("question 1", lambda: None),
+        ("question 2", lambda: desk.press("1")),
+        ("question 3", lambda: desk.press("4")),
+        ("question 4", lambda: desk.corner(*SQUARE, SQUARE[0])),
+        ("nothing to outline", lambda: desk.press("n")),
+        ("question 3 with its tick", lambda: page.locator(".question summary").nth(2).click()),
+        ("an outline after all", lambda: desk.press("n")),
+        ("something missing", lambda: (page.locator(".question summary").nth(3).click(), desk.press("Enter"))),
+        ("complete", lambda: desk.press("1", "2", "3")),
+        ("instructions", lambda: desk.press("?")),
+        ("report", lambda: desk.press("Escape", "r")),
+        ("question", lambda: desk.press("Escape", "q")),
+        ("receipts", lambda: desk.press("Escape", "v")),
+        ("keys", lambda: desk.press("Escape", "k")),
+        ("a key to be changed", lambda: page.locator("[data-change=undo]").click()),
+        ("more", lambda: (desk.press("Escape", "Escape"), page.click("#open-more"))),
+        ("signing in again", lambda: (desk.press("Escape"), page.context.clear_cookies(), desk.submit())),
+    ]
+    found = {}
+    for name, act in states:
+        act()
+        if name == "signing in again":
+            expect(page.locator("#sign-in-dialog")).to_be_visible()
+        found[name] = violations(page, scheme)
+    assert found == dict.fromkeys(found, [])
+
+
+@pytest.mark.parametrize(("screen", "scheme"), SEEN)
+def test_pages_around_labeling_are_accessible(screen: str, scheme: str, pictures: Any, visit: Any) -> None:
+    """For those who may label and those who may not, and the plain form that asks to sign in again."""
+    found = {}
+    for state in ("qualified", "learning", "paused"):
+        for address in ("/label/", "/label/instructions/"):
+            who = Tasker.objects.filter(state=state).first() or factories.tasker(state, state=state)
+            found[state, address] = faults(visit(address, who, screen=screen), scheme)
+    page = visit("/label/", factories.user("olga", "organizers"), screen=screen)
+    expect(page.locator("h1")).to_have_text("This account does not label")
+    found["olga"] = faults(page, scheme)
+    page = visit("/label/", "qualified", screen=screen)
+    page.context.clear_cookies(name="sessionid")
+    page.evaluate("HTMLFormElement.prototype.submit.call(document.querySelector('#label-form'))")
+    expect(page.locator("h1")).to_have_text("Sign in again")
+    found["signing in again"] = faults(page, scheme)
+    assert found == dict.fromkeys(found, [])

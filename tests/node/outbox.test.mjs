@@ -1,0 +1,111 @@
+// The outbox: oldest first, the very same bytes until the server has said what became of them. The server and what the
+// device keeps are small stand-ins here; the browser's journeys have the real ones.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+globalThis.document = {
+  cookie: "csrftoken=of-this-moment",
+  getElementById: () => ({ textContent: JSON.stringify({ language: "en", timeZone: "UTC", words: {} }) }),
+};
+globalThis.matchMedia = () => ({ matches: false });
+globalThis.addEventListener = () => {};
+globalThis.navigator ??= {};
+const { Outbox } = await import("../../static/js/label_outbox.js");
+
+const answered = (status, data) => new Response(JSON.stringify(data), { status });
+const receipt = (number) => answered(201, { receipt: `R-${number}` });
+const refusal = (status, code) => answered(status, { code, detail: "No." });
+const lost = () => Promise.reject(new TypeError("the network is away"));
+
+/** An outbox with answers in it; the server says `answers`, one after the other. Returns what went out and was told. */
+async function send(waiting, answers, { signIn = () => true } = {}) {
+  const told = { sent: [], told: [], kept: waiting.map((assignment) => ({ assignment, api: "/api/", answer: { assignment } })) };
+  const settle = async (assignment) => {
+    told.kept = told.kept.filter((entry) => entry.assignment !== assignment);
+  };
+  const device = {
+    outbox: async () => [...told.kept],
+    settle,
+    giveBack: async ({ assignment }) => (await settle(assignment), { draftOf: assignment }),
+  };
+  const tell = (name) => (...about) => void told.told.push([name, ...about]);
+  const outbox = new Outbox(device, "tara", {
+    received: ({ assignment }, { receipt: code }) => tell("received")(assignment, code),
+    refused: ({ assignment }, { code }, draft) => tell("refused")(assignment, code, draft),
+    answered: ({ assignment }, { code }) => tell("answered")(assignment, code),
+    waiting: (entries, why) => {
+      tell("waiting")(entries.length, why);
+      if (why === "network") queueMicrotask(() => outbox.send()); // as the browser does when it is online again
+    },
+    signIn: async (wrongAccount) => (tell("signIn")(wrongAccount), signIn()),
+  });
+  globalThis.fetch = async (url, { body, headers }) => {
+    told.sent.push(body ? `${url} ${body} ${headers["X-CSRFToken"]}` : url);
+    return answers.shift()();
+  };
+  await outbox.send();
+  assert.equal(answers.length, 0, "everything that the server had to say was asked for");
+  return told;
+}
+
+const posted = (assignment) => `/api/${assignment}/response/ {"assignment":"${assignment}"} of-this-moment`;
+
+test("answers go out in the order in which they were given, each once", async () => {
+  const { sent, told, kept } = await send(["a", "b"], [() => receipt(1), () => receipt(2)]);
+  assert.deepEqual(sent, [posted("a"), posted("b")]);
+  assert.deepEqual(told, [["received", "a", "R-1"], ["received", "b", "R-2"], ["waiting", 0, undefined]]);
+  assert.deepEqual(kept, []);
+});
+
+for (const [name, failure] of [
+  ["the network is away", lost],
+  ["the server is broken", () => answered(500, {})],
+  ["too many were sent", () => answered(429, {})],
+  ["a proxy's page came", () => new Response("<html>", { status: 200 })],
+]) {
+  test(`the very same goes out again when ${name}`, async () => {
+    const { sent, told } = await send(["a"], [failure, () => receipt(1)]);
+    assert.deepEqual(sent, [posted("a"), posted("a")]);
+    assert.deepEqual(told[0], ["waiting", 1, "network"]);
+    assert.deepEqual(told[1], ["received", "a", "R-1"]);
+  });
+}
+
+test("what the server refuses becomes a draft again, and the next one goes out", async () => {
+  const { told, kept } = await send(["a", "b"], [() => refusal(400, "invalid"), () => receipt(2)]);
+  assert.deepEqual(told[0], ["refused", "a", "invalid", { draftOf: "a" }]);
+  assert.deepEqual(told[1], ["received", "b", "R-2"]);
+  assert.deepEqual(kept, []);
+});
+
+test("what was answered elsewhere is settled", async () => {
+  const { told, kept } = await send(["a"], [() => refusal(409, "already_answered")]);
+  assert.deepEqual(told[0], ["answered", "a", "already_answered"]);
+  assert.deepEqual(kept, []);
+});
+
+for (const [name, status, code] of [
+  ["nobody is signed in", 401, "not_authenticated"],
+  ["the token is an old one", 403, "permission_denied"],
+]) {
+  test(`somebody has to sign in, and then it goes out, when ${name}`, async () => {
+    const { told } = await send(["a"], [() => refusal(status, code), () => receipt(1)]);
+    assert.deepEqual(told.slice(0, 3), [["waiting", 1, "signIn"], ["signIn", false], ["received", "a", "R-1"]]);
+  });
+}
+
+test("it waits when nobody signs in", async () => {
+  const { kept } = await send(["a"], [() => refusal(401, "")], { signIn: () => false });
+  assert.equal(kept.length, 1);
+});
+
+test("somebody else who signed in does not send it", async () => {
+  const other = () => answered(200, { username: "otto" });
+  const { told } = await send(["a"], [() => refusal(404, "not_found"), other, () => receipt(1)]);
+  assert.deepEqual(told[1], ["signIn", true]);
+});
+
+test("a picture that is gone for the same account is refused", async () => {
+  const { told } = await send(["a"], [() => refusal(404, "not_found"), () => answered(200, { username: "tara" })]);
+  assert.deepEqual(told[0], ["refused", "a", "not_found", { draftOf: "a" }]);
+});
