@@ -22,11 +22,11 @@ from labeling.models import Assignment, Image, InstructionVersion, KnownPicture,
 from labeling.policy import Policy
 from labeling.watching import links
 from tests import factories
+from tests.labeling.cast import claim, own, people
+from tests.labeling.cast import submit as answer
 
 pytestmark = [pytest.mark.postgres("several at once: SQLite has one writer"), pytest.mark.django_db(transaction=True)]
-POLICY = Policy(gold_percent=0)
-ROUNDS = 25
-NO_TO_BOTH = {"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"}
+ROUNDS = 10
 
 
 @pytest.fixture(autouse=True)
@@ -55,32 +55,17 @@ def held_by(taskers: Sequence[Tasker], now: datetime) -> list[Assignment]:
     """A new panel with a lease for each of the taskers."""
     panel = factories.panel()
     for tasker in taskers:
-        found = services.assignment_next(tasker=tasker, holding=(), policy=POLICY, now=now, rng=Random(1))
-        assert isinstance(found, Assignment)
+        claim(tasker, now)
     return list(panel.assignments.select_related("tasker").order_by("pk"))
 
 
 def report(held: Assignment, now: datetime) -> Report:
-    return report_make(
-        tasker=held.tasker,
-        assignment_id=held.public_id,
-        lease_token=held.lease_token,
-        kind=ReportKind.OTHER,
-        words="grey",
-        now=now,
-    )
+    return report_make(**own(held), kind=ReportKind.OTHER, words="grey", now=now)
 
 
-def answer(held: Assignment, now: datetime) -> bool:
-    submitted = services.response_submit(
-        tasker=held.tasker,
-        assignment_id=held.public_id,
-        lease_token=held.lease_token,
-        data=NO_TO_BOTH,
-        policy_at=lambda _: POLICY,
-        now=now,
-    )
-    return submitted.counted
+def counts(held: Assignment, now: datetime) -> bool:
+    """Answer, and say whether it counts."""
+    return answer(held, now).counted
 
 
 def decide(image: Image, decision: ReportDecision, by: User, now: datetime) -> str:
@@ -102,22 +87,21 @@ def audit() -> None:
 def test_a_report_while_the_others_answer(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
     for _ in range(ROUNDS):
         first, second, third = held_by([tara, otto, uma], now)
-        results = at_once(partial(report, first, now), partial(answer, second, now), partial(answer, third, now))
+        results = at_once(partial(report, first, now), partial(counts, second, now), partial(counts, third, now))
         assert results[1:] == [True, True]
         panel = Panel.objects.get(pk=first.panel_id)
         assert (panel.state, panel.answered, panel.leased) == (PanelState.HELD, 2, 0)
         audit()
 
 
-def test_a_late_report_at_the_moment_the_panel_fills_up(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
-    later = now + timedelta(hours=1)
+def test_a_late_report_at_the_moment_the_panel_fills_up(tara: Tasker, now: datetime) -> None:
+    later, others = now + timedelta(hours=1), people(*"abc")
     for _ in range(ROUNDS):
         (late,) = held_by([tara], now)
         services.leases_lapse(now=later)
-        others = [factories.assignment(each, late.panel, state=AssignmentState.LEASED) for each in (otto, uma)]
-        third = factories.assignment(factories.tasker(f"third-{late.pk}"), late.panel, state=AssignmentState.LEASED)
+        leased = [factories.assignment(each, late.panel, state=AssignmentState.LEASED) for each in others]
         Panel.objects.filter(pk=late.panel_id).update(leased=3)
-        results = at_once(partial(report, late, later), *[partial(answer, held, later) for held in (*others, third)])
+        results = at_once(partial(report, late, later), *[partial(counts, held, later) for held in leased])
         assert results[1:] == [True, True, True]
         panel = Panel.objects.get(pk=late.panel_id)
         assert (panel.state, panel.answered, panel.leased) == (PanelState.FULL, 3, 0)
@@ -127,7 +111,7 @@ def test_a_late_report_at_the_moment_the_panel_fills_up(tara: Tasker, otto: Task
 def test_a_report_and_the_same_persons_answer(tara: Tasker, now: datetime) -> None:
     for _ in range(ROUNDS):
         (held,) = held_by([tara], now)
-        reported, answered = at_once(partial(report, held, now), partial(answer, held, now))
+        reported, answered = at_once(partial(report, held, now), partial(counts, held, now))
         # Answered first: there is nothing to report. Reported first: what is sent all the same is kept and counts.
         assert answered is True
         assert reported == "already_answered" or isinstance(reported, Report)
