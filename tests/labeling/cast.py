@@ -1,14 +1,18 @@
 """What taskers do, with few arguments: gold is never dealt, and chance is the same each time, unless a test says so."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from random import Random
 from typing import Any
 from uuid import UUID
 
+import pytest
 from django.db import connection
+from django.db.models import Model
 from django.test.utils import CaptureQueriesContext
 
+from common.errors import DomainError
 from labeling import services
 from labeling.models import Assignment, Tasker
 from labeling.policy import Policy
@@ -16,6 +20,21 @@ from tests import factories
 
 POLICY = Policy(gold_percent=0)
 NO_TO_BOTH = {"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"}
+
+
+@contextmanager
+def refused(kind: type[DomainError], **said: str) -> Iterator[None]:
+    """What is inside is refused by such an error, which says this: `code="wrong_token"`, `field="reply"`."""
+    with pytest.raises(kind) as refusal:
+        yield
+    assert {name: getattr(refusal.value, name) for name in said} == said
+
+
+def kept(row: Model, *names: str) -> Any:
+    """What the database holds in these columns of a row: one value, or several in order."""
+    row.refresh_from_db()
+    values = tuple(getattr(row, name) for name in names)
+    return values if len(names) > 1 else values[0]
 
 
 def people(*names: str, **values: Any) -> list[Tasker]:
