@@ -1,14 +1,16 @@
 """What taskers do, with few arguments: gold is never dealt, and chance is the same each time, unless a test says so."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
 from random import Random
+from threading import Barrier
 from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db import connection
+from django.db import connection, connections
 from django.db.models import Model
 from django.test.utils import CaptureQueriesContext
 
@@ -35,6 +37,14 @@ def kept(row: Model, *names: str) -> Any:
     row.refresh_from_db()
     values = tuple(getattr(row, name) for name in names)
     return values if len(names) > 1 else values[0]
+
+
+def shows(answer: Any, *words: str, status: int = 200) -> str:
+    """A page that comes with this status and has all these words in it; returns its text."""
+    text: str = answer.content.decode()
+    assert answer.status_code == status
+    assert [each for each in words if each not in text] == []
+    return text
 
 
 def people(*names: str, **values: Any) -> list[Tasker]:
@@ -95,6 +105,23 @@ def submit(
 def label(tasker: Tasker, now: datetime, **given: Any) -> services.Submitted:
     """Take the next picture and answer it."""
     return submit(claim(tasker, now, **given), now)
+
+
+def at_once(*acts: Callable[[], Any]) -> list[Any]:
+    """What each returns that all begin at the same moment, each in a thread, or the code it is refused with."""
+    barrier = Barrier(len(acts))
+
+    def run(act: Callable[[], Any]) -> Any:
+        barrier.wait()
+        try:
+            return act()
+        except DomainError as refusal:
+            return refusal.code
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(len(acts)) as threads:
+        return list(threads.map(run, acts))
 
 
 def statements(act: Any) -> list[str]:

@@ -15,7 +15,7 @@ from labeling.models import Assignment, GoldMark, KnownPicture, Panel, Tasker
 from labeling.policy import Policy
 from tests import factories
 from tests.labeling import cast
-from tests.labeling.cast import beat, gets_nothing, give_back, people, statements
+from tests.labeling.cast import beat, gets_nothing, give_back, kept, people, refused, statements
 
 pytestmark = pytest.mark.django_db
 ALWAYS, NEVER = Policy(gold_percent=50), Policy(gold_percent=0)
@@ -63,14 +63,13 @@ def held(request: pytest.FixtureRequest, tara: Tasker, now: datetime) -> Assignm
     return found
 
 
+@pytest.mark.both("own SQL draws the gold picture")
 def test_gold_takes_the_place_of_an_ordinary_picture_once_per_tasker(tara: Tasker, now: datetime) -> None:
     waiting, gold = factories.panel(), factories.gold()
     held = claim(tara, now)
     assert (held.image, held.known) == (gold.image, gold)
-    waiting.refresh_from_db()
-    assert waiting.leased == 0, "no place of the picture that was passed over is held"
-    gold.refresh_from_db()
-    assert gold.uses == 1
+    assert kept(waiting, "leased") == 0, "no place of the picture that was passed over is held"
+    assert kept(gold, "uses") == 1
     submit(held, now)
     assert claim(tara, now).known is None
 
@@ -121,8 +120,7 @@ def test_a_lease_on_gold_is_nothing_worth_waiting_for(tara: Tasker, now: datetim
     *three, last = people("otto", "ute", "ken", "new")
     for tasker in three:
         submit(claim(tasker, now, NEVER), now)
-    only.refresh_from_db()
-    assert only.state == PanelState.FULL
+    assert kept(only, "state") == PanelState.FULL
     assert gets_nothing(last, now)
 
 
@@ -216,8 +214,7 @@ def test_long_after_its_lease_gold_is_as_free_as_the_picture_in_its_place(
     services.leases_lapse(now=tomorrow)
     for tasker in people(*"abc"[:others]):
         submit(claim(tasker, tomorrow, NEVER), tomorrow)
-    panel.refresh_from_db()
-    assert panel.answered == others + own
+    assert kept(panel, "answered") == others + own
     if free:
         claim(tara, tomorrow, rng=_Tails(1))
         assert beat(held, tomorrow, ALWAYS) > tomorrow, why
@@ -228,6 +225,7 @@ def test_long_after_its_lease_gold_is_as_free_as_the_picture_in_its_place(
     assert GoldMark.objects.count() == 1, "the answer is kept and marked all the same"
 
 
+@pytest.mark.both("own SQL finds what lapsed, with locks")
 def test_what_lapsed_is_offered_again_when_nothing_else_is_left(held: Assignment, tara: Tasker, now: datetime) -> None:
     if held.known:
         submit(claim(tara, now, NEVER, beside=held), now)
@@ -271,9 +269,8 @@ def test_after_a_pause_neither_is_taken_up_again_nor_counts(
     services.leases_end(tasker=tara, now=later)
     Tasker.objects.filter(pk=tara.pk).update(state="paused")
     held.tasker.refresh_from_db()
-    with pytest.raises(Conflict) as refusal:
+    with refused(Conflict, code="lease_ended"):
         beat(held, later, ALWAYS)
-    assert refusal.value.code == "lease_ended"
     assert not any(submit(held, later + timedelta(seconds=n)).counted for n in (5, 9)), "nor when it is sent again"
 
 

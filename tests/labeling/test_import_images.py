@@ -50,15 +50,22 @@ def _run(*arguments: Any) -> tuple[int, str]:
     return 0, _PROGRESS.sub("", said.getvalue())
 
 
+@pytest.fixture(scope="class")
+def demo(class_world: Path) -> tuple[int, str]:
+    """What the command says of the photographs of the demo."""
+    return _run(MANIFEST)
+
+
 @pytest.mark.django_db
-def test_the_photographs_of_the_demo_come_in_once_with_their_credit() -> None:
-    assert _run(MANIFEST) == (0, "29 of 29 files: 29 added, 0 known, 0 refused.\n")
-    parrot = Image.objects.get(source_id="0f3ebab958f44f5f")
-    assert (parrot.source, parrot.origin, parrot.width) == ("Open Images V4/V5", "dataset", 299)
-    assert parrot.licence.startswith("CC BY 2.0") and parrot.label_from == parrot.received_at
-    assert decode_png(picture_store().get(picture_key(parrot.pixels_sha256)))[:2] == (299, 299)
-    assert _run(MANIFEST) == (0, "29 of 29 files: 0 added, 29 known, 0 refused.\n")
-    assert Image.objects.count() == 29
+class TestDemo:
+    def test_its_photographs_come_in_once_with_their_credit(self, demo: tuple[int, str]) -> None:
+        assert demo == (0, "29 of 29 files: 29 added, 0 known, 0 refused.\n")
+        parrot = Image.objects.get(source_id="0f3ebab958f44f5f")
+        assert (parrot.source, parrot.origin, parrot.width) == ("Open Images V4/V5", "dataset", 299)
+        assert parrot.licence.startswith("CC BY 2.0") and parrot.label_from == parrot.received_at
+        assert decode_png(picture_store().get(picture_key(parrot.pixels_sha256)))[:2] == (299, 299)
+        assert _run(MANIFEST) == (0, "29 of 29 files: 0 added, 29 known, 0 refused.\n")
+        assert Image.objects.count() == 29
 
 
 @pytest.mark.django_db
@@ -198,28 +205,39 @@ def test_the_same_picture_under_two_names_is_one_image(photos: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_killed_in_the_middle_of_a_picture_it_goes_on_with_the_rest(
-    photos: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("stopped", "taken", "why"),
+    [(True, 4, "Ctrl-C, heard after the present file"), (False, 3, "killed in the middle of a picture")],
+)
+def test_stopped_in_the_middle_it_goes_on_with_the_rest(
+    stopped: bool, taken: int, why: str, photos: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(6):
         _picture(photos / f"{number}.png", number)
     real, calls = intake.read_dataset, []
 
-    def _interrupted_at_the_fourth(data: bytes, *, size: int) -> Any:
+    def _at_the_fourth(data: bytes, *, size: int) -> Any:
         calls.append(data)
-        if len(calls) == 4:
+        if len(calls) == 4 and not stopped:
             raise KeyboardInterrupt
+        if len(calls) == 4:
+            signal.raise_signal(signal.SIGINT)
         return real(data, size=size)
 
     with monkeypatch.context() as patched:
-        patched.setattr(intake, "read_dataset", _interrupted_at_the_fourth)
-        with pytest.raises(KeyboardInterrupt):
-            _run(photos, *GIVEN)
-    assert Image.objects.count() == 3
-    assert _run(photos, *GIVEN) == (0, "6 of 6 files: 3 added, 3 known, 0 refused.\n")
+        patched.setattr(intake, "read_dataset", _at_the_fourth)
+        if stopped:
+            status, said = _run(photos, *GIVEN)
+            assert (status, "Stopped. What is in stays in" in said) == (130, True)
+        else:
+            with pytest.raises(KeyboardInterrupt):
+                _run(photos, *GIVEN)
+    assert Image.objects.count() == taken, why
+    assert _run(photos, *GIVEN) == (0, f"6 of 6 files: {6 - taken} added, {taken} known, 0 refused.\n")
     assert Image.objects.count() == 6
 
 
+@pytest.mark.long("three processes and 180 pictures; within one process it is shown by the test before")
 def test_ctrl_c_stops_after_the_present_file_and_the_same_command_goes_on(tmp_path: Path) -> None:
     """A real process on a database of its own, so that a real signal arrives while it works."""
     total = 180

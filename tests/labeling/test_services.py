@@ -14,7 +14,19 @@ from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, T
 from labeling.models import Assignment, Panel, Place, Response, Tasker
 from labeling.policy import Policy
 from tests import factories
-from tests.labeling.cast import beat, claim, gets_nothing, give_back, label, next_for, people, statements, submit
+from tests.labeling.cast import (
+    beat,
+    claim,
+    gets_nothing,
+    give_back,
+    kept,
+    label,
+    next_for,
+    people,
+    refused,
+    statements,
+    submit,
+)
 
 pytestmark = pytest.mark.django_db
 POLICY = Policy()
@@ -46,9 +58,8 @@ class TestClaim:
         for _ in range(2):
             held.append(claim(tara, now, holding=[each.public_id for each in held]))
         assert {each.slot for each in held} == {1, 2, 3} and len({each.panel_id for each in held}) == 3
-        with pytest.raises(Conflict) as refusal:
+        with refused(Conflict, code="enough_held"):
             claim(tara, now, holding=[each.public_id for each in held])
-        assert refusal.value.code == "enough_held"
 
     def test_fewest_missing_answers_first(self, tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
         old, newer, newest = (factories.panel(dealt_at=now - timedelta(hours=n)) for n in (3, 2, 1))
@@ -72,6 +83,7 @@ class TestClaim:
         orders = [[panel for panel, _ in selectors.candidates(person)] for person in (tara, otto)]
         assert sorted(orders[0]) == sorted(orders[1]) and orders[0] != orders[1]
 
+    @pytest.mark.both("own SQL chooses among the open panels")
     def test_what_may_be_offered_is_the_same_read_at_once(self, tara: Tasker, otto: Tasker, now: datetime) -> None:
         """The demo's people choose among all open panels; the queue offers the first of the very same."""
         Tasker.objects.update(person=tara.pk)
@@ -107,6 +119,7 @@ class TestClaim:
             claim(person, now)
         assert next_for(last, now) == services.NothingLeft(others_hold_some=True)
 
+    @pytest.mark.both("own SQL reads the marks out of JSON")
     def test_a_mark_never_hides_work(self, tara: Tasker, otto: Tasker, now: datetime) -> None:
         for n in range(12):
             factories.panel(dealt_at=now - timedelta(hours=1))
@@ -131,6 +144,7 @@ class TestClaim:
 
 
 class TestLease:
+    @pytest.mark.both("locks that skip what is locked")
     def test_ends_after_twenty_minutes_and_gives_the_place_back(self, now: datetime) -> None:
         panel, end = factories.panel(), now + timedelta(minutes=20)
         *three, four = people(*"abcd")
@@ -159,9 +173,8 @@ class TestLease:
         held = claim(late, now)
         services.leases_lapse(now=later)
         theirs = [claim(person, later) for person in others]
-        with pytest.raises(Conflict) as refusal:
+        with refused(Conflict, code="place_taken"):
             beat(held, later)
-        assert refusal.value.code == "place_taken"
         assert not submit(held, later).counted, "three leases hold the three places"
         assert all(submit(each, later).counted for each in theirs)
         panel.refresh_from_db()
@@ -181,9 +194,8 @@ class TestLease:
         factories.panel()
         held = claim(tara, now)
         held.lease_token = "0" * 32
-        with pytest.raises(Conflict) as refusal:
+        with refused(Conflict, code="wrong_token"):
             call(held, now)
-        assert refusal.value.code == "wrong_token"
         held.tasker = otto
         with pytest.raises(NotFound):
             call(held, now)
@@ -212,9 +224,8 @@ class TestSubmit:
         first = submit(held, now, BIRD | {"seconds": 3})
         again = submit(held, now + timedelta(minutes=5), BIRD | {"seconds": 99})
         assert (again.repeated, again.response.receipt) == (True, first.response.receipt)
-        with pytest.raises(Conflict) as refusal:
+        with refused(Conflict, code="already_answered"):
             submit(held, now)
-        assert refusal.value.code == "already_answered"
         assert Response.objects.get().contains_bird == "definitely_yes"
 
     def test_a_late_answer_counts_while_a_place_is_free(self, tara: Tasker, now: datetime) -> None:
@@ -222,8 +233,7 @@ class TestSubmit:
         held = claim(tara, now)
         services.leases_lapse(now=now + timedelta(hours=1))
         assert submit(held, now + timedelta(hours=2)).counted
-        panel.refresh_from_db()
-        assert (panel.answered, panel.leased, panel.missing) == (1, 0, 2)
+        assert kept(panel, "answered", "leased", "missing") == (1, 0, 2)
 
     def test_wrong_fields_keep_nothing_and_the_lease_stays(self, tara: Tasker, now: datetime) -> None:
         factories.panel()
@@ -238,6 +248,7 @@ class TestSubmit:
 class TestDatabaseRefuses:
     """Whoever writes, these hold."""
 
+    @pytest.mark.both("constraints refuse")
     def test_a_second_answer_a_fourth_place_and_counters_beyond_the_panel(self) -> None:
         panel = factories.panel()
         *three, fourth = people(*"abcd")
@@ -255,6 +266,7 @@ class TestDatabaseRefuses:
                 write()
                 pytest.fail(why)
 
+    @pytest.mark.both("a trigger refuses")
     def test_changing_a_response(self, tara: Tasker) -> None:
         row = Response.objects.filter(pk=factories.response(tara, factories.panel()).pk)
         for change in (lambda: row.update(contains_bird="definitely_no"), row.delete):
@@ -267,6 +279,7 @@ def _copy_of(row: Response, **changes: Any) -> Response:
     return Response.objects.create(**{name: getattr(row, name) for name in fields} | changes)
 
 
+@pytest.mark.both("locks are statements of their own there")
 @pytest.mark.parametrize("pictures", [100, pytest.param(10_000, marks=pytest.mark.long("takes ten seconds to deal"))])
 def test_statements_do_not_grow_with_the_pictures(
     pictures: int, tara: Tasker, now: datetime, monkeypatch: pytest.MonkeyPatch

@@ -97,6 +97,7 @@ CASES: list[tuple[Callable[[Panel], Any], tuple[StuckCause, int, int], str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.both("own SQL counts persons, not accounts")
 @pytest.mark.parametrize(("make", "expected", "why"), CASES, ids=[row[2] for row in CASES])
 def test_the_cause_is_named_and_one_more_person_for_each_place_mends_it(
     make: Callable[[Panel], Any], expected: tuple[StuckCause, int, int], why: str, now: datetime

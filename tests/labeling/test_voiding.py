@@ -13,7 +13,7 @@ from labeling.enums import PanelState
 from labeling.models import Panel, Place, Report, Response, Tasker, VoidedResponse
 from labeling.selectors import policy_in_force
 from tests import factories
-from tests.labeling.cast import claim, gets_nothing, label, linked, next_for, submit
+from tests.labeling.cast import claim, gets_nothing, kept, label, linked, next_for, submit
 
 pytestmark = pytest.mark.django_db
 
@@ -38,6 +38,7 @@ def test_the_place_opens_again_for_another_tasker_and_the_answer_stays(
     assert label(uma, now).response.place.number == 3, "the place of a voided answer is never filled again"
 
 
+@pytest.mark.both("locks the panels of the voided answers")
 def test_a_full_panel_waits_again(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
     panel = factories.panel()
     for tasker in (tara, otto, uma):
@@ -58,8 +59,7 @@ def test_settled_pictures_are_listed_and_left_alone(tara: Tasker, otto: Tasker, 
     for tasker in (tara, otto, uma):
         label(tasker, now)
     panels_settle(policy_at=policy_in_force, now=now)
-    done = void(tara, now)
-    assert not done.responses.exists()
+    assert not void(tara, now).responses.exists()
     panel.refresh_from_db()
     assert panel.state == PanelState.SETTLED
     assert panel.rulings.count() == 1, "nothing is silently ruled again"
@@ -71,8 +71,7 @@ def test_a_held_panel_stays_held(tara: Tasker, now: datetime) -> None:
     label(tara, now)
     Panel.objects.filter(pk=panel.pk).update(state=PanelState.HELD)
     void(tara, now)
-    panel.refresh_from_db()
-    assert (panel.state, panel.missing) == (PanelState.HELD, 3)
+    assert kept(panel, "state", "missing") == (PanelState.HELD, 3)
 
 
 @pytest.mark.parametrize(("decision", "state"), [("", "held"), ("kept_out", "held"), ("reopened", "open")])
@@ -88,8 +87,7 @@ def test_a_report_that_came_when_the_panel_was_full_holds_it_now(
         assignment=late, image=panel.image, tasker=late.tasker, kind="other", reported_at=now, **decided
     )
     void(tara, now)
-    panel.refresh_from_db()
-    assert panel.state == state
+    assert kept(panel, "state") == state
 
 
 def test_only_since(tara: Tasker, now: datetime) -> None:
@@ -105,6 +103,7 @@ def test_the_reason_is_published_so_it_is_needed(tara: Tasker, now: datetime) ->
         voiding.responses_void(tasker=tara, since=None, reason="  ", by=None, now=now)
 
 
+@pytest.mark.both("constraints and a trigger refuse")
 def test_the_database_refuses_to_replace_a_place_twice_and_to_take_a_voiding_back(tara: Tasker, now: datetime) -> None:
     panel = factories.panel()
     label(tara, now)

@@ -1,21 +1,19 @@
 """Joining takes an invitation by an organizer: a link that works once, for seven days (R5, R8)."""
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from datetime import datetime, timedelta
+from functools import partial
 from random import Random
-from threading import Barrier
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core import mail
-from django.db import connections
 from django.test import Client, override_settings
 from django.utils import timezone
 
-from common.errors import Conflict, DomainError, InvalidInput, NotFound, WrongFields
+from common.errors import Conflict, InvalidInput, NotFound, WrongFields
 from labeling.accounts.invitations import (
     Invited,
     invitation_accept,
@@ -29,6 +27,7 @@ from labeling.enums import Role, TaskerState
 from labeling.models import Invitation, Tasker
 from labeling.people import ORGANIZERS, REVIEW_BOARD
 from tests import factories
+from tests.labeling.cast import at_once, refused, shows
 
 GOOD = "correct horse battery"
 
@@ -122,6 +121,7 @@ def test_a_link_is_over_after_seven_days_and_can_be_renewed(olga: User, now: dat
     assert accept(invitation_renew(invitation_id=given.invitation.pk, by=olga, now=over).secret, now=over)
 
 
+@pytest.mark.both("a constraint that ignores case")
 @pytest.mark.django_db
 def test_an_address_is_invited_once_at_a_time(olga: User) -> None:
     secret = invited(olga).secret
@@ -139,30 +139,17 @@ def test_an_address_is_invited_once_at_a_time(olga: User) -> None:
     ids=["no address", "empty", "teams are joined otherwise"],
 )
 def test_a_wrong_invitation_is_refused_by_field(values: dict[str, Any], field: str, olga: User) -> None:
-    with pytest.raises(InvalidInput) as refused:
+    with refused(InvalidInput, field=field):
         invited(olga, **values)
-    assert refused.value.field == field
 
 
-@pytest.mark.postgres("several at once: SQLite has one writer")
+@pytest.mark.postgres("one link used at once, with a row lock")
 @pytest.mark.django_db(transaction=True)
-def test_of_two_who_use_one_link_at_once_one_joins() -> None:
-    olga = factories.user("olga", "organizers")
-    secret, start = invited(olga).secret, Barrier(4)
-
-    def join(name: str) -> bool:
-        start.wait()
-        try:
-            accept(secret, username=name)
-            return True
-        except DomainError:
-            return False
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(4) as threads:
-        assert sum(threads.map(join, ["a", "b", "c", "d"])) == 1
-    assert User.objects.exclude(username="olga").count() == 1
+def test_of_two_who_use_one_link_at_once_one_joins(olga: User) -> None:
+    secret = invited(olga).secret
+    joined = at_once(*[partial(accept, secret, username=name) for name in "abcd"])
+    assert list(User.objects.exclude(pk=olga.pk)) == [each for each in joined if isinstance(each, User)]
+    assert User.objects.count() == 2
 
 
 # The pages.
@@ -181,9 +168,7 @@ def send(client: Client, **fields: str) -> Any:
 
 
 def link() -> str:
-    found = re.search(r"http://127\.0\.0\.1:8000(/join/\S+)", mail.outbox[-1].body)
-    assert found is not None
-    return found[1]
+    return str(re.findall(r"http://127\.0\.0\.1:8000(/join/\S+)", mail.outbox[-1].body)[0])
 
 
 def join_by(address: str, **fields: str) -> Any:
@@ -195,8 +180,7 @@ def join_by(address: str, **fields: str) -> Any:
 def test_the_letter_leads_to_the_account(organizer: Client) -> None:
     """In the language of the invitation, unless somebody chose another; sent again, the former link is over."""
     before = timezone.now()
-    page = send(organizer, language="de").content.decode()
-    assert "The invitation was sent to nora@example.org" in page
+    assert "The invitation was sent to nora@example.org" in send(organizer, language="de").content.decode()
     row = Invitation.objects.get()
     assert before <= row.invited_at <= timezone.now() and row.expires_at - row.invited_at == timedelta(days=7)
     assert mail.outbox[0].to == ["nora@example.org"]
@@ -206,8 +190,7 @@ def test_the_letter_leads_to_the_account(organizer: Client) -> None:
     assert '<html lang="de"' in Client().get(link()).content.decode()
     chosen = Client()
     chosen.cookies["django_language"] = "en"
-    shown = chosen.get(link()).content.decode()
-    assert '<html lang="en"' in shown and "at least 12 characters" in shown and "nora@example.org" in shown
+    shows(chosen.get(link()), '<html lang="en"', "at least 12 characters", "nora@example.org")
     joined = join_by(link())
     assert (joined.status_code, joined["Location"]) == (303, "/")
     me = Client()
@@ -263,18 +246,14 @@ def test_guessing_links_ends_after_ten(organizer: Client, client: Client) -> Non
     send(organizer)
     statuses = [client.get(f"/join/guess-{n}/").status_code for n in range(10)]
     assert statuses == [404] * 9 + [429]
-    closed = client.get("/join/guess/")
-    assert closed.status_code == 429
-    assert "Too many links that open nothing" in closed.content.decode()
+    shows(client.get("/join/guess/"), "Too many links that open nothing", status=429)
     assert client.get(link()).status_code == 200, "one that works opens to everybody of the address"
     assert Client(REMOTE_ADDR="192.0.2.7").get("/join/guess/").status_code == 404
 
 
 @pytest.mark.django_db
 def test_people_finds_accounts_and_names_their_roles(organizer: Client, tara: Tasker, rita: User, stan: User) -> None:
-    page = organizer.get("/organizer/people/").content.decode()
-    for words in ("tara", tara.public_id, "review board", "none"):
-        assert words in page
+    page = shows(organizer.get("/organizer/people/"), "tara", tara.public_id, "review board", "none")
     assert 'href="/organizer/"' in page, "the header knows the organizer on this page too"
     found = organizer.get("/organizer/people/", {"find": tara.public_id}).content.decode()
     assert "tara" in found and ">rita<" not in found

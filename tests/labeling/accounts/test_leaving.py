@@ -16,7 +16,7 @@ from labeling.accounts.leaving import account_delete
 from labeling.enums import AssignmentState, Role
 from labeling.models import Assignment, Invitation, Panel, Response, StateChange, Tasker
 from tests import factories
-from tests.labeling.cast import claim
+from tests.labeling.cast import claim, shows
 
 pytestmark = pytest.mark.django_db
 
@@ -62,6 +62,7 @@ def test_nothing_leads_from_the_public_id_to_the_person(nora: Tasker, otto: Task
     assert Tasker.objects.get(pk=nora.pk).user is None
 
 
+@pytest.mark.both("locks the row of the tasker")
 def test_answers_stay_and_pictures_at_hand_go_to_others(nora: Tasker, now: datetime) -> None:
     answered, free = factories.panel(), factories.panel()
     response = factories.response(nora, answered, now=now)
@@ -103,8 +104,7 @@ def test_password_and_id_confirm_and_the_id_is_shown_for_good(tara: Tasker, rita
     """Who has no ID confirms with the user name."""
     factories.response(tara, factories.panel())
     client = signed_in(tara)
-    page = client.get("/account/delete/").content.decode()
-    assert tara.public_id in page and "the 1 answer you gave" in page and "your e-mail address" in page
+    shows(client.get("/account/delete/"), tara.public_id, "the 1 answer you gave", "your e-mail address")
     answer = delete(client, confirmation=tara.public_id.lower())
     assert answer.status_code == 200 and tara.public_id in answer.content.decode()
     assert client.get("/api/v1/me/").status_code == 401
@@ -121,8 +121,7 @@ def test_password_and_id_confirm_and_the_id_is_shown_for_good(tara: Tasker, rita
     ],
 )
 def test_without_both_nothing_is_deleted(fields: dict[str, str], words: str, tara: Tasker, signed_in: Any) -> None:
-    answer = delete(signed_in(tara), **({"confirmation": tara.public_id} | fields))
-    assert (answer.status_code, words in answer.content.decode()) == (400, True)
+    shows(delete(signed_in(tara), **({"confirmation": tara.public_id} | fields)), words, status=400)
     assert User.objects.filter(username="tara").exists()
 
 

@@ -15,7 +15,7 @@ from labeling.enums import AssignmentState, PanelState, ReportDecision, ReportKi
 from labeling.models import Assignment, Image, KnownPicture, Notice, Panel, Report, Tasker
 from labeling.selectors import candidates
 from tests import factories
-from tests.labeling.cast import claim, gets_nothing, own, submit
+from tests.labeling.cast import claim, gets_nothing, kept, own, refused, shows, submit
 
 pytestmark = pytest.mark.django_db
 
@@ -58,8 +58,7 @@ def test_who_holds_a_lease_on_a_held_picture_may_finish(tara: Tasker, otto: Task
     first, *others = [claim(tasker, now) for tasker in (tara, otto, uma)]
     report(first, now)
     assert all(submit(each, now).response.place_id for each in others)
-    panel.refresh_from_db()
-    assert (panel.state, panel.answered, panel.leased) == (PanelState.HELD, 2, 0)
+    assert kept(panel, "state", "answered", "leased") == (PanelState.HELD, 2, 0)
 
 
 def test_a_lapsed_picture_is_reported_and_the_first_report_is_kept(tara: Tasker, now: datetime) -> None:
@@ -76,9 +75,8 @@ def test_an_answered_picture_cannot_be_reported(tara: Tasker, now: datetime) -> 
     factories.panel()
     held = claim(tara, now)
     submit(held, now)
-    with pytest.raises(Conflict) as refusal:
+    with refused(Conflict, code="already_answered"):
         report(held, now)
-    assert refusal.value.code == "already_answered"
     assert not Report.objects.exists()
 
 
@@ -100,8 +98,7 @@ def test_a_report_that_comes_when_every_answer_is_in_changes_no_panel(
 def test_a_gold_picture_is_held_by_itself_and_its_panel_stays_settled(tara: Tasker, now: datetime) -> None:
     known = factories.gold()
     report(asked_about(known, tara), now)
-    known.refresh_from_db()
-    assert known.held_at == now
+    assert kept(known, "held_at") == now
     assert (Panel.objects.get().state, Panel.objects.get().leased) == (PanelState.SETTLED, 0)
 
 
@@ -158,6 +155,7 @@ def test_the_api_refuses_a_kind_it_does_not_know(kind: object, tara: Tasker, sig
 # Deciding.
 
 
+@pytest.mark.both("locks; marks in JSON")
 def test_a_reopened_picture_is_dealt_again_with_the_waiting_time_it_had(
     tara: Tasker, otto: Tasker, olga: User, now: datetime
 ) -> None:
@@ -188,8 +186,7 @@ def test_a_picture_kept_out_with_a_reason_is_never_dealt_and_decided_once(
     with pytest.raises(Conflict) as again:
         decide(panel.image, olga)
     assert (again.value.code, Notice.objects.count()) == ("decided_already", 1)
-    panel.refresh_from_db()
-    assert panel.state == PanelState.HELD
+    assert kept(panel, "state") == PanelState.HELD
     assert gets_nothing(otto, now)
 
 
@@ -221,8 +218,7 @@ def test_a_decision_on_gold(
     known = factories.gold(held_at=before)
     report(asked_about(known, tara), now)
     decide(known.image, olga, decision, "Looked at.")
-    known.refresh_from_db()
-    assert (known.held_at, known.retired_at) == (held, retired)
+    assert kept(known, "held_at", "retired_at") == (held, retired)
 
 
 def test_all_reports_of_a_picture_are_decided_together_and_everybody_is_thanked(
@@ -240,8 +236,7 @@ def test_all_reports_of_a_picture_are_decided_together_and_everybody_is_thanked(
         "Thank you for your report of {} Nov 2026: an organizer has looked at the picture. Others are asked about "
         "it again. The organizer writes: It loads for me."
     )
-    told = dict(Notice.objects.values_list("tasker", "text"))
-    assert told == {tara.pk: said.format(18), otto.pk: said.format(19)}
+    assert dict(Notice.objects.values_list("tasker", "text")) == {tara.pk: said.format(18), otto.pk: said.format(19)}
     assert [each.image for each in selectors.reported_pictures()] == [other.image]
     decided = Report.objects.filter(image=panel.image).values_list("decision", "reply", "decided_by")
     assert list(decided) == [("reopened", "It loads for me.", olga.pk)] * 2
@@ -265,16 +260,20 @@ def test_the_page_lists_what_waits_and_what_is_decided(
     tara: Tasker, otto: Tasker, uma: Tasker, olga: User, signed_in: Any, now: datetime
 ) -> None:
     client = signed_in(olga)
-    page = client.get("/organizer/reports/").content.decode()
-    assert "No report waits." in page and "No decision yet." in page
+    shows(client.get("/organizer/reports/"), "No report waits.", "No decision yet.")
     factories.panel(), factories.panel()
     first = report(claim(tara, now), now, ReportKind.OFFENSIVE, "A wound.")
     second = report(claim(otto, now), now, ReportKind.UNCLEAR, "<b>A shadow?</b>")
     report(asked_about(factories.gold(), uma), now)
-    page = client.get("/organizer/reports/").content.decode()
-    for words in ("A wound.", "&lt;b&gt;A shadow?&lt;/b&gt;", tara.public_id, otto.public_id, first.image.public_id):
-        assert words in page
-    assert "gold, not dealt meanwhile" in page
+    page = shows(
+        client.get("/organizer/reports/"),
+        "A wound.",
+        "&lt;b&gt;A shadow?&lt;/b&gt;",
+        tara.public_id,
+        otto.public_id,
+        first.image.public_id,
+        "gold, not dealt meanwhile",
+    )
     offensive, others = page.split(f'id="{second.image.public_id}"')
     assert "<summary>Show the picture</summary>" in offensive
     assert "<summary>Show the picture</summary>" not in others
@@ -290,9 +289,7 @@ def test_what_is_wrong_with_a_decision_is_said_and_the_words_are_kept(
     panel, client = factories.panel(), signed_in(olga)
     report(claim(tara, now), now)
     posted = {"image": panel.image.public_id, "decision": "perhaps", "reply": "Dear tasker"}
-    page = client.post("/organizer/reports/", posted)
-    assert (page.status_code, "Dear tasker" in page.content.decode()) == (400, True)
-    assert "Choose whether the picture goes back" in page.content.decode()
+    shows(client.post("/organizer/reports/", posted), "Dear tasker", "Choose whether the picture goes back", status=400)
     for unknown in ("P-NOTHING", factories.image().public_id):
         assert client.post("/organizer/reports/", {"image": unknown}).status_code == 404
 

@@ -14,12 +14,12 @@ from labeling.models import (
     InstructionVersion,
     KnownPicture,
     LessonSeen,
-    QualificationAttempt,
     QualificationItem,
     StateChange,
     Tasker,
 )
 from labeling.states import tasker_state_change
+from tests.labeling.cast import kept, refused
 from tests.labeling.learning.cast import POLICY, RIGHT, UNSURE, answer, begin, known, lessons, pool, ready, take
 
 pytestmark = pytest.mark.django_db
@@ -53,14 +53,9 @@ def test_the_last_worked_example_finishes_the_tutorial(nell: Tasker, now: dateti
 # Beginning a try.
 
 
-def test_a_try_comes_after_the_tutorial(nell: Tasker, now: datetime) -> None:
+def test_a_try_comes_after_the_tutorial_and_when_it_is_due(tara: Tasker, nell: Tasker, now: datetime) -> None:
     lessons(1), pool(10)
-    assert refusal(nell, now) == "tutorial_first"
-
-
-def test_nothing_is_due_for_a_qualified_or_a_paused_tasker(tara: Tasker, nell: Tasker, now: datetime) -> None:
-    pool(10)
-    assert refusal(tara, now) == "nothing_due"
+    assert (refusal(nell, now), refusal(tara, now)) == ("tutorial_first", "nothing_due")
     tasker_state_change(tasker=ready(nell), after=TaskerState.PAUSED, code="paused", reason="a pause", now=now)
     assert refusal(nell, now) == "nothing_due"
 
@@ -102,14 +97,12 @@ def test_pictures_are_fresh_until_there_are_too_few(nell: Tasker, now: datetime)
 def test_after_the_third_try_there_is_a_day_between(nell: Tasker, now: datetime) -> None:
     pool(60)
     ready(nell)
-    for number in range(3):
-        assert take(nell, now, right=7, seed=number).passed is False
-    finished = QualificationAttempt.objects.get(number=3).finished_at
-    assert finished is not None
-    assert refusal(nell, finished + 24 * HOUR - timedelta(microseconds=1)) == "wait"
-    assert selectors.next_try_from(selectors.attempts_of(nell), POLICY) == finished + 24 * HOUR
-    assert take(nell, finished + 24 * HOUR, right=7, seed=4).number == 4
-    assert refusal(nell, finished + 25 * HOUR) == "wait"
+    assert [take(nell, now, right=7, seed=number).passed for number in range(3)] == [False] * 3
+    again = now + timedelta(seconds=9) + 24 * HOUR  # the tenth picture was answered nine seconds after the first
+    assert refusal(nell, again - timedelta(microseconds=1)) == "wait"
+    assert selectors.next_try_from(selectors.attempts_of(nell), POLICY) == again
+    assert take(nell, again, right=7, seed=4).number == 4
+    assert refusal(nell, again + HOUR) == "wait"
 
 
 # Answering.
@@ -121,8 +114,7 @@ def test_answers_are_read_as_in_labeling(nell: Tasker, now: datetime) -> None:
     with pytest.raises(WrongFields) as caught:
         answer(item, now, RIGHT | {"real": None, "outline": [[[1, 1], [9, 9], [1, 9], [9, 1]]]})
     assert set(caught.value.fields) == {"real", "outline"}
-    item.refresh_from_db()
-    assert item.answered_at is None
+    assert kept(item, "answered_at") is None
 
 
 def test_an_answer_is_marked_at_once_and_never_replaced(nell: Tasker, now: datetime) -> None:
@@ -244,9 +236,8 @@ PUBLISHED = [
 def test_a_version_is_refused(olga: object, now: datetime, values: dict[str, object], code: str, reason: str) -> None:
     if "in_force_from" in values:
         values = {"in_force_from": now + timedelta(seconds=-1)}
-    with pytest.raises(InvalidInput) as caught:
+    with refused(InvalidInput, code=code):
         publish(olga, now, **values)
-    assert caught.value.code == code
     assert InstructionVersion.objects.count() == 1
 
 

@@ -21,7 +21,7 @@ from labeling.policy import Policy
 from labeling.selectors import forget_versions
 from labeling.voiding import responses_void
 from tests import factories
-from tests.labeling.cast import statements
+from tests.labeling.cast import shows, statements
 from tests.labeling.test_views import unspeakable
 
 pytestmark = pytest.mark.django_db
@@ -75,34 +75,28 @@ def test_the_page_shows_own_answers_newest_first_and_nobody_elses(
         assert secret not in page
 
 
-def test_a_row_says_what_was_said(tara: Tasker, signed_in: Any) -> None:
-    factories.response(tara, factories.panel(), unoccluded=False, outline="[[[10,10],[200,10.5],[200,200]]]")
-    rows = shown(signed_in(tara).get(URL))
-    assert re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", rows) == [
-        ("Bird", "Definitely yes"),
-        ("Bicycle", "Definitely no"),
-        ("Outline", "drawn"),
-        ("Complete", "true"),
-        ("Not occluded", "false"),
-        ("Real", "true"),
-    ]
-    assert 'points="10,10 200,10.5 200,200"' in rows
-    assert "4 s" in rows
+STATED = [("Complete", "true"), ("Not occluded", "false"), ("Real", "true")]
+NOT_ASKED = {"box": None, "complete": None, "unoccluded": None, "real": None, "bird": "definitely_no"}
 
 
 @pytest.mark.parametrize(
-    ("values", "outline"),
+    ("values", "said", "drawn"),
     [
-        ({"box": None}, "<dt>Outline</dt><dd>cannot be drawn</dd>"),
-        ({"box": None, "complete": None, "unoccluded": None, "real": None, "bird": "definitely_no"}, ""),
+        ({}, [("Bird", "Definitely yes"), ("Outline", "drawn"), *STATED], ["10,10 200,10.5 200,200"]),
+        ({"box": None}, [("Bird", "Definitely yes"), ("Outline", "cannot be drawn"), *STATED], []),
+        (NOT_ASKED, [("Bird", "Definitely no")], []),
     ],
-    ids=["asked and impossible", "not asked"],
+    ids=["drawn", "asked and impossible", "not asked"],
 )
-def test_an_answer_without_an_outline(values: dict[str, Any], outline: str, tara: Tasker, signed_in: Any) -> None:
-    factories.response(tara, factories.panel(), **values)
+def test_a_row_says_what_was_said(
+    values: dict[str, Any], said: list[tuple[str, str]], drawn: list[str], tara: Tasker, signed_in: Any
+) -> None:
+    given = {"unoccluded": False, "outline": "[[[10,10],[200,10.5],[200,200]]]"} | values
+    factories.response(tara, factories.panel(), **given)
     rows = shown(signed_in(tara).get(URL))
-    assert "<polygon" not in rows
-    assert "".join(re.findall(r"<dt>Outline</dt><dd>.*?</dd>", rows)) == outline
+    assert re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", rows) == [said[0], ("Bicycle", "Definitely no"), *said[1:]]
+    assert re.findall(r'points="(.*?)"', rows) == drawn
+    assert "4 s" in rows
 
 
 def test_times_are_in_the_taskers_zone_and_a_day_is_theirs(tara: Tasker, signed_in: Any) -> None:
@@ -120,9 +114,7 @@ def test_times_are_in_the_taskers_zone_and_a_day_is_theirs(tara: Tasker, signed_
 
 @pytest.mark.parametrize("day", ["yesterday", "2026-13-01", "0001-01-01", "9999-12-31", "20261101x"])
 def test_what_is_no_day_is_refused(day: str, tara: Tasker, signed_in: Any) -> None:
-    answer = signed_in(tara).get(URL, {"day": day})
-    assert answer.status_code == 400
-    assert "Choose a day as year-month-day" in answer.content.decode()
+    shows(signed_in(tara).get(URL, {"day": day}), "Choose a day as year-month-day", status=400)
 
 
 def test_nothing_yet_says_so(nell: Tasker, signed_in: Any) -> None:
@@ -131,6 +123,7 @@ def test_nothing_yet_says_so(nell: Tasker, signed_in: Any) -> None:
     assert "You sent no answer on this day." in client.get(URL, {"day": "2026-11-01"}).content.decode()
 
 
+@pytest.mark.both("compares moments and keys")
 @pytest.mark.parametrize("of_day", ["", "day=2026-11-18"], ids=["all", "a day"])
 def test_pages_go_from_key_to_key_without_a_gap(
     of_day: str, tara: Tasker, signed_in: Any, now: datetime, monkeypatch: pytest.MonkeyPatch
@@ -162,13 +155,14 @@ def test_a_page_costs_the_same_statements_for_one_answer_and_for_many(tara: Task
 
 
 @pytest.mark.parametrize("path", ["", "download/", "{id}/"])
-@pytest.mark.parametrize(("who", "status"), [("olga", 403), ("rita", 403), ("stan", 403), ("", 302)])
 def test_nobody_but_a_tasker_has_work(
-    who: str, status: int, path: str, request: pytest.FixtureRequest, signed_in: Any, client: Any, tara: Tasker
+    path: str, olga: User, rita: User, stan: User, signed_in: Any, client: Any
 ) -> None:
-    response = factories.response(tara, factories.panel())
-    client = signed_in(request.getfixturevalue(who)) if who else client
-    assert client.get(URL + path.format(id=response.assignment.public_id)).status_code == status
+    """A paused tasker still has it."""
+    paul = factories.tasker("paul", state="paused")
+    address = URL + path.format(id=factories.response(paul, factories.panel()).assignment.public_id)
+    assert client.get(address).status_code == 302
+    assert [signed_in(who).get(address).status_code for who in (olga, rita, stan, paul)] == [403, 403, 403, 200]
 
 
 def test_an_answer_of_somebody_else_is_not_there(tara: Tasker, otto: Tasker, signed_in: Any) -> None:
@@ -179,12 +173,6 @@ def test_an_answer_of_somebody_else_is_not_there(tara: Tasker, otto: Tasker, sig
     assert pages[0] == pages[1]
     answers += [client.get(URL, {"before": each}) for each in (str(theirs), "nonsense")]
     assert [answer.status_code for answer in answers] == [404] * 4
-
-
-def test_a_paused_tasker_still_has_their_work(signed_in: Any) -> None:
-    paul = factories.tasker("paul", state="paused")
-    response = factories.response(paul, factories.panel())
-    assert response.receipt in signed_in(paul).get(URL).content.decode()
 
 
 # Gold is told like any other.
@@ -212,8 +200,7 @@ def test_no_page_says_what_no_tasker_may_learn(
     feedback(value)
     image = factories.image(origin="attack", source="sent in by team red", author="Ada")
     ordinary = factories.response(tara, factories.panel(image), now=now)
-    gold = gold_answer(tara, now)
-    ids = {"gold": gold.assignment.public_id, "ordinary": ordinary.assignment.public_id}
+    ids = {"gold": gold_answer(tara, now).assignment.public_id, "ordinary": ordinary.assignment.public_id}
     page = signed_in(tara).get(URL + path.format(**ids)).content.decode()
     # A week is also what a tasker's own hours are summed by, on their own page.
     assert set(unspeakable(page)) <= ({"week", "weeks"} if not path else set())
@@ -259,6 +246,7 @@ def test_a_voiding_that_found_nothing_changes_nothing(tara: Tasker, olga: User, 
 # Sums.
 
 
+@pytest.mark.both("days and weeks of a zone")
 def test_sums_by_day_and_week_are_those_of_the_zone(tara: Tasker, otto: Tasker, now: datetime) -> None:
     """Gold is among them."""
     # Sunday 15 November, 12:00 UTC is Monday the 16th in Auckland.
@@ -343,8 +331,7 @@ def test_retired_pictures_are_told_with_what_was_expected(tara: Tasker, otto: Ta
     feedback(GoldFeedback.RETIRED)
     now = factories.NOW
     old: dict[str, Any] = {"retired_at": now, "retired_because": "Old."}
-    retired = factories.gold(**old, outline="[[[1,1],[9,1],[9,9]]]", complete=False)
-    gold_answer(tara, now, right=False, known=retired)
+    gold_answer(tara, now, right=False, known=factories.gold(**old, outline="[[[1,1],[9,1],[9,9]]]", complete=False))
     for who, known in ((tara, {}), (tara, old | {"held_at": now}), (otto, old)):
         gold_answer(who, now, known=factories.gold(**known))
     page = signed_in(tara).get("/my-work/checks/").content.decode()

@@ -26,8 +26,7 @@ pytestmark = pytest.mark.django_db
     ],
 )
 def test_an_action(before: str, action: WatchAction, after: str, told: str, olga: User, now: datetime) -> None:
-    tasker = factories.tasker("nina", state=before)
-    action_take(tasker=tasker, action=action, reason=" too loose ", by=olga, now=now)
+    action_take(tasker=factories.tasker("nina", state=before), action=action, reason=" too loose ", by=olga, now=now)
     assert (Tasker.objects.get().state, Notice.objects.get().text) == (after, f"{told}: too loose")
     changes = list(StateChange.objects.values_list("before", "after", "reason", "by"))
     assert changes == ([] if before == after else [(before, after, "too loose", olga.pk)])

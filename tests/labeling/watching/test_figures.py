@@ -1,7 +1,6 @@
 """What organizers read of taskers' work (R6)."""
 
 from datetime import UTC, date, datetime, timedelta
-from random import Random
 
 import pytest
 
@@ -17,7 +16,7 @@ from labeling.watching.figures import (
 )
 from tests import factories
 from tests.labeling.cast import statements
-from tests.labeling.watching.rows import BICYCLE, BIRD, NEITHER, full_panel, gold_answer, month
+from tests.labeling.watching.rows import BICYCLE, BIRD, NEITHER, full_panel, gold_answer
 
 pytestmark = pytest.mark.django_db
 SHIFTED = "[[[10,10],[105,10],[105,200],[10,200]]]"  # the left half of the usual outline
@@ -67,6 +66,7 @@ def test_days_taken_together_say_what_the_whole_says(tara: Tasker, otto: Tasker,
     assert (whole[tara.pk].answers, whole[tara.pk].gold) == (3, Share(2, 3))
 
 
+@pytest.mark.both("own SQL reads the answers of a period")
 def test_what_is_counted_and_what_is_not(
     tara: Tasker, otto: Tasker, uma: Tasker, period: Period, now: datetime
 ) -> None:
@@ -89,6 +89,7 @@ def test_what_is_counted_and_what_is_not(
     assert all(found.agreed.whole == 0 for found in figures.values())
 
 
+@pytest.mark.both("days of a zone")
 def test_days_are_those_of_the_zone(tara: Tasker) -> None:
     for hour in (13, 16):  # 22:00 and 01:00 of the next day in Tokyo
         factories.response(tara, factories.panel(), now=datetime(2026, 11, 18, hour, tzinfo=UTC))
@@ -127,6 +128,7 @@ def test_alpha_of_a_period(tara: Tasker, otto: Tasker, uma: Tasker, period: Peri
 
 
 def test_many_answers_cost_as_many_statements_as_few(tara: Tasker, otto: Tasker, uma: Tasker, period: Period) -> None:
-    for answers in (3, 60):
-        month([tara, otto, uma], answers, rng=Random(1))
+    for panels in (1, 12):
+        for _ in range(panels):
+            full_panel([tara, otto, uma], [BIRD, BIRD, BICYCLE])
         assert len(statements(lambda: figures_by_tasker(period))) == 2

@@ -12,10 +12,9 @@ from labeling.models import Assignment, Notice, Panel, StateChange, Tasker, Watc
 from labeling.policy import Policy
 from labeling.states import tasker_state_change
 from labeling.watching.actions import tasker_return
-from labeling.watching.rules import COLLECTORS
 from labeling.watching.watch import watch, watch_now_and_then
 from tests import factories
-from tests.labeling.cast import people, statements
+from tests.labeling.cast import kept, people, statements
 from tests.labeling.watching.rows import BICYCLE, BIRD, full_panel, gold_answers
 
 pytestmark = pytest.mark.django_db
@@ -42,6 +41,7 @@ def answers(by: Tasker, count: int, *, now: datetime) -> None:
         factories.response(by, factories.panel(), now=now + timedelta(seconds=number))
 
 
+@pytest.mark.both("own SQL finds who is looked at; locks")
 def test_clearly_under_the_gold_share_pauses(tara: Tasker, now: datetime) -> None:
     """What the tasker holds is given back, gold as well."""
     gold_answers(tara, right=3, wrong=8)
@@ -60,23 +60,18 @@ def test_clearly_under_the_gold_share_pauses(tara: Tasker, now: datetime) -> Non
     assert (change.event, change.code, change.reason) == (event, "paused", event.rule.words)
     assert Notice.objects.get().text.startswith("Your labeling is paused: Too many of your answers")
     assert not Assignment.objects.filter(state=AssignmentState.LEASED).exists()
-    panel.refresh_from_db()
-    assert panel.leased == 0
+    assert kept(panel, "leased") == 0
 
 
 @pytest.mark.parametrize(
     ("right", "wrong", "why"),
-    [
-        (5, 5, "not clearly under the share"),
-        (0, 9, "too few to be judged by"),
-        (60, 5, "92 % right"),
-    ],
+    [(5, 5, "not clearly under the share"), (0, 9, "too few to be judged by"), (60, 5, "92 % right")],
 )
 def test_honest_taskers_are_left_alone(right: int, wrong: int, why: str, tara: Tasker, now: datetime) -> None:
     WatchRule.objects.exclude(collector="gold_doubt").update(retired_at=now)
     gold_answers(tara, right=right, wrong=wrong)
     assert watch(policy=POLICY, now=now + 2 * HOUR) == 0, why
-    assert Tasker.objects.get(pk=tara.pk).state == TaskerState.QUALIFIED
+    assert kept(tara, "state") == TaskerState.QUALIFIED
 
 
 def test_a_rule_fires_again_after_as_many_new_answers(no_rules: None, tara: Tasker, now: datetime) -> None:
@@ -184,10 +179,3 @@ def test_one_tasker_costs_few_statements(tara: Tasker, otto: Tasker, uma: Tasker
             full_panel([tara, otto, uma], [BIRD, BIRD, BIRD], now=now + timedelta(minutes=number))
         costs.append(len(statements(lambda: watch(policy=POLICY, now=now + HOUR))))
     assert costs[0] == costs[1]
-
-
-def test_the_first_rules_read_what_there_is_and_speak_to_the_tasker() -> None:
-    rules = WatchRule.objects.filter(retired_at=None)
-    assert rules.filter(collector="gold_doubt", action="pause").exists()
-    assert {each.collector for each in rules} <= set(COLLECTORS)
-    assert all(each.minimum <= each.window and each.words for each in rules)
