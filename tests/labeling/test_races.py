@@ -96,6 +96,7 @@ class Person:
         responses_void(tasker=self.tasker, since=since, reason="Looked at random.", by=None, now=now)
 
 
+@pytest.mark.slow("32 threads take thousands of steps")
 @pytest.mark.parametrize("steps", [2_000, pytest.param(10_000, marks=pytest.mark.long("takes half a minute"))])
 def test_thousands_of_random_steps(steps: int, now: datetime) -> None:
     factories.policy_version()

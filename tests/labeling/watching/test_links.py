@@ -242,6 +242,7 @@ def test_the_task_looks_once_a_day(people: list[Tasker], monkeypatch: pytest.Mon
             copied_pictures(people, 12, factories.NOW + timedelta(hours=2))
 
 
+@pytest.mark.slow("16 threads link and unlink")
 @pytest.mark.postgres("links at once, with row locks")
 @pytest.mark.django_db(transaction=True)
 def test_everybody_links_and_unlinks_at_once(olga: User, now: datetime) -> None:

@@ -13,7 +13,11 @@ from tests import factories
 from tests.labeling.cast import at_once, people
 from tests.labeling.watching.rows import gold_answer, gold_answers
 
-pytestmark = [pytest.mark.postgres("sweeps at once, with row locks"), pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.postgres("sweeps at once, with row locks"),
+    pytest.mark.slow("six sweeps at once of what forty taskers answered"),
+    pytest.mark.django_db(transaction=True),
+]
 SWEEPS = 6
 
 
