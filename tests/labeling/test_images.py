@@ -386,7 +386,7 @@ SEEDS = [
 ]
 
 
-@settings(max_examples=150)
+@settings(max_examples=300)
 @given(st.sampled_from(SEEDS), st.integers(0, 2**32), st.integers(1, 8), st.booleans())
 def test_damaged_files_are_taken_or_refused_and_nothing_else(seed: bytes, number: int, edits: int, cut: bool) -> None:
     draw = random.Random(number)
