@@ -58,12 +58,9 @@ def test_wrong(data: dict[str, Any], fields: set[str], why: str) -> None:
     assert all(message.endswith(".") for message in refusal.value.fields.values())
 
 
-def test_a_negative_needs_nothing_else() -> None:
+def test_a_negative_needs_nothing_else_and_a_null_says_that_nothing_can_be_outlined() -> None:
     answers = read(NEGATIVE | {"outline": None, "complete": None, "seconds": 2.5})
     assert (answers.outline, answers.complete, answers.milliseconds) == (None, None, 2500)
-
-
-def test_an_explicit_null_says_that_nothing_can_be_outlined() -> None:
     assert read(BIRD | {"outline": None}).outline is None
 
 

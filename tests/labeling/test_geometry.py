@@ -5,6 +5,8 @@ The table of tests/geometry_vectors.json is the rule; the browser runs the same 
 
 import json
 import math
+from collections.abc import Callable
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from labeling.geometry import (
     without_repeats,
 )
 from labeling.outlines import OutlineError, read_outline
+from tests.labeling.cast import refused
 
 VECTORS = Path(__file__).parents[1] / "geometry_vectors.json"
 WRITTEN_AS_TEXT = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -84,23 +87,20 @@ class NeverLooked(list[Any]):
 
 @pytest.mark.parametrize("rings", [[NeverLooked([[0, 0]] * 100_000)], NeverLooked([[[0, 0]]] * 100_000)])
 def test_a_hundred_thousand_corners_are_counted_not_read(rings: Any) -> None:
-    with pytest.raises(OutlineError) as refusal:
+    with refused(OutlineError, code="outline_too_many_corners"):
         read_outline(rings, width=SIZE, height=SIZE)
-    assert refusal.value.code == "outline_too_many_corners"
 
 
 def test_an_integer_longer_than_any_float_is_just_far_away() -> None:
-    with pytest.raises(OutlineError) as refusal:
+    with refused(OutlineError, code="outline_outside"):
         read_outline([[[10**400, 0], [1, 1], [2, 0]]], width=SIZE, height=SIZE)
-    assert refusal.value.code == "outline_outside"
 
 
 def test_a_notch_that_rounding_closes_at_the_border_is_refused() -> None:
     """Less than a hundredth wide at the border, wider inside: closed, it would leave a hole in the ring."""
     mouth = [[-10, 10.01], [0.01, 10], [5, 12], [5, 8], [-0.01, 10], [-10, 9.9]]
-    with pytest.raises(OutlineError) as refusal:
+    with refused(OutlineError, code="outline_self_crossing"):
         read_outline([[[-10, 0], [20, 0], [20, 20], [-10, 20], *mouth]], width=SIZE, height=SIZE)
-    assert refusal.value.code == "outline_self_crossing"
 
 
 @pytest.mark.parametrize(
@@ -156,6 +156,7 @@ corners = st.tuples(st.integers(-20_000, 50_000), st.integers(-20_000, 50_000))
 written_rings = st.lists(st.lists(corners, max_size=6).map(tuple), max_size=4).map(tuple)
 
 
+@settings(max_examples=50)
 @given(written_rings)
 def test_json_and_back(rings: tuple[Ring, ...]) -> None:
     """Any JSON reader gets back what was written, exactly."""
@@ -181,8 +182,20 @@ def stars(draw: st.DrawFn) -> list[list[float]]:
     return star[::-1] if draw(st.booleans()) else star
 
 
-@settings(max_examples=300)
-@given(stars())
+def holds(few: int, many: int, **drawn: st.SearchStrategy[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A property of what is drawn: of a few examples, and of many in `make test-all`."""
+
+    def of(check: Callable[..., None]) -> Callable[..., None]:
+        @pytest.mark.parametrize("examples", [few, pytest.param(many, marks=pytest.mark.long("many examples"))])
+        def test(examples: int) -> None:
+            settings(max_examples=examples)(given(**drawn)(check))()
+
+        return test
+
+    return of
+
+
+@holds(40, 300, star=stars())
 def test_simple_polygons_are_accepted_and_clipped(star: list[list[float]]) -> None:
     drawn = without_repeats([(quantise(x), quantise(y)) for x, y in star])
     if not shapely.Polygon(drawn).intersects(shapely.box(1, 1, SIZE * 100 - 1, SIZE * 100 - 1)):
@@ -198,16 +211,13 @@ def test_simple_polygons_are_accepted_and_clipped(star: list[list[float]]) -> No
     assert read_outline(json.loads(outline.json), width=SIZE, height=SIZE) == outline
 
 
-@settings(max_examples=200)
-@given(stars(), st.data())
-def test_inside_the_image_an_outline_stays_as_drawn(star: list[list[float]], data: st.DataObject) -> None:
+@holds(20, 200, star=stars(), margin=st.integers(1, 5))
+def test_inside_the_image_an_outline_stays_as_drawn(star: list[list[float]], margin: int) -> None:
     drawn = without_repeats([(quantise(x), quantise(y)) for x, y in star])
     box = Box.from_rings([drawn])
-    shift_x, shift_y = -box.xmin, -box.ymin
-    moved = tuple((x + shift_x, y + shift_y) for x, y in drawn)
-    side = max(box.xmax - box.xmin, box.ymax - box.ymin) // 100 + data.draw(st.integers(1, 5))
-    outline = read_outline([[[x / 100, y / 100] for x, y in moved]], width=side, height=side)
-    assert outline.rings == (moved,)
+    moved = tuple((x - box.xmin, y - box.ymin) for x, y in drawn)
+    side = max(box.xmax - box.xmin, box.ymax - box.ymin) // 100 + margin
+    assert read_outline([[[x / 100, y / 100] for x, y in moved]], width=side, height=side).rings == (moved,)
 
 
 @given(st.lists(st.integers(0, 29_900), min_size=4, max_size=4, unique=True), st.permutations(range(4)))
@@ -217,54 +227,20 @@ def test_bow_ties_are_refused(sides: list[int], turn: list[int]) -> None:
     y0, y1 = sorted(sides[2:])
     bow_tie = [(x0, y0), (x1, y1), (x1, y0), (x0, y1)]
     turned = [bow_tie[(index + turn[0]) % 4] for index in range(4)]
-    with pytest.raises(OutlineError) as refusal:
+    with refused(OutlineError, code="outline_self_crossing"):
         read_outline([[[x / 100, y / 100] for x, y in turned]], width=SIZE, height=SIZE)
-    assert refusal.value.code == "outline_self_crossing"
 
 
 def edges_meet(ring: Ring) -> bool:
-    """Slow and obvious: every pair of edges, in exact integers."""
-    edges = list(zip(ring, ring[1:] + ring[:1], strict=True))
-    return any(
-        _meet(*one, *other, neighbours=_gap(i, j, len(ring)) == 1)
-        for i, one in enumerate(edges)
-        for j, other in enumerate(edges)
-        if i < j
-    )
-
-
-def _gap(i: int, j: int, count: int) -> int:
-    return min(j - i, count - (j - i))
-
-
-def _side(a: Any, b: Any, c: Any) -> int:
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
-
-
-def _on(a: Any, b: Any, c: Any) -> bool:
-    return (
-        _side(a, b, c) == 0
-        and min(a[0], b[0]) <= c[0] <= max(a[0], b[0])
-        and min(a[1], b[1]) <= c[1] <= max(a[1], b[1])
-    )
-
-
-def _meet(a: Any, b: Any, c: Any, d: Any, *, neighbours: bool) -> bool:
-    if neighbours:
-        loose = [(a, b, end) for end in (c, d) if end not in (a, b)]
-        loose += [(c, d, end) for end in (a, b) if end not in (c, d)]
-        return any(_on(*case) for case in loose)
-    if any((_on(a, b, c), _on(a, b, d), _on(c, d, a), _on(c, d, b))):
-        return True
-    return _side(a, b, c) * _side(a, b, d) < 0 and _side(c, d, a) * _side(c, d, b) < 0
+    """As an independent library says."""
+    return not shapely.LinearRing(ring).is_simple
 
 
 small = st.tuples(st.integers(0, 8), st.integers(0, 8))
 
 
-@settings(max_examples=500)
-@given(st.lists(small, min_size=4, max_size=8))
-def test_crossings_are_found_as_a_slow_check_finds_them(drawn: list[tuple[int, int]]) -> None:
+@holds(100, 500, drawn=st.lists(small, min_size=4, max_size=8))
+def test_crossings_are_found_as_an_independent_library_finds_them(drawn: list[tuple[int, int]]) -> None:
     """On a coarse grid touching, spikes and shared corners are frequent."""
     ring = without_repeats(drawn)
     if len(set(ring)) < 3 or on_one_line(ring):
@@ -280,16 +256,13 @@ def test_crossings_are_found_as_a_slow_check_finds_them(drawn: list[tuple[int, i
 near_the_border = st.tuples(st.integers(-30, 30), st.integers(-30, 30))
 
 
-@settings(max_examples=500)
-@given(st.lists(near_the_border, min_size=3, max_size=8))
+@holds(60, 500, drawn=st.lists(near_the_border, min_size=3, max_size=8))
 def test_what_rounding_bends_at_the_border_is_made_simple_again(drawn: list[tuple[int, int]]) -> None:
     """Corners hundredths apart, where moving a crossing by half a hundredth can push it over an edge."""
     ring = without_repeats(drawn)
-    try:
+    with suppress(OutlineError):
         outline = read_outline([[[x / 100, y / 100] for x, y in ring]], width=1, height=1)
-    except OutlineError:
-        return
-    assert all(shapely.LinearRing(part).is_simple and not on_one_line(part) for part in outline.rings)
+        assert all(shapely.LinearRing(part).is_simple and not on_one_line(part) for part in outline.rings)
 
 
 @pytest.mark.parametrize(
@@ -345,8 +318,7 @@ def across_the_border(draw: st.DrawFn) -> list[list[list[float]]]:
     return rings
 
 
-@settings(max_examples=300)
-@given(across_the_border())
+@holds(25, 300, rings=across_the_border())
 def test_what_is_kept_can_be_read_again(rings: list[list[list[float]]]) -> None:
     try:
         outline = read_outline(rings, width=SIZE, height=SIZE)

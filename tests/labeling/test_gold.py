@@ -1,12 +1,11 @@
 """Gold in the stream (R6): dealt at the policy's rate, once per tasker, capped, and told by nothing."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from random import Random
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from common.errors import Conflict
 from labeling import services
@@ -15,6 +14,8 @@ from labeling.enums import AssignmentState, OutlineGate, PanelState
 from labeling.models import Assignment, GoldMark, KnownPicture, Panel, Tasker
 from labeling.policy import Policy
 from tests import factories
+from tests.labeling import cast
+from tests.labeling.cast import beat, gets_nothing, give_back, kept, people, refused, statements
 
 pytestmark = pytest.mark.django_db
 ALWAYS, NEVER = Policy(gold_percent=50), Policy(gold_percent=0)
@@ -45,44 +46,57 @@ def claim(
     tasker: Tasker, now: datetime, policy: Policy = ALWAYS, rng: Random | None = None, beside: Assignment | None = None
 ) -> Assignment:
     holding = [beside.public_id] if beside else []
-    found = services.assignment_next(tasker=tasker, holding=holding, policy=policy, now=now, rng=rng or _Heads(1))
-    assert isinstance(found, Assignment), found
-    return found
+    return cast.claim(tasker, now, holding=holding, policy=policy, rng=rng or _Heads(1))
 
 
 def submit(held: Assignment, now: datetime, data: dict[str, object] = RIGHT) -> services.Submitted:
-    return services.response_submit(
-        tasker=held.tasker,
-        assignment_id=held.public_id,
-        lease_token=held.lease_token,
-        data=data,
-        policy_at=lambda _: ALWAYS,
-        now=now,
-    )
+    return cast.submit(held, now, data, ALWAYS)
 
 
-def test_gold_takes_the_place_of_an_ordinary_picture(tara: Tasker, now: datetime) -> None:
+@pytest.fixture(params=[True, False], ids=["gold", "ordinary"])
+def held(request: pytest.FixtureRequest, tara: Tasker, now: datetime) -> Assignment:
+    """What a tasker got when a gold picture and an ordinary one were there: either of them."""
+    factories.panel()
+    factories.gold()
+    found = claim(tara, now, rng=_Heads(1) if request.param else _Tails(1))
+    assert (found.known is not None) == request.param
+    return found
+
+
+@pytest.mark.both("own SQL draws the gold picture")
+def test_gold_takes_the_place_of_an_ordinary_picture_once_per_tasker(tara: Tasker, now: datetime) -> None:
     waiting, gold = factories.panel(), factories.gold()
     held = claim(tara, now)
     assert (held.image, held.known) == (gold.image, gold)
-    waiting.refresh_from_db()
-    assert waiting.leased == 0, "no place of the picture that was passed over is held"
-    gold.refresh_from_db()
-    assert gold.uses == 1
+    assert kept(waiting, "leased") == 0, "no place of the picture that was passed over is held"
+    assert kept(gold, "uses") == 1
+    submit(held, now)
+    assert claim(tara, now).known is None
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        ({"use": "qualification"}, "another use"),
-        ({"retired_at": factories.NOW, "retired_because": "leaked"}, "retired"),
-        ({"held_at": factories.NOW}, "held for an organizer"),
-        ({"uses": 200}, "used as often as the policy allows"),
-    ],
-)
-def test_gold_that_is_not_dealt(change: dict[str, object], why: str, tara: Tasker, now: datetime) -> None:
+def answered_by(tasker: Tasker) -> Panel:
+    panel = factories.panel()
+    factories.response(tasker, panel)
+    return panel
+
+
+NOT_DEALT: list[tuple[Callable[[Tasker], KnownPicture], str]] = [
+    (lambda tara: factories.gold(use="qualification"), "another use"),
+    (lambda tara: factories.gold(retired_at=factories.NOW, retired_because="leaked"), "retired"),
+    (lambda tara: factories.gold(held_at=factories.NOW), "held for an organizer"),
+    (lambda tara: factories.gold(uses=200), "used as often as the policy allows"),
+    (lambda tara: factories.gold(answered_by(tara)), "the tasker was asked about the picture before"),
+    (
+        lambda tara: factories.gold(factories.panel(factories.image(width=320, height=320))),
+        "of another size than the others, after a change of the size (R2)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "why"), NOT_DEALT, ids=[row[1] for row in NOT_DEALT])
+def test_gold_that_is_not_dealt(make: Callable[[Tasker], KnownPicture], why: str, tara: Tasker, now: datetime) -> None:
     factories.panel()
-    factories.gold(**change)
+    make(tara)
     assert claim(tara, now).known is None, why
 
 
@@ -93,71 +107,54 @@ def test_one_use_is_left_and_one_tasker_gets_it(tara: Tasker, otto: Tasker, now:
     assert claim(otto, now).known is None
 
 
-def test_at_most_once_per_tasker_and_picture(tara: Tasker, now: datetime) -> None:
-    factories.panel()
-    factories.panel()
-    factories.gold()
-    first = claim(tara, now)
-    submit(first, now)
-    assert claim(tara, now).known is None
-
-
-def test_not_for_who_was_asked_about_the_picture_before(tara: Tasker, now: datetime) -> None:
-    settled = factories.panel()
-    factories.response(tara, settled, now=now)
-    factories.gold(settled)
-    factories.panel()
-    assert claim(tara, now).known is None
-
-
 def test_never_when_nothing_ordinary_is_left(tara: Tasker, now: datetime) -> None:
     """Or gold would be known by coming when the queue is empty."""
     factories.gold()
-    found = services.assignment_next(tasker=tara, holding=(), policy=ALWAYS, now=now, rng=_Heads(1))
-    assert isinstance(found, services.NothingLeft)
+    assert gets_nothing(tara, now, policy=ALWAYS, rng=_Heads(1))
 
 
-def test_a_lease_on_gold_is_nothing_worth_waiting_for(tara: Tasker, otto: Tasker, now: datetime) -> None:
+def test_a_lease_on_gold_is_nothing_worth_waiting_for(tara: Tasker, now: datetime) -> None:
     factories.gold()
     only = factories.panel()
     claim(tara, now)
-    for tasker in (otto, factories.tasker("ute"), factories.tasker("ken")):
+    *three, last = people("otto", "ute", "ken", "new")
+    for tasker in three:
         submit(claim(tasker, now, NEVER), now)
-    only.refresh_from_db()
-    assert only.state == PanelState.FULL
-    found = services.assignment_next(tasker=factories.tasker("new"), holding=(), policy=NEVER, now=now, rng=Random(1))
-    assert found == services.NothingLeft(others_hold_some=False)
+    assert kept(only, "state") == PanelState.FULL
+    assert gets_nothing(last, now)
 
 
-@pytest.mark.parametrize("percent", [0, 5, 20])
-def test_the_share_follows_the_policy(percent: int, now: datetime) -> None:
-    policy, rng = replace(ALWAYS, gold_percent=percent), Random("rate")
+LONG = pytest.mark.long("320 claims for each share, which a small walk shows less sharply")
+
+
+@pytest.mark.parametrize(
+    ("percent", "taskers"),
+    [(0, 1), (20, 2), pytest.param(0, 8, marks=LONG), pytest.param(5, 8, marks=LONG), pytest.param(20, 8, marks=LONG)],
+)
+def test_the_share_follows_the_policy(percent: int, taskers: int, now: datetime) -> None:
+    policy, rng, dealt = replace(ALWAYS, gold_percent=percent), Random("rate"), 0
     for _ in range(40):
         factories.panel(size=9)
         factories.gold()
-    dealt = 0
-    for number in range(8):
-        tasker = factories.tasker(f"t{number}")
+    for tasker in people(*"abcdefgh"[:taskers]):
         for _ in range(40):
             held = claim(tasker, now, policy, rng)
             dealt += held.known_id is not None
-            submit(held, now, {"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"})
-    expected = 320 * percent / 100
+            submit(held, now, cast.NO_TO_BOTH)
+    expected = 40 * taskers * percent / 100
     assert abs(dealt - expected) <= 3.5 * (expected * (1 - percent / 100)) ** 0.5
 
 
 def test_an_answer_is_marked_and_holds_no_place(tara: Tasker, otto: Tasker, now: datetime) -> None:
     factories.panel()
-    gold = factories.gold()
-    assert gold.panel is not None
-    before = Panel.objects.filter(pk=gold.panel.pk).values().get()
+    of_gold = Panel.objects.filter(image__known=factories.gold())
+    before = of_gold.values().get()
     right, wrong = submit(claim(tara, now), now), submit(claim(otto, now), now, WRONG)
     assert GoldMark.objects.get(response=right.response).right
     mark = GoldMark.objects.get(response=wrong.response)
-    assert not mark.right
-    assert [name for name, fine in mark.marks.items() if not fine] == ["real"]
+    assert (mark.right, [name for name, fine in mark.marks.items() if not fine]) == (False, ["real"])
     assert right.response.place is None, "it fills no place of a panel that is settled"
-    assert Panel.objects.filter(pk=gold.panel.pk).values().get() == before
+    assert of_gold.values().get() == before
 
 
 @pytest.mark.parametrize(
@@ -177,45 +174,21 @@ def test_gold_asks_what_the_picture_in_its_place_would_ask(
     factories.gold(factories.panel(dealt_at=now - timedelta(days=gold_dealt)))
     held = claim(tara, now, wider)
     assert held.known is not None
-    unsure = RIGHT | {"contains_bird": "unsure_no"}
-    not_asked = {"contains_bird": "unsure_no", "contains_bicycle": "definitely_no"}
+    unsure = (RIGHT if asked else cast.NO_TO_BOTH) | {"contains_bird": "unsure_no"}
+    policy_at = {True: wider, False: ALWAYS}
     sent = services.response_submit(
-        tasker=tara,
-        assignment_id=held.public_id,
-        lease_token=held.lease_token,
-        data=unsure if asked else not_asked,
-        policy_at=lambda moment: wider if moment > now - timedelta(days=30) else ALWAYS,
-        now=now,
+        **cast.own(held), data=unsure, policy_at=lambda at: policy_at[at > now - timedelta(days=30)], now=now
     )
     assert bool(sent.response.outline) == asked, why
 
 
-def test_gold_of_another_size_is_not_dealt(tara: Tasker, now: datetime) -> None:
-    """After a change of the size (R2), old gold would be known by its size."""
-    factories.panel(factories.image(width=320, height=320))
-    factories.gold()
-    assert claim(tara, now).known is None
-
-
-@pytest.mark.parametrize("gold", [True, False])
-def test_the_story_of_a_lease_is_the_same(gold: bool, tara: Tasker, now: datetime) -> None:
+def test_the_story_of_a_lease_is_the_same(held: Assignment, now: datetime) -> None:
     """Claimed, lapsed, taken up again, given back, answered all the same: nothing tells gold from any other."""
-    factories.panel()
-    factories.gold()
-    held = claim(tara, now, ALWAYS, _Heads(1) if gold else _Tails(1))
-    assert (held.known is not None) == gold
     later = now + timedelta(minutes=21)
     assert services.leases_lapse(now=later) == 1
-    assert (
-        services.assignment_heartbeat(
-            tasker=tara, assignment_id=held.public_id, lease_token=held.lease_token, policy=ALWAYS, now=later
-        )
-        > later
-    )
-    services.assignment_release(tasker=tara, assignment_id=held.public_id, lease_token=None, problem="", now=later)
-    sent = submit(held, later)
-    assert sent.counted
-    assert submit(held, later).counted
+    assert beat(held, later, ALWAYS) > later
+    give_back(held, later)
+    assert all(submit(held, later).counted for _ in range(2))
     assert Assignment.objects.get(pk=held.pk).state == AssignmentState.ANSWERED
 
 
@@ -233,153 +206,105 @@ def test_long_after_its_lease_gold_is_as_free_as_the_picture_in_its_place(
     others: int, own: bool, free: bool, why: str, tara: Tasker, now: datetime
 ) -> None:
     """A picture that nobody could take in a day, or that somebody took while all others waited, would be gold."""
-    panel = factories.panel()
+    panel, tomorrow = factories.panel(), now + timedelta(days=1)
     factories.gold()
     held = claim(tara, now)
     if own:
         submit(claim(tara, now, NEVER, beside=held), now)
-    tomorrow = now + timedelta(days=1)
     services.leases_lapse(now=tomorrow)
-    for number in range(others):
-        submit(claim(factories.tasker(f"other {number}"), tomorrow, NEVER), tomorrow)
-    panel.refresh_from_db()
-    assert panel.answered == others + own
-    beat = {"tasker": tara, "assignment_id": held.public_id, "lease_token": held.lease_token, "policy": ALWAYS}
+    for tasker in people(*"abc"[:others]):
+        submit(claim(tasker, tomorrow, NEVER), tomorrow)
+    assert kept(panel, "answered") == others + own
     if free:
-        found = services.assignment_next(tasker=tara, holding=(), policy=ALWAYS, now=tomorrow, rng=_Tails(1))
-        assert isinstance(found, Assignment)
-        assert services.assignment_heartbeat(**beat, now=tomorrow) > tomorrow, why
+        claim(tara, tomorrow, rng=_Tails(1))
+        assert beat(held, tomorrow, ALWAYS) > tomorrow, why
     else:
         with pytest.raises(Conflict, match="somebody else has this place"):
-            services.assignment_heartbeat(**beat, now=tomorrow)
-    assert submit(held, tomorrow).counted == free, why
-    assert submit(held, tomorrow).counted == free, "the very same again"
+            beat(held, tomorrow, ALWAYS)
+    assert [submit(held, tomorrow).counted for _ in range(2)] == [free, free], why
     assert GoldMark.objects.count() == 1, "the answer is kept and marked all the same"
 
 
-@pytest.mark.parametrize("gold", [True, False])
-def test_what_lapsed_is_offered_again_when_nothing_else_is_left(gold: bool, tara: Tasker, now: datetime) -> None:
-    factories.panel()
-    factories.gold()
-    held = claim(tara, now, ALWAYS, _Heads(1) if gold else _Tails(1))
-    if gold:
+@pytest.mark.both("own SQL finds what lapsed, with locks")
+def test_what_lapsed_is_offered_again_when_nothing_else_is_left(held: Assignment, tara: Tasker, now: datetime) -> None:
+    if held.known:
         submit(claim(tara, now, NEVER, beside=held), now)
-    tomorrow = now + timedelta(days=1)
-    services.leases_lapse(now=tomorrow)
-    assert claim(tara, tomorrow, NEVER) == held
+    services.leases_lapse(now=now + timedelta(days=1))
+    again = claim(tara, now + timedelta(days=1), NEVER)
+    assert (again, again.lease_token, again.tie_break) == (held, held.lease_token, held.tie_break)
 
 
-@pytest.mark.parametrize("gold", [True, False])
 def test_while_a_report_holds_the_picture_neither_is_taken_up_again_and_both_count(
-    gold: bool, tara: Tasker, now: datetime
+    held: Assignment, tara: Tasker, now: datetime
 ) -> None:
-    panel = factories.panel()
-    factories.gold()
-    held = claim(tara, now, ALWAYS, _Heads(1) if gold else _Tails(1))
     tomorrow = now + timedelta(days=1)
     services.leases_lapse(now=tomorrow)
-    Panel.objects.filter(pk=panel.pk).update(state=PanelState.HELD)
-    assert not isinstance(
-        services.assignment_next(tasker=tara, holding=(), policy=NEVER, now=tomorrow, rng=_Tails(1)), Assignment
-    )
+    Panel.objects.filter(image__known=None).update(state=PanelState.HELD)
+    assert isinstance(cast.next_for(tara, tomorrow), services.NothingLeft)
     with pytest.raises(Conflict):
-        services.assignment_heartbeat(
-            tasker=tara, assignment_id=held.public_id, lease_token=held.lease_token, policy=ALWAYS, now=tomorrow
-        )
-    assert submit(held, tomorrow).counted
-    assert submit(held, tomorrow).counted, "nor does the same again say otherwise"
+        beat(held, tomorrow, ALWAYS)
+    assert all(submit(held, tomorrow).counted for _ in range(2)), "nor does the same again say otherwise"
 
 
-@pytest.mark.parametrize("gold", [True, False])
 @pytest.mark.parametrize(("asked", "comes"), [("gold", True), ("picture", False)])
 def test_for_linked_taskers_gold_comes_back_as_the_picture_in_its_place(
-    asked: str, comes: bool, gold: bool, tara: Tasker, otto: Tasker, now: datetime
+    asked: str, comes: bool, held: Assignment, tara: Tasker, otto: Tasker, now: datetime
 ) -> None:
-    panel, known = factories.panel(), factories.gold()
-    held = claim(tara, now, ALWAYS, _Heads(1) if gold else _Tails(1))
     tomorrow = now + timedelta(days=1)
     services.leases_lapse(now=tomorrow)
-    factories.assignment(otto, panel if asked == "picture" else known.panel, now=now)
-    for each in (tara, otto):
-        each.person = tara.pk
-        each.save()
-    found = services._resume_lapsed(tara, 1, ALWAYS, tomorrow)
-    assert found == (held if comes else None)
+    factories.assignment(otto, Panel.objects.get(image__known__isnull=asked == "picture"), now=now)
+    tara.refresh_from_db()
+    cast.linked(tara, otto)
+    assert services._resume_lapsed(tara, 1, ALWAYS, tomorrow) == (held if comes else None)
 
 
-@pytest.mark.parametrize("gold", [True, False])
-def test_after_a_pause_neither_counts(gold: bool, tara: Tasker, now: datetime) -> None:
-    factories.panel()
-    factories.gold()
-    held = claim(tara, now, ALWAYS, _Heads(1) if gold else _Tails(1))
-    services.leases_end(tasker=tara, now=now)
-    Tasker.objects.filter(pk=tara.pk).update(state="paused")
-    held.tasker.refresh_from_db()
-    assert not submit(held, now + timedelta(seconds=5)).counted
-    assert not submit(held, now + timedelta(seconds=9)).counted, "nor when it is sent again"
-
-
-@pytest.mark.parametrize("gold", [True, False])
-def test_nor_does_what_had_lapsed_before_the_pause(gold: bool, tara: Tasker, now: datetime) -> None:
-    """Whoever is paused neither takes a picture up again nor learns which one would have counted."""
-    factories.panel()
-    factories.gold()
-    held = claim(tara, now, ALWAYS, _Heads(1) if gold else _Tails(1))
+@pytest.mark.parametrize("lapsed", [False, True])
+def test_after_a_pause_neither_is_taken_up_again_nor_counts(
+    lapsed: bool, held: Assignment, tara: Tasker, now: datetime
+) -> None:
+    """Whoever is paused does not learn which picture would have counted."""
     later = now + timedelta(minutes=21)
-    assert services.leases_lapse(now=later) == 1
+    if lapsed:
+        assert services.leases_lapse(now=later) == 1
     services.leases_end(tasker=tara, now=later)
     Tasker.objects.filter(pk=tara.pk).update(state="paused")
     held.tasker.refresh_from_db()
-    with pytest.raises(Conflict) as refusal:
-        services.assignment_heartbeat(
-            tasker=held.tasker, assignment_id=held.public_id, lease_token=held.lease_token, policy=ALWAYS, now=later
-        )
-    assert refusal.value.code == "lease_ended"
-    assert not submit(held, later + timedelta(seconds=5)).counted
-    assert not submit(held, later + timedelta(seconds=9)).counted, "nor when it is sent again"
+    with refused(Conflict, code="lease_ended"):
+        beat(held, later, ALWAYS)
+    assert not any(submit(held, later + timedelta(seconds=n)).counted for n in (5, 9)), "nor when it is sent again"
 
 
 def test_what_the_api_tells_is_of_one_shape(tara: Tasker, now: datetime) -> None:
-    factories.panel()
-    factories.panel()
-    factories.gold()
+    factories.panel(), factories.panel(), factories.gold()
     told = []
     for rng in (_Heads(1), _Tails(1)):
         held = claim(tara, now, ALWAYS, rng)
-        told.append((assignment_json(held), receipt_json(submit(held, now))))
-    gold, ordinary = told
-    assert [each.keys() for each in gold] == [each.keys() for each in ordinary]
-    assert gold[0]["image"].keys() == ordinary[0]["image"].keys()
-    assert len(gold[0]["image"]["url"]) == len(ordinary[0]["image"]["url"])
-    assert gold[1]["counted"] == ordinary[1]["counted"]
+        asked, receipt = assignment_json(held), receipt_json(submit(held, now))
+        image = asked["image"]
+        told.append((asked.keys(), receipt.keys(), image.keys(), len(image["url"]), receipt["counted"]))
+    assert told[0] == told[1]
 
 
 def test_claim_and_submit_cost_as_many_statements(tara: Tasker, now: datetime) -> None:
+    factories.gold(), factories.gold()
     for _ in range(4):
         factories.panel()
-    factories.gold()
-    factories.gold()
-    counted = {}
-    for name, rng in (("warm", _Tails(1)), ("gold", _Heads(1)), ("ordinary", _Tails(1))):
-        with CaptureQueriesContext(connection) as claiming:
-            held = claim(tara, now, ALWAYS, rng)
-        with CaptureQueriesContext(connection) as submitting:
-            submit(held, now)
-        assert (held.known is not None) == (name == "gold")
-        counted[name] = len(claiming), len(submitting)
-    assert counted["gold"][0] - counted["ordinary"][0] <= 1
-    assert abs(counted["gold"][1] - counted["ordinary"][1]) <= 1
+    held: list[Assignment] = []
+    costs = []
+    for rng in (_Tails(1), _Heads(1), _Tails(1)):
+        claiming = statements(lambda rng=rng: held.append(claim(tara, now, ALWAYS, rng)))
+        costs.append((len(claiming), len(statements(lambda: submit(held[-1], now)))))
+    assert [each.known is not None for each in held] == [False, True, False]
+    (_, gold, ordinary) = costs  # the first one reads what the others remember
+    assert gold[0] - ordinary[0] <= 1 and abs(gold[1] - ordinary[1]) <= 1
 
 
-def test_the_draw_cannot_be_foreseen_from_the_order(tara: Tasker, now: datetime) -> None:
+def test_the_draw_cannot_be_foreseen_from_the_order(now: datetime) -> None:
     """Which gold picture comes is drawn as well, not the first of the list."""
+    factories.panel()
     for _ in range(8):
         factories.gold()
-    factories.panel()
-    drawn = set()
-    for seed in range(12):
-        held = claim(factories.tasker(f"s{seed}"), now, Policy(gold_percent=50), _seeded_heads(seed))
-        drawn.add(held.known_id)
+    drawn = {claim(tasker, now, rng=_seeded_heads(n)).known_id for n, tasker in enumerate(people(*"abcdefghijkl"))}
     assert len(drawn) > 3
     assert KnownPicture.objects.filter(uses__gt=0).count() == len(drawn)
 

@@ -50,26 +50,22 @@ def _run(*arguments: Any) -> tuple[int, str]:
     return 0, _PROGRESS.sub("", said.getvalue())
 
 
-@pytest.mark.django_db
-def test_the_photographs_of_the_demo_come_in_with_their_credit() -> None:
-    status, said = _run(MANIFEST)
-    assert (status, said) == (0, "29 of 29 files: 29 added, 0 known, 0 refused.\n")
-    parrot = Image.objects.get(source_id="0f3ebab958f44f5f")
-    assert (parrot.source, parrot.origin, parrot.width) == ("Open Images V4/V5", "dataset", 299)
-    assert parrot.licence.startswith("CC BY 2.0")
-    assert parrot.label_from == parrot.received_at
-    for image in Image.objects.all():
-        width, height, _ = decode_png(picture_store().get(picture_key(image.pixels_sha256)))
-        assert (width, height) == (299, 299)
+@pytest.fixture(scope="class")
+def demo(class_world: Path) -> tuple[int, str]:
+    """What the command says of the photographs of the demo."""
+    return _run(MANIFEST)
 
 
 @pytest.mark.django_db
-def test_run_twice_it_adds_nothing() -> None:
-    _run(MANIFEST)
-    ids = set(Image.objects.values_list("pk", flat=True))
-    status, said = _run(MANIFEST)
-    assert (status, said) == (0, "29 of 29 files: 0 added, 29 known, 0 refused.\n")
-    assert set(Image.objects.values_list("pk", flat=True)) == ids
+class TestDemo:
+    def test_its_photographs_come_in_once_with_their_credit(self, demo: tuple[int, str]) -> None:
+        assert demo == (0, "29 of 29 files: 29 added, 0 known, 0 refused.\n")
+        parrot = Image.objects.get(source_id="0f3ebab958f44f5f")
+        assert (parrot.source, parrot.origin, parrot.width) == ("Open Images V4/V5", "dataset", 299)
+        assert parrot.licence.startswith("CC BY 2.0") and parrot.label_from == parrot.received_at
+        assert decode_png(picture_store().get(picture_key(parrot.pixels_sha256)))[:2] == (299, 299)
+        assert _run(MANIFEST) == (0, "29 of 29 files: 0 added, 29 known, 0 refused.\n")
+        assert Image.objects.count() == 29
 
 
 @pytest.mark.django_db
@@ -125,11 +121,12 @@ def test_what_cannot_be_tried_is_said_at_once(photos: Path, arguments: Any, mess
 
 @pytest.mark.django_db
 def test_refused_files_are_listed_with_the_reason_and_the_rest_come_in(tmp_path: Path, photos: Path) -> None:
-    _picture(photos / "good.png")
+    """What was left out of a picture is noted."""
+    good, half = _picture(photos / "good.png"), _picture(photos / "half.png")
+    good.write_bytes(good.read_bytes() + b"PK\x03\x04")
+    half.write_bytes(half.read_bytes()[:-20])
     _picture(photos / "small.png", size=(299, 200))
     _text(photos / "letter.jpg", "Dear organizers")
-    _picture(photos / "whole.png").rename(photos / "half.png")
-    (photos / "half.png").write_bytes((photos / "half.png").read_bytes()[:-20])
     (photos / "huge.png").touch()
     os.truncate(photos / "huge.png", 10**10)
     status, said = _run(photos, *GIVEN, "--refused", tmp_path / "refused.csv")
@@ -143,8 +140,8 @@ def test_refused_files_are_listed_with_the_reason_and_the_rest_come_in(tmp_path:
         "half.png": "truncated",
         "huge.png": "too_many_bytes",
     }
-    for name in listed:
-        assert f"refused {name}: " in said
+    assert all(f"refused {name}: " in said for name in listed)
+    assert "note on good.png: 4 bytes behind the picture were left out" in said
     assert Image.objects.get().source_id == "good.png"
 
 
@@ -172,15 +169,17 @@ def test_nothing_outside_of_the_folder_is_read(tmp_path: Path, photos: Path) -> 
 
 @pytest.mark.django_db
 def test_rows_of_a_manifest_need_a_licence_or_take_it_from_the_options(photos: Path) -> None:
-    _picture(photos / "a.png", 1)
-    _picture(photos / "b.png", 2)
-    manifest = _text(photos / "m.csv", "\ufeffauthor,file,licence,source\nAnn,a.png,CC0,walks\n,b.png,,walks\n")
+    """A row with too many cells is refused."""
+    for number, name in enumerate("ab"):
+        _picture(photos / f"{name}.png", number)
+    rows = "Ann,a.png,CC0,walks\n,b.png,,walks\n,a.png,CC0,walks,more\n"
+    manifest = _text(photos / "m.csv", "\ufeffauthor,file,licence,source\n" + rows)
     status, said = _run(manifest)
     assert status == 1
-    assert "refused b.png: Give the licence of the picture." in said
-    assert _run(manifest, "--licence", "CC BY 4.0", "--author", "Bea")[0] == 0
-    rows = Image.objects.order_by("pk").values_list("author", "licence", "source")
-    assert list(rows) == [("Ann", "CC0", "walks"), ("Bea", "CC BY 4.0", "walks")]
+    assert "refused b.png: Give the licence of the picture." in said and "refused line 4: " in said
+    assert _run(manifest, "--licence", "CC BY 4.0", "--author", "Bea")[0] == 1
+    rows_now = Image.objects.order_by("pk").values_list("author", "licence", "source")
+    assert list(rows_now) == [("Ann", "CC0", "walks"), ("Bea", "CC BY 4.0", "walks")]
 
 
 @pytest.mark.django_db
@@ -196,20 +195,6 @@ def test_a_jsonl_manifest_is_read_line_by_line(photos: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_a_csv_row_with_too_many_cells_is_refused(photos: Path) -> None:
-    _picture(photos / "a.png")
-    status, said = _run(_text(photos / "m.csv", HEADING + "a.png,s,1,CC0,Ann,more\n"))
-    assert (status, "refused line 2: " in said) == (1, True)
-
-
-@pytest.mark.django_db
-def test_notes_on_a_picture_are_printed(photos: Path) -> None:
-    path = _picture(photos / "a.png")
-    path.write_bytes(path.read_bytes() + b"PK\x03\x04")
-    assert "note on a.png: 4 bytes behind the picture were left out" in _run(photos, *GIVEN)[1]
-
-
-@pytest.mark.django_db
 def test_the_same_picture_under_two_names_is_one_image(photos: Path) -> None:
     _picture(photos / "a.png")
     _picture(photos / "b.png")
@@ -220,35 +205,39 @@ def test_the_same_picture_under_two_names_is_one_image(photos: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_plain_progress_is_a_line_now_and_then(photos: Path) -> None:
-    for number in range(100):
-        (photos / f"{number:03}.png").write_text("no picture")
-    assert "100 of 100: 0 added, 0 known, 100 refused\n" in _run(photos, *GIVEN)[1]
-
-
-@pytest.mark.django_db
-def test_killed_in_the_middle_of_a_picture_it_goes_on_with_the_rest(
-    photos: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("stopped", "taken", "why"),
+    [(True, 4, "Ctrl-C, heard after the present file"), (False, 3, "killed in the middle of a picture")],
+)
+def test_stopped_in_the_middle_it_goes_on_with_the_rest(
+    stopped: bool, taken: int, why: str, photos: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(6):
         _picture(photos / f"{number}.png", number)
     real, calls = intake.read_dataset, []
 
-    def _interrupted_at_the_fourth(data: bytes, *, size: int) -> Any:
+    def _at_the_fourth(data: bytes, *, size: int) -> Any:
         calls.append(data)
-        if len(calls) == 4:
+        if len(calls) == 4 and not stopped:
             raise KeyboardInterrupt
+        if len(calls) == 4:
+            signal.raise_signal(signal.SIGINT)
         return real(data, size=size)
 
     with monkeypatch.context() as patched:
-        patched.setattr(intake, "read_dataset", _interrupted_at_the_fourth)
-        with pytest.raises(KeyboardInterrupt):
-            _run(photos, *GIVEN)
-    assert Image.objects.count() == 3
-    assert _run(photos, *GIVEN) == (0, "6 of 6 files: 3 added, 3 known, 0 refused.\n")
+        patched.setattr(intake, "read_dataset", _at_the_fourth)
+        if stopped:
+            status, said = _run(photos, *GIVEN)
+            assert (status, "Stopped. What is in stays in" in said) == (130, True)
+        else:
+            with pytest.raises(KeyboardInterrupt):
+                _run(photos, *GIVEN)
+    assert Image.objects.count() == taken, why
+    assert _run(photos, *GIVEN) == (0, f"6 of 6 files: {6 - taken} added, {taken} known, 0 refused.\n")
     assert Image.objects.count() == 6
 
 
+@pytest.mark.long("three processes and 180 pictures; within one process it is shown by the test before")
 def test_ctrl_c_stops_after_the_present_file_and_the_same_command_goes_on(tmp_path: Path) -> None:
     """A real process on a database of its own, so that a real signal arrives while it works."""
     total = 180

@@ -7,6 +7,7 @@ import pytest
 
 from labeling.models import Tasker
 from tests import factories
+from tests.labeling.cast import shows
 
 pytestmark = pytest.mark.django_db
 PAGES = {
@@ -33,10 +34,8 @@ def gerda(db: None) -> Tasker:
 def test_a_page_is_in_the_taskers_language(address: str, word: str, gerda: Tasker, signed_in: Any) -> None:
     factories.panel()
     page = signed_in(gerda).get(address, headers={"accept-language": "en"})
-    text = page.content.decode()
-    assert (page.status_code, page["Content-Language"]) == (200, "de")
-    assert '<html lang="de" dir="ltr">' in text
-    assert word in text
+    assert page["Content-Language"] == "de"
+    shows(page, '<html lang="de" dir="ltr">', word)
 
 
 @pytest.mark.parametrize(("accepted", "language"), [("de-AT,de;q=0.9", "de"), ("en", "en"), ("fr", "en"), ("", "en")])

@@ -2,53 +2,46 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from random import Random
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import IntegrityError, connection, transaction
-from django.test.utils import CaptureQueriesContext
+from django.db import IntegrityError, transaction
 
-from common.errors import Conflict, InvalidInput
+from common.errors import Conflict, DomainError, InvalidInput
 from labeling import more_taskers, selectors, services, voiding
 from labeling.enums import OutlineGate, PanelState
-from labeling.models import Assignment, Image, Panel, Place, Report, Tasker
+from labeling.models import Assignment, Image, Panel, Place, Report, Tasker, Voiding
 from labeling.more_taskers import panel_fresh, panel_join
-from labeling.policy import LARGEST_PANEL, Policy
+from labeling.policy import LARGEST_PANEL
 from labeling.watching import gold, links
 from tests import factories
+from tests.labeling.cast import claim, gets_nothing, kept, label, linked, people, refused, statements
 
 pytestmark = pytest.mark.django_db
-NOTHING = {"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"}
 
 
 def answered(*names: str, settled: bool = True) -> Panel:
     """A panel that these taskers answered, as if a ruling had followed."""
     panel = factories.panel(size=max(3, len(names)))
-    for name in names:
-        factories.response(factories.tasker(name), panel)
+    for tasker in people(*names):
+        factories.response(tasker, panel)
     if settled:
         services.panel_settle(panel=panel)
     return Panel.objects.get(pk=panel.pk)
 
 
+def named(name: str) -> Tasker:
+    return Tasker.objects.get(user__username=name)
+
+
+def void(tasker: Tasker, now: datetime) -> Voiding:
+    return voiding.responses_void(tasker=tasker, since=None, reason="Clicks at random.", by=None, now=now)
+
+
 @pytest.fixture
 def settled(db: None) -> Panel:
     return answered("ann", "ben", "cas")
-
-
-def next_for(tasker: Tasker, now: datetime) -> Assignment | services.NothingLeft:
-    tasker = Tasker.objects.get(pk=tasker.pk)
-    return services.assignment_next(tasker=tasker, holding=(), policy=Policy(gold_percent=0), now=now, rng=Random(1))
-
-
-def answer(tasker: Tasker, now: datetime) -> services.Submitted:
-    held = next_for(tasker, now)
-    assert isinstance(held, Assignment), held
-    return services.response_submit(
-        tasker=tasker, assignment_id=held.public_id, lease_token=held.lease_token, data=NOTHING,
-        policy_at=lambda _: Policy(), now=now,
-    )  # fmt: skip
 
 
 class TestJoining:
@@ -62,18 +55,17 @@ class TestJoining:
 
     def test_the_numbers_go_on_behind_those_of_voided_answers(self, tara: Tasker, now: datetime) -> None:
         panel = answered("ann", "ben", "cas", settled=False)
-        voiding.responses_void(
-            tasker=Tasker.objects.get(user__username="ann"), since=None, reason="no", by=None, now=now
-        )
-        answer(tara, now)
+        void(named("ann"), now)
+        label(tara, now)
         services.panel_settle(panel=panel)
         panel = panel_join(panel, 2, now=now)
         assert sorted(panel.places.values_list("number", flat=True)) == [1, 2, 3, 4, 5, 6]
         assert (panel.ruled_through, panel.missing) == (4, 2)
 
-    def test_it_fills_up_and_can_be_joined_once_more(self, settled: Panel, now: datetime) -> None:
+    @pytest.mark.both("locks the panel and its places")
+    def test_it_fills_up_and_can_be_joined_once_more(self, settled: Panel, tara: Tasker, now: datetime) -> None:
         panel_join(settled, 1, now=now)
-        answer(factories.tasker("dan"), now)
+        label(tara, now)
         settled.refresh_from_db()
         assert settled.state == PanelState.FULL
         services.panel_settle(panel=settled)
@@ -82,21 +74,17 @@ class TestJoining:
 
 
 class TestFresh:
-    def test_another_panel_replaces_it_and_both_stay(self, settled: Panel, now: datetime) -> None:
-        fresh = panel_fresh(settled.image, 5, now=now)
-        assert (fresh.number, fresh.size, fresh.missing, fresh.urgent, fresh.dealt_at) == (2, 5, 5, True, now)
-        assert fresh.places.count() == 5
+    def test_another_panel_replaces_the_first_and_is_joined_in_its_stead(self, settled: Panel, now: datetime) -> None:
+        fresh = panel_fresh(settled.image, 3, now=now)
+        assert (fresh.number, fresh.size, fresh.missing, fresh.urgent, fresh.dealt_at) == (2, 3, 3, True, now)
+        assert fresh.places.count() == 3
         settled.refresh_from_db()
         assert (settled.state, settled.answered) == (PanelState.SETTLED, 3)
-
-    def test_the_first_one_is_joined_no_more(self, settled: Panel, now: datetime) -> None:
-        fresh = panel_fresh(settled.image, 3, now=now)
-        for name in ("dan", "eva", "fay"):
-            answer(factories.tasker(name), now)
+        for tasker in people("dan", "eva", "fay"):
+            label(tasker, now)
         services.panel_settle(panel=fresh)
-        with pytest.raises(Conflict) as refusal:
+        with refused(Conflict, code="replaced"):
             panel_join(settled, 1, now=now)
-        assert refusal.value.code == "replaced"
         assert panel_join(fresh, 1, now=now).number == 2
 
 
@@ -112,20 +100,12 @@ BOTH = pytest.mark.parametrize("ask", [join, fresh])
 Ask = Callable[[Panel, datetime], Panel]
 
 
-def _open(panel: Panel, now: datetime) -> None:
-    Panel.objects.filter(pk=panel.pk).update(state=PanelState.OPEN, answered=2, missing=1, full_at=None)
+def _now(**values: Any) -> Callable[[Panel, datetime], object]:
+    return lambda panel, now: Panel.objects.filter(pk=panel.pk).update(**values)
 
 
-def _full(panel: Panel, now: datetime) -> None:
-    Panel.objects.filter(pk=panel.pk).update(state=PanelState.FULL)
-
-
-def _gold(panel: Panel, now: datetime) -> None:
-    factories.gold(panel)
-
-
-def _once_gold(panel: Panel, now: datetime) -> None:
-    factories.gold(panel, retired_at=now, retired_because="It leaked.")
+def _gold(**values: Any) -> Callable[[Panel, datetime], object]:
+    return lambda panel, now: factories.gold(panel, **values)
 
 
 def _kept_out(panel: Panel, now: datetime) -> None:
@@ -144,12 +124,16 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("made", "code", "why"),
         [
-            (_open, "not_settled", "taskers are being asked"),
-            (_full, "not_settled", "its ruling is still to come"),
+            (_now(state="open", answered=2, missing=1, full_at=None), "not_settled", "taskers are being asked"),
+            (_now(state="full"), "not_settled", "its ruling is still to come"),
             (join, "not_settled", "more were asked for already"),
             (fresh, "not_settled", "a fresh panel is being asked already"),
-            (_gold, "known_already", "gold would be recognised, and those who answered it know the picture"),
-            (_once_gold, "known_already", "its right answers may be shown to taskers"),
+            (_gold(), "known_already", "gold would be recognised, and those who answered it know the picture"),
+            (
+                _gold(retired_at=factories.NOW, retired_because="It leaked."),
+                "known_already",
+                "its right answers may be shown to taskers",
+            ),
             (_kept_out, "kept_out", "an organizer decided that nobody is asked"),
         ],
     )
@@ -165,26 +149,28 @@ class TestRefused:
         assert list(Panel.objects.order_by("pk").values()) == before, "nothing is changed"
 
     def test_before_anybody_was_asked(self, ask: Ask, now: datetime) -> None:
-        with pytest.raises(Conflict) as refusal:
+        with refused(Conflict, code="no_panel"):
             ask(Panel(image=factories.image()), now)
-        assert refusal.value.code == "no_panel"
 
 
 class TestHowMany:
-    @pytest.mark.parametrize("more", [0, -1])
-    def test_none_is_refused(self, more: int, settled: Panel, now: datetime) -> None:
-        with pytest.raises(InvalidInput):
-            panel_join(settled, more, now=now)
-
-    @pytest.mark.parametrize("size", [2, LARGEST_PANEL + 1])
-    def test_a_fresh_panel_has_the_size_of_a_panel(self, size: int, settled: Panel, now: datetime) -> None:
-        with pytest.raises(InvalidInput):
-            panel_fresh(settled.image, size, now=now)
-
-    def test_as_many_as_a_panel_may_have_and_no_more(self, settled: Panel, now: datetime) -> None:
-        with pytest.raises(Conflict, match="this one has 3: ask for 6 more at most"):
-            panel_join(settled, LARGEST_PANEL - 2, now=now)
-        assert panel_join(settled, LARGEST_PANEL - 3, now=now).size == LARGEST_PANEL
+    @pytest.mark.parametrize(
+        ("ask", "more", "error", "why"),
+        [
+            (panel_join, 0, InvalidInput, "nobody"),
+            (panel_join, -1, InvalidInput, "fewer than nobody"),
+            (panel_join, LARGEST_PANEL - 2, Conflict, "one more than a panel may have"),
+            (panel_fresh, 2, InvalidInput, "too few for a panel"),
+            (panel_fresh, LARGEST_PANEL + 1, InvalidInput, "too many for a panel"),
+        ],
+    )
+    def test_a_panel_has_from_three_to_nine_places(
+        self, ask: Any, more: int, error: type[DomainError], why: str, settled: Panel, now: datetime
+    ) -> None:
+        with pytest.raises(error) as refusal:
+            ask(settled if ask is panel_join else settled.image, more, now=now)
+        assert error is InvalidInput or "this one has 3: ask for 6 more at most" in str(refusal.value), why
+        assert panel_join(settled, LARGEST_PANEL - 3, now=now).size == LARGEST_PANEL, "as many as a panel may have"
 
     def test_a_panel_that_has_them_all(self, now: datetime) -> None:
         panel = answered(*"abcdefghi")
@@ -196,121 +182,94 @@ class TestWhoIsAsked:
     """At once, before all others; nobody twice, nor anybody who may be the same person (R6, R8)."""
 
     @BOTH
-    def test_the_next_picture_of_everybody_new(self, ask: Ask, settled: Panel, tara: Tasker, now: datetime) -> None:
-        nearly = factories.panel(dealt_at=now - timedelta(days=9))
-        for name in ("dan", "eva"):
-            factories.response(factories.tasker(name), nearly)
-        wanted = ask(settled, now)
-        held = next_for(tara, now)
-        assert isinstance(held, Assignment) and held.panel_id == wanted.pk, "although the other misses one alone"
-
-    @BOTH
-    def test_also_more_of_them_than_a_policy_asks(self, ask: Ask, settled: Panel, tara: Tasker, now: datetime) -> None:
-        factories.panel()
-        wanted = panel_join(settled, 6, now=now) if ask is join else panel_fresh(settled.image, 9, now=now)
-        held = next_for(tara, now)
-        assert isinstance(held, Assignment) and held.panel_id == wanted.pk
-
-    @BOTH
-    def test_who_answered_before_gets_something_else(self, ask: Ask, settled: Panel, now: datetime) -> None:
-        other = factories.panel()
-        ask(settled, now)
-        held = next_for(Tasker.objects.get(user__username="ann"), now)
-        assert isinstance(held, Assignment) and held.panel_id == other.pk
-
-    @BOTH
-    def test_so_does_who_is_linked_with_them(self, ask: Ask, settled: Panel, tara: Tasker, now: datetime) -> None:
-        self._link("ann", tara)
-        ask(settled, now)
-        assert next_for(tara, now) == services.NothingLeft(others_hold_some=False)
-
-    @BOTH
-    def test_and_who_is_linked_with_them_after_they_were_asked_for(
-        self, ask: Ask, settled: Panel, tara: Tasker, olga: User, now: datetime
+    @pytest.mark.parametrize("largest", [False, True], ids=["three", "as many as a panel may have"])
+    def test_the_next_picture_of_everybody_new(
+        self, largest: bool, ask: Ask, settled: Panel, tara: Tasker, now: datetime
     ) -> None:
-        ask(settled, now)
-        ann = Tasker.objects.get(user__username="ann")
-        links.link_declare(first=ann, second=tara, reason="Sisters.", by=olga, now=now)
-        assert next_for(tara, now) == services.NothingLeft(others_hold_some=False)
+        nearly = factories.panel(dealt_at=now - timedelta(days=9))
+        for tasker in people("dan", "eva"):
+            factories.response(tasker, nearly)
+        if largest:
+            wanted = panel_join(settled, 6, now=now) if ask is join else panel_fresh(settled.image, 9, now=now)
+        else:
+            wanted = ask(settled, now)
+        assert claim(tara, now).panel_id == wanted.pk, "although the other misses one alone"
 
+    @pytest.mark.both("own SQL and a constraint")
     @BOTH
-    def test_the_database_refuses_them_too(self, ask: Ask, settled: Panel, tara: Tasker, now: datetime) -> None:
-        self._link("ann", tara)
-        wanted = ask(settled, now)
+    @pytest.mark.parametrize("link_first", [True, False], ids=["linked before", "linked after they were asked for"])
+    def test_neither_who_answered_before_nor_who_is_linked_with_them(
+        self, link_first: bool, ask: Ask, settled: Panel, tara: Tasker, olga: User, now: datetime
+    ) -> None:
+        """The database refuses them too, whoever writes."""
+        ann = named("ann")
+        if not link_first:
+            ask(settled, now)
+        links.link_declare(first=ann, second=tara, reason="Sisters.", by=olga, now=now)
+        wanted = ask(settled, now) if link_first else Panel.objects.get(urgent=True)
+        assert gets_nothing(ann, now) and gets_nothing(tara, now)
         with pytest.raises(IntegrityError), transaction.atomic():
-            factories.assignment(Tasker.objects.get(pk=tara.pk), wanted)
+            factories.assignment(tara, wanted)
+        other = factories.panel()
+        assert claim(ann, now).panel_id == other.pk, "who answered before gets something else"
 
     @BOTH
     def test_who_is_linked_no_more_is_asked(
         self, ask: Ask, settled: Panel, tara: Tasker, olga: User, now: datetime
     ) -> None:
         """The first panel was answered while they were linked, and so knows both as one person."""
-        ann = Tasker.objects.get(user__username="ann")
+        ann = named("ann")
         link = links.link_declare(first=ann, second=tara, reason="Sisters.", by=olga, now=now)
         Assignment.objects.filter(tasker=ann).update(person=min(ann.pk, tara.pk))
         links.link_end(link=link, reason="Not so.", by=olga, now=now)
         wanted = ask(settled, now)
-        held = next_for(tara, now)
-        assert isinstance(held, Assignment) and held.panel_id == wanted.pk
+        assert claim(tara, now).panel_id == wanted.pk
 
     def test_two_who_turned_out_to_be_one_are_no_obstacle(self, settled: Panel, tara: Tasker, now: datetime) -> None:
-        self._link("ann", Tasker.objects.get(user__username="ben"))
+        linked(named("ann"), named("ben"))
         assert panel_join(settled, 1, now=now).missing == 1
-        assert isinstance(next_for(tara, now), Assignment)
+        assert claim(tara, now).panel == settled
 
     def test_somebody_linked_with_who_had_it_as_gold_is_no_concern_of_another_picture(
         self, settled: Panel, tara: Tasker, now: datetime
     ) -> None:
         known = factories.gold()
         assert known.panel is not None
-        factories.assignment(Tasker.objects.get(user__username="ann"), known.panel, known=known)
-        self._link("ann", tara)
+        factories.assignment(named("ann"), known.panel, known=known)
+        linked(named("ann"), tara)
         other = factories.panel()
-        held = next_for(tara, now)
-        assert isinstance(held, Assignment) and held.panel_id == other.pk
+        assert claim(tara, now).panel_id == other.pk
 
     def test_a_mark_of_the_queue_never_hides_it(self, settled: Panel, tara: Tasker, now: datetime) -> None:
-        Tasker.objects.filter(pk=tara.pk).update(
-            passed={str(n): (now + timedelta(days=1)).isoformat() for n in selectors.ALL_LEVELS}, passed_at=now
-        )
+        tomorrow = (now + timedelta(days=1)).isoformat()
+        Tasker.objects.filter(pk=tara.pk).update(passed={str(n): tomorrow for n in selectors.ALL_LEVELS}, passed_at=now)
         wanted = join(settled, now)
         factories.panel(dealt_at=now + timedelta(days=2))
-        held = next_for(tara, now)
-        assert isinstance(held, Assignment) and held.panel_id == wanted.pk
+        assert claim(tara, now).panel_id == wanted.pk
 
-    def test_several_of_them_come_in_an_order_of_each_taskers_own(self, now: datetime) -> None:
-        panels = [answered(f"a{n}", f"b{n}", f"c{n}") for n in range(12)]
-        wanted = {join(panel, now).pk for panel in panels}
-        orders = [
-            list(dict.fromkeys(panel for panel, _ in selectors.candidates(factories.tasker(name))))
-            for name in ("tara", "otto")
-        ]
-        assert set(orders[0]) == set(orders[1]) == wanted and orders[0] != orders[1]
+    def test_several_of_them_come_in_an_order_of_each_taskers_own(
+        self, tara: Tasker, otto: Tasker, now: datetime
+    ) -> None:
+        wanted = [factories.settle(factories.panel()) for _ in range(8)]
+        for panel in wanted:
+            join(panel, now)
+        orders = [list(dict.fromkeys(panel for panel, _ in selectors.candidates(who))) for who in (tara, otto)]
+        assert set(orders[0]) == set(orders[1]) == {panel.pk for panel in wanted} and orders[0] != orders[1]
 
     @BOTH
     def test_a_report_that_waits_holds_it(self, ask: Ask, settled: Panel, tara: Tasker, now: datetime) -> None:
         _reported(settled, now)
         assert ask(settled, now).state == PanelState.HELD
-        assert isinstance(next_for(tara, now), services.NothingLeft)
-
-    @staticmethod
-    def _link(name: str, other: Tasker) -> None:
-        one = Tasker.objects.get(user__username=name)
-        Tasker.objects.filter(pk__in=(one.pk, other.pk)).update(person=min(one.pk, other.pk))
+        assert gets_nothing(tara, now)
 
 
 def test_a_claim_takes_no_further_statement(settled: Panel, tara: Tasker, otto: Tasker, now: datetime) -> None:
     """With a panel that the board waits for, and without one."""
     factories.panel(), factories.panel()
-    counts = []
     selectors.policy_in_force(now), selectors.instructions_in_force(now)
-    for tasker in (tara, otto):
-        with CaptureQueriesContext(connection) as asked:
-            assert isinstance(next_for(tasker, now), Assignment)
-        counts.append(len(asked))
-        if tasker == tara:
-            join(settled, now)
-    assert counts[0] == counts[1]
+    without = statements(lambda: claim(tara, now))
+    join(settled, now)
+    assert len(statements(lambda: claim(otto, now))) == len(without)
 
 
 class TestVoiding:
@@ -318,44 +277,29 @@ class TestVoiding:
 
     def test_the_first_answers_are_for_the_board(self, settled: Panel, now: datetime) -> None:
         join(settled, now)
-        ann = Tasker.objects.get(user__username="ann")
-        done = voiding.responses_void(tasker=ann, since=None, reason="Clicks at random.", by=None, now=now)
-        assert not done.responses.exists()
-        assert voiding.settled_responses(ann, None).count() == 1
-        settled.refresh_from_db()
-        assert (settled.answered, settled.missing) == (3, 3)
+        assert not void(named("ann"), now).responses.exists()
+        assert voiding.settled_responses(named("ann"), None).count() == 1
+        assert kept(settled, "answered", "missing") == (3, 3)
 
     def test_those_of_who_joined_may_be_voided(self, settled: Panel, tara: Tasker, now: datetime) -> None:
         join(settled, now)
-        answer(tara, now)
-        done = voiding.responses_void(tasker=tara, since=None, reason="Clicks at random.", by=None, now=now)
-        assert done.responses.count() == 1
+        label(tara, now)
+        assert void(tara, now).responses.count() == 1
         settled.refresh_from_db()
         assert (settled.answered, settled.missing, settled.state) == (3, 3, PanelState.OPEN)
         replaced = Place.objects.get(panel=settled, replaces__isnull=False)
         assert (replaced.number, replaced.replaces.number) == (7, 4)  # type: ignore[union-attr]
 
 
-class TestGold:
-    def test_a_picture_that_is_asked_again_cannot_become_gold(self, settled: Panel, olga: User, now: datetime) -> None:
-        panel_fresh(settled.image, 3, now=now)
-        assert gold.candidates() == []
-        expected = gold.Expected(("definitely_no",), ("definitely_no",), "", 70, None, None, None, "clear")
-        with pytest.raises(Conflict) as refusal:
-            gold.gold_add(panel=settled, expected=expected, gate=OutlineGate.BEST_GUESS_YES, by=olga, now=now)
-        assert refusal.value.code == "not_settled"
+def test_a_picture_that_is_asked_again_cannot_become_gold(settled: Panel, olga: User, now: datetime) -> None:
+    panel_fresh(settled.image, 3, now=now)
+    assert gold.candidates() == []
+    expected = gold.Expected(("definitely_no",), ("definitely_no",), "", 70, None, None, None, "clear")
+    with refused(Conflict, code="not_settled"):
+        gold.gold_add(panel=settled, expected=expected, gate=OutlineGate.BEST_GUESS_YES, by=olga, now=now)
 
 
-def test_both_panels_may_not_ask_one_person(settled: Panel, now: datetime) -> None:
-    """Whoever writes: a second assignment of one person on one image is refused, and gold is apart."""
-    ann = Tasker.objects.get(user__username="ann")
-    other = panel_fresh(settled.image, 3, now=now)
-    double = factories.tasker("ann too")
-    Tasker.objects.filter(pk=double.pk).update(person=ann.pk)
-    with pytest.raises(IntegrityError), transaction.atomic():
-        factories.assignment(Tasker.objects.get(pk=double.pk), other)
-
-
+@pytest.mark.both("locks all panels of the picture in order")
 def test_the_lock_gives_the_newest_panel(settled: Panel, now: datetime) -> None:
     newest = panel_fresh(settled.image, 3, now=now)
     with transaction.atomic():

@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import path
 from django.utils import timezone
@@ -40,7 +39,9 @@ def _token(url: str) -> str:
 
 
 def test_the_picture_is_served_fenced_in(client: Client, image: Image) -> None:
-    response = client.get(picture_url(image, now=timezone.now()))
+    """To whoever has the address: it was given to who may see the picture, and it ends."""
+    address = picture_url(image, now=timezone.now())
+    response = client.get(address)
     assert response.status_code == 200
     assert response.content == PNG == picture_store().get(picture_key(image.pixels_sha256))
     expected = {
@@ -53,30 +54,21 @@ def test_the_picture_is_served_fenced_in(client: Client, image: Image) -> None:
         "Content-Length": str(len(PNG)),
     }
     assert {name: response.headers.get(name) for name in expected} == expected
-    assert "ETag" not in response.headers
-    assert "Last-Modified" not in response.headers
-
-
-def test_head_gives_the_headers_alone(client: Client, image: Image) -> None:
-    response = client.head(picture_url(image, now=timezone.now()))
-    assert (response.status_code, response.content, response["Content-Length"]) == (200, b"", str(len(PNG)))
-
-
-@pytest.mark.parametrize("method", ["post", "put", "delete", "options"])
-def test_nothing_but_reading_is_answered(client: Client, image: Image, method: str) -> None:
-    assert getattr(client, method)(picture_url(image, now=timezone.now())).status_code == 405
+    assert "ETag" not in response.headers and "Last-Modified" not in response.headers
+    head = client.head(address)
+    assert (head.status_code, head.content, head["Content-Length"]) == (200, b"", str(len(PNG)))
+    for method in (client.post, client.put, client.delete, client.options):
+        assert method(address).status_code == 405
 
 
 def test_serving_asks_the_database_nothing_and_sets_no_cookie(
     image: Image, tara: Tasker, signed_in: Callable[[Any], Client], django_assert_num_queries: Any
 ) -> None:
-    client = signed_in(tara)
-    url = picture_url(image, now=timezone.now())
+    client, url = signed_in(tara), picture_url(image, now=timezone.now())
     with django_assert_num_queries(0):
         response = client.get(url)
     assert response.status_code == 200
-    assert not response.cookies
-    assert "Cookie" not in response.get("Vary", "")
+    assert not response.cookies and "Cookie" not in response.get("Vary", "")
 
 
 AGES = [
@@ -90,12 +82,14 @@ AGES = [
 
 @pytest.mark.parametrize(("age", "status", "reason"), AGES, ids=[reason for *_, reason in AGES])
 def test_an_address_ends_after_an_hour(client: Client, image: Image, age: timedelta, status: int, reason: str) -> None:
-    response = client.get(picture_url(image, now=timezone.now() - age))
-    assert response.status_code == status
+    assert client.get(picture_url(image, now=timezone.now() - age)).status_code == status
 
 
-def test_the_lifetime_is_counted_with_the_clock_it_is_given(image: Image, now: datetime) -> None:
+def test_the_lifetime_is_counted_with_the_clock_it_is_given_and_a_new_key_ends_nothing(
+    image: Image, settings: Any, now: datetime
+) -> None:
     token = _token(picture_url(image, now=now))
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "a new key", [settings.SECRET_KEY]
     assert pixels_of(token, now=now + timedelta(minutes=60)) == image.pixels_sha256
     assert pixels_of(token, now=now + timedelta(minutes=60, seconds=1)) is None
 
@@ -113,34 +107,17 @@ def test_forged_addresses_show_nothing(client: Client, image: Image, settings: A
         assert response["Content-Security-Policy"] == "default-src 'none'; sandbox"
 
 
-def test_a_change_of_the_key_keeps_open_pages_working(image: Image, settings: Any, now: datetime) -> None:
-    token = _token(picture_url(image, now=now))
-    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
-    settings.SECRET_KEY = "a new key"
-    assert pixels_of(token, now=now) == image.pixels_sha256
-
-
 def test_an_address_tells_nothing(image: Image, now: datetime) -> None:
-    url = picture_url(image, now=now)
-    raw = base64.urlsafe_b64decode(_token(url))
-    for secret in (image.pixels_sha256, image.public_id, image.original_sha256):
-        assert secret not in url
-        assert secret.encode() not in raw
-    assert bytes.fromhex(image.pixels_sha256)[:8] not in raw
-
-
-def test_two_addresses_of_one_picture_differ_and_are_as_long_as_any(image: Image, now: datetime) -> None:
+    """Two addresses of one picture differ, and are as long as any."""
     addresses = {picture_url(image, now=now) for _ in range(20)}
     other = picture_url(image_row(origin="gold"), now=now)
-    assert len(addresses) == 20
-    assert {len(address) for address in addresses} == {len(other)}
+    assert len(addresses) == 20 and {len(address) for address in addresses} == {len(other)}
+    raw = base64.urlsafe_b64decode(_token(url := addresses.pop()))
+    for secret in (image.pixels_sha256, image.public_id, image.original_sha256):
+        assert secret not in url and secret.encode() not in raw
+    assert bytes.fromhex(image.pixels_sha256)[:8] not in raw
 
 
 def test_a_file_missing_from_the_store_is_a_plain_404(client: Client) -> None:
     response = client.get(picture_url(image_row(), now=timezone.now()))
     assert (response.status_code, response.content) == (404, b"")
-
-
-def test_the_stranger_needs_nothing_but_the_address(image: Image, stan: User, signed_in: Any) -> None:
-    """The address is the permission: it was given to whoever may see the picture, and it ends."""
-    assert signed_in(stan).get(picture_url(image, now=timezone.now())).status_code == 200

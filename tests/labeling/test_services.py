@@ -1,15 +1,12 @@
 """Panels and leases (R7, R8): who gets which picture, for how long, and what becomes of each answer."""
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import product
 from random import Random
 from typing import Any
-from uuid import UUID
 
 import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
-from django.test.utils import CaptureQueriesContext
 
 from common.errors import Conflict, NotFound, WrongFields
 from labeling import selectors, services
@@ -17,10 +14,22 @@ from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, T
 from labeling.models import Assignment, Panel, Place, Response, Tasker
 from labeling.policy import Policy
 from tests import factories
+from tests.labeling.cast import (
+    beat,
+    claim,
+    gets_nothing,
+    give_back,
+    kept,
+    label,
+    next_for,
+    people,
+    refused,
+    statements,
+    submit,
+)
 
 pytestmark = pytest.mark.django_db
 POLICY = Policy()
-NEGATIVE = {"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"}
 BIRD = {
     "contains_bird": "definitely_yes",
     "contains_bicycle": "definitely_no",
@@ -31,85 +40,26 @@ BIRD = {
 }
 
 
-def claim(tasker: Tasker, now: datetime, holding: Sequence[UUID] = ()) -> Assignment:
-    found = services.assignment_next(tasker=tasker, holding=holding, policy=POLICY, now=now, rng=Random(1))
-    assert isinstance(found, Assignment), found
-    return found
-
-
-def nothing(tasker: Tasker, now: datetime) -> services.NothingLeft:
-    found = services.assignment_next(tasker=tasker, holding=(), policy=POLICY, now=now, rng=Random(1))
-    assert isinstance(found, services.NothingLeft), found
-    return found
-
-
-def submit(held: Assignment, now: datetime, data: dict[str, Any] = NEGATIVE) -> services.Submitted:
-    return services.response_submit(
-        tasker=held.tasker,
-        assignment_id=held.public_id,
-        lease_token=held.lease_token,
-        data=data,
-        policy_at=lambda _: POLICY,
-        now=now,
-    )
-
-
-def label(tasker: Tasker, now: datetime) -> services.Submitted:
-    return submit(claim(tasker, now), now)
-
-
-def beat(held: Assignment, now: datetime) -> datetime:
-    return services.assignment_heartbeat(
-        tasker=held.tasker, assignment_id=held.public_id, lease_token=held.lease_token, policy=POLICY, now=now
-    )
-
-
-def many_taskers(count: int) -> list[Tasker]:
-    return [factories.tasker(f"tasker-{number}") for number in range(count)]
-
-
 class TestDealing:
-    def test_every_due_picture_gets_one_panel_with_its_places(self, now: datetime) -> None:
-        due, later = factories.image(label_from=now), factories.image(label_from=now + timedelta(days=1))
-        never = factories.image(label_from=None)
-        assert services.panels_deal(policy=POLICY, now=now) == 1
-        assert services.panels_deal(policy=POLICY, now=now) == 0, "running it twice adds none"
-        assert due.panels.get().places.count() == 3
-        assert not later.panels.exists() and not never.panels.exists()
-
-    def test_the_size_is_the_policys_when_dealt(self, now: datetime) -> None:
-        image = factories.image(label_from=now)
-        services.panels_deal(policy=Policy(panel_size=5), now=now)
-        panel = image.panels.get()
-        assert (panel.size, panel.missing, panel.places.count()) == (5, 5, 5)
+    def test_every_due_picture_gets_one_panel_of_the_policys_size(self, now: datetime) -> None:
+        due, *_ = [factories.image(label_from=at) for at in (now, now + timedelta(days=1), None)]
+        policy = Policy(panel_size=5)
+        assert [services.panels_deal(policy=policy, now=now) for _ in range(2)] == [1, 0]
+        panel = Panel.objects.get()
+        assert (panel.image, panel.size, panel.missing, panel.places.count()) == (due, 5, 5, 5)
 
 
 class TestClaim:
-    def test_a_held_picture_comes_again(self, tara: Tasker, now: datetime) -> None:
-        factories.panel(), factories.panel()
-        assert claim(tara, now).pk == claim(tara, now + timedelta(minutes=1)).pk
-
-    def test_another_one_when_the_first_is_named_as_held(self, tara: Tasker, now: datetime) -> None:
-        factories.panel(), factories.panel()
-        first = claim(tara, now)
-        second = claim(tara, now, [first.public_id])
-        assert second.pk != first.pk and second.slot != first.slot
-
-    def test_three_at_most(self, tara: Tasker, now: datetime) -> None:
+    def test_a_held_picture_comes_again_and_two_more_when_it_is_named(self, tara: Tasker, now: datetime) -> None:
         for _ in range(4):
             factories.panel()
-        held: list[UUID] = []
-        for _ in range(3):
-            held.append(claim(tara, now, held).public_id)
-        with pytest.raises(Conflict) as refusal:
-            claim(tara, now, held)
-        assert refusal.value.code == "enough_held"
-
-    def test_nobody_sees_a_picture_twice(self, tara: Tasker, now: datetime) -> None:
-        panels = {factories.panel().pk for _ in range(20)}
-        seen = {label(tara, now + timedelta(seconds=n)).response.panel_id for n in range(20)}
-        assert seen == panels
-        assert not nothing(tara, now + timedelta(minutes=1)).others_hold_some
+        held = [claim(tara, now)]
+        assert claim(tara, now + timedelta(minutes=1)) == held[0]
+        for _ in range(2):
+            held.append(claim(tara, now, holding=[each.public_id for each in held]))
+        assert {each.slot for each in held} == {1, 2, 3} and len({each.panel_id for each in held}) == 3
+        with refused(Conflict, code="enough_held"):
+            claim(tara, now, holding=[each.public_id for each in held])
 
     def test_fewest_missing_answers_first(self, tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
         old, newer, newest = (factories.panel(dealt_at=now - timedelta(hours=n)) for n in (3, 2, 1))
@@ -120,10 +70,11 @@ class TestClaim:
         assert order == [newest.pk, newer.pk, old.pk]
 
     def test_oldest_first_beyond_the_window(self, tara: Tasker, now: datetime) -> None:
-        panels = [factories.panel(dealt_at=now - timedelta(hours=100 - n)).pk for n in range(60)]
-        order = [label(tara, now).response.panel_id for _ in range(60)]
-        for place, panel in enumerate(order):
-            assert abs(place - panels.index(panel)) <= selectors.WINDOW
+        """Nobody sees a picture twice."""
+        panels = [factories.panel(dealt_at=now - timedelta(hours=100 - n)).pk for n in range(40)]
+        order = [label(tara, now).response.panel_id for _ in panels]
+        assert set(order) == set(panels) and gets_nothing(tara, now)
+        assert all(abs(place - panels.index(panel)) <= selectors.WINDOW for place, panel in enumerate(order))
         assert set(order[:20]) <= set(panels[: 20 + selectors.WINDOW])
 
     def test_order_differs_per_tasker(self, tara: Tasker, otto: Tasker, now: datetime) -> None:
@@ -132,6 +83,7 @@ class TestClaim:
         orders = [[panel for panel, _ in selectors.candidates(person)] for person in (tara, otto)]
         assert sorted(orders[0]) == sorted(orders[1]) and orders[0] != orders[1]
 
+    @pytest.mark.both("own SQL chooses among the open panels")
     def test_what_may_be_offered_is_the_same_read_at_once(self, tara: Tasker, otto: Tasker, now: datetime) -> None:
         """The demo's people choose among all open panels; the queue offers the first of the very same."""
         Tasker.objects.update(person=tara.pk)
@@ -154,39 +106,34 @@ class TestClaim:
             "she holds one"
         )
 
-    def test_which_object_to_outline_is_drawn(self, tara: Tasker, now: datetime) -> None:
-        draws = set()
-        for n in range(20):
-            factories.panel()
-            found = services.assignment_next(tasker=tara, holding=(), policy=POLICY, now=now, rng=Random(n))
-            assert isinstance(found, Assignment)
-            draws.add(found.tie_break)
-            submit(found, now)
-        assert draws == set(TieBreak)
+    def test_which_object_to_outline_is_drawn(self, now: datetime) -> None:
+        factories.panel(size=9)
+        drawn = {claim(tasker, now, rng=Random(n)).tie_break for n, tasker in enumerate(people(*"abcdefghi"))}
+        assert drawn == set(TieBreak)
 
     def test_waiting_may_help_while_others_hold(self, now: datetime) -> None:
+        *holding, last = people(*"abcd")
+        assert gets_nothing(last, now)
         factories.panel()
-        one, two, three, four = many_taskers(4)
-        for person in (one, two, three):
+        for person in holding:
             claim(person, now)
-        assert nothing(four, now).others_hold_some
+        assert next_for(last, now) == services.NothingLeft(others_hold_some=True)
 
-    def test_nothing_at_all(self, tara: Tasker, now: datetime) -> None:
-        assert not nothing(tara, now).others_hold_some
-
+    @pytest.mark.both("own SQL reads the marks out of JSON")
     def test_a_mark_never_hides_work(self, tara: Tasker, otto: Tasker, now: datetime) -> None:
-        for n in range(30):
+        for n in range(12):
             factories.panel(dealt_at=now - timedelta(hours=1))
-            label(tara, now + timedelta(seconds=20 * n))
+            label(tara, now + timedelta(seconds=50 * n))
         tara.refresh_from_db()
         assert tara.passed, "the marks moved"
-        fresh = factories.panel(dealt_at=now + timedelta(seconds=601))
-        returned = factories.panel(dealt_at=now + timedelta(seconds=602))
+        fresh, returned = (factories.panel(dealt_at=now + timedelta(seconds=n)) for n in (601, 602))
         factories.response(otto, fresh, now=now + timedelta(seconds=603))
         fresh.waiting_since = now + timedelta(seconds=603)
         fresh.save()
-        later = now + timedelta(seconds=640)
-        assert {label(tara, later).response.panel_id for _ in range(2)} == {fresh.pk, returned.pk}
+        assert {label(tara, now + timedelta(seconds=640)).response.panel_id for _ in range(2)} == {
+            fresh.pk,
+            returned.pk,
+        }
 
     def test_a_clock_set_back_never_hides_work(self, tara: Tasker, now: datetime) -> None:
         factories.panel(dealt_at=now)
@@ -197,129 +144,88 @@ class TestClaim:
 
 
 class TestLease:
+    @pytest.mark.both("locks that skip what is locked")
     def test_ends_after_twenty_minutes_and_gives_the_place_back(self, now: datetime) -> None:
-        panel = factories.panel()
-        one, two, three, four = many_taskers(4)
-        for person in (one, two, three):
+        panel, end = factories.panel(), now + timedelta(minutes=20)
+        *three, four = people(*"abcd")
+        for person in three:
             claim(person, now)
-        assert services.leases_lapse(now=now + timedelta(minutes=19, seconds=59)) == 0
-        assert services.leases_lapse(now=now + timedelta(minutes=20)) == 3
-        assert services.leases_lapse(now=now + timedelta(minutes=20)) == 0, "running it twice changes nothing"
+        moments = (end - timedelta(seconds=1), end, end)
+        assert [services.leases_lapse(now=moment) for moment in moments] == [0, 3, 0], (
+            "running it twice changes nothing"
+        )
         panel.refresh_from_db()
         assert panel.leased == 0
-        assert claim(four, now + timedelta(minutes=21)).panel_id == panel.pk
+        assert claim(four, end).panel_id == panel.pk
 
-    def test_heartbeat_renews(self, tara: Tasker, now: datetime) -> None:
-        factories.panel()
-        held = claim(tara, now)
-        later = now + timedelta(minutes=15)
-        assert beat(held, later) == later + timedelta(minutes=20)
-        assert services.leases_lapse(now=now + timedelta(minutes=30)) == 0
-
-    def test_heartbeat_takes_a_lapsed_lease_up_again_while_there_is_room(self, tara: Tasker, now: datetime) -> None:
-        panel = factories.panel()
-        held = claim(tara, now)
-        services.leases_lapse(now=now + timedelta(hours=1))
+    def test_a_heartbeat_renews_and_takes_a_lapsed_lease_up_again(self, tara: Tasker, now: datetime) -> None:
+        panel, held = factories.panel(), claim(tara, now)
+        assert beat(held, now + timedelta(minutes=15)) == now + timedelta(minutes=35)
+        assert [services.leases_lapse(now=now + timedelta(minutes=minutes)) for minutes in (30, 60)] == [0, 1]
         beat(held, now + timedelta(hours=1))
         panel.refresh_from_db()
         held.refresh_from_db()
         assert (panel.leased, held.state) == (1, AssignmentState.LEASED)
 
-    def test_heartbeat_says_when_the_place_is_gone(self, now: datetime) -> None:
-        factories.panel()
-        late, *others = many_taskers(4)
+    def test_who_is_late_finds_the_places_taken_and_the_answer_is_kept(self, now: datetime) -> None:
+        panel, later = factories.panel(), now + timedelta(hours=1)
+        late, *others = people(*"abcd")
         held = claim(late, now)
-        services.leases_lapse(now=now + timedelta(hours=1))
-        for person in others:
-            claim(person, now + timedelta(hours=1))
-        with pytest.raises(Conflict) as refusal:
-            beat(held, now + timedelta(hours=1))
-        assert refusal.value.code == "place_taken"
+        services.leases_lapse(now=later)
+        theirs = [claim(person, later) for person in others]
+        with refused(Conflict, code="place_taken"):
+            beat(held, later)
+        assert not submit(held, later).counted, "three leases hold the three places"
+        assert all(submit(each, later).counted for each in theirs)
+        panel.refresh_from_db()
+        assert (panel.answered, Response.objects.count()) == (3, 4)
 
-    def test_a_lapsed_picture_is_offered_again_when_nothing_else_is_left(self, tara: Tasker, now: datetime) -> None:
-        factories.panel()
+    def test_giving_back_frees_the_place_for_others_first(self, tara: Tasker, now: datetime) -> None:
+        panels = {factories.panel(dealt_at=now).pk for _ in range(2)}
         held = claim(tara, now)
-        services.leases_lapse(now=now + timedelta(hours=1))
-        again = claim(tara, now + timedelta(hours=1))
-        assert (again.pk, again.lease_token, again.tie_break) == (held.pk, held.lease_token, held.tie_break)
-
-    def test_giving_back_frees_the_place_for_others_first(self, tara: Tasker, otto: Tasker, now: datetime) -> None:
-        panel, other = factories.panel(dealt_at=now), factories.panel(dealt_at=now)
-        held = claim(tara, now)
-        services.assignment_release(
-            tasker=tara, assignment_id=held.public_id, lease_token=held.lease_token, problem="", now=now
-        )
+        give_back(held, now)
         assert Panel.objects.get(pk=held.panel_id).leased == 0
-        assert claim(tara, now).panel_id == ({panel.pk, other.pk} - {held.panel_id}).pop()
-
-    def test_a_reported_picture_never_comes_back_to_the_reporter(self, tara: Tasker, now: datetime) -> None:
-        factories.panel()
-        held = claim(tara, now)
-        services.assignment_release(
-            tasker=tara, assignment_id=held.public_id, lease_token=held.lease_token, problem="all black", now=now
-        )
-        assert not nothing(tara, now).others_hold_some
-        assert Assignment.objects.get().problem == "all black"
+        assert {claim(tara, now).panel_id} == panels - {held.panel_id}
 
     @pytest.mark.parametrize("call", [beat, submit])
-    def test_somebody_elses_lease_is_not_there(self, call: Any, tara: Tasker, otto: Tasker, now: datetime) -> None:
-        factories.panel()
-        held = claim(tara, now)
-        held.tasker = otto
-        with pytest.raises(NotFound):
-            call(held, now)
-
-    @pytest.mark.parametrize("call", [beat, submit])
-    def test_a_wrong_token_is_refused(self, call: Any, tara: Tasker, now: datetime) -> None:
+    def test_a_lease_is_used_by_its_tasker_with_its_token_alone(
+        self, call: Any, tara: Tasker, otto: Tasker, now: datetime
+    ) -> None:
         factories.panel()
         held = claim(tara, now)
         held.lease_token = "0" * 32
-        with pytest.raises(Conflict) as refusal:
+        with refused(Conflict, code="wrong_token"):
             call(held, now)
-        assert refusal.value.code == "wrong_token"
+        held.tasker = otto
+        with pytest.raises(NotFound):
+            call(held, now)
 
 
 class TestSubmit:
     def test_three_answers_fill_the_panel(self, now: datetime) -> None:
         panel = factories.panel()
-        places = [label(person, now).response.place.number for person in many_taskers(3)]  # type: ignore[union-attr]
+        assert [label(person, now).response.place.number for person in people(*"abc")] == [1, 2, 3]  # type: ignore[union-attr]
         panel.refresh_from_db()
-        assert places == [1, 2, 3]
         assert (panel.state, panel.answered, panel.leased, panel.missing) == (PanelState.FULL, 3, 0, 0)
         assert panel.full_at == now
 
     def test_keeps_what_was_said(self, tara: Tasker, now: datetime) -> None:
         factories.panel()
-        response = submit(claim(tara, now), now, BIRD | {"seconds": 12.5}).response
-        assert response.outline == "[[[10,10],[200,10],[200,200]]]"
-        assert (response.box_xmin, response.box_ymin, response.box_xmax, response.box_ymax) == (
-            1000,
-            1000,
-            20000,
-            20000,
-        )
-        assert (response.complete, response.unoccluded, response.real, response.milliseconds) == (
-            True,
-            True,
-            True,
-            12500,
-        )
+        said = submit(claim(tara, now), now, BIRD | {"seconds": 12.5}).response
+        assert said.outline == "[[[10,10],[200,10],[200,200]]]"
+        assert (said.box_xmin, said.box_ymin, said.box_xmax, said.box_ymax) == (1000, 1000, 20000, 20000)
+        assert (said.complete, said.unoccluded, said.real, said.milliseconds) == (True, True, True, 12500)
 
-    def test_the_very_same_again_gives_the_same_receipt(self, tara: Tasker, now: datetime) -> None:
+    def test_the_same_again_gives_the_same_receipt_and_another_answer_is_refused(
+        self, tara: Tasker, now: datetime
+    ) -> None:
         factories.panel()
         held = claim(tara, now)
         first = submit(held, now, BIRD | {"seconds": 3})
         again = submit(held, now + timedelta(minutes=5), BIRD | {"seconds": 99})
         assert (again.repeated, again.response.receipt) == (True, first.response.receipt)
-        assert Response.objects.count() == 1
-
-    def test_a_different_answer_afterwards_is_refused(self, tara: Tasker, now: datetime) -> None:
-        factories.panel()
-        held = claim(tara, now)
-        submit(held, now, BIRD)
-        with pytest.raises(Conflict) as refusal:
-            submit(held, now, NEGATIVE)
-        assert refusal.value.code == "already_answered"
+        with refused(Conflict, code="already_answered"):
+            submit(held, now)
         assert Response.objects.get().contains_bird == "definitely_yes"
 
     def test_a_late_answer_counts_while_a_place_is_free(self, tara: Tasker, now: datetime) -> None:
@@ -327,29 +233,7 @@ class TestSubmit:
         held = claim(tara, now)
         services.leases_lapse(now=now + timedelta(hours=1))
         assert submit(held, now + timedelta(hours=2)).counted
-        panel.refresh_from_db()
-        assert (panel.answered, panel.leased, panel.missing) == (1, 0, 2)
-
-    def test_a_late_answer_is_surplus_when_the_places_are_taken(self, now: datetime) -> None:
-        panel = factories.panel()
-        late, *others = many_taskers(4)
-        held = claim(late, now)
-        services.leases_lapse(now=now + timedelta(hours=1))
-        for person in others:
-            claim(person, now + timedelta(hours=1))
-        assert not submit(held, now + timedelta(hours=1)).counted, "three leases hold the three places"
-        for person in others:
-            assert submit(claim(person, now + timedelta(hours=1)), now + timedelta(hours=1)).counted
-        panel.refresh_from_db()
-        assert (panel.answered, Response.objects.count()) == (3, 4)
-
-    def test_an_answer_after_giving_back_is_kept(self, tara: Tasker, now: datetime) -> None:
-        factories.panel()
-        held = claim(tara, now)
-        services.assignment_release(
-            tasker=tara, assignment_id=held.public_id, lease_token=held.lease_token, problem="", now=now
-        )
-        assert submit(held, now).counted
+        assert kept(panel, "answered", "leased", "missing") == (1, 0, 2)
 
     def test_wrong_fields_keep_nothing_and_the_lease_stays(self, tara: Tasker, now: datetime) -> None:
         factories.panel()
@@ -364,52 +248,39 @@ class TestSubmit:
 class TestDatabaseRefuses:
     """Whoever writes, these hold."""
 
-    def test_two_answers_by_one_tasker_on_one_image(self, tara: Tasker) -> None:
+    @pytest.mark.both("constraints refuse")
+    def test_a_second_answer_a_fourth_place_and_counters_beyond_the_panel(self) -> None:
         panel = factories.panel()
-        factories.response(tara, panel)
-        with pytest.raises(IntegrityError), transaction.atomic():
-            Response.objects.create(**_copy_of(Response.objects.get(), place=None))
+        *three, fourth = people(*"abcd")
+        first, *_ = [factories.response(person, panel) for person in three]
+        extra = factories.assignment(fourth, panel)
+        for write, why in (
+            (lambda: _copy_of(first, place=None), "two answers by one tasker on one picture"),
+            (lambda: _copy_of(first, assignment=extra, tasker=fourth), "two counted answers in one place"),
+            (lambda: Place.objects.create(panel=panel, number=3), "a place twice"),
+            (lambda: Panel.objects.filter(pk=panel.pk).update(answered=4), "more answers than places"),
+            (lambda: Panel.objects.filter(pk=panel.pk).update(leased=4), "more leases than places"),
+            (lambda: factories.panel(size=2), "a panel of two"),
+        ):
+            with pytest.raises(IntegrityError), transaction.atomic():
+                write()
+                pytest.fail(why)
 
-    def test_a_counted_answer_beyond_the_panel(self, now: datetime) -> None:
-        panel = factories.panel()
-        people = many_taskers(4)
-        for person in people[:3]:
-            factories.response(person, panel)
-        extra = factories.assignment(people[3], panel)
-        counted = Response.objects.first()
-        with pytest.raises(IntegrityError), transaction.atomic():
-            Response.objects.create(**_copy_of(counted, assignment=extra, tasker=people[3]))
-        with pytest.raises(IntegrityError), transaction.atomic():
-            Place.objects.create(panel=panel, number=3)
-        with pytest.raises(IntegrityError), transaction.atomic():
-            Panel.objects.filter(pk=panel.pk).update(answered=4)
-
-    def test_more_leases_and_answers_than_places(self) -> None:
-        panel = factories.panel()
-        with pytest.raises(IntegrityError), transaction.atomic():
-            Panel.objects.filter(pk=panel.pk).update(leased=4)
-
-    def test_a_panel_of_two(self) -> None:
-        with pytest.raises(IntegrityError), transaction.atomic():
-            factories.panel(size=2)
-
-    @pytest.mark.parametrize("change", ["update", "delete"])
-    def test_changing_a_response(self, change: str, tara: Tasker) -> None:
-        row = factories.response(tara, factories.panel())
-        with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
-            if change == "update":
-                Response.objects.filter(pk=row.pk).update(contains_bird="definitely_no")
-            else:
-                Response.objects.filter(pk=row.pk).delete()
+    @pytest.mark.both("a trigger refuses")
+    def test_changing_a_response(self, tara: Tasker) -> None:
+        row = Response.objects.filter(pk=factories.response(tara, factories.panel()).pk)
+        for change in (lambda: row.update(contains_bird="definitely_no"), row.delete):
+            with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+                change()
 
 
-def _copy_of(row: Response | None, **changes: Any) -> dict[str, Any]:
-    assert row is not None
+def _copy_of(row: Response, **changes: Any) -> Response:
     fields = [field.name for field in Response._meta.concrete_fields if field.name != "id"]
-    return {name: getattr(row, name) for name in fields} | changes
+    return Response.objects.create(**{name: getattr(row, name) for name in fields} | changes)
 
 
-@pytest.mark.parametrize("pictures", [100, 10_000])
+@pytest.mark.both("locks are statements of their own there")
+@pytest.mark.parametrize("pictures", [100, pytest.param(10_000, marks=pytest.mark.long("takes ten seconds to deal"))])
 def test_statements_do_not_grow_with_the_pictures(
     pictures: int, tara: Tasker, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -418,33 +289,24 @@ def test_statements_do_not_grow_with_the_pictures(
     monkeypatch.setattr(selectors, "_MEMORY_SECONDS", 600.0)
     selectors.policy_in_force(now)
     selectors.instructions_in_force(now)
-    with CaptureQueriesContext(connection) as claiming:
-        held = claim(tara, now)
-    with CaptureQueriesContext(connection) as submitting:
-        submit(held, now, BIRD)
-    assert len(_statements(claiming)) <= 4, _statements(claiming)
-    assert len(_statements(submitting)) <= 8, _statements(submitting)
+    ask = {"tasker": tara, "holding": (), "policy": POLICY, "now": now, "rng": Random(1)}
+    claiming = statements(lambda: services.assignment_next(**ask))
+    held = Assignment.objects.select_related("tasker").get()
+    submitting = statements(lambda: submit(held, now, BIRD))
+    assert len(claiming) <= 4, claiming
+    assert len(submitting) <= 8, submitting
 
 
-def test_a_claim_far_ahead_of_the_others_starts_behind_ones_own_answers(tara: Tasker, now: datetime) -> None:
-    """2,000 pictures answered by one tasker alone: the candidates' scan steps over none of them."""
-    _many_panels(2_100, now - timedelta(days=1))
-    panels = list(Panel.objects.order_by("pk")[:2_000])
-    Assignment.objects.bulk_create(
-        Assignment(
-            panel=panel,
-            image_id=panel.image_id,
-            tasker=tara,
-            person=tara.pk,
-            lease_token="0",
-            slot=1,
-            tie_break="leftmost",
-            state=AssignmentState.ANSWERED,
-            leased_at=now,
-            expires_at=now,
-        )
-        for panel in panels
-    )
+@pytest.mark.parametrize("ahead", [100, pytest.param(2_000, marks=pytest.mark.long("takes seconds to deal"))])
+def test_a_claim_far_ahead_of_the_others_starts_behind_ones_own_answers(
+    ahead: int, tara: Tasker, now: datetime
+) -> None:
+    """Pictures answered by one tasker alone: the candidates' scan steps over none of them."""
+    _many_panels(ahead + 50, now - timedelta(days=1))
+    panels = list(Panel.objects.order_by("pk")[:ahead])
+    same = {"tasker": tara, "person": tara.pk, "lease_token": "0", "slot": 1, "tie_break": "leftmost"}
+    same |= {"state": AssignmentState.ANSWERED, "leased_at": now, "expires_at": now}
+    Assignment.objects.bulk_create(Assignment(panel=panel, image_id=panel.image_id, **same) for panel in panels)
     Panel.objects.filter(pk__in=[panel.pk for panel in panels]).update(
         answered=1, missing=2, waiting_since=now - timedelta(hours=1)
     )
@@ -480,11 +342,6 @@ def _many_panels(count: int, dealt_at: datetime) -> None:
         with connection.cursor() as cursor:
             # Plans of its checks of foreign keys were made when the tables were empty: without this, each reads all.
             cursor.execute("ANALYZE labeling_image, labeling_panel, labeling_place")
-
-
-def _statements(captured: CaptureQueriesContext) -> list[str]:
-    plain = [query["sql"] for query in captured.captured_queries]
-    return [sql for sql in plain if not sql.startswith(("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE"))]
 
 
 def test_an_assignment_moves_along_its_table_and_no_other_way(tara: Tasker, now: datetime) -> None:

@@ -14,9 +14,9 @@ from common.errors import Conflict
 from labeling import services
 from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, TaskerState
 from labeling.models import Assignment, StateChange, Tasker
-from labeling.policy import Policy
 from labeling.states import NEXT_TASKER_STATE, tasker_state_change
 from tests import factories
+from tests.labeling.cast import POLICY, beat, claim, give_back, next_for, submit
 
 pytestmark = pytest.mark.django_db
 WAYS = [(before, after) for before in TaskerState for after in TaskerState]
@@ -45,28 +45,18 @@ def test_whoever_is_late_changes_nothing(tara: Tasker, now: datetime) -> None:
 
 # A lease --------------------------------------------------------------------------------------------------------------
 
-POLICY = Policy(gold_percent=0)
-SAID = {"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"}
 HOUR = timedelta(hours=1)
-
-
-def own(held: Assignment) -> dict[str, Any]:
-    return {"tasker": held.tasker, "assignment_id": held.public_id, "lease_token": held.lease_token}
 
 
 # What services do with a lease that is there, by their names.
 SERVICES: dict[str, Callable[[Assignment, datetime], Any]] = {
-    "assignment_next": lambda held, now: services.assignment_next(
-        tasker=held.tasker, holding=(), policy=POLICY, now=now, rng=Random(1)
-    ),
+    "assignment_next": lambda held, now: next_for(held.tasker, now),
     "assignment_of": lambda held, now: services.assignment_of(
         tasker=held.tasker, panel=held.panel, policy=POLICY, now=now, rng=Random(1)
     ),
-    "assignment_heartbeat": lambda held, now: services.assignment_heartbeat(**own(held), policy=POLICY, now=now),
-    "assignment_release": lambda held, now: services.assignment_release(**own(held), problem="", now=now),
-    "response_submit": lambda held, now: services.response_submit(
-        **own(held), data=SAID, policy_at=lambda _: POLICY, now=now
-    ),
+    "assignment_heartbeat": beat,
+    "assignment_release": give_back,
+    "response_submit": submit,
     "leases_end": lambda held, now: services.leases_end(tasker=held.tasker, now=now),
     "leases_lapse": lambda held, now: services.leases_lapse(now=now),
 }
@@ -86,8 +76,7 @@ def test_services_take_every_step_of_a_lease_that_is_in_the_table_and_no_other(t
     for before in AssignmentState:
         for service in SERVICES.values():
             with transaction.atomic():
-                held = services.assignment_next(tasker=tara, holding=(), policy=POLICY, now=now, rng=Random(1))
-                assert isinstance(held, Assignment)
+                held = claim(tara, now)
                 for name in BROUGHT[before]:
                     SERVICES[name](held, now + HOUR)
                 assert Assignment.objects.get().state == before

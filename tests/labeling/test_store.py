@@ -1,7 +1,8 @@
 """Folders and buckets keep files alike; the bucket is a real server that speaks S3 over HTTP."""
 
 import os
-import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -35,73 +36,44 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> PictureStore:
 
 
 def test_a_file_is_put_in_pieces_and_stays_as_it_was_first(store: PictureStore, tmp_path: Path) -> None:
-    key, path = f"defenses/{SHA}.tar", tmp_path / "image.tar"
-    path.write_bytes(b"layer" * 700_000)
-    store.put_file(key, path)
-    assert store.get(key) == path.read_bytes()
-    whole = path.read_bytes()
-    path.write_bytes(b"other")
-    store.put_file(key, path)
-    assert store.get(key) == whole
+    key, path, whole = f"defenses/{SHA}.tar", tmp_path / "image.tar", b"layer" * 700_000
+    for content in (whole, b"other"):
+        path.write_bytes(content)
+        store.put_file(key, path)
+        assert store.get(key) == whole
     with pytest.raises(ValueError):
         store.put_file("../x", path)
 
 
-def test_what_was_put_is_got(store: PictureStore) -> None:
+def test_what_was_put_is_got_and_stays_as_it_was_first(store: PictureStore, tmp_path: Path) -> None:
+    """A missing file is named."""
     assert not store.exists(KEY)
-    store.put(KEY, b"\x89PNG picture")
-    store.put(original_key(SHA), b"original")
-    assert store.exists(KEY)
-    assert store.get(KEY) == b"\x89PNG picture"
-    assert store.get(original_key(SHA)) == b"original"
-
-
-def test_a_file_larger_than_one_piece_is_fetched_whole(store: PictureStore, tmp_path: Path) -> None:
-    archive = os.urandom(3_000_001)
-    store.put(f"defenses/{SHA}.tar", archive)
     with open(tmp_path / "fetched", "wb") as file:
-        store.fetch(f"defenses/{SHA}.tar", file)
-    assert (tmp_path / "fetched").read_bytes() == archive
+        for ask in (store.get, store.size, lambda key: store.part(key, 0, 1), lambda key: store.fetch(key, file)):
+            with pytest.raises(PictureMissing) as missing:
+                ask(KEY)
+            assert (missing.value.code, KEY in missing.value.message) == ("picture_missing", True)
+    for data in (b"first", b"second"):
+        store.put(KEY, data)
+    store.put(original_key(SHA), b"original")
+    assert (store.exists(KEY), store.get(KEY), store.get(original_key(SHA))) == (True, b"first", b"original")
 
 
-def test_fetching_what_is_not_there_says_so(store: PictureStore, tmp_path: Path) -> None:
-    with open(tmp_path / "fetched", "wb") as file, pytest.raises(PictureMissing):
-        store.fetch(f"defenses/{SHA}.tar", file)
-
-
-PARTS = [(0, 1, "the first byte"), (5, 9, "some in the middle"), (1_500_000, 3_000_001, "to the end, several pieces")]
-
-
-@pytest.mark.parametrize(("start", "end", "reason"), PARTS, ids=[row[2] for row in PARTS])
-def test_a_part_is_read_alone(store: PictureStore, start: int, end: int, reason: str) -> None:
+def test_a_file_larger_than_one_piece_is_fetched_whole_or_in_part(store: PictureStore, tmp_path: Path) -> None:
     whole, key = os.urandom(3_000_001), f"defenses/{SHA}.tar"
     store.put(key, whole)
-    part, found = store.part(key, start, end), b""
-    while piece := part.read(1 << 16):
-        assert len(piece) <= 1 << 16
-        found += piece
-    part.close()
-    assert found == whole[start:end], reason
     assert store.size(key) == len(whole)
+    with open(tmp_path / "fetched", "wb") as file:
+        store.fetch(key, file)
+    assert (tmp_path / "fetched").read_bytes() == whole
+    for start, end in PARTS:
+        with closing(store.part(key, start, end)) as part:
+            pieces = list(iter(lambda part=part: part.read(1 << 16), b""))
+        assert b"".join(pieces) == whole[start:end] and max(map(len, pieces)) <= 1 << 16
 
 
-def test_what_is_not_there_has_no_size_and_no_part(store: PictureStore) -> None:
-    for asked in (lambda: store.size(KEY), lambda: store.part(KEY, 0, 1)):
-        with pytest.raises(PictureMissing):
-            asked()
-
-
-def test_a_file_is_written_once(store: PictureStore) -> None:
-    store.put(KEY, b"first")
-    store.put(KEY, b"second")
-    assert store.get(KEY) == b"first"
-
-
-def test_a_missing_file_is_named(store: PictureStore) -> None:
-    with pytest.raises(PictureMissing) as missing:
-        store.get(KEY)
-    assert missing.value.code == "picture_missing"
-    assert KEY in missing.value.message
+# The first byte, some in the middle, and to the end in several pieces.
+PARTS = [(0, 1), (5, 9), (1_500_000, 3_000_001)]
 
 
 OUTSIDE = [
@@ -143,20 +115,14 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_many_writers_of_one_file_agree(tmp_path: Path) -> None:
-    store = FolderStore(tmp_path)
-    data = os.urandom(200_000)
-    seen: list[bytes] = []
+    store, data = FolderStore(tmp_path), os.urandom(200_000)
 
-    def _write_and_read() -> None:
+    def _write_and_read(_: int) -> bytes:
         store.put(KEY, data)
-        seen.append(store.get(KEY))
+        return store.get(KEY)
 
-    threads = [threading.Thread(target=_write_and_read) for _ in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert seen == [data] * 16
+    with ThreadPoolExecutor(16) as threads:
+        assert list(threads.map(_write_and_read, range(16))) == [data] * 16
     assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 1
 
 
@@ -170,10 +136,9 @@ def test_objects_lie_under_the_prefix_with_their_type(bucket: Any, endpoint: str
 
 def test_a_wrong_bucket_is_an_error_and_not_a_missing_picture(bucket: Any, endpoint: str) -> None:
     store = S3Store("no-such-bucket-here", "", endpoint=endpoint)
-    with pytest.raises(ClientError, match="NoSuchBucket"):
-        store.put(KEY, b"x")
-    with pytest.raises(ClientError, match="NoSuchBucket"):
-        store.get(KEY)
+    for act in (lambda: store.put(KEY, b"x"), lambda: store.get(KEY)):
+        with pytest.raises(ClientError, match="NoSuchBucket"):
+            act()
 
 
 # Walking and removing, for the command that removes unused files ------------------------------------------------------
@@ -203,11 +168,14 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("path", "reason"), OTHERS, ids=[reason for _, reason in OTHERS])
-def test_what_the_store_did_not_write_is_not_listed(path: str, reason: str, tmp_path: Path) -> None:
-    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / path).write_bytes(b"x")
-    assert list(FolderStore(tmp_path).files()) == [], reason
+def test_what_the_store_did_not_write_is_not_listed(tmp_path: Path) -> None:
+    """A folder that is gone is no empty store."""
+    for path, _ in OTHERS:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(b"x")
+    assert list(FolderStore(tmp_path).files()) == []
+    with pytest.raises(Unavailable):
+        list(FolderStore(tmp_path / "unmounted").files())
 
 
 def test_other_objects_of_the_bucket_are_not_listed(bucket: Any, endpoint: str) -> None:
@@ -216,16 +184,10 @@ def test_other_objects_of_the_bucket_are_not_listed(bucket: Any, endpoint: str) 
     assert list(S3Store(bucket.name, "contest", endpoint=endpoint).files()) == []
 
 
-def test_a_folder_that_is_gone_is_no_empty_store(tmp_path: Path) -> None:
-    with pytest.raises(Unavailable):
-        list(FolderStore(tmp_path / "unmounted").files())
-
-
 def test_what_a_killed_writer_left_in_a_folder_is_removed_by_its_age(tmp_path: Path) -> None:
     store, now = FolderStore(tmp_path), timezone.now()
     store.put(KEY, b"x")
-    part = tmp_path / "pictures" / "ab" / ".x7.part"
-    part.write_bytes(b"half")
+    (part := tmp_path / "pictures" / "ab" / ".x7.part").write_bytes(b"half")
     assert [each.key for each in store.files()] == [KEY]
     assert list(store.unfinished(now - timedelta(days=1))) == [], "its writer may be at work"
     for remove in store.unfinished(now + timedelta(seconds=2)):

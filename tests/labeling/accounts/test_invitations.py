@@ -1,68 +1,65 @@
 """Joining takes an invitation by an organizer: a link that works once, for seven days (R5, R8)."""
 
 import re
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from datetime import datetime, timedelta
+from functools import partial
 from random import Random
-from threading import Barrier
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core import mail
-from django.db import connections
-from django.test import Client
+from django.test import Client, override_settings
 from django.utils import timezone
 
-from common.errors import Conflict, DomainError, InvalidInput, NotFound, WrongFields
-from labeling.accounts import invitations
-from labeling.accounts.invitations import Invited, invite
+from common.errors import Conflict, InvalidInput, NotFound, WrongFields
+from labeling.accounts.invitations import (
+    Invited,
+    invitation_accept,
+    invitation_of,
+    invitation_renew,
+    invitation_revoke,
+    invite,
+    state_of,
+)
 from labeling.enums import Role, TaskerState
 from labeling.models import Invitation, Tasker
 from labeling.people import ORGANIZERS, REVIEW_BOARD
 from tests import factories
+from tests.labeling.cast import at_once, refused, shows
 
 GOOD = "correct horse battery"
 
 
-def invited(
-    by: User, *, role: Role = Role.TASKER, email: str = "nora@example.org", now: datetime = factories.NOW
-) -> Invited:
-    return invite(email=email, role=role, language="de", by=by, now=now)
-
-
-def inviter(given: Invited) -> User:
-    assert given.invitation.invited_by is not None
-    return given.invitation.invited_by
+def invited(by: User, *, role: Role = Role.TASKER, email: str = "nora@example.org") -> Invited:
+    return invite(email=email, role=role, language="de", by=by, now=factories.NOW)
 
 
 def accept(secret: str, *, username: str = "nora", password: str = GOOD, now: datetime = factories.NOW) -> User:
-    return invitations.invitation_accept(secret=secret, username=username, password=password, now=now, rng=Random(1))
+    return invitation_accept(secret=secret, username=username, password=password, now=now, rng=Random(1))
 
 
 @pytest.mark.django_db
-def test_a_tasker_joins_to_learn_in_their_language_with_a_confirmed_address(olga: User) -> None:
-    user = accept(invited(olga).secret)
-    tasker = Tasker.objects.get(user=user)
-    assert (tasker.state, tasker.language) == (TaskerState.LEARNING, "de")
-    assert user.email == "nora@example.org"
-    assert user.check_password(GOOD)
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize(("role", "group"), [(Role.ORGANIZER, ORGANIZERS), (Role.BOARD, REVIEW_BOARD)])
-def test_others_join_with_their_role(role: Role, group: str, olga: User) -> None:
-    user = accept(invited(olga, role=role).secret)
-    assert [each.name for each in user.groups.all()] == [group]
-    assert not Tasker.objects.filter(user=user).exists()
-
-
-@pytest.mark.django_db
-def test_the_secret_is_kept_as_a_hash_alone(olga: User) -> None:
-    secret = invited(olga).secret
+@pytest.mark.parametrize(
+    ("role", "groups", "tasker"),
+    [
+        (Role.TASKER, [], [(TaskerState.LEARNING, "de")]),
+        (Role.ORGANIZER, [ORGANIZERS], []),
+        (Role.BOARD, [REVIEW_BOARD], []),
+    ],
+)
+def test_everybody_joins_with_their_role_in_their_language_with_a_confirmed_address(
+    role: Role, groups: list[str], tasker: list[tuple[str, str]], olga: User
+) -> None:
+    """Of the secret in the link, a hash alone is kept."""
+    secret = invited(olga, role=role).secret
     assert len(secret) >= 40
     assert secret not in str(list(Invitation.objects.values_list()))
+    user = accept(secret)
+    assert (user.email, user.check_password(GOOD)) == ("nora@example.org", True)
+    assert [each.name for each in user.groups.all()] == groups
+    assert list(Tasker.objects.filter(user=user).values_list("state", "language")) == tasker
 
 
 @pytest.mark.django_db
@@ -95,60 +92,42 @@ def test_what_will_not_do_is_named_by_field(username: str, password: str, fields
     assert accept(secret), "the link still works"
 
 
-def _used(given: Invited, now: datetime) -> None:
-    accept(given.secret)
-
-
-def _revoked(given: Invited, now: datetime) -> None:
-    invitations.invitation_revoke(invitation_id=given.invitation.pk, by=inviter(given), now=now)
-
-
-def _renewed(given: Invited, now: datetime) -> None:
-    invitations.invitation_renew(invitation_id=given.invitation.pk, by=inviter(given), now=now)
-
-
 @pytest.mark.django_db
-@pytest.mark.parametrize("ended", [_used, _revoked, _renewed])
-def test_a_link_that_was_used_revoked_or_renewed_is_over(
-    ended: Callable[[Invited, datetime], None], olga: User, now: datetime
-) -> None:
+@pytest.mark.parametrize("how", ["used", "revoked", "renewed"])
+def test_a_link_that_was_used_revoked_or_renewed_is_over(how: str, olga: User, now: datetime) -> None:
+    """What is over for good is neither renewed nor revoked."""
     given = invited(olga)
-    ended(given, now)
+    the_same: dict[str, Any] = {"invitation_id": given.invitation.pk, "by": olga, "now": now}
+    if how == "used":
+        accept(given.secret)
+    elif how == "revoked":
+        invitation_revoke(**the_same)
+    else:
+        invitation_renew(**the_same)
     with pytest.raises(NotFound):
         accept(given.secret, username="somebody-else")
+    for act in (invitation_renew, invitation_revoke):
+        with nullcontext() if how == "renewed" else pytest.raises(Conflict):
+            act(**the_same)
 
 
 @pytest.mark.django_db
 def test_a_link_is_over_after_seven_days_and_can_be_renewed(olga: User, now: datetime) -> None:
-    given = invited(olga)
-    last, over = now + timedelta(days=7, seconds=-1), now + timedelta(days=7)
-    assert invitations.invitation_of(given.secret, now=last)
+    given, over = invited(olga), now + timedelta(days=7)
+    assert invitation_of(given.secret, now=over - timedelta(seconds=1))
     with pytest.raises(NotFound):
         accept(given.secret, now=over)
-    assert invitations.state_of(given.invitation, now=over) == "expired"
-    again = invitations.invitation_renew(invitation_id=given.invitation.pk, by=inviter(given), now=over)
-    assert accept(again.secret, now=over)
+    assert state_of(given.invitation, now=over) == "expired"
+    assert accept(invitation_renew(invitation_id=given.invitation.pk, by=olga, now=over).secret, now=over)
 
 
+@pytest.mark.both("a constraint that ignores case")
 @pytest.mark.django_db
-@pytest.mark.parametrize("ended", [_used, _revoked])
-def test_what_is_over_is_neither_renewed_nor_revoked(
-    ended: Callable[[Invited, datetime], None], olga: User, now: datetime
-) -> None:
-    given = invited(olga)
-    ended(given, now)
-    for act in (invitations.invitation_renew, invitations.invitation_revoke):
-        with pytest.raises(Conflict):
-            act(invitation_id=given.invitation.pk, by=inviter(given), now=now)
-
-
-@pytest.mark.django_db
-def test_an_address_is_invited_once_at_a_time(olga: User, now: datetime) -> None:
-    given = invited(olga)
+def test_an_address_is_invited_once_at_a_time(olga: User) -> None:
+    secret = invited(olga).secret
     with pytest.raises(Conflict, match="invited already"):
         invited(olga, email=" Nora@Example.org ")
-    invitations.invitation_revoke(invitation_id=given.invitation.pk, by=inviter(given), now=now)
-    accept(invited(olga).secret)
+    accept(secret)
     with pytest.raises(Conflict, match="has an account|an account with this"):
         invited(olga)
 
@@ -160,30 +139,17 @@ def test_an_address_is_invited_once_at_a_time(olga: User, now: datetime) -> None
     ids=["no address", "empty", "teams are joined otherwise"],
 )
 def test_a_wrong_invitation_is_refused_by_field(values: dict[str, Any], field: str, olga: User) -> None:
-    with pytest.raises(InvalidInput) as refused:
+    with refused(InvalidInput, field=field):
         invited(olga, **values)
-    assert refused.value.field == field
 
 
-@pytest.mark.postgres("several at once: SQLite has one writer")
+@pytest.mark.postgres("one link used at once, with a row lock")
 @pytest.mark.django_db(transaction=True)
-def test_of_two_who_use_one_link_at_once_one_joins() -> None:
-    olga = factories.user("olga", "organizers")
-    secret, start = invited(olga).secret, Barrier(4)
-
-    def join(name: str) -> bool:
-        start.wait()
-        try:
-            accept(secret, username=name)
-            return True
-        except DomainError:
-            return False
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(4) as threads:
-        assert sum(threads.map(join, ["a", "b", "c", "d"])) == 1
-    assert User.objects.exclude(username="olga").count() == 1
+def test_of_two_who_use_one_link_at_once_one_joins(olga: User) -> None:
+    secret = invited(olga).secret
+    joined = at_once(*[partial(accept, secret, username=name) for name in "abcd"])
+    assert list(User.objects.exclude(pk=olga.pk)) == [each for each in joined if isinstance(each, User)]
+    assert User.objects.count() == 2
 
 
 # The pages.
@@ -202,9 +168,7 @@ def send(client: Client, **fields: str) -> Any:
 
 
 def link() -> str:
-    found = re.search(r"http://127\.0\.0\.1:8000(/join/\S+)", mail.outbox[-1].body)
-    assert found is not None
-    return found[1]
+    return str(re.findall(r"http://127\.0\.0\.1:8000(/join/\S+)", mail.outbox[-1].body)[0])
 
 
 def join_by(address: str, **fields: str) -> Any:
@@ -214,14 +178,19 @@ def join_by(address: str, **fields: str) -> Any:
 
 @pytest.mark.django_db
 def test_the_letter_leads_to_the_account(organizer: Client) -> None:
-    page = send(organizer).content.decode()
-    assert "The invitation was sent to nora@example.org" in page
-    letter = mail.outbox[0]
-    assert letter.to == ["nora@example.org"]
-    assert letter.subject == "You are invited to label pictures for Unanimous"
-    assert "It works once, until" in letter.body
-    shown = Client().get(link()).content.decode()
-    assert "at least 12 characters" in shown and "nora@example.org" in shown
+    """In the language of the invitation, unless somebody chose another; sent again, the former link is over."""
+    before = timezone.now()
+    assert "The invitation was sent to nora@example.org" in send(organizer, language="de").content.decode()
+    row = Invitation.objects.get()
+    assert before <= row.invited_at <= timezone.now() and row.expires_at - row.invited_at == timedelta(days=7)
+    assert mail.outbox[0].to == ["nora@example.org"]
+    former = link()
+    organizer.post("/organizer/people/", {"action": "renew", "invitation": str(row.pk)})
+    assert Client().get(former).status_code == 404
+    assert '<html lang="de"' in Client().get(link()).content.decode()
+    chosen = Client()
+    chosen.cookies["django_language"] = "en"
+    shows(chosen.get(link()), '<html lang="en"', "at least 12 characters", "nora@example.org")
     joined = join_by(link())
     assert (joined.status_code, joined["Location"]) == (303, "/")
     me = Client()
@@ -232,35 +201,18 @@ def test_the_letter_leads_to_the_account(organizer: Client) -> None:
 
 
 @pytest.mark.django_db
-def test_the_page_speaks_the_language_of_the_invitation(organizer: Client) -> None:
-    send(organizer, language="de")
-    assert '<html lang="de"' in Client().get(link()).content.decode()
-    chosen = Client()
-    chosen.cookies["django_language"] = "en"
-    assert '<html lang="en"' in chosen.get(link()).content.decode(), "what somebody chose comes first"
-
-
-@pytest.mark.django_db
 def test_a_letter_that_could_not_be_sent_is_told_and_sent_again(organizer: Client, settings: Any) -> None:
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-    settings.EMAIL_HOST, settings.EMAIL_PORT, settings.EMAIL_TIMEOUT = "127.0.0.1", 1, 1
-    page = send(organizer).content.decode()
+    """Its link works until the organizer revokes it."""
+    with override_settings(
+        EMAIL_BACKEND="django.core.mail.backends.smtp.EmailBackend", EMAIL_HOST="127.0.0.1", EMAIL_PORT=1
+    ):
+        page = send(organizer).content.decode()
     assert "has no letter yet" in page and "Send again" in page
-    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
-    again = {"action": "renew", "invitation": str(Invitation.objects.get().pk)}
-    organizer.post("/organizer/people/", again)
-    assert join_by(link()).status_code == 303
-
-
-@pytest.mark.django_db
-def test_sending_again_ends_the_former_link_and_revoking_ends_all(organizer: Client) -> None:
-    send(organizer)
-    former, number = link(), str(Invitation.objects.get().pk)
+    number = str(Invitation.objects.get().pk)
     organizer.post("/organizer/people/", {"action": "renew", "invitation": number})
-    assert (Client().get(former).status_code, Client().get(link()).status_code) == (404, 200)
+    assert Client().get(link()).status_code == 200
     organizer.post("/organizer/people/", {"action": "revoke", "invitation": number})
-    assert Client().get(link()).status_code == 404
-    assert join_by(link()).status_code == 404
+    assert [Client().get(link()).status_code, join_by(link()).status_code] == [404, 404]
 
 
 @pytest.mark.django_db
@@ -277,9 +229,7 @@ def test_sending_again_ends_the_former_link_and_revoking_ends_all(organizer: Cli
 )
 def test_what_is_wrong_is_said_and_nothing_is_sent(fields: dict[str, str], words: str, organizer: Client) -> None:
     answer = send(organizer, **fields)
-    assert answer.status_code == 400
-    assert words in answer.content.decode()
-    assert not mail.outbox
+    assert (answer.status_code, words in answer.content.decode(), mail.outbox) == (400, True, [])
 
 
 @pytest.mark.django_db
@@ -296,18 +246,14 @@ def test_guessing_links_ends_after_ten(organizer: Client, client: Client) -> Non
     send(organizer)
     statuses = [client.get(f"/join/guess-{n}/").status_code for n in range(10)]
     assert statuses == [404] * 9 + [429]
-    closed = client.get("/join/guess/")
-    assert closed.status_code == 429
-    assert "Too many links that open nothing" in closed.content.decode()
+    shows(client.get("/join/guess/"), "Too many links that open nothing", status=429)
     assert client.get(link()).status_code == 200, "one that works opens to everybody of the address"
     assert Client(REMOTE_ADDR="192.0.2.7").get("/join/guess/").status_code == 404
 
 
 @pytest.mark.django_db
 def test_people_finds_accounts_and_names_their_roles(organizer: Client, tara: Tasker, rita: User, stan: User) -> None:
-    page = organizer.get("/organizer/people/").content.decode()
-    for words in ("tara", tara.public_id, "review board", "none"):
-        assert words in page
+    page = shows(organizer.get("/organizer/people/"), "tara", tara.public_id, "review board", "none")
     assert 'href="/organizer/"' in page, "the header knows the organizer on this page too"
     found = organizer.get("/organizer/people/", {"find": tara.public_id}).content.decode()
     assert "tara" in found and ">rita<" not in found
@@ -322,12 +268,3 @@ def test_nobody_else_sees_or_invites_people(who: str, request: pytest.FixtureReq
     assert client.get("/organizer/people/").status_code == expected
     assert client.post("/organizer/people/", {"action": "invite"}).status_code == expected
     assert not Invitation.objects.exists()
-
-
-@pytest.mark.django_db
-def test_the_present_moment_is_the_views_own(organizer: Client) -> None:
-    before = timezone.now()
-    send(organizer)
-    row = Invitation.objects.get()
-    assert before <= row.invited_at <= timezone.now()
-    assert row.expires_at - row.invited_at == timedelta(days=7)

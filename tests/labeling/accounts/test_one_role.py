@@ -1,7 +1,7 @@
 """One role per account (R8): the services say it in words, and the database refuses whoever writes past them."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import permutations
 from random import Random
 from threading import Barrier
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
-from django.db import IntegrityError, connection, connections, transaction
+from django.db import IntegrityError, connection, transaction
 
 from common.append_only import FORGETTING
 from common.errors import Conflict
@@ -19,6 +19,7 @@ from labeling.enums import TaskerState
 from labeling.models import AccountRole, StateChange, Tasker, Voiding
 from labeling.people import ORGANIZERS, REVIEW_BOARD, TEAMS, role_give, tasker_register
 from tests import factories
+from tests.labeling.cast import at_once
 
 
 def _sql(statement: str, *values: Any) -> None:
@@ -62,6 +63,7 @@ def _role(way: str) -> str:
     return way.split()[0]
 
 
+@pytest.mark.both("triggers refuse")
 @pytest.mark.django_db
 @pytest.mark.parametrize(("first", "second"), sorted(permutations(GIVE, 2)))
 def test_the_database_gives_one_role(first: str, second: str, stan: User) -> None:
@@ -76,58 +78,44 @@ def test_the_database_gives_one_role(first: str, second: str, stan: User) -> Non
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("group", [ORGANIZERS, REVIEW_BOARD, TEAMS])
-def test_moving_a_row_to_another_account_is_refused_too(group: str, tara: Tasker, stan: User) -> None:
+def test_moving_a_row_moves_its_role_or_is_refused(group: str, tara: Tasker, stan: User) -> None:
     in_group(group)(stan)
-    with pytest.raises(IntegrityError), transaction.atomic():
-        _sql("UPDATE labeling_tasker SET user_id = %s WHERE id = %s", stan.pk, tara.pk)
-    with pytest.raises(IntegrityError), transaction.atomic():
-        _sql("UPDATE auth_user_groups SET user_id = %s WHERE user_id = %s", tara.user_id, stan.pk)
-
-
-@pytest.mark.django_db
-def test_moving_an_account_to_another_group_moves_its_role(stan: User) -> None:
-    in_group(ORGANIZERS)(stan)
+    for statement, *values in (
+        ("UPDATE labeling_tasker SET user_id = %s WHERE id = %s", stan.pk, tara.pk),
+        ("UPDATE auth_user_groups SET user_id = %s WHERE user_id = %s", tara.user_id, stan.pk),
+    ):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            _sql(statement, *values)
     board = Group.objects.get_or_create(name=REVIEW_BOARD)[0]
     _sql("UPDATE auth_user_groups SET group_id = %s WHERE user_id = %s", board.pk, stan.pk)
     assert AccountRole.objects.get(user=stan).role == "board"
 
 
+@pytest.mark.both("triggers take the role away")
 @pytest.mark.django_db
-def test_a_role_ends_with_its_last_reason(stan: User) -> None:
+def test_a_role_ends_with_its_last_reason(stan: User, tara: Tasker) -> None:
     make_member(stan)
     in_group(TEAMS)(stan)
     stan.groups.clear()
     assert AccountRole.objects.get(user=stan).role == "team", "still a member"
     Member.objects.filter(user=stan).delete()
-    assert not AccountRole.objects.filter(user=stan).exists()
+    Tasker.objects.filter(pk=tara.pk).update(user=None)
+    assert not AccountRole.objects.exists()
     in_group(ORGANIZERS)(stan)
 
 
+@pytest.mark.both("a trigger refuses")
 @pytest.mark.django_db
-def test_a_tasker_who_left_holds_no_role(tara: Tasker) -> None:
-    user = tara.user
-    Tasker.objects.filter(pk=tara.pk).update(user=None)
-    assert not AccountRole.objects.filter(user=user).exists()
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("before", "after", "reason"),
-    [
+def test_groups_that_give_a_role_keep_their_names(tara: Tasker) -> None:
+    for before, after, reason in (
         (ORGANIZERS, "friends", "its members would keep a role that no group gives"),
         ("friends", ORGANIZERS, "its members would organize without being asked"),
         (ORGANIZERS, TEAMS, "its members would change their role"),
-    ],
-)
-def test_groups_that_give_a_role_keep_their_names(before: str, after: str, reason: str) -> None:
-    group = Group.objects.get_or_create(name=before)[0]
-    with pytest.raises(IntegrityError), transaction.atomic():
-        Group.objects.filter(pk=group.pk).update(name=after)
-        pytest.fail(reason)
-
-
-@pytest.mark.django_db
-def test_a_group_of_another_name_gives_no_role(tara: Tasker) -> None:
+    ):
+        group = Group.objects.get_or_create(name=before)[0]
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Group.objects.filter(pk=group.pk).update(name=after)
+            pytest.fail(reason)
     assert tara.user is not None
     in_group("friends")(tara.user)
     Group.objects.filter(name="friends").update(name="good friends")
@@ -157,7 +145,7 @@ def _as_member(user: User) -> None:
     member_add(team=Team.objects.get(name="red"), user=user, now=factories.NOW)
 
 
-@pytest.mark.postgres("several at once: SQLite has one writer")
+@pytest.mark.postgres("two roles at once, refused by a trigger that waits")
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     "ways",
@@ -168,10 +156,8 @@ def test_of_two_roles_given_at_once_one_is_refused_in_words(ways: tuple[Callable
     Team.objects.create(name="red", created_at=factories.NOW)
     for name in (ORGANIZERS, REVIEW_BOARD, TEAMS):
         Group.objects.get_or_create(name=name)
-    people = [factories.user(f"person{number}") for number in range(20)]
-    start = Barrier(2)
-    with ThreadPoolExecutor(2) as threads:
-        taken = list(threads.map(lambda way: _take(way, people, start), ways))
+    people, start = [factories.user(f"person{number}") for number in range(20)], Barrier(2)
+    taken = at_once(*[partial(_take, way, people, start) for way in ways])
     assert [sum(pair) for pair in zip(*taken, strict=True)] == [1] * len(people)
     assert AccountRole.objects.count() == len(people)
 
@@ -189,7 +175,6 @@ def _take(way: Callable[[User], None], people: list[User], start: Barrier) -> li
         except Conflict as refusal:
             assert refusal.code in {"has_role", "is_tasker"}
             taken.append(0)
-    connections.close_all()
     return taken
 
 
@@ -201,6 +186,7 @@ def test_every_column_but_the_account_is_protected(table: str, model: Any) -> No
     assert {who, *kept} == {field.column for field in model._meta.concrete_fields}
 
 
+@pytest.mark.both("a trigger refuses")
 @pytest.mark.django_db
 def test_a_fact_forgets_who_decided_and_nothing_else(tara: Tasker, olga: User, stan: User) -> None:
     change = StateChange.objects.create(

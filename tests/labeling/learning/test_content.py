@@ -17,6 +17,7 @@ from labeling.enums import KnownUse, Origin, Topic
 from labeling.learning import content, wording
 from labeling.models import Image, KnownPicture
 from labeling.policy import Policy
+from tests import factories
 
 pytestmark = pytest.mark.django_db
 SIDE = 299
@@ -24,33 +25,35 @@ ROWS = [dict(row) for row in content.rows()]
 POOL = [row for row in ROWS if row["use"] == KnownUse.QUALIFICATION]
 
 
-def test_loading_takes_every_picture_in_once(now: datetime) -> None:
-    assert content.known_pictures_load(policy=Policy(), now=now) == len(ROWS)
-    assert content.known_pictures_load(policy=Policy(), now=now) == 0
-    assert KnownPicture.objects.count() == Image.objects.count() == len(ROWS)
-    # Never dealt to taskers, and their origin says what they are.
-    assert set(Image.objects.values_list("origin", "label_from")) == {(Origin.EXAMPLE, None)}
+@pytest.fixture(scope="class")
+def loaded(class_world: Path) -> int:
+    """How many pictures of the application the first loading took in."""
+    return content.known_pictures_load(policy=Policy(), now=factories.NOW)
 
 
-def test_loading_again_brings_the_answers_to_what_they_are_now(now: datetime) -> None:
-    content.known_pictures_load(policy=Policy(), now=now)
-    row = KnownPicture.objects.filter(use=KnownUse.QUALIFICATION).latest("pk")
-    KnownPicture.objects.filter(pk=row.pk).update(min_iou_percent=1, retired_at=now, retired_because="leaked")
-    content.known_pictures_load(policy=Policy(), now=now)
-    again = KnownPicture.objects.get(pk=row.pk)
-    # What an organizer decided stays.
-    assert (again.min_iou_percent, again.retired_because) == (row.min_iou_percent, "leaked")
+class TestAllOfThem:
+    def test_loading_takes_every_picture_in_once(self, loaded: int, now: datetime) -> None:
+        assert loaded == len(ROWS)
+        assert content.known_pictures_load(policy=Policy(), now=now) == 0
+        assert KnownPicture.objects.count() == Image.objects.count() == len(ROWS)
+        # Never dealt to taskers, and their origin says what they are.
+        assert set(Image.objects.values_list("origin", "label_from")) == {(Origin.EXAMPLE, None)}
+
+    def test_loading_again_brings_the_answers_to_what_they_are_now(self, loaded: int, now: datetime) -> None:
+        """The command says how many are new."""
+        row = KnownPicture.objects.filter(use=KnownUse.QUALIFICATION).latest("pk")
+        KnownPicture.objects.filter(pk=row.pk).update(min_iou_percent=1, retired_at=now, retired_because="leaked")
+        out = StringIO()
+        call_command("load_known_pictures", stdout=out)
+        assert out.getvalue() == "0 pictures to learn from are new.\n"
+        again = KnownPicture.objects.get(pk=row.pk)
+        # What an organizer decided stays.
+        assert (again.min_iou_percent, again.retired_because) == (row.min_iou_percent, "leaked")
 
 
 def test_a_contest_with_pictures_of_another_size_is_refused(now: datetime) -> None:
     with pytest.raises(InvalidInput, match="is 299 x 299; pictures of this contest are 64 x 64"):
         content.known_pictures_load(policy=replace(Policy(), image_size=64), now=now)
-
-
-def test_the_command_says_how_many_are_new() -> None:
-    out = StringIO()
-    call_command("load_known_pictures", stdout=out)
-    assert out.getvalue() == f"{len(ROWS)} pictures to learn from are new.\n"
 
 
 def test_the_pool_lasts_for_four_whole_tries_of_every_kind() -> None:

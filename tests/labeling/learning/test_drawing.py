@@ -42,11 +42,13 @@ RIGHT = "[[[210,10],[290,10],[290,90]]]"
 
 
 @pytest.mark.parametrize(
-    ("outline", "wanted"), [(LEFT, TieBreak.LEFTMOST), (RIGHT, TieBreak.RIGHTMOST)], ids=["left", "right"]
+    ("topic", "outline", "drawn"),
+    [
+        (Topic.SEVERAL, LEFT, {TieBreak.LEFTMOST}),
+        (Topic.SEVERAL, RIGHT, {TieBreak.RIGHTMOST}),
+        (Topic.CLEAR, LEFT, set(TieBreak)),
+    ],
+    ids=["left", "right", "of one the choice is random"],
 )
-def test_of_several_the_known_outline_is_the_one_asked_for(outline: str, wanted: TieBreak) -> None:
-    assert {tie_break_for(Topic.SEVERAL, outline, width=299, rng=Random(seed)) for seed in range(20)} == {wanted}
-
-
-def test_elsewhere_the_choice_is_random() -> None:
-    assert {tie_break_for(Topic.CLEAR, LEFT, width=299, rng=Random(seed)) for seed in range(20)} == set(TieBreak)
+def test_of_several_the_known_outline_is_the_one_asked_for(topic: Topic, outline: str, drawn: set[TieBreak]) -> None:
+    assert {tie_break_for(topic, outline, width=299, rng=Random(seed)) for seed in range(20)} == drawn

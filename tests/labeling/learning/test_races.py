@@ -1,24 +1,26 @@
 """Several tabs of one person at once, against PostgreSQL."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
+from functools import partial
 from random import Random
-from threading import Barrier
 from typing import Any
 
 import pytest
-from django.db import connections
 
-from common.errors import Conflict
 from labeling.enums import KnownUse
 from labeling.learning.services import attempt_start, instructions_publish, item_answer, lesson_see
 from labeling.models import InstructionVersion, LessonSeen, QualificationAttempt, QualificationItem, StateChange, Tasker
 from labeling.selectors import forget_versions
 from tests import factories
+from tests.labeling import cast as labeling_cast
+from tests.labeling.cast import kept
 from tests.labeling.learning.cast import POLICY, RIGHT, UNSURE, answer, begin, known, pool, ready
 
-pytestmark = [pytest.mark.postgres("several at once: SQLite has one writer"), pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.postgres("tabs of one person at once, with row locks"),
+    pytest.mark.django_db(transaction=True),
+]
 TABS = 8
 
 
@@ -29,20 +31,8 @@ def recorded(transactional_db: None) -> None:
 
 
 def at_once(act: Callable[[int], Any]) -> list[Any]:
-    """Run `act(number)` in TABS threads that begin together; a Conflict is returned by its code."""
-    barrier = Barrier(TABS)
-
-    def _run(number: int) -> Any:
-        try:
-            barrier.wait()
-            return act(number)
-        except Conflict as refusal:
-            return refusal.code
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(TABS) as threads:
-        return list(threads.map(_run, range(TABS)))
+    """What `act(number)` returns for each of several tabs, or the code it is refused with."""
+    return labeling_cast.at_once(*[partial(act, number) for number in range(TABS)])
 
 
 def test_two_starts_make_one_try(nell: Tasker, now: datetime) -> None:
@@ -78,8 +68,7 @@ def test_of_two_different_answers_one_is_kept(nell: Tasker, now: datetime) -> No
     said = at_once(_say)
     assert said.count(False) == 1
     assert said.count("already_answered") == TABS // 2
-    item.refresh_from_db()
-    assert item.right is (said.index(False) % 2 == 0)
+    assert kept(item, "right") == (said.index(False) % 2 == 0)
 
 
 def test_all_pictures_answered_at_once_finish_the_try(nell: Tasker, now: datetime) -> None:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from common.errors import Conflict, InvalidInput, NotFound, WrongFields
+from common.errors import Conflict, InvalidInput, WrongFields
 from labeling import selectors as versions
 from labeling.enums import AttemptKind, KnownUse, TaskerState, Topic
 from labeling.learning import selectors
@@ -14,12 +14,12 @@ from labeling.models import (
     InstructionVersion,
     KnownPicture,
     LessonSeen,
-    QualificationAttempt,
     QualificationItem,
     StateChange,
     Tasker,
 )
 from labeling.states import tasker_state_change
+from tests.labeling.cast import kept, refused
 from tests.labeling.learning.cast import POLICY, RIGHT, UNSURE, answer, begin, known, lessons, pool, ready, take
 
 pytestmark = pytest.mark.django_db
@@ -36,38 +36,32 @@ def refusal(tasker: Tasker, now: datetime) -> str:
 
 
 def test_the_last_worked_example_finishes_the_tutorial(nell: Tasker, now: datetime) -> None:
+    """Reading one again changes nothing."""
     first, second = lessons(2)
-    lesson_see(tasker=nell, known=second, now=now)
-    assert (nell.tutorial_done_at, selectors.what_is_due(nell, now)) == (None, "tutorial")
-    lesson_see(tasker=nell, known=first, now=now + HOUR)
-    nell.refresh_from_db()
-    assert (nell.tutorial_done_at, selectors.what_is_due(nell, now)) == (now + HOUR, "qualification")
-
-
-def test_reading_an_example_again_changes_nothing(nell: Tasker, now: datetime) -> None:
-    (only,) = lessons(1)
-    lesson_see(tasker=nell, known=only, now=now)
-    lesson_see(tasker=nell, known=only, now=now + HOUR)
-    nell.refresh_from_db()
-    assert nell.tutorial_done_at == LessonSeen.objects.get().seen_at == now
+    for lesson, at, done, due in (
+        (second, now, None, "tutorial"),
+        (second, now + HOUR, None, "tutorial"),
+        (first, now + 2 * HOUR, now + 2 * HOUR, "qualification"),
+        (first, now + 3 * HOUR, now + 2 * HOUR, "qualification"),
+    ):
+        lesson_see(tasker=nell, known=lesson, now=at)
+        nell.refresh_from_db()
+        assert (nell.tutorial_done_at, selectors.what_is_due(nell, at)) == (done, due)
+    assert LessonSeen.objects.get(known=second).seen_at == now
 
 
 # Beginning a try.
 
 
-def test_a_try_comes_after_the_tutorial(nell: Tasker, now: datetime) -> None:
+def test_a_try_comes_after_the_tutorial_and_when_it_is_due(tara: Tasker, nell: Tasker, now: datetime) -> None:
     lessons(1), pool(10)
-    assert refusal(nell, now) == "tutorial_first"
-
-
-def test_nothing_is_due_for_a_qualified_or_a_paused_tasker(tara: Tasker, nell: Tasker, now: datetime) -> None:
-    pool(10)
-    assert refusal(tara, now) == "nothing_due"
+    assert (refusal(nell, now), refusal(tara, now)) == ("tutorial_first", "nothing_due")
     tasker_state_change(tasker=ready(nell), after=TaskerState.PAUSED, code="paused", reason="a pause", now=now)
     assert refusal(nell, now) == "nothing_due"
 
 
 def test_a_try_has_ten_pictures_of_all_topics(nell: Tasker, now: datetime) -> None:
+    """Unfinished, it goes on."""
     pool(45)
     attempt = begin(ready(nell), now)
     items = list(attempt.items.select_related("known").order_by("position"))
@@ -75,11 +69,6 @@ def test_a_try_has_ten_pictures_of_all_topics(nell: Tasker, now: datetime) -> No
     assert [item.position for item in items] == list(range(1, 11))
     assert {item.known.topic for item in items} == set(Topic) - {Topic.UNCERTAIN}
     assert {item.known.use for item in items} == {KnownUse.QUALIFICATION}
-
-
-def test_an_unfinished_try_goes_on(nell: Tasker, now: datetime) -> None:
-    pool(20)
-    attempt = begin(ready(nell), now)
     assert begin(nell, now + 30 * HOUR, seed=2) == attempt
     assert QualificationItem.objects.count() == 10
 
@@ -108,14 +97,12 @@ def test_pictures_are_fresh_until_there_are_too_few(nell: Tasker, now: datetime)
 def test_after_the_third_try_there_is_a_day_between(nell: Tasker, now: datetime) -> None:
     pool(60)
     ready(nell)
-    for number in range(3):
-        assert take(nell, now, right=7, seed=number).passed is False
-    finished = QualificationAttempt.objects.get(number=3).finished_at
-    assert finished is not None
-    assert refusal(nell, finished + 24 * HOUR - timedelta(microseconds=1)) == "wait"
-    assert selectors.next_try_from(selectors.attempts_of(nell), POLICY) == finished + 24 * HOUR
-    assert take(nell, finished + 24 * HOUR, right=7, seed=4).number == 4
-    assert refusal(nell, finished + 25 * HOUR) == "wait"
+    assert [take(nell, now, right=7, seed=number).passed for number in range(3)] == [False] * 3
+    again = now + timedelta(seconds=9) + 24 * HOUR  # the tenth picture was answered nine seconds after the first
+    assert refusal(nell, again - timedelta(microseconds=1)) == "wait"
+    assert selectors.next_try_from(selectors.attempts_of(nell), POLICY) == again
+    assert take(nell, again, right=7, seed=4).number == 4
+    assert refusal(nell, again + HOUR) == "wait"
 
 
 # Answering.
@@ -127,33 +114,19 @@ def test_answers_are_read_as_in_labeling(nell: Tasker, now: datetime) -> None:
     with pytest.raises(WrongFields) as caught:
         answer(item, now, RIGHT | {"real": None, "outline": [[[1, 1], [9, 9], [1, 9], [9, 1]]]})
     assert set(caught.value.fields) == {"real", "outline"}
-    item.refresh_from_db()
-    assert item.answered_at is None
+    assert kept(item, "answered_at") is None
 
 
 def test_an_answer_is_marked_at_once_and_never_replaced(nell: Tasker, now: datetime) -> None:
     pool(10)
     item = begin(ready(nell), now).items.order_by("position")[0]
-    assert answer(item, now, RIGHT | {"seconds": 4.2}).repeated is False
-    assert answer(item, now + HOUR, RIGHT | {"seconds": 99}).repeated is True
+    sent = [answer(item, now + HOUR * late, RIGHT | {"seconds": 4.2 + late}).repeated for late in range(2)]
+    assert sent == [False, True]
     with pytest.raises(Conflict, match="already"):
         answer(item, now, UNSURE)
     item.refresh_from_db()
     assert (item.right, item.answered_at, item.milliseconds) == (True, now, 4200)
-    assert item.marks == {
-        "questions": dict.fromkeys(
-            ["contains_bird", "contains_bicycle", "outline", "complete", "unoccluded", "real"], True
-        ),
-        "iou_percent": 100.0,
-    }
-
-
-def test_nobody_answers_for_somebody_else(nell: Tasker, tara: Tasker, now: datetime) -> None:
-    pool(10)
-    item = begin(ready(nell), now).items.order_by("position")[0]
-    item.tasker = tara
-    with pytest.raises(NotFound):
-        answer(item, now)
+    assert item.marks == {"questions": dict.fromkeys(RIGHT, True), "iou_percent": 100.0}
 
 
 # The outcome.
@@ -184,9 +157,9 @@ def test_somebody_paused_in_the_middle_stays_paused(nell: Tasker, now: datetime)
 # New instructions, and monitoring.
 
 
-@pytest.fixture
-def olgas_version(olga: object, now: datetime) -> Iterator[InstructionVersion]:
-    yield publish(olga, now)
+@pytest.fixture(autouse=True)
+def nothing_remembered() -> Iterator[None]:
+    yield
     versions.forget_versions()
 
 
@@ -197,20 +170,26 @@ def publish(by: object, now: datetime, **values: object) -> InstructionVersion:
     return version
 
 
-def test_new_instructions_ask_for_a_short_try(tara: Tasker, olgas_version: InstructionVersion, now: datetime) -> None:
+@pytest.mark.parametrize(
+    ("right", "instructions", "due"),
+    [(4, 2, None), (3, 1, "short_qualification")],
+    ids=["passed", "failed: it stays due"],
+)
+def test_new_instructions_ask_for_a_short_try(
+    right: int, instructions: int, due: str | None, tara: Tasker, olga: object, now: datetime
+) -> None:
+    """If they say so."""
     pool(10)
+    publish(olga, now - HOUR, requalify=False)
+    assert selectors.what_is_due(tara, now) is None
+    publish(olga, now)
     assert selectors.what_is_due(tara, now - HOUR) is None
     assert selectors.what_is_due(tara, now) == "short_qualification"
-    attempt = take(tara, now, right=4)
-    assert (attempt.kind, attempt.size, attempt.needed, attempt.passed) == ("short", 5, 4, True)
-    assert (tara.state, tara.instructions, selectors.what_is_due(tara, now)) == ("qualified", 2, None)
+    attempt = take(tara, now, right=right)
+    assert (attempt.kind, attempt.size, attempt.needed, attempt.passed) == ("short", 5, 4, right > 3)
+    assert (tara.state, tara.instructions) == ("qualified", 3 if right > 3 else 1)
+    assert selectors.what_is_due(tara, now) == due
     assert not StateChange.objects.exists()
-
-
-def test_a_failed_short_try_leaves_it_due(tara: Tasker, olgas_version: InstructionVersion, now: datetime) -> None:
-    pool(10)
-    assert take(tara, now, right=3).passed is False
-    assert (tara.instructions, selectors.what_is_due(tara, now)) == (1, "short_qualification")
 
 
 def test_a_try_qualifies_for_the_instructions_it_was_begun_under(nell: Tasker, olga: object, now: datetime) -> None:
@@ -224,27 +203,17 @@ def test_a_try_qualifies_for_the_instructions_it_was_begun_under(nell: Tasker, o
     assert selectors.what_is_due(nell, now + 2 * HOUR) == "short_qualification"
 
 
-def test_instructions_without_requalification_ask_nothing(tara: Tasker, olga: object, now: datetime) -> None:
-    publish(olga, now, requalify=False)
-    assert selectors.what_is_due(tara, now) is None
-
-
-def test_monitoring_asks_for_a_short_try(tara: Tasker, now: datetime) -> None:
-    pool(10)
-    tasker_state_change(tasker=tara, after=TaskerState.LEARNING, code="requalify", reason="gold", now=now)
-    assert selectors.what_is_due(tara, now) == "short_qualification"
-    assert (take(tara, now, right=5).kind, tara.state) == ("short", "qualified")
-
-
-def test_tries_are_counted_anew_after_a_pass(tara: Tasker, now: datetime) -> None:
+def test_monitoring_asks_for_a_short_try_and_tries_are_counted_anew_after_a_pass(tara: Tasker, now: datetime) -> None:
     pool(60)
-    tasker_state_change(tasker=tara, after=TaskerState.LEARNING, code="requalify", reason="gold", now=now)
-    for number in range(2):
-        take(tara, now, right=0, seed=number)
-    assert take(tara, now, right=5, seed=3).passed
-    tasker_state_change(tasker=tara, after=TaskerState.LEARNING, code="requalify", reason="gold", now=now)
-    assert take(tara, now, right=0, seed=4).number == 4
-    assert begin(tara, now, seed=5).number == 5
+    requalify = {"tasker": tara, "after": TaskerState.LEARNING, "code": "requalify", "reason": "gold", "now": now}
+    tasker_state_change(**requalify)
+    assert selectors.what_is_due(tara, now) == "short_qualification"
+    tries = [take(tara, now, right=right, seed=right) for right in (0, 1, 5)]
+    assert [(each.kind, each.passed) for each in tries] == [("short", False), ("short", False), ("short", True)]
+    assert tara.state == "qualified"
+    tasker_state_change(**requalify)
+    assert take(tara, now, right=0, seed=6).number == 4
+    assert begin(tara, now, seed=7).number == 5
 
 
 def test_what_is_due_costs_the_ordinary_tasker_no_query(
@@ -267,9 +236,8 @@ PUBLISHED = [
 def test_a_version_is_refused(olga: object, now: datetime, values: dict[str, object], code: str, reason: str) -> None:
     if "in_force_from" in values:
         values = {"in_force_from": now + timedelta(seconds=-1)}
-    with pytest.raises(InvalidInput) as caught:
+    with refused(InvalidInput, code=code):
         publish(olga, now, **values)
-    assert caught.value.code == code
     assert InstructionVersion.objects.count() == 1
 
 
@@ -279,15 +247,6 @@ def test_versions_follow_each_other_in_time(olga: object, now: datetime) -> None
     with pytest.raises(InvalidInput, match="Version 2 begins later"):
         publish(olga, now)
     assert publish(olga, now, in_force_from=now + 48 * HOUR).version == 3
-
-
-def test_the_draw_is_the_given_generator_s(nell: Tasker, now: datetime) -> None:
-    pool(30)
-    one = list(begin(ready(nell), now, seed=7).items.order_by("position").values_list("known", flat=True))
-    QualificationItem.objects.all().delete()
-    QualificationAttempt.objects.all().delete()
-    again = list(begin(nell, now, seed=7).items.order_by("position").values_list("known", flat=True))
-    assert one == again
 
 
 def test_a_tie_is_broken_towards_the_known_outline(nell: Tasker, now: datetime) -> None:

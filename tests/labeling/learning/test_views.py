@@ -13,12 +13,12 @@ from labeling.enums import KnownUse, TaskerState, Topic
 from labeling.models import InstructionVersion, LessonSeen, QualificationAttempt, QualificationItem, Tasker
 from labeling.states import tasker_state_change
 from tests import factories
-from tests.labeling.learning.cast import RIGHT, UNSURE, answer, begin, known, lessons, pool, ready, take
+from tests.labeling.cast import shows
+from tests.labeling.learning.cast import RIGHT, UNSURE, begin, known, lessons, pool, ready, take
 
 pytestmark = pytest.mark.django_db
 SignIn = Callable[[User | Tasker], Client]
 PAGES = ["/learn/", "/learn/1/", "/qualification/", "/qualification/picture/", "/organizer/learning/"]
-FOR_TASKERS = PAGES[:4]
 
 
 @pytest.fixture(autouse=True)
@@ -27,18 +27,13 @@ def something_to_learn(db: None) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_stranger_signs_in_first(page: str, client: Client) -> None:
-    response = client.get(page)
-    assert (response.status_code, response["Location"]) == (302, f"/sign-in/?next={page}")
-
-
-@pytest.mark.parametrize("page", FOR_TASKERS)
-def test_nobody_but_taskers_learns(page: str, signed_in: SignIn, olga: User, rita: User, stan: User) -> None:
-    assert [signed_in(who).get(page).status_code for who in (olga, rita, stan)] == [403, 403, 403]
-
-
-def test_the_organizers_page_is_theirs(signed_in: SignIn, nell: Tasker, rita: User, stan: User) -> None:
-    assert [signed_in(who).get("/organizer/learning/").status_code for who in (nell, rita, stan)] == [403, 403, 404]
+def test_each_page_is_for_its_readers(
+    page: str, client: Client, signed_in: SignIn, nell: Tasker, olga: User, rita: User, stan: User
+) -> None:
+    """A stranger signs in first."""
+    assert client.get(page)["Location"] == f"/sign-in/?next={page}"
+    others, refused = ((nell, rita, stan), [403, 403, 404]) if "organizer" in page else ((olga, rita, stan), [403] * 3)
+    assert [signed_in(who).get(page).status_code for who in others] == refused
 
 
 def test_a_qualified_and_a_paused_tasker_may_read_again(signed_in: SignIn, tara: Tasker, otto: Tasker) -> None:
@@ -54,15 +49,20 @@ def test_a_qualified_and_a_paused_tasker_may_read_again(signed_in: SignIn, tara:
 
 def test_the_tutorial_asks_then_tells_then_goes_on(signed_in: SignIn, nell: Tasker) -> None:
     client = signed_in(nell)
-    asked = client.get("/learn/1/").content.decode()
-    assert "What is in this picture?" in asked
-    assert "<path" not in asked and "Example 1" not in asked
-    told = client.get("/learn/1/", {"answer": "bicycle"}).content.decode()
-    assert all(words in told for words in ("Not quite", "A bird", "Example 1", "All of it is there.", "<path"))
+    for unknown in ({}, {"answer": "<b>"}):
+        asked = client.get("/learn/1/", unknown).content.decode()
+        assert "What is in this picture?" in asked and "<path" not in asked and "Example 1" not in asked
+    shows(
+        client.get("/learn/1/", {"answer": "bicycle"}),
+        "Not quite",
+        "A bird",
+        "Example 1",
+        "All of it is there.",
+        "<path",
+    )
     assert "Not quite" not in client.get("/learn/1/", {"answer": "bird"}).content.decode()
     assert not LessonSeen.objects.exists()
-    assert client.post("/learn/1/")["Location"] == "/learn/2/"
-    assert client.post("/learn/2/")["Location"] == "/learn/"
+    assert [client.post(f"/learn/{number}/")["Location"] for number in (1, 2)] == ["/learn/2/", "/learn/"]
     assert LessonSeen.objects.count() == 2
     assert "To the qualification" in client.get("/learn/").content.decode()
 
@@ -70,10 +70,6 @@ def test_the_tutorial_asks_then_tells_then_goes_on(signed_in: SignIn, nell: Task
 @pytest.mark.parametrize("number", [0, 3, 99])
 def test_there_is_no_such_example(number: int, signed_in: SignIn, nell: Tasker) -> None:
     assert signed_in(nell).get(f"/learn/{number}/").status_code == 404
-
-
-def test_an_unknown_answer_asks_again(signed_in: SignIn, nell: Tasker) -> None:
-    assert "<path" not in signed_in(nell).get("/learn/1/", {"answer": "<b>"}).content.decode()
 
 
 DECISIVE = [
@@ -105,41 +101,32 @@ def test_each_topic_turns_on_its_question(
 ) -> None:
     stated = {} if values.get("outline", "x") else dict.fromkeys(("complete", "unoccluded", "real"))
     known(KnownUse.TUTORIAL, position=3, **(values | stated))
-    page = signed_in(nell).get("/learn/3/", {"answer": right}).content.decode()
-    assert '<p class="state state-valid">Right</p>' in page
+    shows(signed_in(nell).get("/learn/3/", {"answer": right}), '<p class="state state-valid">Right</p>')
 
 
 def test_the_other_side_of_a_rule_is_shown_beside(signed_in: SignIn, nell: Tasker) -> None:
+    """In the reader's language."""
     for position, real in ((3, True), (4, False)):
-        known(
-            KnownUse.TUTORIAL,
-            position=position,
-            topic=Topic.TOY,
-            real=real,
-            reasons={"en": {"title": f"No. {position}"}},
-        )
-    assert "To compare: No. 3" in signed_in(nell).get("/learn/4/", {"answer": "no"}).content.decode()
-    assert "To compare" not in signed_in(nell).get("/learn/3/", {"answer": "yes"}).content.decode()
-
-
-def test_reasons_come_in_the_reader_s_language(signed_in: SignIn, nell: Tasker) -> None:
-    known(KnownUse.TUTORIAL, position=3, reasons={"en": {"title": "Whole"}, "de": {"title": "Ganz"}})
+        titles = {language: {"title": f"{number} {position}"} for language, number in (("en", "No."), ("de", "Nr."))}
+        known(KnownUse.TUTORIAL, position=position, topic=Topic.TOY, real=real, reasons=titles)
+    client = signed_in(nell)
+    assert "To compare: No. 3" in client.get("/learn/4/", {"answer": "no"}).content.decode()
+    assert "To compare" not in client.get("/learn/3/", {"answer": "yes"}).content.decode()
     Tasker.objects.filter(pk=nell.pk).update(language="de")
-    page = signed_in(nell).get("/learn/3/", {"answer": "show"}).content.decode()
-    assert "Ganz" in page and "Whole" not in page
+    page = client.get("/learn/3/", {"answer": "show"}).content.decode()
+    assert "Nr. 3" in page and "No. 3" not in page
 
 
 # Tries.
 
 
-def test_home_leads_newcomers_to_what_is_next(signed_in: SignIn, nell: Tasker) -> None:
-    assert 'href="/learn/"' in signed_in(nell).get("/").content.decode()
-    assert 'href="/qualification/"' in signed_in(ready(nell)).get("/").content.decode()
-
-
 def test_a_try_begins_with_a_post(signed_in: SignIn, nell: Tasker) -> None:
+    """Home leads newcomers to what is next."""
     pool(10)
-    client = signed_in(ready(nell))
+    client = signed_in(nell)
+    assert 'href="/learn/"' in client.get("/").content.decode()
+    ready(nell)
+    assert 'href="/qualification/"' in client.get("/").content.decode()
     assert "8 of them fully right" in client.get("/qualification/").content.decode()
     assert client.get("/qualification/picture/")["Location"] == "/qualification/"
     assert not QualificationAttempt.objects.exists()
@@ -166,45 +153,35 @@ def test_waiting_is_told_in_the_tasker_s_own_time_zone(signed_in: SignIn, nell: 
     for number in range(3):
         take(nell, start, right=0, seed=number)
     QualificationAttempt.objects.update(finished_at=timezone.now().replace(hour=20, minute=15))
-    page = signed_in(nell).get("/qualification/").content.decode()
-    assert "05:15 JST." in page
-    assert "Begin the next try" not in page
+    assert "Begin the next try" not in shows(signed_in(nell).get("/qualification/"), "05:15 JST.")
 
 
-def test_a_try_is_answered_without_a_script(signed_in: SignIn, nell: Tasker) -> None:
+def test_a_try_is_answered_without_a_script(signed_in: SignIn, nell: Tasker, tara: Tasker) -> None:
+    """The marks are the tasker's own, and there only after the answer."""
     pool(10)
     client = signed_in(ready(nell))
     item = begin(nell, timezone.now()).items.order_by("position")[0]
+    page, of_marks = "/qualification/picture/", f"/qualification/marks/{item.public_id}/"
     form = {"assignment": str(item.public_id), "lease_token": item.public_id.hex, "shown": "0"}
     form |= {"contains_bird": "definitely_yes", "contains_bicycle": "definitely_no", "complete": "true"}
-    refused = client.post("/qualification/picture/", form)
-    assert (refused.status_code, "Everything you filled in is kept" in refused.content.decode()) == (400, True)
+    shows(client.post(page, form), "Everything you filled in is kept", status=400)
+    assert client.get(of_marks).status_code == 404
     form |= {"outline": "50,50\n250,50\n250,250\n50,250", "unoccluded": "true", "real": "false"}
-    sent = client.post("/qualification/picture/", form)
-    assert (sent.status_code, sent["Location"]) == (303, f"/qualification/marks/{item.public_id}/")
-    marks = client.get(sent["Location"]).content.decode()
-    assert all(words in marks for words in ("Not fully right", "overlap by 100 %", "All of it is there."))
+    assert client.post(page, form)["Location"] == of_marks
+    marks = shows(client.get(of_marks), "Not fully right", "overlap by 100 %", "All of it is there.")
     assert marks.count('<span class="state state-rejected">wrong</span>') == 1
-    assert client.post("/qualification/picture/", form | {"real": "true"}, follow=True).status_code == 200
+    assert signed_in(tara).get(of_marks).status_code == 404
+    assert client.post(page, form | {"real": "true"}, follow=True).status_code == 200
     assert QualificationItem.objects.get(pk=item.pk).answers["real"] is False
-
-
-def test_marks_are_the_tasker_s_own_and_only_after_the_answer(signed_in: SignIn, nell: Tasker, tara: Tasker) -> None:
-    pool(10)
-    item = begin(ready(nell), timezone.now()).items.order_by("position")[0]
-    page = f"/qualification/marks/{item.public_id}/"
-    assert signed_in(nell).get(page).status_code == 404
-    answer(item, timezone.now())
-    assert [signed_in(who).get(page).status_code for who in (nell, tara)] == [200, 404]
 
 
 def test_the_outcome_leads_to_the_examples_about_what_went_wrong(signed_in: SignIn, nell: Tasker) -> None:
     pool(10)
-    attempt = take(ready(nell), timezone.now(), right=7)
-    wrong = attempt.items.filter(right=False)[0].known.topic
+    wrong = take(ready(nell), timezone.now(), right=7).items.filter(right=False)[0].known.topic
     known(KnownUse.TUTORIAL, position=8, topic=wrong, reasons={"en": {"title": "Look again here"}})
-    page = signed_in(nell).get("/qualification/tries/1/").content.decode()
-    assert all(words in page for words in ("Not passed", "7 of 10 pictures fully right", "Look again here"))
+    shows(
+        signed_in(nell).get("/qualification/tries/1/"), "Not passed", "7 of 10 pictures fully right", "Look again here"
+    )
     assert signed_in(nell).get("/qualification/tries/2/").status_code == 404
 
 
@@ -233,27 +210,19 @@ def test_the_api_has_the_shape_of_labeling(signed_in: SignIn, nell: Tasker) -> N
     told = {"id", "lease_token", "expires_at", "form", "image", "tie_break", "outline_gate", "instructions"}
     assert set(first) == told
     assert call(client, "next/", holding=[first["id"]]).status_code == 204
-    token = {"lease_token": first["lease_token"]}
+    token, of_first = {"lease_token": first["lease_token"]}, f"{first['id']}/response/"
     assert set(call(client, f"{first['id']}/heartbeat/", **token).json()) == {"expires_at"}
     assert call(client, f"{first['id']}/release/", **token).json()["code"] == "not_in_qualification"
-    sent = call(client, f"{first['id']}/response/", **token, **RIGHT, seconds=3)
+    wrong = call(client, of_first, contains_bird="perhaps", colour="red")
+    assert (wrong.status_code, set(wrong.json()["fields"])) == (400, {"contains_bird", "contains_bicycle", "colour"})
+    sent = call(client, of_first, **token, **RIGHT, seconds=3)
     assert (sent.status_code, sent.json()["go"]) == (201, f"/qualification/marks/{first['id']}/")
     assert sent.json()["counted"] is True
-    again = call(client, f"{first['id']}/response/", **token, **RIGHT)
+    again = call(client, of_first, **token, **RIGHT)
     assert (again.status_code, again.json()) == (200, sent.json())
-    other = call(client, f"{first['id']}/response/", **token, **UNSURE)
+    other = call(client, of_first, **token, **UNSURE)
     assert (other.status_code, other.json()["code"]) == (409, "already_answered")
     assert call(client, "next/").json()["id"] != first["id"]
-
-
-def test_the_api_names_what_is_wrong(signed_in: SignIn, nell: Tasker) -> None:
-    pool(10)
-    item = begin(ready(nell), timezone.now()).items.order_by("position")[0]
-    refused = call(signed_in(nell), f"{item.public_id}/response/", contains_bird="perhaps", colour="red")
-    assert (refused.status_code, set(refused.json()["fields"])) == (
-        400,
-        {"contains_bird", "contains_bicycle", "colour"},
-    )
 
 
 CALLS = ["heartbeat/", "release/", "response/"]
@@ -278,19 +247,27 @@ def test_the_api_is_for_taskers(name: str, signed_in: SignIn, client: Client, ol
 def test_organizers_see_how_learning_goes(signed_in: SignIn, nell: Tasker, olga: User) -> None:
     pool(10)
     take(ready(nell), timezone.now(), right=4)
-    page = signed_in(olga).get("/organizer/learning/").content.decode()
-    assert all(words in page for words in ("The pool needs pictures", nell.public_id, "4 of 10", "100 %", "0 %"))
+    shows(
+        signed_in(olga).get("/organizer/learning/"),
+        "The pool needs pictures",
+        nell.public_id,
+        "4 of 10",
+        "100 %",
+        "0 %",
+    )
 
 
-def test_a_version_is_published_after_a_look(signed_in: SignIn, olga: User, tara: Tasker, otto: Tasker) -> None:
-    client = signed_in(olga)
+def test_a_version_is_published_after_a_look(
+    signed_in: SignIn, olga: User, rita: User, tara: Tasker, otto: Tasker
+) -> None:
+    """By organizers alone."""
+    client, page = signed_in(olga), "/organizer/learning/"
     form = {"summary": "Wheels count.", "clarification": "All of them.", "requalify": "yes", "begins": ""}
-    shown = client.post("/organizer/learning/", form).content.decode()
-    assert "asked of 2 qualified taskers" in shown
+    assert [signed_in(who).post(page, form | {"step": "publish"}).status_code for who in (tara, rita)] == [403, 403]
+    assert "asked of 2 qualified taskers" in client.post(page, form).content.decode()
+    shows(client.post(page, form | {"step": "change"}), "Wheels count.")
     assert InstructionVersion.objects.count() == 1
-    again = client.post("/organizer/learning/", form | {"step": "change"})
-    assert (again.status_code, "Wheels count." in again.content.decode()) == (200, True)
-    assert client.post("/organizer/learning/", form | {"step": "publish"}).status_code == 303
+    assert client.post(page, form | {"step": "publish"}).status_code == 303
     version = InstructionVersion.objects.get(version=2)
     assert (version.summary, version.requalify, version.published_by) == ("Wheels count.", True, olga)
 
@@ -308,13 +285,4 @@ def test_a_wrong_version_is_refused_with_everything_kept(
     values: dict[str, str], words: str, step: str, signed_in: SignIn, olga: User
 ) -> None:
     form = {"summary": "Wheels count.", "clarification": "All of them.", "begins": "", "step": step} | values
-    page = signed_in(olga).post("/organizer/learning/", form)
-    assert page.status_code == 400
-    assert words in page.content.decode() and "All of them." in page.content.decode()
-
-
-def test_only_organizers_publish(signed_in: SignIn, nell: Tasker, rita: User) -> None:
-    for who in (nell, rita):
-        form = {"summary": "Mine.", "step": "publish"}
-        assert signed_in(who).post("/organizer/learning/", form).status_code == 403
-    assert InstructionVersion.objects.count() == 1
+    shows(signed_in(olga).post("/organizer/learning/", form), words, "All of them.", status=400)

@@ -1,13 +1,11 @@
 """Answers, gold and whole months of answers for the tests of monitoring."""
 
-import uuid
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from random import Random
 from typing import Any
 
 from labeling.enums import Answer
-from labeling.models import GoldMark, KnownPicture, Panel, Response, Tasker
+from labeling.models import GoldMark, KnownPicture, Panel, Tasker
 from tests import factories
 from tests.factories import NOW
 
@@ -40,43 +38,3 @@ def gold_answers(by: Tasker, *, right: int, wrong: int, begin: datetime = NOW) -
     """Marked answers, a minute apart, the wrong ones first."""
     for number, hit in enumerate([False] * wrong + [True] * right):
         gold_answer(by, right=hit, now=begin + timedelta(minutes=number))
-
-
-def month(taskers: Sequence[Tasker], answers: int, *, rng: Random, begin: datetime = NOW) -> None:
-    """A great many answers on full panels of three, in few statements; outlines are rough circles."""
-    said = [(BIRD["bird"], BIRD["bicycle"]), (BICYCLE["bird"], BICYCLE["bicycle"])]
-    for number in range(answers // 3):
-        panel = factories.panel()
-        members = rng.sample(list(taskers), 3)
-        rows = [
-            _answer(tasker, panel, place, said[rng.random() < 0.4], rng, begin + timedelta(seconds=30 * number))
-            for tasker, place in zip(members, panel.places.all(), strict=True)
-        ]
-        Response.objects.bulk_create(rows)
-        factories.settle(panel, now=begin + timedelta(seconds=30 * number))
-
-
-def _answer(by: Tasker, on: Panel, place: Any, said: tuple[str, str], rng: Random, at: datetime) -> Response:
-    x, y = rng.randint(5, 15), rng.randint(5, 15)
-    corners = [[x, y], [x + 180, y], [x + 200, y + 90], [x + 180, y + 200], [x + 90, y + 210], [x, y + 200]]
-    return Response(
-        assignment=factories.assignment(by, on, now=at),
-        image=on.image,
-        panel=on,
-        tasker=by,
-        place=place,
-        contains_bird=said[0],
-        contains_bicycle=said[1],
-        outline=str([corners]).replace(" ", ""),
-        box_xmin=x * 100,
-        box_ymin=y * 100,
-        box_xmax=(x + 200) * 100,
-        box_ymax=(y + 210) * 100,
-        complete=True,
-        unoccluded=rng.random() < 0.9,
-        real=True,
-        milliseconds=rng.randint(3_000, 20_000),
-        submitted_at=at,
-        answers_sha256="0" * 64,
-        receipt=uuid.uuid4().hex[:16],
-    )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -46,15 +47,12 @@ def suggested(panel: Panel) -> Expected:
     return gold.proposal(gold.counted_answers([panel.pk])[panel.pk])
 
 
-def test_unanimous_answers_are_suggested(settled: Panel) -> None:
+def test_what_is_suggested(settled: Panel, three: list[Tasker]) -> None:
+    """What all said; or else what most said, and the outline nearest to the others."""
     assert suggested(settled) == CLEAR_BIRD
-
-
-def test_the_majority_is_suggested_and_the_outline_nearest_to_the_others(three: list[Tasker]) -> None:
     loose, near, tight = (f"[[[{n},{n}],[200,{n}],[200,200],[{n},200]]]" for n in (1, 10, 12))
     said = [BIRD | {"outline": loose}, BIRD | {"outline": near, "complete": False}, BIRD | {"outline": tight}]
-    found = suggested(factories.settle(full_panel(three, said)))
-    assert (found.outline, found.complete, found.topic) == (near, True, "clear")
+    assert suggested(factories.settle(full_panel(three, said))) == replace(CLEAR_BIRD, outline=near)
 
 
 @pytest.mark.parametrize(
@@ -72,15 +70,17 @@ def test_what_a_picture_tests_is_suggested(said: dict[str, Any], topic: str, thr
     assert suggested(factories.settle(full_panel(three, [said] * 3))).topic == topic
 
 
-def test_a_settled_picture_becomes_gold(settled: Panel, olga: User, now: datetime) -> None:
-    known = gold.gold_add(panel=settled, expected=CLEAR_BIRD, gate=GATE, by=olga, now=now)
-    assert (known.use, known.image, known.panel, known.outline) == ("gold", settled.image, settled, SQUARE)
-    assert (known.accepts_bird, known.complete, known.created_by) == (["definitely_yes"], True, olga)
-
-
-def test_a_picture_with_nothing_to_outline_becomes_gold(settled: Panel, olga: User, now: datetime) -> None:
-    known = gold.gold_add(panel=settled, expected=NOTHING_THERE, gate=GATE, by=olga, now=now)
-    assert (known.outline, known.complete) == ("", None)
+@pytest.mark.parametrize(
+    ("expected", "outline", "complete"),
+    [(CLEAR_BIRD, SQUARE, True), (NOTHING_THERE, "", None)],
+    ids=["a bird", "nothing to outline"],
+)
+def test_a_settled_picture_becomes_gold(
+    expected: Expected, outline: str, complete: bool | None, settled: Panel, olga: User, now: datetime
+) -> None:
+    known = gold.gold_add(panel=settled, expected=expected, gate=GATE, by=olga, now=now)
+    assert (known.use, known.image, known.panel, known.created_by) == ("gold", settled.image, settled, olga)
+    assert (known.accepts_bird, known.outline, known.complete) == (list(expected.accepts_bird), outline, complete)
 
 
 @pytest.mark.parametrize(
@@ -139,22 +139,17 @@ def test_other_pictures_are_no_candidates(make: Callable[[], Panel]) -> None:
 
 
 def test_gold_is_held_let_go_and_retired(olga: User, now: datetime) -> None:
-    known = factories.gold()
-    gold.gold_hold(known=known, by=olga, now=now)
-    assert KnownPicture.objects.get().held_at == now
-    gold.gold_let_go(known=known, by=olga, now=now)
-    assert KnownPicture.objects.get().held_at is None
+    said: dict[str, Any] = {"known": factories.gold(), "by": olga, "now": now}
+    for act, held in ((gold.gold_hold, now), (gold.gold_let_go, None)):
+        act(**said)
+        assert KnownPicture.objects.get().held_at == held
     with pytest.raises(InvalidInput):
-        gold.gold_retire(known=known, reason=" ", by=olga, now=now)
-    gold.gold_retire(known=known, reason="It leaked.", by=olga, now=now)
-    assert (KnownPicture.objects.get().retired_at, KnownPicture.objects.get().retired_because) == (now, "It leaked.")
-    for again in (
-        lambda: gold.gold_retire(known=known, reason="Again.", by=olga, now=now),
-        lambda: gold.gold_hold(known=known, by=olga, now=now),
-        lambda: gold.gold_let_go(known=known, by=olga, now=now),
-    ):
+        gold.gold_retire(**said, reason=" ")
+    gold.gold_retire(**said, reason="It leaked.")
+    assert KnownPicture.objects.values_list("retired_at", "retired_because").get() == (now, "It leaked.")
+    for again in (partial(gold.gold_retire, reason="Again."), gold.gold_hold, gold.gold_let_go):
         with pytest.raises(Conflict):
-            again()
+            again(**said)
 
 
 def test_pass_rates_by_question(tara: Tasker, otto: Tasker) -> None:

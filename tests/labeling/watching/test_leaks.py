@@ -10,6 +10,7 @@ from labeling.models import GoldFlag, KnownPicture, Tasker
 from labeling.policy import Policy
 from labeling.watching.leaks import Rise, gold_flag_leaks, rise_of
 from tests import factories
+from tests.labeling.cast import people
 from tests.labeling.watching.rows import gold_answer
 
 POLICY = Policy()
@@ -47,14 +48,14 @@ def answered(known: KnownPicture, by: Sequence[Tasker], right: Sequence[bool], n
 
 @pytest.fixture
 def crowd(db: None) -> list[Tasker]:
-    """Forty taskers who are right on gold of their own, so that they are trusted."""
-    return [factories.tasker(f"tasker{number}") for number in range(40)]
+    """Forty taskers."""
+    return people(*(f"tasker{number}" for number in range(40)))
 
 
+@pytest.mark.both("own SQL reads the marks of gold")
 @pytest.mark.django_db
 def test_a_sudden_rise_is_flagged_and_held(crowd: list[Tasker], now: datetime) -> None:
-    easy = [factories.gold() for _ in range(4)]
-    for known in easy:
+    for known in [factories.gold() for _ in range(4)]:
         answered(known, crowd, [True] * 40, now - timedelta(days=3))
     leaked = factories.gold()
     answered(leaked, crowd, [number % 2 == 0 for number in range(25)] + [True] * 15, now)
@@ -68,8 +69,7 @@ def test_a_sudden_rise_is_flagged_and_held(crowd: list[Tasker], now: datetime) -
 
 @pytest.mark.django_db
 def test_after_an_organizer_looked_it_takes_new_answers(crowd: list[Tasker], now: datetime) -> None:
-    leaked = factories.gold()
-    answered(leaked, crowd[:35], [False] * 20 + [True] * 15, now)
+    answered(factories.gold(), crowd[:35], [False] * 20 + [True] * 15, now)
     trusting = Policy(gold_pass_percent=1, gold_minimum=1)
     for tasker in crowd[:20]:
         gold_answer(tasker, right=True, now=now - timedelta(days=2))
@@ -80,9 +80,7 @@ def test_after_an_organizer_looked_it_takes_new_answers(crowd: list[Tasker], now
 
 @pytest.mark.django_db
 def test_careless_taskers_who_leave_are_no_leak(crowd: list[Tasker], now: datetime) -> None:
-    known = factories.gold()
-    careless, careful = crowd[:20], crowd[20:]
-    answered(known, [*careless, *careful], [False] * 20 + [True] * 20, now)
+    answered(factories.gold(), crowd, [False] * 20 + [True] * 20, now)
     assert gold_flag_leaks(policy=POLICY, now=now + timedelta(hours=1)) == 0
 
 

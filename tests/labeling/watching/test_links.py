@@ -2,25 +2,24 @@
 
 import json
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
+from functools import partial
 from random import Random
-from threading import Barrier
 from typing import TypeAlias
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.cache import cache
-from django.db import IntegrityError, connections, transaction
+from django.db import IntegrityError, transaction
 
 from common.errors import Conflict, InvalidInput
 from labeling import tasks
 from labeling.enums import AssignmentState, LinkKind, PanelState
 from labeling.models import Assignment, Panel, Tasker, TaskerLink
-from labeling.policy import Policy
-from labeling.services import NothingLeft, assignment_next
+from labeling.services import NothingLeft
 from labeling.watching import links
 from tests import factories
+from tests.labeling.cast import at_once, claim, next_for, refused
+from tests.labeling.cast import people as named_people
 
 pytestmark = pytest.mark.django_db
 Declare: TypeAlias = Callable[[int, int], TaskerLink]
@@ -30,7 +29,7 @@ WHY = "One address, one keyboard."
 @pytest.fixture
 def people(db: None) -> list[Tasker]:
     """Six taskers, in the order of their rows."""
-    return [factories.tasker(f"tasker{number}") for number in range(6)]
+    return named_people(*"abcdef")
 
 
 @pytest.fixture
@@ -94,9 +93,8 @@ def test_ending_a_link(
     done = links.link_end(link=link, reason=" Two sisters. ", by=olga, now=now)
     assert groups(people) == expected, why
     assert (done.ended_at, done.ended_by, done.ended_because) == (now, olga, "Two sisters.")
-    with pytest.raises(Conflict) as refused:
+    with refused(Conflict, code="link_ended"):
         links.link_end(link=link, reason="Again.", by=olga, now=now)
-    assert refused.value.code == "link_ended"
 
 
 def test_linking_again_after_an_end(declare: Declare, people: list[Tasker], olga: User, now: datetime) -> None:
@@ -107,25 +105,17 @@ def test_linking_again_after_an_end(declare: Declare, people: list[Tasker], olga
 
 
 def test_refusals(declare: Declare, people: list[Tasker], olga: User, now: datetime) -> None:
-    declare(0, 1)
-    with pytest.raises(Conflict) as refused:
+    link = declare(0, 1)
+    with refused(Conflict, code="linked_already"):
         declare(1, 0)
-    assert refused.value.code == "linked_already"
-    with pytest.raises(InvalidInput) as same:
+    with refused(InvalidInput, code="same_tasker"):
         declare(2, 2)
-    assert same.value.code == "same_tasker"
     for reason in ("", "  "):
-        with pytest.raises(InvalidInput) as empty:
+        with refused(InvalidInput, code="reason_missing"):
             links.link_declare(first=people[2], second=people[3], reason=reason, by=olga, now=now)
-        assert empty.value.code == "reason_missing"
         with pytest.raises(InvalidInput):
-            links.link_end(link=TaskerLink.objects.get(), reason=reason, by=olga, now=now)
+            links.link_end(link=link, reason=reason, by=olga, now=now)
     assert groups(people) == [0, 0, None, None, None, None]
-
-
-def claim(tasker: Tasker, now: datetime) -> Assignment | NothingLeft:
-    tasker.refresh_from_db()
-    return assignment_next(tasker=tasker, holding=(), policy=Policy(gold_percent=0), now=now, rng=Random(1))
 
 
 def test_linked_taskers_never_come_onto_one_panel(
@@ -133,17 +123,17 @@ def test_linked_taskers_never_come_onto_one_panel(
 ) -> None:
     """Also through a third one, also where the first was asked before the link; and freely again after its end."""
     panel = factories.panel()
-    asked = claim(people[0], now)
-    assert isinstance(asked, Assignment) and asked.panel == panel
+    first, second, third, *_ = people
+    assert claim(first, now).panel == panel
     declare(1, 2)
     joined = declare(0, 1)
-    assert isinstance(claim(people[2], now), NothingLeft)
+    assert isinstance(next_for(third, now), NothingLeft)
     links.link_end(link=joined, reason="Two sisters.", by=olga, now=now)
-    found = claim(people[2], now)
-    assert isinstance(found, Assignment) and found.panel == panel
-    assert isinstance(claim(people[1], now), NothingLeft), "still linked with the one who was asked now"
+    assert claim(third, now).panel == panel
+    assert isinstance(next_for(second, now), NothingLeft), "still linked with the one who was asked now"
 
 
+@pytest.mark.both("a constraint refuses")
 def test_the_database_refuses_a_second_place_of_one_person(
     declare: Declare, people: list[Tasker], olga: User, now: datetime
 ) -> None:
@@ -159,25 +149,22 @@ def test_the_database_refuses_a_second_place_of_one_person(
     factories.assignment(people[0], panel)
 
 
-def test_panels_shared_before_the_link_are_listed(declare: Declare, people: list[Tasker], now: datetime) -> None:
-    settled, waiting, alone = (factories.panel() for _ in range(3))
-    for panel in (settled, waiting):
-        for tasker in people[:2]:
+def test_panels_shared_before_the_link_are_listed(declare: Declare, people: list[Tasker]) -> None:
+    first, second, third, *_ = people
+    settled, waiting, alone, given_back, known_on = (factories.panel() for _ in range(5))
+    for panel, by in ((settled, (first, second, third)), (waiting, (first, second)), (alone, (first,))):
+        for tasker in by:
             factories.response(tasker, panel)
-    factories.response(people[2], settled)
     factories.settle(settled)
-    factories.response(people[0], alone)
-    given_back = factories.panel()
-    factories.assignment(people[0], given_back, state=AssignmentState.LEASED)
-    factories.assignment(people[1], given_back, state=AssignmentState.RELEASED)
-    factories.gold(known_on := factories.panel())
-    for tasker in people[:2]:
-        factories.assignment(tasker, known_on, known=known_on.image.known)
-    link = declare(0, 1)
-    assert [panel.pk for panel in links.panels_shared(link)] == [waiting.pk, settled.pk]
+    factories.assignment(first, given_back, state=AssignmentState.LEASED)
+    factories.assignment(second, given_back, state=AssignmentState.RELEASED)
+    known = factories.gold(known_on)
+    for tasker in (first, second):
+        factories.assignment(tasker, known_on, known=known)
+    assert [panel.pk for panel in links.panels_shared(declare(0, 1))] == [waiting.pk, settled.pk]
     assert Panel.objects.get(pk=waiting.pk).state == PanelState.OPEN, "nothing is done by itself"
     persons = Assignment.objects.filter(panel=waiting).values_list("person", flat=True)
-    assert set(persons) == {people[0].pk, people[1].pk}, "and both answers stay as they were"
+    assert set(persons) == {first.pk, second.pk}, "and both answers stay as they were"
 
 
 def outline(rng: Random, hand: float, like: list[list[float]] | None = None) -> list[list[float]]:
@@ -200,21 +187,18 @@ def copied_pictures(people: Sequence[Tasker], count: int, begin: datetime) -> No
         answer(people[2], panel, outline(rng, 1.5), at + timedelta(seconds=rng.uniform(-9000, 0)))
 
 
-def test_who_copies_is_linked_once(people: list[Tasker], now: datetime) -> None:
+@pytest.mark.both("own SQL reads the outlines; locks")
+def test_who_copies_is_linked_once(people: list[Tasker], olga: User, now: datetime) -> None:
+    """Old answers are left alone; after an end only newer pictures count."""
     copied_pictures(people, 12, now - timedelta(hours=2))
-    assert links.copies_look(now=now) == 1
+    assert links.copies_look(now=now + links.LOOK_BACK) == 0
+    assert [links.copies_look(now=now) for _ in range(2)] == [1, 0], "a second look changes nothing"
     link = TaskerLink.objects.get()
     assert (link.first, link.second, link.kind, link.linked_by) == (people[0], people[1], LinkKind.SUSPECTED, None)
     assert link.figures["alike"] == link.figures["outlines"] == 12
     assert "12 of 12 outlines are alike within 0.75 px" in link.reason
     assert groups(people)[:3] == [0, 0, None]
-    assert links.copies_look(now=now) == 0, "a second look changes nothing"
-
-
-def test_after_an_end_only_newer_pictures_count(people: list[Tasker], olga: User, now: datetime) -> None:
-    copied_pictures(people, 12, now - timedelta(hours=2))
-    links.copies_look(now=now)
-    links.link_end(link=TaskerLink.objects.get(), reason="They shared a screen.", by=olga, now=now)
+    links.link_end(link=link, reason="They shared a screen.", by=olga, now=now)
     assert links.copies_look(now=now + timedelta(days=1)) == 0, "what was excused stays excused"
     copied_pictures(people, 12, now + timedelta(hours=1))
     assert links.copies_look(now=now + timedelta(days=1)) == 1
@@ -228,27 +212,21 @@ def test_two_or_three_pictures_are_too_few(people: list[Tasker], now: datetime) 
 def test_what_lies_on_the_frame_says_nothing(people: list[Tasker], now: datetime) -> None:
     """The whole picture is outlined by everybody with the very same corners."""
     frame = [[0.0, 0.0], [299.0, 0.0], [299.0, 150.0], [299.0, 299.0], [150.0, 299.0], [0.0, 299.0]]
-    for number in range(40):
+    for number in range(14):
         panel = factories.panel()
         for tasker in people[:3]:
             answer(tasker, panel, frame, now - timedelta(minutes=number))
     assert links.copies_look(now=now) == 0
 
 
-def test_old_answers_are_left_alone(people: list[Tasker], now: datetime) -> None:
-    copied_pictures(people, 12, now - links.LOOK_BACK - timedelta(hours=2))
-    assert links.copies_look(now=now) == 0
-
-
-def test_gold_is_compared_as_well(people: list[Tasker], now: datetime) -> None:
+def test_gold_is_compared_as_well(now: datetime) -> None:
     """Of many answers to one picture, the newest."""
-    rng = Random(8)
-    crowd = [*people, *(factories.tasker(f"more{number}") for number in range(4))]
+    rng, crowd = Random(8), named_people(*"abcdefghi")
     for number in range(12):
         panel = factories.panel(size=9)
         drawn = [outline(rng, 1.5) for _ in range(8)]
         drawn.append(outline(rng, 0.1, drawn[7]))
-        for place, (tasker, corners) in enumerate(zip(crowd, drawn, strict=False)):
+        for place, (tasker, corners) in enumerate(zip(crowd, drawn, strict=True)):
             answer(tasker, panel, corners, now - timedelta(hours=place + 1, minutes=number))
     assert links.copies_look(now=now) == 1
     link = TaskerLink.objects.get()
@@ -256,42 +234,29 @@ def test_gold_is_compared_as_well(people: list[Tasker], now: datetime) -> None:
 
 
 def test_the_task_looks_once_a_day(people: list[Tasker], monkeypatch: pytest.MonkeyPatch) -> None:
-    cache.clear()
     for hours, linked, why in ((1, 0, "nothing yet"), (12, 0, "looked today"), (25, 1, "the next day")):
         monkeypatch.setattr("django.utils.timezone.now", lambda hours=hours: factories.NOW + timedelta(hours=hours))
         tasks.look_for_copies()
         assert TaskerLink.objects.count() == linked, why
         if hours == 1:
             copied_pictures(people, 12, factories.NOW + timedelta(hours=2))
-    cache.clear()
 
 
-@pytest.mark.postgres("several at once: SQLite has one writer")
+@pytest.mark.slow("16 threads link and unlink")
+@pytest.mark.postgres("links at once, with row locks")
 @pytest.mark.django_db(transaction=True)
-def test_everybody_links_and_unlinks_at_once(now: datetime) -> None:
+def test_everybody_links_and_unlinks_at_once(olga: User, now: datetime) -> None:
     """Sixteen threads change links of eight taskers; groups are what the links that are left say."""
     factories.policy_version()
-    olga = factories.user("olga", "organizers")
-    people = [factories.tasker(f"tasker{number}") for number in range(8)]
-    panels = [factories.panel(size=9) for _ in range(6)]
-    for number, panel in enumerate(panels):
-        factories.assignment(people[number], panel, state=AssignmentState.RELEASED)
-    barrier, unexpected = Barrier(16), []
+    people = named_people(*"abcdefgh")
+    for tasker in people[:6]:
+        factories.assignment(tasker, factories.panel(size=9), state=AssignmentState.RELEASED)
 
-    def change(seed: int) -> None:
-        rng = Random(seed)
-        barrier.wait()
-        try:
-            for _ in range(12):
-                _one_change(rng, people, olga, now)
-        except Exception as error:  # noqa: BLE001
-            unexpected.append(error)
-        finally:
-            connections.close_all()
+    def change(rng: Random) -> None:
+        for _ in range(12):
+            _one_change(rng, people, olga, now)
 
-    with ThreadPoolExecutor(16) as pool:
-        list(pool.map(change, range(16)))
-    assert unexpected == []
+    assert at_once(*[partial(change, Random(seed)) for seed in range(16)]) == [None] * 16
     assert TaskerLink.objects.count() > 10, "the threads did something"
     for tasker in Tasker.objects.all():
         group = links._group({tasker.pk})

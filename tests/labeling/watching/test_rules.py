@@ -1,5 +1,6 @@
 """Collectors and conditions, on answers written down by hand (R6)."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -30,14 +31,12 @@ def gold(right: int, wrong: int) -> Seen:
     return Seen([look(gold=True)] * right + [look(gold=False)] * wrong)
 
 
-def read(collector: str, seen: Seen, window: int = 100) -> Reading | None:
-    return COLLECTORS[collector].read(seen, window, POLICY)
+def read(collector: str, looks: Sequence[Look] | Seen, window: int = 100) -> Reading | None:
+    return COLLECTORS[collector].read(looks if isinstance(looks, Seen) else Seen(looks), window, POLICY)
 
 
-def value(collector: str, seen: Seen, window: int = 100) -> float:
-    reading = read(collector, seen, window)
-    assert reading is not None
-    return reading.value
+def value(collector: str, looks: Sequence[Look] | Seen, window: int = 100) -> float | None:
+    return (reading := read(collector, looks, window)) and reading.value
 
 
 @pytest.mark.parametrize(
@@ -53,8 +52,7 @@ def value(collector: str, seen: Seen, window: int = 100) -> float:
     ],
 )
 def test_the_gold_rule(right: int, wrong: int, suspends: bool, why: str) -> None:
-    rule = Rule("gold_doubt", 500, 1, "<", 1.0)
-    assert (fires(rule, gold(right, wrong), POLICY) is not None) is suspends, why
+    assert (fires(Rule("gold_doubt", 500, 1, "<", 1.0), gold(right, wrong), POLICY) is not None) is suspends, why
 
 
 def test_the_gold_rule_follows_the_policy() -> None:
@@ -67,28 +65,57 @@ def test_the_gold_rule_follows_the_policy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("comparison", "threshold", "fired", "why"),
+    ("minimum", "comparison", "threshold", "fired", "why"),
     [
-        ("<", 0.5, False, "a half is not under a half"),
-        ("<=", 0.5, True, "and it is at most a half"),
-        (">", 0.5, False, "nor over it"),
-        (">=", 0.5, True, "and it is at least a half"),
+        (2, "<", 0.5, False, "a half is not under a half"),
+        (2, "<=", 0.5, True, "and it is at most a half"),
+        (2, ">", 0.5, False, "nor over it"),
+        (2, ">=", 0.5, True, "and it is at least a half"),
+        (3, ">=", 0.5, False, "there are two answers"),
     ],
 )
-def test_a_condition_compares(comparison: str, threshold: float, fired: bool, why: str) -> None:
+def test_a_rule_compares_once_it_has_its_minimum(
+    minimum: int, comparison: str, threshold: float, fired: bool, why: str
+) -> None:
     seen = Seen([look(ms=100), look(ms=9_000)])
-    assert (fires(Rule("fast_share", 10, 2, comparison, threshold), seen, POLICY) is not None) is fired, why
+    assert (fires(Rule("fast_share", 10, minimum, comparison, threshold), seen, POLICY) is not None) is fired, why
 
 
-def test_a_rule_waits_for_its_minimum() -> None:
-    seen = Seen([look(ms=100)] * 4)
-    assert fires(Rule("fast_share", 10, 5, ">", 0.5), seen, POLICY) is None
-    assert fires(Rule("fast_share", 10, 4, ">", 0.5), seen, POLICY) is not None
+HONEST, LAZY = [look(BIRD, BIRD, BIRD)] * 10, [look(BIRD, BIRD, BIRD)] * 5 + [look(BIRD, NEITHER, NEITHER)] * 5
+FAST_THEN_SLOW = [look(ms=100)] * 10 + [look(ms=9_000)] * 10
+GIVEN_BACK = Seen(handovers=[Handover(BEGIN, True), Handover(BEGIN, False), Handover(BEGIN, False)])
+ODD, EVEN, SAME = look(CUT_BIRD, BIRD, BIRD), look(BIRD, BIRD, CUT_BIRD), look(BIRD, BIRD, BIRD)
+ODDS = [ODD, EVEN, SAME, ODD, SAME, EVEN]
+OTHER = look(NEITHER, BIRD, BIRD)
 
 
-def test_a_window_holds_the_latest_answers() -> None:
-    seen = Seen([look(ms=100)] * 10 + [look(ms=9_000)] * 10)
-    assert [value("fast_share", seen, window) for window in (10, 20)] == [0, 0.5]
+@pytest.mark.parametrize(
+    ("collector", "looks", "window", "expected", "why"),
+    [
+        ("fast_share", FAST_THEN_SLOW, 10, 0, "a window holds the latest answers"),
+        ("fast_share", FAST_THEN_SLOW, 20, 0.5, "a larger one holds all of them"),
+        ("outline_iou", [look(iou=80), look(), look(iou=90)], 100, 85, "the mean of those with an outline"),
+        ("even_rhythm", [look(ms=2_000)] * 9, 100, 0, "always the same time"),
+        ("even_rhythm", [look(ms=1_000), look(ms=3_000)], 100, 2**0.5 / 2, "the spread over the mean"),
+        ("same_answer_share", HONEST, 100, 1, "always the same answer, as others say"),
+        ("same_answer_share", LAZY, 100, 1, "always the same answer, whatever others say"),
+        ("same_answer_excess", HONEST, 100, 0, "no more often than others on the same pictures"),
+        ("same_answer_excess", LAZY, 100, 0.5, "more often than others on the same pictures"),
+        ("skip_share", GIVEN_BACK, 2, 1, "the latest two were given back"),
+        ("skip_share", GIVEN_BACK, 100, 2 / 3, "two of three were given back"),
+        ("odd_share", ODDS, 100, 1 / 2, "two of the four panels with an odd one out"),
+        ("odd_share", ODDS, 3, 1 / 3, "one of the latest three"),
+        ("disagreement_run", [OTHER] * 3, 100, 3, "three in a row"),
+        ("disagreement_run", [OTHER, SAME], 100, 0, "the latest answer agrees"),
+        ("disagreement_run", [OTHER, look(NEITHER, BIRD, UNSURE), OTHER], 100, 2, "others differ: nobody is judged"),
+        ("disagreement_run", [ODD], 100, 0, "the statements are no class"),
+        *[(collector, [], 100, None, "nothing seen is nothing read") for collector in sorted(COLLECTORS)],
+    ],
+)
+def test_what_collectors_read(
+    collector: str, looks: Sequence[Look] | Seen, window: int, expected: float | None, why: str
+) -> None:
+    assert value(collector, looks, window) == (None if expected is None else pytest.approx(expected)), why
 
 
 @pytest.mark.parametrize(
@@ -109,51 +136,8 @@ def test_agreement_is_with_the_majority_of_the_others(
 
 
 def test_agreement_counts_questions_of_answers_with_a_majority() -> None:
-    seen = Seen([look(BIRD, BIRD, BIRD), look(CUT_BIRD, BIRD, BIRD), look(BIRD), look(gold=True)])
-    reading = read("agreement", seen)
-    assert reading is not None
-    assert (reading.value, reading.n) == (0.9, 2)
-
-
-@pytest.mark.parametrize(
-    ("looks", "run", "why"),
-    [
-        ([look(NEITHER, BIRD, BIRD)] * 3, 3, "three in a row"),
-        ([look(NEITHER, BIRD, BIRD), look(BIRD, BIRD, BIRD)], 0, "the latest answer agrees"),
-        (
-            [look(NEITHER, BIRD, BIRD), look(NEITHER, BIRD, UNSURE), look(NEITHER, BIRD, BIRD)],
-            2,
-            "where the others differ among themselves, nobody is judged",
-        ),
-        ([look(CUT_BIRD, BIRD, BIRD)], 0, "the statements are no class"),
-    ],
-)
-def test_a_run_of_other_classes(looks: list[Look], run: int, why: str) -> None:
-    assert value("disagreement_run", Seen(looks)) == run, why
-
-
-def test_outlines_and_rhythm() -> None:
-    assert value("outline_iou", Seen([look(iou=80), look(), look(iou=90)])) == 85
-    assert value("even_rhythm", Seen([look(ms=2_000)] * 9)) == 0
-    assert value("even_rhythm", Seen([look(ms=1_000), look(ms=3_000)])) == pytest.approx(0.7071, abs=1e-4)
-
-
-def test_one_answer_is_judged_by_what_others_say_of_the_same_pictures() -> None:
-    honest = Seen([look(BIRD, BIRD, BIRD)] * 10)
-    lazy = Seen([look(BIRD, BIRD, BIRD)] * 5 + [look(BIRD, NEITHER, NEITHER)] * 5)
-    assert [value("same_answer_share", seen) for seen in (honest, lazy)] == [1, 1]
-    assert [value("same_answer_excess", seen) for seen in (honest, lazy)] == [0, 0.5]
-
-
-def test_pictures_given_back() -> None:
-    given = Seen(handovers=[Handover(BEGIN, True), Handover(BEGIN, False), Handover(BEGIN, False)])
-    assert value("skip_share", given, window=2) == 1
-    assert value("skip_share", given) == pytest.approx(2 / 3)
-
-
-@pytest.mark.parametrize("collector", sorted(COLLECTORS))
-def test_nothing_seen_is_nothing_read(collector: str) -> None:
-    assert read(collector, Seen()) is None
+    reading = read("agreement", [SAME, ODD, look(BIRD), look(gold=True)])
+    assert reading and (reading.value, reading.n) == (0.9, 2)
 
 
 def test_what_came_before_a_moment_is_left_out() -> None:
@@ -176,13 +160,4 @@ def test_what_came_before_a_moment_is_left_out() -> None:
     ],
 )
 def test_the_odd_one_out(form: Form, others: tuple[Form, ...], expected: float | None, why: str) -> None:
-    reading = read("odd_share", Seen([look(form, *others)]))
-    assert (reading and reading.value) == expected, why
-
-
-def test_the_odd_one_out_counts_the_latest_panels_with_one() -> None:
-    unanimous, odd, even = look(BIRD, BIRD, BIRD), look(CUT_BIRD, BIRD, BIRD), look(BIRD, BIRD, CUT_BIRD)
-    seen = Seen([odd, even, unanimous, odd, unanimous, even])
-    assert value("odd_share", seen) == 1 / 2
-    assert value("odd_share", seen, window=3) == 1 / 3
-    assert (reading := read("odd_share", seen)) and reading.n == 4
+    assert value("odd_share", [look(form, *others)]) == expected, why

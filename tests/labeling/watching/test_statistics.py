@@ -7,7 +7,7 @@ from random import Random
 
 import krippendorff
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labeling.watching import statistics
@@ -123,6 +123,7 @@ def given_values(table: list[list[str | None]]) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("ordinal", [False, True])
+@settings(max_examples=30)
 @given(table=tables)
 def test_alpha_is_that_of_the_package(ordinal: bool, table: list[list[str | None]]) -> None:
     expected = by_package(table, ordinal=ordinal)

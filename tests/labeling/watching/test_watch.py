@@ -6,18 +6,15 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
-from labeling import services
 from labeling.enums import AssignmentState, TaskerState
-from labeling.models import Assignment, Notice, StateChange, Tasker, WatchEvent, WatchRule
+from labeling.models import Assignment, Notice, Panel, StateChange, Tasker, WatchEvent, WatchRule
 from labeling.policy import Policy
 from labeling.states import tasker_state_change
 from labeling.watching.actions import tasker_return
-from labeling.watching.rules import COLLECTORS
 from labeling.watching.watch import watch, watch_now_and_then
 from tests import factories
+from tests.labeling.cast import kept, people, statements
 from tests.labeling.watching.rows import BICYCLE, BIRD, full_panel, gold_answers
 
 pytestmark = pytest.mark.django_db
@@ -34,17 +31,9 @@ def no_rules(db: None) -> None:
 def rule(
     collector: str, comparison: str, threshold: float, action: str, *, minimum: int = 2, window: int = 20
 ) -> WatchRule:
-    return WatchRule.objects.create(
-        name="rule of the test",
-        collector=collector,
-        window=window,
-        minimum=minimum,
-        comparison=comparison,
-        threshold=threshold,
-        action=action,
-        words="Please slow down.",
-        created_at=factories.NOW,
-    )
+    judged = {"collector": collector, "comparison": comparison, "threshold": threshold, "action": action}
+    judged |= {"minimum": minimum, "window": window, "words": "Please slow down."}
+    return WatchRule.objects.create(name="rule of the test", created_at=factories.NOW, **judged)
 
 
 def answers(by: Tasker, count: int, *, now: datetime) -> None:
@@ -52,59 +41,46 @@ def answers(by: Tasker, count: int, *, now: datetime) -> None:
         factories.response(by, factories.panel(), now=now + timedelta(seconds=number))
 
 
+@pytest.mark.both("own SQL finds who is looked at; locks")
 def test_clearly_under_the_gold_share_pauses(tara: Tasker, now: datetime) -> None:
+    """What the tasker holds is given back, gold as well."""
     gold_answers(tara, right=3, wrong=8)
-    held = factories.assignment(tara, factories.panel(), state=AssignmentState.LEASED)
-    held.panel.leased = 1
-    held.panel.save()
+    panel, known = factories.panel(), factories.gold()
+    factories.assignment(tara, panel, state=AssignmentState.LEASED)
+    Panel.objects.filter(pk=panel.pk).update(leased=1)
+    of_gold = factories.assignment(tara, known.panel, state=AssignmentState.RELEASED, known=known)
+    Assignment.objects.filter(pk=of_gold.pk).update(slot=2, state=AssignmentState.LEASED)
     assert watch(policy=POLICY, now=now + HOUR) == 1
     tara.refresh_from_db()
     assert tara.state == TaskerState.PAUSED
     event = WatchEvent.objects.get()
-    assert (event.rule.collector, event.action, event.figures["n"], event.figures["right"]) == (
-        "gold_doubt",
-        "pause",
-        11,
-        3,
-    )
+    assert (event.rule.collector, event.action) == ("gold_doubt", "pause")
+    assert (event.figures["n"], event.figures["right"]) == (11, 3)
     change = StateChange.objects.get(tasker=tara)
     assert (change.event, change.code, change.reason) == (event, "paused", event.rule.words)
     assert Notice.objects.get().text.startswith("Your labeling is paused: Too many of your answers")
-    held.refresh_from_db()
-    held.panel.refresh_from_db()
-    assert (held.state, held.panel.leased) == (AssignmentState.RELEASED, 0)
+    assert not Assignment.objects.filter(state=AssignmentState.LEASED).exists()
+    assert kept(panel, "leased") == 0
 
 
 @pytest.mark.parametrize(
     ("right", "wrong", "why"),
-    [
-        (5, 5, "not clearly under the share"),
-        (0, 9, "too few to be judged by"),
-        (60, 5, "92 % right"),
-    ],
+    [(5, 5, "not clearly under the share"), (0, 9, "too few to be judged by"), (60, 5, "92 % right")],
 )
 def test_honest_taskers_are_left_alone(right: int, wrong: int, why: str, tara: Tasker, now: datetime) -> None:
     WatchRule.objects.exclude(collector="gold_doubt").update(retired_at=now)
     gold_answers(tara, right=right, wrong=wrong)
     assert watch(policy=POLICY, now=now + 2 * HOUR) == 0, why
-    assert Tasker.objects.get(pk=tara.pk).state == TaskerState.QUALIFIED
-
-
-def test_the_sweep_running_again_changes_nothing(no_rules: None, tara: Tasker, now: datetime) -> None:
-    rule("fast_share", "<=", 0.5, "warn", minimum=3)
-    answers(tara, 3, now=now)
-    assert [watch(policy=POLICY, now=now + HOUR) for _ in range(3)] == [1, 0, 0]
-    assert Notice.objects.get().text == "A word about your answers: Please slow down."
+    assert kept(tara, "state") == TaskerState.QUALIFIED
 
 
 def test_a_rule_fires_again_after_as_many_new_answers(no_rules: None, tara: Tasker, now: datetime) -> None:
+    """The sweep running again changes nothing."""
     rule("fast_share", "<=", 0.5, "warn", minimum=3)
-    answers(tara, 3, now=now)
-    assert watch(policy=POLICY, now=now + HOUR) == 1
-    answers(tara, 2, now=now + 2 * HOUR)
-    assert watch(policy=POLICY, now=now + 3 * HOUR) == 0
-    answers(tara, 1, now=now + 4 * HOUR)
-    assert watch(policy=POLICY, now=now + 5 * HOUR) == 1
+    for hours, many, fired in ((0, 3, [1, 0, 0]), (2, 2, [0]), (4, 1, [1])):
+        answers(tara, many, now=now + hours * HOUR)
+        assert [watch(policy=POLICY, now=now + (hours + 1) * HOUR) for _ in fired] == fired
+    assert {each.text for each in Notice.objects.all()} == {"A word about your answers: Please slow down."}
 
 
 def test_after_a_pause_only_new_answers_are_looked_at(tara: Tasker, olga: Any, now: datetime) -> None:
@@ -141,33 +117,25 @@ def test_when_two_rules_would_pause_the_first_does(no_rules: None, tara: Tasker,
 
 def test_requalification_sends_back_to_learn(no_rules: None, tara: Tasker, now: datetime) -> None:
     rule("outline_iou", ">", 0, "requalify", minimum=1)
-    others = [factories.tasker("anna"), factories.tasker("bert")]
-    full_panel([tara, *others], [BIRD, BIRD, BIRD], now=now)
+    full_panel([tara, *people("anna", "bert")], [BIRD] * 3, now=now)
     assert watch(policy=POLICY, now=now + HOUR) == 3
     tara.refresh_from_db()
-    assert tara.state == TaskerState.LEARNING
-    assert StateChange.objects.get(tasker=tara).code == "requalify"
+    assert (tara.state, StateChange.objects.get(tasker=tara).code) == (TaskerState.LEARNING, "requalify")
 
 
 @pytest.mark.parametrize(
-    ("spoil", "why"),
+    ("spoil", "hours", "why"),
     [
-        (lambda tara, now: tasker_state_change(
-            tasker=tara, after=TaskerState.PAUSED, code="paused", reason="away", now=now
-        ), "who is paused is judged already"),
-        (lambda tara, now: WatchRule.objects.update(retired_at=now), "a retired rule rests"),
-        (lambda tara, now: WatchRule.objects.update(created_at=now + timedelta(days=9)), "a rule of the future waits"),
+        (lambda now: Tasker.objects.update(state="paused"), 1, "who is paused is judged already"),
+        (lambda now: WatchRule.objects.update(retired_at=now), 1, "a retired rule rests"),
+        (lambda now: WatchRule.objects.update(created_at=now + timedelta(days=9)), 1, "a rule of the future waits"),
+        (lambda now: None, 48, "who has not answered for a day"),
     ],
-)  # fmt: skip
-def test_who_is_not_looked_at(spoil: Callable[..., Any], why: str, tara: Tasker, now: datetime) -> None:
+)
+def test_who_is_not_looked_at(spoil: Callable[..., Any], hours: int, why: str, tara: Tasker, now: datetime) -> None:
     gold_answers(tara, right=0, wrong=10)
-    spoil(tara, now)
-    assert watch(policy=POLICY, now=now + HOUR) == 0, why
-
-
-def test_who_has_not_answered_for_a_day_is_not_looked_at(tara: Tasker, now: datetime) -> None:
-    gold_answers(tara, right=0, wrong=10)
-    assert watch(policy=POLICY, now=now + timedelta(days=2)) == 0
+    spoil(now)
+    assert watch(policy=POLICY, now=now + hours * HOUR) == 0, why
 
 
 def test_a_look_now_and_then_sees_what_is_new(no_rules: None, tara: Tasker, now: datetime) -> None:
@@ -205,29 +173,9 @@ def test_the_panel_tells_who_names_other_classes(tara: Tasker, otto: Tasker, uma
 
 
 def test_one_tasker_costs_few_statements(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
-    for number in range(3):
-        full_panel([tara, otto, uma], [BIRD, BIRD, BIRD], now=now + timedelta(minutes=number))
-    with CaptureQueriesContext(
-        connection,
-    ) as few:
-        watch(policy=POLICY, now=now + HOUR)
-    for number in range(3, 30):
-        full_panel([tara, otto, uma], [BIRD, BIRD, BIRD], now=now + timedelta(minutes=number))
-    with CaptureQueriesContext(connection) as many:
-        watch(policy=POLICY, now=now + HOUR)
-    assert len(many) == len(few)
-
-
-def test_the_first_rules_read_what_there_is_and_speak_to_the_tasker() -> None:
-    rules = WatchRule.objects.filter(retired_at=None)
-    assert rules.filter(collector="gold_doubt", action="pause").exists()
-    assert {each.collector for each in rules} <= set(COLLECTORS)
-    assert all(each.minimum <= each.window and each.words for each in rules)
-
-
-def test_gold_given_back_while_paused_is_ended_like_others(tara: Tasker, now: datetime) -> None:
-    known = factories.gold()
-    assert known.panel is not None
-    factories.assignment(tara, known.panel, state=AssignmentState.LEASED, known=known)
-    services.leases_end(tasker=tara, now=now)
-    assert Assignment.objects.get(tasker=tara).state == AssignmentState.RELEASED
+    costs = []
+    for begin, end in ((0, 3), (3, 20)):
+        for number in range(begin, end):
+            full_panel([tara, otto, uma], [BIRD, BIRD, BIRD], now=now + timedelta(minutes=number))
+        costs.append(len(statements(lambda: watch(policy=POLICY, now=now + HOUR))))
+    assert costs[0] == costs[1]

@@ -1,0 +1,132 @@
+"""What taskers do, with few arguments: gold is never dealt, and chance is the same each time, unless a test says so."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import datetime
+from random import Random
+from threading import Barrier
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import connection, connections
+from django.db.models import Model
+from django.test.utils import CaptureQueriesContext
+
+from common.errors import DomainError
+from labeling import services
+from labeling.models import Assignment, Tasker
+from labeling.policy import Policy
+from tests import factories
+
+POLICY = Policy(gold_percent=0)
+NO_TO_BOTH = {"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"}
+
+
+@contextmanager
+def refused(kind: type[DomainError], **said: str) -> Iterator[None]:
+    """What is inside is refused by such an error, which says this: `code="wrong_token"`, `field="reply"`."""
+    with pytest.raises(kind) as refusal:
+        yield
+    assert {name: getattr(refusal.value, name) for name in said} == said
+
+
+def kept(row: Model, *names: str) -> Any:
+    """What the database holds in these columns of a row: one value, or several in order."""
+    row.refresh_from_db()
+    values = tuple(getattr(row, name) for name in names)
+    return values if len(names) > 1 else values[0]
+
+
+def shows(answer: Any, *words: str, status: int = 200) -> str:
+    """A page that comes with this status and has all these words in it; returns its text."""
+    text: str = answer.content.decode()
+    assert answer.status_code == status
+    assert [each for each in words if each not in text] == []
+    return text
+
+
+def people(*names: str, **values: Any) -> list[Tasker]:
+    """Taskers of these names."""
+    return [factories.tasker(name, **values) for name in names]
+
+
+def linked(*taskers: Tasker) -> None:
+    """Make one person of these, as a link does."""
+    for each in taskers:
+        each.person = min(tasker.pk for tasker in taskers)
+        each.save()
+
+
+def next_for(
+    tasker: Tasker, now: datetime, *, holding: Sequence[UUID] = (), policy: Policy = POLICY, rng: Random | None = None
+) -> Assignment | services.NothingLeft:
+    """What the queue has for a tasker."""
+    tasker.refresh_from_db()
+    rng = rng or Random(1)
+    return services.assignment_next(tasker=tasker, holding=holding, policy=policy, now=now, rng=rng)
+
+
+def claim(tasker: Tasker, now: datetime, **given: Any) -> Assignment:
+    """The picture that a tasker gets."""
+    found = next_for(tasker, now, **given)
+    assert isinstance(found, Assignment), found
+    return found
+
+
+def gets_nothing(tasker: Tasker, now: datetime, **given: Any) -> bool:
+    """Whether the queue has nothing for a tasker, nor will have when others let go."""
+    return next_for(tasker, now, **given) == services.NothingLeft(others_hold_some=False)
+
+
+def own(held: Assignment) -> dict[str, Any]:
+    """What names a lease to a service."""
+    return {"tasker": held.tasker, "assignment_id": held.public_id, "lease_token": held.lease_token}
+
+
+def beat(held: Assignment, now: datetime, policy: Policy = POLICY) -> datetime:
+    """Renew a lease."""
+    return services.assignment_heartbeat(**own(held), policy=policy, now=now)
+
+
+def give_back(held: Assignment, now: datetime, problem: str = "") -> None:
+    """Give a picture back."""
+    services.assignment_release(**own(held), problem=problem, now=now)
+
+
+def submit(
+    held: Assignment, now: datetime, data: dict[str, Any] = NO_TO_BOTH, policy: Policy = POLICY
+) -> services.Submitted:
+    """Send an answer."""
+    return services.response_submit(**own(held), data=data, policy_at=lambda _: policy, now=now)
+
+
+def label(tasker: Tasker, now: datetime, **given: Any) -> services.Submitted:
+    """Take the next picture and answer it."""
+    return submit(claim(tasker, now, **given), now)
+
+
+def at_once(*acts: Callable[[], Any]) -> list[Any]:
+    """What each returns that all begin at the same moment, each in a thread, or the code it is refused with."""
+    barrier = Barrier(len(acts))
+
+    def run(act: Callable[[], Any]) -> Any:
+        barrier.wait()
+        try:
+            return act()
+        except DomainError as refusal:
+            return refusal.code
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(len(acts)) as threads:
+        return list(threads.map(run, acts))
+
+
+def statements(act: Any) -> list[str]:
+    """The statements that `act()` sends, without those that begin and end transactions."""
+    with CaptureQueriesContext(connection) as captured:
+        act()
+    sent = [query["sql"] for query in captured.captured_queries]
+    return [sql for sql in sent if not sql.startswith(("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE"))]
