@@ -1,12 +1,15 @@
 """Rows and pictures that the scoring tests share."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from threading import Barrier
 from typing import Any
 
 import numpy as np
 from django.contrib.auth.models import User
+from django.db import DatabaseError, connections
 from numpy.typing import NDArray
 
 from adjudication.models import Ruling
@@ -73,6 +76,28 @@ def publish(now: datetime, *keys: str) -> list[Defense]:
 def plan(now: datetime, *, seed: int = 1, policy: Policy = POLICY) -> int:
     """One planning sweep."""
     return services.runs_plan(policy=policy, now=now, rng=random.Random(seed))
+
+
+def queued(now: datetime, *keys: str, pictures: int = 2, **values: Any) -> list[Defense]:
+    """The shipped defenses called `keys` in force, and runs planned on so many valid pictures."""
+    defenses = publish(now, *keys)
+    valid_pictures(pictures, **values)
+    plan(now)
+    return defenses
+
+
+def answered(now: datetime, *keys: str, pictures: int = 2, find_runner: Any = None) -> list[Defense]:
+    """The shipped defenses called `keys`, which have answered so many pictures in each round."""
+    defenses = queued(now, *keys, pictures=pictures)
+    work_all(now, find_runner=find_runner or shipped)
+    return defenses
+
+
+def answered_later(now: datetime, pictures: int, **values: Any) -> None:
+    """More pictures, ruled valid and answered by whatever is in force."""
+    valid_pictures(pictures, **{"seed": 8, **values})
+    plan(now, seed=2)
+    work_all(now)
 
 
 def prepare(now: datetime, *, seed: int = 5) -> int:
@@ -168,6 +193,48 @@ def allergic_to(*poison: Image, late: bool = False) -> Any:
 def _pixels(image: Image) -> NDArray[np.uint8]:
     flat = decode_png(picture_store().get(picture_key(image.pixels_sha256)))[2]
     return np.frombuffer(flat, dtype=np.uint8).reshape(image.height, image.width, 3)
+
+
+def answering(change: Callable[[Answers], Answers], *names: str) -> Any:
+    """How to find runners whose defenses called `names` (all shipped ones) do what `change` does with real answers."""
+    return lambda _: Answering(names or [each.name for each in REFERENCES], change)
+
+
+def raising(error: BaseException) -> Callable[[Answers], Answers]:
+    """What a defense does that fails on everything."""
+
+    def misbehave(_: Answers) -> Answers:
+        raise error
+
+    return misbehave
+
+
+def server_gone_at(sql_start: str, nth: int) -> Callable[..., Any]:
+    """A wrapper of statements: the database goes away at the `nth` one that begins with `sql_start`."""
+    seen = []
+
+    def wrapper(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        seen.extend([1] * sql.startswith(sql_start))
+        if sql.startswith(sql_start) and len(seen) == nth:
+            raise DatabaseError("the server went away")
+        return execute(sql, params, many, context)
+
+    return wrapper
+
+
+def at_once(do: Callable[[Any], Any], arguments: Sequence[Any]) -> list[Any]:
+    """What `do` gives for each argument, all begun at the same moment, each with a connection of its own."""
+    together = Barrier(len(arguments))
+
+    def one(argument: Any) -> Any:
+        together.wait()
+        try:
+            return do(argument)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(len(arguments)) as pool:
+        return list(pool.map(one, arguments))
 
 
 def shipped(defense: Defense) -> ReferenceRunner:
