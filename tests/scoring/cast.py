@@ -116,60 +116,46 @@ def begun(defense: Defense, by: User, now: datetime, *, scope: Scope, reason: st
     return rerun
 
 
-class Answering(ReferenceRunner):
-    """A runner whose session is the real one, except that the defenses called `names` do what `misbehave` does."""
-
-    def __init__(self, names: Sequence[str], misbehave: Any) -> None:
-        self.names, self.misbehave = names, misbehave
-
-    def open(self, defense: Defense, **values: Any) -> Any:
-        session = super().open(defense, **values)
-        return Misbehaving(session, self.misbehave) if defense.name in self.names else session
-
-
-class Misbehaving:
-    """Hands the real answers to `misbehave` on their way out."""
-
-    def __init__(self, session: ReferenceSession, misbehave: Any) -> None:
-        self.session, self.misbehave, self.device = session, misbehave, session.device
-
-    def send(self, images: NDArray[np.uint8]) -> None:
-        self.session.send(images)
-
-    def receive(self) -> Any:
-        answers: Answers = self.session.receive()
-        return self.misbehave(answers)
-
-    def close(self) -> None:
-        self.session.close()
-
-
 class Seeing(ReferenceRunner):
     """A runner whose sessions hand the real answers and the pictures to `change` on their way out.
 
     Sending ends in a crash while a batch for which `fails_late` is true is not answered yet.
     """
 
-    def __init__(self, change: Any, fails_late: Any = None) -> None:
-        self.change, self.fails_late = change, fails_late
+    def __init__(self, change: Any, fails_late: Any = None, names: Sequence[str] | None = None) -> None:
+        self.change, self.fails_late, self.names = change, fails_late, names
 
     def open(self, defense: Defense, **values: Any) -> Any:
-        return SeeingSession(super().open(defense, **values), self.change, self.fails_late)
+        session = super().open(defense, **values)
+        is_meant = self.names is None or defense.name in self.names
+        return SeeingSession(session, self.change, self.fails_late) if is_meant else session
 
 
-class SeeingSession(Misbehaving):
+class Answering(Seeing):
+    """A runner whose session is the real one, except that the defenses called `names` do what `misbehave` does."""
+
+    def __init__(self, names: Sequence[str], misbehave: Any) -> None:
+        super().__init__(lambda answers, _: misbehave(answers), names=names)
+
+
+class SeeingSession:
     """Keeps the pictures until their answers go out."""
 
     def __init__(self, session: ReferenceSession, change: Any, fails_late: Any) -> None:
+        self.session, self.change, self.fails_late, self.device = session, change, fails_late, session.device
         self.begun: list[NDArray[np.uint8]] = []
-        self.fails_late = fails_late
-        super().__init__(session, lambda answers: change(answers, self.begun.pop(0)))
 
     def send(self, images: NDArray[np.uint8]) -> None:
         if self.fails_late is not None and any(map(self.fails_late, self.begun)):
             raise RunnerFault(Fault.CRASHED, "hung up while it was sent a batch")
         self.begun.append(images)
-        super().send(images)
+        self.session.send(images)
+
+    def receive(self) -> Any:
+        return self.change(self.session.receive(), self.begun.pop(0))
+
+    def close(self) -> None:
+        self.session.close()
 
 
 def allergic_to(*poison: Image, late: bool = False) -> Any:

@@ -119,17 +119,6 @@ def test_an_illegal_answer_ends_the_defenses_own_runs_alone(now: datetime) -> No
     assert list(Prediction.objects.values_list("defense__name", flat=True)) == ["always-abstain"] * 2 * 3
 
 
-def test_a_fault_in_the_last_batch_keeps_nothing_of_that_attempt(now: datetime) -> None:
-    cast.queued(now, "always-abstain", pictures=6)
-    run = services.run_claim(worker="one", now=now)
-    assert run is not None
-    last = Image.objects.get(pk=selectors.run_items(run)[-1].image_id)
-    leases.end(run, RunState.QUEUED)
-    with cast.scorer_at(now, find_runner=cast.allergic_to(last)) as scorer:
-        scorer.work_one()
-    assert not Prediction.objects.exists()
-
-
 def tried(defense: Defense) -> None:
     """It answered before it was published: what it fails on now may be one picture's doing."""
     Trial.objects.create(
