@@ -202,6 +202,7 @@ ENDS_ALIKE = [
 ]
 
 
+@pytest.mark.slow("gives an image to the engine and starts a container for each end")
 @pytest.mark.parametrize(
     "ends", [ENDS, pytest.param(ENDS_ALIKE, marks=pytest.mark.long("judged as others are"))], ids=["each", "alike"]
 )

@@ -131,8 +131,8 @@ def tried(defense: Defense) -> None:
 UNBEARABLE = [
     (2, [1], False, "one of two"),
     (6, [2], False, "one of a few"),
-    (20, [0, 1, 7, 19], False, "several"),
-    (20, [5], True, "it shows while the next batch is sent: a defense without a reader of its own"),
+    (12, [0, 1, 7, 11], False, "several"),
+    (9, [5], True, "it shows while the next batch is sent: a defense without a reader of its own"),
 ]
 
 

@@ -270,13 +270,14 @@ def test_without_a_readable_source_there_is_nothing_to_list(monkeypatch: pytest.
     def failing(*_: Any) -> None:
         raise RuntimeError("a bucket that does not answer")
 
-    for defense, code in ((cast.container(), "no_source"), (gone, "source_unreadable")):
+    for defense, code in ((cast.container(), "no_source"), (gone, "picture_missing")):
         with pytest.raises(NotFound) as missing:
             handed_in.source_listing(defense)
         assert missing.value.code == code
     monkeypatch.setattr(FolderStore, "fetch", failing)
-    with pytest.raises(NotFound, match="RuntimeError"):
+    with pytest.raises(NotFound, match="RuntimeError") as missing:
         handed_in.source_listing(gone)
+    assert missing.value.code == "source_unreadable"
 
 
 # The command
