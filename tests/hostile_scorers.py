@@ -1,4 +1,4 @@
-"""Run the hostile defenses of tests/hostile the way this machine can: sealed in containers, or as plain processes."""
+"""Run the hostile defenses of tests/hostile, sealed in containers."""
 
 import os
 import re
@@ -22,14 +22,10 @@ from scoring.sealed import ContainerRunner, Patience
 from tests.images import PYTHON, Image, files_layer, numpy_layer, python_layer, write_archive
 
 HOSTILE = Path(__file__).resolve().parent / "hostile"
-NAMES = sorted(path.stem for path in HOSTILE.glob("*.py") if path.stem not in ("__init__", "raw"))
 LIMITS = Limits(memory_mib=192, cpus=1, processes=24, scratch_mib=8, files=64, log_kib=64)
 PATIENT = Deadlines(start=60, hello=30, batch=30)
 IMAGE_SIZE, ROWS = 299, 16
 SCORER = "hostile-tests"
-_EXPECTED = re.compile(r"# expect: (.+)\n")
-# What reaches for the machine itself. As a plain process, and as root, such a program would find it.
-_ONLY_SEALED = "\n# only sealed\n"
 
 
 class Running(Protocol):
@@ -41,25 +37,25 @@ class Running(Protocol):
     def close(self) -> None: ...
 
 
-class HostileScorer(Protocol):
-    """A scorer that can run the programs of tests/hostile by their names."""
+def _expected() -> dict[str, str]:
+    """Return what each program's first lines declare: the fault that it ends with, or `no fault`.
 
-    def open(self, name: str, deadlines: Deadlines) -> Running: ...
-    def left(self) -> list[str]:
-        """Name everything that a defense left behind: containers, processes, files, room on the disk."""
-        ...
-
-
-def expected(name: str) -> str:
-    """Return the fault that the program's first line declares, or `no fault`."""
-    declared = _EXPECTED.match((HOSTILE / f"{name}.py").read_text())
-    assert declared, f"{name} does not say what to expect"
-    return declared[1]
+    A program that can do several things takes a word, and is named `program word`.
+    """
+    found = {}
+    for path in sorted(HOSTILE.glob("*.py")):
+        for fault, word in _DECLARED.findall(path.read_text()):
+            found[f"{path.stem} {word}".strip()] = fault
+    return found
 
 
-def is_only_sealed(name: str) -> bool:
-    """Say whether a program may run in a container alone."""
-    return _ONLY_SEALED in (HOSTILE / f"{name}.py").read_text()
+_DECLARED = re.compile(r"^# expect: (.+?)(?: when (\w+))?$", re.MULTILINE)
+EXPECTED = _expected()
+
+
+def _command(folder: Path | str, name: str) -> list[str]:
+    program, *words = name.split()
+    return [f"{folder}/{program}.py", *words]
 
 
 def picture_batch(seed: int) -> NDArray[np.uint8]:
@@ -68,31 +64,19 @@ def picture_batch(seed: int) -> NDArray[np.uint8]:
     return rng.integers(0, 256, (ROWS, IMAGE_SIZE, IMAGE_SIZE, 3), np.uint8)
 
 
-class ProcessScorer:
-    """Runs them as plain processes: bounded and swept, not sealed."""
+def as_process(way: str) -> Running:
+    """Start the one that only answers, `not_by_the_picture`, as a plain process: bounded, not sealed.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def open(self, name: str, deadlines: Deadlines) -> Running:
-        """Start a program; RunnerFault when it does not get as far as READY. ValueError for one that needs a seal."""
-        if is_only_sealed(name):
-            raise ValueError(f"{name} must not run outside a container")
-        command = [sys.executable, str(HOSTILE / f"{name}.py")]
-        return open_defense(
-            lambda socket: start_process(command, HOSTILE, socket, LIMITS),
-            image_size=IMAGE_SIZE,
-            batch_size=ROWS,
-            seed=1,
-            deadlines=deadlines,
-            folder=self.folder,
-        )
-
-    def left(self) -> list[str]:
-        """Name the processes that still know a socket in this folder, and the files in it."""
-        mark = f"DEFENSE_SOCKET={self.folder}".encode()
-        processes = [pid for pid in _pids() if mark in _proc(pid, "environ")]
-        return [f"process {pid}" for pid in processes] + [f"file {each}" for each in sorted(self.folder.iterdir())]
+    No other may run outside a container: as root it would find what it reaches for.
+    """
+    command = [sys.executable, *_command(HOSTILE, f"not_by_the_picture {way}")]
+    return open_defense(
+        lambda socket: start_process(command, HOSTILE, socket, LIMITS),
+        image_size=IMAGE_SIZE,
+        batch_size=ROWS,
+        seed=1,
+        deadlines=PATIENT,
+    )
 
 
 class SealedScorer:
@@ -148,7 +132,7 @@ def hostile_images(folder: Path) -> dict[str, Image]:
     """Return an image for each program; they share all their layers."""
     files = {f"opt/hostile/{path.name}": path.read_bytes() for path in HOSTILE.glob("*.py")}
     layers = [python_layer(), numpy_layer(), files_layer(folder, files)]
-    return {name: Image(layers, [PYTHON, f"/opt/hostile/{name}.py"]) for name in NAMES}
+    return {name: Image(layers, [PYTHON, *_command("/opt/hostile", name)]) for name in EXPECTED}
 
 
 @contextmanager
@@ -163,10 +147,3 @@ def sealed_scorer(address: str) -> Iterator[SealedScorer]:
             client.images.load(archive)
         yield SealedScorer(address, client, images, Path(folder))
     client.close()
-
-
-@contextmanager
-def process_scorer() -> Iterator[ProcessScorer]:
-    """Yield a scorer for a machine without a container engine."""
-    with tempfile.TemporaryDirectory(prefix="scorer-") as folder:
-        yield ProcessScorer(Path(folder))

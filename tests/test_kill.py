@@ -1,11 +1,10 @@
 """Workers killed with SIGKILL in the middle: nothing is lost and nothing is there twice."""
 
-import sqlite3
+import subprocess
 import sys
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import psycopg2
 import pytest
@@ -14,7 +13,7 @@ from tests.processes import Deployment, deployment, kill, wait_for
 
 SETTLED = "SELECT count(*) FROM labeling_panel WHERE state = 'settled'"
 PANELS = 300
-KILLS = 3
+KILLS = 2
 FILL = f"""
 from tests import factories
 from django.db import transaction
@@ -44,36 +43,39 @@ def test_adjudication_survives_killed_workers(tmp_path: Path) -> None:
         site.run(FILL)
         settled = 0
         for _ in range(KILLS):
-            worker = site.start(sys.executable, "manage.py", "work", "--queue", "quick", log="work.log")
-            wait_for_more_than(settled, SETTLED, site)
-            kill(worker)
+            killed_after(settled, SETTLED, site)
             now = site.run(COUNT)
             assert now["rulings"] == now["settled"], "a ruling and its panel's end commit together"
             assert settled < now["settled"] < PANELS, "the kill fell in the middle"
             settled = now["settled"]
-        site.start(sys.executable, "manage.py", "work", "--queue", "quick", log="work.log")
+        start(site)
         wait_for(lambda: site.run(COUNT)["settled"] == PANELS, "every ruling")
         assert site.run(COUNT) == {
             "rulings": PANELS, "images": PANELS, "settled": PANELS, "valid": PANELS // 2,
         }  # fmt: skip
 
 
+def start(site: Deployment) -> "subprocess.Popen[bytes]":
+    return site.start(sys.executable, "manage.py", "work", "--queue", "quick", log="work.log")
+
+
+def killed_after(number: int, question: str, site: Deployment) -> None:
+    """Start a worker, and kill it as soon as there is more than this."""
+    worker = start(site)
+    wait_for_more_than(number, question, site)
+    kill(worker)
+
+
 def wait_for_more_than(number: int, question: str, site: Deployment) -> None:
     """Wait until a worker has begun; asked over a connection of its own, because work is over in a second."""
-    address = site.environment["DATABASE_URL"]
-    opened: Any = (
-        psycopg2.connect(address) if address.startswith("postgres") else sqlite3.connect(site.folder / "db.sqlite3")
-    )
-    with closing(opened) as connection:
-        if address.startswith("postgres"):
-            connection.autocommit = True
+    with closing(psycopg2.connect(site.environment["DATABASE_URL"])) as connection:
+        connection.autocommit = True
         cursor, deadline = connection.cursor(), time.monotonic() + 60
-        while time.monotonic() < deadline:
-            cursor.execute(question)
-            if cursor.fetchone()[0] > number:
-                return
+        cursor.execute(question)
+        while cursor.fetchone()[0] <= number:
+            assert time.monotonic() < deadline, "the worker did not begin"
             time.sleep(0.005)
-    raise AssertionError("the worker did not begin")
+            cursor.execute(question)
 
 
 CASES = 12
@@ -136,11 +138,9 @@ def test_what_follows_from_rulings_of_the_board_survives_killed_workers(tmp_path
     with deployment(tmp_path) as site:
         assert site.run(DECIDED) > 0, "the attackers were paid before the board overruled"
         for what, question in STEPS.items():
-            worker = site.start(sys.executable, "manage.py", "work", "--queue", "quick", log="work.log")
-            wait_for_more_than(0, question, site)
-            kill(worker)
+            killed_after(0, question, site)
             now = site.run(FOLLOWED)
             assert 0 < now[what] <= CASES and now["wrong"] == 0, "killed as soon as the first was there"
-        site.start(sys.executable, "manage.py", "work", "--queue", "quick", log="work.log")
+        start(site)
         done = {"breaks": 0, "in force": CASES, "red": 0, "corrections": CASES, "wrong": 0}
         wait_for(lambda: site.run(FOLLOWED) == done, "every consequence, once")

@@ -16,6 +16,8 @@ from bench.outcome import Requirement, median_ratio, percentiles
 from labeling.answers import read_answers
 from labeling.enums import OutlineGate
 
+pytestmark = pytest.mark.long("the benchmarks' own tests")
+
 
 def test_every_form_is_a_complete_answer_with_8_to_24_corners() -> None:
     for seed in range(200):

@@ -10,6 +10,8 @@ from bench.label_gold import chance_of_slower
 from bench.label_hand import Traffic, _pairs
 from bench.outcome import Requirement, Section, put_section
 
+pytestmark = pytest.mark.long("the benchmarks' own tests")
+
 
 def test_every_answer_is_paired_with_the_picture_after_it() -> None:
     assert _pairs([10.0, 110.0], [[5.0, "a"], [40.0, "b"], [190.0, "c"]]) == [30.0, 80.0]

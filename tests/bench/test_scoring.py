@@ -10,6 +10,7 @@ from bench.servers import Cluster
 from scoring.inference import load_torch
 from tests.engine import VARIABLE
 
+pytestmark = pytest.mark.long("the benchmarks' own tests")
 NOWHERE = Cluster("postgres://nobody@127.0.0.1:1/none", 0)
 
 

@@ -31,7 +31,22 @@ def pictures(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("example", ["numpy_defense", "torch_defense"])
+@pytest.fixture
+def checked(pictures: str, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, Any, str]]:
+    """Runs the command on pictures of its own; the exit status, the report (text or JSON), and what was told."""
+
+    def _checked(what: Path | str, *more: str) -> tuple[int, Any, str]:
+        status = check.main(["check", str(what), "--pictures", pictures, *more])
+        told = capsys.readouterr()
+        return status, json.loads(told.out) if "--json" in more else told.out, told.err
+
+    return _checked
+
+
+@pytest.mark.parametrize(
+    "example",
+    ["numpy_defense", pytest.param("torch_defense", marks=pytest.mark.long("torch is loaded twice"))],
+)
 def test_the_examples_are_accepted(example: str) -> None:
     """As a stranger runs it: the whole command, in a process of its own."""
     command = [sys.executable, "-m", "defense_kit", "check", str(EXAMPLES / example), "--json"]
@@ -43,10 +58,8 @@ def test_the_examples_are_accepted(example: str) -> None:
     assert [len(seconds) for seconds in report["batch_seconds"]] == [3, 3]
 
 
-def test_the_text_says_what_the_json_says(tmp_path: Path, pictures: str, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = write(tmp_path / "d", GOOD)
-    assert check.main(["check", str(folder / "defense.py"), "--pictures", pictures, "--batch-size", "4"]) == 0
-    said = capsys.readouterr().out
+def test_the_text_says_what_the_json_says(tmp_path: Path, checked: Callable[..., Any]) -> None:
+    status, said, told = checked(write(tmp_path / "d", GOOD) / "defense.py", "--batch-size", "4")
     for words in (
         "Defense: good",
         "Pictures: 10 of 16 x 16, in batches of 4; whole rounds: 2",
@@ -57,6 +70,8 @@ def test_the_text_says_what_the_json_says(tmp_path: Path, pictures: str, capsys:
         "Result: accepted",
     ):
         assert words in said
+    assert status == 0
+    assert "Round 2 of 2: starting, at most 300 s; then 3 batches, at most 240 s each" in told
 
 
 FAULTY: list[tuple[str, str, Fault, str]] = [
@@ -74,44 +89,34 @@ FAULTY: list[tuple[str, str, Fault, str]] = [
 
 @pytest.mark.parametrize(("reason", "program", "fault", "log"), FAULTY, ids=[row[0] for row in FAULTY])
 def test_a_fault_is_told_with_its_words_and_the_logs_end(
-    reason: str, program: str, fault: Fault, log: str, tmp_path: Path, pictures: str, capsys: pytest.CaptureFixture[str]
+    reason: str, program: str, fault: Fault, log: str, tmp_path: Path, checked: Callable[..., Any]
 ) -> None:
-    folder = write(tmp_path / "d", program)
-    asked = ["check", str(folder), "--pictures", pictures, "--start-seconds", "2" if "slow" in reason else "20"]
-    assert check.main(asked) == 1
-    said = capsys.readouterr().out
+    seconds = "1" if "slow" in reason else "20"
+    status, said, _ = checked(write(tmp_path / "d", program), "--start-seconds", seconds)
     words = WORDS[fault]
     for expected in (fault.value, words.meaning, words.advice, words.payer.value, log, "Result: not accepted"):
         assert expected in said
-    assert check.main([*asked, "--json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert [each["code"] for each in found["faults"]] == [fault.value]
-    assert found["faults"][0]["advice"] == words.advice
-    assert log in found["log"]
+    assert status == 1
 
 
-def test_answers_drawn_at_random_are_told(tmp_path: Path, pictures: str, capsys: pytest.CaptureFixture[str]) -> None:
-    program = """
-    import numpy as np
-    from defense_kit import serve
-    serve(lambda x: np.random.default_rng().integers(-1, 2, len(x)))
-    """
-    assert check.main(["check", str(write(tmp_path / "d", program)), "--pictures", pictures, "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert report["randomised"] is True
-    assert report["changed_between_rounds"] > 0
+RANDOM = """
+import numpy as np
+from defense_kit import serve
+serve(lambda x: np.random.default_rng().integers(-1, 2, len(x)))
+"""
+COMPARING = """
+from defense_kit import serve
+serve(lambda x: [1 if int(p.astype("i8").sum()) > x.mean() * p.size else 0 for p in x])
+"""
 
 
-def test_answers_that_depend_on_companions_are_told(
-    tmp_path: Path, pictures: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("program", [RANDOM, COMPARING], ids=["drawn at random", "by its companions"])
+def test_answers_that_depend_on_more_than_the_picture_are_told(
+    program: str, tmp_path: Path, checked: Callable[..., Any]
 ) -> None:
-    program = """
-    from defense_kit import serve
-    serve(lambda x: [1 if int(p.astype("i8").sum()) > x.mean() * p.size else 0 for p in x])
-    """
-    asked = ["check", str(write(tmp_path / "d", program)), "--pictures", pictures, "--batch-size", "3"]
-    assert check.main(asked) == 0
-    assert "shows such a defense as randomised" in capsys.readouterr().out
+    status, report, _ = checked(write(tmp_path / "d", program), "--batch-size", "3", "--json")
+    assert (status, report["randomised"], report["image"]) == (0, True, None)
+    assert report["changed_between_rounds"] > 0
 
 
 WRONG_USE: list[tuple[str, list[str], str]] = [
@@ -153,7 +158,7 @@ def test_a_wrong_command_line_ends_with_2(asked: list[str]) -> None:
 
 
 def test_a_traceback_that_the_log_has_is_told_once_and_a_long_log_is_cut(
-    tmp_path: Path, pictures: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, checked: Callable[..., Any]
 ) -> None:
     program = """
     from defense_kit import serve
@@ -163,16 +168,15 @@ def test_a_traceback_that_the_log_has_is_told_once_and_a_long_log_is_cut(
         raise ValueError("of mine")
     serve(predict)
     """
-    asked = ["check", str(write(tmp_path / "d", program)), "--pictures", pictures]
-    assert check.main(asked) == 1
-    said = capsys.readouterr().out
-    assert said.count("Traceback") == 1
+    folder = write(tmp_path / "d", program)
+    status, said, _ = checked(folder)
+    assert (status, said.count("Traceback")) == (1, 1)
     assert "What was seen: ValueError: of mine" in said
     assert f"its last {check.LOG_LINES} lines" in said
     assert "line 999" in said and "line 900\n" not in said
     assert said.index("line 999") < said.index("Traceback")  # what was printed first comes first
-    check.main([*asked, "--json"])
-    assert "line 900\n" in json.loads(capsys.readouterr().out)["log"]
+    _, report, _ = checked(folder, "--json")
+    assert "line 900\n" in report["log"] and [each["code"] for each in report["faults"]] == ["crashed"]
 
 
 def test_a_text_that_the_log_does_not_have_is_told_whole() -> None:
@@ -181,13 +185,6 @@ def test_a_text_that_the_log_does_not_have_is_told_whole() -> None:
 
     text = examine(open_, PICTURES, batch_size=5, seconds_per_picture=60).to_text()
     assert "  What was seen: first\n    second\n" in text
-
-
-def test_it_tells_what_it_waits_for(tmp_path: Path, pictures: str, capsys: pytest.CaptureFixture[str]) -> None:
-    check.main(["check", str(write(tmp_path / "d", GOOD)), "--pictures", pictures, "--batch-size", "4", "--json"])
-    told = capsys.readouterr()
-    assert "Round 2 of 2: starting, at most 300 s; then 3 batches, at most 240 s each" in told.err
-    assert json.loads(told.out)["image"] is None
 
 
 def test_a_person_may_stop_it_and_nothing_runs_on(tmp_path: Path, pictures: str) -> None:
@@ -260,75 +257,48 @@ def names_of(containers: Any, image: Image) -> list[str]:
 
 
 def test_an_archive_is_accepted_and_nothing_of_it_stays(
-    made: Callable[..., tuple[Image, Path]], containers: Any, pictures: str, capsys: pytest.CaptureFixture[str]
+    made: Callable[..., tuple[Image, Path]], containers: Any, checked: Callable[..., Any]
 ) -> None:
     image, archive = made(GOOD)
-    assert check.main(["check", str(archive), "--pictures", pictures]) == 0
-    said = capsys.readouterr().out
+    status, said, _ = checked(archive)
     for words in ("Defense: good", f"Image: {image.id}", "whole rounds: 2", "Result: accepted"):
         assert words in said
-    assert check.NOT_SEALED not in said
+    assert status == 0 and check.NOT_SEALED not in said
     assert image.id not in {each.id for each in containers.images.list()}
     assert containers.containers.list(all=True, filters={"label": f"{container.SCORER_LABEL}={check.SCORER}"}) == []
 
 
-def test_an_image_is_accepted_and_keeps_its_own_name_only(
-    loaded: Callable[..., Image], containers: Any, pictures: str, capsys: pytest.CaptureFixture[str]
+def test_an_image_is_accepted_and_keeps_its_names_only(
+    loaded: Callable[..., Image], containers: Any, checked: Callable[..., Any]
 ) -> None:
+    """Its own, and the one that a scorer of this engine gave it."""
     image = loaded(GOOD, "check-good:latest")
-    assert check.main(["check", "check-good", "--pictures", pictures, "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert (report["image"], report["accepted"], report["rounds"]) == (image.id, True, 2)
+    status, report, _ = checked("check-good", "--json")
+    assert (status, report["image"], report["accepted"], report["rounds"]) == (0, image.id, True, 2)
     assert names_of(containers, image) == ["check-good:latest"]
-
-
-def test_what_a_scorer_of_this_engine_keeps_is_left_alone(
-    loaded: Callable[..., Image], containers: Any, pictures: str
-) -> None:
-    image = loaded(GOOD, "check-kept:latest")
     assert container.present(containers, image.id)  # as a scorer does, which gives it the kit's own name
     before = sorted(names_of(containers, image))
-    assert check.main(["check", "check-kept", "--pictures", pictures]) == 0
+    assert checked("check-good")[0] == 0
     assert len(before) == 2 and sorted(names_of(containers, image)) == before
     containers.images.remove(next(name for name in before if name.startswith(container.IMAGE_NAME)))
 
 
-@pytest.mark.parametrize("kind", ["archive", "image"])
-def test_a_fault_in_a_container_is_told_with_its_log(
-    kind: str, loaded: Callable[..., Image], tmp_path: Path, pictures: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.long("an image of its own; `test_a_fault_is_told_with_its_words_and_the_logs_end` stays")
+def test_a_fault_in_a_container_is_told_with_its_log(loaded: Callable[..., Image], checked: Callable[..., Any]) -> None:
     image = loaded(CRASHING, "check-crashing:latest")
-    named = {"archive": str(tmp_path / "mine.tar"), "image": "check-crashing:latest"}[kind]
-    assert check.main(["check", named, "--pictures", pictures, "--json"]) == 1
-    report = json.loads(capsys.readouterr().out)
-    assert (report["image"], report["name"]) == (image.id, "crashing")
+    status, report, _ = checked("check-crashing:latest", "--json")
+    assert (status, report["image"], report["name"]) == (1, image.id, "crashing")
     assert [fault["code"] for fault in report["faults"]] == ["crashed"]
     assert "ValueError: of mine" in report["log"]
 
 
-REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    ("another machine", {"architecture": "arm64"}, "expected linux/amd64"),
-    ("volumes", {"more": {"Volumes": {"/data": {}}}}, "leave VOLUME out"),
-]
-
-
 @pytest.mark.parametrize("kind", ["archive", "image"])
-@pytest.mark.parametrize(("reason", "changes", "words"), REFUSED, ids=[row[0] for row in REFUSED])
 def test_what_the_contest_would_refuse_is_refused(
-    reason: str,
-    changes: dict[str, Any],
-    words: str,
-    kind: str,
-    loaded: Callable[..., Image],
-    tmp_path: Path,
-    pictures: str,
-    capsys: pytest.CaptureFixture[str],
+    kind: str, loaded: Callable[..., Image], tmp_path: Path, checked: Callable[..., Any]
 ) -> None:
-    loaded(GOOD, "check-refused:latest", **changes)
-    named = {"archive": str(tmp_path / "mine.tar"), "image": "check-refused"}[kind]
-    assert check.main(["check", named, "--pictures", pictures]) == 1
-    said = capsys.readouterr().out
-    assert "Fault: image_pull" in said and words in said
+    loaded(GOOD, "check-refused:latest", architecture="arm64")
+    status, said, _ = checked({"archive": tmp_path / "mine.tar", "image": "check-refused"}[kind])
+    assert (status, "Fault: image_pull" in said, "expected linux/amd64" in said) == (1, True, True)
 
 
 @pytest.mark.parametrize("name", ["never-built:latest", "Not A Name"])

@@ -137,39 +137,41 @@ def test_only_a_digest_names_an_image(image: str, tmp_path: Path) -> None:
         container.container_options(Sealing(image, SCORER), LIMITS, RUNNABLE, tmp_path)
 
 
-def test_the_images_environment_is_taken_over_by_name_only(start: Callable[..., Any]) -> None:
+def test_what_an_image_asks_for_is_overruled_and_its_program_kept(start: Callable[..., Any]) -> None:
+    """Its environment is taken over by name only, its labels are emptied, its user and health check ignored."""
     brought = [
         *("PATH=/opt/bin:/usr/local/bin", "LANG=C.UTF-8", "DEFENSE_THRESHOLD=0.9"),
         *("LD_PRELOAD=/x.so", "LD_LIBRARY_PATH=/x", "NVIDIA_VISIBLE_DEVICES=all", "PYTHONHASHSEED=7", "HOME=/root"),
         *("DEFENSE_SOCKET=/elsewhere", "GODEBUG=x", "SECRET=1"),
     ]
-    launched = start("import os; print(sorted(os.environ.items()))", Env=brought)
+    launched = start(
+        "import os; print((os.getuid(), os.getcwd(), dict(os.environ)))",
+        Env=brought,
+        User="0:0",
+        WorkingDir="/usr",
+        Healthcheck={"Test": ["CMD", PYTHON, "-c", "1"], "Interval": 10**9},
+        Labels={
+            "com.docker.compose.project": "theirs",
+            container.ATTEMPT_LABEL: "999",
+            container.SCORER_LABEL: "somebody else",
+        },
+    )
     over(launched)
-    found = dict(eval(launched.log()))  # noqa: S307 - our own program's words
-    kept = {name: found.get(name) for name in ("PATH", "LANG", "DEFENSE_THRESHOLD", "HOME", "PYTHONHASHSEED")}
-    assert kept == {
+    uid, folder, found = eval(launched.log())  # noqa: S307 - our own program's words
+    assert (uid, folder) == (65534, "/usr")
+    wanted = {
         "PATH": "/opt/bin:/usr/local/bin",
         "LANG": "C.UTF-8",
         "DEFENSE_THRESHOLD": "0.9",
         "HOME": "/tmp",
         "PYTHONHASHSEED": "0",
+        "DEFENSE_SOCKET": container.SOCKET,
     }
-    assert found["DEFENSE_SOCKET"] == container.SOCKET
+    assert found | wanted == found
     assert not {"LD_PRELOAD", "LD_LIBRARY_PATH", "NVIDIA_VISIBLE_DEVICES", "GODEBUG", "SECRET"} & set(found)
-
-
-def test_what_an_image_asks_for_is_overruled_and_its_program_kept(start: Callable[..., Any]) -> None:
-    launched = start(
-        "import os; print(os.getuid(), os.getcwd())",
-        User="0:0",
-        WorkingDir="/usr",
-        Healthcheck={"Test": ["CMD", PYTHON, "-c", "1"], "Interval": 10**9},
-        Labels={container.SCORER_LABEL: "somebody else"},
-    )
-    over(launched)
-    assert launched.log() == "65534 /usr\n"
-    launched.container.reload()
-    assert launched.container.labels[container.SCORER_LABEL] == SCORER
+    labels = launched.container.labels
+    names = ("com.docker.compose.project", container.ATTEMPT_LABEL, container.SCORER_LABEL)
+    assert [labels[name] for name in names] == ["", "41", SCORER]
 
 
 FILLING = """
@@ -185,31 +187,33 @@ with open("/dev/shm/file", "wb") as file:
 """
 
 
+ENDS = [
+    ("import sys; sys.exit(7)", Fault.CRASHED, "status 7", "status"),
+    # It cannot be told from a kill from outside: it is tried three times, which is what it costs.
+    ("import os; os.kill(os.getpid(), 9)", Fault.PLATFORM, "status 137: it was killed", "killed"),
+    ("x = bytearray(b'x') * (256 << 20)", Fault.OUT_OF_MEMORY, "more memory than it may", "memory"),
+    (FILLING, Fault.DISK, "status 1", "disk"),
+    (TOO_LARGE, Fault.DISK, "wrote more than it may", "file"),
+    ("raise RuntimeError('CUDA out of memory. Tried to allocate')", Fault.GPU_OUT_OF_MEMORY, "status 1", "card"),
+]
+ENDS_ALIKE = [
+    ("pass", Fault.CRASHED, "status 0", "by itself"),
+    ("import os; os.kill(os.getpid(), 15)", Fault.PLATFORM, "status 143: it was killed", "ended"),
+]
+
+
+@pytest.mark.slow("gives an image to the engine and starts a container for each end")
 @pytest.mark.parametrize(
-    ("code", "fault", "words"),
-    [
-        ("import sys; sys.exit(7)", Fault.CRASHED, "status 7"),
-        ("pass", Fault.CRASHED, "status 0"),
-        # It cannot be told from a kill from outside: it is tried three times, which is what it costs.
-        ("import os; os.kill(os.getpid(), 9)", Fault.PLATFORM, "status 137: it was killed"),
-        ("import os; os.kill(os.getpid(), 15)", Fault.PLATFORM, "status 143: it was killed"),
-        ("x = bytearray(b'x') * (256 << 20)", Fault.OUT_OF_MEMORY, "more memory than it may"),
-        (FILLING, Fault.DISK, "status 1"),
-        (TOO_LARGE, Fault.DISK, "wrote more than it may"),
-        ("raise RuntimeError('CUDA out of memory. Tried to allocate')", Fault.GPU_OUT_OF_MEMORY, "status 1"),
-    ],
-    ids=["status", "by itself", "killed by itself", "ended by itself", "memory", "disk", "file", "card"],
+    "ends", [ENDS, pytest.param(ENDS_ALIKE, marks=pytest.mark.long("judged as others are"))], ids=["each", "alike"]
 )
-def test_the_reason_for_an_end_is_told(start: Callable[..., Any], code: str, fault: Fault, words: str) -> None:
-    ended, text = over(start(code))
-    assert ended is fault and words in text
-
-
-def test_a_kill_from_outside_is_the_platforms_fault(start: Callable[..., Any]) -> None:
-    launched = start("import time; time.sleep(600)")
-    launched.container.kill()
-    fault, text = over(launched)
-    assert fault is Fault.PLATFORM and "killed" in text
+def test_the_reason_for_an_end_is_told(start: Callable[..., Any], ends: list[Any]) -> None:
+    """R30; and where somebody kills it from outside."""
+    started = [(start(code), *told) for code, *told in ends]
+    killed = start("import time; time.sleep(600)")
+    killed.container.kill()
+    for launched, fault, words, why in [*started, (killed, Fault.PLATFORM, "killed", "from outside")]:
+        ended, text = over(launched)
+        assert ended is fault and words in text, why
 
 
 def test_no_container_is_left_where_the_engine_does_not_tell_who_its_users_are(
@@ -222,13 +226,6 @@ def test_no_container_is_left_where_the_engine_does_not_tell_who_its_users_are(
     with pytest.raises(RunnerFault, match="went away"):
         start("pass")
     assert containers.containers.list(all=True) == []
-
-
-def test_the_images_labels_are_emptied(start: Callable[..., Any]) -> None:
-    brought = {"com.docker.compose.project": "theirs", container.ATTEMPT_LABEL: "999"}
-    labels = start("pass", Labels=brought).container.labels
-    assert labels["com.docker.compose.project"] == ""
-    assert labels[container.ATTEMPT_LABEL] == "41"
 
 
 def test_a_program_that_is_not_there_is_the_defenses_fault(start: Callable[..., Any]) -> None:
@@ -273,7 +270,7 @@ def test_an_archive_is_loaded_without_its_names(containers: Any, small: Callable
     assert name.startswith(f"{container.IMAGE_NAME}:")
 
 
-def test_another_image_than_the_one_named_is_not_loaded(
+def test_another_image_or_layer_than_the_one_named_is_not_loaded(
     containers: Any, small: Callable[[str], Image], tmp_path: Path
 ) -> None:
     image = small("another")
@@ -281,15 +278,9 @@ def test_another_image_than_the_one_named_is_not_loaded(
         container.load_archive(containers, write_archive(tmp_path / "image.tar", [image]), DIGEST)
     assert caught.value.fault is Fault.IMAGE_PULL
     assert not container.present(containers, image.id)
-
-
-def test_a_layer_that_is_not_what_the_image_says_is_refused_by_the_engine(
-    containers: Any, small: Callable[[str], Image], tmp_path: Path
-) -> None:
-    image = small("changed")
     image.layers[0].path.write_bytes(small("to this").layers[0].path.read_bytes())
-    with pytest.raises(RunnerFault) as caught:
-        container.load_archive(containers, write_archive(tmp_path / "image.tar", [image]), image.id)
+    with pytest.raises(RunnerFault) as caught:  # the engine refuses a layer that is not what the image says
+        container.load_archive(containers, write_archive(tmp_path / "changed.tar", [image]), image.id)
     assert caught.value.fault is Fault.IMAGE_PULL
 
 
@@ -333,9 +324,3 @@ def test_an_engine_that_cannot_seal_is_not_used(changes: dict[str, Any], missing
     able = {"MemoryLimit": True, "PidsLimit": True, "CpuCfsQuota": True}
     info = {**able, "SecurityOptions": ["name=seccomp,profile=default"], **changes}
     assert container.missing_seals(info) == missing
-
-
-def test_an_engine_that_is_away_is_the_platforms_fault(tmp_path: Path) -> None:
-    with pytest.raises(RunnerFault) as caught:
-        container.connect(f"unix://{tmp_path}/nobody.sock")
-    assert caught.value.fault is Fault.PLATFORM

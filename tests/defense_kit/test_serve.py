@@ -80,15 +80,6 @@ def test_an_error_in_on_ready_is_reported(tmp_path: Path) -> None:
         defense.receive()
 
 
-def test_on_ready_hears_what_the_contest_says(tmp_path: Path) -> None:
-    program = SERVE + "serve(lambda x: [1] * 4, on_ready=lambda said: print(said, flush=True))"
-    with opened(write(tmp_path / "d", program), seed=2**63 - 1) as defense:
-        defense.send(IMAGES)
-        defense.receive()
-        said = f"Ready(image_size={SIZE}, batch_size={ROWS}, classes=('bicycle', 'bird'), seed={2**63 - 1})"
-        assert defense.log().strip() == said
-
-
 def test_the_next_batch_is_read_while_one_is_predicted_on(tmp_path: Path) -> None:
     """A batch larger than the socket's buffers goes out at once although the one before is not answered."""
     program = SERVE + "serve(lambda x: (time.sleep(2), [1] * len(x))[1])"

@@ -49,11 +49,6 @@ def test_resizing_keeps_a_plain_picture_and_a_slope() -> None:
     assert np.allclose(steps, 2)
 
 
-def test_resizing_to_the_same_size_changes_nothing() -> None:
-    picture = np.random.default_rng(1).integers(0, 256, (1, 9, 9, 3), dtype=np.uint8)
-    assert np.array_equal(resize(picture, 9), picture.astype(np.float32))
-
-
 def test_resizing_agrees_with_torch() -> None:
     functional = pytest.importorskip("torch.nn.functional")
     torch = pytest.importorskip("torch")

@@ -1,5 +1,4 @@
 # expect: no fault
-# only sealed
 """Reads whatever a machine gives away: files, mounts, processes, devices, and writes where it must not."""
 
 import json

@@ -1,5 +1,4 @@
 # expect: no fault
-# only sealed
 """Leaves links, devices, pipes and sockets wherever it can write, and tries to put one in the place of the socket."""
 
 import json

@@ -1,5 +1,4 @@
 # expect: no fault
-# only sealed
 """Looks for a way out: interfaces, addresses, sockets of every family, abstract sockets of other programs."""
 
 import errno

@@ -1,5 +1,4 @@
 # expect: no fault
-# only sealed
 """Tries the calls into the kernel by which programs have broken out of containers (numbers of x86-64)."""
 
 import ctypes

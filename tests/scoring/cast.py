@@ -1,12 +1,15 @@
 """Rows and pictures that the scoring tests share."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from threading import Barrier
 from typing import Any
 
 import numpy as np
 from django.contrib.auth.models import User
+from django.db import DatabaseError, connections
 from numpy.typing import NDArray
 
 from adjudication.models import Ruling
@@ -75,6 +78,28 @@ def plan(now: datetime, *, seed: int = 1, policy: Policy = POLICY) -> int:
     return services.runs_plan(policy=policy, now=now, rng=random.Random(seed))
 
 
+def queued(now: datetime, *keys: str, pictures: int = 2, **values: Any) -> list[Defense]:
+    """The shipped defenses called `keys` in force, and runs planned on so many valid pictures."""
+    defenses = publish(now, *keys)
+    valid_pictures(pictures, **values)
+    plan(now)
+    return defenses
+
+
+def answered(now: datetime, *keys: str, pictures: int = 2, find_runner: Any = None) -> list[Defense]:
+    """The shipped defenses called `keys`, which have answered so many pictures in each round."""
+    defenses = queued(now, *keys, pictures=pictures)
+    work_all(now, find_runner=find_runner or shipped)
+    return defenses
+
+
+def answered_later(now: datetime, pictures: int, **values: Any) -> None:
+    """More pictures, ruled valid and answered by whatever is in force."""
+    valid_pictures(pictures, **{"seed": 8, **values})
+    plan(now, seed=2)
+    work_all(now)
+
+
 def prepare(now: datetime, *, seed: int = 5) -> int:
     """Sweep until no re-run is being prepared; return how many steps it took."""
     steps, rng = 0, random.Random(seed)
@@ -91,60 +116,46 @@ def begun(defense: Defense, by: User, now: datetime, *, scope: Scope, reason: st
     return rerun
 
 
-class Answering(ReferenceRunner):
-    """A runner whose session is the real one, except that the defenses called `names` do what `misbehave` does."""
-
-    def __init__(self, names: Sequence[str], misbehave: Any) -> None:
-        self.names, self.misbehave = names, misbehave
-
-    def open(self, defense: Defense, **values: Any) -> Any:
-        session = super().open(defense, **values)
-        return Misbehaving(session, self.misbehave) if defense.name in self.names else session
-
-
-class Misbehaving:
-    """Hands the real answers to `misbehave` on their way out."""
-
-    def __init__(self, session: ReferenceSession, misbehave: Any) -> None:
-        self.session, self.misbehave, self.device = session, misbehave, session.device
-
-    def send(self, images: NDArray[np.uint8]) -> None:
-        self.session.send(images)
-
-    def receive(self) -> Any:
-        answers: Answers = self.session.receive()
-        return self.misbehave(answers)
-
-    def close(self) -> None:
-        self.session.close()
-
-
 class Seeing(ReferenceRunner):
     """A runner whose sessions hand the real answers and the pictures to `change` on their way out.
 
     Sending ends in a crash while a batch for which `fails_late` is true is not answered yet.
     """
 
-    def __init__(self, change: Any, fails_late: Any = None) -> None:
-        self.change, self.fails_late = change, fails_late
+    def __init__(self, change: Any, fails_late: Any = None, names: Sequence[str] | None = None) -> None:
+        self.change, self.fails_late, self.names = change, fails_late, names
 
     def open(self, defense: Defense, **values: Any) -> Any:
-        return SeeingSession(super().open(defense, **values), self.change, self.fails_late)
+        session = super().open(defense, **values)
+        is_meant = self.names is None or defense.name in self.names
+        return SeeingSession(session, self.change, self.fails_late) if is_meant else session
 
 
-class SeeingSession(Misbehaving):
+class Answering(Seeing):
+    """A runner whose session is the real one, except that the defenses called `names` do what `misbehave` does."""
+
+    def __init__(self, names: Sequence[str], misbehave: Any) -> None:
+        super().__init__(lambda answers, _: misbehave(answers), names=names)
+
+
+class SeeingSession:
     """Keeps the pictures until their answers go out."""
 
     def __init__(self, session: ReferenceSession, change: Any, fails_late: Any) -> None:
+        self.session, self.change, self.fails_late, self.device = session, change, fails_late, session.device
         self.begun: list[NDArray[np.uint8]] = []
-        self.fails_late = fails_late
-        super().__init__(session, lambda answers: change(answers, self.begun.pop(0)))
 
     def send(self, images: NDArray[np.uint8]) -> None:
         if self.fails_late is not None and any(map(self.fails_late, self.begun)):
             raise RunnerFault(Fault.CRASHED, "hung up while it was sent a batch")
         self.begun.append(images)
-        super().send(images)
+        self.session.send(images)
+
+    def receive(self) -> Any:
+        return self.change(self.session.receive(), self.begun.pop(0))
+
+    def close(self) -> None:
+        self.session.close()
 
 
 def allergic_to(*poison: Image, late: bool = False) -> Any:
@@ -168,6 +179,48 @@ def allergic_to(*poison: Image, late: bool = False) -> Any:
 def _pixels(image: Image) -> NDArray[np.uint8]:
     flat = decode_png(picture_store().get(picture_key(image.pixels_sha256)))[2]
     return np.frombuffer(flat, dtype=np.uint8).reshape(image.height, image.width, 3)
+
+
+def answering(change: Callable[[Answers], Answers], *names: str) -> Any:
+    """How to find runners whose defenses called `names` (all shipped ones) do what `change` does with real answers."""
+    return lambda _: Answering(names or [each.name for each in REFERENCES], change)
+
+
+def raising(error: BaseException) -> Callable[[Answers], Answers]:
+    """What a defense does that fails on everything."""
+
+    def misbehave(_: Answers) -> Answers:
+        raise error
+
+    return misbehave
+
+
+def server_gone_at(sql_start: str, nth: int) -> Callable[..., Any]:
+    """A wrapper of statements: the database goes away at the `nth` one that begins with `sql_start`."""
+    seen = []
+
+    def wrapper(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        seen.extend([1] * sql.startswith(sql_start))
+        if sql.startswith(sql_start) and len(seen) == nth:
+            raise DatabaseError("the server went away")
+        return execute(sql, params, many, context)
+
+    return wrapper
+
+
+def at_once(do: Callable[[Any], Any], arguments: Sequence[Any]) -> list[Any]:
+    """What `do` gives for each argument, all begun at the same moment, each with a connection of its own."""
+    together = Barrier(len(arguments))
+
+    def one(argument: Any) -> Any:
+        together.wait()
+        try:
+            return do(argument)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(len(arguments)) as pool:
+        return list(pool.map(one, arguments))
 
 
 def shipped(defense: Defense) -> ReferenceRunner:

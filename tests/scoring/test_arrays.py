@@ -58,39 +58,40 @@ def test_a_cache_file_that_is_not_the_picture_is_made_again(
     assert file.stat().st_size == 1200
 
 
-def test_a_picture_that_is_not_in_the_store_is_an_error() -> None:
-    with pytest.raises(PictureMissing):
-        arrays.load_arrays(["0" * 64], 20)
+def nothing(sha: str, folder: Path) -> None:
+    """Take the picture out of the store."""
+    next((folder / "pictures").rglob("*.png")).unlink()
 
 
-def test_a_damaged_picture_in_the_store_is_an_error(settings: Any, tmp_path: Path) -> None:
-    sha = cast.stored(pictures(1)[0]).pixels_sha256
-    (stored,) = (tmp_path / "pictures").rglob("*.png")
+def damage(sha: str, folder: Path) -> None:
+    (stored,) = (folder / "pictures").rglob("*.png")
     whole = bytearray(stored.read_bytes())
     whole[-20] ^= 1
     stored.write_bytes(whole)
-    with pytest.raises(arrays.WrongPicture, match="damaged"):
-        arrays.load_arrays([sha], 20)
 
 
-def test_a_full_cache_costs_only_time(settings: Any, tmp_path: Path) -> None:
-    (drawn,) = pictures(1)
-    sha = cast.stored(drawn).pixels_sha256
-    settings.ARRAY_CACHE_DIR = tmp_path / "not-a-folder"
-    settings.ARRAY_CACHE_DIR.write_text("where the cache should be")
-    assert (arrays.load_arrays([sha], 20)[0] == drawn).all()
+def other_pixels(sha: str, folder: Path) -> None:
+    nothing(sha, folder)
+    picture_store().put(picture_key(sha), encode_png(20, 20, pictures(2)[1].tobytes()))
 
 
-def test_a_picture_of_another_size_is_an_error() -> None:
+@pytest.mark.parametrize(
+    ("change", "size", "error", "words"),
+    [
+        (nothing, 20, PictureMissing, "."),
+        (damage, 20, arrays.WrongPicture, "damaged"),
+        (other_pixels, 20, arrays.WrongPicture, "other pixels"),
+        (lambda *_: None, 30, arrays.WrongPicture, "20 x 20 in the store, not 30 x 30"),
+    ],
+    ids=["not in the store", "damaged", "other pixels under its name", "of another size"],
+)
+def test_what_is_not_the_picture_is_an_error(
+    change: Any, size: int, error: type[Exception], words: str, tmp_path: Path
+) -> None:
     sha = cast.stored(pictures(1)[0]).pixels_sha256
-    with pytest.raises(arrays.WrongPicture, match="20 x 20 in the store, not 30 x 30"):
-        arrays.load_arrays([sha], 30)
-
-
-def test_other_pixels_under_the_name_of_a_picture_are_an_error() -> None:
-    picture_store().put(picture_key("1" * 64), encode_png(20, 20, pictures(1)[0].tobytes()))
-    with pytest.raises(arrays.WrongPicture, match="other pixels"):
-        arrays.load_arrays(["1" * 64], 20)
+    change(sha, tmp_path)
+    with pytest.raises(error, match=words):
+        arrays.load_arrays([sha], size)
 
 
 def test_a_full_disk_costs_only_time_and_leaves_no_half_file(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,6 +104,8 @@ def test_a_full_disk_costs_only_time_and_leaves_no_half_file(settings: Any, monk
     monkeypatch.setattr("os.replace", full)
     assert (arrays.load_arrays([sha], 20)[0] == drawn).all()
     assert files(settings.ARRAY_CACHE_DIR) == []
+    settings.ARRAY_CACHE_DIR = settings.ARRAY_CACHE_DIR.with_name("never-made")
+    assert arrays.make_room(1 << 60) == 0, "there is always room without a cache"
 
 
 @pytest.mark.parametrize(
@@ -127,11 +130,6 @@ def test_what_was_cached_longest_ago_goes_first(settings: Any, monkeypatch: pyte
     monkeypatch.setattr(arrays.shutil, "disk_usage", lambda _: Disk(10**9, 0, 599))
     assert arrays.make_room(600) == 1
     assert sorted(files(settings.ARRAY_CACHE_DIR)) == sorted(others) and oldest not in others
-
-
-def test_there_is_always_room_without_a_cache(settings: Any, tmp_path: Path) -> None:
-    settings.ARRAY_CACHE_DIR = tmp_path / "never-made"
-    assert arrays.make_room(1 << 60) == 0
 
 
 def cached_in_order(settings: Any) -> list[Path]:

@@ -1,7 +1,4 @@
-"""Hostile defenses, run for real: each ends in time and with its code, leaves nothing, and the next one runs clean.
-
-In containers where an engine can run; else as plain processes, and the end of the test run says so.
-"""
+"""Hostile defenses in containers: each ends in time and with its code, leaves nothing, and the next one runs clean."""
 
 import json
 import os
@@ -18,27 +15,25 @@ from numpy.typing import NDArray
 from defense_kit import container
 from defense_kit.conversation import Deadlines
 from defense_kit.faults import Fault, RunnerFault
-from tests.engine_plugin import NO_ENGINE
 from tests.hostile_scorers import (
+    EXPECTED,
     LIMITS,
-    NAMES,
     PATIENT,
     ROWS,
-    HostileScorer,
-    ProcessScorer,
     Running,
     SealedScorer,
-    expected,
-    is_only_sealed,
+    as_process,
     picture_batch,
-    process_scorer,
     sealed_scorer,
 )
 
 BATCHES = 4
 NO_FAULT = "no fault"
 SHORT = 1.0
-PROBES = ("network_probe", "host_files", "clock_and_environment", "system_calls", "links_and_devices")
+PROBES = (
+    *("network_probe", "host_files", "clock_and_environment"),
+    *("system_calls", "links_and_devices", "second_connection"),
+)
 _ROOT = {".dockerenv", "dev", "etc", "lib", "lib64", "opt", "proc", "run", "sbin", "sys", "tmp", "usr"}
 _DEVICES = {
     *("core", "fd", "full", "mqueue", "null", "ptmx", "pts", "random", "shm"),
@@ -53,9 +48,8 @@ DEADLINES = {
 
 
 @pytest.fixture(scope="module")
-def scorer(engine_or_reason: tuple[str, str]) -> Iterator[HostileScorer]:
-    address, _ = engine_or_reason
-    with sealed_scorer(address) if address else process_scorer() as running:
+def scorer(engine_address: str) -> Iterator[SealedScorer]:
+    with sealed_scorer(engine_address) as running:
         yield running
 
 
@@ -70,7 +64,7 @@ def ask(running: Running) -> list[list[int]]:
     return labels
 
 
-def outcome(scorer: HostileScorer, name: str, deadlines: Deadlines) -> tuple[str, str]:
+def outcome(scorer: SealedScorer, name: str, deadlines: Deadlines) -> tuple[str, str]:
     """Run a program and return its fault, or `no fault`, and its log."""
     try:
         running = scorer.open(name, deadlines)
@@ -85,46 +79,50 @@ def outcome(scorer: HostileScorer, name: str, deadlines: Deadlines) -> tuple[str
         running.close()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_hostile_defense_ends_with_its_code_and_leaves_nothing(
-    scorer: HostileScorer, name: str, engine_or_reason: tuple[str, str], record_property: Any
-) -> None:
-    if engine_or_reason[1] and is_only_sealed(name):
-        pytest.skip(f"{NO_ENGINE}: {engine_or_reason[1]}")
-    if engine_or_reason[1]:
-        record_property(NO_ENGINE, f"{NO_ENGINE}: {engine_or_reason[1]}")
-    wanted = expected(name)
+def ends_as_expected(scorer: SealedScorer, name: str) -> None:
+    wanted = EXPECTED[name]
     started = time.monotonic()
     ended, log = outcome(scorer, name, DEADLINES.get(wanted, PATIENT))
     assert ended == wanted, log
     assert time.monotonic() - started < 30
     assert scorer.left() == []
-    assert outcome(scorer, "honest", PATIENT)[0] == NO_FAULT
-    assert scorer.left() == []
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if is_only_sealed(name)])
-def test_what_reaches_for_the_machine_never_runs_unsealed(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="must not run outside a container"):
-        ProcessScorer(tmp_path).open(name, PATIENT)
+@pytest.mark.long("each hostile defense in a container of its own; those that need one stay")
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_hostile_defense_ends_with_its_code_and_leaves_nothing(scorer: SealedScorer, name: str) -> None:
+    """R30; the next one runs clean."""
+    ends_as_expected(scorer, name)
+    ends_as_expected(scorer, "honest")
 
 
-def test_what_is_left_would_be_noticed(scorer: HostileScorer) -> None:
+# Of each way to end: what the others do is shown over a socket (`tests/defense_kit/test_conversation.py`) and by plain
+# processes (`tests/defense_kit/test_process.py`).
+QUICK = ("fork_bomb", "zombies", "silent hang_up", "wrong_answer exit_in_the_middle", "honest")
+
+
+def test_hostile_defenses_in_containers_leave_nothing_to_the_next(scorer: SealedScorer) -> None:
+    """R30: one after the other, the honest one last."""
+    for name in QUICK:
+        ends_as_expected(scorer, name)
+
+
+def test_what_is_left_would_be_noticed(scorer: SealedScorer) -> None:
     running = scorer.open("honest", PATIENT)
     try:
         found = {each.partition(" ")[0] for each in scorer.left()}
     finally:
         running.close()
-    assert found == ({"container", "process", "on"} if isinstance(scorer, SealedScorer) else {"process"})
+    assert found == {"container", "process", "on"}
 
 
 def test_every_fault_that_a_program_can_cause_is_caused() -> None:
     cannot = {Fault.IMAGE_PULL, Fault.CANCELLED, Fault.PLATFORM, Fault.GPU_OUT_OF_MEMORY}
-    assert {expected(name) for name in NAMES} - {NO_FAULT} == set(Fault) - cannot
+    assert set(EXPECTED.values()) - {NO_FAULT} == set(Fault) - cannot
 
 
 @pytest.fixture(scope="module")
-def probed(engine_address: str, scorer: SealedScorer) -> dict[str, Any]:
+def probed(scorer: SealedScorer) -> dict[str, Any]:
     """What the probing programs found out from inside, by program."""
     found = {}
     for name in PROBES:
@@ -206,11 +204,11 @@ def test_what_it_leaves_lies_in_memory_only(probed: dict[str, Any]) -> None:
     assert {what for what, _ in said["made"]} == {"link", "loop", "pipe", "socket", "setuid"}, "no device"
 
 
-def test_a_second_connection_is_refused(engine_address: str, scorer: SealedScorer) -> None:
-    _, log = outcome(scorer, "second_connection", PATIENT)
-    assert '["ConnectionRefusedError", "ConnectionRefusedError", "ConnectionRefusedError"]' in log
+def test_a_second_connection_is_refused(probed: dict[str, Any]) -> None:
+    assert probed["second_connection"]["refused"] == ["ConnectionRefusedError"] * 3
 
 
+@pytest.mark.long("a flood at full speed, and the engine's seconds beside it")
 def test_a_flood_of_output_costs_the_engine_next_to_nothing(engine_address: str, scorer: SealedScorer) -> None:
     running = scorer.open("log_flood", PATIENT)
     try:
@@ -232,18 +230,16 @@ def _processor_seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-@pytest.mark.parametrize("name", ["random_labels", "state_between_batches", "batch_coupled"])
-def test_answers_that_depend_on_more_than_the_picture_differ(scorer: HostileScorer, name: str) -> None:
+@pytest.mark.parametrize("way", ["guesses", "counts", "compares"])
+def test_answers_that_depend_on_more_than_the_picture_differ(way: str) -> None:
     """The same pictures in another order, so with other companions: no fault, and found by comparing."""
     pictures = np.concatenate([picture_batch(seed) for seed in range(3)])
     order = np.random.default_rng(5).permutation(len(pictures))
-    running = scorer.open(name, PATIENT)
-    try:
-        first = _labels(running, pictures)
-        again = np.empty_like(first)
-        again[order] = _labels(running, pictures[order])
-    finally:
-        running.close()
+    running = as_process(way)
+    first = _labels(running, pictures)
+    again = np.empty_like(first)
+    again[order] = _labels(running, pictures[order])
+    running.close()
     assert (first != again).any()
 
 

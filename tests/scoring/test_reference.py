@@ -26,13 +26,15 @@ def test_shrinking_keeps_the_mean_of_an_even_picture(size: int) -> None:
     assert np.allclose(shrunk(even), 0.2) and shrunk(even).shape == (2, 64, 64, 3)
 
 
+@pytest.mark.slow("draws the pictures that it fits on")
 def test_fitting_on_few_drawn_pictures_already_tells_the_classes_apart() -> None:
-    pictures, truth = train.drawn_pictures(300, seed=1)
-    fresh, fresh_truth = train.drawn_pictures(100, seed=2)
+    pictures, truth = train.drawn_pictures(120, seed=1)
+    fresh, fresh_truth = train.drawn_pictures(60, seed=2)
     _, scores = PictureStatistics(train.fit_statistics(pictures, truth)).predict(fresh)
     assert ((scores[:, 1] > 0.5) == fresh_truth).mean() > 0.85
 
 
+@pytest.mark.long("torch trains on 400 pictures; fitting on few stays")
 def test_the_network_learns() -> None:
     pictures, truth = train.drawn_pictures(400, seed=1)
     network = train.fit_network(pictures, truth, epochs=4)

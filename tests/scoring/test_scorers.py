@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.utils import timezone
 
 from common import clock
 from defense_kit.faults import Fault, RunnerFault
 from labeling.policy import Policy
-from scoring.models import Defense, Prediction, Run, Scorer
+from scoring.models import Defense, Run, Scorer
 from scoring.runner import ReferenceRunner
 from scoring.scorers import LocalScorer, Runners, limits_of, patience_of
 from scoring.sealed import ContainerRunner
@@ -63,13 +62,9 @@ def slot_in(folder: Path) -> Slot:
     return slot
 
 
-def test_the_processor_is_one_device(tmp_path: Path) -> None:
-    slot = slot_in(tmp_path)
-    assert slot.folder.is_dir() and take_slot(tmp_path, "cpu", 1) is None
-
-
 def test_a_slot_knows_itself_again_whatever_the_machine_is_called(tmp_path: Path) -> None:
     first = slot_in(tmp_path / "one")
+    assert first.folder.is_dir() and take_slot(tmp_path / "one", "cpu", 1) is None, "the processor is one device"
     first.lock.close()
     again, another = slot_in(tmp_path / "one"), slot_in(tmp_path / "two")
     assert again.identity == first.identity != another.identity
@@ -80,15 +75,15 @@ def test_a_slot_knows_itself_again_whatever_the_machine_is_called(tmp_path: Path
 def test_nothing_is_begun_with_a_clock_of_its_own(
     seconds: int, works: bool, tmp_path: Path, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A second scorer of the same device waits for the first."""
     factories.policy_version()
-    cast.publish(now, "always-abstain")
-    cast.valid_pictures(2)
-    cast.plan(now)
+    cast.queued(now, "always-abstain")
     monkeypatch.setattr(clock, "apart", lambda: timedelta(seconds=seconds))
-    scorer = LocalScorer(folder=tmp_path, device="cpu", runtime="process")
-    assert scorer.work_one() is works
+    first, second = (LocalScorer(folder=tmp_path, device="cpu", runtime="process") for _ in range(2))
+    assert (first.work_one(), second.work_one()) == (works, False)
     (seen,) = Scorer.objects.all()
     assert ("clock" in seen.held) is not works, "the cockpit says why"
+    assert seen.name.endswith(":cpu-0") and seen.device.startswith("cpu, ") and seen.runtime == "process"
     assert Run.objects.filter(attempt=0).count() == (2 if works else 3)
 
 
@@ -113,23 +108,6 @@ def test_limits_and_patience_are_the_policys() -> None:
     limits, patience = limits_of(policy), patience_of(policy)
     assert (limits.memory_mib, limits.cpus, limits.processes, limits.scratch_mib) == (512, 3, 256, 1024)
     assert (patience.start, patience.hello, patience.per_picture) == (7, 3, 5)
-
-
-@pytest.mark.django_db
-def test_a_second_scorer_of_a_device_waits_for_the_first(tmp_path: Path) -> None:
-    now = timezone.now() - timedelta(minutes=1)
-    factories.policy_version()
-    cast.publish(now, "always-abstain")
-    cast.valid_pictures(2)
-    cast.plan(now)
-    first, second = (LocalScorer(folder=tmp_path, device="cpu", runtime="process") for _ in range(2))
-    assert first.work_one() is True
-    assert second.work_one() is False
-    while first.work_one():
-        pass
-    assert Prediction.objects.count() == 2 * 3
-    (seen,) = Scorer.objects.all()
-    assert seen.name.endswith(":cpu-0") and seen.device.startswith("cpu, ") and seen.runtime == "process"
 
 
 @pytest.mark.django_db

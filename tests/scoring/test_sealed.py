@@ -36,12 +36,17 @@ def runner(engine_address: str, tmp_path: Path) -> Callable[..., ContainerRunner
     return _runner
 
 
-@pytest.fixture
-def image(tmp_path: Path) -> Image:
+def kit_image(folder: Path, program: bytes = PROGRAM) -> Image:
     """A defense as a participant would write it, with the kit beside its program."""
     files = {f"opt/defense_kit/{path.name}": path.read_bytes() for path in KIT.glob("*.py")}
-    layers = [python_layer(), numpy_layer(), files_layer(tmp_path, files | {"opt/run.py": PROGRAM})]
-    return Image(layers, [PYTHON, "/opt/run.py"])
+    return Image(
+        [python_layer(), numpy_layer(), files_layer(folder, files | {"opt/run.py": program})], [PYTHON, "/opt/run.py"]
+    )
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Image:
+    return kit_image(tmp_path)
 
 
 def handed_in(image: Image, tmp_path: Path, *, key: str = "") -> Defense:
@@ -85,10 +90,17 @@ def test_a_defense_comes_out_of_the_store_and_answers(
     assert list((tmp_path / "scorer").iterdir()) == [], "neither the archive nor the socket is left"
 
 
-def test_what_a_killed_scorer_left_is_removed(
+def test_what_a_killed_scorer_or_a_failed_stop_left_is_removed(
     runner: Callable[..., ContainerRunner], containers: Any, image: Image, tmp_path: Path
 ) -> None:
-    opened(runner(), handed_in(image, tmp_path))  # and never closed, as if killed
+    """When it begins again, and before the next defense opens; another scorer's containers stay."""
+    defense, one = handed_in(image, tmp_path), runner()
+    other = opened(runner(scorer="test-sealed-2"), defense)
+    opened(one, defense)  # and never closed, as if its stop had failed
+    opened(one, defense)  # nor this one, as if killed
+    found = sorted(each.labels[container.SCORER_LABEL] for each in containers.containers.list(all=True))
+    assert found == ["test-sealed", "test-sealed-2"]
+    other.close()
     (tmp_path / "scorer" / "archive-half").mkdir()
     (tmp_path / "scorer" / "gate-left").mkdir()
     (tmp_path / "scorer" / "gate-left" / "link").symlink_to(tmp_path / "image.tar")
@@ -98,28 +110,12 @@ def test_what_a_killed_scorer_left_is_removed(
     assert (tmp_path / "image.tar").exists(), "links are not followed"
 
 
-def test_a_container_that_a_failed_stop_left_is_gone_before_the_next_opens(
-    runner: Callable[..., ContainerRunner], containers: Any, image: Image, tmp_path: Path
-) -> None:
-    defense, one = handed_in(image, tmp_path), runner()
-    other = opened(runner(scorer="test-sealed-2"), defense)
-    opened(one, defense)  # and never closed
-    following = opened(one, defense)
-    try:
-        found = sorted(each.labels[container.SCORER_LABEL] for each in containers.containers.list(all=True))
-    finally:
-        following.close()
-        other.close()
-    assert found == ["test-sealed", "test-sealed-2"]
-
-
+@pytest.mark.long("waits for a deadline; `test_scorers` shows whose seconds they are")
 def test_a_batch_has_the_seconds_of_the_pictures_that_were_asked_for(
     runner: Callable[..., ContainerRunner], containers: Any, tmp_path: Path
 ) -> None:
     slow = PROGRAM.replace(b"lambda images: [", b"lambda images: __import__('time').sleep(600) or [")
-    files = {f"opt/defense_kit/{path.name}": path.read_bytes() for path in KIT.glob("*.py")}
-    layers = [python_layer(), numpy_layer(), files_layer(tmp_path, files | {"opt/run.py": slow})]
-    defense = handed_in(Image(layers, [PYTHON, "/opt/run.py"]), tmp_path)
+    defense = handed_in(kit_image(tmp_path, slow), tmp_path)
     patience = Patience(start=60, hello=30, per_picture=0.5)
     session = opened(runner(patience=patience), defense, batch_size=4)
     try:
@@ -165,6 +161,7 @@ def test_a_card_that_is_not_named_is_the_platforms_fault(runner: Callable[..., C
     assert fault.fault is Fault.PLATFORM
 
 
+@pytest.mark.long("a container of its own; the fault stays with `test_container`")
 def test_an_engine_that_is_away_is_asked_again_the_next_time(
     runner: Callable[..., ContainerRunner], engine_address: str, image: Image, tmp_path: Path
 ) -> None:

@@ -14,11 +14,12 @@ from scoring.rerun_scope import Scope
 from tests import factories
 from tests.scoring import cast
 
+pytestmark = pytest.mark.django_db
 
-@pytest.mark.django_db
-def test_a_valid_picture_is_scored_by_the_tasks_alone() -> None:
+
+def test_a_valid_picture_is_scored_and_a_rerun_prepared_by_the_tasks_alone(olga: User) -> None:
     factories.policy_version()
-    call_command("publish_reference_defenses", verbosity=0)
+    (defense,) = cast.publish(timezone.now(), "always-abstain")
     cast.valid_pictures(2)
     tasks.plan_runs()
     lost = Run.objects.order_by("id")[0]
@@ -27,30 +28,17 @@ def test_a_valid_picture_is_scored_by_the_tasks_alone() -> None:
     )
     tasks.reclaim_runs()
     tasks.work_runs()
-    assert Prediction.objects.count() == 2 * 3 * 3
+    assert Prediction.objects.count() == 2 * 3
     lost.refresh_from_db()
     assert (lost.state, lost.attempt) == (RunState.FINISHED, 2)
-
-
-@pytest.mark.django_db
-def test_a_rerun_is_prepared_by_the_task(olga: User) -> None:
-    now = timezone.now()
-    (defense,) = cast.publish(now, "always-abstain")
-    cast.valid_pictures(2)
-    cast.plan(now)
-    cast.work_all(now)
-    rerun = reruns.rerun_start(defense=defense, scope=Scope("All answers."), reason="why", by=olga, now=now)
+    rerun = reruns.rerun_start(defense=defense, scope=Scope("All answers."), reason="why", by=olga, now=timezone.now())
     tasks.prepare_reruns()
     rerun.refresh_from_db()
     assert (rerun.state, Run.objects.filter(rerun=rerun, state=RunState.QUEUED).count()) == (RerunState.RUNNING, 3)
 
 
-@pytest.mark.django_db
 def test_dead_runs_are_queued_again_by_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    now = timezone.now()
-    cast.publish(now, "always-abstain")
-    cast.valid_pictures(1)
-    cast.plan(now)
+    cast.queued(timezone.now(), "always-abstain", pictures=1)
     Run.objects.update(state=RunState.DEAD, fault=Fault.PLATFORM)
     call_command("retry_dead_runs")
     assert "3 runs queued again" in capsys.readouterr().out

@@ -1,8 +1,6 @@
-"""A scoring worker in a process of its own, to be killed: `python -m tests.scoring.worker_process STEP NOW ... [KILL]`.
+"""A scoring worker that kills itself with SIGKILL: `python -m tests.scoring.worker_process NOW WHERE`.
 
-STEP is `prepare` (pictures, rulings, a defense, the plan), `work` (until nothing waits) or `reclaim`; one can follow
-another. KILL is where the process kills itself with SIGKILL: `claimed`, `batch` (the second one), or `writing` (answers
-written, not committed).
+WHERE is `claimed`, `batch` (the second one), or `writing` (answers written, not committed).
 """
 
 import os
@@ -19,15 +17,8 @@ def kill_self() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def prepare(now: datetime) -> None:
-    from tests.scoring import cast
-
-    cast.publish(now, "numpy-statistics")
-    cast.valid_pictures(10)
-    cast.plan(now)
-
-
-def work(now: datetime, kill: str) -> None:
+def work(now: datetime, where: str) -> None:
+    """Work until the place comes."""
     from django.db import connection
 
     from scoring.models import Defense
@@ -38,18 +29,18 @@ def work(now: datetime, kill: str) -> None:
 
     def after_batch(answers: Answers) -> Answers:
         asked.append(1)
-        if kill == "batch" and len(asked) == 2:
+        if where == "batch" and len(asked) == 2:
             kill_self()
         return answers
 
     def find_runner(defense: Defense) -> ReferenceRunner:
-        if kill == "claimed":
+        if where == "claimed":
             kill_self()
         return cast.Answering([defense.name], after_batch)
 
     def after_insert(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         result = execute(sql, params, many, context)
-        if kill == "writing" and sql.startswith('INSERT INTO "scoring_prediction"'):
+        if where == "writing" and sql.startswith('INSERT INTO "scoring_prediction"'):
             kill_self()
         return result
 
@@ -57,21 +48,6 @@ def work(now: datetime, kill: str) -> None:
         cast.work_all(now, name=str(os.getpid()), find_runner=find_runner)
 
 
-def take(step: str, now: datetime, kill: str) -> None:
-    from scoring.services import runs_reclaim
-
-    if step == "prepare":
-        prepare(now)
-    elif step == "reclaim":
-        runs_reclaim(now=now)
-    else:
-        work(now, kill)
-
-
 if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
     django.setup()
-    arguments = sys.argv[1:]
-    kill = arguments.pop() if len(arguments) % 2 else ""
-    for step, moment in zip(arguments[::2], arguments[1::2], strict=True):
-        take(step, datetime.fromisoformat(moment), kill)
+    work(datetime.fromisoformat(sys.argv[1]), sys.argv[2])

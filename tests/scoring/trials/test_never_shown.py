@@ -2,7 +2,6 @@
 
 import base64
 import re
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +23,14 @@ from tests.scoring.cast import SIZE
 from tests.scoring.trials import cast
 from tests.test_pages import ROLES, addresses, person
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow("asks for every page of the site")]
 _SHORT = 12  # characters of a hash that nobody writes by chance
 
 
-@pytest.fixture
-def tried(now: datetime) -> Trial:
+@pytest.fixture(scope="module")
+def tried(module_world: Path) -> Trial:
     """A private set, and a defense that answered it."""
+    now = factories.NOW
     cast.policy_in_force()
     cast.private(6)
     trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
@@ -60,7 +60,11 @@ def client_of(role: str, signed_in: Any) -> Client:
     return Client(raise_request_exception=False) if role == "stranger" else signed_in(person(role))
 
 
-@pytest.mark.parametrize("role", ROLES)
+FEW = ("organizer", "captain")
+OTHERS = [pytest.param(role, marks=pytest.mark.long("every page; two roles stay")) for role in ROLES if role not in FEW]
+
+
+@pytest.mark.parametrize("role", [*FEW, *OTHERS])
 def test_no_address_gives_a_private_picture_away(role: str, tried: Trial, signed_in: Any) -> None:
     client, hidden = client_of(role, signed_in), secrets(tried)
     codes = set()

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from common.errors import Conflict, DomainError, InvalidInput
+from common.errors import Conflict, InvalidInput
 from labeling.enums import Label
 from labeling.models import Image
 from labeling.png import decode_png, pixels_sha256
@@ -47,46 +47,29 @@ def test_a_picture_lies_in_the_private_part_of_the_store_alone(now: datetime) ->
     assert (width, height, pixels_sha256(width, height, pixels)) == (SIZE, SIZE, row.pixels_sha256)
     assert not picture_store().exists(picture_key(row.pixels_sha256))
     assert not Image.objects.exists()
-
-
-def test_the_same_picture_again_is_known(now: datetime) -> None:
-    to = begun(now)
-    assert [add(to, 1)[1], add(to, 1)[1]] == [True, False]
-    assert PrivatePicture.objects.count() == 1
-
-
-def test_a_picture_of_the_contest_is_not_private(now: datetime) -> None:
-    to = begun(now)
-    row, _ = add(to, 1)
-    PrivatePicture.objects.all().delete()
-    factories.image(pixels_sha256=row.pixels_sha256)
+    assert add(begun(now), 1) == (row, False), "the same picture again is known"
     with pytest.raises(Conflict) as refused:
-        add(to, 1)
-    assert refused.value.code == "not_private" and not PrivatePicture.objects.exists()
-
-
-def test_a_picture_has_one_class(now: datetime) -> None:
-    to = begun(now)
-    data = cast.photograph()
-    private.private_picture_add(to, data, label=Label.BIRD, source="a", size=SIZE)
-    with pytest.raises(Conflict) as refused:
-        private.private_picture_add(to, data, label=Label.BICYCLE, source="b", size=SIZE)
+        private.private_picture_add(begun(now), cast.photograph(seed=1), label=Label.BICYCLE, source="b", size=SIZE)
     assert refused.value.code == "in_both_classes"
 
 
+def test_a_picture_of_the_contest_is_not_private(now: datetime) -> None:
+    sha = pixels_sha256(*decode_png(cast.photograph(seed=1)))
+    factories.image(pixels_sha256=sha)
+    with pytest.raises(Conflict) as refused:
+        add(begun(now), 1)
+    assert refused.value.code == "not_private" and not PrivatePicture.objects.exists()
+
+
 def test_an_unfinished_set_is_gone_on_with(olga: User, now: datetime) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        private.private_set_begin(note="  ", by=None, now=now)
+    assert refused.value.code == "no_note", "a set says where it comes from"
     first, new = private.private_set_begin(note="ours", by=olga, now=now)
     again, new_again = private.private_set_begin(note=" ", by=None, now=now)
     assert private.private_set_begin(note="ours ", by=None, now=now) == (first, False)
     assert (new, new_again, first) == (True, False, again)
     assert (first.number, first.imported_by) == (1, olga)
-
-
-@pytest.mark.parametrize("note", ["", "  "])
-def test_a_set_says_where_it_comes_from(note: str, now: datetime) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        private.private_set_begin(note=note, by=None, now=now)
-    assert refused.value.code == "no_note"
 
 
 def test_a_set_is_in_force_once_it_is_complete_and_the_newest_is(now: datetime) -> None:
@@ -99,6 +82,7 @@ def test_a_set_is_in_force_once_it_is_complete_and_the_newest_is(now: datetime) 
     assert selectors.private_set_in_force() == second and second.number == first.number + 1
 
 
+@pytest.mark.both("the set is locked while it is looked at")
 def test_a_complete_set_never_changes(now: datetime) -> None:
     complete = cast.private(4)
     rows = list(PrivatePicture.objects.values_list("pk", "pixels_sha256", "label"))
@@ -154,7 +138,10 @@ def run(*arguments: Any) -> tuple[int, str]:
     return 0, said.getvalue()
 
 
-def test_a_folder_becomes_a_set_in_force(garden: Path, olga: User) -> None:
+def test_a_folder_or_a_manifest_becomes_a_set_in_force(garden: Path, olga: User) -> None:
+    for arguments, words in (((), "Give a note"), (("--note", "x", "--by", "nobody"), "no account nobody")):
+        status, said = run(garden, *arguments)
+        assert (status, words in said, PrivateSet.objects.exists()) == (2, True, False), said
     status, said = run(garden, "--note", "ours", "--by", "olga")
     assert (status, said.splitlines()) == (
         0,
@@ -166,16 +153,10 @@ def test_a_folder_becomes_a_set_in_force(garden: Path, olga: User) -> None:
     )
     (facts,) = selectors.private_sets()
     assert (facts.birds, facts.bicycles) == (3, 2) and PrivateSet.objects.get().imported_by == olga
-
-
-def test_a_manifest_becomes_a_set(garden: Path) -> None:
-    manifest = garden / "set.csv"
-    manifest.write_text("file,label\nbird/1.png,bird\nbicycle/4.png,bicycle\n")
+    manifest = written(garden / "set.csv", "file,label\nbird/1.png,bird\nbicycle/4.png,bicycle\n")
     assert run(manifest, "--note", "ours")[0] == 0
-    assert set(PrivatePicture.objects.values_list("source", "label")) == {
-        ("bird/1.png", "bird"),
-        ("bicycle/4.png", "bicycle"),
-    }
+    rows = PrivatePicture.objects.filter(private_set__number=2).values_list("source", "label")
+    assert set(rows) == {("bird/1.png", "bird"), ("bicycle/4.png", "bicycle")}
 
 
 def test_refusals_are_named_and_the_set_waits_for_them(garden: Path, tmp_path: Path) -> None:
@@ -213,15 +194,6 @@ def test_an_interrupted_import_goes_on(garden: Path, monkeypatch: pytest.MonkeyP
     assert PrivateSet.objects.count() == 1 and selectors.private_set_in_force() is not None
 
 
-def test_what_an_earlier_import_left_is_dropped_when_asked(garden: Path, now: datetime) -> None:
-    add(private.private_set_begin(note="ours", path=str(garden), by=None, now=now)[0], 99)
-    status, said = run(garden)
-    assert status == 1 and "1 pictures of an earlier import" in said
-    status, said = run(garden, "--start-over")
-    assert status == 0 and "6 pictures of an earlier import dropped" in said
-    assert PrivatePicture.objects.count() == 5 and PrivateSet.objects.get().note == "ours"
-
-
 @pytest.mark.parametrize("pictures", [0, 2])
 def test_an_unfinished_set_takes_pictures_of_its_own_folder_alone(
     pictures: int, garden: Path, tmp_path: Path, now: datetime
@@ -243,11 +215,15 @@ def test_an_unfinished_set_takes_pictures_of_its_own_folder_alone(
     assert (facts.number, facts.note, facts.birds + facts.bicycles) == (1, "theirs", 5)
 
 
-def test_an_unfinished_set_keeps_its_note(garden: Path, now: datetime) -> None:
-    private.private_set_begin(note="ours", path=str(garden), by=None, now=now)
+def test_pictures_of_an_earlier_import_of_the_folder_are_dropped_when_asked(garden: Path, now: datetime) -> None:
+    add(private.private_set_begin(note="ours", path=str(garden), by=None, now=now)[0], 99)
     status, said = run(garden, "--note", "theirs")
     assert status == 2 and 'with the note "ours"' in said
-    assert run(garden / "bird" / "..", "--note", "ours")[0] == 0, "the same folder, written otherwise"
+    status, said = run(garden / "bird" / "..", "--note", "ours")
+    assert status == 1 and "1 pictures of an earlier import" in said, "the same folder, written otherwise"
+    status, said = run(garden, "--start-over")
+    assert status == 0 and "6 pictures of an earlier import dropped" in said
+    assert PrivatePicture.objects.count() == 5 and PrivateSet.objects.get().note == "ours"
 
 
 @pytest.mark.parametrize(
@@ -266,18 +242,6 @@ def test_what_cannot_be_tried_is_said(make: Any, words: str, why: str, tmp_path:
     assert selectors.private_set_in_force() is None
 
 
-def test_a_note_and_a_known_account_are_needed(garden: Path) -> None:
-    assert run(garden)[0] == 2 and not PrivateSet.objects.exists()
-    status, said = run(garden, "--note", "x", "--by", "nobody")
-    assert status == 2 and "no account nobody" in said
-
-
 def written(path: Path, text: str) -> Path:
     path.write_text(text)
     return path
-
-
-def test_a_refusal_is_an_error_of_the_domain(now: datetime) -> None:
-    with pytest.raises(DomainError) as refused:
-        private.private_picture_add(begun(now), b"no picture", label=Label.BIRD, source="x", size=SIZE)
-    assert refused.value.code == "not_a_picture"

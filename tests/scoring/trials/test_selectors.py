@@ -11,7 +11,7 @@ from adjudication.models import Ruling
 from labeling.models import Image
 from labeling.policy import Policy
 from scoring.enums import Fault, RunState, TrialKind
-from scoring.models import Defense, PrivatePicture
+from scoring.models import Defense, FrameworkCheck, PrivatePicture
 from scoring.trials import selectors, services
 from scoring.trials.enums import Condition, Standing
 from scoring.trials.order import Order
@@ -69,6 +69,7 @@ CASES: list[tuple[TrialKind, dict[str, Any], Condition, Standing, str]] = [
     (PRIVATE, {"totals": G[PRIVATE] | {"milliseconds": 10**7}}, Condition.PRIVATE, PASSED, "slow and right"),
     (PRIVATE, {"state": RunState.DEAD, "totals": {}}, Condition.PRIVATE, NOT_YET, "the platform failed"),
     (EARLIER, {"totals": {"pictures": 2, "right": 1, "wrong": 1}}, Condition.EARLIER, FAILED, "a mistake"),
+    (EARLIER, {"state": RunState.RUNNING, "lease_until": factories.NOW}, Condition.EARLIER, PENDING, "under way"),
     (EARLIER, {"state": RunState.DEAD, "totals": {}, "fault": Fault.PLATFORM}, Condition.EARLIER, NOT_YET, "platform"),
 ]
 
@@ -83,25 +84,11 @@ def test_how_a_condition_stands(
     assert eligible is (set(standing(complete).values()) == {PASSED}) is False
 
 
-def test_a_trial_under_way_is_pending(complete: Defense, now: datetime) -> None:
-    cast.ask(complete, EARLIER, now)
-    assert services.trial_claim(worker="w", now=now) is not None
-    assert standing(complete)[Condition.EARLIER] is PENDING
-
-
 def attack(label: str = "bird") -> Image:
     image = factories.image(origin="attack")
     factories.attack_row(image)
     scoring_cast.ruled(image, label=label)
     return image
-
-
-def test_an_attack_that_became_valid_later_has_to_be_answered_too(complete: Defense) -> None:
-    attack()
-    assert standing(complete)[Condition.EARLIER] is NOT_YET
-    assert selectors.eligibility_of(complete, POLICY, now=factories.NOW).eligible is False
-    cast.passed(complete, EARLIER)
-    assert selectors.eligibility_of(complete, POLICY, now=factories.NOW).eligible is True
 
 
 def test_an_attack_whose_ruling_is_older_and_was_seen_later_is_not_missed(complete: Defense) -> None:
@@ -132,13 +119,6 @@ def test_another_ruling_on_an_attack(verdict: str, label: str, expected: Standin
     assert standing(complete)[Condition.EARLIER] is expected, why
 
 
-def test_what_is_no_valid_attack_asks_for_nothing(complete: Defense) -> None:
-    factories.attack_row(rejected := factories.image(origin="attack"))
-    scoring_cast.ruled(rejected, verdict="rejected")
-    scoring_cast.ruled(factories.image())
-    assert selectors.eligibility_of(complete, POLICY, now=factories.NOW).eligible is True
-
-
 @pytest.mark.parametrize(
     ("origin", "sent", "expected", "why"),
     [
@@ -159,12 +139,6 @@ def test_an_attack_is_asked_about_wherever_its_picture_came_from_first(
     assert standing(complete)[Condition.EARLIER] is expected, why
 
 
-def test_who_failed_on_earlier_attacks_has_failed_whatever_came_later(complete: Defense) -> None:
-    cast.passed(complete, EARLIER, totals={"pictures": 2, "right": 1, "wrong": 1})
-    attack()
-    assert standing(complete)[Condition.EARLIER] is FAILED
-
-
 @pytest.mark.parametrize("right", [9, 1])
 def test_a_new_private_set_has_to_be_answered_by_everybody(right: int, complete: Defense) -> None:
     cast.passed(complete, PRIVATE, totals=G[PRIVATE] | {"right": right, "abstained": 10 - right})
@@ -175,16 +149,21 @@ def test_a_new_private_set_has_to_be_answered_by_everybody(right: int, complete:
     assert selectors.eligibility_of(complete, POLICY, now=factories.NOW).eligible is True
 
 
+def test_who_failed_on_earlier_attacks_has_failed_and_all_others_are_asked_about_later_ones(complete: Defense) -> None:
+    attack()
+    assert standing(complete)[Condition.EARLIER] is NOT_YET
+    cast.passed(complete, EARLIER)
+    assert selectors.eligibility_of(complete, POLICY, now=factories.NOW).eligible is True
+    cast.passed(complete, EARLIER, totals={"pictures": 2, "right": 1, "wrong": 1})
+    attack()
+    assert standing(complete)[Condition.EARLIER] is FAILED
+
+
 def test_what_came_after_the_publication_is_for_official_runs(complete: Defense, now: datetime) -> None:
     Defense.objects.filter(pk=complete.pk).update(published_at=now)
     attack()
     cast.private(4, seed=300)
     assert selectors.eligibility_of(Defense.objects.get(pk=complete.pk), POLICY, now=factories.NOW).eligible is True
-
-
-def test_a_refused_framework_fails(complete: Defense, rita: User, now: datetime) -> None:
-    services.framework_check(complete, passed=False, reason="compiled", by=rita, now=now)
-    assert standing(complete)[Condition.FRAMEWORK] is FAILED
 
 
 def test_the_lenient_reading_is_the_policy_s(complete: Defense) -> None:
@@ -204,16 +183,18 @@ def test_what_is_told_of_a_trial_names_no_picture(complete: Defense) -> None:
     assert "SECRET" not in told and "x01" not in told
 
 
-def test_logs_come_from_the_smoke_test_alone(complete: Defense) -> None:
+def test_the_board_is_told_of_the_framework_the_smoke_test_and_the_probe(
+    complete: Defense, rita: User, now: datetime
+) -> None:
+    services.framework_check(complete, passed=False, reason=" compiled ", by=rita, now=now)
+    assert standing(complete)[Condition.FRAMEWORK] is FAILED, "the newest check holds"
+    kept = FrameworkCheck.objects.filter(defense=complete).order_by("pk").values_list("passed", "reason", "checked_by")
+    assert list(kept) == [(True, "PyTorch", rita.pk), (False, "compiled", rita.pk)]
     cast.passed(complete, SMOKE, log="all of it")
-    assert selectors.smoke_log_of(complete) == "all of it"
-    assert selectors.smoke_log_of(cast.container("other")) == ""
-
-
-def test_the_newest_probe_is_for_the_board(complete: Defense) -> None:
     cast.passed(complete, PROBE, totals={"shown": True})
-    assert selectors.probe_of(complete) == {"shown": True}
-    assert selectors.probe_of(cast.container("other")) == {}
+    other = cast.container("other")
+    assert (selectors.smoke_log_of(complete), selectors.smoke_log_of(other)) == ("all of it", "")
+    assert (selectors.probe_of(complete), selectors.probe_of(other)) == ({"shown": True}, {})
 
 
 def test_organizers_see_the_sets_in_numbers(now: datetime) -> None:

@@ -2,20 +2,19 @@
 
 import random
 from datetime import datetime, timedelta
-from threading import Barrier, Thread
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
 from common.errors import Conflict, InvalidInput, NotAllowed
 from labeling.policy import Policy
 from scoring import selectors as scoring
 from scoring import tasks
 from scoring.enums import Fault, RunState, TrialKind
-from scoring.models import FrameworkCheck, Trial
+from scoring.models import Defense, FrameworkCheck, Trial
 from scoring.trials import selectors, services
 from tests import factories
 from tests.scoring import cast as scoring_cast
@@ -57,34 +56,23 @@ def test_seeds_are_as_long_as_those_of_official_runs(now: datetime) -> None:
     assert 8 < sum(seed >= 2**62 for seed in seeds) < 32
 
 
-def test_attacks_that_came_later_are_asked_about_with_all_others(now: datetime) -> None:
+def test_attacks_and_a_private_set_that_came_later_are_asked_about(now: datetime) -> None:
     newcomer = cast.container()
     for kind in TrialKind:
         cast.passed(newcomer, kind)
     assert plan(now) == 0
-    image = factories.image(origin="attack")
-    factories.attack_row(image)
+    factories.attack_row(image := factories.image(origin="attack"))
     scoring_cast.ruled(image)
+    newest = cast.private(4, seed=300)
+    assert plan(now) == 1, "one at a time"
+    again = Trial.objects.get(state=RunState.QUEUED)
+    assert (again.kind, again.number, again.private_set) == (PRIVATE, 2, newest)
+    finish(again, now, cast.GOOD[PRIVATE])
     assert (plan(now), plan(now)) == (1, 0)
     again = Trial.objects.get(state=RunState.QUEUED)
     assert (again.kind, again.number) == (EARLIER, 2)
     asked = {"sha256": selectors.fingerprint(selectors.earlier_questions(now=factories.NOW))}
     finish(again, now, cast.GOOD[EARLIER] | {selectors.ASKED: asked})
-    assert plan(now) == 0
-
-
-@pytest.mark.parametrize("right", [9, 1])
-def test_a_new_private_set_is_asked_about(right: int, now: datetime) -> None:
-    newcomer = cast.container()
-    cast.passed(newcomer, SMOKE)
-    cast.passed(newcomer, PRIVATE, totals=cast.GOOD[PRIVATE] | {"right": right, "abstained": 10 - right})
-    cast.passed(newcomer, EARLIER)
-    cast.passed(newcomer, PROBE)
-    newest = cast.private(4, seed=300)
-    assert (plan(now), plan(now)) == (1, 0)
-    again = Trial.objects.get(state=RunState.QUEUED)
-    assert (again.kind, again.number, again.private_set) == (PRIVATE, 2, newest)
-    finish(again, now, cast.GOOD[PRIVATE])
     assert plan(now) == 0
 
 
@@ -126,14 +114,6 @@ def test_nothing_follows_a_trial_that_is_not_passed(
     assert plan(now) == 0, why
 
 
-def test_the_policy_says_what_is_passed(now: datetime) -> None:
-    newcomer = cast.container()
-    cast.passed(newcomer, SMOKE)
-    cast.passed(newcomer, PRIVATE, totals=cast.GOOD[PRIVATE] | {"right": 8, "abstained": 1, "wrong": 1})
-    assert plan(now, POLICY) == 0
-    assert plan(now, Policy(eligibility_strict=False)) == 1
-
-
 def test_without_a_complete_private_set_trials_wait(now: datetime) -> None:
     newcomer = cast.container()
     Trial.objects.create(
@@ -160,6 +140,7 @@ def test_only_containers_before_publication_are_tried_by_themselves(
     assert plan(now) == 0, why
 
 
+@pytest.mark.both("a partial unique index refuses")
 def test_the_same_trial_is_not_asked_for_twice_at_a_time(now: datetime) -> None:
     newcomer = cast.container()
     cast.ask(newcomer, SMOKE, now)
@@ -170,27 +151,27 @@ def test_the_same_trial_is_not_asked_for_twice_at_a_time(now: datetime) -> None:
         Trial.objects.create(defense=newcomer, kind=SMOKE, number=9, seed=1, batch_size=4, created_at=now)
 
 
-@pytest.mark.parametrize("kind", [PRIVATE, EARLIER, PROBE])
-def test_a_container_earns_its_next_trial(kind: TrialKind, olga: User, now: datetime) -> None:
-    cast.private(2)
-    newcomer = cast.container()
+REFUSED = [
+    (PRIVATE, {}, "trial_too_early", "the smoke test comes first"),
+    (EARLIER, {}, "trial_too_early", "so it does here"),
+    (PROBE, {}, "trial_too_early", "and here"),
+    (SMOKE, {"retired_at": factories.NOW}, "retired", "a newer version took its place"),
+    (PRIVATE, {"published_at": factories.NOW}, "no_private_set", "it may be tried with anything, were there a set"),
+]
+
+
+@pytest.mark.parametrize(("kind", "values", "code", "why"), REFUSED, ids=[row[3] for row in REFUSED])
+def test_a_trial_that_may_not_be_is_refused(
+    kind: TrialKind, values: dict[str, Any], code: str, why: str, olga: User, now: datetime
+) -> None:
     with pytest.raises(Conflict) as refused:
-        services.trial_ask(newcomer, kind, by=olga, policy=POLICY, now=now, rng=random.Random(1))
-    assert (refused.value.code, "smoke" in refused.value.message) == ("trial_too_early", True)
-
-
-def test_a_published_defense_may_be_tried_again_with_anything(olga: User, now: datetime) -> None:
-    cast.private(2)
-    published = cast.container(published_at=now)
-    trial = services.trial_ask(published, PRIVATE, by=olga, policy=POLICY, now=now, rng=random.Random(1))
-    assert trial.asked_by == olga
-
-
-def test_without_a_set_the_private_trial_says_what_to_do(now: datetime) -> None:
-    (shipped,) = scoring_cast.publish(now, "always-abstain")
-    with pytest.raises(Conflict, match="import_private_set") as refused:
-        cast.ask(shipped, PRIVATE, now)
-    assert refused.value.code == "no_private_set"
+        services.trial_ask(cast.container(**values), kind, by=olga, policy=POLICY, now=now, rng=random.Random(1))
+    assert refused.value.code == code, why
+    if values.get("published_at"):
+        cast.private(2)
+        asked = Trial.objects.filter(asked_by=olga)
+        services.trial_ask(Defense.objects.get(), kind, by=olga, policy=POLICY, now=now, rng=random.Random(1))
+        assert [trial.kind for trial in asked] == [kind]
 
 
 def test_trials_are_claimed_in_their_order_and_not_before_their_rest(now: datetime) -> None:
@@ -199,16 +180,6 @@ def test_trials_are_claimed_in_their_order_and_not_before_their_rest(now: dateti
     assert services.trial_claim(worker="w", now=now) == second
     assert services.trial_claim(worker="w", now=now) is None
     assert services.trial_claim(worker="w", now=now + timedelta(minutes=1)) == first
-
-
-def test_the_third_silence_of_scorers_is_the_last(now: datetime) -> None:
-    trial = cast.ask(cast.container(), SMOKE, now)
-    for turn in range(3):
-        at = now + timedelta(hours=turn)
-        assert services.trial_claim(worker="w", now=at) == trial
-        assert services.trials_reclaim(now=at + timedelta(minutes=2)) == 1
-    found = Trial.objects.get(pk=trial.pk)
-    assert (found.state, found.fault, found.tries) == (RunState.DEAD, Fault.PLATFORM, 3)
 
 
 def test_the_tasks_do_what_the_services_do(now: datetime) -> None:
@@ -223,27 +194,20 @@ def test_the_tasks_do_what_the_services_do(now: datetime) -> None:
     tasks.look_for_copied_defenses()
 
 
-def test_dead_trials_are_queued_again_by_the_command(now: datetime, capsys: pytest.CaptureFixture[str]) -> None:
-    dead = cast.passed(cast.container("one"), SMOKE, state=RunState.DEAD, fault=Fault.PLATFORM)
-    replaced = cast.container("two")
-    cast.passed(replaced, SMOKE, state=RunState.DEAD, fault=Fault.PLATFORM)
-    cast.passed(replaced, SMOKE)
-    call_command("retry_dead_runs")
-    assert capsys.readouterr().out == "0 runs queued again, 1 trials\n"
-    dead.refresh_from_db()
-    assert (dead.state, dead.finished_at) == (RunState.QUEUED, None)
-    assert Trial.objects.filter(state=RunState.DEAD).count() == 1
-
-
-def test_only_what_the_platform_is_to_blame_for_is_tried_again(now: datetime) -> None:
+def test_only_what_the_platform_is_to_blame_for_is_tried_again(
+    now: datetime, capsys: pytest.CaptureFixture[str]
+) -> None:
     dead = {"state": RunState.DEAD}
     again = cast.passed(cast.container("one"), SMOKE, fault=Fault.PLATFORM, **dead)
     other = cast.passed(cast.container("two"), SMOKE, fault=Fault.IMAGE_PULL, **dead)
     cast.passed(cast.container("three"), SMOKE, fault=Fault.CRASHED, **dead)
     cast.passed(cast.container("four", retired_at=now), SMOKE, fault=Fault.PLATFORM, **dead)
+    replaced = cast.passed(cast.container("five"), SMOKE, fault=Fault.PLATFORM, **dead)
+    cast.passed(replaced.defense, SMOKE)
     assert services.trials_retry(now=now, trial=again.pk) == 1
     assert services.trials_retry(now=now, trial=again.pk) == 0
-    assert services.trials_retry(now=now) == 1
+    call_command("retry_dead_runs")
+    assert capsys.readouterr().out == "0 runs queued again, 1 trials\n"
     assert set(Trial.objects.filter(state=RunState.QUEUED)) == {again, other}
 
 
@@ -260,23 +224,7 @@ def test_a_trial_asked_for_at_the_same_moment_is_not_doubled(now: datetime, monk
     assert dead.state == RunState.DEAD
 
 
-def test_a_retired_defense_gets_no_more_trials(now: datetime) -> None:
-    with pytest.raises(Conflict) as refused:
-        cast.ask(cast.container(retired_at=now), SMOKE, now)
-    assert refused.value.code == "retired"
-
-
 # The framework
-
-
-def test_the_newest_check_of_the_framework_holds(rita: User, now: datetime) -> None:
-    newcomer = cast.container()
-    services.framework_check(newcomer, passed=False, reason=" one binary blob ", by=rita, now=now)
-    services.framework_check(newcomer, passed=True, reason="PyTorch, readable", by=rita, now=now)
-    assert list(FrameworkCheck.objects.order_by("pk").values_list("passed", "reason", "checked_by")) == [
-        (False, "one binary blob", rita.pk),
-        (True, "PyTorch, readable", rita.pk),
-    ]
 
 
 @pytest.mark.parametrize("reason", ["", "  ", "x" * 4001])
@@ -293,52 +241,3 @@ def test_the_board_alone_checks_a_framework(olga: User, now: datetime) -> None:
             services.framework_check(cast.container(by.username), passed=True, reason="PyTorch", by=by, now=now)
         assert refused.value.code == "not_on_board"
     assert not FrameworkCheck.objects.exists()
-
-
-# Races
-
-
-@pytest.mark.postgres("several at once: SQLite has one writer")
-@pytest.mark.django_db(transaction=True)
-def test_of_many_planners_one_queues_the_trial(now: datetime) -> None:
-    newcomers = [cast.container(f"d{number}") for number in range(5)]
-    together, made = Barrier(8), []
-
-    def race() -> None:
-        try:
-            together.wait()
-            made.append(plan(now))
-        finally:
-            connection.close()
-
-    threads = [Thread(target=race) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sum(made) == 5 and len(made) == 8
-    assert sorted(Trial.objects.values_list("defense", "kind", "number")) == [
-        (each.pk, SMOKE.value, 1) for each in newcomers
-    ]
-
-
-@pytest.mark.postgres("several at once: SQLite has one writer")
-@pytest.mark.django_db(transaction=True)
-def test_of_many_scorers_one_has_the_trial(now: datetime) -> None:
-    trial = cast.ask(cast.container(), SMOKE, now)
-    together, claimed = Barrier(8), []
-
-    def race(number: int) -> None:
-        try:
-            together.wait()
-            claimed.append(services.trial_claim(worker=f"w{number}", now=now))
-        finally:
-            connection.close()
-
-    threads = [Thread(target=race, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [each for each in claimed if each is not None] == [trial] and len(claimed) == 8
-    assert Trial.objects.get().attempt == 1

@@ -38,20 +38,6 @@ def test_totals_add_up_and_survive_being_written(pairs: list[tuple[Label, int | 
     assert found.mistakes == found.wrong + found.faults
 
 
-@given(ANSWERS, ANSWERS)
-def test_totals_of_two_halves_are_the_sums(one: Any, other: Any) -> None:
-    whole = totals.count(one + other).to_json()
-    halves = totals.count(one).to_json(), totals.count(other).to_json()
-    assert whole == {name: halves[0][name] + halves[1][name] for name in whole}
-
-
-@given(ANSWERS, st.randoms())
-def test_the_order_of_the_pictures_does_not_matter(pairs: Any, rng: Any) -> None:
-    mixed = list(pairs)
-    rng.shuffle(mixed)
-    assert totals.count(mixed) == totals.count(pairs)
-
-
 def test_totals_that_do_not_add_up_are_refused() -> None:
     with pytest.raises(ValueError, match="do not add up"):
         Totals(pictures=3, right=1)

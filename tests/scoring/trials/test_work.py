@@ -4,6 +4,7 @@ import json
 import random
 import time
 from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,23 @@ def done(trial: Trial) -> Trial:
     return Trial.objects.get(pk=trial.pk)
 
 
+def worked(trial: Trial, now: datetime, find_runner: Any) -> Trial:
+    """The trial, after all that waited was worked on."""
+    cast.work(now, find_runner)
+    return done(trial)
+
+
+def private_trial(now: datetime, pictures: int = 4) -> Trial:
+    """A private trial of so many pictures, queued."""
+    cast.private(pictures)
+    return cast.ask(cast.container(), TrialKind.PRIVATE, now)
+
+
+def saying(answer: int) -> cast.Opening:
+    """A defense that gives one answer to everything."""
+    return cast.Opening(lambda images: cast.answers([answer] * len(images)))
+
+
 def private_truth() -> dict[bytes, int]:
     in_force = selectors.private_set_in_force()
     assert in_force is not None
@@ -52,39 +70,28 @@ def private_truth() -> dict[bytes, int]:
 # Private
 
 
-def test_the_private_set_is_asked_in_full_batches_and_counted(now: datetime) -> None:
-    cast.private(10)
-    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
+def test_the_private_set_is_asked_in_full_batches_and_its_answers_kept_by_picture(now: datetime) -> None:
+    trial = private_trial(now, 10)
     shapes: list[Any] = []
-    knows = cast.knowing(private_truth())
+    pictures = PrivatePicture.objects.order_by("pk")
+    first = load_picture(pictures[0].pixels_sha256, scoring_cast.SIZE, private_key, cached=False).tobytes()
+    knows = cast.knowing(private_truth() | {first: Outcome.ABSTAIN})
     opening = cast.Opening(lambda images: (shapes.append(images.shape), knows(images))[1])
-    assert cast.work(now, opening) == 1
-    found = done(trial)
+    found = worked(trial, now, opening)
     assert (found.state, found.device, found.fault, found.log) == (RunState.FINISHED, "cpu, test", "", "")
     assert {name: found.totals[name] for name in ("pictures", "right", "wrong", "abstained", "faults", "rows")} == {
-        "pictures": 10, "right": 10, "wrong": 0, "abstained": 0, "faults": 0, "rows": 12,
+        "pictures": 10, "right": 9, "wrong": 0, "abstained": 1, "faults": 0, "rows": 12,
     }  # fmt: skip
     assert found.totals["pictures_per_minute"] > 1 and found.totals["device"] == "cpu, test"
     assert shapes == [(4, 75, 75, 3)] * 3
     assert opening.opened == [{"device": "cpu", "image_size": 75, "batch_size": 4, "seed": trial.seed}]
     assert all(session.closed for session in opening.sessions)
     assert selectors.has_passed(found, scoring_cast.POLICY)
-
-
-def test_the_answers_are_kept_by_picture_and_nowhere_else(now: datetime) -> None:
-    private_set = cast.private(6)
-    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
-    truth = private_truth()
-    pictures = PrivatePicture.objects.filter(private_set=private_set).order_by("pk")
-    first = load_picture(pictures[0].pixels_sha256, scoring_cast.SIZE, private_key, cached=False).tobytes()
-    cast.work(now, cast.Opening(cast.knowing(truth | {first: Outcome.ABSTAIN})))
-    rows = kept.unpack(done(trial).answers)
-    assert [int(row["picture"]) for row in rows] == [each.pk for each in pictures]
-    expected = [
-        Outcome.ABSTAIN if number == 0 else cast.NAMED[selectors.Label(each.label)]
-        for number, each in enumerate(pictures)
-    ]
-    assert [int(row["label"]) for row in rows] == expected
+    rows = kept.unpack(found.answers)
+    right = [cast.NAMED[selectors.Label(each.label)] for each in pictures]
+    assert [(int(row["picture"]), int(row["label"])) for row in rows] == list(
+        zip((each.pk for each in pictures), [Outcome.ABSTAIN, *right[1:]], strict=True)
+    )
     assert set(rows["scores"][:, 1].tolist()) == {0.75}
 
 
@@ -108,7 +115,14 @@ def guessed(numbered: list[int], shown: list[int], seed: int) -> int:
     return sum(one == other for one, other in zip(guess, shown, strict=True))
 
 
-@pytest.mark.parametrize("kind", [TrialKind.PRIVATE, TrialKind.EARLIER, TrialKind.PROBE])
+LONG = pytest.mark.long("the same order; the private trial stays")
+
+
+@pytest.mark.slow("sixty pictures, as an import of two folders leaves them")
+@pytest.mark.parametrize(
+    "kind",
+    [TrialKind.PRIVATE, pytest.param(TrialKind.EARLIER, marks=LONG), pytest.param(TrialKind.PROBE, marks=LONG)],
+)
 def test_the_order_tells_no_class_to_who_knows_the_seed(
     kind: TrialKind, now: datetime, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,34 +146,20 @@ def test_the_order_tells_no_class_to_who_knows_the_seed(
     assert np.abs(more).max() <= 24
 
 
-def test_the_seconds_that_the_scorer_reads_are_not_the_defense_s(
-    now: datetime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cast.private(12)
-    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
-    truth = private_truth()
+def test_the_seconds_of_a_trial_are_the_defenses_own(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R31: reading the pictures counts for nobody."""
+    trial = private_trial(now, 12)
 
-    def slowly(*asked: Any, **values: Any) -> Any:
+    def slowly_read(*asked: Any, **values: Any) -> Any:
         time.sleep(0.05)
         return load_picture(*asked, **values)
 
-    monkeypatch.setattr("scoring.trials.work.load_picture", slowly)
-    cast.work(now, cast.Opening(cast.knowing(truth)))
-    found = done(trial).totals
-    assert (found["right"], found["rows"]) == (12, 12)
-    assert found["milliseconds"] < 100  # reading took 600
-
-
-def test_the_seconds_that_a_defense_answers_are_its_own(now: datetime) -> None:
-    cast.private(12)
-    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
-
-    def slowly(images: Any) -> Answers:
+    def slowly_answered(images: Any) -> Answers:
         time.sleep(0.1)
         return cast.answers([-1] * len(images))
 
-    cast.work(now, cast.Opening(slowly))
-    assert done(trial).totals["milliseconds"] >= 300
+    monkeypatch.setattr("scoring.trials.work.load_picture", slowly_read)
+    assert 300 <= worked(trial, now, cast.Opening(slowly_answered)).totals["milliseconds"] < 500, "reading took 600"
 
 
 def failing_at(batch: int, error: Exception, truth: dict[bytes, int]) -> Any:
@@ -175,38 +175,33 @@ def failing_at(batch: int, error: Exception, truth: dict[bytes, int]) -> Any:
 
 
 SECRET = "the third picture shows a heron"
-OF_DEFENSE = [fault for fault in Fault if fault in (Fault.CRASHED, Fault.BATCH_TIMEOUT, Fault.OUT_OF_MEMORY)]
 
 
-@pytest.mark.parametrize("fault", OF_DEFENSE)
-@pytest.mark.parametrize(("batch", "right"), [(1, 0), (2, 4), (3, 8)])
+@pytest.mark.parametrize(
+    ("fault", "batch", "right", "why"),
+    [
+        (Fault.CRASHED, 1, 0, "at once"),
+        (Fault.BATCH_TIMEOUT, 2, 4, "after a batch"),
+        (Fault.OUT_OF_MEMORY, 3, 8, "in the last batch"),
+    ],
+)
 def test_a_fault_of_the_defense_counts_as_wrong_from_its_batch_on(
-    fault: Fault, batch: int, right: int, now: datetime
+    fault: Fault, batch: int, right: int, why: str, now: datetime
 ) -> None:
-    cast.private(10)
-    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
-    cast.work(now, cast.Opening(failing_at(batch, RunnerFault(fault, SECRET), private_truth())))
-    found = done(trial)
-    assert (found.state, found.fault, found.attempt) == (RunState.FINISHED, fault, 1)
+    """R31; its words, which may tell of a picture, are kept nowhere."""
+    trial = private_trial(now, 10)
+    found = worked(trial, now, cast.Opening(failing_at(batch, RunnerFault(fault, SECRET), private_truth())))
+    assert (found.state, found.fault, found.attempt) == (RunState.FINISHED, fault, 1), why
     assert (found.totals["right"], found.totals["faults"], found.totals["pictures"]) == (right, 10 - right, 10)
     assert not selectors.has_passed(found, scoring_cast.POLICY)
     assert found.fault_text == WORDS[fault].meaning
     assert SECRET not in json.dumps(found.totals) + found.log
 
 
-@pytest.mark.parametrize(
-    ("answer", "fault", "why"),
-    [
-        (lambda images: Answers(np.full(4, 7, np.int8), np.zeros((4, 2), np.float32)), Fault.PROTOCOL, "no such label"),
-        (lambda images: cast.answers([1] * 3), Fault.PROTOCOL, "an answer is missing"),
-        (lambda images: Answers(np.ones(4, np.int8), np.full((4, 2), np.nan, np.float32)), Fault.NONFINITE, "NaN"),
-    ],
-)
-def test_an_illegal_answer_is_a_fault(answer: Any, fault: Fault, why: str, now: datetime) -> None:
-    cast.private(4)
-    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
-    cast.work(now, cast.Opening(answer))
-    assert (done(trial).fault, done(trial).totals["faults"]) == (fault, 4), why
+def test_an_illegal_answer_is_a_fault(now: datetime) -> None:
+    """`tests/scoring/test_runner.py` has every kind of answer."""
+    found = worked(private_trial(now), now, cast.Opening(lambda images: cast.answers([1] * 3)))
+    assert (found.fault, found.totals["faults"]) == (Fault.PROTOCOL, 4)
 
 
 class NotStarting:
@@ -223,17 +218,14 @@ class NotStarting:
 
 
 def test_a_defense_that_does_not_start_has_answered_everything_wrongly(now: datetime) -> None:
-    cast.private(4)
-    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
-    cast.work(now, NotStarting(Fault.START_TIMEOUT))
-    found = done(trial)
+    found = worked(private_trial(now), now, NotStarting(Fault.START_TIMEOUT))
     assert (found.state, found.fault, found.totals["faults"]) == (RunState.FINISHED, Fault.START_TIMEOUT, 4)
     assert found.totals["pictures_per_minute"] == 0
 
 
+@pytest.mark.both("trials are claimed with SKIP LOCKED")
 def test_a_fault_of_the_platform_is_tried_again_and_dies_after_the_third(now: datetime) -> None:
-    cast.private(4)
-    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
+    trial = private_trial(now)
     for hours in range(3):
         assert cast.work(now + timedelta(hours=hours), NotStarting(Fault.IMAGE_PULL)) == 1
         assert done(trial).state == (RunState.DEAD if hours == 2 else RunState.QUEUED)
@@ -244,70 +236,55 @@ def test_a_fault_of_the_platform_is_tried_again_and_dies_after_the_third(now: da
 
 
 def test_a_missing_private_picture_is_nobody_s_to_know(now: datetime, caplog: pytest.LogCaptureFixture) -> None:
-    cast.private(4)
-    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
+    trial = private_trial(now)
     sha = PrivatePicture.objects.order_by("pk").values_list("pixels_sha256", flat=True)[1]
     picture_store()._path(private_key(sha)).unlink()  # type: ignore[attr-defined]
-    cast.work(now, cast.Opening(cast.knowing({})))
-    found = done(trial)
+    found = worked(trial, now, cast.Opening(cast.knowing({})))
     assert (found.state, found.fault) == (RunState.QUEUED, Fault.PLATFORM)
     assert "private set" in found.fault_text and sha not in found.fault_text + caplog.text
 
 
 def test_an_error_of_the_platform_in_a_private_trial_is_named_by_its_kind(now: datetime) -> None:
-    cast.private(4)
-    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
-    cast.work(now, cast.Opening(failing_at(1, OSError(SECRET), {})))
-    assert (done(trial).fault, done(trial).fault_text) == (Fault.PLATFORM, "OSError")
+    found = worked(private_trial(now), now, cast.Opening(failing_at(1, OSError(SECRET), {})))
+    assert (found.fault, found.fault_text) == (Fault.PLATFORM, "OSError")
 
 
-class Restarting:
-    """A database that is away when a trial's result comes, as often as it is told to be."""
+def away(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, errors: list[Exception], *, kept: bool) -> None:
+    """Let the database be away when `name` is called, once for each error; `kept`: after it was carried out."""
+    real = getattr(module, name)
 
-    def __init__(self, errors: list[Exception], *, kept_first: bool = False) -> None:
-        self._errors, self._kept_first, self._finish = errors, kept_first, services.trial_finish
+    def restarting(*asked: Any, **values: Any) -> Any:
+        if not errors:
+            return real(*asked, **values)
+        if kept:
+            real(*asked, **values)
+        raise errors.pop()
 
-    def __call__(self, trial: Trial, **values: Any) -> None:
-        if self._kept_first:
-            self._finish(trial, **values)
-        if self._errors:
-            raise self._errors.pop()
-        self._finish(trial, **values)
+    monkeypatch.setattr(module, name, restarting)
+    monkeypatch.setattr("scoring.persistence.time.sleep", lambda _: None)
+    monkeypatch.setattr("scoring.persistence.connection.close", lambda: None)  # the test's own transaction
 
 
-@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("kept_first", [False, True])
 def test_a_database_that_restarts_does_not_cost_a_trial(
     kept_first: bool, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cast.private(4)
-    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
-    truth = private_truth()
+    trial = private_trial(now)
     errors: list[Exception] = [OperationalError("the server is going away")]
     if not kept_first:
         errors.append(InterfaceError("the connection is closed"))
-    monkeypatch.setattr(services, "trial_finish", Restarting(errors, kept_first=kept_first))
-    monkeypatch.setattr("scoring.persistence.time.sleep", lambda _: None)
-    assert cast.work(now, cast.Opening(cast.knowing(truth))) == 1
-    found = done(trial)
+    truth = private_truth()
+    away(monkeypatch, services, "trial_finish", errors, kept=kept_first)
+    found = worked(trial, now, cast.Opening(cast.knowing(truth)))
     assert (found.state, found.attempt, found.tries, found.totals["right"]) == (RunState.FINISHED, 1, 0, 4)
     assert errors == []
 
 
-@pytest.mark.django_db(transaction=True)
 def test_a_fault_is_kept_too_when_the_database_is_back(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
     trial = cast.ask(cast.container(), TrialKind.SMOKE, now)
-    errors, fault = [OperationalError("the server is going away")], leases.fault
-
-    def away_once(*asked: Any, **values: Any) -> Any:
-        if errors:
-            raise errors.pop()
-        return fault(*asked, **values)
-
-    monkeypatch.setattr(leases, "fault", away_once)
-    monkeypatch.setattr("scoring.persistence.time.sleep", lambda _: None)
-    cast.work(now, NotStarting(Fault.PLATFORM))
-    assert (done(trial).state, done(trial).tries) == (RunState.QUEUED, 1)
+    away(monkeypatch, leases, "fault", [OperationalError("the server is going away")], kept=False)
+    found = worked(trial, now, NotStarting(Fault.PLATFORM))
+    assert (found.state, found.tries) == (RunState.QUEUED, 1)
 
 
 # Earlier attacks
@@ -328,14 +305,13 @@ def attacked(count: int, **values: Any) -> list[Image]:
     ],
 )
 def test_earlier_attacks_are_answered_without_a_mistake(otherwise: int, passes: bool, why: str, now: datetime) -> None:
+    """R31: all that are valid now, and no other pictures."""
     attacked(5)
     scoring_cast.valid_pictures(3, seed=8)  # no attacks
     rejected = scoring_cast.stored(cast.draw(cast.Label.BIRD, np.random.default_rng(5), scoring_cast.SIZE))
     factories.attack_row(rejected)
     scoring_cast.ruled(rejected, verdict="rejected")
-    trial = cast.ask(cast.container(), TrialKind.EARLIER, now)
-    cast.work(now, cast.Opening(cast.knowing({}, otherwise)))
-    found = done(trial)
+    found = worked(cast.ask(cast.container(), TrialKind.EARLIER, now), now, saying(otherwise))
     assert found.totals["pictures"] == 5
     assert selectors.has_passed(found, scoring_cast.POLICY) is passes, why
     assert not selectors.is_outdated(found, selectors.Present(now))
@@ -343,63 +319,53 @@ def test_earlier_attacks_are_answered_without_a_mistake(otherwise: int, passes: 
     assert selectors.is_outdated(found, selectors.Present(now)) is passes
 
 
-def test_attacks_of_two_sizes_are_asked_in_two_sessions(now: datetime) -> None:
+def test_attacks_of_two_sizes_are_asked_in_two_sessions_and_a_fault_in_the_first_counts_for_both(now: datetime) -> None:
     attacked(3)
     attacked(2, size=60, seed=9)
-    trial = cast.ask(cast.container(), TrialKind.EARLIER, now)
-    opening = cast.Opening(cast.knowing({}))
-    cast.work(now, opening)
+    opening = saying(-1)
+    found = worked(cast.ask(cast.container(), TrialKind.EARLIER, now), now, opening)
     assert [values["image_size"] for values in opening.opened] == [60, 75]
-    assert (done(trial).totals["pictures"], done(trial).totals["abstained"]) == (5, 5)
-    assert len(kept.unpack(done(trial).answers)) == 5
-
-
-def test_a_fault_in_the_first_size_counts_for_all_after_it(now: datetime) -> None:
-    attacked(3)
-    attacked(2, size=60, seed=9)
-    trial = cast.ask(cast.container(), TrialKind.EARLIER, now)
+    assert (found.totals["pictures"], found.totals["abstained"], len(kept.unpack(found.answers))) == (5, 5, 5)
     opening = cast.Opening(failing_at(1, RunnerFault(Fault.CRASHED, "x"), {}))
-    cast.work(now, opening)
-    assert (len(opening.opened), done(trial).totals["faults"]) == (1, 5)
+    found = worked(cast.ask(cast.container("another"), TrialKind.EARLIER, now), now, opening)
+    assert (len(opening.opened), found.totals["faults"]) == (1, 5)
 
 
 def test_without_attacks_there_is_nothing_to_fail(now: datetime) -> None:
     trial = cast.ask(cast.container(), TrialKind.EARLIER, now)
-    cast.work(now, NotStarting(Fault.PLATFORM))
-    assert selectors.has_passed(done(trial), scoring_cast.POLICY)
+    assert selectors.has_passed(worked(trial, now, NotStarting(Fault.PLATFORM)), scoring_cast.POLICY)
 
 
 # The memorisation probe
 
 
-def test_a_defense_that_learned_by_heart_is_found_out(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
-    images = scoring_cast.valid_pictures(12)
-    cast.published(monkeypatch, images)
+def probed(now: datetime, monkeypatch: pytest.MonkeyPatch, knows: Sequence[Variant]) -> Trial:
+    """A probe of twelve pictures, of a defense that knows these variants of each and abstains on all else."""
+    cast.published(monkeypatch, scoring_cast.valid_pictures(12))
     trial = cast.ask(cast.container(), TrialKind.PROBE, now)
-    truth = cast.truth_of(selectors.probe_questions(75, order_of(trial)), picture_key)
-    cast.work(now, cast.Opening(cast.knowing(truth)))
-    found = done(trial).totals
+    truth = {
+        probe.altered(load_picture(each.pixels_sha256, 75), variant, each.pixels_sha256).tobytes(): cast.NAMED[
+            each.label
+        ]
+        for each in selectors.probe_questions(75, order_of(trial))
+        for variant in knows
+    }
+    return worked(trial, now, cast.Opening(cast.knowing(truth)))
+
+
+def test_a_defense_that_learned_by_heart_is_found_out(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = probed(now, monkeypatch, [Variant.PLAIN])
+    found = trial.totals
     assert (found["plain"]["right"], found["noise"]["right"], found["shift"]["right"]) == (12, 0, 0)
     assert found["noise"]["abstained"] == 12
     assert found["differences"]["noise"]["lost"] == 12 and found["differences"]["noise"]["points"] == 100.0
     assert found["differences"]["shift"]["p"] == pytest.approx(2 / 2**12)
     assert found["shown"] is True
-    assert len(kept.unpack(done(trial).answers)) == 36
+    assert len(kept.unpack(trial.answers)) == 36
 
 
 def test_a_defense_that_looks_is_not_shown(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
-    images = scoring_cast.valid_pictures(12)
-    cast.published(monkeypatch, images)
-    trial = cast.ask(cast.container(), TrialKind.PROBE, now)
-    questions = selectors.probe_questions(75, order_of(trial))
-    truth = {}
-    for question in questions:
-        picture = load_picture(question.pixels_sha256, 75)
-        for variant in Variant:
-            shown = probe.altered(picture, variant, question.pixels_sha256)
-            truth[shown.tobytes()] = cast.NAMED[question.label]
-    cast.work(now, cast.Opening(cast.knowing(truth)))
-    found = done(trial).totals
+    found = probed(now, monkeypatch, list(Variant)).totals
     assert [found[name]["right"] for name in ("plain", "noise", "shift")] == [12, 12, 12]
     assert found["shown"] is False
 
@@ -430,12 +396,6 @@ def test_variants_of_a_picture_have_the_same_companions(
 
 def variant_name(variant: Variant) -> str:
     return variant.name
-
-
-def test_nobody_knows_which_variant_comes_first() -> None:
-    orders = [Order("a secret", TrialKind.PROBE, defense, 1) for defense in range(60)]
-    first = Counter(order.of(Variant, variant_name)[0] for order in orders)
-    assert set(first) == set(Variant) and min(first.values()) > 8
 
 
 def test_only_published_valid_pictures_are_probed(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -472,43 +432,33 @@ def test_a_smoke_test_keeps_the_whole_log_and_shows_public_pictures_alone(now: d
 def test_after_the_highest_seed_comes_the_lowest(now: datetime) -> None:
     trial = cast.ask(cast.container(), TrialKind.SMOKE, now)
     Trial.objects.filter(pk=trial.pk).update(seed=2**63 - 1)
-    opening = cast.Opening(lambda images: cast.answers([-1] * len(images)))
+    opening = saying(-1)
     cast.work(now, opening)
     assert [values["seed"] for values in opening.opened] == [2**63 - 1, 0]
 
 
-def test_a_smoke_test_says_what_went_wrong(now: datetime, tmp_path: Path) -> None:
-    trial = cast.ask(cast.container(), TrialKind.SMOKE, now)
-    cast.work(now, cast.InProcess(tmp_path, PROGRAM.replace("return [", "raise ValueError('no weights') #")))
-    found = done(trial)
+NO_WEIGHTS = PROGRAM.replace("return [", "raise ValueError('no weights') #")
+
+
+def test_what_a_program_says_is_kept_of_a_smoke_test_and_of_no_private_trial(now: datetime, tmp_path: Path) -> None:
+    smoke = cast.ask(cast.container("another"), TrialKind.SMOKE, now)
+    found = worked(smoke, now, cast.InProcess(tmp_path, NO_WEIGHTS))
     assert (found.state, found.fault, found.totals["accepted"]) == (RunState.FINISHED, Fault.CRASHED, False)
     assert "no weights" in found.fault_text and "Result: not accepted" in found.log
     assert not selectors.has_passed(found, scoring_cast.POLICY)
-
-
-def test_a_private_trial_of_a_program_that_prints_keeps_no_word_of_it(now: datetime, tmp_path: Path) -> None:
-    cast.private(4)
-    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
-    cast.work(now, cast.InProcess(tmp_path, PROGRAM.replace("return [", "raise ValueError('no weights') #")))
-    found = done(trial)
+    found = worked(private_trial(now), now, cast.InProcess(tmp_path, NO_WEIGHTS))
     assert (found.state, found.fault, found.totals["faults"]) == (RunState.FINISHED, Fault.CRASHED, 4)
     kept_words = found.log + found.fault_text + json.dumps(found.totals)
     assert "no weights" not in kept_words and "saw" not in kept_words
-
-
-def test_a_smoke_test_of_a_platform_in_trouble_is_tried_again(now: datetime) -> None:
-    trial = cast.ask(cast.container(), TrialKind.SMOKE, now)
-    cast.work(now, NotStarting(Fault.PLATFORM))
-    assert (done(trial).state, done(trial).tries) == (RunState.QUEUED, 1)
 
 
 def test_published_pictures_come_before_those_of_the_tutorial(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
     images = scoring_cast.valid_pictures(5)
     trial = cast.ask(cast.container(), TrialKind.SMOKE, now)
     cast.published(monkeypatch, images)
-    cast.work(now, cast.Opening(lambda images: cast.answers([-1] * len(images))))
-    assert done(trial).totals["pictures"] == 5
-    assert done(trial).log.startswith("Defense: newcomer\nPictures: 5 of 75 x 75")
+    found = worked(trial, now, saying(-1))
+    assert found.totals["pictures"] == 5
+    assert found.log.startswith("Defense: newcomer\nPictures: 5 of 75 x 75")
 
 
 # The queue
@@ -523,7 +473,7 @@ def test_what_waits_longest_is_done_first(now: datetime) -> None:
 
     def find(defense: Defense) -> Any:
         order.append(defense.name)
-        return cast.Opening(lambda images: cast.answers([-1] * len(images)))
+        return saying(-1)
 
     attacked(1, seed=4)
     assert cast.work(now + timedelta(seconds=2), find) == 4
@@ -533,9 +483,7 @@ def test_what_waits_longest_is_done_first(now: datetime) -> None:
 
 
 def test_a_run_that_waits_longer_goes_first(now: datetime) -> None:
-    scoring_cast.publish(now, "always-abstain")
-    scoring_cast.valid_pictures(1)
-    scoring_cast.plan(now)
+    scoring_cast.queued(now, "always-abstain", pictures=1)
     cast.ask(cast.container(), TrialKind.EARLIER, now + timedelta(seconds=1))
     assert selectors.trial_waits_longest(now=now + timedelta(seconds=2)) is False
     while scoring.run_claim(worker="other", now=now) is not None:
@@ -544,15 +492,13 @@ def test_a_run_that_waits_longer_goes_first(now: datetime) -> None:
 
 
 def test_a_scorer_that_lost_its_lease_writes_nothing(now: datetime) -> None:
-    cast.private(4)
-    trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
+    trial = private_trial(now)
 
     def answer(images: Any) -> Answers:
         Trial.objects.filter(pk=trial.pk).update(attempt=7)
         return cast.answers([1] * len(images))
 
-    cast.work(now, cast.Opening(answer))
-    found = done(trial)
+    found = worked(trial, now, cast.Opening(answer))
     assert (found.state, found.attempt, found.totals, bytes(found.answers)) == (RunState.RUNNING, 7, {}, b"")
     assert services.trials_reclaim(now=now + leases.LEASE + timedelta(seconds=1)) == 1
     assert done(trial).state == RunState.QUEUED
@@ -561,8 +507,6 @@ def test_a_scorer_that_lost_its_lease_writes_nothing(now: datetime) -> None:
 def test_a_shipped_defense_goes_through_the_same_trial(now: datetime) -> None:
     (shipped,) = scoring_cast.publish(now, "numpy-statistics")
     cast.private(6)
-    trial = cast.ask(shipped, TrialKind.PRIVATE, now)
-    assert cast.work(now, scoring_cast.shipped) == 1
-    found = done(trial)
+    found = worked(cast.ask(shipped, TrialKind.PRIVATE, now), now, scoring_cast.shipped)
     assert found.state == RunState.FINISHED and found.totals["pictures"] == 6 and found.totals["faults"] == 0
     assert Image.objects.count() == 0

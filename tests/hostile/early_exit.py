@@ -1,2 +1,0 @@
-# expect: crashed
-"""Ends well before it has done anything."""
