@@ -11,7 +11,6 @@ from contest.board.motions import motion_open
 from contest.board.recusal import DISCLOSURE_STANDS
 from contest.enums import AppealSide, DecisionKind, PartyRole, VoteChoice
 from contest.models import Appeal, Case, Disclosure, Member, Statement, Team
-from contest.models import Attack as AttackRow
 from labeling.enums import Answer, Label
 from labeling.models import Image
 from scoring.reference.drawing import draw
@@ -82,16 +81,7 @@ def motion(scene: Scene, by: User, team: Team | None = None) -> Case:
 
 def another(scene: Scene, *said: dict[str, Any], sender: Team | None = None) -> Case:
     """The open case of another picture, ruled upon by these answers."""
-    sent = money.MONDAY + timedelta(days=2)
-    image = factories.image(origin="attack", received_at=sent, label_from=cast.RULED)
-    money.attack(sender or scene.red, days=2, image=image)
-    panel = factories.panel(image, dealt_at=cast.RULED - timedelta(days=1))
-    cast.answers(panel, *(said or [cast.SURE] * 3))
-    cast.rule(panel)
-    other = Scene(
-        scene.red, scene.blue, scene.stake, AttackRow.objects.get(image=image), image, panel, scene.ruling, []
-    )
-    return other.opened()
+    return scene.beside(*said, sender=sender).opened()
 
 
 def rich(members: int = 3) -> tuple[Scene, Case]:

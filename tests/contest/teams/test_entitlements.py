@@ -32,6 +32,7 @@ from tests.factories import mandate
 
 pytestmark = pytest.mark.django_db
 WHY = "A lab that has no papers yet."
+GONE = "The team may not attack any more"
 
 
 def asked(by: User, now: datetime, email: str = "rosa@example.org", paper: str = f"{PAPER}v2") -> Entitlement:
@@ -83,39 +84,27 @@ def test_every_step_is_kept_and_told(red: Team, carl: User, olga: User, now: dat
         ("refused", "Not on it."),
     ]
     assert (row.state, row.decided_by, row.decided_at) == ("refused", olga, now)
-
-
-def test_after_a_refusal_the_team_may_ask_again(red: Team, carl: User, olga: User, now: datetime) -> None:
-    entitlement_refuse(number=asked(carl, now).pk, words="Not on it.", by=olga, now=now)
     accepted(carl, olga, now, paper="hep-th/9901001")
-    assert is_entitled(red, now)
+    assert is_entitled(red, now), "after a refusal the team may ask again"
 
 
-@pytest.mark.parametrize(
-    ("what", "field", "why"),
-    [
-        ({"paper": "1809.1"}, "arxiv_id", "no identifier"),
-        ({"paper": "2612.00001"}, "arxiv_id", "next month's"),
-        ({"email": "bea@example.org"}, "paper_email", "of another team's member"),
-        ({"email": "nobody@example.org"}, "paper_email", "nobody's"),
-        ({"email": ""}, "paper_email", "none"),
-    ],
-)
-def test_what_will_not_do(what: Any, field: str, why: str, red: Team, blue: Team, carl: User, now: datetime) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        asked(carl, now, **what)
-    assert (refused.value.field, Entitlement.objects.exists()) == (field, False), why
+WRONG: list[tuple[dict[str, str], str, str]] = [
+    ({"paper": "1809.1"}, "arxiv_id", "no identifier"),
+    ({"paper": "2612.00001"}, "arxiv_id", "next month's"),
+    ({"email": "bea@example.org"}, "paper_email", "of another team's member"),
+    ({"email": "nobody@example.org"}, "paper_email", "nobody's"),
+    ({"email": ""}, "paper_email", "none, also where a member has none"),
+]
 
 
-def test_a_member_without_a_confirmed_address_is_no_author(red: Team, carl: User, now: datetime) -> None:
+def test_what_will_not_do(red: Team, blue: Team, carl: User, now: datetime) -> None:
     member_add(team=red, user=researcher("zoe"), now=now)
     User.objects.filter(username="zoe").update(email="")
-    with pytest.raises(InvalidInput):
-        asked(carl, now, email="")
-
-
-def test_case_does_not_matter_in_an_address(red: Team, carl: User, now: datetime) -> None:
-    assert asked(carl, now, email=" Rosa@Example.ORG ").email == "rosa@example.org"
+    for what, field, why in WRONG:
+        with pytest.raises(InvalidInput) as refused:
+            asked(carl, now, **what)
+        assert (refused.value.field, Entitlement.objects.exists()) == (field, False), why
+    assert asked(carl, now, email=" Rosa@Example.ORG ").email == "rosa@example.org", "case does not matter"
 
 
 def test_only_the_captain_asks_answers_and_withdraws(red: Team, carl: User, rosa: User, now: datetime) -> None:
@@ -128,6 +117,7 @@ def test_only_the_captain_asks_answers_and_withdraws(red: Team, carl: User, rosa
         entitlement_withdraw(by=rosa, now=now)
 
 
+@pytest.mark.both("one open request of a team is a constraint")
 def test_one_request_at_a_time(red: Team, carl: User, olga: User, now: datetime) -> None:
     row = asked(carl, now)
     for _ in range(2):
@@ -146,51 +136,41 @@ def test_one_request_at_a_time(red: Team, carl: User, olga: User, now: datetime)
     assert refused.value.code == "entitled_already"
 
 
-@pytest.mark.parametrize("who", ["carl", "rita", "stan"])
-def test_only_organizers_decide(who: str, red: Team, carl: User, rita: User, stan: User, now: datetime) -> None:
-    number, by = asked(carl, now).pk, User.objects.get(username=who)
-    for act in (
-        lambda: entitlement_accept(number=number, by=by, now=now),
-        lambda: entitlement_question(number=number, words="x", by=by, now=now),
-        lambda: entitlement_refuse(number=number, words="x", by=by, now=now),
-    ):
-        with pytest.raises(NotAllowed):
-            act()
-    assert not is_entitled(red, now)
-
-
-@pytest.mark.parametrize("words", ["", " \x00 ", "x" * (MOST_CHARACTERS + 1)])
-def test_a_question_an_answer_and_a_refusal_need_words(
-    words: str, red: Team, carl: User, olga: User, now: datetime
+def test_organizers_alone_decide_and_once(
+    red: Team, carl: User, rita: User, stan: User, olga: User, now: datetime
 ) -> None:
-    number = asked(carl, now).pk
-    with pytest.raises(InvalidInput):
-        entitlement_question(number=number, words=words, by=olga, now=now)
-    with pytest.raises(InvalidInput):
-        entitlement_refuse(number=number, words=words, by=olga, now=now)
+    number, told = asked(carl, now).pk, {"words": "x", "now": now}
+    with pytest.raises(Conflict):
+        entitlement_answer(by=carl, words="Nobody asked.", now=now)
+    for by in (carl, rita, stan):
+        for act in (
+            lambda by=by: entitlement_accept(number=number, by=by, now=now),
+            lambda by=by: entitlement_question(number=number, by=by, **told),
+            lambda by=by: entitlement_refuse(number=number, by=by, **told),
+        ):
+            with pytest.raises(NotAllowed):
+                act()
+    assert not is_entitled(red, now)
     entitlement_question(number=number, words="Who?", by=olga, now=now)
-    with pytest.raises(InvalidInput):
-        entitlement_answer(by=carl, words=words, now=now)
-
-
-def test_what_is_decided_is_decided_once(red: Team, carl: User, olga: User, now: datetime) -> None:
-    number = accepted(carl, olga, now).pk
+    entitlement_accept(number=number, by=olga, now=now)
+    assert is_entitled(red, now), "an organizer who found the answer need not wait"
     with pytest.raises(Conflict, match="accepted already"):
         entitlement_refuse(number=number, words="late", by=olga, now=now)
     with pytest.raises(Conflict):
         entitlement_withdraw(by=carl, now=now)
     with pytest.raises(NotFound):
         entitlement_accept(number=0, by=olga, now=now)
-    assert is_entitled(red, now)
 
 
-def test_a_question_waits_for_the_team_alone(red: Team, carl: User, olga: User, now: datetime) -> None:
+def test_a_question_an_answer_and_a_refusal_need_words(red: Team, carl: User, olga: User, now: datetime) -> None:
     number = asked(carl, now).pk
-    with pytest.raises(Conflict):
-        entitlement_answer(by=carl, words="Nobody asked.", now=now)
     entitlement_question(number=number, words="Who?", by=olga, now=now)
-    entitlement_accept(number=number, by=olga, now=now)
-    assert is_entitled(red, now), "an organizer who found the answer need not wait"
+    for words in ("", " \x00 ", "x" * (MOST_CHARACTERS + 1)):
+        for act in (entitlement_question, entitlement_refuse):
+            with pytest.raises(InvalidInput):
+                act(number=number, words=words, by=olga, now=now)
+        with pytest.raises(InvalidInput):
+            entitlement_answer(by=carl, words=words, now=now)
 
 
 # A paper speaks for the team its author is in.
@@ -198,20 +178,14 @@ def test_a_question_waits_for_the_team_alone(red: Team, carl: User, olga: User, 
 
 def test_a_paper_goes_with_its_author(red: Team, blue: Team, carl: User, rosa: User, olga: User, now: datetime) -> None:
     accepted(carl, olga, now)
+    User.objects.filter(pk=rosa.pk).update(email="rosa@elsewhere.example")
+    assert is_entitled(red, now), "a new address changes nothing"
     member_leave(user=rosa, now=now)
     assert not is_entitled(red, now)
     member_add(team=blue, user=rosa, now=now)
     assert not is_entitled(blue, now), "another team asks for itself"
     member_leave(user=rosa, now=now)
     member_add(team=red, user=rosa, now=now)
-    assert is_entitled(red, now)
-
-
-def test_a_new_address_of_the_author_changes_nothing(
-    red: Team, carl: User, rosa: User, olga: User, now: datetime
-) -> None:
-    accepted(carl, olga, now)
-    User.objects.filter(pk=rosa.pk).update(email="rosa@elsewhere.example")
     assert is_entitled(red, now)
 
 
@@ -223,11 +197,12 @@ def test_an_author_who_left_meanwhile_is_noticed(red: Team, carl: User, rosa: Us
     assert refused.value.code == "author_left"
 
 
-def test_with_the_author_s_account_the_address_goes(
-    red: Team, carl: User, rosa: User, olga: User, now: datetime
+def test_with_the_author_s_account_the_address_goes_and_the_team_is_told(
+    red: Team, carl: User, rosa: User, olga: User, now: datetime, sent: Any
 ) -> None:
     accepted(carl, olga, now)
-    account_delete(user=rosa, now=now)
+    letters = [each for each in sent(lambda: account_delete(user=rosa, now=now)) if each.to == ["carl@example.org"]]
+    assert GONE in letters[0].body
     row = Entitlement.objects.get()
     assert (row.email, row.author, row.arxiv_id) == ("", None, PAPER)
     assert not is_entitled(red, now)
@@ -249,13 +224,6 @@ def test_the_board_grants_with_a_recorded_reason(red: Team, rita: User, now: dat
     assert "A lab without papers." in letters[0].body
 
 
-def test_a_grant_stays_whoever_leaves(red: Team, carl: User, rosa: User, rita: User, now: datetime) -> None:
-    entitlement_grant(team=red, reason="A lab.", by=mandate("grant", rita, now), now=now)
-    member_leave(user=rosa, now=now)
-    member_leave(user=carl, now=now)
-    assert is_entitled(red, now)
-
-
 def test_only_the_board_grants_and_once(red: Team, olga: User, carl: User, rita: User, now: datetime) -> None:
     for by in (olga, carl):
         with pytest.raises(NotAllowed):
@@ -267,6 +235,9 @@ def test_only_the_board_grants_and_once(red: Team, olga: User, carl: User, rita:
     with pytest.raises(Conflict):
         entitlement_grant(team=red, reason="again", by=mandate("grant", rita, now), now=now)
     assert BoardDecision.objects.count() == 1
+    for who in red.members.order_by("captain"):
+        member_leave(user=who.user, now=now)
+    assert is_entitled(red, now), "whoever leaves"
 
 
 def test_a_grant_needs_its_decision_and_a_paper_its_name(red: Team, now: datetime, carl: User) -> None:
@@ -319,6 +290,7 @@ def test_the_board_takes_a_grant_back_by_a_decision(
     )
 
 
+@pytest.mark.both("what is taken back is locked")
 def test_who_revokes_what(red: Team, carl: User, olga: User, rita: User, now: datetime) -> None:
     paper = accepted(carl, olga, now)
     grant = entitlement_grant(team=red, reason="A lab.", by=mandate("grant", rita, now), now=now)
@@ -344,12 +316,11 @@ def test_who_revokes_what(red: Team, carl: User, olga: User, rita: User, now: da
         entitlement_revoke(number=paper.pk, words="x", by=olga, now=now)
 
 
-GONE = "The team may not attack any more"
-
-
 def test_who_takes_the_paper_along_is_told_of_in_the_letter(
     red: Team, carl: User, rosa: User, olga: User, rita: User, now: datetime, sent: Any
 ) -> None:
+    assert GONE not in sent(lambda: member_leave(user=rosa, now=now))[0].body, "it never might attack"
+    member_add(team=red, user=rosa, now=now)
     accepted(carl, olga, now)
     letters = sent(lambda: member_leave(user=rosa, now=now))
     assert GONE in letters[0].body
@@ -357,18 +328,4 @@ def test_who_takes_the_paper_along_is_told_of_in_the_letter(
     assert GONE in sent(lambda: member_remove(by=carl, member_id=Member.objects.get(user=rosa).pk, now=now))[0].body
     member_add(team=red, user=rosa, now=now)
     entitlement_grant(team=red, reason="A lab.", by=mandate("grant", rita, now), now=now)
-    assert GONE not in sent(lambda: member_leave(user=rosa, now=now))[0].body
-
-
-def test_with_an_account_goes_its_paper_and_the_team_is_told(
-    red: Team, carl: User, rosa: User, olga: User, now: datetime, sent: Any
-) -> None:
-    accepted(carl, olga, now)
-    letters = [each for each in sent(lambda: account_delete(user=rosa, now=now)) if each.to == ["carl@example.org"]]
-    assert GONE in letters[0].body
-
-
-def test_who_leaves_a_team_that_never_might_attack_takes_nothing_along(
-    red: Team, rosa: User, now: datetime, sent: Any
-) -> None:
     assert GONE not in sent(lambda: member_leave(user=rosa, now=now))[0].body
