@@ -29,7 +29,7 @@ from labeling.services import panels_deal
 from labeling.store import original_key, picture_store
 from tests import factories
 from tests.contest.attacks import cast
-from tests.contest.attacks.cast import BOUNDARY, POLICY, picture, send
+from tests.contest.attacks.cast import BOUNDARY, POLICY, picture, refusal, send
 
 pytestmark = pytest.mark.django_db
 SECOND, MILLISECOND, DAY = timedelta(seconds=1), timedelta(milliseconds=1), timedelta(days=1)
@@ -46,9 +46,9 @@ def took_back(attack: Attack, now: datetime) -> Attack:
 
 
 def refused_as(act: Callable[[], Any]) -> str:
-    with pytest.raises(DomainError) as refusal:
+    with pytest.raises(DomainError) as found:
         act()
-    return refusal.value.code
+    return found.value.code
 
 
 # Receipt and week ----------------------------------------------------------------------------------------------------
@@ -122,8 +122,7 @@ def test_a_crash_in_the_middle_leaves_neither_picture_nor_quota(
         raise RuntimeError("power cut")
 
     monkeypatch.setattr(services.Attack.objects, "create", crash)
-    with pytest.raises(RuntimeError):
-        send(red, now=now)
+    refusal(RuntimeError, send, red, now=now)
     assert not Image.objects.exists() and not QuotaDay.objects.exists()
 
 
@@ -178,8 +177,7 @@ def test_teams_that_were_merged_count_together(red: Team, blue: Team, olga: User
     blue.refresh_from_db()
     assert quota.left(blue, policy=numbers, now=now) == quota.left(red, policy=numbers, now=now) == 1
     assert send(red, 3, now=now, numbers=numbers).of_quota == 3
-    with pytest.raises(TooMany):
-        attack_receive(team=blue, data=picture(4), policy=numbers, now=now)
+    refusal(TooMany, attack_receive, team=blue, data=picture(4), policy=numbers, now=now)
     assert refused_as(lambda: send(red, 1, now=now, numbers=numbers)) == "sent_before"
 
 
@@ -190,10 +188,10 @@ def test_the_same_pixels_by_the_same_team_are_refused_with_the_earlier_receipt(r
     """R26; also for who lost the answer to the last picture of the day."""
     first = send(red, now=now, numbers=ONE_A_DAY)
     for later in (now, now + 30 * DAY):
-        with pytest.raises(SentBefore) as refusal:
+        with pytest.raises(SentBefore) as found:
             send(red, now=later, numbers=ONE_A_DAY)
-        assert (refusal.value.code, refusal.value.attack) == ("sent_before", first)
-        assert first.public_id in refusal.value.message
+        assert (found.value.code, found.value.attack) == ("sent_before", first)
+        assert first.public_id in found.value.message
 
 
 def test_the_same_pixels_by_another_team_are_flagged_and_the_first_has_the_credit(
@@ -244,9 +242,9 @@ def test_until_when_a_picture_is_withdrawn_and_once(red: Team, now: datetime) ->
     with pytest.raises(SentBefore, match="It was withdrawn"):
         send(red, now=now)
     panels_deal(policy=POLICY, now=BOUNDARY)
-    with pytest.raises(Conflict) as refusal:  # it is dealt already, by a faster clock
+    with pytest.raises(Conflict) as found:  # it is dealt already, by a faster clock
         took_back(dealt, BOUNDARY - MILLISECOND)
-    assert refusal.value.code == "week_over"
+    assert found.value.code == "week_over"
 
 
 def test_when_the_first_is_withdrawn_the_copy_has_the_credit_and_is_labeled(
@@ -314,9 +312,9 @@ def among_the_contests_own(origin: str, use: str, *, labeled: bool) -> Image:
 @pytest.mark.parametrize("origin", ["example", "dataset"])
 def test_a_worked_example_is_refused_in_words(red: Team, now: datetime, origin: str) -> None:
     image = among_the_contests_own(origin, "tutorial", labeled=False)
-    with pytest.raises(InvalidInput, match="worked example of the tutorial") as refusal:
+    with pytest.raises(InvalidInput, match="worked example of the tutorial") as found:
         send(red, now=now)
-    assert refusal.value.code == "an_example"
+    assert found.value.code == "an_example"
     image.refresh_from_db()
     assert (image.label_from, Attack.objects.exists(), QuotaDay.objects.exists()) == (None, False, False)
 

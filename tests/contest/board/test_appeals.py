@@ -12,8 +12,8 @@ from common.errors import DomainError, InvalidInput, NotFound
 from contest.board import appeals
 from contest.board.deciding import cases_close
 from contest.board.recusal import teams_of
-from contest.enums import AppealSide, CaseState, MessageKind, PartyRole, VoteChoice
-from contest.models import Appeal, Case, Member, Message, Stake, Statement, Team
+from contest.enums import AppealSide, CaseState, MessageKind, VoteChoice
+from contest.models import Appeal, Case, Member, Message, Statement, Team
 from contest.settled import Weeks
 from contest.teams.merging import teams_merge
 from contest.weeks import week_at
@@ -106,14 +106,6 @@ def test_a_second_team_joins_the_case(scene: Scene, staked: Team) -> None:
     assert sorted(opened) == [member.pk for member in scene.members[1:]]
 
 
-def test_whoever_appeals_is_a_party_though_the_facts_do_not_make_it_one(scene: Scene) -> None:
-    """A defense that was staked after the picture was sent is not one that it was aimed at."""
-    Stake.objects.filter(pk=scene.stake.pk).update(staked_at=RULED - DAY)
-    appeal = send(scene)
-    roles = dict(appeal.case.parties.values_list("team__name", "role"))
-    assert roles == {"red": PartyRole.SENDER, "blue": PartyRole.APPELLANT}
-
-
 SHORTEST = "The wing in front is that of a toy bird."
 WRONG = [
     ({"argument": ""}, "argument", "Write why the ruling is wrong"),
@@ -186,13 +178,6 @@ def test_both_teams_and_the_members_who_may_judge_are_told_at_once(scene: Scene)
     assert set(told(MessageKind.CASE_OPENED)) == {"member0", "member1"}, "nobody who steps aside"
 
 
-def test_a_refused_appeal_tells_nobody(scene: Scene) -> None:
-    send(scene)
-    Message.objects.all().delete()
-    refused("appealed", send, scene)
-    assert not Message.objects.exists()
-
-
 # The other side -------------------------------------------------------------------------------------------------------
 
 
@@ -221,15 +206,6 @@ def test_an_answer_says_something_as_an_argument_does_and_comes_before_the_decis
     for state, closed in ((CaseState.PANEL, None), (CaseState.CLOSED, LATER)):
         Case.objects.filter(pk=case.pk).update(state=state, closed_at=closed)
         refused("decided", answer, scene, case)
-
-
-def test_a_case_that_nobody_appealed_is_the_boards_alone(scene: Scene) -> None:
-    case = scene.opened(by=scene.members[0])
-    assert scene.red in teams_of(case)
-    with pytest.raises(NotFound):
-        appeals.case_of_party(case.public_id, scene.red, now=LATER)
-    send(scene)
-    assert appeals.case_of_party(case.public_id, scene.red, now=LATER) == case
 
 
 # Reading --------------------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from contest.teams.letters import link_to
 from contest.teams.selectors import entitlement_in_force, is_entitled
 from contest.teams.services import member_add, member_leave, member_remove
 from labeling.accounts.leaving import account_delete
-from tests.contest.teams.conftest import PAPER, researcher
+from tests.contest.teams.conftest import PAPER, refused, researcher
 from tests.factories import mandate
 
 pytestmark = pytest.mark.django_db
@@ -101,29 +101,24 @@ def test_what_will_not_do(red: Team, blue: Team, carl: User, now: datetime) -> N
     member_add(team=red, user=researcher("zoe"), now=now)
     User.objects.filter(username="zoe").update(email="")
     for what, field, why in WRONG:
-        with pytest.raises(InvalidInput) as refused:
+        with pytest.raises(InvalidInput) as found:
             asked(carl, now, **what)
-        assert (refused.value.field, Entitlement.objects.exists()) == (field, False), why
+        assert (found.value.field, Entitlement.objects.exists()) == (field, False), why
     assert asked(carl, now, email=" Rosa@Example.ORG ").email == "rosa@example.org", "case does not matter"
 
 
 def test_only_the_captain_asks_answers_and_withdraws(red: Team, carl: User, rosa: User, now: datetime) -> None:
-    with pytest.raises(NotAllowed):
-        asked(rosa, now)
+    refused(NotAllowed, asked, rosa, now)
     asked(carl, now)
-    with pytest.raises(NotAllowed):
-        entitlement_answer(by=rosa, words="x", now=now)
-    with pytest.raises(NotAllowed):
-        entitlement_withdraw(by=rosa, now=now)
+    refused(NotAllowed, entitlement_answer, by=rosa, words="x", now=now)
+    refused(NotAllowed, entitlement_withdraw, by=rosa, now=now)
 
 
 @pytest.mark.both("one open request of a team is a constraint")
 def test_one_request_at_a_time(red: Team, carl: User, olga: User, now: datetime) -> None:
     row = asked(carl, now)
     for _ in range(2):
-        with pytest.raises(Conflict) as refused:
-            asked(carl, now)
-        assert refused.value.code == "asked_already"
+        assert refused(Conflict, asked, carl, now).code == "asked_already"
         Entitlement.objects.update(state="question")
     with pytest.raises(IntegrityError), transaction.atomic():
         Entitlement.objects.create(team=red, kind="paper", arxiv_id="x", email="x@example.org", asked_at=now)
@@ -131,35 +126,29 @@ def test_one_request_at_a_time(red: Team, carl: User, olga: User, now: datetime)
     row.refresh_from_db()
     assert row.state == "withdrawn"
     accepted(carl, olga, now)
-    with pytest.raises(Conflict) as refused:
-        asked(carl, now)
-    assert refused.value.code == "entitled_already"
+    assert refused(Conflict, asked, carl, now).code == "entitled_already"
 
 
 def test_organizers_alone_decide_and_once(
     red: Team, carl: User, rita: User, stan: User, olga: User, now: datetime
 ) -> None:
     number, told = asked(carl, now).pk, {"words": "x", "now": now}
-    with pytest.raises(Conflict):
-        entitlement_answer(by=carl, words="Nobody asked.", now=now)
+    refused(Conflict, entitlement_answer, by=carl, words="Nobody asked.", now=now)
     for by in (carl, rita, stan):
         for act in (
             lambda by=by: entitlement_accept(number=number, by=by, now=now),
             lambda by=by: entitlement_question(number=number, by=by, **told),
             lambda by=by: entitlement_refuse(number=number, by=by, **told),
         ):
-            with pytest.raises(NotAllowed):
-                act()
+            refused(NotAllowed, act)
     assert not is_entitled(red, now)
     entitlement_question(number=number, words="Who?", by=olga, now=now)
     entitlement_accept(number=number, by=olga, now=now)
     assert is_entitled(red, now), "an organizer who found the answer need not wait"
     with pytest.raises(Conflict, match="accepted already"):
         entitlement_refuse(number=number, words="late", by=olga, now=now)
-    with pytest.raises(Conflict):
-        entitlement_withdraw(by=carl, now=now)
-    with pytest.raises(NotFound):
-        entitlement_accept(number=0, by=olga, now=now)
+    refused(Conflict, entitlement_withdraw, by=carl, now=now)
+    refused(NotFound, entitlement_accept, number=0, by=olga, now=now)
 
 
 def test_a_question_an_answer_and_a_refusal_need_words(red: Team, carl: User, olga: User, now: datetime) -> None:
@@ -167,10 +156,8 @@ def test_a_question_an_answer_and_a_refusal_need_words(red: Team, carl: User, ol
     entitlement_question(number=number, words="Who?", by=olga, now=now)
     for words in ("", " \x00 ", "x" * (MOST_CHARACTERS + 1)):
         for act in (entitlement_question, entitlement_refuse):
-            with pytest.raises(InvalidInput):
-                act(number=number, words=words, by=olga, now=now)
-        with pytest.raises(InvalidInput):
-            entitlement_answer(by=carl, words=words, now=now)
+            refused(InvalidInput, act, number=number, words=words, by=olga, now=now)
+        refused(InvalidInput, entitlement_answer, by=carl, words=words, now=now)
 
 
 # A paper speaks for the team its author is in.
@@ -192,9 +179,7 @@ def test_a_paper_goes_with_its_author(red: Team, blue: Team, carl: User, rosa: U
 def test_an_author_who_left_meanwhile_is_noticed(red: Team, carl: User, rosa: User, olga: User, now: datetime) -> None:
     row = asked(carl, now)
     member_leave(user=rosa, now=now)
-    with pytest.raises(Conflict) as refused:
-        entitlement_accept(number=row.pk, by=olga, now=now)
-    assert refused.value.code == "author_left"
+    assert refused(Conflict, entitlement_accept, number=row.pk, by=olga, now=now).code == "author_left"
 
 
 def test_with_the_author_s_account_the_address_goes_and_the_team_is_told(
@@ -226,14 +211,11 @@ def test_the_board_grants_with_a_recorded_reason(red: Team, rita: User, now: dat
 
 def test_only_the_board_grants_and_once(red: Team, olga: User, carl: User, rita: User, now: datetime) -> None:
     for by in (olga, carl):
-        with pytest.raises(NotAllowed):
-            grant_move(red, reason=WHY, by=by, now=now)
-    with pytest.raises(InvalidInput):
-        entitlement_grant(team=red, reason=" ", by=mandate("grant", rita, now), now=now)
+        refused(NotAllowed, grant_move, red, reason=WHY, by=by, now=now)
+    refused(InvalidInput, entitlement_grant, team=red, reason=" ", by=mandate("grant", rita, now), now=now)
     assert not Entitlement.objects.exists()
     entitlement_grant(team=red, reason="x", by=mandate("grant", rita, now), now=now)
-    with pytest.raises(Conflict):
-        entitlement_grant(team=red, reason="again", by=mandate("grant", rita, now), now=now)
+    refused(Conflict, entitlement_grant, team=red, reason="again", by=mandate("grant", rita, now), now=now)
     assert BoardDecision.objects.count() == 1
     for who in red.members.order_by("captain"):
         member_leave(user=who.user, now=now)
@@ -295,25 +277,19 @@ def test_who_revokes_what(red: Team, carl: User, olga: User, rita: User, now: da
     paper = accepted(carl, olga, now)
     grant = entitlement_grant(team=red, reason="A lab.", by=mandate("grant", rita, now), now=now)
     for by in (carl, rita):
-        with pytest.raises(NotAllowed):
-            entitlement_revoke(number=paper.pk, words="x", by=by, now=now)
+        refused(NotAllowed, entitlement_revoke, number=paper.pk, words="x", by=by, now=now)
     for by in (carl, olga):
-        with pytest.raises(NotAllowed):
-            revoke_move(grant, reason=WHY, by=by, now=now)
+        refused(NotAllowed, revoke_move, grant, reason=WHY, by=by, now=now)
     with pytest.raises(Conflict, match="review board"):
         entitlement_revoke(number=grant.pk, words="x", by=olga, now=now)
     with pytest.raises(Conflict, match="an organizer"):
         grant_revoke(number=paper.pk, reason="x", by=mandate("revoke", rita, now), now=now)
-    with pytest.raises(InvalidInput):
-        entitlement_revoke(number=paper.pk, words=" ", by=olga, now=now)
-    with pytest.raises(InvalidInput):
-        grant_revoke(number=grant.pk, reason=" ", by=mandate("revoke", rita, now), now=now)
-    with pytest.raises(NotFound):
-        entitlement_revoke(number=0, words="x", by=olga, now=now)
+    refused(InvalidInput, entitlement_revoke, number=paper.pk, words=" ", by=olga, now=now)
+    refused(InvalidInput, grant_revoke, number=grant.pk, reason=" ", by=mandate("revoke", rita, now), now=now)
+    refused(NotFound, entitlement_revoke, number=0, words="x", by=olga, now=now)
     assert set(Entitlement.objects.values_list("state", flat=True)) == {"accepted"}
     entitlement_revoke(number=paper.pk, words="x", by=olga, now=now)
-    with pytest.raises(Conflict):
-        entitlement_revoke(number=paper.pk, words="x", by=olga, now=now)
+    refused(Conflict, entitlement_revoke, number=paper.pk, words="x", by=olga, now=now)
 
 
 def test_who_takes_the_paper_along_is_told_of_in_the_letter(

@@ -1,4 +1,5 @@
-"""A researcher's account: an address is written to, and only its link makes one (R8)."""
+"""A researcher's account: an address is written to, and only its link makes one. One account has one role (R8): whoever
+organizes, judges or competes never labels, and the other way round."""
 
 import re
 import time
@@ -13,11 +14,14 @@ from django.test import Client
 from common import guessing
 from common.errors import Conflict
 from common.guessing import MOST_LETTERS_TO_ONE
+from contest.models import Team
+from contest.teams.services import member_add, team_create
 from labeling.accounts.passwords import CONFIRM_WITHIN
 from labeling.enums import TaskerState
-from labeling.models import AccountRole
-from labeling.people import tasker_register
-from tests.contest.teams.conftest import link_in
+from labeling.models import AccountRole, Tasker
+from labeling.people import ORGANIZERS, REVIEW_BOARD, role_give, tasker_register
+from tests import factories
+from tests.contest.teams.conftest import link_in, refused
 
 pytestmark = pytest.mark.django_db
 NEW = "correct horse battery"
@@ -45,8 +49,7 @@ def test_the_link_makes_one_account_that_competes(link: str, now: datetime) -> N
     nora = User.objects.get()
     assert (nora.email, AccountRole.objects.get(user=nora).role) == ("nora@example.org", "team")
     assert "You are in no team" in client.get("/team/").content.decode()
-    with pytest.raises(Conflict):
-        tasker_register(user=nora, state=TaskerState.LEARNING, now=now, rng=Random(1))
+    refused(Conflict, tasker_register, user=nora, state=TaskerState.LEARNING, now=now, rng=Random(1))
     assert Client().post("/sign-in/", {"username": "nora", "password": NEW}).status_code == 302
     for answer in (Client().get(link), Client().post(link, form("other"))):
         assert (answer.status_code, "This link is over" in answer.content.decode()) == (404, True)
@@ -124,3 +127,30 @@ def test_asking_for_letters_closes_no_link(sent: Any) -> None:
         client.get(f"/register/guess{number}/")
     address = letter.body.partition("/register/")[2].split()[0]
     assert client.get(f"/register/{address}").status_code == 200
+
+
+# One account, one role ------------------------------------------------------------------------------------------------
+
+
+def become_tasker(user: User, now: datetime) -> None:
+    tasker_register(user=user, state=TaskerState.QUALIFIED, now=now, rng=Random(1))
+
+
+def test_a_tasker_gets_no_other_role(tara: Tasker, now: datetime) -> None:
+    for role in (ORGANIZERS, REVIEW_BOARD):
+        refused(Conflict, role_give, user=tara.user, role=role)
+    refused(Conflict, team_create, name="red", captain=tara.user, now=now)
+    assert not Team.objects.exists(), "a refused captain leaves no team behind"
+
+
+def test_an_organizer_or_board_member_never_labels_nor_competes(olga: User, rita: User, now: datetime) -> None:
+    team = Team.objects.create(name="red", created_at=now)
+    for person in (olga, rita):
+        refused(Conflict, become_tasker, person, now)
+        refused(Conflict, member_add, team=team, user=person, now=now)
+
+
+def test_a_team_member_never_labels(now: datetime) -> None:
+    rival = factories.user("rival")
+    assert team_create(name="red", captain=rival, now=now).members.get().captain
+    refused(Conflict, become_tasker, rival, now)
