@@ -120,7 +120,6 @@ def receipts() -> list[str]:
     return sorted(each["id"] for row in rows for each in row.facts["receipts"])
 
 
-@pytest.mark.django_db(transaction=True)
 def test_an_attack_and_its_receipt_are_recorded_together_wherever_the_process_dies(now: datetime) -> None:
     """Die at each statement that writes, until there are no more of them."""
     numbers = cast.policy(attacks_per_day=1_000)
@@ -155,6 +154,7 @@ def test_an_attack_and_its_receipt_are_recorded_together_wherever_the_process_di
     assert halves == {0, 1, 2} and number < 60
 
 
+@pytest.mark.both("the letter of an upload is locked while a receipt is added")
 def test_the_letter_of_an_upload_that_was_cut_off_leaves_a_minute_later(red: Team, now: datetime) -> None:
     by, first = cast.captain(red), {"team": red, "policy": POLICY, "targets": (), "upload": "ab"}
     attack_receive(**first, data=picture(1), now=now, by=by)

@@ -3,7 +3,6 @@
 import io
 import random
 import struct
-import time
 import tracemalloc
 import zipfile
 from collections.abc import Callable
@@ -177,17 +176,6 @@ def test_a_zip_that_is_too_long_is_not_opened(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(uploads, "MOST_BYTES", 100)
     (found,) = parts(zipped(("a.png", random.Random(1).randbytes(200))))
     assert found.refused is not None and found.refused.code == "too_many_bytes"
-
-
-def test_a_list_of_a_million_entries_costs_nothing() -> None:
-    entry = zipped(("a", b""))
-    listed = entry[entry.index(b"PK\x01\x02") : entry.index(b"PK\x05\x06")] * 200_000
-    data = entry[: entry.index(b"PK\x01\x02")] + listed
-    data += b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(listed), entry.index(b"PK\x01\x02"), 0)
-    start = time.perf_counter()
-    (found,) = parts(data)
-    assert found.refused is not None and found.refused.code == "wrong_zip"
-    assert time.perf_counter() - start < 0.5
 
 
 GOOD = zipped(("a.png", b"one" * 50), ("b.png", b"two"))

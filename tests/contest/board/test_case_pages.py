@@ -428,6 +428,12 @@ def test_a_vote_that_comes_after_the_decision_keeps_its_words(opened: Case, scen
     assert "was decided meanwhile" in words_of(answer) and "It is too late for this." in main_of(answer)
 
 
+def test_a_case_without_enough_members_says_that_it_waits(opened: Case, scene: Scene, client: Client) -> None:
+    for member in scene.members[1:]:
+        cast.conflict(member, scene.red)
+    assert "1 member is left who may decide this, and 2 are needed." in words_of(client.get(page(opened)))
+
+
 # Deciding -------------------------------------------------------------------------------------------------------------
 
 
@@ -476,6 +482,16 @@ def test_a_decision_is_confirmed_and_shown_as_it_was_previewed(voted: Case, clie
 def public_part(answer: Any) -> str:
     part = main_of(answer).partition('<div class="public-decision">')[2].partition("\n</div>")[0]
     return re.sub(r' <span class="muted"><time.*?</time></span>', "", part)
+
+
+def test_the_same_words_of_two_members_are_said_once(opened: Case, scene: Scene, client: Client, mia: User) -> None:
+    for who in (mia, scene.members[1]):
+        cast.vote(opened, who, cast.OVERRULE_BIRD, words="A folded wing hides nothing.", public=True)
+    assert client.get(page(opened, "decide/")).context["explanation"] == "A folded wing hides nothing."
+    confirm(client, opened)
+    words = words_of(client.get(page(opened))).partition("The board decided")[2]
+    assert words.count("2 members who voted overrule (valid, a bird): A folded wing hides nothing.") == 1
+    assert "A member who voted" not in words
 
 
 CHANGED = "The votes, the teams or what they say changed since you looked."

@@ -55,7 +55,7 @@ def test_a_member_declares_their_own_and_an_organizer_anybodys(olga: User, rita:
     assert end(mine, rita).until == end(hers, olga).until == LATER + DAY
 
 
-@pytest.mark.both("the member is locked while a conflict is declared, and the conflict while it ends")
+@pytest.mark.both("the member and their cases are locked while a conflict is declared")
 def test_what_is_refused_of_a_conflict(rita: User) -> None:
     green = money.team("green")
     refused("invalid", declare, member=rita, team=green, since=LATER + DAY)
@@ -140,6 +140,7 @@ def test_named_people_papers_and_times_in_a_team(rita: User) -> None:
     assert set(Conflict.objects.values_list("since", flat=True)) == {EVER}
 
 
+@pytest.mark.both("a conflict is locked while it ends, and members while some are looked for")
 def test_an_organizer_dismisses_what_is_none_and_it_is_not_found_again(rita: User, olga: User) -> None:
     rita.email = "rita@mit.edu"
     rita.save()

@@ -101,14 +101,6 @@ def test_who_staked_in_a_later_week_is_no_party_unless_it_breaks_them(scene: Sce
     assert parties(scene)["green"] == "defender"
 
 
-def test_its_content_waits_until_the_member_spoke_about_every_team(case: Case, scene: Scene) -> None:
-    assert {team.name for team in undisclosed(case, scene.members[0])} == {"red", "blue"}
-    cast.tell(case, scene.members[0])
-    assert undisclosed(case, scene.members[0]) == []
-    CaseParty.objects.create(case=case, team=money.team("green"), role="appellant", added_at=LATER)
-    assert [team.name for team in undisclosed(case, scene.members[0])] == ["green"]
-
-
 # Whose word stands --------------------------------------------------------------------------------------------------
 
 

@@ -20,6 +20,7 @@ AGAIN = 5
 
 
 def red_of(name: str, now: datetime) -> Team:
+    factories.policy_version()
     return team_create(name="red", captain=researcher(name), now=now)
 
 

@@ -38,10 +38,10 @@ def follow(client: Client, address: str, **form: Any) -> str:
     return body(client.get(answer["Location"]))
 
 
-def refused(client: Client, address: str, status: int, words: str = "", **form: Any) -> None:
+def refused(client: Client, address: str, status: int, said: str = "", /, **form: Any) -> None:
     """Post a form that is refused, in these words."""
     answer = client.post(address, form)
-    assert (answer.status_code, words in body(answer)) == (status, True), form
+    assert (answer.status_code, said in body(answer)) == (status, True), form
 
 
 @pytest.fixture

@@ -127,13 +127,8 @@ def test_what_came_of_them_is_told_with_the_release(world: World, at: At, releas
     assert f'href="/defenses/{world.defense.public_id}/"' in whole
 
 
-LISTED = [
-    ("", True, True),
-    ("x", True, True),
-    ("valid", True, False),
-    ("rejected", False, True),
-    ("broke", True, False),
-]
+BOTH = (True, True)
+LISTED = {"": BOTH, "x": BOTH, "valid": (True, False), "rejected": (False, True), "broke": (True, False)}
 
 
 def test_which_attacks_are_listed(world: World, release: Any, monkeypatch: pytest.MonkeyPatch) -> None:
