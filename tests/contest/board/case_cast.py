@@ -22,8 +22,6 @@ from tests.scoring.cast import stored
 
 SMALL = "[[[20,30],[160,30],[160,180],[20,180]]]"
 SMALL_BOX = (2000, 3000, 16000, 18000)
-LARGE = "[[[10,12],[210,40],[230,200],[40,220]]]"
-LARGE_BOX = (1000, 1200, 23000, 22000)
 ARGUMENT = "The wing is cut off at the left border: see mark a. A tasker who looks for it cannot call it complete."
 ANSWER = "Nothing is cut off. The dark part at the border is the branch that the bird sits on."
 

@@ -223,7 +223,7 @@ def test_guessing_links_ends(link: str) -> None:
 # A request, from the team's page to the organizers' and back ----------------------------------------------------------
 
 
-def test_a_request_is_asked_questioned_answered_accepted_and_taken_back(
+def test_a_request_is_asked_questioned_answered_and_accepted(
     red: Team, captain: Client, rosa: User, organizer: Client, signed_in: SignedIn
 ) -> None:
     """R25."""
@@ -237,7 +237,6 @@ def test_a_request_is_asked_questioned_answered_accepted_and_taken_back(
     assert address in body(organizer.get("/organizer/teams/")) and "confirmed by a link" in body(organizer.get(address))
     refused(organizer, address, 400, action="question", words="")
     refused(organizer, address, 400, action="x", words="y")
-    refused(organizer, address, 409, action="revoke", words="x")
     assert "on its way to team red" in follow(organizer, address, action="question", words="Which <b>author</b>?")
     cache.clear()
     assert "asks to attack" not in body(organizer.get("/organizer/")), "now the team's answer is waited for"
@@ -252,6 +251,15 @@ def test_a_request_is_asked_questioned_answered_accepted_and_taken_back(
     assert "is entitled now" in follow(organizer, address, action="accept")
     assert 'state-valid">may be sent' in body(captain.get("/team/"))
     refused(organizer, address, 409, action="refuse", words="late")
+
+
+def test_an_acceptance_is_taken_back_on_the_page(
+    red: Team, request_of_red: Entitlement, captain: Client, organizer: Client
+) -> None:
+    """R25."""
+    address = f"/organizer/teams/requests/{request_of_red.pk}/"
+    refused(organizer, address, 409, action="revoke", words="x")
+    follow(organizer, address, action="accept")
     refused(organizer, address, 400, action="revoke", words=" ")
     assert "is revoked; it was told why" in follow(organizer, address, action="revoke", words="Another Rosa.")
     assert not is_entitled(red, timezone.now())
@@ -373,9 +381,7 @@ def test_the_organizers_lists_cost_few_queries(
         organizer.get("/organizer/teams/")
 
 
-def test_the_board_grants_and_takes_back_on_its_page(
-    red: Team, captain: Client, organizer: Client, rita: User, signed_in: SignedIn
-) -> None:
+def test_the_board_grants_on_its_page(red: Team, captain: Client, rita: User, signed_in: SignedIn) -> None:
     """Each by a motion (R21, R25)."""
     client, address, ron = signed_in(rita), "/board/grants/", factories.user("ron", "review board")
     grants = {"team": red.public_id, "reason": "A lab without papers."}
@@ -390,6 +396,14 @@ def test_the_board_grants_and_takes_back_on_its_page(
     refused(client, address, 409, **grants)
     page = body(captain.get("/team/"))
     assert "Granted by the board" in page and "the review board" in page
+
+
+def test_the_board_takes_a_grant_back_on_its_page(
+    red: Team, captain: Client, organizer: Client, rita: User, signed_in: SignedIn
+) -> None:
+    """R21, R25."""
+    entitlement_grant(team=red, reason="A lab.", by=mandate("grant", rita, timezone.now()), now=timezone.now())
+    client, address, ron = signed_in(rita), "/board/grants/", factories.user("ron", "review board")
     takes = {"action": "revoke", "grant": Entitlement.objects.get().pk, "reason": "It is a lab no more."}
     refused(client, address, 400, "Give the reason", **takes | {"reason": " "})
     refused(client, address, 400, **takes | {"grant": "x"})
