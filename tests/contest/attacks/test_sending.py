@@ -120,6 +120,7 @@ def receipts() -> list[str]:
     return sorted(each["id"] for row in rows for each in row.facts["receipts"])
 
 
+@pytest.mark.django_db(transaction=True)
 def test_an_attack_and_its_receipt_are_recorded_together_wherever_the_process_dies(now: datetime) -> None:
     """Die at each statement that writes, until there are no more of them."""
     numbers = cast.policy(attacks_per_day=1_000)
