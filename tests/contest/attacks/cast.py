@@ -1,12 +1,14 @@
 """Teams that may attack, their pictures, and the policy that goes with them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from common.errors import DomainError
 from contest.attacks.services import attack_receive
 from contest.enums import EntitlementKind, EntitlementState, StakeKind
 from contest.models import Attack, BoardDecision, Entitlement, Release, Stake, StakeBatch, Team
@@ -131,3 +133,10 @@ def main_of(answer: Any) -> str:
     """What stands between the header and the footer of a page."""
     page: str = answer.content.decode()
     return page.partition("<main")[2].partition("</main>")[0]
+
+
+def refusal(kind: type[DomainError], call: Callable[..., Any], *args: Any, **more: Any) -> DomainError:
+    """The error of this kind that a call is refused with."""
+    with pytest.raises(kind) as found:
+        call(*args, **more)
+    return found.value

@@ -76,22 +76,15 @@ def told(attack: Attack, now: datetime) -> list[str]:
     ]
 
 
-def test_under_embargo(attack: Attack, now: datetime) -> None:
+def test_before_the_boundary_and_after_it(attack: Attack, now: datetime) -> None:
+    """What taskers answered so far is told to nobody; a copy is under embargo like any other (R24)."""
+    copy = send(cast.team("blue"), now=now + timedelta(seconds=1))
     assert state(attack, BOUNDARY - timedelta(seconds=1)) == "under embargo"
     assert told(attack, now) == [
         "Received whole, in week 2026-W47.",
         "Under embargo until the week ends. Only your team and the organizers know of it.",
     ]
-
-
-def test_withdrawn(attack: Attack, now: datetime) -> None:
-    attack_withdraw(attack=attack, by=cast.captain(attack.team), now=now)
-    assert state(attack, LATER) == "withdrawn"
-    assert told(attack, LATER)[1].startswith("Withdrawn. It is never labeled nor published")
-
-
-def test_public_and_being_labeled(attack: Attack) -> None:
-    """What taskers answered so far is told to nobody."""
+    assert (state(copy, now), told(copy, now)) == (state(attack, now), told(attack, now))
     assert state(attack, BOUNDARY) == "being labeled"
     dealt(attack)
     assert told(attack, BOUNDARY)[1:] == [
@@ -101,11 +94,10 @@ def test_public_and_being_labeled(attack: Attack) -> None:
     ]
 
 
-def test_kept_out_for_a_report(attack: Attack) -> None:
-    dealt(attack)
-    Panel.objects.update(state=PanelState.HELD)
-    assert state(attack, LATER) == "kept out"
-    assert told(attack, LATER)[1:] == ["The week ended.", KEPT_OUT]
+def test_withdrawn(attack: Attack, now: datetime) -> None:
+    attack_withdraw(attack=attack, by=cast.captain(attack.team), now=now)
+    assert state(attack, LATER) == "withdrawn"
+    assert told(attack, LATER)[1].startswith("Withdrawn. It is never labeled nor published")
 
 
 def test_rejected_with_every_reason(attack: Attack) -> None:
@@ -130,20 +122,14 @@ def test_valid_and_broke_nothing(attack: Attack) -> None:
     assert "Every published defense was asked, and none was confidently wrong." in told(attack, LATER)
 
 
-def test_it_broke_each_defense_once(attack: Attack) -> None:
+def test_it_broke_each_defense_once_until_the_board_overrules(attack: Attack) -> None:
+    """R20, R22."""
     ruled(attack)
     answered(attack, 0, 0)
     answered(attack, 1, 0, by=releases.defense(2, name="Another"))
     assert state(attack, LATER) == "broke 2 defenses"
-    assert [words for words in told(attack, LATER) if words.startswith("It broke")] == [
-        "It broke A net",
-        "It broke Another",
-    ]
-
-
-def test_the_board_overrules_and_the_break_falls(attack: Attack) -> None:
-    ruled(attack)
-    answered(attack, 0, 0)
+    broke = [words for words in told(attack, LATER) if words.startswith("It broke")]
+    assert broke == ["It broke A net", "It broke Another"]
     overruled = {"verdict": "rejected", "label": "", "reasons": ["depiction"], "explanation": "A toy."}
     ruled(attack, number=2, decided_by="board", **overruled)
     assert state(attack, LATER) == "rejected"
@@ -211,11 +197,6 @@ def test_what_comes_of_a_copy_is_told_with_the_release(attack: Attack, now: date
     cast.release()
     assert state(copy, LATER) == "broke 1 defense"
     assert "It broke A net" in told(copy, LATER)
-
-
-def test_before_the_boundary_a_copy_is_under_embargo_like_any_other(attack: Attack, now: datetime) -> None:
-    copy = send(cast.team("blue"), now=now + timedelta(seconds=1))
-    assert (state(copy, now), told(copy, now)) == (state(attack, now), told(attack, now))
 
 
 # More taskers ---------------------------------------------------------------------------------------------------------

@@ -88,6 +88,7 @@ def test_near_is_what_counting_bits_says(bits: int, others: list[int], within: i
     assert all((others[place] ^ bits).bit_count() == distance for place, distance in found)
 
 
+@pytest.mark.long("judges by time; test_near_is_what_counting_bits_says asks the same of a few")
 def test_a_hundred_thousand_are_compared_in_no_time() -> None:
     kept = np.random.default_rng(1).integers(-(2**63), 2**63 - 1, 100_000, dtype=np.int64)
     others, start = as_array(kept.tolist()), time.perf_counter()
@@ -116,6 +117,7 @@ def sent(team: Team, image: Pillow.Image, now: datetime) -> Attack:
 
 
 @pytest.mark.django_db
+@pytest.mark.both("what is on record already is passed over by the database")
 def test_a_near_duplicate_is_flagged_once_the_later_one_first(red: Team, now: datetime) -> None:
     first = sent(red, photo(), now)
     assert near_duplicates_find(within=6, now=now) == 1

@@ -24,7 +24,7 @@ from contest.models import Attack, QuotaDay, Team
 from labeling.images import DECODING, PictureRefused
 from tests import factories
 from tests.contest.attacks import cast
-from tests.contest.attacks.cast import POLICY, picture, send, upload
+from tests.contest.attacks.cast import POLICY, picture, refusal, send, upload
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
@@ -47,8 +47,7 @@ def take(team: Team, data: bytes, *, now: datetime) -> Attack:
 
 def refuse_twice(team: Team, *, now: datetime) -> None:
     for _ in range(2):
-        with pytest.raises(PictureRefused):
-            take(team, WRONG, now=now)
+        refusal(PictureRefused, take, team, WRONG, now=now)
 
 
 def nothing_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,10 +74,10 @@ def test_after_so_many_refusals_the_team_waits_for_the_next_hour(
     assert not QuotaDay.objects.exists()
     late = now.replace(minute=59, second=30)
     clock(late)
-    with monkeypatch.context() as patched, pytest.raises(TooMany, match="from Wed 18 Nov 2026 13:00:00 UTC") as refused:
+    with monkeypatch.context() as patched, pytest.raises(TooMany, match="from Wed 18 Nov 2026 13:00:00 UTC") as found:
         nothing_is_decoded(patched)
         take(red, picture(), now=late)
-    assert (refused.value.code, refused.value.retry_after) == ("too_many_refused", 30)
+    assert (found.value.code, found.value.retry_after) == ("too_many_refused", 30)
     assert take(blue, picture(), now=late), "another team has its own"
     clock(now + HOUR)
     assert take(red, picture(8), now=now + HOUR), "the next hour"
@@ -86,46 +85,38 @@ def test_after_so_many_refusals_the_team_waits_for_the_next_hour(
     assert HourCount.objects.get().count == 2
 
 
-def test_sending_the_same_file_again_counts_nothing(red: Team, now: datetime) -> None:
-    send(red, now=now)
-    for _ in range(4):
-        with pytest.raises(SentBefore):
-            take(red, picture(), now=now)
-    assert not HourCount.objects.exists()
-
-
-def test_the_very_same_file_gets_its_receipt_without_being_decoded(
-    red: Team, now: datetime, monkeypatch: pytest.MonkeyPatch
+def test_the_very_same_file_gets_its_receipt_without_being_decoded_and_counts_nothing(
+    red: Team, captain: Client, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An upload whose answer was lost is sent again, also by who has nothing left."""
     attack = send(red, now=now)
     refuse_twice(red, now=now)
-    nothing_is_decoded(monkeypatch)
-    with pytest.raises(SentBefore) as refused:
-        take(red, picture(), now=now)
-    assert refused.value.attack == attack
+    before = HourCount.objects.get().count
+    with monkeypatch.context() as patched:
+        nothing_is_decoded(patched)
+        for _ in range(4):
+            with pytest.raises(SentBefore) as found:
+                take(red, picture(), now=now)
+            assert found.value.attack == attack
+    answer = captain.post("/api/v1/attacks/", {"image": upload(picture())})
+    assert (answer.status_code, answer.json()["code"]) == (409, "sent_before")
+    page = captain.post("/attacks/send/", {"image": upload(picture())})
+    assert page.json()["outcomes"][0]["refused"]["code"] == "sent_before"
+    assert HourCount.objects.get().count == before
 
 
 def test_without_quota_nothing_is_decoded(red: Team, now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
-    for shade in range(POLICY.attacks_per_day):
-        send(red, shade, now=now)
-    nothing_is_decoded(monkeypatch)
-    with pytest.raises(TooMany) as refused:
-        take(red, picture(99), now=now)
-    assert (refused.value.code, refused.value.retry_after) == ("quota_used", 12 * 3600)
-    assert not HourCount.objects.exists()
-
-
-def test_who_loses_the_race_for_the_last_place_leaves_no_file(
-    red: Team, now: datetime, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    """Who loses the race for the last place leaves no file."""
     for shade in range(POLICY.attacks_per_day):
         send(red, shade, now=now)
     before = stored()
-    monkeypatch.setattr(quota, "check", lambda *_, **__: None)  # as another upload saw it a moment ago
-    with pytest.raises(TooMany):
+    with monkeypatch.context() as patched, pytest.raises(TooMany) as found:
+        nothing_is_decoded(patched)
         take(red, picture(99), now=now)
-    assert stored() == before
+    assert (found.value.code, found.value.retry_after) == ("quota_used", 12 * 3600)
+    monkeypatch.setattr(quota, "check", lambda *_, **__: None)  # as another upload saw it a moment ago
+    refusal(TooMany, take, red, picture(99), now=now)
+    assert stored() == before and not HourCount.objects.exists()
 
 
 def clear(shade: int) -> bytes:
@@ -152,38 +143,31 @@ def test_what_headers_alone_refuse_counts_once_for_an_upload(captain: Client, pa
     assert HourCount.objects.get().count == 1
 
 
-def test_the_same_pixels_in_another_file_count_because_they_were_decoded(red: Team, now: datetime) -> None:
-    with pytest.raises(SentBefore):
-        send(red, now=now)
-        send(red, now=now)
-    assert not HourCount.objects.exists(), "the same file is known by its bytes"
-    other = io.BytesIO()
-    Pillow.open(io.BytesIO(picture())).save(other, "PNG", compress_level=0)
-    with pytest.raises(SentBefore):
-        take(red, other.getvalue(), now=now)
-    assert HourCount.objects.get().count == 1
-
-
-def test_an_outage_counts_nothing(red: Team) -> None:
+def test_the_same_pixels_in_another_file_count_because_they_were_decoded_and_an_outage_does_not(
+    red: Team, now: datetime
+) -> None:
+    send(red, now=now)
     with pytest.raises(Unavailable), upload_rates.refusals_counted(red, UploadKind.ATTACK):
         raise store_away()
     assert not HourCount.objects.exists()
-
-
-def test_a_lost_answer_is_given_again_also_at_the_limit(captain: Client, red: Team, now: datetime) -> None:
-    assert captain.post("/api/v1/attacks/", {"image": upload(picture())}).status_code == 201
-    refuse_twice(red, now=now)
-    answer = captain.post("/api/v1/attacks/", {"image": upload(picture())})
-    assert (answer.status_code, answer.json()["code"]) == (409, "sent_before")
-    page = captain.post("/attacks/send/", {"image": upload(picture())})
-    assert page.json()["outcomes"][0]["refused"]["code"] == "sent_before"
+    other = io.BytesIO()
+    Pillow.open(io.BytesIO(picture())).save(other, "PNG", compress_level=0)
+    refusal(SentBefore, take, red, other.getvalue(), now=now)
+    assert HourCount.objects.get().count == 1
 
 
 ADDRESSES = [("/api/v1/attacks/", "the API"), ("/attacks/send/", "the page's script"), ("/attacks/", "the plain form")]
 
 
-@pytest.mark.parametrize(("address", "why"), ADDRESSES, ids=[row[1] for row in ADDRESSES])
-def test_every_door_says_until_when(address: str, why: str, captain: Client, red: Team, now: datetime) -> None:
+DOORS = pytest.mark.parametrize(("address", "why"), ADDRESSES, ids=[row[1] for row in ADDRESSES])
+
+
+@DOORS
+def test_every_door_says_until_when_and_a_stranger_costs_no_team_anything(
+    address: str, why: str, captain: Client, red: Team, now: datetime
+) -> None:
+    assert Client().post(address, {"image": upload(WRONG)}).status_code in (401, 302), why
+    assert not HourCount.objects.exists()
     refuse_twice(red, now=now)
     team = {} if "/api/" in address else {"team": red.public_id}
     answer = captain.post(address, {"image": upload(picture())} | team)
@@ -191,53 +175,40 @@ def test_every_door_says_until_when(address: str, why: str, captain: Client, red
     assert "13:00:00" in answer.content.decode()
 
 
-@pytest.mark.parametrize(("address", "why"), ADDRESSES, ids=[row[1] for row in ADDRESSES])
-def test_a_stranger_costs_no_team_anything(address: str, why: str, red: Team, clock: Any) -> None:
-    answer = Client().post(address, {"image": upload(WRONG)})
-    assert answer.status_code in (401, 302), why
-    assert not HourCount.objects.exists()
-
-
-@pytest.mark.parametrize(("address", "why"), ADDRESSES, ids=[row[1] for row in ADDRESSES])
-def test_while_many_upload_the_next_is_sent_away_and_pages_answer(address: str, why: str, captain: Client) -> None:
+@DOORS
+def test_while_many_upload_the_next_is_sent_away_and_pages_answer(
+    address: str, why: str, captain: Client, red: Team, signed_in: Any
+) -> None:
+    """Who may not send is refused without a place."""
+    nobody: Client = signed_in(factories.user("nobody"))
     with ExitStack() as others:
         for _ in range(UPLOADS.at_once):
             others.enter_context(UPLOADS)
         answer = captain.post(address, {"image": upload(picture())})
         assert (answer.status_code, answer["Retry-After"]) == (503, "2"), why
         assert "send this again in 2 seconds" in answer.content.decode()
+        assert nobody.post(address, {"image": upload(picture())}).status_code in (403, 404), why
         assert captain.get("/attacks/").status_code == captain.get("/api/v1/attacks/").status_code == 200
     assert captain.post("/api/v1/attacks/", {"image": upload(picture())}).status_code == 201
     assert not HourCount.objects.exists()
 
 
-def test_whoever_may_upload_may_wait_for_a_decode() -> None:
-    """A resend after midnight is of the next week: what was let in is not sent away while another is decoded."""
-    assert DECODING.at_once + DECODING.waiting >= UPLOADS.at_once
-
-
-@pytest.mark.parametrize(("address", "why"), ADDRESSES, ids=[row[1] for row in ADDRESSES])
+@DOORS
 def test_one_account_does_not_hold_all_places(
     address: str, why: str, captain: Client, red: Team, blue: Team, signed_in: Any
 ) -> None:
-    holder = cast.captain(red).pk
+    holder, other = cast.captain(red).pk, signed_in(cast.captain(blue))
     with ExitStack() as own:
         for _ in range(UPLOADS_OF_ONE.at_once):
             own.enter_context(UPLOADS_OF_ONE.of(holder))
         answer = captain.post(address, {"image": upload(picture())})
         assert (answer.status_code, answer["Retry-After"]) == (503, "2"), why
         assert "Your account is sending 2 uploads already" in answer.content.decode()
-        other: Client = signed_in(cast.captain(blue))
         assert other.post("/api/v1/attacks/", {"image": upload(picture(8))}).status_code == 201
     assert captain.post("/api/v1/attacks/", {"image": upload(picture())}).status_code == 201
-    assert UPLOADS_OF_ONE.at_once * 3 <= UPLOADS.at_once, "several slow senders leave room as well"
 
 
-@pytest.mark.parametrize(("address", "why"), ADDRESSES, ids=[row[1] for row in ADDRESSES])
-def test_who_may_not_send_is_refused_without_a_place(address: str, why: str, clock: Any, signed_in: Any) -> None:
-    cast.policy()
-    client: Client = signed_in(factories.user("nobody"))
-    with ExitStack() as others:
-        for _ in range(UPLOADS.at_once):
-            others.enter_context(UPLOADS)
-        assert client.post(address, {"image": upload(picture())}).status_code in (403, 404), why
+def test_there_are_places_enough() -> None:
+    """Several slow senders leave room. A resend after midnight is of the next week: whoever may upload may wait for a
+    decode, and is not sent away while another is decoded."""
+    assert UPLOADS_OF_ONE.at_once * 3 <= UPLOADS.at_once <= DECODING.at_once + DECODING.waiting

@@ -16,7 +16,7 @@ from contest.models import Attack, Message, Team
 from labeling.policy import Policy
 from labeling.refusals import refused
 from tests.contest.attacks import cast
-from tests.contest.attacks.cast import POLICY, picture
+from tests.contest.attacks.cast import POLICY, picture, refusal
 
 pytestmark = pytest.mark.django_db
 
@@ -52,12 +52,11 @@ def test_a_quota_that_runs_out_in_the_middle_refuses_the_rest(red: Team, now: da
 
 
 def test_what_concerns_all_of_them_is_said_once(red: Team, now: datetime) -> None:
-    with pytest.raises(InvalidInput) as unknown:
-        sent(red, Part("a", picture()), now=now, targets=["D-00000000"])
-    assert unknown.value.code == "not_staked"
-    with pytest.raises(NotAllowed) as refusal:
-        sent(cast.team("green", entitled=False), Part("a", picture()), now=now)
-    assert refusal.value.code == "not_entitled"
+    assert refusal(InvalidInput, sent, red, Part("a", picture()), now=now, targets=["D-00000000"]).code == "not_staked"
+    assert (
+        refusal(NotAllowed, sent, cast.team("green", entitled=False), Part("a", picture()), now=now).code
+        == "not_entitled"
+    )
     assert not Attack.objects.exists()
 
 
@@ -156,6 +155,7 @@ def test_an_attack_and_its_receipt_are_recorded_together_wherever_the_process_di
     assert halves == {0, 1, 2} and number < 60
 
 
+@pytest.mark.both("the letter of an upload is locked while a receipt is added")
 def test_the_letter_of_an_upload_that_was_cut_off_leaves_a_minute_later(red: Team, now: datetime) -> None:
     by, first = cast.captain(red), {"team": red, "policy": POLICY, "targets": (), "upload": "ab"}
     attack_receive(**first, data=picture(1), now=now, by=by)

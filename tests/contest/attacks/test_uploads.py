@@ -3,7 +3,6 @@
 import io
 import random
 import struct
-import time
 import tracemalloc
 import zipfile
 from collections.abc import Callable
@@ -47,16 +46,11 @@ def test_files_and_the_pictures_of_a_zip_come_in_order() -> None:
     ]
 
 
-def test_a_zip_is_known_by_its_content_and_not_by_its_name() -> None:
+def test_a_zip_is_known_by_its_content_and_what_systems_add_is_passed_over() -> None:
     assert parts(zipped(("a.png", b"one")), "picture.png") == [Part("a.png", b"one")]
     assert parts(picture(), "pictures.zip") == [Part("pictures.zip", picture())]
-
-
-def test_what_systems_add_to_a_zip_is_passed_over() -> None:
-    data = zipped(
-        ("__MACOSX/._a.png", b"x"), (".DS_Store", b"x"), ("a/Thumbs.db", b"x"), ("a/", b""), ("a/b.png", b"1")
-    )
-    assert parts(data) == [Part("a/b.png", b"1")]
+    added = (("__MACOSX/._a.png", b"x"), (".DS_Store", b"x"), ("a/Thumbs.db", b"x"), ("a/", b""))
+    assert parts(zipped(*added, ("a/b.png", b"1"))) == [Part("a/b.png", b"1")]
 
 
 @pytest.mark.parametrize("name", ["../../x.png", ".hidden.png", "__MACOSX/._a.png", "a/"])
@@ -66,19 +60,11 @@ def test_a_zip_without_a_picture_to_take_says_why(name: str) -> None:
     assert "a name that begins with a dot" in found.refused.message
 
 
-def nested() -> bytes:
-    return zipped(("inner.zip", zipped(("a.png", b"one"))))
-
-
 def encrypted() -> bytes:
     data = bytearray(zipped(("a.png", b"one")))
     for magic, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         data[data.index(magic) + at] |= 1
     return bytes(data)
-
-
-def many_entries() -> bytes:
-    return zipped(*((f"{number}.png", b"") for number in range(MOST_ENTRIES + 1)))
 
 
 def long_list() -> bytes:
@@ -119,46 +105,40 @@ def several_disks() -> bytes:
     return data[: at + 4] + struct.pack("<HH", 1, 1) + data[at + 8 :]
 
 
-def counts_too_many() -> bytes:
-    data = listed(2000)
-    return data + record(entries=2000, list_bytes=2000 * 51)
-
-
-def bomb() -> bytes:
-    return zipped(("a.png", bytes(uploads.MAX_BYTES + 1)))
-
-
-def packed_unusually() -> bytes:
-    return zipped(("a.png", b"one" * 100), method=zipfile.ZIP_LZMA)
-
-
-def wrong_checksum() -> bytes:
-    data = zipped(("a.png", b"one"), method=zipfile.ZIP_STORED)
-    return data.replace(b"one", b"two")
-
-
-def only_folders() -> bytes:
-    return zipped(("a/", b""))
-
-
-def cut_off() -> bytes:
-    return zipped(("a.png", random.Random(1).randbytes(2000)))[:1000]
-
-
 WRONG = [
-    (nested, "zip_in_zip", "an archive in it"),
+    (lambda: zipped(("inner.zip", zipped(("a.png", b"one")))), "zip_in_zip", "an archive in it"),
     (encrypted, "encrypted", "a password that nobody here has"),
-    (many_entries, "wrong_zip", "more pictures than one zip may hold"),
+    (
+        lambda: zipped(*((f"{number}.png", b"") for number in range(MOST_ENTRIES + 1))),
+        "wrong_zip",
+        "too many pictures",
+    ),
     (long_list, "wrong_zip", "a list too long to be read"),
     (sixty_four, "wrong_zip", "a second list of its own"),
     (two_ends, "wrong_zip", "a mark that is found twice"),
     (several_disks, "wrong_zip", "one of several files"),
-    (counts_too_many, "wrong_zip", "a list that is short but has many entries"),
-    (bomb, "too_many_bytes", "a picture that unpacks beyond the bound"),
-    (packed_unusually, "wrong_zip", "another way of packing"),
-    (wrong_checksum, "damaged_zip", "its bytes have changed"),
-    (only_folders, "wrong_zip", "no picture at all"),
-    (cut_off, "damaged_zip", "the end with the list is missing"),
+    (
+        lambda: listed(2000) + record(entries=2000, list_bytes=2000 * 51),
+        "wrong_zip",
+        "a list of many entries",
+    ),
+    (
+        lambda: zipped(("a.png", bytes(uploads.MAX_BYTES + 1))),
+        "too_many_bytes",
+        "it unpacks beyond the bound",
+    ),
+    (lambda: zipped(("a.png", b"one" * 100), method=zipfile.ZIP_LZMA), "wrong_zip", "another way of packing"),
+    (
+        lambda: zipped(("a.png", b"one"), method=zipfile.ZIP_STORED).replace(b"one", b"two"),
+        "damaged_zip",
+        "changed bytes",
+    ),
+    (lambda: zipped(("a/", b"")), "wrong_zip", "no picture at all"),
+    (
+        lambda: zipped(("a.png", random.Random(1).randbytes(2000)))[:1000],
+        "damaged_zip",
+        "its list is missing",
+    ),
     (lambda: b"PK\x03\x04", "damaged_zip", "nothing but how it begins"),
 ]
 
@@ -196,17 +176,6 @@ def test_a_zip_that_is_too_long_is_not_opened(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(uploads, "MOST_BYTES", 100)
     (found,) = parts(zipped(("a.png", random.Random(1).randbytes(200))))
     assert found.refused is not None and found.refused.code == "too_many_bytes"
-
-
-def test_a_list_of_a_million_entries_costs_nothing() -> None:
-    entry = zipped(("a", b""))
-    listed = entry[entry.index(b"PK\x01\x02") : entry.index(b"PK\x05\x06")] * 200_000
-    data = entry[: entry.index(b"PK\x01\x02")] + listed
-    data += b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(listed), entry.index(b"PK\x01\x02"), 0)
-    start = time.perf_counter()
-    (found,) = parts(data)
-    assert found.refused is not None and found.refused.code == "wrong_zip"
-    assert time.perf_counter() - start < 0.5
 
 
 GOOD = zipped(("a.png", b"one" * 50), ("b.png", b"two"))

@@ -11,7 +11,6 @@ from contest.board.motions import motion_open
 from contest.board.recusal import DISCLOSURE_STANDS
 from contest.enums import AppealSide, DecisionKind, PartyRole, VoteChoice
 from contest.models import Appeal, Case, Disclosure, Member, Statement, Team
-from contest.models import Attack as AttackRow
 from labeling.enums import Answer, Label
 from labeling.models import Image
 from scoring.reference.drawing import draw
@@ -23,8 +22,6 @@ from tests.scoring.cast import stored
 
 SMALL = "[[[20,30],[160,30],[160,180],[20,180]]]"
 SMALL_BOX = (2000, 3000, 16000, 18000)
-LARGE = "[[[10,12],[210,40],[230,200],[40,220]]]"
-LARGE_BOX = (1000, 1200, 23000, 22000)
 ARGUMENT = "The wing is cut off at the left border: see mark a. A tasker who looks for it cannot call it complete."
 ANSWER = "Nothing is cut off. The dark part at the border is the branch that the bird sits on."
 
@@ -82,16 +79,7 @@ def motion(scene: Scene, by: User, team: Team | None = None) -> Case:
 
 def another(scene: Scene, *said: dict[str, Any], sender: Team | None = None) -> Case:
     """The open case of another picture, ruled upon by these answers."""
-    sent = money.MONDAY + timedelta(days=2)
-    image = factories.image(origin="attack", received_at=sent, label_from=cast.RULED)
-    money.attack(sender or scene.red, days=2, image=image)
-    panel = factories.panel(image, dealt_at=cast.RULED - timedelta(days=1))
-    cast.answers(panel, *(said or [cast.SURE] * 3))
-    cast.rule(panel)
-    other = Scene(
-        scene.red, scene.blue, scene.stake, AttackRow.objects.get(image=image), image, panel, scene.ruling, []
-    )
-    return other.opened()
+    return scene.beside(*said, sender=sender).opened()
 
 
 def rich(members: int = 3) -> tuple[Scene, Case]:

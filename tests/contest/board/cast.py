@@ -1,7 +1,7 @@
 """The board at work: three members, a team that attacks, one that defends, and a picture with its ruling."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import count
 from typing import Any, Self
@@ -81,9 +81,28 @@ class Scene:
 
     def opened(self, *, by: User | None = None, now: datetime = LATER) -> Case:
         """The case of the picture."""
-        ruling = Ruling.objects.filter(image=self.image).order_by("-number")[0]
         with transaction.atomic():
-            return picture_case(image=image_held(self.image.pk), ruling=ruling, by=by, now=now)
+            return picture_case(image=image_held(self.image.pk), ruling=self.newest(), by=by, now=now)
+
+    def newest(self) -> Ruling:
+        """The ruling that holds."""
+        return Ruling.objects.filter(image=self.image).order_by("-number")[0]
+
+    def beside(self, *said: dict[str, Any], sender: Team | None = None, valid: bool = True) -> "Scene":
+        """Another picture of the same teams, sent the day after, and ruled upon by these answers."""
+        sent = cast.MONDAY + timedelta(days=SENT_DAYS + 1)
+        image = factories.image(origin="attack", received_at=sent, label_from=RULED)
+        attack = cast.attack(sender or self.red, days=SENT_DAYS + 1, image=image)
+        panel = factories.panel(image, dealt_at=RULED - timedelta(days=1))
+        answers(panel, *(said or ([SURE] * 3 if valid else [SURE, SURE, UNSURE])))
+        return replace(self, attack=attack, image=image, panel=panel, ruling=rule(panel))
+
+    def party(self, name: str = "green", at: datetime | None = None) -> Team:
+        """One more team, whose defense was at stake when the picture was sent, or since `at`."""
+        team = cast.team(name)
+        cast.deposit(4 * cast.PRIZE, factories.user(f"sponsor of {name}", "organizers"))
+        cast.staked(cast.defense(f"of {name}", team), at=at or cast.MONDAY)
+        return team
 
 
 def tell(case: Case, who: User, now: datetime = LATER) -> None:

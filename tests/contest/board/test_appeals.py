@@ -1,19 +1,19 @@
 """Sending an appeal, answering one, who is told, and what is counted of them (R18)."""
 
 from datetime import datetime, timedelta
-from threading import Barrier, Thread
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import DatabaseError, connection, connections, transaction
+from django.db import DatabaseError, transaction
 
 from common.errors import DomainError, InvalidInput, NotFound
 from contest.board import appeals
 from contest.board.deciding import cases_close
 from contest.board.recusal import teams_of
-from contest.enums import AppealSide, CaseState, MessageKind, PartyRole, VoteChoice
-from contest.models import Appeal, Case, Member, Message, Stake, Statement, Team
+from contest.enums import AppealSide, CaseState, MessageKind, VoteChoice
+from contest.models import Appeal, Case, Member, Message, Statement, Team
 from contest.settled import Weeks
 from contest.teams.merging import teams_merge
 from contest.weeks import week_at
@@ -29,17 +29,31 @@ ANSWER = "It is a wing: the branch ends where the feathers begin."
 MARK = {"x": 120, "y": 88, "width": 40, "height": 36, "words": "the branch"}
 
 
-@pytest.fixture
-def scene(db: None) -> Scene:
+@pytest.fixture(scope="module")
+def shared_scene(module_world: Path) -> Scene:
+    """With green, a third team."""
     made = Scene.make()
-    for team in (made.red, made.blue):
+    for team in (made.red, made.blue, cast.team("green")):
         joins(team)
     return made
 
 
-def joins(team: Team, name: str = "") -> User:
-    user = factories.user(name or f"captain of {team.name}")
-    Member.objects.create(team=team, user=user, captain=not name, joined_at=cast.BEFORE)
+@pytest.fixture
+def green() -> Team:
+    return Team.objects.get(name="green")
+
+
+@pytest.fixture
+def staked(green: Team) -> Team:
+    """Green, whose defense was at stake too."""
+    cast.deposit(cast.PRIZE * 4, factories.user("a sponsor", "organizers"))
+    cast.staked(cast.defense("hold", green))
+    return green
+
+
+def joins(team: Team) -> User:
+    user = factories.user(f"captain of {team.name}")
+    Member.objects.create(team=team, user=user, captain=True, joined_at=cast.BEFORE)
     return user
 
 
@@ -78,37 +92,18 @@ def test_an_appeal_opens_the_case_of_its_picture_with_both_teams(scene: Scene) -
     assert set(teams_of(case)) == {scene.red, scene.blue}
 
 
-def test_a_second_team_joins_the_case(scene: Scene) -> None:
-    green = cast.team("green")
-    joins(green)
-    cast.deposit(cast.PRIZE * 4, factories.user("a sponsor", "organizers"))
-    cast.staked(cast.defense("hold", green))
-    first, second = send(scene), send(scene, green, LATER + DAY)
+def test_a_second_team_joins_the_case(scene: Scene, staked: Team) -> None:
+    """The other side is told again, and the board once; who has a conflict with the team forgets the case (R21)."""
+    torn, first = scene.members[0], send(scene)
+    board.conflict(torn, staked)
+    second = send(scene, staked, LATER + DAY)
     assert first.case == second.case and Case.objects.count() == 1
-    assert set(teams_of(first.case)) == {scene.red, scene.blue, green}
-    assert refused("appealed", send, scene, green).appeal == second  # type: ignore[attr-defined]  # of Appealed
-
-
-def test_who_has_a_conflict_with_a_team_that_joins_forgets_the_case(scene: Scene) -> None:
-    green, torn = cast.team("green"), scene.members[0]
-    joins(green)
-    case = send(scene).case
-    assert Message.objects.filter(kind=MessageKind.CASE_OPENED, user=torn).exists()
-    board.conflict(torn, green)
-    cast.deposit(cast.PRIZE * 4, factories.user("a sponsor", "organizers"))
-    cast.staked(cast.defense("hold", green), at=cast.MONDAY + 2 * DAY)
-    send(scene, green)
-    assert teams_of(case)[-1] == green
-    told = Message.objects.filter(kind=MessageKind.CASE_OPENED).values_list("user", flat=True)
-    assert set(told) == {member.pk for member in scene.members[1:]}
-
-
-def test_whoever_appeals_is_a_party_though_the_facts_do_not_make_it_one(scene: Scene) -> None:
-    """A defense that was staked after the picture was sent is not one that it was aimed at."""
-    Stake.objects.filter(pk=scene.stake.pk).update(staked_at=RULED - DAY)
-    appeal = send(scene)
-    roles = dict(appeal.case.parties.values_list("team__name", "role"))
-    assert roles == {"red": PartyRole.SENDER, "blue": PartyRole.APPELLANT}
+    assert set(teams_of(first.case)) == {scene.red, scene.blue, staked}
+    assert refused("appealed", send, scene, staked).appeal == second  # type: ignore[attr-defined]  # of Appealed
+    against = Message.objects.filter(kind=MessageKind.APPEAL_AGAINST).order_by("pk")
+    assert [each.user.username.removeprefix("captain of ") for each in against] == ["red", "green", "red"]
+    opened = Message.objects.filter(kind=MessageKind.CASE_OPENED).values_list("user", flat=True)
+    assert sorted(opened) == [member.pk for member in scene.members[1:]]
 
 
 SHORTEST = "The wing in front is that of a toy bird."
@@ -135,27 +130,26 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("told", "field", "words"), WRONG)
-def test_what_cannot_be_sent_is_refused_at_its_field(told: Any, field: str, words: str, scene: Scene) -> None:
-    with pytest.raises(InvalidInput, match=words) as found:
-        send(scene, **told)
-    assert found.value.field == field and not Case.objects.exists()
+def test_what_cannot_be_sent_is_refused_at_its_field(scene: Scene) -> None:
+    for told, field, words in WRONG:
+        with pytest.raises(InvalidInput, match=words) as found:
+            send(scene, **told)
+        assert found.value.field == field, told
+    assert not Case.objects.exists()
 
 
 @pytest.mark.parametrize(
     "told",
     [
-        {"argument": SHORTEST},
-        {"argument": (ARGUMENT * 200)[:8_000]},
-        {"marks": [MARK] * 20},
-        {"marks": [{"x": 0, "y": 0, "width": 299, "height": 299}]},
-        {"marks": [{**MARK, "words": "w" * 200}]},
+        {"argument": SHORTEST, "marks": [{"x": 0, "y": 0, "width": 299, "height": 299}]},
+        {"argument": (ARGUMENT * 200)[:8_000], "marks": [{**MARK, "words": "w" * 200}] * 20},
     ],
 )
 def test_what_is_just_within_the_bounds_is_taken(told: Any, scene: Scene) -> None:
     assert send(scene, **told).pk
 
 
+@pytest.mark.both("triggers keep appeals and answers as they are")
 def test_the_database_refuses_to_change_an_appeal_or_a_statement(scene: Scene) -> None:
     appeal = send(scene)
     statement = answer(scene, appeal.case)
@@ -184,71 +178,34 @@ def test_both_teams_and_the_members_who_may_judge_are_told_at_once(scene: Scene)
     assert set(told(MessageKind.CASE_OPENED)) == {"member0", "member1"}, "nobody who steps aside"
 
 
-def test_a_second_appeal_tells_the_other_side_again_and_the_board_once(scene: Scene) -> None:
-    green = cast.team("green")
-    joins(green)
-    cast.deposit(cast.PRIZE * 4, factories.user("a sponsor", "organizers"))
-    cast.staked(cast.defense("hold", green))
-    send(scene)
-    send(scene, green)
-    who = (
-        Message.objects.filter(kind=MessageKind.APPEAL_AGAINST).order_by("pk").values_list("user__username", flat=True)
-    )
-    assert list(who) == ["captain of red", "captain of green", "captain of red"]
-    assert Message.objects.filter(kind=MessageKind.CASE_OPENED).count() == len(scene.members)
-
-
-def test_a_refused_appeal_tells_nobody(scene: Scene) -> None:
-    send(scene)
-    Message.objects.all().delete()
-    refused("appealed", send, scene)
-    assert not Message.objects.exists()
-
-
 # The other side -------------------------------------------------------------------------------------------------------
 
 
-def test_the_other_side_answers_once_while_the_board_votes(scene: Scene) -> None:
+def test_the_other_side_answers_once_while_the_board_votes(scene: Scene, green: Team) -> None:
     case = send(scene).case
     assert answer(scene, case, words=f"  {ANSWER}  ").words == ANSWER
     refused("stated", answer, scene, case)
     refused("appealed", answer, scene, case, scene.blue)
-    green = cast.team("green")
-    joins(green)
     with pytest.raises(NotFound):
         answer(scene, case, green)
     assert Statement.objects.count() == 1
 
 
-@pytest.mark.parametrize(
-    ("code", "words", "why"),
-    [
-        ("invalid", "", "nothing"),
-        ("invalid", "  \x00 ", "nothing that could be read"),
-        ("invalid", "It is a wing of a bird. " * 400, "more than anybody reads"),
-        ("says_too_little", SHORTEST[:-1], "one character less than an argument has"),
-        ("says_too_little", "no " * 30, "one word over and over"),
-    ],
-)
-def test_an_answer_says_something_as_an_argument_does(code: str, words: str, why: str, scene: Scene) -> None:
+EMPTY_WORDS = [
+    ("invalid", "  \x00 ", "nothing that could be read"),
+    ("invalid", "It is a wing of a bird. " * 400, "more than anybody reads"),
+    ("says_too_little", SHORTEST[:-1], "one character less than an argument has"),
+    ("says_too_little", "no " * 30, "one word over and over"),
+]
+
+
+def test_an_answer_says_something_as_an_argument_does_and_comes_before_the_decision(scene: Scene) -> None:
     case = send(scene).case
-    assert refused(code, answer, scene, case, words=words).field == "words", why
-
-
-@pytest.mark.parametrize("state", [CaseState.PANEL, CaseState.CLOSED])
-def test_nothing_is_answered_once_the_board_decided(state: CaseState, scene: Scene) -> None:
-    case = send(scene).case
-    Case.objects.filter(pk=case.pk).update(state=state, closed_at=LATER if state is CaseState.CLOSED else None)
-    refused("decided", answer, scene, case)
-
-
-def test_a_case_that_nobody_appealed_is_the_boards_alone(scene: Scene) -> None:
-    case = scene.opened(by=scene.members[0])
-    assert scene.red in teams_of(case)
-    with pytest.raises(NotFound):
-        appeals.case_of_party(case.public_id, scene.red, now=LATER)
-    send(scene)
-    assert appeals.case_of_party(case.public_id, scene.red, now=LATER) == case
+    for code, words, why in EMPTY_WORDS:
+        assert refused(code, answer, scene, case, words=words).field == "words", why
+    for state, closed in ((CaseState.PANEL, None), (CaseState.CLOSED, LATER)):
+        Case.objects.filter(pk=case.pk).update(state=state, closed_at=closed)
+        refused("decided", answer, scene, case)
 
 
 # Reading --------------------------------------------------------------------------------------------------------------
@@ -282,23 +239,22 @@ def decided(scene: Scene, case: Case, ballot: Any, now: datetime = LATER + DAY) 
     board.decide(case, scene.members[0], now)
 
 
-@pytest.mark.parametrize(("ballot", "changed"), [(board.OVERRULE_REJECTED, True), (VoteChoice.UPHOLD, False)])
-def test_an_appeal_changed_something_where_another_outcome_holds(ballot: Any, changed: bool, scene: Scene) -> None:
-    appeal = send(scene)
-    decided(scene, appeal.case, ballot)
-    assert appeals.is_changed(appeals.appeals_of(scene.blue).get()) is changed
-
-
-@pytest.mark.parametrize(("said", "changed"), [([SURE] * 3, False), ([SURE, SURE, UNSURE], True)])
-def test_an_appeal_waits_for_the_taskers_that_it_led_to(said: Any, changed: bool, scene: Scene) -> None:
-    appeal = send(scene)
+def test_an_appeal_changed_something_where_another_outcome_holds(scene: Scene) -> None:
+    """And waits for the taskers that it led to."""
+    appeal, changed = send(scene), []
+    for ballot in (VoteChoice.UPHOLD, board.OVERRULE_REJECTED):
+        with transaction.atomic():
+            decided(scene, appeal.case, ballot)
+            changed.append(appeals.is_changed(appeals.appeals_of(scene.blue).get()))
+            transaction.set_rollback(True)
     decided(scene, appeal.case, VoteChoice.MORE_TASKERS)
-    assert appeal.case.decision.outcome == "more_taskers"
     scene.panel.refresh_from_db()
-    board.answers(scene.panel, *said, now=LATER + 2 * DAY)
+    board.answers(scene.panel, SURE, SURE, UNSURE, now=LATER + 2 * DAY)
+    changed.append(appeals.is_changed(appeals.appeals_of(scene.blue).get()))
     board.rule(scene.panel, now=LATER + 2 * DAY)
     assert cases_close(now=LATER + 2 * DAY) == 1
-    assert appeals.is_changed(appeals.appeals_of(scene.blue).get()) is changed
+    changed.append(appeals.is_changed(appeals.appeals_of(scene.blue).get()))
+    assert [bool(each) for each in changed] == [False, True, False, True]
 
 
 # Payments wait --------------------------------------------------------------------------------------------------------
@@ -319,8 +275,8 @@ def test_a_week_is_not_past_its_appeals_while_a_case_of_it_is_not_closed(scene: 
         assert (week in known.open_before(after, of=of)) is not closed
 
 
-def test_a_case_keeps_the_week_open_that_sent_the_picture_again(scene: Scene) -> None:
-    again = cast.attack(cast.team("green"), days=20, image=scene.image, copy_of=scene.attack)
+def test_a_case_keeps_the_week_open_that_sent_the_picture_again(scene: Scene, green: Team) -> None:
+    again = cast.attack(green, days=20, image=scene.image, copy_of=scene.attack)
     case = send(scene).case
     after, of = LATER + 60 * DAY, scene.stake.defense
     cast.answered(of, scene.image, 1, at=RULED)
@@ -328,60 +284,3 @@ def test_a_case_keeps_the_week_open_that_sent_the_picture_again(scene: Scene) ->
     assert names == [scene.attack.week, again.week]
     Case.objects.filter(pk=case.pk).update(state=CaseState.CLOSED, closed_at=LATER)
     assert Weeks(after).open_before(after, of=of) == []
-
-
-# At once --------------------------------------------------------------------------------------------------------------
-
-
-def at_once(*calls: Any) -> list[Any]:
-    """Run the calls in threads of their own that begin together; what each returned or raised."""
-    together, found = Barrier(len(calls)), [None] * len(calls)
-
-    def run(place: int, call: Any) -> None:
-        try:
-            together.wait()
-            found[place] = call()
-        except DomainError as error:
-            found[place] = error.code
-        finally:
-            connections.close_all()
-
-    threads = [Thread(target=run, args=(place, call)) for place, call in enumerate(calls)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    return found
-
-
-@pytest.mark.postgres("several at once: SQLite has one writer")
-@pytest.mark.django_db(transaction=True)
-def test_two_teams_at_once_are_in_one_case() -> None:
-    scene, green = Scene.make(), cast.team("green")
-    for team in (scene.blue, green):
-        joins(team)
-    cast.deposit(cast.PRIZE * 4, factories.user("a sponsor", "organizers"))
-    cast.staked(cast.defense("hold", green))
-    found = at_once(lambda: send(scene).case_id, lambda: send(scene, green).case_id)
-    assert found == [Case.objects.get().pk] * 2 and Appeal.objects.count() == 2
-    assert connection.vendor == "postgresql"
-
-
-@pytest.mark.postgres("several at once: SQLite has one writer")
-@pytest.mark.django_db(transaction=True)
-def test_a_team_that_appeals_twice_at_once_has_one_appeal() -> None:
-    scene = Scene.make()
-    joins(scene.blue)
-    found = at_once(*[lambda: send(scene).pk] * 4)
-    assert sorted(map(str, found)) == sorted([str(Appeal.objects.get().pk), *["appealed"] * 3])
-
-
-@pytest.mark.postgres("several at once: SQLite has one writer")
-@pytest.mark.django_db(transaction=True)
-def test_a_team_that_answers_twice_at_once_has_one_answer() -> None:
-    scene = Scene.make()
-    for team in (scene.red, scene.blue):
-        joins(team)
-    case = send(scene).case
-    found = at_once(*[lambda: answer(scene, case).pk] * 4)
-    assert sorted(map(str, found)) == sorted([str(Statement.objects.get().pk), *["stated"] * 3])

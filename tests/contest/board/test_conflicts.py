@@ -42,20 +42,20 @@ def declare(member: User, team: Team, by: User | None = None, **more: Any) -> Co
     return conflict_declare(member=member, team=team, by=by or member, now=LATER, **(told | more))
 
 
-def test_a_member_declares_their_own_and_an_organizer_anybodys(olga: User, rita: User) -> None:
-    green, grey = money.team("green"), money.team("grey")
-    mine, hers = declare(rita, green), declare(rita, grey, by=olga)
-    assert (mine.declared_by, hers.declared_by, mine.found) == (rita, olga, False)
-
-
-def test_nobody_else_declares_one(rita: User, stan: User, olga: User) -> None:
+def test_a_member_declares_their_own_and_an_organizer_anybodys(olga: User, rita: User, stan: User) -> None:
+    """R21; nobody else declares one, and an end is for who may declare it."""
     ben, green = cast.member("ben"), money.team("green")
     for by in (ben, stan):
         refused("not_yours", declare, member=rita, team=green, by=by)
     refused("invalid", declare, member=stan, team=green, by=olga)
-    assert not Conflict.objects.exists()
+    mine, hers = declare(rita, green), declare(rita, money.team("grey"), by=olga)
+    assert (mine.declared_by, hers.declared_by, mine.found) == (rita, olga, False)
+    refused("not_yours", end, made=mine, by=ben)
+    refused("not_yours", end, made=hers, by=rita)
+    assert end(mine, rita).until == end(hers, olga).until == LATER + DAY
 
 
+@pytest.mark.both("the member and their cases are locked while a conflict is declared")
 def test_what_is_refused_of_a_conflict(rita: User) -> None:
     green = money.team("green")
     refused("invalid", declare, member=rita, team=green, since=LATER + DAY)
@@ -69,27 +69,15 @@ def end(made: Conflict, by: User, reason: str = "The paper is withdrawn.") -> Co
     return conflict_end(conflict_id=made.pk, reason=reason, by=by, now=LATER + DAY)
 
 
-def test_it_ends_once_and_in_the_open(rita: User, olga: User) -> None:
+def test_it_ends_once_and_with_a_reason(rita: User, olga: User) -> None:
     made = declare(rita, money.team("green"))
-    refused("not_yours", end, made=made, by=cast.member("ben"))
-    assert end(made, rita).until == LATER + DAY
+    for reason in ("", " \n\x00", "x" * 1_001):
+        assert refused("invalid", end, made=made, by=rita, reason=reason).field == "reason"
+    assert not AuditEntry.objects.filter(action="conflict.end").exists()
+    end(made, rita)
     refused("over", end, made=made, by=rita)
     refused("declared", conflict_dismiss, conflict_id=made.pk, reason="No.", by=olga, now=LATER + DAY)
     refused("not_found", end, made=Conflict(pk=0), by=rita)
-
-
-def test_a_member_does_not_end_what_an_organizer_declared(rita: User, olga: User) -> None:
-    made = declare(rita, money.team("green"), by=olga)
-    refused("not_yours", end, made=made, by=rita)
-    assert end(made, olga).until == LATER + DAY
-
-
-@pytest.mark.parametrize("reason", ["", " \n\x00", "x" * 1_001])
-def test_it_does_not_end_without_a_reason(reason: str, rita: User) -> None:
-    made = declare(rita, money.team("green"))
-    assert refused("invalid", end, made=made, by=rita, reason=reason).field == "reason"
-    made.refresh_from_db()
-    assert made.until is None and not AuditEntry.objects.filter(action="conflict.end").exists()
 
 
 def test_how_it_ended_stays_in_the_audit_trail(rita: User, olga: User) -> None:
@@ -152,6 +140,7 @@ def test_named_people_papers_and_times_in_a_team(rita: User) -> None:
     assert set(Conflict.objects.values_list("since", flat=True)) == {EVER}
 
 
+@pytest.mark.both("a conflict is locked while it ends, and members while some are looked for")
 def test_an_organizer_dismisses_what_is_none_and_it_is_not_found_again(rita: User, olga: User) -> None:
     rita.email = "rita@mit.edu"
     rita.save()

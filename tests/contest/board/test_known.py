@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
@@ -32,82 +33,77 @@ DAY = timedelta(days=1)
 WEEK = "2026-W47"
 
 
-def made(*, valid: bool = True) -> Scene:
-    scene = Scene.make(valid=valid)
-    for team in (scene.red, scene.blue):
-        joins(team, f"captain of {team.name}")
-    return scene
-
-
-def green(scene: Scene) -> Team:
-    team = cast.team("green")
-    joins(team, "captain of green")
+@pytest.fixture(scope="module")
+def shared_scene(module_world: Path) -> Scene:
+    """With green, a third team that has money for a stake."""
+    made = Scene.make()
     cast.deposit(10 * cast.PRIZE, factories.user("a sponsor", "organizers"))
-    return team
+    for team in (made.red, made.blue, cast.team("green")):
+        joins(team, f"captain of {team.name}")
+    return made
 
 
-def copied(scene: Scene) -> Team:
-    """Green sent the same picture after red."""
-    team = green(scene)
-    cast.attack(team, days=2, image=scene.image, copy_of=scene.attack)
-    return team
+@pytest.fixture
+def green(scene: Scene) -> Team:
+    return Team.objects.get(name="green")
 
 
-def copied_at_stake(scene: Scene) -> Team:
+def person(name: str) -> User:
+    return User.objects.get(username=f"captain of {name}")
+
+
+# What makes green a party of the case. --------------------------------------------------------------------------------
+
+
+def copied(scene: Scene, green: Team) -> None:
+    """It sent the same picture after red."""
+    cast.attack(green, days=3, image=scene.image, copy_of=scene.attack)
+
+
+def copied_at_stake(scene: Scene, green: Team) -> None:
     """And had a defense at stake that it was aimed at."""
-    team = copied(scene)
-    cast.staked(cast.defense("hold", team))
-    return team
+    copied(scene, green)
+    cast.staked(cast.defense("hold", green))
 
 
-def broken(scene: Scene) -> Team:
-    """Green's defense is at stake since the picture was sent, and broken by it."""
-    team = green(scene)
-    hold = cast.defense("hold", team)
+def broken(scene: Scene, green: Team) -> None:
+    """Its defense is at stake since the picture was sent, and broken by it."""
+    hold = cast.defense("hold", green)
     cast.staked(hold, at=RULED - timedelta(hours=1))
     cast.broken(hold, scene.attack, found=LATER)
-    return team
 
 
-def named_another(scene: Scene) -> Team:
+def named_another(scene: Scene, green: Team) -> None:
     """Red named blue's defense alone; green's was at stake too, and is broken."""
-    team = green(scene)
-    hold = cast.defense("hold", team)
+    hold = cast.defense("hold", green)
     cast.staked(hold)
     AttackTarget.objects.create(attack=scene.attack, defense=scene.stake.defense)
     cast.broken(hold, scene.attack, found=LATER)
-    return team
 
 
-def aimed_at(scene: Scene) -> Team:
-    """Green's defense was at stake when the picture was sent."""
-    team = green(scene)
-    cast.staked(cast.defense("hold", team))
-    return team
+def aimed_at(scene: Scene, green: Team) -> None:
+    """Its defense was at stake when the picture was sent."""
+    cast.staked(cast.defense("hold", green))
 
 
-def named(scene: Scene) -> Team:
-    """Red named green's defense."""
-    team = aimed_at(scene)
+def named(scene: Scene, green: Team) -> None:
+    """Red named its defense."""
+    aimed_at(scene, green)
     AttackTarget.objects.create(attack=scene.attack, defense=Stake.objects.get(defense__name="hold").defense)
-    return team
 
 
-def sent_by_a_part(scene: Scene) -> Team:
+def sent_by_a_part(scene: Scene, green: Team) -> None:
     """Red was merged into green, which had sent a copy."""
-    team = copied(scene)
-    Team.objects.filter(pk=scene.red.pk).update(merged_into=team, merged_at=LATER)
-    return team
+    copied(scene, green)
+    Team.objects.filter(pk=scene.red.pk).update(merged_into=green, merged_at=LATER)
 
 
-TOLD_LATER = [copied, copied_at_stake, broken, named_another]
-TOLD_AT_ONCE = [aimed_at, named, sent_by_a_part]
-Makes = Callable[[Scene], Team]
+Makes = Callable[[Scene, Team], None]
 
 
-def sent(scene: Scene) -> Appeal:
-    by = User.objects.get(username="captain of blue")
-    return appeal_send(image=scene.image, team=scene.blue, argument=ARGUMENT, marks=[], by=by, now=LATER)
+def sent(scene: Scene, by: str = "blue") -> Appeal:
+    team = Team.objects.get(name=by)
+    return appeal_send(image=scene.image, team=team, argument=ARGUMENT, marks=[], by=person(by), now=LATER)
 
 
 def decided(scene: Scene, case: Case, ballot: object = board.OVERRULE_REJECTED) -> None:
@@ -115,57 +111,58 @@ def decided(scene: Scene, case: Case, ballot: object = board.OVERRULE_REJECTED) 
     board.decide(case, scene.members[0])
 
 
-def told(who: str) -> set[str]:
-    return set(Message.objects.filter(user__username=f"captain of {who}").values_list("kind", flat=True))
-
-
-def party_of(case: Case, team: Team) -> None:
-    """A party all the same: who is tied to it steps aside."""
-    assert team in teams_of(case)
-    tied = board.member("tied")
-    board.conflict(tied, team)
-    assert tied.pk in recused_from(case)
-
-
-@pytest.mark.parametrize("makes", TOLD_LATER)
-def test_who_learns_of_the_ruling_with_the_release_learns_of_the_case_then(makes: Makes) -> None:
-    scene = made()
-    team = makes(scene)
-    case = sent(scene).case
-    party_of(case, team)
-    by = User.objects.get(username="captain of green")
-    with pytest.raises(NotFound):
-        statement_send(case=case, team=team, words=ANSWER, by=by, now=LATER)
-    decided(scene, case)
-    assert told("green") == set() and told("red") == {"appeal_against", "case_decided", "ruling_changed"}
-    assert cases_of(team, now=LATER) == [] and team not in teams_told(case, now=LATER)
-    with pytest.raises(NotFound):
-        case_of_party(case.public_id, team, now=LATER)
-    cast.released(WEEK)
-    assert cases_of(team, now=LATER) == [case] and team in teams_told(case, now=LATER)
-    assert case_of_party(case.public_id, team, now=LATER) == case
-
-
-@pytest.mark.parametrize("makes", TOLD_LATER)
-def test_who_learns_of_it_with_the_release_is_told_of_what_happens_after_it(makes: Makes) -> None:
-    scene = made()
-    team = makes(scene)
-    cast.released(WEEK)
-    case = sent(scene).case
-    by = User.objects.get(username="captain of green")
-    assert statement_send(case=case, team=team, words=ANSWER, by=by, now=LATER).team == team
-    decided(scene, case)
-    assert told("green") == {"appeal_against", "case_decided", "ruling_changed"}
-
-
 def letters(who: str) -> list[tuple[str, str]]:
-    rows = Message.objects.filter(user__username=f"captain of {who}").order_by("pk")
+    rows = Message.objects.filter(user=person(who)).order_by("pk")
     return [(each.kind, each.facts.get("outcome", each.facts.get("holds", ""))) for each in rows]
+
+
+def told(who: str) -> set[str]:
+    return {kind for kind, _ in letters(who)}
+
+
+EVERYTHING = {"appeal_against", "case_decided", "ruling_changed"}
+OVERRULED = [("case_decided", "the ruling is overruled"), ("ruling_changed", "rejected: the object is partly hidden")]
+
+
+@pytest.mark.parametrize("makes", [copied, copied_at_stake, broken, named_another])
+def test_who_learns_of_the_ruling_with_the_release_learns_of_the_case_then(
+    makes: Makes, scene: Scene, green: Team
+) -> None:
+    makes(scene, green)
+    case, tied = sent(scene).case, board.member("tied")
+    assert green in teams_of(case), "it is a party all the same: who is tied to it steps aside (R21)"
+    board.conflict(tied, green)
+    assert tied.pk in recused_from(case)
+    with pytest.raises(NotFound):
+        statement_send(case=case, team=green, words=ANSWER, by=person("green"), now=LATER)
+    decided(scene, case)
+    assert told("green") == set() and told("red") == EVERYTHING
+    assert cases_of(green, now=LATER) == [] and green not in teams_told(case, now=LATER)
+    with pytest.raises(NotFound):
+        case_of_party(case.public_id, green, now=LATER)
+    cast.released(WEEK)
+    assert cases_of(green, now=LATER) == [case] and green in teams_told(case, now=LATER)
+    assert case_of_party(case.public_id, green, now=LATER) == case
+    cases_tell(now=LATER)
+    assert letters("green") == OVERRULED
+
+
+@pytest.mark.parametrize("makes", [copied, broken])
+def test_who_learns_of_it_with_the_release_is_told_of_what_happens_after_it(
+    makes: Makes, scene: Scene, green: Team
+) -> None:
+    makes(scene, green)
+    cast.released(WEEK)
+    case = sent(scene).case
+    assert statement_send(case=case, team=green, words=ANSWER, by=person("green"), now=LATER).team == green
+    decided(scene, case)
+    before = letters("green")
+    assert sorted(kind for kind, _ in before) == sorted(EVERYTHING), "at once"
+    assert cases_tell(now=LATER) == 0 and letters("green") == before, "and not again"
 
 
 ASKED = ("case_decided", "more taskers are asked")
 RULED_AGAIN = "the taskers who were asked in addition have answered, and the ruling is rejected: a tasker was not sure"
-OVERRULED = [("case_decided", "the ruling is overruled"), ("ruling_changed", "rejected: the object is partly hidden")]
 
 
 def asked(scene: Scene, case: Case) -> None:
@@ -191,12 +188,6 @@ def overruled_twice(scene: Scene, case: Case) -> None:
 
 LATE: list[tuple[Callable[[Scene, Case], object], list[tuple[str, str]], str]] = [
     (lambda scene, case: None, [("appeal_against", "")], "an appeal that it may still answer"),
-    (decided, OVERRULED, "an overrule, whose appeal is nothing to answer any more"),
-    (
-        lambda s, c: decided(s, c, VoteChoice.UPHOLD),
-        [("case_decided", "the ruling is upheld")],
-        "upheld changes nothing",
-    ),
     (asked, [ASKED], "more taskers are at it"),
     (
         asked_and_ruled,
@@ -213,17 +204,16 @@ LATE: list[tuple[Callable[[Scene, Case], object], list[tuple[str, str]], str]] =
 
 @pytest.mark.parametrize(("happened", "expected", "why"), LATE, ids=[row[2] for row in LATE])
 def test_with_the_release_they_are_told_once_what_happened_before_it(
-    happened: Callable[[Scene, Case], object], expected: list[tuple[str, str]], why: str
+    happened: Callable[[Scene, Case], object], expected: list[tuple[str, str]], why: str, scene: Scene, green: Team
 ) -> None:
-    scene = made()
-    team = copied(scene)
+    copied(scene, green)
     happened(scene, sent(scene).case)
     at_once = {who: letters(who) for who in ("red", "blue")}
     assert cases_tell(now=LATER) == 0 and letters("green") == [], "nothing before the release"
     cast.released(WEEK)
     assert cases_tell(now=LATER) == len(expected)
     assert letters("green") == expected, why
-    Member.objects.create(team=team, user=factories.user("captain of late"), joined_at=LATER)
+    Member.objects.create(team=green, user=factories.user("captain of late"), joined_at=LATER)
     assert cases_tell(now=LATER + DAY) == 0 and letters("late") == [], "twice tells nothing, nobody is told in arrears"
     assert {who: letters(who) for who in ("red", "blue")} == at_once, "who was told at once is not told again"
     User.objects.filter(username="captain of green").update(email="green@example.org")
@@ -231,84 +221,51 @@ def test_with_the_release_they_are_told_once_what_happened_before_it(
     assert [each.to for each in mail.outbox] == [["green@example.org"]] * len(expected)
 
 
-@pytest.mark.parametrize("makes", [copied_at_stake, broken, named_another])
-def test_whose_defense_it_concerns_is_told_with_the_release_too(makes: Makes) -> None:
-    scene = made()
-    makes(scene)
-    decided(scene, sent(scene).case)
-    cast.released(WEEK)
-    cases_tell(now=LATER)
-    assert letters("green") == OVERRULED
-
-
-def test_what_happens_after_the_release_is_told_at_once_and_not_again() -> None:
-    scene = made()
-    copied(scene)
-    cast.released(WEEK)
-    decided(scene, sent(scene).case)
-    before = letters("green")
-    assert sorted(kind for kind, _ in before) == ["appeal_against", "case_decided", "ruling_changed"]
-    assert cases_tell(now=LATER) == 0 and letters("green") == before
-
-
-def test_a_release_of_long_ago_is_no_news() -> None:
-    scene = made()
-    copied(scene)
-    decided(scene, sent(scene).case)
+def test_a_release_of_long_ago_is_no_news(scene: Scene, green: Team) -> None:
+    copied(scene, green)
+    decided(scene, sent(scene).case, VoteChoice.UPHOLD)
     cast.released(WEEK)
     Release.objects.update(released_at=LATER - NEWS)
     assert cases_tell(now=LATER) == 0
+    Release.objects.update(released_at=LATER)
+    assert cases_tell(now=LATER) == 1 and letters("green") == [("case_decided", "the ruling is upheld")]
 
 
-@pytest.mark.parametrize("makes", TOLD_AT_ONCE)
-def test_who_sent_it_and_at_whom_it_was_aimed_is_told_at_once(makes: Makes) -> None:
-    scene = made()
-    team = makes(scene)
+@pytest.mark.parametrize("makes", [aimed_at, named, sent_by_a_part])
+def test_who_sent_it_and_at_whom_it_was_aimed_is_told_at_once(makes: Makes, scene: Scene, green: Team) -> None:
+    """Whose defense held and whose was broken alike: what they are told must not say which of them it broke."""
+    makes(scene, green)
     case = sent(scene).case
-    assert cases_of(team, now=LATER) == [case]
+    assert cases_of(green, now=LATER) == [case]
+    if makes is aimed_at:
+        cast.broken(Stake.objects.get(defense__entry__team=green).defense, scene.attack, found=LATER)
     decided(scene, case)
-    assert told("green") == {"appeal_against", "case_decided", "ruling_changed"}
+    assert told("green") == EVERYTHING
 
 
-def test_whose_defense_held_and_whose_was_broken_are_told_alike() -> None:
-    """What they are told must not say which of them the picture broke."""
-    scene = made()
-    hold = cast.defense("safe", cast.team("safe"))
-    joins(Team.objects.get(name="safe"), "captain of safe")
-    broke = aimed_at(scene)
-    cast.staked(hold)
-    cast.broken(Stake.objects.get(defense__entry__team=broke).defense, scene.attack, found=LATER)
-    decided(scene, sent(scene).case)
-    assert told("safe") == told("green") == {"appeal_against", "case_decided", "ruling_changed"}
-
-
-def test_whoever_appealed_reads_the_case_though_it_was_not_aimed_at_them() -> None:
-    scene = made()
-    team = broken(scene)
+def test_whoever_appealed_reads_the_case_though_it_was_not_aimed_at_them(scene: Scene, green: Team) -> None:
+    broken(scene, green)
     sent(scene)
-    by = User.objects.get(username="captain of green")
-    appeal = appeal_send(image=scene.image, team=team, argument=ARGUMENT, marks=[], by=by, now=LATER)
+    appeal = sent(scene, "green")
     decided(scene, appeal.case)
-    assert case_of_party(appeal.case.public_id, team, now=LATER) == appeal.case
-    assert told("green") == {"appeal_received", "case_decided", "ruling_changed"}
+    assert case_of_party(appeal.case.public_id, green, now=LATER) == appeal.case
+    assert told("green") == EVERYTHING - {"appeal_against"} | {"appeal_received"}
 
 
 # Decided without an appeal --------------------------------------------------------------------------------------------
 
 
-def test_what_the_board_decided_on_its_own_is_read_where_the_message_leads(client: Client) -> None:
-    scene = made(valid=False)
-    later, stranger = copied(scene), joins(cast.team("other"), "captain of other")
-    case = scene.opened(by=scene.members[0])
+def test_what_the_board_decided_on_its_own_is_read_where_the_message_leads(
+    rejected: Scene, green: Team, client: Client
+) -> None:
+    copied(rejected, green)
+    case, stranger = rejected.opened(by=rejected.members[0]), joins(cast.team("other"), "captain of other")
     page = f"/appeals/case/{case.public_id}/"
-    client.force_login(User.objects.get(username="captain of red"))
+    client.force_login(person("red"))
     assert client.get(page).status_code == 404, "until then it is the board's alone"
-    decided(scene, case, VoteChoice.UPHOLD)
+    decided(rejected, case, VoteChoice.UPHOLD)
     messages = Message.objects.filter(kind=MessageKind.CASE_DECIDED)
-    assert {(each.user.username, each.about) for each in messages} == {
-        ("captain of red", page),
-        ("captain of blue", page),
-    }
+    assert {(each.user, each.about) for each in messages} == {(person(name), page) for name in ("red", "blue")}
     for each in messages:
         client.force_login(each.user)
         answer = client.get(each.about).content.decode()
@@ -316,11 +273,11 @@ def test_what_the_board_decided_on_its_own_is_read_where_the_message_leads(clien
         assert "The argument" not in answer and "Your team did not answer" not in answer
         assert page in client.get("/appeals/").content.decode()
         assert client.post(page, {"words": "It is a wing."}).status_code == 409
-    for who in (stranger, User.objects.get(username="captain of green")):
+    for who in (stranger, person("green")):
         client.force_login(who)
         assert client.get(page).status_code == 404
     cast.released(WEEK)
-    assert client.get(page).status_code == 200 and later in teams_told(case, now=LATER)
+    assert client.get(page).status_code == 200 and green in teams_told(case, now=LATER)
 
 
 # The window of a copy -------------------------------------------------------------------------------------------------
@@ -331,24 +288,22 @@ def released(at: datetime) -> None:
     Release.objects.filter(week=WEEK).update(released_at=at)
 
 
-@pytest.mark.parametrize(
-    ("after", "open_"), [(timedelta(0), True), (7 * DAY - timedelta(microseconds=1), True), (7 * DAY, False)]
-)
-def test_who_sent_a_copy_has_its_days_from_the_release_on(after: timedelta, open_: bool) -> None:
-    scene = made(valid=False)
-    team = copied(scene)
+def test_who_sent_a_copy_has_its_days_from_the_release_on(rejected: Scene, green: Team) -> None:
+    """R18."""
+    copied(rejected, green)
     at = RULED + 20 * DAY
     released(at)
-    assert rulings_seen_by(scene.image, reader_for(team), now=at).exists()
-    found = appealable(team, at + after)
-    assert [(each.side, each.until) for each in found] == ([(AppealSide.ATTACKER, at + 7 * DAY)] if open_ else [])
-    assert appealable(scene.red, at + after) == [], "red knew it since it was made"
+    assert rulings_seen_by(rejected.image, reader_for(green), now=at).exists()
+    for moment in (at, at + 7 * DAY - timedelta(microseconds=1)):
+        assert [(each.side, each.until) for each in appealable(green, moment)] == [(AppealSide.ATTACKER, at + 7 * DAY)]
+        assert appealable(rejected.red, moment) == [], "red knew it since it was made"
+    assert appealable(green, at + 7 * DAY) == []
 
 
-def test_a_ruling_that_is_newer_than_the_release_has_its_own_days() -> None:
-    scene = made(valid=False)
-    team = copied(scene)
+def test_a_ruling_that_is_newer_than_the_release_has_its_own_days(rejected: Scene, green: Team) -> None:
+    """R18."""
+    copied(rejected, green)
     released(RULED + DAY)
-    second = cast.overruled(scene.image, at=RULED + 30 * DAY)
-    (found,) = appealable(team, RULED + 31 * DAY)
+    second = cast.overruled(rejected.image, at=RULED + 30 * DAY)
+    (found,) = appealable(green, RULED + 31 * DAY)
     assert (found.ruling, found.until) == (second, second.decided_at + 7 * DAY)

@@ -3,15 +3,11 @@
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.cache import cache
-from django.core.management import call_command
 from django.db import transaction
 from django.http import Http404
-from django.utils import timezone
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -19,7 +15,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from adjudication.counting import Ballot
 from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
-from adjudication.verify import verify
 from common.errors import DomainError
 from contest.board.appeals import appeal_send
 from contest.board.cases import case_open, count_of
@@ -30,16 +25,11 @@ from contest.board.tending import cases_tend
 from contest.breaks import breaks_record, standing_breaks
 from contest.enums import CaseOutcome, CaseState, ConflictKind, VoteChoice
 from contest.models import Appeal, Break, Case, CaseDecision, Conflict, LedgerEntry, Vote
-from contest.publishing import unreleased_weeks
-from contest.releases import release_week
-from contest.weeks import week_at, week_called
 from labeling.enums import PanelState
 from labeling.models import Panel, Response
 from tests.contest.board import cast
 from tests.contest.board.cast import OVERRULE_BICYCLE, OVERRULE_BIRD, OVERRULE_REJECTED, SURE, UNSURE, Scene
 from tests.contest.money import cast as money
-from tests.contest.record.decided import _drawn
-from tests.contest.record.test_rebuild import _empty_database, _mirror, _shown
 
 BALLOTS = [
     Ballot(VoteChoice.UPHOLD),
@@ -51,6 +41,7 @@ BALLOTS = [
 ARGUMENT = "The wing covers the whole body, and a second bird stands behind the branch to the left."
 _who, _side = st.integers(0, 3), st.sampled_from(["red", "blue"])
 _reached: Counter[str] = Counter()
+pytestmark = [pytest.mark.django_db, pytest.mark.slow("a state machine draws its steps at random")]
 
 
 class Board(RuleBasedStateMachine):
@@ -114,7 +105,7 @@ class Board(RuleBasedStateMachine):
         case = self._case()
         if case is None:
             return
-        count, aside, was = count_of(case), self._aside(case), self._holds()
+        count, aside, ruling, state = count_of(case), self._aside(case), self.scene.newest(), case.state
         made = self._try(cast.decide, case, self.scene.members[who], self._later())
         if made is None:
             return
@@ -122,8 +113,8 @@ class Board(RuleBasedStateMachine):
         mine = {vote.member_id: vote for vote in Vote.objects.filter(case=case).order_by("pk")}
         counted = [vote for pk, vote in mine.items() if pk not in {self.scene.members[each].pk for each in aside}]
         assert who not in aside and len(made.votes) == len(counted) >= made.quorum
-        assert count.is_enough and was.state_before == CaseState.OPEN
-        assert (self._newest() != was.ruling) == (made.outcome == CaseOutcome.OVERRULE)
+        assert count.is_enough and state == CaseState.OPEN
+        assert (self.scene.newest() != ruling) == (made.outcome == CaseOutcome.OVERRULE)
 
     @rule(who=st.integers(1, 3), side=_side)
     def declare(self, who: int, side: str) -> None:
@@ -213,14 +204,6 @@ class Board(RuleBasedStateMachine):
     def _case(self) -> Case | None:
         return Case.objects.filter(image=self.scene.image).order_by("-pk").first()
 
-    def _newest(self) -> Ruling:
-        return Ruling.objects.filter(image=self.scene.image).order_by("-number")[0]
-
-    def _holds(self) -> Any:
-        case = self._case()
-        assert case is not None
-        return type("Was", (), {"ruling": self._newest(), "state_before": case.state})
-
     def _aside(self, case: Case) -> set[int]:
         """Who steps aside, told by the rule's own words and not by the code's query."""
         parties = set(case.parties.values_list("team", flat=True))
@@ -245,15 +228,24 @@ class Board(RuleBasedStateMachine):
             return None
 
 
-@pytest.mark.django_db
-def test_in_any_order() -> None:
-    quick = settings(max_examples=12, stateful_step_count=30, suppress_health_check=list(HealthCheck))
+def run(examples: int, steps: int) -> None:
+    quick = settings(max_examples=examples, stateful_step_count=steps, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(Board, settings=quick)
 
 
-def steps(board: Board) -> list[Callable[[], None]]:
-    """Each state on purpose."""
-    return [
+def test_in_any_order() -> None:
+    run(examples=4, steps=10)
+
+
+@pytest.mark.long("the small form is test_in_any_order, which draws the same steps")
+def test_in_any_order_at_length() -> None:
+    run(examples=25, steps=30)
+
+
+def test_the_steps_lead_to_every_state() -> None:
+    """What is drawn at random may miss a state: here each is reached on purpose, with the same checks on the way."""
+    board = Board()
+    steps = [
         lambda: board.appeal("blue"),
         lambda: board.declare(3, "red"),
         lambda: board.agree(BALLOTS[0]),
@@ -265,14 +257,8 @@ def steps(board: Board) -> list[Callable[[], None]]:
         lambda: board.agree(OVERRULE_BICYCLE),
         board.sweep,
     ]
-
-
-@pytest.mark.django_db
-def test_the_steps_lead_to_every_state() -> None:
-    """What is drawn at random may miss a state: here each is reached on purpose, with the same checks on the way."""
-    board = Board()
     try:
-        for step in steps(board):
+        for step in steps:
             step()
             board.rulings_are_appended_and_the_newest_holds()
             board.responses_never_change()
@@ -282,44 +268,3 @@ def test_the_steps_lead_to_every_state() -> None:
         board.teardown()
     wanted = ("appealed by blue", "uphold", "overrule", "more_taskers", "ruled again", "recused voter")
     assert all(_reached[each] for each in wanted), _reached
-
-
-@pytest.mark.django_db(transaction=True)
-def test_what_they_led_to_is_shown_alike_by_a_database_made_of_the_releases(
-    tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every public page, and the releases themselves, byte for byte (R39)."""
-    board = Board()
-    _drawn(board.scene)
-    for step in steps(board):
-        step()
-    board.atomic.__exit__(None, None, None)
-    week = week_at(board.now)
-    monkeypatch.setattr("django.utils.timezone.now", lambda: week.end + timedelta(days=1))
-    made = [release_week(each, out=settings.RELEASE_DIR, now=timezone.now()) for each in unreleased_weeks(week.end)]
-    assert [found for each in made for found in verify(each.folder).differences] == []
-    mirror = _mirror(tmp_path / "mirror", made)
-    cache.clear()  # pages of another test
-    before = {address: _shown(address) for address in _public(board.scene)}
-    assert before["/overrules.csv?outcome=all"][1].count(b"\n") == 1 + CaseDecision.objects.count() == 4
-    _empty_database()
-    cache.clear()  # so that each page is made of the other database
-    settings.RELEASE_DIR, settings.IMAGE_STORE_URL = tmp_path / "elsewhere", f"file://{tmp_path / 'other pictures'}"
-    call_command("rebuild_from_releases", str(mirror), verbosity=0)
-    assert [address for address, shown in before.items() if shown[0] != 200] == []
-    assert [address for address, shown in before.items() if _shown(address) != shown] == []
-    again = [release_week(week_called(each.release.week), out=tmp_path / "again", now=timezone.now()) for each in made]
-    assert [each.new for each in again] == [False] * len(made) and len(made) > 1
-
-
-def _public(scene: Scene) -> list[str]:
-    image = scene.image.public_id
-    teams = [f"/teams/{each.public_id}/" for each in (scene.red, scene.blue)]
-    feeds = ["/feeds/overrules.atom", "/feeds/overrules.json"]
-    record = [
-        f"/record/{image}/",
-        f"/api/v1/rulings/?image={image}",
-        "/overrules/?outcome=all",
-        "/overrules.csv?outcome=all",
-    ]
-    return [*teams, *feeds, *record, "/money/", "/leaderboard/", "/weeks/2026-W47/", "/defenses/"]

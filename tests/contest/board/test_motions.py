@@ -1,49 +1,35 @@
 """Everything that the board decides beside pictures: moved, voted on, and done once most are for it (R21)."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import transaction
 from django.http import Http404
 
-from common.errors import Conflict as Refused
-from common.errors import DomainError, InvalidInput, NotAllowed
+from common.errors import DomainError, InvalidInput
 from contest.board import carriers, moves
-from contest.board.carriers import CARRIERS
 from contest.board.cases import count_of, disclose, vote_cast
 from contest.board.deciding import case_decide
 from contest.board.motions import motion_drop, motions_open
 from contest.board.moved import moved_for
 from contest.board.recusal import cases_seen_by, teams_stepped_aside_for
 from contest.enums import AccountKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
-from contest.models import Award, BoardDecision, Case, CaseDecision, Conflict, LedgerEntry, Stake
+from contest.models import Award, BoardDecision, Case, CaseDecision, Conflict, Stake
 from contest.money.ledger import account, check
 from labeling.models import PolicyVersion
 from labeling.policy import Policy
 from tests import factories
 from tests.contest.awards.test_awards import run_again
-from tests.contest.board.motions import GIFT, MOTIONS, NOW, REASON, Motion, awarding, granting, staking
+from tests.contest.board.motions import GIFT, MOTIONS, NOW, REASON, Motion, awarding, granting, staking, withholding
 from tests.contest.money import cast
 from tests.contest.money.cast import BEFORE
 from tests.factories import carried, confirmed, voted
 
 pytestmark = pytest.mark.django_db
-AGAINST = VoteChoice.AGAINST
-
-
-@pytest.fixture
-def ron(rita: User) -> User:
-    return factories.user("ron", "review board")
-
-
-@pytest.fixture
-def ruth(rita: User) -> User:
-    return factories.user("ruth", "review board")
+AGAINST, NOBODY = VoteChoice.AGAINST, "not_on_board"
 
 
 @pytest.fixture(autouse=True)
@@ -73,10 +59,6 @@ def steps_aside(member: User, motion: Motion) -> Conflict:
     return Conflict.objects.create(member=member, team=motion.team, kind="other", since=BEFORE, declared_at=BEFORE)
 
 
-def new_decisions(motion: Motion, before: int) -> list[BoardDecision]:
-    return list(BoardDecision.objects.filter(kind=motion.kind, pk__gt=before).order_by("pk"))
-
-
 def newest() -> int:
     return BoardDecision.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
 
@@ -87,37 +69,48 @@ def refused_as(act: Callable[[], object]) -> str:
     return refused.value.code
 
 
-@contextmanager
-def taken_back() -> Iterator[None]:
-    """What happens inside leaves nothing behind, and has lost no cent."""
-    with transaction.atomic():
-        yield
-        assert check().wrong == ()
-        transaction.set_rollback(True)
+def test_every_kind_is_carried_out_and_checked_without_doing_it() -> None:
+    assert carriers.CHECKS.keys() == carriers.CARRIERS.keys() == set(DecisionKind)
 
 
-def test_every_kind_has_a_carrier() -> None:
-    assert set(CARRIERS) == set(DecisionKind)
+# What may happen to a motion that rita made: to each kind, and to two kinds for all. ----------------------------------
 
 
-# What may happen to each of them. First what begins before it is moved. -----------------------------------------------
-
-
-def what_is_moved_changes_nothing_by_itself(motion: Motion, board: Board) -> None:
-    before, entries = newest(), LedgerEntry.objects.count()
-    case = motion.move(board.rita)
-    assert not motion.done() and newest() == before and LedgerEntry.objects.count() == entries
+def what_is_carried_is_done_with_its_decision(motion: Motion, case: Case, board: Board) -> None:
+    assert not motion.done() and not BoardDecision.objects.filter(case=case).exists(), "moving alone changes nothing"
     assert (case.state, case.motion, case.opened_by, case.opened_at) == (CaseState.OPEN, motion.kind, board.rita, NOW)
     assert list(case.parties.values_list("team", "role")) == [(motion.team.pk, "concerned")]
     assert [(vote.member, vote.choice) for vote in count_of(case).votes] == [(board.rita, VoteChoice.IN_FAVOUR)]
+    decided = carried(case, board.ron, NOW)
+    assert motion.done()
+    made = BoardDecision.objects.get(case=case)
+    assert (made.kind, dict(made.subject), dict(made.details)) == (motion.kind, motion.subject, motion.details)
+    assert (made.reason, made.decided_by, made.decided_at) == (case.reason, board.ron, NOW)
+    assert (decided.outcome, len(decided.votes), decided.quorum) == (CaseOutcome.CARRIED, 2, 2)
+    assert refused_as(lambda: confirmed(case, board.ron, NOW)) == "decided" and motion.done()
 
 
-def who_steps_aside_neither_moves_nor_sees_nor_votes(motion: Motion, board: Board) -> None:
+def what_cannot_be_done_any_more_is_refused_and_stays_open(motion: Motion, case: Case, board: Board) -> None:
+    voted(case, board.ron, NOW)
+    motion.spoil()
+    before = newest()
+    assert refused_as(lambda: confirmed(case, board.ron, NOW)) == motion.refused
+    assert newest() == before and Case.objects.get(pk=case.pk).state == CaseState.OPEN
+    board.ruth.groups.clear()
+    voted(case, board.ron, NOW, AGAINST)
+    assert confirmed(case, board.rita, NOW).outcome == CaseOutcome.LOST, "it is closed by votes against it"
+    assert refused_as(lambda: motion.move(board.rita)) == motion.refused, "nor moved again"
+
+
+def the_same_is_not_moved_twice(motion: Motion, case: Case, board: Board) -> None:
+    for member, code in ((board.rita, "moved"), (board.ron, "moved"), (board.olga, NOBODY), (board.stan, NOBODY)):
+        assert refused_as(partial(motion.move, member)) == code
+    assert list(motions_open()) == [case]
+
+
+def who_steps_aside_neither_moves_nor_sees_nor_votes(motion: Motion, case: Case, board: Board) -> None:
     ron, ruth = board.ron, board.ruth
     steps_aside(ron, motion)
-    assert refused_as(lambda: motion.move(ron)) == "recused"
-    assert not Case.objects.filter(state=CaseState.OPEN).exists()
-    case = motion.move(board.rita)
     assert refused_as(lambda: motion.move(ron)) == "recused", "nor is told that it is moved"
     assert not cases_seen_by(ron).filter(pk=case.pk).exists() and moved_for(ron) == []
     assert [each.case for each in moved_for(ruth)] == [case]
@@ -133,45 +126,11 @@ def who_steps_aside_neither_moves_nor_sees_nor_votes(motion: Motion, board: Boar
     assert motion.done() and CaseDecision.objects.get(case=case).recused == 1
 
 
-def what_cannot_be_done_is_not_moved(motion: Motion, board: Board) -> None:
-    motion.spoil()
-    before = Case.objects.count()
-    assert refused_as(lambda: motion.move(board.rita)) == motion.refused
-    assert Case.objects.count() == before
-
-
-def only_the_board_moves(motion: Motion, board: Board) -> None:
-    before = Case.objects.count()
-    for who in (board.olga, board.stan):
-        assert refused_as(partial(motion.move, who)) == "not_on_board"
-    assert Case.objects.count() == before
-
-
-# And what may happen to one that rita moved. --------------------------------------------------------------------------
-
-
-def what_is_carried_is_done_with_its_decision(motion: Motion, case: Case, board: Board) -> None:
-    before, ron = newest(), board.ron
-    decided = carried(case, ron, NOW)
-    assert motion.done()
-    (made,) = new_decisions(motion, before)
-    assert (dict(made.subject), dict(made.details)) == (motion.subject, motion.details)
-    assert (made.reason, made.decided_by, made.decided_at, made.case) == (case.reason, ron, NOW, case)
-    assert (decided.outcome, len(decided.votes), decided.quorum) == (CaseOutcome.CARRIED, 2, 2)
-    assert refused_as(lambda: confirmed(case, ron, NOW)) == "decided"
-    assert len(new_decisions(motion, before)) == 1
-
-
-def one_vote_is_no_quorum(motion: Motion, case: Case, board: Board) -> None:
-    assert refused_as(lambda: confirmed(case, board.rita, NOW)) == "no_quorum"
-    assert not motion.done() and Case.objects.get(pk=case.pk).state == CaseState.OPEN
-
-
 def a_tie_changes_nothing(motion: Motion, case: Case, board: Board) -> None:
-    before = newest()
+    assert refused_as(lambda: confirmed(case, board.rita, NOW)) == "no_quorum", "one vote is none"
     board.ruth.groups.clear()  # of two members, both of whom voted
     assert confirmed(voted(case, board.ron, NOW, AGAINST), board.ron, NOW).outcome == CaseOutcome.LOST
-    assert not motion.done() and newest() == before
+    assert not motion.done()
 
 
 def what_is_lost_changes_nothing_and_may_be_moved_again(motion: Motion, case: Case, board: Board) -> None:
@@ -192,24 +151,6 @@ def a_vote_counts_no_more_when_its_member_steps_aside(motion: Motion, case: Case
     assert motion.done()
 
 
-def what_cannot_be_done_any_more_is_refused_and_stays_open(motion: Motion, case: Case, board: Board) -> None:
-    voted(case, board.ron, NOW)
-    motion.spoil()
-    before = newest()
-    assert refused_as(lambda: confirmed(case, board.ron, NOW)) == motion.refused
-    assert newest() == before and not CaseDecision.objects.filter(case=case).exists()
-    assert Case.objects.get(pk=case.pk).state == CaseState.OPEN
-    board.ruth.groups.clear()
-    voted(case, board.ron, NOW, AGAINST)
-    assert confirmed(case, board.rita, NOW).outcome == CaseOutcome.LOST, "it is closed by votes against it"
-
-
-def the_same_is_not_moved_twice(motion: Motion, case: Case, board: Board) -> None:
-    for member in (board.rita, board.ron):
-        assert refused_as(partial(motion.move, member)) == "moved"
-    assert list(motions_open()) == [case]
-
-
 def who_moved_it_drops_it(motion: Motion, case: Case, board: Board) -> None:
     rita, ron = board.rita, board.ron
     voted(case, ron, NOW)
@@ -220,61 +161,45 @@ def who_moved_it_drops_it(motion: Motion, case: Case, board: Board) -> None:
     assert motion.done()
 
 
-EACH = pytest.mark.parametrize("make", MOTIONS, ids=[each.__name__ for each in MOTIONS])
-Make = Callable[[User, User], Motion]
-Before = Callable[[Motion, Board], None]
-After = Callable[[Motion, Case, Board], None]
+def who_did_not_vote_confirms_nothing(motion: Motion, case: Case, board: Board) -> None:
+    voted(case, board.ron, NOW)
+    disclose(case=case, teams=[motion.team.public_id], by=board.ruth, now=NOW)
+    assert refused_as(lambda: confirmed(case, board.ruth, NOW)) == "no_vote"
 
 
-BEFORE_IT_IS_MOVED: list[Before] = [
-    what_is_moved_changes_nothing_by_itself,
-    who_steps_aside_neither_moves_nor_sees_nor_votes,
-    what_cannot_be_done_is_not_moved,
-    only_the_board_moves,
-]
-ONCE_MOVED: list[After] = [
+EACH_KIND = [
     what_is_carried_is_done_with_its_decision,
-    one_vote_is_no_quorum,
+    what_cannot_be_done_any_more_is_refused_and_stays_open,
+    the_same_is_not_moved_twice,
+]
+ALL_KINDS_ALIKE = [
+    who_steps_aside_neither_moves_nor_sees_nor_votes,
     a_tie_changes_nothing,
     what_is_lost_changes_nothing_and_may_be_moved_again,
     a_vote_counts_no_more_when_its_member_steps_aside,
-    what_cannot_be_done_any_more_is_refused_and_stays_open,
-    the_same_is_not_moved_twice,
     who_moved_it_drops_it,
+    who_did_not_vote_confirms_nothing,
 ]
+PAIRS = [(make, history) for make in MOTIONS for history in EACH_KIND]
+PAIRS += [(make, history) for make in (granting, withholding) for history in ALL_KINDS_ALIKE]
 
 
-@EACH
-def test_what_may_happen_to_each_motion(make: Make, board: Board) -> None:
-    """What fails is named in the traceback."""
+@pytest.mark.parametrize(("make", "history"), PAIRS, ids=[f"{row[0].__name__}-{row[1].__name__}" for row in PAIRS])
+def test_what_may_happen_to_a_motion(
+    make: Callable[[User, User], Motion], history: Callable[[Motion, Case, Board], None], board: Board
+) -> None:
     motion = make(board.rita, board.olga)
-    for history in BEFORE_IT_IS_MOVED:
-        with taken_back():
-            history(motion, board)
-    case = motion.move(board.rita)
-    for later in ONCE_MOVED:
-        with taken_back():
-            later(motion, Case.objects.get(pk=case.pk), board)
+    history(motion, motion.move(board.rita), board)
 
 
 # What is particular ---------------------------------------------------------------------------------------------------
-
-
-def test_it_is_not_confirmed_by_who_did_not_vote(rita: User, ron: User, ruth: User, olga: User) -> None:
-    case = voted(granting(rita, olga).move(rita), ron, NOW)
-    with pytest.raises(NotAllowed):
-        confirmed(voted_nothing(case, ruth), ruth, NOW)
-
-
-def voted_nothing(case: Case, member: User) -> Case:
-    disclose(case=case, teams=[team.team.public_id for team in case.parties.all()], by=member, now=NOW)
-    return case
 
 
 def test_a_conflict_that_is_over_lets_a_member_move(rita: User, ron: User, olga: User) -> None:
     motion = granting(rita, olga)
     row = steps_aside(rita, motion)
     assert teams_stepped_aside_for(rita, now=NOW) == {motion.team.pk}
+    assert refused_as(lambda: motion.move(rita)) == "recused" and not Case.objects.exists()
     Conflict.objects.filter(pk=row.pk).update(until=NOW)
     assert teams_stepped_aside_for(rita, now=NOW) == set()
     assert teams_stepped_aside_for(rita, now=NOW - timedelta(seconds=1)) == {motion.team.pk}
@@ -313,37 +238,32 @@ def test_an_award_that_others_would_share_by_now_is_refused(rita: User, ron: Use
     case = moves.award_move(stake, statement="It stood.", reason=REASON, by=rita, now=NOW)
     voted(case, ron, NOW)
     later = NOW + timedelta(days=30)
-    with pytest.raises(Refused) as refused:
-        confirmed(case, ron, later)
-    assert refused.value.code == "others_share"
+    assert refused_as(lambda: confirmed(case, ron, later)) == "others_share"
     assert not Award.objects.exists() and not Stake.objects.exclude(ended_at=None).exists()
     motion_drop(case=case, by=rita, now=later)
     carried(moves.award_move(late, statement="They stood.", reason=REASON, by=rita, now=later), ron, later)
     assert Award.objects.count() == 2
 
 
-@pytest.mark.parametrize(
-    ("reason", "code", "why"),
-    [
-        ("", "invalid", "none"),
-        (" \n", "invalid", "none that could be read"),
-        ("\x00", "invalid", "nor here"),
-        ("They are a lab of one university. " * 200, "invalid", "more than anybody reads"),
-        ("x", "says_too_little", "a letter"),
-        ("ok ok ok ok ok ok ok ok", "says_too_little", "one word over and over"),
-        ("They are a labs now", "says_too_little", "one character less than is asked for"),
-        ("Extraordinarily well deserved", "says_too_little", "three words"),
-    ],
-)
-def test_a_reason_that_says_something_is_asked_for_at_once(reason: str, code: str, why: str, rita: User) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        moves.grant_move(cast.team("lab"), reason=reason, by=rita, now=NOW)
-    assert (refused.value.field, refused.value.code) == ("reason", code), why
+REASONS = [
+    (" \n", "invalid", "none that could be read"),
+    ("\x00", "invalid", "nor here"),
+    ("They are a lab of one university. " * 200, "invalid", "more than anybody reads"),
+    ("x", "says_too_little", "a letter"),
+    ("ok ok ok ok ok ok ok ok", "says_too_little", "one word over and over"),
+    ("They are a labs now", "says_too_little", "one character less than is asked for"),
+    ("Extraordinarily well deserved", "says_too_little", "three words"),
+]
+
+
+def test_a_reason_that_says_something_is_asked_for_at_once(rita: User) -> None:
+    lab = cast.team("lab")
+    for reason, code, why in REASONS:
+        with pytest.raises(InvalidInput) as refused:
+            moves.grant_move(lab, reason=reason, by=rita, now=NOW)
+        assert (refused.value.field, refused.value.code) == ("reason", code), why
     assert not Case.objects.exists()
-
-
-def test_a_short_reason_that_says_something_is_enough(rita: User) -> None:
-    assert moves.grant_move(cast.team("lab"), reason="It is a lab of Graz.", by=rita, now=NOW).reason
+    assert moves.grant_move(lab, reason="It is a lab of Graz.", by=rita, now=NOW).reason, "short, and enough"
 
 
 def test_what_is_nobodys_is_not_withheld(rita: User) -> None:
@@ -360,7 +280,3 @@ def test_the_policy_says_how_many_votes_it_takes(rita: User, ron: User, ruth: Us
     assert refused_as(lambda: confirmed(case, ron, NOW)) == "no_quorum"
     carried(case, ruth, NOW)
     assert motion.done() and CaseDecision.objects.get(case=case).quorum == 3
-
-
-def test_every_motion_that_is_carried_out_is_checked_without_doing_it() -> None:
-    assert carriers.CHECKS.keys() == carriers.CARRIERS.keys()

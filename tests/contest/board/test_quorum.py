@@ -4,19 +4,17 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pytest
-from django.contrib.auth.models import Group
-from django.db import transaction
+from django.contrib.auth.models import Group, User
 
 from common.errors import DomainError
 from contest.board import tending
-from contest.board.cases import count_of, image_held, picture_case
+from contest.board.cases import count_of
 from contest.board.tending import cases_tend
 from contest.enums import CaseState, ConflictKind, MessageKind, VoteChoice
 from contest.models import Case, Conflict, Message, Vote
 from labeling.people import REVIEW_BOARD
 from tests.contest.board import cast
 from tests.contest.board.cast import LATER, Scene
-from tests.contest.money import cast as money
 
 pytestmark = pytest.mark.django_db
 AFTER = LATER + timedelta(hours=5)
@@ -43,37 +41,28 @@ def return_to_the_board(scene: Scene) -> None:
         member.groups.add(Group.objects.get(name=REVIEW_BOARD))
 
 
-def locked_out(scene: Scene) -> None:
-    for member in scene.members[1:]:
-        member.is_active = False
-        member.save()
-
-
-def let_in(scene: Scene) -> None:
-    for member in scene.members[1:]:
-        member.is_active = True
-        member.save()
+def of_active_accounts(yes: bool) -> "Change":
+    return lambda scene: User.objects.filter(pk__in=[each.pk for each in scene.members[1:]]).update(is_active=yes)
 
 
 # How all members but one are lost, after two had voted, and how they come back.
 LOST = [
     (step_aside, come_back, "they come to step aside, and the conflicts are dismissed"),
     (leave, return_to_the_board, "they leave the board, and join it again"),
-    (locked_out, let_in, "their accounts are closed, and opened again"),
+    (of_active_accounts(False), of_active_accounts(True), "their accounts are closed, and opened again"),
 ]
-Change = Callable[[Scene], None]
+Change = Callable[[Scene], object]
 
 
 def told() -> int:
     return Message.objects.filter(kind=MessageKind.CASE_NO_QUORUM, user__username="oliver").count()
 
 
+@pytest.mark.both("the sweep locks cases and skips what others hold")
 @pytest.mark.parametrize(("lose", "regain", "why"), LOST, ids=[row[2] for row in LOST])
 def test_the_case_waits_and_organizers_are_told_once_until_there_is_one_again(
-    lose: Change, regain: Change, why: str
+    lose: Change, regain: Change, why: str, case: Case, scene: Scene
 ) -> None:
-    scene = Scene.make()
-    case = scene.opened()
     cast.votes(case, scene.members[:2], VoteChoice.UPHOLD)
     cases_tend(now=LATER)
     assert told() == 0 and count_of(case).is_enough
@@ -95,12 +84,9 @@ def test_the_case_waits_and_organizers_are_told_once_until_there_is_one_again(
 
 
 def test_a_case_that_cannot_be_looked_after_holds_up_no_other(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    scene = Scene.make()
-    broken, image = scene.opened(), money.attack(scene.red, days=2).image
-    with transaction.atomic():
-        other = picture_case(image=image_held(image.pk), ruling=money.ruled(image), by=None, now=LATER)
+    broken, other = scene.opened(), scene.beside().opened()
     leave(scene)
     real = tending.no_quorum_tell
 

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from contest.board.case_list import Asked, cases_asked, rows_of
-from contest.board.cases import count_of
+from contest.board.cases import count_of, parties_add
 from contest.board.conflicts import conflict_declare, conflict_end
 from contest.board.recusal import DISCLOSURE_STANDS, cases_seen_by, judges_of, recused_from, undisclosed
 from contest.enums import ConflictKind, VoteChoice
@@ -39,10 +39,8 @@ CLOSED = LATER + timedelta(days=3)
     ],
 )
 def test_for_which_time_a_conflict_counts(
-    since: datetime, until: datetime | None, closed: bool, aside: bool, why: str
+    since: datetime, until: datetime | None, closed: bool, aside: bool, why: str, case: Case, scene: Scene
 ) -> None:
-    scene = Scene.make()
-    case = scene.opened(now=OPENED)
     if closed:
         case.state, case.closed_at = "closed", CLOSED
         case.save()
@@ -53,27 +51,17 @@ def test_for_which_time_a_conflict_counts(
     assert scene.members[1] in judges_of(case) and cases_seen_by(scene.members[1]).count() == 1
 
 
-def test_a_dismissed_conflict_counts_for_nothing() -> None:
-    scene = Scene.make()
-    case = scene.opened()
+def test_a_dismissed_conflict_and_one_with_another_team_count_for_nothing(case: Case, scene: Scene) -> None:
+    cast.conflict(scene.members[0], money.team("green"))
     made = cast.conflict(scene.members[0], scene.red)
     Conflict.objects.filter(pk=made.pk).update(found=True, dismissed_at=LATER, dismissed_reason="Another person.")
     assert recused_from(case) == set() and cases_seen_by(scene.members[0]).count() == 1
 
 
-def test_a_conflict_with_another_team_changes_nothing() -> None:
-    scene = Scene.make()
-    case = scene.opened()
-    cast.conflict(scene.members[0], money.team("green"))
-    assert recused_from(case) == set()
-
-
 @pytest.mark.parametrize("merged", ["before", "after"])
-def test_a_merged_team_is_the_same_one(merged: str) -> None:
-    scene, olga = Scene.make(), factories.user("olga", "organizers")
-    green = money.team("green")
+def test_a_merged_team_is_the_same_one(merged: str, scene: Scene, olga: User) -> None:
+    green, told = money.team("green"), {"reason": "One group.", "by": olga, "now": LATER}
     cast.conflict(scene.members[0], green)
-    told = {"reason": "One group.", "by": olga, "now": LATER}
     if merged == "before":
         teams_merge(team=scene.blue, into=green, **told)
     case = scene.opened()
@@ -88,51 +76,29 @@ def test_a_merged_team_is_the_same_one(merged: str) -> None:
 
 
 def parties(scene: Scene) -> dict[str, str]:
-    case = scene.opened()
-    return dict(CaseParty.objects.filter(case=case).values_list("team__name", "role"))
+    return dict(CaseParty.objects.filter(case=scene.opened()).values_list("team__name", "role"))
 
 
-def test_it_is_about_who_sent_the_picture_and_whose_defense_was_at_stake() -> None:
-    assert parties(Scene.make()) == {"red": "sender", "blue": "defender"}
+def test_it_is_about_who_sent_the_picture_and_whose_defense_was_at_stake(scene: Scene) -> None:
+    """A copy under embargo makes nobody a party (R24)."""
+    copy = {"received_at": LATER, "week": "2026-W48", "copy_of": scene.attack}
+    Attack.objects.create(team=money.team("green"), image=scene.image, **copy)
+    assert parties(scene) == {"red": "sender", "blue": "defender"}
 
 
-def test_a_picture_that_names_its_targets_is_about_their_teams_alone() -> None:
-    scene = Scene.make()
+def test_a_picture_that_names_its_targets_is_about_their_teams_alone(scene: Scene) -> None:
     other = money.staked(money.defense("tower", money.team("green")))
     scene.attack.targets.add(other.defense)
     assert parties(scene) == {"red": "sender", "green": "defender"}
 
 
-def test_who_staked_in_a_later_week_is_no_party_unless_it_breaks_them() -> None:
-    scene = Scene.make()
+def test_who_staked_in_a_later_week_is_no_party_unless_it_breaks_them(scene: Scene) -> None:
     late = money.staked(money.defense("late", money.team("green")), at=scene.attack.received_at + 168 * HOUR)
     assert "green" not in parties(scene)
     money.broken(late.defense, scene.attack)
     case = scene.opened()
-    from contest.board.cases import parties_add
-
-    assert parties_add(case, now=LATER) == 1
-    assert CaseParty.objects.get(case=case, team__name="green").role == "defender"
-    assert parties_add(case, now=LATER) == 0
-
-
-def test_a_copy_under_embargo_makes_nobody_a_party() -> None:
-    scene = Scene.make()
-    copy = Attack.objects.create(
-        team=money.team("green"), image=scene.image, received_at=LATER, week="2026-W48", copy_of=scene.attack
-    )
-    assert parties(scene) == {"red": "sender", "blue": "defender"}
-    assert copy.team.name == "green"
-
-
-def test_its_content_waits_until_the_member_spoke_about_every_team() -> None:
-    scene = Scene.make()
-    case = scene.opened()
-    assert {team.name for team in undisclosed(case, scene.members[0])} == {"red", "blue"}
-    cast.tell(case, scene.members[0])
-    assert undisclosed(case, scene.members[0]) == []
-    CaseParty.objects.create(case=case, team=money.team("green"), role="appellant", added_at=LATER)
-    assert [team.name for team in undisclosed(case, scene.members[0])] == ["green"]
+    assert (parties_add(case, now=LATER), parties_add(case, now=LATER)) == (1, 0)
+    assert parties(scene)["green"] == "defender"
 
 
 # Whose word stands --------------------------------------------------------------------------------------------------
@@ -162,8 +128,9 @@ WORDS: list[tuple[timedelta, list[str], str]] = [
 
 
 @pytest.mark.parametrize(("after", "teams", "why"), WORDS, ids=[row[2] for row in WORDS])
-def test_what_a_member_said_of_a_team_stands_for_a_time(after: timedelta, teams: list[str], why: str) -> None:
-    scene = Scene.make()
+def test_what_a_member_said_of_a_team_stands_for_a_time(
+    after: timedelta, teams: list[str], why: str, scene: Scene
+) -> None:
     cast.tell(scene.opened(), scene.members[0], LATER)
     assert asked(scene, scene.red, LATER + after) == teams, why
 
@@ -207,17 +174,17 @@ SINCE: list[tuple[Callable[[Scene], None], str, list[str], str]] = [
 
 
 @pytest.mark.parametrize(("happens", "about", "teams", "why"), SINCE, ids=[row[3] for row in SINCE])
-def test_what_takes_their_word_back(happens: Callable[[Scene], None], about: str, teams: list[str], why: str) -> None:
-    scene = Scene.make()
+def test_what_takes_their_word_back(
+    happens: Callable[[Scene], None], about: str, teams: list[str], why: str, scene: Scene
+) -> None:
     cast.tell(scene.opened(), scene.members[0], LATER)
     happens(scene)
     team = Team.objects.filter(name=about).first() or money.team(about)
     assert asked(scene, team, LATER + 3 * HOUR) == teams, why
 
 
-def test_who_is_asked_again_speaks_again_and_their_vote_counts_then() -> None:
-    scene = Scene.make()
-    case, member = scene.opened(), scene.members[0]
+def test_who_is_asked_again_speaks_again_and_their_vote_counts_then(case: Case, scene: Scene) -> None:
+    member = scene.members[0]
     cast.vote(case, member, VoteChoice.UPHOLD)
     _found(scene)
     assert [team.name for team in undisclosed(case, member)] == ["red"] and count_of(case).waiting == 1

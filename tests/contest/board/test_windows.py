@@ -17,7 +17,7 @@ from contest.messages.verdicts import in_words, verdicts_tell
 from contest.models import Attack, Message, Release, Team
 from contest.settled import Weeks
 from contest.weeks import week_at
-from tests import factories
+from tests.contest.board.case_cast import joins
 from tests.contest.board.cast import RULED, Scene
 from tests.contest.money import cast
 
@@ -28,8 +28,8 @@ FIRST_ENDS, COPY_ENDS = RULED + 7 * DAY, RELEASED + 7 * DAY
 ARGUMENT = "The wing in the middle is a part of the branch behind it: see the mark."
 
 
-@pytest.fixture
-def scene() -> Scene:
+@pytest.fixture(scope="module")
+def shared_scene(module_world: Path) -> Scene:
     """A rejected picture that red sent first and green sent again, in a week that is released."""
     found = Scene.make(valid=False)
     green = cast.team("green")
@@ -37,7 +37,7 @@ def scene() -> Scene:
     cast.released(week_at(found.image.received_at).name)
     Release.objects.update(released_at=RELEASED)
     for team in (found.red, green):
-        team.members.create(user=factories.user(f"of {team.name}", "teams"), captain=True, joined_at=cast.BEFORE)
+        joins(team, f"of {team.name}")
     return found
 
 
@@ -76,11 +76,11 @@ def test_page_list_letter_and_call_agree(
     assert (answer.status_code, answer.json().get("code")) == ((201, None) if is_open else (409, "window_over"))
 
 
-@pytest.mark.parametrize(("now", "closed"), [(COPY_ENDS - INSTANT, False), (COPY_ENDS, True)])
-def test_the_week_is_open_as_long_as_the_last_of_them(now: datetime, closed: bool, scene: Scene) -> None:
-    cache.clear()
+def test_the_week_is_open_as_long_as_the_last_of_them(scene: Scene) -> None:
     week = week_at(scene.image.received_at)
-    assert Weeks(now).appeals_closed(week, of=scene.stake.defense) is closed
+    for now, closed in ((COPY_ENDS - INSTANT, False), (COPY_ENDS, True)):
+        cache.clear()
+        assert Weeks(now).appeals_closed(week, of=scene.stake.defense) is closed
 
 
 def test_who_has_the_first_receipt_too_has_its_days(scene: Scene) -> None:

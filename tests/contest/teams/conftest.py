@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.core.mail import EmailMessage
 
+from common.errors import DomainError
 from common.mail import wait_until_sent
 from contest.messages.sending import messages_send
 from contest.models import Team
@@ -88,3 +89,10 @@ def link_in(letter: EmailMessage) -> str:
     found = re.search(r"http://127\.0\.0\.1:8000(/\S+)", str(letter.body))
     assert found is not None
     return found[1]
+
+
+def refused(kind: type[DomainError], call: Callable[..., Any], *args: Any, **more: Any) -> DomainError:
+    """The error of this kind that a call is refused with."""
+    with pytest.raises(kind) as found:
+        call(*args, **more)
+    return found.value

@@ -1,17 +1,14 @@
 """Making a team, inviting, accepting, leaving, removing, handing over: always exactly one captain."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
-from functools import partial
-from threading import Barrier
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import DatabaseError, IntegrityError, connections, transaction
+from django.db import DatabaseError, IntegrityError, transaction
 
-from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound
+from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from common.times import to_the_second
 from contest.models import Member, PastMember, Team, TeamInvitation
 from contest.teams.invitations import (
@@ -32,7 +29,7 @@ from contest.teams.services import (
 )
 from labeling.accounts.leaving import account_delete
 from labeling.models import Tasker
-from tests.contest.teams.conftest import link_in, researcher
+from tests.contest.teams.conftest import link_in, refused, researcher
 
 pytestmark = pytest.mark.django_db
 NEW = "correct horse battery"
@@ -48,22 +45,17 @@ def invited(by: User, email: str, now: datetime) -> str:
     return team_invite(by=by, email=email, now=now).secret
 
 
-@pytest.mark.parametrize("name", ["red", "RED", " Red "])
-def test_a_name_is_taken_whatever_its_case(name: str, red: Team, fay: User, now: datetime) -> None:
-    with pytest.raises(Conflict, match="of this name") as refused:
-        team_create(name=name, captain=fay, now=now)
-    assert (refused.value.code, team_of(fay)) == ("name_taken", None)
-
-
-def test_the_database_too_refuses_a_name_in_another_case(red: Team, now: datetime) -> None:
+@pytest.mark.both("that names differ by more than their case is a constraint")
+def test_a_name_is_taken_whatever_its_case(red: Team, fay: User, now: datetime) -> None:
+    for name in ("red", "RED", " Red "):
+        with pytest.raises(Conflict, match="of this name") as found:
+            team_create(name=name, captain=fay, now=now)
+        assert found.value.code == "name_taken"
+    with pytest.raises(InvalidInput) as wrong:
+        team_create(name="rеd", captain=fay, now=now)
+    assert (wrong.value.field, team_of(fay)) == ("name", None), "a bad name makes nothing"
     with pytest.raises(IntegrityError), transaction.atomic():
         Team.objects.create(name="Red", created_at=now)
-
-
-def test_a_bad_name_makes_nothing(fay: User, now: datetime) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        team_create(name="rеd", captain=fay, now=now)
-    assert (refused.value.field, Team.objects.exists()) == ("name", False)
 
 
 def test_a_person_is_in_one_team(red: Team, blue: Team, carl: User, rosa: User, now: datetime) -> None:
@@ -71,9 +63,7 @@ def test_a_person_is_in_one_team(red: Team, blue: Team, carl: User, rosa: User, 
         lambda: team_create(name="green", captain=carl, now=now),
         lambda: member_add(team=blue, user=rosa, now=now),
     ):
-        with pytest.raises(Conflict) as refused:
-            again()
-        assert refused.value.code == "in_a_team"
+        assert refused(Conflict, again).code == "in_a_team"
     assert not Team.objects.filter(name="green").exists()
 
 
@@ -103,9 +93,9 @@ def test_a_link_that_is_over_brings_nobody_in(
     make_over: Callable[..., str], why: str, red: Team, carl: User, fay: User, now: datetime
 ) -> None:
     secret = make_over(now, invited(carl, "fay@example.org", now), carl, red)
-    with pytest.raises(NotFound) as refused:
+    with pytest.raises(NotFound) as found:
         team_invitation_accept(secret=secret, user=fay, now=now)
-    assert (refused.value.code, team_of(fay)) == ("link_over", None), why
+    assert (found.value.code, team_of(fay)) == ("link_over", None), why
 
 
 def _accepted(secret: str, user: User, now: datetime) -> str:
@@ -131,11 +121,15 @@ def _left(secret: str, red: Team, now: datetime) -> str:
 
 
 def test_the_last_second_of_a_link(red: Team, carl: User, fay: User, now: datetime) -> None:
+    """And then the address is invited anew."""
     secret = invited(carl, "fay@example.org", now)
-    with pytest.raises(NotFound):
-        team_invitation_accept(secret=secret, user=fay, now=now + VALID_FOR)
-    team_invitation_accept(secret=secret, user=fay, now=now + VALID_FOR - timedelta(microseconds=1))
-    assert team_of(fay) == red
+    refused(NotFound, team_invitation_accept, secret=secret, user=fay, now=now + VALID_FOR)
+    with transaction.atomic():
+        team_invitation_accept(secret=secret, user=fay, now=now + VALID_FOR - timedelta(microseconds=1))
+        assert team_of(fay) == red
+        transaction.set_rollback(True)
+    invited(carl, "fay@example.org", now + VALID_FOR)
+    assert TeamInvitation.objects.filter(withdrawn_at=None).count() == 1
 
 
 @pytest.mark.parametrize(
@@ -143,15 +137,7 @@ def test_the_last_second_of_a_link(red: Team, carl: User, fay: User, now: dateti
 )
 def test_who_is_in_or_invited_is_not_invited(red: Team, carl: User, email: str, code: str, now: datetime) -> None:
     invited(carl, "asked@example.org", now)
-    with pytest.raises(Conflict) as refused:
-        invited(carl, email, now)
-    assert refused.value.code == code
-
-
-def test_an_invitation_that_ended_does_not_stand_in_the_way(red: Team, carl: User, now: datetime) -> None:
-    invited(carl, "fay@example.org", now)
-    invited(carl, "fay@example.org", now + VALID_FOR)
-    assert TeamInvitation.objects.filter(withdrawn_at=None).count() == 1
+    assert refused(Conflict, invited, carl, email, now).code == code
 
 
 def test_a_team_has_so_many_open_invitations(red: Team, carl: User, now: datetime) -> None:
@@ -173,8 +159,7 @@ def test_only_the_captain_invites_withdraws_removes_and_hands_over(
         lambda by: captain_hand_over(by=by, member_id=member, now=now),
     ]
     for act in acts:
-        with pytest.raises(NotAllowed):
-            act(rosa)
+        refused(NotAllowed, act, rosa)
     for act in acts[1:]:
         with pytest.raises((NotFound, Conflict)):
             act(bea)
@@ -189,34 +174,34 @@ def test_a_tasker_does_not_join(red: Team, carl: User, tara: Tasker, now: dateti
     assert TeamInvitation.objects.get().accepted_at is None
 
 
-def test_the_link_makes_an_account_for_an_address_without_one(red: Team, carl: User, now: datetime) -> None:
+def test_the_link_makes_an_account_for_an_address_without_one(red: Team, carl: User, fay: User, now: datetime) -> None:
     secret = invited(carl, "nora@example.org", now)
     nora = team_invitation_register(secret=secret, username="nora", password=NEW, now=now)
     assert (nora.email, team_of(nora)) == ("nora@example.org", red)
-
-
-def test_no_second_account_for_an_address_that_has_one(red: Team, carl: User, fay: User, now: datetime) -> None:
     secret = invited(carl, "fay@example.org", now)
     with pytest.raises(InvalidInput, match="sign in with it"):
-        team_invitation_register(secret=secret, username="nora", password=NEW, now=now)
-    assert not User.objects.filter(username="nora").exists()
+        team_invitation_register(secret=secret, username="other", password=NEW, now=now)
+    assert not User.objects.filter(username="other").exists()
 
 
 # Leaving, removing, handing over.
 
 
+@pytest.mark.both("a trigger keeps who was in a team as it is")
 def test_who_leaves_is_remembered_and_may_join_another_team(red: Team, blue: Team, rosa: User, now: datetime) -> None:
     member_leave(user=rosa, now=now + timedelta(days=1))
     past = PastMember.objects.get()
     assert (past.team, past.user, past.joined_at, past.left_at) == (red, rosa, now, now + timedelta(days=1))
     member_add(team=blue, user=rosa, now=now)
     assert (names(red), names(blue)) == (["carl"], ["bea", "rosa"])
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        PastMember.objects.update(left_at=now)
 
 
 def test_a_captain_hands_over_before_leaving(red: Team, carl: User, rosa: User, now: datetime) -> None:
-    with pytest.raises(Conflict) as refused:
-        member_leave(user=carl, now=now)
-    assert refused.value.code == "hand_over_first"
+    assert refused(Conflict, member_leave, user=carl, now=now).code == "hand_over_first"
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Member.objects.filter(user=rosa).update(captain=True)  # the database refuses a second captain
     captain_hand_over(by=carl, member_id=rosa.membership.pk, now=now)  # type: ignore[attr-defined]
     member_leave(user=User.objects.get(pk=carl.pk), now=now)
     assert (names(red), captain_of(red)) == (["rosa"], rosa)
@@ -227,6 +212,8 @@ def test_the_last_one_leaves_a_team_without_members(blue: Team, bea: User, now: 
     member_leave(user=bea, now=now)
     assert (names(blue), captain_of(blue)) == ([], None)
     assert TeamInvitation.objects.get().withdrawn_at == now
+    with pytest.raises(NotFound, match="in no team"):
+        member_leave(user=bea, now=now)
 
 
 def test_a_captain_removes_others_and_never_themselves(
@@ -239,22 +226,6 @@ def test_a_captain_removes_others_and_never_themselves(
         member_remove(by=carl, member_id=carl.membership.pk, now=now)  # type: ignore[attr-defined]
 
 
-def test_who_is_in_no_team_is_told(fay: User, now: datetime) -> None:
-    with pytest.raises(NotFound, match="in no team"):
-        member_leave(user=fay, now=now)
-
-
-def test_two_captains_are_refused_by_the_database(red: Team, rosa: User) -> None:
-    with pytest.raises(IntegrityError), transaction.atomic():
-        Member.objects.filter(user=rosa).update(captain=True)
-
-
-def test_who_was_in_a_team_is_never_changed(red: Team, rosa: User, now: datetime) -> None:
-    member_leave(user=rosa, now=now)
-    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
-        PastMember.objects.update(left_at=now - timedelta(days=9))
-
-
 # Accounts that are deleted.
 
 
@@ -265,92 +236,14 @@ def test_the_captaincy_passes_to_who_has_been_there_longest(red: Team, carl: Use
     assert list(PastMember.objects.values_list("team", "user")) == [(red.pk, None)]
 
 
-def test_a_team_stays_without_members(blue: Team, bea: User, now: datetime) -> None:
-    secret = invited(bea, "fay@example.org", now)
-    account_delete(user=bea, now=now)
-    assert names(blue) == []
-    with pytest.raises(NotFound):
-        team_invitation_accept(secret=secret, user=researcher("fay"), now=now)
-
-
-def test_nothing_that_was_sent_to_a_person_who_left_stays(red: Team, carl: User, fay: User, now: datetime) -> None:
+def test_of_a_person_who_left_no_address_stays_and_no_link_works(
+    red: Team, blue: Team, carl: User, bea: User, fay: User, now: datetime
+) -> None:
     invited(carl, "fay@example.org", now)
     account_delete(user=fay, now=now)
     row = TeamInvitation.objects.get()
     assert (row.email, row.withdrawn_at) == ("", now)
-
-
-# Races, on PostgreSQL.
-
-
-def at_once(*acts: Callable[[], Any]) -> list[str]:
-    """Do all at the same time, each in a thread of its own; what each was refused with, empty when it was not."""
-    barrier = Barrier(len(acts))
-
-    def one(act: Callable[[], Any]) -> str:
-        try:
-            barrier.wait(10)
-            act()
-        except DomainError as refused:
-            return refused.code
-        finally:
-            connections.close_all()
-        return ""
-
-    with ThreadPoolExecutor(len(acts)) as pool:
-        return sorted(pool.map(one, acts))
-
-
-@pytest.mark.postgres("several at once: SQLite has one writer")
-@pytest.mark.django_db(transaction=True)
-def test_of_two_accepts_by_one_person_one_counts(now: datetime) -> None:
-    carl, bea, fay = (researcher(name) for name in ("carl", "bea", "fay"))
-    red, blue = team_create(name="red", captain=carl, now=now), team_create(name="blue", captain=bea, now=now)
-    for day in range(10):  # one address gets few letters a day
-        at = now + timedelta(day)
-        secrets = [invited(by, "fay@example.org", at) for by in (carl, bea)]
-        accepts = [partial(team_invitation_accept, secret=secret, user=fay, now=at) for secret in secrets]
-        assert at_once(*accepts) == ["", "in_a_team"]
-        assert Member.objects.filter(user=fay).count() == 1
-        member_leave(user=fay, now=at)
-        TeamInvitation.objects.update(withdrawn_at=at)
-    assert {*names(red), *names(blue)} == {"carl", "bea"}
-
-
-@pytest.mark.postgres("several at once: SQLite has one writer")
-@pytest.mark.django_db(transaction=True)
-def test_of_two_persons_with_one_link_one_joins(now: datetime) -> None:
-    carl, fay, gus = (researcher(name) for name in ("carl", "fay", "gus"))
-    red = team_create(name="red", captain=carl, now=now)
-    for _ in range(10):
-        secret = invited(carl, "n@example.org", now)
-        accepts = [partial(team_invitation_accept, secret=secret, user=user, now=now) for user in (fay, gus)]
-        assert at_once(*accepts) == ["", "link_over"]
-        assert red.members.count() == 2
-        member_leave(user=red.members.get(captain=False).user, now=now)
-
-
-@pytest.mark.postgres("several at once: SQLite has one writer")
-@pytest.mark.django_db(transaction=True)
-def test_handing_over_and_leaving_at_once_leave_one_captain(now: datetime) -> None:
-    carl, rosa = researcher("carl"), researcher("rosa")
-    red = team_create(name="red", captain=carl, now=now)
-    for _ in range(10):
-        member = member_add(team=red, user=rosa, now=now)
-        at_once(
-            partial(captain_hand_over, by=carl, member_id=member.pk, now=now),
-            partial(member_leave, user=rosa, now=now),
-            partial(member_leave, user=carl, now=now),
-        )
-        left = names(red)
-        assert red.members.filter(captain=True).count() == (1 if left else 0), left
-        Member.objects.all().delete()
-        member_add(team=red, user=carl, captain=True, now=now)
-
-
-@pytest.mark.postgres("several at once: SQLite has one writer")
-@pytest.mark.django_db(transaction=True)
-def test_of_two_teams_with_one_name_one_is_made(now: datetime) -> None:
-    people = {"Red": researcher("carl"), "red": researcher("bea")}
-    makes = [partial(team_create, name=name, captain=user, now=now) for name, user in people.items()]
-    assert at_once(*makes) == ["", "name_taken"]
+    secret = invited(bea, "fay@example.org", now)
+    account_delete(user=bea, now=now)
+    assert names(blue) == []
+    refused(NotFound, team_invitation_accept, secret=secret, user=researcher("fay"), now=now)

@@ -1,7 +1,10 @@
 """The public page of a team (R24, R39): what it sent after its week, what came of it with the release, what it won."""
 
 import re
+from collections.abc import Callable
+from copy import deepcopy
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,45 +20,45 @@ from contest.models import Attack, Break, LedgerEntry, Release, Stake, Team
 from contest.rules import week_named
 from contest.teams import public
 from labeling.models import Tasker
+from tests import factories
 from tests.contest.money import cast
 
 pytestmark = pytest.mark.django_db
 W47 = week_named("2026-W47", "UTC")
+At = Callable[[datetime], None]
 
 
 class World:
-    """Team red broke blue's defense in week 2026-W47, and its other picture was rejected."""
+    """Team red broke blue's defense in week 2026-W47, its other picture was rejected, and the prize is given."""
 
-    def __init__(self, olga: Any) -> None:
-        cast.deposit(100_000_00, olga)
+    def __init__(self) -> None:
+        factories.policy_version()
+        cast.deposit(100_000_00, factories.user("sponsor", "organizers"))
         self.red, self.blue = cast.team("red"), cast.team("blue")
         self.defense = cast.defense("brittle", self.blue)
-        self.stake = cast.staked(self.defense)
+        stake = cast.staked(self.defense)
         self.breaks = cast.attack(self.red)
         self.rejected = cast.attack(self.red, days=2)
         self.copy = cast.attack(self.blue, days=3, image=self.breaks.image, copy_of=self.breaks)
         self.later = cast.attack(self.red, days=7)
-
-    def judge(self) -> None:
-        """Rule on what was sent, find the break, end the stake and give the prize."""
         cast.ruled(self.rejected.image, "")
         cast.broken(self.defense, self.breaks)
-        cast.ended(self.stake)
+        cast.ended(stake)
         assert prizes_settle(now=cast.SETTLED) == 1
 
-    def release(self) -> None:
-        Release.objects.create(
-            week=W47.name, manifest_sha256="a", counts={}, bytes=1, released_at=cast.SETTLED + timedelta(hours=1)
-        )
+
+@pytest.fixture(scope="module")
+def shared(module_world: Path) -> World:
+    return World()
 
 
 @pytest.fixture
-def world(policy: None, olga: Any) -> World:
-    return World(olga)
+def world(shared: World) -> World:
+    return deepcopy(shared)
 
 
 @pytest.fixture
-def at(monkeypatch: pytest.MonkeyPatch) -> Any:
+def at(monkeypatch: pytest.MonkeyPatch) -> At:
     def set_to(moment: datetime) -> None:
         cache.clear()
         monkeypatch.setattr(timezone, "now", lambda: moment)
@@ -63,43 +66,57 @@ def at(monkeypatch: pytest.MonkeyPatch) -> Any:
     return set_to
 
 
-def page(team: Team, show: str = "", client: Client | None = None) -> str:
-    answer = (client or Client()).get(f"/teams/{team.public_id}/?show={show}")
+@pytest.fixture
+def release(at: At) -> Callable[[], None]:
+    """Return a function that releases the week, and looks an hour later."""
+
+    def _release() -> None:
+        told = {"manifest_sha256": "a", "counts": {}, "bytes": 1, "released_at": cast.SETTLED + timedelta(hours=1)}
+        Release.objects.create(week=W47.name, **told)
+        at(cast.SETTLED + timedelta(hours=2))
+
+    return _release
+
+
+def read(address: str) -> str:
+    answer = Client().get(address)
     assert answer.status_code == 200
     return re.sub(r"\s+", " ", answer.content.decode())
+
+
+def page(team: Team, show: str = "") -> str:
+    return read(f"/teams/{team.public_id}/?show={show}")
 
 
 def words(team: Team, show: str = "") -> str:
     return re.sub(r"\s+", " ", strip_tags(page(team, show).partition("<main")[2].replace("<", " <")))
 
 
-def test_nothing_under_embargo_is_there_nor_counted(world: World, at: Any) -> None:
+def test_attacks_are_public_when_their_week_is_over(world: World, at: At, tara: Tasker, signed_in: Any) -> None:
+    """R24; who labels learns nothing of them even then (R8)."""
     at(W47.end - timedelta(seconds=1))
     shown = page(world.red)
     assert "Pictures sent 0" in words(world.red) and "No attack of this team is public." in shown
     assert not [each for each in Attack.objects.all() if each.public_id in shown or each.image.public_id in shown]
-
-
-def test_attacks_are_public_when_their_week_is_over(world: World, at: Any) -> None:
     at(W47.end)
-    shown = page(world.red)
-    assert {each.public_id for each in Attack.objects.filter(team=world.red) if each.public_id in shown} == {
-        world.breaks.public_id,
-        world.rejected.public_id,
-    }
+    shown, sent = page(world.red), [world.breaks.public_id, world.rejected.public_id]
+    found = Attack.objects.filter(team=world.red).order_by("pk")
+    assert [each.public_id for each in found if each.public_id in shown] == sent
     assert "Pictures sent 2" in words(world.red)
+    refused = signed_in(tara).get(f"/teams/{world.red.public_id}/")
+    assert refused.status_code == 403
+    assert "Pictures sent" not in refused.content.decode() and sent[0] not in refused.content.decode()
 
 
-def test_what_came_of_them_is_told_with_the_release(world: World, at: Any) -> None:
-    world.judge()
+def test_what_came_of_them_is_told_with_the_release(world: World, at: At, release: Any) -> None:
+    """R24: of a break, its prize and a rejection nothing is said before."""
     at(cast.SETTLED)
     for show in public.KINDS:
         shown = words(world.red, show)
         assert "Valid 0 Breaks 0 Won USD 0.00" in shown
         for told in ("brittle", "rejected", "broke 1", "Prizes", "Sum"):
             assert told not in shown, f"{told} before the release, with show={show}"
-    world.release()
-    at(cast.SETTLED + timedelta(hours=2))
+    release()
     shown = words(world.red)
     assert "Pictures sent 3 in weeks that are over Valid 1 Breaks 1 of 1 defense Won USD 100.01" in shown
     assert "broke 1 defense brittle" in shown and "rejected a tasker was not sure" in shown
@@ -110,79 +127,61 @@ def test_what_came_of_them_is_told_with_the_release(world: World, at: Any) -> No
     assert f'href="/defenses/{world.defense.public_id}/"' in whole
 
 
-@pytest.mark.parametrize(
-    ("show", "named"),
-    [
-        ("", {"breaks", "rejected"}),
-        ("x", {"breaks", "rejected"}),
-        ("valid", {"breaks"}),
-        ("rejected", {"rejected"}),
-        ("broke", {"breaks"}),
-    ],
-)
-def test_which_attacks_are_listed(show: str, named: set[str], world: World, at: Any) -> None:
-    world.judge()
-    world.release()
+BOTH = (True, True)
+LISTED = {"": BOTH, "x": BOTH, "valid": (True, False), "rejected": (False, True), "broke": (True, False)}
+
+
+def test_which_attacks_are_listed(world: World, release: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     Attack.objects.filter(pk=world.later.pk).delete()
-    at(cast.SETTLED + timedelta(hours=2))
-    listed = page(world.red, show).partition('id="attacks"')[2]
-    assert {name for name in ("breaks", "rejected") if getattr(world, name).public_id in listed} == named
+    release()
+    for show, expected in LISTED.items():
+        listed = page(world.red, show).partition('id="attacks"')[2]
+        assert (world.breaks.public_id in listed, world.rejected.public_id in listed) == expected, show
+    monkeypatch.setattr("contest.teams.public_views.ON_A_PAGE", 1)
+    cache.clear()
+    first = page(world.red).partition('id="attacks"')[2]
+    assert "Page 1 of 2" in first and world.rejected.public_id in first and world.breaks.public_id not in first
+    assert world.breaks.public_id in read(f"/teams/{world.red.public_id}/?page=2")
 
 
-def test_a_copy_is_listed_and_counts_for_nobody(world: World, at: Any) -> None:
-    world.judge()
-    world.release()
-    at(cast.SETTLED + timedelta(hours=2))
+def test_a_copy_is_listed_and_counts_for_nobody(world: World, release: Any) -> None:
+    """R26."""
+    release()
     shown = words(world.blue)
     assert "Pictures sent 1 in weeks that are over Valid 0 Breaks 0 Won USD 0.00" in shown
     assert f"same pixels as {world.breaks.public_id}" in shown
     assert "brittle" in shown.partition("Defenses")[2] and "broken" in shown.partition("Defenses")[2]
 
 
-def test_a_break_that_does_not_hold_any_more_is_gone(world: World, at: Any) -> None:
-    world.judge()
-    world.release()
+def test_a_break_that_does_not_hold_any_more_is_gone(world: World, release: Any) -> None:
+    """R22."""
     cast.overruled(world.breaks.image, at=cast.SETTLED)
-    at(cast.SETTLED + timedelta(hours=2))
+    release()
     assert "Valid 0 Breaks 0" in words(world.red)
     assert Break.objects.exists() and Stake.objects.exists()
 
 
-def test_its_own_defense_is_told_and_not_counted(world: World, at: Any) -> None:
-    own = cast.defense("own", world.red)
-    cast.broken(own, world.breaks)
-    world.release()
-    at(cast.SETTLED + timedelta(hours=2))
+def test_its_own_defense_is_told_and_not_counted(world: World, release: Any) -> None:
+    cast.broken(cast.defense("own", world.red), world.breaks)
+    release()
     shown = words(world.red)
-    assert "Breaks 0" in shown and "own its own, does not count" in shown
+    assert "Breaks 1 of 1 defense" in shown and "own its own, does not count" in shown
 
 
-def test_a_team_that_became_part_of_another_is_shown_with_it(world: World, at: Any) -> None:
+def test_a_team_that_became_part_of_another_is_shown_with_it(world: World, release: Any) -> None:
     green = cast.team("green")
     Team.objects.filter(pk=world.red.pk).update(merged_into=green, merged_at=cast.SETTLED)
-    world.judge()
-    world.release()
-    at(cast.SETTLED + timedelta(hours=2))
+    release()
     shown = words(green)
     assert "Pictures sent 3" in shown and "team red" in shown and "Valid 1 Breaks 1" in shown
     assert "Pictures sent 3" in words(world.red), "what it sent stays under its own name"
 
 
-def test_pages_of_attacks(world: World, at: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contest.teams.public_views.ON_A_PAGE", 1)
-    at(W47.end)
-    first = page(world.red)
-    assert "Page 1 of 2" in first and world.rejected.public_id in first and world.breaks.public_id not in first
-    second = Client().get(f"/teams/{world.red.public_id}/?page=2").content.decode()
-    assert world.breaks.public_id in second
-
-
-def test_the_number_of_questions_does_not_grow(world: World, at: Any) -> None:
-    world.judge()
-    world.release()
-    at(cast.SETTLED + timedelta(hours=2))
+def test_the_number_of_questions_does_not_grow(world: World, release: Any) -> None:
+    release()
+    questions(world.red)  # what is asked for once in a process
     few = questions(world.red)
-    for number in range(8):
+    for number in range(4):
         cast.broken(world.defense, cast.attack(world.red, days=1 + number / 100))
     assert questions(world.red) == few
 
@@ -194,49 +193,28 @@ def questions(team: Team) -> int:
     return len(asked)
 
 
-def test_who_labels_learns_nothing_of_attacks(world: World, at: Any, tara: Tasker, signed_in: Any) -> None:
-    at(W47.end)
-    refused = signed_in(tara).get(f"/teams/{world.red.public_id}/")
-    assert refused.status_code == 403
-    page_shown = refused.content.decode()
-    assert "Pictures sent" not in page_shown and world.breaks.public_id not in page_shown
-
-
-def test_an_attack_leads_to_its_team_and_says_what_it_won(world: World, at: Any) -> None:
-    world.judge()
+def test_an_attack_a_defense_and_a_week_lead_to_each_other(world: World, at: At, release: Any) -> None:
+    """And say who broke what with the release (R24)."""
     at(cast.SETTLED)
-    address = f"/attacks/{world.breaks.public_id}/"
-    before = Client().get(address).content.decode()
-    assert f'href="/teams/{world.red.public_id}/"' in before and "What it won" not in before
-    world.release()
-    at(cast.SETTLED + timedelta(hours=2))
-    after = Client().get(address).content.decode()
-    assert "What it won" in after and "USD 100.01" in after
-    assert "What it won" not in Client().get(f"/attacks/{world.rejected.public_id}/").content.decode()
-
-
-def test_a_defense_says_who_broke_it_and_a_week_leads_to_its_attacks(world: World, at: Any) -> None:
-    world.judge()
-    at(cast.SETTLED)
-    defense, week = f"/defenses/{world.defense.public_id}/", f"/weeks/{W47.name}/"
-    assert "What broke it" not in Client().get(defense).content.decode()
-    shown = Client().get(week).content.decode()
-    assert f'href="/attacks/{world.breaks.public_id}/"' in shown and "brittle" not in shown and "rejected" not in shown
-    world.release()
-    at(cast.SETTLED + timedelta(hours=2))
-    told = Client().get(defense).content.decode().partition("What broke it")[2]
+    addresses = (f"/attacks/{world.breaks.public_id}/", f"/defenses/{world.defense.public_id}/", f"/weeks/{W47.name}/")
+    attack, defense, week = map(read, addresses)
+    assert f'href="/teams/{world.red.public_id}/"' in attack and "What it won" not in attack
+    assert "What broke it" not in defense
+    assert f'href="{addresses[0]}"' in week and "brittle" not in week and "rejected" not in week
+    release()
+    attack, defense, week = map(read, addresses)
+    assert "What it won" in attack and "USD 100.01" in attack
+    assert "What it won" not in read(f"/attacks/{world.rejected.public_id}/")
+    told = defense.partition("What broke it")[2]
     assert f'href="/record/{world.breaks.image.public_id}/"' in told and f'href="/teams/{world.red.public_id}/"' in told
-    shown = Client().get(week).content.decode()
-    assert f'href="{defense}"' in shown and "a tasker was not sure" in shown
+    assert f'href="{addresses[1]}"' in week and "a tasker was not sure" in week
 
 
-def test_a_picture_of_the_contest_itself_breaks_nothing(world: World, at: Any) -> None:
+def test_a_picture_of_the_contest_itself_breaks_nothing(world: World, release: Any) -> None:
+    """R29."""
     image = world.breaks.image
-    world.judge()
     image.origin, image.label_from = "dataset", cast.MONDAY
     image.save()
-    world.release()
-    at(cast.SETTLED + timedelta(hours=2))
-    page = Client().get(f"/defenses/{world.defense.public_id}/").content.decode()
-    assert "Pictures that broke it</dt><dd>0<" in page
+    release()
+    assert "Pictures that broke it</dt><dd>0<" in read(f"/defenses/{world.defense.public_id}/")
     assert "Breaks 0" in words(world.red)

@@ -1,4 +1,5 @@
-"""A researcher's account: an address is written to, and only its link makes one (R8)."""
+"""A researcher's account: an address is written to, and only its link makes one. One account has one role (R8): whoever
+organizes, judges or competes never labels, and the other way round."""
 
 import re
 import time
@@ -13,11 +14,14 @@ from django.test import Client
 from common import guessing
 from common.errors import Conflict
 from common.guessing import MOST_LETTERS_TO_ONE
+from contest.models import Team
+from contest.teams.services import member_add, team_create
 from labeling.accounts.passwords import CONFIRM_WITHIN
 from labeling.enums import TaskerState
-from labeling.models import AccountRole
-from labeling.people import tasker_register
-from tests.contest.teams.conftest import link_in
+from labeling.models import AccountRole, Tasker
+from labeling.people import ORGANIZERS, REVIEW_BOARD, role_give, tasker_register
+from tests import factories
+from tests.contest.teams.conftest import link_in, refused
 
 pytestmark = pytest.mark.django_db
 NEW = "correct horse battery"
@@ -34,33 +38,19 @@ def link(sent: Any) -> str:
     return link_in(letter)
 
 
-def test_nothing_is_there_before_the_link_was_opened(link: str) -> None:
-    assert not User.objects.exists()
-    page = Client().get(link)
+def test_the_link_makes_one_account_that_competes(link: str, now: datetime) -> None:
+    """Who competes never labels (R8)."""
+    page, client = Client().get(link), Client()
     assert (page.status_code, User.objects.exists()) == (200, False), "mail programs open links by themselves"
     assert "nora@example.org" in page.content.decode()
-
-
-def test_the_link_makes_an_account_that_competes(link: str, now: datetime) -> None:
-    client = Client()
+    assert Client().get(link.replace("/register/", "/register/x")).status_code == 404, "a forged one opens nothing"
     answer = client.post(link, form())
     assert (answer.status_code, answer["Location"]) == (303, "/team/")
     nora = User.objects.get()
     assert (nora.email, AccountRole.objects.get(user=nora).role) == ("nora@example.org", "team")
     assert "You are in no team" in client.get("/team/").content.decode()
-    with pytest.raises(Conflict):
-        tasker_register(user=nora, state=TaskerState.LEARNING, now=now, rng=Random(1))
-
-
-def test_who_registered_signs_in_like_everybody(link: str) -> None:
-    Client().post(link, form())
-    client = Client()
-    assert client.post("/sign-in/", {"username": "nora", "password": NEW}).status_code == 302
-    assert client.get("/team/").status_code == 200
-
-
-def test_the_link_works_once(link: str) -> None:
-    Client().post(link, form())
+    refused(Conflict, tasker_register, user=nora, state=TaskerState.LEARNING, now=now, rng=Random(1))
+    assert Client().post("/sign-in/", {"username": "nora", "password": NEW}).status_code == 302
     for answer in (Client().get(link), Client().post(link, form("other"))):
         assert (answer.status_code, "This link is over" in answer.content.decode()) == (404, True)
     assert User.objects.count() == 1
@@ -73,23 +63,18 @@ def test_the_link_ends(link: str, late: timedelta, status: int, monkeypatch: pyt
     assert Client().get(link).status_code == status
 
 
-def test_a_forged_link_opens_nothing(link: str) -> None:
-    forged = link.replace("/register/", "/register/x")
-    assert Client().get(forged).status_code == 404
+WRONG = [
+    ({"new_password_again": "other"}, "not the same"),
+    ({"new_password": "short", "new_password_again": "short"}, "at least 12 characters"),
+    ({"username": "no blanks"}, "letters, digits"),
+    ({"username": "CARL"}, "Somebody has this user name"),
+]
 
 
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"new_password_again": "other"}, "not the same"),
-        ({"new_password": "short", "new_password_again": "short"}, "at least 12 characters"),
-        ({"username": "no blanks"}, "letters, digits"),
-        ({"username": "CARL"}, "Somebody has this user name"),
-    ],
-)
-def test_what_will_not_do_is_said_and_makes_nothing(link: str, carl: User, fields: Any, words: str) -> None:
-    answer = Client().post(link, form(**fields))
-    assert (answer.status_code, words in answer.content.decode()) == (400, True)
+def test_what_will_not_do_is_said_and_makes_nothing(link: str, carl: User) -> None:
+    for fields, words in WRONG:
+        answer = Client().post(link, form(**fields))
+        assert (answer.status_code, words in answer.content.decode()) == (400, True), words
     assert User.objects.get() == carl
 
 
@@ -142,3 +127,30 @@ def test_asking_for_letters_closes_no_link(sent: Any) -> None:
         client.get(f"/register/guess{number}/")
     address = letter.body.partition("/register/")[2].split()[0]
     assert client.get(f"/register/{address}").status_code == 200
+
+
+# One account, one role ------------------------------------------------------------------------------------------------
+
+
+def become_tasker(user: User, now: datetime) -> None:
+    tasker_register(user=user, state=TaskerState.QUALIFIED, now=now, rng=Random(1))
+
+
+def test_a_tasker_gets_no_other_role(tara: Tasker, now: datetime) -> None:
+    for role in (ORGANIZERS, REVIEW_BOARD):
+        refused(Conflict, role_give, user=tara.user, role=role)
+    refused(Conflict, team_create, name="red", captain=tara.user, now=now)
+    assert not Team.objects.exists(), "a refused captain leaves no team behind"
+
+
+def test_an_organizer_or_board_member_never_labels_nor_competes(olga: User, rita: User, now: datetime) -> None:
+    team = Team.objects.create(name="red", created_at=now)
+    for person in (olga, rita):
+        refused(Conflict, become_tasker, person, now)
+        refused(Conflict, member_add, team=team, user=person, now=now)
+
+
+def test_a_team_member_never_labels(now: datetime) -> None:
+    rival = factories.user("rival")
+    assert team_create(name="red", captain=rival, now=now).members.get().captain
+    refused(Conflict, become_tasker, rival, now)

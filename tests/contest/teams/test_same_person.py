@@ -37,6 +37,8 @@ def signed_in(user: User, address: str | None, now: datetime) -> None:
 def test_addresses_that_lead_to_one_inbox(now: datetime) -> None:
     for name, email in (("a", "jo.do@gmail.com"), ("b", "jodo+2@googlemail.com"), ("c", "jo@gmail.com")):
         researcher(name, email)
+    for name in ("without an address", "nor this one"):
+        User.objects.filter(pk=researcher(name).pk).update(email="")
     assert found(now) == {("a", "b", "email")}
     assert SamePerson.objects.get().figures == {"provider": "gmail.com", "accounts": 2}
 
@@ -49,14 +51,10 @@ def test_a_tasker_who_competes_under_another_name_is_seen(tara: Tasker, otto: Ta
     assert found(now) == {("tara", "ringer", "email")}, "of the other pair nobody competes"
 
 
-def test_accounts_without_an_address_are_not_alike(fay: User, bea: User, now: datetime) -> None:
-    User.objects.update(email="")
-    assert found(now) == set()
-
-
 def test_one_client_address(red: Team, carl: User, rosa: User, bea: User, fay: User, now: datetime) -> None:
     for user, address in ((carl, "192.0.2.1"), (bea, "192.0.2.1"), (fay, "192.0.2.2"), (rosa, None), (fay, None)):
         signed_in(user, address, now)
+    AccessLog.objects.create(username="long gone", ip_address="192.0.2.2", attempt_time=now)
     assert found(now) == {("carl", "bea", "address")}
     row = SamePerson.objects.get()
     assert row.figures["addresses"] == 1
@@ -75,12 +73,6 @@ def test_an_address_of_many_says_nothing(sharing: int, pairs: int, now: datetime
     for number in range(sharing):
         signed_in(researcher(f"r{number}"), "192.0.2.1", now)
     assert len(found(now)) == pairs
-
-
-def test_names_without_an_account_count_for_nothing(carl: User, now: datetime) -> None:
-    signed_in(carl, "192.0.2.1", now)
-    AccessLog.objects.create(username="long gone", ip_address="192.0.2.1", attempt_time=now)
-    assert found(now) == set()
 
 
 def test_one_author_s_address_in_two_teams(
@@ -113,27 +105,17 @@ def test_one_team_asking_twice_is_no_hint(red: Team, carl: User, rosa: User, now
     assert found(now) == set()
 
 
-def test_looking_twice_finds_nothing_new_and_changes_nothing(red: Team, now: datetime) -> None:
-    researcher("a", "jo.do@gmail.com"), researcher("b", "jodo@gmail.com")
-    before = list(Member.objects.values("team", "user", "captain"))
-    assert [same_persons_find(now=now) for _ in range(2)] == [1, 0]
-    assert list(Member.objects.values("team", "user", "captain")) == before
-    assert User.objects.filter(is_active=False).count() == 0
-
-
-def test_a_pair_is_forgotten_with_either_account(now: datetime) -> None:
+@pytest.mark.both("what was found already is passed over by the database")
+def test_looking_twice_finds_nothing_new_and_sweeps_look_now_and_then(red: Team, now: datetime) -> None:
     researcher("a", "jo.do@gmail.com")
-    other = researcher("b", "jodo@gmail.com")
-    same_persons_find(now=now)
-    account_delete(user=other, now=now)
-    assert not SamePerson.objects.exists()
-
-
-def test_sweeps_look_now_and_then(now: datetime) -> None:
-    cache.clear()
-    researcher("a", "jo.do@gmail.com"), researcher("b", "jodo@gmail.com")
-    assert same_persons_find_now_and_then(now=now) == 1
+    other, before = researcher("b", "jodo@gmail.com"), list(Member.objects.values("team", "user", "captain"))
+    assert [same_persons_find(now=now) for _ in range(2)] == [1, 0]
+    assert list(Member.objects.values("team", "user", "captain")) == before, "nothing follows"
+    assert not User.objects.filter(is_active=False).exists()
     SamePerson.objects.all().delete()
-    assert same_persons_find_now_and_then(now=now) == 0
+    assert [same_persons_find_now_and_then(now=now) for _ in range(2)] == [1, 0]
+    SamePerson.objects.all().delete()
     cache.clear()
     assert same_persons_find_now_and_then(now=now) == 1
+    account_delete(user=other, now=now)
+    assert not SamePerson.objects.exists(), "a pair is forgotten with either account"

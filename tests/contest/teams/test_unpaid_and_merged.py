@@ -1,6 +1,6 @@
 """Association with the contest (R27), and two teams that are one (R25)."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -24,7 +24,7 @@ from contest.teams.selectors import (
     teams_counted_together,
 )
 from contest.teams.services import member_leave, team_create
-from tests.contest.teams.conftest import PAPER, researcher
+from tests.contest.teams.conftest import PAPER, refused, researcher
 from tests.factories import mandate
 
 pytestmark = pytest.mark.django_db
@@ -40,39 +40,24 @@ def merged(team: Team, into: Team, olga: User, now: datetime) -> TeamMerge:
     return teams_merge(team=team, into=into, reason="One lab.", by=olga, now=now)
 
 
-@pytest.mark.parametrize(
-    ("at", "paid", "why"),
-    [
-        (-TICK, True, "just before"),
-        (timedelta(0), False, "from its first moment"),
-        (DAY - TICK, False, "to its last"),
-        (DAY, True, "and not after"),
-    ],
-)
-def test_an_association_covers_its_time(
-    at: timedelta, paid: bool, why: str, red: Team, blue: Team, olga: User, now: datetime
-) -> None:
+def test_an_association_covers_its_time(red: Team, blue: Team, olga: User, now: datetime) -> None:
+    """R27: from its first moment to its last."""
     associated(red, olga, now, now + DAY, now + 5 * DAY)
-    assert is_paid(red, now + at) is paid, why
-    assert is_paid(blue, now + at), "another team is another team"
+    moments = [now - TICK, now, now + DAY - TICK, now + DAY]
+    assert [is_paid(red, moment) for moment in moments] == [True, False, False, True]
+    assert [is_paid(blue, moment) for moment in moments] == [True] * 4, "another team is another team"
 
 
+@pytest.mark.both("the association is locked while it ends")
 def test_an_association_without_an_end_goes_on_until_one_is_recorded(red: Team, olga: User, now: datetime) -> None:
+    """And an end is never put into the past."""
     row = associated(red, olga, now, None, now)
     assert not is_paid(red, now + 1000 * DAY)
+    refused(InvalidInput, association_end, association_id=row.pk, until=now + DAY, by=olga, now=now + DAY)
     association_end(association_id=row.pk, until=now + 2 * DAY, by=olga, now=now + DAY)
     assert [is_paid(red, now + days * DAY) for days in (0, 1, 2)] == [False, False, True]
-
-
-def test_an_end_is_never_put_into_the_past(red: Team, olga: User, now: datetime) -> None:
-    row = associated(red, olga, now, None, now)
-    with pytest.raises(InvalidInput):
-        association_end(association_id=row.pk, until=now + DAY, by=olga, now=now + DAY)
-    association_end(association_id=row.pk, until=now + DAY, by=olga, now=now)
-    with pytest.raises(Conflict):
-        association_end(association_id=row.pk, until=now + 9 * DAY, by=olga, now=now + 2 * DAY)
-    with pytest.raises(NotFound):
-        association_end(association_id=0, until=now + DAY, by=olga, now=now)
+    refused(Conflict, association_end, association_id=row.pk, until=now + 9 * DAY, by=olga, now=now + 3 * DAY)
+    refused(NotFound, association_end, association_id=0, until=now + DAY, by=olga, now=now)
 
 
 def test_the_team_is_told_of_an_association(red: Team, olga: User, now: datetime, sent: Any) -> None:
@@ -81,45 +66,111 @@ def test_the_team_is_told_of_an_association(red: Team, olga: User, now: datetime
     assert "never paid" in letters[0].body and "An organizer's lab." in letters[0].body
 
 
-@pytest.mark.parametrize(
-    ("days", "reason", "field"), [(0, "x", "until"), (-1, "x", "until"), (1, " ", "reason"), (1, "x" * 1001, "reason")]
-)
-def test_what_is_no_association(days: int, reason: str, field: str, red: Team, olga: User, now: datetime) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        association_declare(team=red, since=now, until=now + days * DAY, reason=reason, by=olga, now=now)
-    assert refused.value.field == field
+def test_what_is_no_association(red: Team, olga: User, now: datetime) -> None:
+    for days, reason, field in ((0, "x", "until"), (-1, "x", "until"), (1, " ", "reason"), (1, "x" * 1001, "reason")):
+        with pytest.raises(InvalidInput) as found:
+            association_declare(team=red, since=now, until=now + days * DAY, reason=reason, by=olga, now=now)
+        assert found.value.field == field
 
 
-def test_only_organizers_declare_end_and_merge(
+def test_only_organizers_declare_end_correct_and_merge(
     red: Team, blue: Team, carl: User, rita: User, olga: User, now: datetime
 ) -> None:
     row = associated(red, olga, now, None, now)
     for by in (carl, rita):
-        with pytest.raises(NotAllowed):
-            associated(red, by, now, None, now)
-        with pytest.raises(NotAllowed):
-            association_end(association_id=row.pk, until=now + DAY, by=by, now=now)
-        with pytest.raises(NotAllowed):
-            merged(red, blue, by, now)
+        refused(NotAllowed, associated, red, by, now, None, now)
+        refused(NotAllowed, association_end, association_id=row.pk, until=now + DAY, by=by, now=now)
+        refused(NotAllowed, association_mistaken, association_id=row.pk, reason="x", by=by, now=now)
+        refused(NotAllowed, merged, red, blue, by, now)
+
+
+def day(year: int, month: int = 1, day: int = 1) -> datetime:
+    return datetime(year, month, day, tzinfo=UTC)
+
+
+def declare(team: Team, by: User, since: datetime, until: datetime | None = None) -> Association:
+    return association_declare(team=team, since=since, until=until, reason="Lab.", by=by, now=day(2026, 11))
+
+
+def test_it_begins_when_there_could_be_a_contest(red: Team, olga: User) -> None:
+    for since in (day(1900), day(1999, 12, 31)):
+        with pytest.raises(InvalidInput, match="Give a day in 2000 or later"):
+            declare(red, olga, since)
+    assert declare(red, olga, day(2000)) == Association.objects.get()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "taken", "why"),
+    [
+        ((day(2024), day(2025)), (day(2025), None), True, "one begins when the other ends"),
+        ((day(2024), day(2025)), (day(2023), day(2024)), True, "one ends when the other begins"),
+        ((day(2024), day(2025)), (day(2024, 6), None), False, "it begins within the other"),
+        ((day(2024), day(2025)), (day(2023), day(2024, 6)), False, "it ends within the other"),
+        ((day(2024), day(2025)), (day(2023), None), False, "it goes on over the other"),
+        ((day(2024), None), (day(2030), None), False, "the other has no end"),
+        ((day(2024), None), (day(2023), day(2024)), True, "before one without an end"),
+    ],
+)
+def test_two_do_not_cover_the_same_time(
+    first: tuple[datetime, datetime | None],
+    second: tuple[datetime, datetime | None],
+    taken: bool,
+    why: str,
+    red: Team,
+    olga: User,
+) -> None:
+    declare(red, olga, *first)
+    if taken:
+        declare(red, olga, *second)
+    else:
+        with pytest.raises(Conflict, match="associated already since .* 1 Jan 2024") as found:
+            declare(red, olga, *second)
+        assert found.value.code == "overlaps", why
+    assert Association.objects.count() == 1 + taken, why
+
+
+def test_one_in_error_and_one_of_another_team_are_in_nobodys_way(red: Team, blue: Team, olga: User) -> None:
+    wrong = declare(red, olga, day(2024))
+    association_mistaken(association_id=wrong.pk, reason="Another red.", by=olga, now=day(2026, 11))
+    declare(red, olga, day(2024))
+    declare(blue, olga, day(2024))
+    assert Association.objects.count() == 3
+
+
+def test_one_does_not_end_within_the_next(red: Team, olga: User) -> None:
+    now = day(2026, 11)
+    first = declare(red, olga, day(2024), day(2027))
+    declare(red, olga, day(2028), day(2029))
+    with pytest.raises(Conflict, match="since .* 2028"):
+        association_end(association_id=first.pk, until=day(2028, 6), by=olga, now=now)
+    assert association_end(association_id=first.pk, until=day(2028), by=olga, now=now).until == day(2028)
 
 
 # Merging.
 
 
-def test_the_members_move_and_one_captain_stays(red: Team, blue: Team, carl: User, olga: User, now: datetime) -> None:
+@pytest.mark.both("a trigger keeps a merging as it is")
+def test_the_members_move_and_one_captain_stays(
+    red: Team, blue: Team, carl: User, olga: User, now: datetime, sent: Any
+) -> None:
+    """And both teams are told."""
     team_invite(by=carl, email="fay@example.org", now=now)
-    row = merged(red, blue, olga, now)
-    assert set(blue.members.values_list("user__username", "captain")) == {
-        ("bea", True),
-        ("carl", False),
-        ("rosa", False),
-    }
-    assert not red.members.exists()
+    letters = sent(lambda: merged(red, blue, olga, now))
+    moved = {("bea", True), ("carl", False), ("rosa", False)}
+    assert set(blue.members.values_list("user__username", "captain")) == moved and not red.members.exists()
     assert set(PastMember.objects.values_list("team__name", "user__username")) == {("red", "carl"), ("red", "rosa")}
     assert TeamInvitation.objects.get().withdrawn_at == now
     red.refresh_from_db()
-    assert (red.merged_into, red.merged_at, row.reason) == (blue, now, "One lab.")
+    assert (red.merged_into, red.merged_at, TeamMerge.objects.get().reason) == (blue, now, "One lab.")
     assert (team_of(carl), final_team(red)) == (blue, blue)
+    assert {each.to[0]: each.subject for each in letters} == {
+        "carl@example.org": "Team blue is your team now",
+        "rosa@example.org": "Team blue is your team now",
+        "bea@example.org": "Team blue takes in team red",
+    }
+    assert all("One lab." in each.body for each in letters)
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
+        TeamMerge.objects.update(reason="another")
 
 
 def test_the_captain_comes_along_into_a_team_without_members(
@@ -128,17 +179,6 @@ def test_the_captain_comes_along_into_a_team_without_members(
     member_leave(user=bea, now=now)
     merged(red, blue, olga, now)
     assert captain_of(blue) == carl
-
-
-def test_both_teams_are_told(red: Team, blue: Team, olga: User, now: datetime, sent: Any) -> None:
-    letters = sent(lambda: merged(red, blue, olga, now))
-    subjects = {each.to[0]: each.subject for each in letters}
-    assert subjects == {
-        "carl@example.org": "Team blue is your team now",
-        "rosa@example.org": "Team blue is your team now",
-        "bea@example.org": "Team blue takes in team red",
-    }
-    assert all("One lab." in each.body for each in letters)
 
 
 def test_what_is_counted_together(red: Team, blue: Team, olga: User, now: datetime) -> None:
@@ -183,38 +223,26 @@ def test_a_request_that_waits_goes_on(red: Team, blue: Team, bea: User, carl: Us
 
 
 def test_nobody_becomes_paid_by_a_merging(red: Team, blue: Team, olga: User, now: datetime) -> None:
+    """R27, whichever of the two is associated."""
     associated(red, olga, now - 10 * DAY, None, now)
+    with transaction.atomic():
+        merged(blue, red, olga, now)
+        blue.refresh_from_db()
+        assert [is_paid(blue, now - TICK), is_paid(blue, now)] == [True, False]
+        transaction.set_rollback(True)
+    blue.refresh_from_db()
     merged(red, blue, olga, now)
-    assert not is_paid(blue, now), "from the merging on"
-    assert is_paid(blue, now - DAY), "what blue won alone stays paid"
+    assert [is_paid(blue, now - DAY), is_paid(blue, now)] == [True, False], "what blue won alone stays paid"
     assert not is_paid(red, now - DAY)
 
 
-def test_a_team_that_joins_an_unpaid_one_is_unpaid_since(red: Team, blue: Team, olga: User, now: datetime) -> None:
-    associated(blue, olga, now - 10 * DAY, None, now)
-    merged(red, blue, olga, now)
-    red.refresh_from_db()
-    assert [is_paid(red, now - TICK), is_paid(red, now)] == [True, False]
-
-
 def test_what_is_not_merged(red: Team, blue: Team, olga: User, now: datetime) -> None:
-    with pytest.raises(Conflict) as refused:
-        merged(red, red, olga, now)
-    assert refused.value.code == "same_team"
-    with pytest.raises(InvalidInput):
-        teams_merge(team=red, into=blue, reason=" ", by=olga, now=now)
+    assert refused(Conflict, merged, red, red, olga, now).code == "same_team"
+    refused(InvalidInput, teams_merge, team=red, into=blue, reason=" ", by=olga, now=now)
     merged(red, blue, olga, now)
     for pair in ((red, blue), (blue, red)):
-        with pytest.raises(Conflict) as refused:
-            merged(*pair, olga, now)
-        assert refused.value.code == "merged"
+        assert refused(Conflict, merged, *pair, olga, now).code == "merged"
     assert Member.objects.filter(team=blue).count() == 3
-
-
-def test_a_merging_is_never_changed(red: Team, blue: Team, olga: User, now: datetime) -> None:
-    merged(red, blue, olga, now)
-    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
-        TeamMerge.objects.update(reason="another")
 
 
 # Declared in error.
@@ -244,23 +272,14 @@ def test_another_association_of_the_same_time_still_counts(red: Team, olga: User
     assert is_paid(red, now)
 
 
-def test_an_error_is_recorded_once_by_an_organizer_with_a_reason(
-    red: Team, olga: User, carl: User, rita: User, now: datetime
-) -> None:
+def test_an_error_is_recorded_once_with_a_reason(red: Team, olga: User, now: datetime) -> None:
     row = associated(red, olga, now, None, now)
-    for by in (carl, rita):
-        with pytest.raises(NotAllowed):
-            association_mistaken(association_id=row.pk, reason="x", by=by, now=now)
     for reason in (" ", "x" * 1001):
-        with pytest.raises(InvalidInput):
-            association_mistaken(association_id=row.pk, reason=reason, by=olga, now=now)
-    with pytest.raises(NotFound):
-        association_mistaken(association_id=0, reason="x", by=olga, now=now)
+        refused(InvalidInput, association_mistaken, association_id=row.pk, reason=reason, by=olga, now=now)
+    refused(NotFound, association_mistaken, association_id=0, reason="x", by=olga, now=now)
     association_mistaken(association_id=row.pk, reason="x", by=olga, now=now)
-    with pytest.raises(Conflict):
-        association_mistaken(association_id=row.pk, reason="x", by=olga, now=now)
-    with pytest.raises(Conflict):
-        association_end(association_id=row.pk, until=now + DAY, by=olga, now=now)
+    refused(Conflict, association_mistaken, association_id=row.pk, reason="x", by=olga, now=now)
+    refused(Conflict, association_end, association_id=row.pk, until=now + DAY, by=olga, now=now)
     for change in (lambda: AssociationMistake.objects.update(reason="y"), AssociationMistake.objects.all().delete):
         with pytest.raises(DatabaseError), transaction.atomic():
             change()
