@@ -84,7 +84,7 @@ def lint(suite: Suite) -> None:
 
 
 def types(suite: Suite) -> None:
-    """Types of the application and its tests."""
+    """Types of the application."""
     suite.commands("types", [str(BIN / "mypy")])
 
 
