@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from tests.services import Ended, ending_in_order, postgres, redis, run_to_the_end
 
-PYTEST = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder"]
+PYTEST = [sys.executable, "-m", "pytest", "--dist", "loadgroup", "--no-loadscope-reorder"]
 BIN = Path(sys.executable).parent
 LINTERS = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["lint-imports"]]
 NODE = ["node", "--test", *sorted(map(str, Path("tests/node").glob("*.test.mjs")))]
@@ -32,7 +32,9 @@ QUICK_SQLITE = "not browser and not long and not postgres"
 QUICK_BROWSER = "browser and not long and not postgres"
 QUICK_POSTGRES = "(postgres or both) and not long"
 LONG_SQLITE = "long and not postgres"
-REST_POSTGRES = "not browser and not ((postgres or both) and not long)"
+REST_POSTGRES = f"not browser and not ({QUICK_POSTGRES}) or browser and postgres and long"
+# Processes at once on two cores: pages, killed processes and races wait much.
+COMPUTING, WAITING = 2, 3
 
 
 @dataclass
@@ -57,10 +59,10 @@ class Suite:
         with self._timed(phase) as found:
             found["status"] = max(run_to_the_end(command, dict(os.environ)) != 0 for command in commands)
 
-    def pytest(self, phase: str, chosen: str, **environment: str) -> None:
-        """Run the tests that the marks choose; an interrupt lets pytest take down what its tests have started."""
+    def pytest(self, phase: str, chosen: str, places: list[str], processes: int, **environment: str) -> None:
+        """Run the tests of `places` that the marks choose; an interrupt lets pytest take down what they started."""
         with self._timed(phase) as found, tempfile.NamedTemporaryFile("r", suffix=".json") as cases:
-            command = [*PYTEST, "-m", chosen, *self.arguments]
+            command = [*PYTEST, "-n", str(processes), "-m", chosen, *self.arguments, *places]
             kept = {name: value for name, value in os.environ.items() if name not in NOT_FOR_TESTS}
             found["status"] = run_to_the_end(command, kept | environment | {"CASES": cases.name}, ask=signal.SIGINT)
             found["cases"] = int(cases.read() or 0)
@@ -96,45 +98,56 @@ def node(suite: Suite) -> None:
 def sqlite(suite: Suite) -> None:
     """Everything quick that needs no browser."""
     with redis() as broker:
-        suite.pytest("SQLite", QUICK_SQLITE, TEST_REDIS_URL=broker)
+        suite.pytest("SQLite", QUICK_SQLITE, ["tests"], COMPUTING, TEST_REDIS_URL=broker)
 
 
 def browser(suite: Suite) -> None:
     """The journeys, in Chromium."""
     with redis() as broker:
-        suite.pytest("browser", QUICK_BROWSER, TEST_REDIS_URL=broker)
+        suite.pytest("browser", QUICK_BROWSER, ["tests/browser"], WAITING, TEST_REDIS_URL=broker)
 
 
 def on_postgres(suite: Suite) -> None:
     """What depends on the database, on PostgreSQL."""
-    _on_postgres(suite, "PostgreSQL", QUICK_POSTGRES)
+    _on_postgres(suite, "PostgreSQL", QUICK_POSTGRES, _files("postgres", "both"), WAITING)
 
 
 def long(suite: Suite) -> None:
     """What is long by nature, on SQLite, and in the browser."""
     with redis() as broker:
-        suite.pytest("long", LONG_SQLITE, TEST_REDIS_URL=broker)
+        suite.pytest("long", LONG_SQLITE, _files("long"), COMPUTING, TEST_REDIS_URL=broker)
 
 
 def rest_on_postgres(suite: Suite) -> None:
     """All that PostgreSQL has not been shown by `make test`, but for the browser."""
-    _on_postgres(suite, "the rest, PostgreSQL", REST_POSTGRES)
+    _on_postgres(suite, "the rest, PostgreSQL", REST_POSTGRES, ["tests"], COMPUTING)
 
 
-def _on_postgres(suite: Suite, phase: str, chosen: str) -> None:
+def mutants(suite: Suite) -> None:
+    """A sample of small changes to the rules, each of which a test must notice."""
+    suite.commands("mutants", [sys.executable, "-m", "tests.mutants", "--sample", "60"])
+
+
+def _files(*marks: str) -> list[str]:
+    """Return the files that name one of the marks: the others need not be imported."""
+    files = sorted(Path("tests").rglob("test_*.py"))
+    return [str(file) for file in files if any(f"mark.{mark}" in file.read_text() for mark in marks)]
+
+
+def _on_postgres(suite: Suite, phase: str, chosen: str, places: list[str], processes: int) -> None:
     with redis() as broker, postgres() as database:
         # Every database of the cluster is copied from its template: each one that a test makes is migrated already.
         template = urlsplit(database)._replace(path="/template1").geturl()
         environment = os.environ | {"DATABASE_URL": template, "DJANGO_SETTINGS_MODULE": "tests.settings"}
         subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], env=environment, check=True)
-        suite.pytest(phase, chosen, TEST_REDIS_URL=broker, DATABASE_URL=database)
+        suite.pytest(phase, chosen, places, processes, TEST_REDIS_URL=broker, DATABASE_URL=database)
 
 
 PHASES: dict[str, Callable[[Suite], None]] = {
     **{"lint": lint, "types": types, "node": node},
     **{"sqlite": sqlite, "browser": browser, "postgres": on_postgres},
 }
-REST: dict[str, Callable[[Suite], None]] = {"long": long, "postgres-rest": rest_on_postgres}
+REST: dict[str, Callable[[Suite], None]] = {"long": long, "postgres-rest": rest_on_postgres, "mutants": mutants}
 # Nobody waits for the tests of what the linters refuse already.
 FIRST = ("lint", "types")
 

@@ -68,6 +68,7 @@ def test_a_ruling_is_there_within_two_seconds_of_the_last_answer(tmp_path: Path,
         _task_ids_are_logged(site)
 
 
+@pytest.mark.long("a broker goes away and comes back")
 def test_submitting_works_while_the_broker_is_away_and_a_lost_hint_costs_one_sweep(tmp_path: Path, broker: str) -> None:
     with deployment(tmp_path) as site:
         site.run(PREPARE)

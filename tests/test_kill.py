@@ -134,6 +134,7 @@ STEPS = {
 
 
 @pytest.mark.postgres("killed processes leave locks and leases behind")
+@pytest.mark.long("kills at random moments")
 def test_what_follows_from_rulings_of_the_board_survives_killed_workers(tmp_path: Path) -> None:
     with deployment(tmp_path) as site:
         assert site.run(DECIDED) > 0, "the attackers were paid before the board overruled"

@@ -34,6 +34,7 @@ result = {
 """
 
 
+@pytest.mark.long("the page asks again after half a minute; killed before the answer arrives stays")
 def test_killed_between_commit_and_answer(chromium: Browser, tmp_path: Path) -> None:
     with deployment(tmp_path) as site:
         site.run(FILL)

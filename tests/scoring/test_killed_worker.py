@@ -42,7 +42,7 @@ def killed(site: Deployment, where: str, now: datetime) -> None:
     assert worker.wait(240) == -signal.SIGKILL, (site.folder / f"{where}.log").read_text()
 
 
-@pytest.mark.both("what a killed process leaves of a transaction is the database's")
+@pytest.mark.postgres("what a killed process leaves of a transaction is the database's")
 def test_killed_workers_lose_and_double_nothing(tmp_path: Path, now: datetime) -> None:
     with deployment(tmp_path) as site:
         site.environment |= {"SCORING_DEVICE": "cpu", "PYTHONPATH": str(ROOT)}

@@ -125,6 +125,7 @@ class Mixed:
         follows.overrule_follows(draw.choice(self.images), OVERRULE_REJECTED, NOW)
 
 
+@pytest.mark.slow("eight threads")
 def test_eight_threads_of_mixed_work_meet_no_deadlock() -> None:
     mixed = Mixed()
     with ThreadPoolExecutor(THREADS) as pool:

@@ -154,6 +154,7 @@ def test_four_sweeps_at_once_post_a_share_once(olga: User) -> None:
 
 
 @pytest.mark.postgres("several at once: SQLite has one writer")
+@pytest.mark.slow("three threads")
 @pytest.mark.django_db(transaction=True)
 def test_of_merged_teams_nothing_is_paid_that_a_sweep_takes_at_once(red: Team, olga: User, olaf: User) -> None:
     blue, first = cast.team("blue"), Stake.objects.get()
