@@ -123,11 +123,6 @@ def rest_on_postgres(suite: Suite) -> None:
     _on_postgres(suite, "the rest, PostgreSQL", REST_POSTGRES, ["tests"], COMPUTING)
 
 
-def mutants(suite: Suite) -> None:
-    """A sample of small changes to the rules, each of which a test must notice."""
-    suite.commands("mutants", [sys.executable, "-m", "tests.mutants", "--sample", "60"])
-
-
 def _files(*marks: str) -> list[str]:
     """Return the files that name one of the marks: the others need not be imported."""
     files = sorted(Path("tests").rglob("test_*.py"))
@@ -147,7 +142,7 @@ PHASES: dict[str, Callable[[Suite], None]] = {
     **{"lint": lint, "types": types, "node": node},
     **{"sqlite": sqlite, "browser": browser, "postgres": on_postgres},
 }
-REST: dict[str, Callable[[Suite], None]] = {"long": long, "postgres-rest": rest_on_postgres, "mutants": mutants}
+REST: dict[str, Callable[[Suite], None]] = {"long": long, "postgres-rest": rest_on_postgres}
 # Nobody waits for the tests of what the linters refuse already.
 FIRST = ("lint", "types")
 
