@@ -1,7 +1,10 @@
 """The cast and the clock. Tara, Otto and Uma are qualified taskers; Nell is a newcomer; Olga organizes; Rita is on
 the review board; Stan is a stranger who has an account and no role."""
 
+import functools
+import gc
 import os
+import re
 import signal
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -13,6 +16,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
+from xdist.scheduler import LoadScopeScheduling
 
 from labeling.models import Tasker
 from tests import factories
@@ -44,20 +48,59 @@ def pytest_configure() -> None:
     interrupt."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.disable()  # nearly all that is made while tests are collected stays: looking for garbage costs a third of it
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage from now on, and not among the collected tests."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Refuse a mark without its reason, and keep in one process the tests of a module that share something."""
+    """Refuse a mark without its reason, and a shared fixture that `_sharing_modules` does not see."""
     for mark in item.iter_markers():
         if mark.name in REASONED and not (mark.args and isinstance(mark.args[0], str) and len(mark.args[0]) > 9):
             raise pytest.UsageError(f'{item.nodeid}: say why, as in pytest.mark.{mark.name}("two claims at once")')
-    if isinstance(item, pytest.Function) and any(map(_shared, item._fixtureinfo.name2fixturedefs.values())):
-        item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+    if isinstance(item, pytest.Function) and any(map(_is_shared, item._fixtureinfo.name2fixturedefs.values())):
+        module = item.nodeid.partition("::")[0]
+        if module not in _sharing_modules():
+            raise pytest.UsageError(f"{module}: name the fixture that its tests share, so that they stay together")
 
 
-def _shared(definitions: Sequence[pytest.FixtureDef[Any]]) -> bool:
+def _is_shared(definitions: Sequence[pytest.FixtureDef[Any]]) -> bool:
     used = definitions[-1]
     return used.scope != "function" and used.func.__module__.startswith("tests.")
+
+
+class _Scheduling(LoadScopeScheduling):
+    """Gives the tests of a module that share something dear to one process, all others one by one."""
+
+    def __init__(self, config: pytest.Config, log: Any) -> None:
+        super().__init__(config, log)
+        self._sharing = _sharing_modules()
+
+    def _split_scope(self, nodeid: str) -> str:
+        module = nodeid.partition("::")[0]
+        return module if module in self._sharing else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """Say which tests of a parallel run stay together."""
+    return _Scheduling(config, log)
+
+
+@functools.cache
+def _sharing_modules() -> frozenset[str]:
+    """Return the modules that have, or name, a fixture of a wider scope than one test, or one that is copied."""
+    texts = {str(path): path.read_text() for path in Path("tests").rglob("*.py")}
+    fixture = re.compile(r"^@pytest\.fixture(.*)\n(?:@.*\n)*def (\w+)\(([^)]*)\)", re.MULTILINE)
+    helpers = [found for path, text in texts.items() if "/test_" not in path for found in fixture.findall(text)]
+    names = {"made_once", *(name for options, name, _ in helpers if "scope=" in options)}
+    while more := {name for _, name, uses in helpers if names & set(re.findall(r"\w+", uses))} - names:
+        names |= more
+    shared = re.compile(rf"\b({'|'.join(sorted(names))})\b|^@pytest\.fixture\(.*scope=", re.MULTILINE)
+    return frozenset(path for path, text in texts.items() if "/test_" in path and shared.search(text))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
