@@ -92,15 +92,23 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
 @functools.cache
 def _sharing_modules() -> frozenset[str]:
-    """Return the modules that have, or name, a fixture of a wider scope than one test, or one that is copied."""
-    texts = {str(path): path.read_text() for path in Path("tests").rglob("*.py")}
+    """Return the modules that have, or ask for, a fixture of a wider scope than one test, or one that is copied."""
     fixture = re.compile(r"^@pytest\.fixture(.*)\n(?:@.*\n)*def (\w+)\(([^)]*)\)", re.MULTILINE)
+    texts = {str(path): path.read_text() for path in Path("tests").rglob("*.py")}
     helpers = [found for path, text in texts.items() if "/test_" not in path for found in fixture.findall(text)]
     names = {"made_once", *(name for options, name, _ in helpers if "scope=" in options)}
-    while more := {name for _, name, uses in helpers if names & set(re.findall(r"\w+", uses))} - names:
+    while more := {name for _, name, asked in helpers if names & _arguments(asked)} - names:
         names |= more
-    shared = re.compile(rf"\b({'|'.join(sorted(names))})\b|^@pytest\.fixture\(.*scope=", re.MULTILINE)
-    return frozenset(path for path, text in texts.items() if "/test_" in path and shared.search(text))
+
+    def shares(text: str) -> bool:
+        asked = (_arguments(each) for each in re.findall(r"^ *def \w+\(([^)]*)\)", text, re.MULTILINE))
+        return "scope=" in text or "usefixtures" in text or any(names & each for each in asked)
+
+    return frozenset(path for path, text in texts.items() if "/test_" in path and shares(text))
+
+
+def _arguments(text: str) -> set[str]:
+    return set(re.findall(r"(\w+)(?=\s*[:,]|\s*$)", text))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
