@@ -45,7 +45,7 @@ def mentioned(text: str) -> Iterator[int]:
 def proofs(root: Path) -> dict[int, list[str]]:
     """Return the tests that mention each rule, by their ids."""
     found: dict[int, list[str]] = defaultdict(list)
-    for path in sorted(root.rglob("test_*.py")):
+    for path in sorted(set(root.rglob("test_*.py")) - {root / "test_rule_table.py"}):  # it shows how rules are found
         text = path.read_text(encoding="utf-8")
         if not MENTION.search(text) and not re.search(r"def test_(?:.*_)?r\d", text):
             continue
