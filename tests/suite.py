@@ -31,6 +31,7 @@ NOT_FOR_TESTS = {"DATABASE_URL", "PYTHONDONTWRITEBYTECODE"}
 QUICK_SQLITE = "not browser and not long and not postgres"
 QUICK_BROWSER = "browser and not long and not postgres"
 QUICK_POSTGRES = "(postgres or both) and not long"
+QUICK = (QUICK_SQLITE, QUICK_BROWSER, QUICK_POSTGRES)
 LONG_SQLITE = "long and not postgres"
 REST_POSTGRES = f"not browser and not ({QUICK_POSTGRES}) or browser and postgres and long"
 # Processes at once on two cores: pages, killed processes and races wait much.
@@ -62,7 +63,9 @@ class Suite:
     def pytest(self, phase: str, chosen: str, places: list[str], processes: int, **environment: str) -> None:
         """Run the tests of `places` that the marks choose; an interrupt lets pytest take down what they started."""
         with self._timed(phase) as found, tempfile.NamedTemporaryFile("r", suffix=".json") as cases:
-            command = [*PYTEST, "-n", str(processes), "-m", chosen, *self.arguments, *places]
+            # How long a case may take is judged where every change has to wait for it.
+            limit = [] if chosen in QUICK else ["-p", "no:tests.dear_cases"]
+            command = [*PYTEST, *limit, "-n", str(processes), "-m", chosen, *self.arguments, *places]
             kept = {name: value for name, value in os.environ.items() if name not in NOT_FOR_TESTS}
             found["status"] = run_to_the_end(command, kept | environment | {"CASES": cases.name}, ask=signal.SIGINT)
             found["cases"] = int(cases.read() or 0)

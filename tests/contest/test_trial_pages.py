@@ -299,8 +299,8 @@ class TestTheSource:
             assert said in words(organizer, source_address(defense), status=404)
 
     def test_what_is_no_zip_any_more_is_told_and_can_still_be_saved(self, organizer: Client) -> None:
-        for data in (b"", b"no zip at all", b"PK\x05\x06" + bytes(18)):
-            defense = handed(data, repr(data))
+        for number, data in enumerate((b"", b"no zip at all", b"PK\x05\x06" + bytes(18))):
+            defense = handed(data, f"defense {number}")
             assert not lacking(words(organizer, framework_address(defense)), "The source is ", "Earlier checks"), data
             saved: Any = organizer.get(source_address(defense))
             assert b"".join(saved.streaming_content) == data
