@@ -3,6 +3,7 @@ the review board; Stan is a stranger who has an account and no role."""
 
 import functools
 import gc
+import itertools
 import os
 import re
 import signal
@@ -74,15 +75,20 @@ def _is_shared(definitions: Sequence[pytest.FixtureDef[Any]]) -> bool:
 
 
 class _Scheduling(LoadScopeScheduling):
-    """Gives the tests of a module that share something dear to one process, all others one by one."""
+    """Gives the tests of a module that share something dear to one process, all others one by one.
 
-    def __init__(self, config: pytest.Config, log: Any) -> None:
-        super().__init__(config, log)
-        self._sharing = _sharing_modules()
+    Those of a module that empty the database stay behind all that roll back, whose first rows they would take away.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         module = nodeid.partition("::")[0]
-        return module if module in self._sharing else nodeid
+        return f"{module} {self._runs[nodeid]}" if module in _sharing_modules() else nodeid
+
+    @functools.cached_property
+    def _runs(self) -> dict[str, int]:
+        """Number the unbroken runs of tests of one module, in the order in which they were collected."""
+        runs = itertools.groupby(self.collection or (), key=lambda nodeid: nodeid.partition("::")[0])
+        return {nodeid: number for number, (_, tests) in enumerate(runs) for nodeid in tests}
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
