@@ -34,7 +34,7 @@ QUICK_POSTGRES = "(postgres or both) and not long"
 QUICK = (QUICK_SQLITE, QUICK_BROWSER, QUICK_POSTGRES)
 LONG_SQLITE = "long and not postgres"
 REST_POSTGRES = f"not browser and not ({QUICK_POSTGRES}) or browser and postgres and long"
-# Processes at once on two cores: pages, killed processes and races wait much.
+# Processes at once on two cores: killed processes and races wait much.
 COMPUTING, WAITING = 2, 3
 
 
@@ -107,7 +107,7 @@ def sqlite(suite: Suite) -> None:
 def browser(suite: Suite) -> None:
     """The journeys, in Chromium."""
     with redis() as broker:
-        suite.pytest("browser", QUICK_BROWSER, ["tests/browser"], WAITING, TEST_REDIS_URL=broker)
+        suite.pytest("browser", QUICK_BROWSER, ["tests/browser"], COMPUTING, TEST_REDIS_URL=broker)
 
 
 def on_postgres(suite: Suite) -> None:
