@@ -44,13 +44,24 @@ def test_failing():
 """
 
 
-def test_which_cases_fail(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+DEAR = {"test_dear", "test_with_a_dear_fixture"}
+
+
+@pytest.mark.parametrize(
+    ("known_work_seconds", "fail"),
+    [
+        pytest.param(1000.0, DEAR, id="on a machine as quick as the one that the limit was chosen on"),
+        pytest.param(0.001, set(), id="on one that is a hundred times slower"),
+    ],
+)
+def test_which_cases_fail(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, known_work_seconds: float, fail: set[str]
+) -> None:
     monkeypatch.setattr(dear_cases, "LIMIT_SECONDS", 0.04)
+    monkeypatch.setattr(dear_cases, "KNOWN_WORK_SECONDS", known_work_seconds)
     pytester.makepyfile(CASES)
     pytester.makeini("[pytest]\nmarkers = slow(reason): x")
     ran: Any = pytester.inline_run("-p", "no:django", "-p", "no:cacheprovider", plugins=[dear_cases])
-    passed, _, failed = ran.listoutcomes()
-    words = {report.nodeid.partition("::")[2]: str(report.longrepr) for report in failed}
-    assert set(words) == {"test_dear", "test_with_a_dear_fixture", "test_failing"}
-    assert "of CPU time" in words["test_dear"] and "assert False" in words["test_failing"]
-    assert len(passed) == 5
+    words = {report.nodeid.partition("::")[2]: str(report.longrepr) for report in ran.listoutcomes()[2]}
+    assert set(words) == fail | {"test_failing"}
+    assert all("of CPU time" in words[name] for name in fail) and "assert False" in words["test_failing"]
