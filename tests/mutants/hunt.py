@@ -101,11 +101,16 @@ def _exchange(mutant: Mutant) -> None:
     if mutant.function == HEAD:
         _assign_changed(module, mutant.tree)
         return
+    gc.unfreeze()  # `tests.conftest` hides what was collected from the garbage collector
     codes = {_key(code): code for code in _codes(compile(mutant.tree, file, "exec"))}
+    exchanged = 0
     for function in [each for each in gc.get_objects() if isinstance(each, FunctionType)]:
         code = function.__code__
         if code.co_filename == file and len(codes[_key(code)].co_freevars) == len(code.co_freevars):
             function.__code__ = codes[_key(code)]
+            exchanged += 1
+    if not exchanged:
+        raise LookupError(f"no function of {file} is found in memory")
 
 
 def _assign_changed(module: ModuleType, tree: ast.Module) -> None:

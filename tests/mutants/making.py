@@ -157,7 +157,8 @@ def _is_text(node: ast.BinOp | ast.AugAssign) -> bool:
 
 
 def _is_nothing(value: ast.expr | None) -> bool:
-    return value is None or (isinstance(value, ast.Constant) and value.value is None)
+    """Whether nothing else than nothing is returned, or what is changed as a constant."""
+    return value is None or (isinstance(value, ast.Constant) and value.value in (None, True, False))
 
 
 def _set(field: str, value: object) -> Callable[[ast.AST], None]:
