@@ -166,6 +166,9 @@ DATASET = [
     ([bird(complete=None)] * 3, Label.BIRD, False, R.TRUNCATED, "blank again"),
     ([bird(), bird(), bird(bird=MAYBE)], Label.BIRD, False, R.AMBIGUOUS, "one unsure"),
     ([bird()] * 3, Label.BICYCLE, False, R.AMBIGUOUS, "a unanimous bird from the bicycle folder"),
+    ([bird(), bird(), bird(real=False)], Label.BIRD, False, R.DEPICTION, "no photograph to one of three"),
+    ([bird(), bird(), bird(complete=False)], Label.BIRD, False, R.TRUNCATED, "cut off to one of three"),
+    ([bicycle(bicycle=MAYBE)] * 3, Label.BICYCLE, False, R.AMBIGUOUS, "surely no bird is not surely a bicycle"),
 ]
 
 

@@ -6,25 +6,39 @@ in place, wherever it is held, and stops at the first test that fails. Each chil
 
 import ast
 import gc
+import json
 import os
 import resource
 import shutil
 import signal
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 
 import pytest
 from django.db import connection
 
-from tests.mutants.making import HEAD, Mutant
+from tests.mutants.making import HEAD, Mutant, reporting
 
 # A child that takes this many times what the tests take without a change will never end.
 _TIMES_LONGER = 8
 _LEAST_CPU_SECONDS = 20
 _CANNOT = 3
+_HOUR = 3600
+
+
+class Noticed(Exception):
+    """A change that no test is needed for."""
+
+
+reached: set[str] = set()
+"""The functions of the module that the running test has called; filled where they report (`reporting`)."""
 
 
 @dataclass
@@ -36,17 +50,15 @@ class Hunt:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Make the database with the first test (`ready.py`), then run the others: unchanged, and with each mutant."""
-        first, *_ = session.items
-        first.config.hook.pytest_runtest_protocol(item=first, nextitem=session.items[1])
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        if _in_child(lambda: None, session, 3600):
-            raise pytest.UsageError("The tests fail without any change.")
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        took = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        allowed = int(max(_LEAST_CPU_SECONDS, _TIMES_LONGER * took))
+        """Make the database with the first test (`ready.py`), then run the others: unchanged, and for each mutant those
+        of the modules that reach its function."""
+        first, *items = session.items
+        first.config.hook.pytest_runtest_protocol(item=first, nextitem=items[0])
+        runs = _unchanged(session, self.mutants[0].path)
         for mutant in self.mutants:
-            status = _in_child(lambda mutant=mutant: _exchange(mutant), session, allowed)  # type: ignore[misc]
+            chosen = _chosen(items, runs, mutant.function)
+            allowed = int(max(_LEAST_CPU_SECONDS, _TIMES_LONGER * sum(runs[item.nodeid].seconds for item in chosen)))
+            status = _in_child(partial(_run, session, mutant, chosen), allowed)
             if status == _CANNOT:
                 raise pytest.UsageError(f"{mutant.name}: cannot be tried")
             if status == 0:
@@ -54,8 +66,77 @@ class Hunt:
         return True
 
 
-def _in_child(prepare: Callable[[], None], session: pytest.Session, allowed: int) -> int:
-    """Run the tests in a child of its own; return its exit status: 0 where all pass, negative where it never ended."""
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    """One test with nothing changed: what it took of CPU time, and the functions that it reached."""
+
+    seconds: float
+    reached: frozenset[str]
+
+
+def _unchanged(session: pytest.Session, path: str) -> dict[str, _Ran]:
+    """Run all tests once in a child, and return what each took and reached."""
+    with tempfile.NamedTemporaryFile("r", suffix=".json") as told:
+
+        def tell() -> int:
+            _exchange(reporting(Path.cwd(), path))
+            rows = []
+            for item, following in pairwise([*session.items[1:], None]):
+                reached.clear()
+                start = time.process_time()
+                if _fails(session, item, following):
+                    return 1
+                rows.append([item.nodeid, time.process_time() - start, sorted(reached)])
+            Path(told.name).write_text(json.dumps(rows))
+            return 0
+
+        if _in_child(tell, _HOUR):
+            raise pytest.UsageError("The tests fail without any change.")
+        return {name: _Ran(seconds, frozenset(names)) for name, seconds, names in json.load(told)}
+
+
+def _chosen(items: list[pytest.Item], runs: dict[str, _Ran], function: str) -> list[pytest.Item]:
+    """Return the tests of each module that reaches the function, those first that do themselves, the quickest first.
+
+    The others of the module may look at what it made for all of them. Tests that empty the database come last.
+    """
+
+    def reaches(item: pytest.Item) -> bool:
+        names = runs[item.nodeid].reached
+        return bool(names) if function == HEAD else function in names
+
+    modules = {item.path for item in items if reaches(item)}
+    return sorted(
+        (item for item in items if item.path in modules),
+        key=lambda item: (_empties(item), not reaches(item), runs[item.nodeid].seconds),
+    )
+
+
+def _empties(item: pytest.Item) -> bool:
+    return any(mark.kwargs.get("transaction") for mark in item.iter_markers("django_db"))
+
+
+def _run(session: pytest.Session, mutant: Mutant, chosen: list[pytest.Item]) -> int:
+    """Run tests up to the first that fails; return 1 when one does."""
+    try:
+        _exchange(mutant)
+    except Noticed:
+        return 1
+    return int(any(_fails(session, item, following) for item, following in pairwise([*chosen, None])))
+
+
+def _fails(session: pytest.Session, item: pytest.Item, following: pytest.Item | None) -> bool:
+    item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+    if session.testsfailed:
+        print("\nfailed:", item.nodeid, flush=True)
+    return bool(session.testsfailed)
+
+
+def _in_child(work: Callable[[], int], allowed: int) -> int:
+    """Do `work` in a child with a database of its own, in at most `allowed` seconds of CPU time.
+
+    Return what it returns; a negative number where it never ended.
+    """
     connection.close()
     child = os.fork()
     if not child:
@@ -64,23 +145,12 @@ def _in_child(prepare: Callable[[], None], session: pytest.Session, allowed: int
             resource.setrlimit(resource.RLIMIT_CPU, (allowed, allowed))
             signal.alarm(allowed * 10)  # for one that waits for ever
             _own_database()
-            prepare()
-            status = _failed(session)
+            status = work()
         finally:
             os._exit(status)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     _database_of(child).unlink(missing_ok=True)
     return status
-
-
-def _failed(session: pytest.Session) -> int:
-    """Run the collected tests up to the first that fails; return 1 when one does."""
-    for item, following in zip(session.items[1:], [*session.items[2:], None], strict=True):
-        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-        if session.testsfailed:
-            print("\nfailed:", item.nodeid, flush=True)
-            return 1
-    return 0
 
 
 def _database_of(child: int) -> Path:
@@ -118,7 +188,10 @@ def _assign_changed(module: ModuleType, tree: ast.Module) -> None:
     original = ast.parse(Path(str(module.__file__)).read_text())
     for before, after in zip(original.body, tree.body, strict=True):
         if ast.dump(before) != ast.dump(after):
-            exec(compile(ast.Module([after], []), str(module.__file__), "exec"), vars(module))
+            try:
+                exec(compile(ast.Module([after], []), str(module.__file__), "exec"), vars(module))
+            except Exception as error:  # the module could not be imported like this: nobody would miss that
+                raise Noticed from error
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -55,6 +55,27 @@ def mutants_of(root: Path, path: str) -> Iterator[Mutant]:
             yield Mutant(f"{name} ({seen[name]})" if seen[name] > 1 else name, path, function, changed)
 
 
+def reporting(root: Path, path: str) -> Mutant:
+    """Return the module at `path`, each of whose functions says that it is reached, and does what it did."""
+    tree = ast.parse((root / path).read_text())
+    for name, function in _functions(tree):
+        function.body.insert(
+            0, ast.parse(f"__import__('tests.mutants.hunt').mutants.hunt.reached.add({name!r})").body[0]
+        )
+    return Mutant(f"{path}: reporting", path, "", tree)
+
+
+def _functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Yield the functions of a module and the methods of its classes, with their names."""
+    for statement in tree.body:
+        if isinstance(statement, ast.FunctionDef):
+            yield statement.name, statement
+        elif isinstance(statement, ast.ClassDef):
+            for member in statement.body:
+                if isinstance(member, ast.FunctionDef):
+                    yield f"{statement.name}.{member.name}", member
+
+
 Route = tuple[tuple[str, int | None], ...]
 
 

@@ -1,6 +1,6 @@
 """Only the difference is posted, no account goes below zero, and twice changes nothing."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given
@@ -50,12 +50,36 @@ CASES = [
     (at(hub=40, withheld=60), {}, 100, Flows({}, 0, {}, 0, {}), "in force and withheld in part"),
     (at(hub=40, withheld=60), {RED: 100}, 0, Flows({}, 0, {RED: 40}, 0, {}), "withheld in part: the rest is given"),
     (at(cents=0, lendable=1000), {RED: 100}, 0, Flows({}, 0, {}, 0, {}), "never funded: nothing is given"),
+    (at(hub=40), {RED: 50}, 0, Flows({}, 10, {RED: 50}, 0, {}), "the half adds what the stake lacks"),
+    (at({RED: 100}), {RED: 100, BLUE: 20}, 0, Flows({}, 0, {}, 0, {}), "the half lends no money of other stakes"),
+    (at(hub=30, lendable=0), {RED: 20, BLUE: 80}, 0, Flows({}, 0, {RED: 20, BLUE: 10}, 0, {}), "served in order"),
+    (
+        at(hub=100, decided={RED: 20}),
+        {RED: 50},
+        0,
+        Flows({}, 0, {RED: 30}, 50, {}, {}, {RED: 20}),
+        "withheld of one: what is left over goes to the half",
+    ),
+    (
+        at(hub=50, lendable=0, decided={RED: 60}),
+        {RED: 100},
+        0,
+        Flows({}, 0, {RED: 40}, 0, {}, {}, {RED: 10}),
+        "too little: given first, withheld of the rest",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("position", "due", "held", "expected", "why"), CASES, ids=[row[4] for row in CASES])
 def test_what_is_posted(position: Position, due: dict[int, int], held: int, expected: Flows, why: str) -> None:
     assert flows(due, held, position) == expected, why
+
+
+@pytest.mark.parametrize("kind", ["taken", "released", "advanced", "given", "withheld", "returned"])
+def test_each_kind_of_flow_is_something_to_post_and_a_debt_is_not(kind: str) -> None:
+    nothing = Flows({}, 0, {}, 0, {RED: 5})
+    assert not nothing
+    assert replace(nothing, **{kind: 5 if kind in ("advanced", "returned") else {RED: 5}})
 
 
 @dataclass
