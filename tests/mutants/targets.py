@@ -1,5 +1,6 @@
-"""Which modules are changed, and the tests that must notice it."""
+"""Which modules are changed, and the tests of which some must notice it."""
 
+_RUNS = ("tests/scoring/test_rules.py", "tests/scoring/test_services.py", "tests/scoring/test_engine.py")
 TARGETS = {
     "adjudication/rules.py": ("tests/adjudication/test_rules.py", "tests/scoring/test_rules.py"),
     "contest/rules.py": ("tests/contest/test_rules.py",),
@@ -7,11 +8,7 @@ TARGETS = {
     "contest/money/corrections.py": ("tests/contest/money/test_corrections.py",),
     "contest/money/stakes.py": ("tests/contest/money", "tests/contest/stakes"),
     "contest/attacks/quota.py": ("tests/contest/attacks",),
-    "scoring/rules.py": (
-        "tests/scoring/test_rules.py",
-        "tests/scoring/test_services.py",
-        "tests/scoring/test_engine.py",
-    ),
-    "scoring/leases.py": ("tests/scoring/test_services.py", "tests/scoring/test_engine.py"),
-    "labeling/services.py": ("tests/labeling/test_services.py", "tests/labeling/test_states.py", "tests/labeling"),
+    "scoring/rules.py": _RUNS,
+    "scoring/leases.py": _RUNS,
+    "labeling/services.py": ("tests/labeling",),
 }
