@@ -28,6 +28,10 @@ _AXE = """(options) => axe.run({ resultTypes: ["violations"], preload: false, ..
 # Colours may take a moment to change; what moves for ever is not waited for.
 _AT_REST = """() => Promise.all(document.getAnimations()
     .filter((each) => each.effect.getComputedTiming().endTime < 5000).map((each) => each.finished.catch(() => 0)))"""
+# How a place of a page may be; more is said by `has` (words among others), `counts` (so many) and `holds` (its value).
+SHOWN, HIDDEN, FOCUSED = Is.to_be_visible, Is.to_be_hidden, Is.to_be_focused
+CHECKED, UNCHECKED, EMPTY = Is.to_be_checked, Is.not_to_be_checked, Is.to_be_empty
+OPEN = partial(Is.to_have_attribute, name="open", value="")
 # A page as somebody has it: who, its address, and perhaps what is done there before it is looked at.
 Look = tuple[Any, ...]
 _TOO_WIDE = """() => {
@@ -195,12 +199,6 @@ def push(page: Page, *names: str) -> None:
     """Click one button after the other."""
     for name in names:
         page.get_by_role("button", name=name).click()
-
-
-# How a place of a page may be; more is said by `has` (words among others), `counts` (so many) and `holds` (its value).
-SHOWN, HIDDEN, FOCUSED = Is.to_be_visible, Is.to_be_hidden, Is.to_be_focused
-CHECKED, UNCHECKED, EMPTY = Is.to_be_checked, Is.not_to_be_checked, Is.to_be_empty
-OPEN = partial(Is.to_have_attribute, name="open", value="")
 
 
 def has(words: Any) -> Callable[[Is], None]:
