@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import product
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from labeling.png import encode_png, pixels_sha256
 from labeling.selectors import forget_versions
 from labeling.store import picture_key, picture_store
 from tests import factories
-from tests.browser.looking import DESK, session_of
+from tests.browser.looking import DESK, Hands, session_of
 from tests.chromium import PATIENCE_MS
 
 SIZE = 299
@@ -32,12 +33,10 @@ def picture(shade: int) -> Panel:
 @cache
 def disc(shade: int) -> tuple[str, bytes]:
     """The checksum of its pixels, and the file; drawn once, since it takes a moment."""
-    pixels = bytearray()
-    for y in range(SIZE):
-        for x in range(SIZE):
-            inside = (x - 150) ** 2 + (y - 150) ** 2 < 90**2
-            pixels += bytes((200, 90, shade) if inside else (shade, 150, 170))
-    return pixels_sha256(SIZE, SIZE, bytes(pixels)), encode_png(SIZE, SIZE, bytes(pixels))
+    disc, ground = bytes((200, 90, shade)), bytes((shade, 150, 170))
+    inside = ((x - 150) ** 2 + (y - 150) ** 2 < 90**2 for y, x in product(range(SIZE), repeat=2))
+    pixels = b"".join(disc if each else ground for each in inside)
+    return pixels_sha256(SIZE, SIZE, pixels), encode_png(SIZE, SIZE, pixels)
 
 
 @pytest.fixture
@@ -48,22 +47,19 @@ def pictures(transactional_db: None) -> list[Panel]:
     return [picture(shade) for shade in (40, 80, 120, 160)]
 
 
-class Desk:
+class Desk(Hands):
     """The labeling page as somebody in front of it has it."""
 
     def __init__(self, page: Page, address: str) -> None:
-        self.page = page
+        super().__init__(page)
         self.address = address
-        self.complaints: list[str] = []
         self.pictures: set[str] = set()
         self.ticked = expect(page.locator("[name=cannot_outline]"))
         self.outline_short = expect(page.locator("[data-field=outline] .short"))
         self.spoken, self.status = expect(page.locator("#spoken")), expect(page.locator("#status"))
         self.waiting, self.messages = expect(page.locator("#waiting")), expect(page.locator("#messages"))
-        self.missing = expect(page.locator("#missing"))
+        self.missing, self.news = expect(page.locator("#missing")), expect(page.locator("#news-dialog"))
         page.on("requestfinished", lambda request: "/pictures/" in request.url and self.pictures.add(request.url))
-        page.on("console", lambda message: self.complaints.append(message.text))
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
 
     def open(self) -> "Desk":
         self.page.goto(f"{self.address}/label/")
@@ -78,35 +74,30 @@ class Desk:
         expect(self.page.locator(".outline-surface, #empty:not([hidden])").first).to_be_visible()
         return self
 
-    def press(self, *keys: str) -> None:
-        for key in keys:
-            self.page.keyboard.press(key)
-
     def follow(self, *steps: tuple[str, str, Any]) -> None:
-        """Press keys, and wait for what a place of the page says then."""
-        for keys, place, words in steps:
+        """Press keys, and wait until a place, by its name here or its selector, says or is just this."""
+        for keys, place, then in steps:
             self.press(*keys.split())
-            getattr(self, place).to_have_text(words)
+            told = getattr(self, place, None) or expect(self.page.locator(place))
+            then(told) if callable(then) else told.to_have_text(then)
 
-    def corner(self, *points: tuple[float, float]) -> None:
-        """Click at points given in image pixels."""
-        for x, y in points:
-            box = self.page.locator(".outline-surface").bounding_box()
-            assert box is not None
-            left, top, width, height = map(float, self.view_box().split())
-            at_x = box["x"] + (x - left) * box["width"] / width
-            self.page.mouse.click(at_x, box["y"] + (y - top) * box["height"] / height)
+    def outline_a_bird(self) -> None:
+        """Answer that there is a bird alone, and click a square around it."""
+        self.press("1", "4")
+        self.corner(*SQUARE, SQUARE[0])
 
-    def view_box(self) -> str:
-        script = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
-            done(document.querySelector(".outline-surface").getAttribute("viewBox")))))"""
-        return str(self.page.evaluate(script))
+    def ahead(self) -> None:
+        """Wait until the next two pictures are loaded."""
+        wait_until(self.page, lambda: len(self.pictures) == 3)
 
     def answer(self, question: int, choice: int) -> None:
         self.page.locator(".question").nth(question - 1).locator(".answer").nth(choice - 1).click()
 
-    def answer_again(self, question: int, choice: int) -> None:
+    def open_again(self, question: int) -> None:
         self.page.locator(".question summary").nth(question - 1).click()
+
+    def answer_again(self, question: int, choice: int) -> None:
+        self.open_again(question)
         self.answer(question, choice)
 
     def say(self, name: str, value: bool) -> None:
@@ -133,17 +124,26 @@ class Desk:
                 reading.onsuccess = () => { opening.result.close(); resolve(reading.result); };
             };
         })"""
-        found: list[dict[str, Any]] = self.page.evaluate(script, store)
-        return found
+        return list(self.page.evaluate(script, store))
 
     def measured(self) -> list[float]:
         """How many milliseconds each next picture took from the key to the screen."""
         script = "performance.getEntriesByName('submit-to-paint').map(({ duration }) => duration)"
-        found: list[float] = self.page.evaluate(script)
-        return found
+        return list(self.page.evaluate(script))
 
-    def received(self) -> None:
-        self.status.to_have_text(RECEIVED)
+    def goes_on(self, *keys: str, to: str = "") -> None:
+        """Press keys, and wait for the next picture, or for another place of the page."""
+        before = self.assignment
+        self.press(*keys)
+        if to:
+            expect(self.page.locator(to)).to_be_visible()
+        else:
+            expect(self.page.locator("[name=assignment]")).not_to_have_value(before)
+
+    def forgives(self, words: str) -> None:
+        """Forget the complaints that a test has caused; there are no others."""
+        assert [each for each in self.complaints if words not in each] == []
+        self.complaints.clear()
 
     def is_asked(self, question: int) -> bool:
         return self.page.locator(".question").nth(question - 1).is_visible()
@@ -159,8 +159,7 @@ class Desk:
                 .filter(([, { width, height }]) => height < 43.9 || width < 43.9)
                 .map(([text, { width, height }]) => `${text}: ${width} x ${height}`);
         }"""
-        found: list[str] = self.page.evaluate(script)
-        return found
+        return list(self.page.evaluate(script))
 
     def fits(self) -> bool:
         """Whether nothing has to be scrolled, neither the page nor the questions."""
@@ -176,30 +175,23 @@ def contexts(chromium: Browser, live_server: Any) -> Iterator[Callable[..., Brow
     opened: list[BrowserContext] = []
 
     def _open(who: Tasker | User, **options: Any) -> BrowserContext:
-        context = chromium.new_context(**({"viewport": DESK} | options))
-        opened.append(context)
-        sign_in(context, who, live_server.url)
-        return context
+        opened.append(chromium.new_context(**({"viewport": DESK} | options)))
+        user = who.user if isinstance(who, Tasker) else who
+        opened[-1].add_cookies([{"name": "sessionid", "value": session_of(user), "url": live_server.url}])
+        return opened[-1]
 
     yield _open
     for context in opened:
         context.close()
 
 
-def wait_until(page: Page, holds: Callable[[], bool]) -> None:
+def wait_until(page: Page, holds: Callable[[], bool], instead: Callable[[], Any] = lambda: "nothing") -> None:
     """Wait for what no locator can see; a predicate inside the page would need an eval that its policy forbids."""
     for _ in range(PATIENCE_MS // 50):
         if holds():
             return
         page.wait_for_timeout(50)
-    raise AssertionError(f"it did not come true within {PATIENCE_MS // 1000} seconds")
-
-
-def sign_in(context: BrowserContext, who: Tasker | User, address: str) -> None:
-    """Sign in by cookie."""
-    user = who.user if isinstance(who, Tasker) else who
-    assert user is not None
-    context.add_cookies([{"name": "sessionid", "value": session_of(user), "url": address}])
+    raise AssertionError(f"it did not come true within {PATIENCE_MS // 1000} seconds, but {instead()}")
 
 
 @pytest.fixture

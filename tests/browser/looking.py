@@ -1,14 +1,16 @@
 """Pages as somebody sees them, signed in or not, on a desk or a phone, in light and in dark; and what is wrong."""
 
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect
+from playwright.sync_api import LocatorAssertions as Is
 
 from labeling.models import Tasker
 from tests import factories
@@ -26,6 +28,10 @@ _AXE = """(options) => axe.run({ resultTypes: ["violations"], preload: false, ..
 # Colours may take a moment to change; what moves for ever is not waited for.
 _AT_REST = """() => Promise.all(document.getAnimations()
     .filter((each) => each.effect.getComputedTiming().endTime < 5000).map((each) => each.finished.catch(() => 0)))"""
+# How a place of a page may be; more is said by `has` (words among others), `counts` (so many) and `holds` (its value).
+SHOWN, HIDDEN, FOCUSED = Is.to_be_visible, Is.to_be_hidden, Is.to_be_focused
+CHECKED, UNCHECKED, EMPTY = Is.to_be_checked, Is.not_to_be_checked, Is.to_be_empty
+OPEN = partial(Is.to_have_attribute, name="open", value="")
 # A page as somebody has it: who, its address, and perhaps what is done there before it is looked at.
 Look = tuple[Any, ...]
 _TOO_WIDE = """() => {
@@ -34,6 +40,55 @@ _TOO_WIDE = """() => {
     return [`${document.documentElement.scrollWidth} px`, ...[...document.querySelectorAll("body *")]
         .filter((each) => each.getBoundingClientRect().right > wide).map((each) => each.outerHTML.slice(0, 90))];
 }"""
+
+
+def heard(page: Page) -> list[str]:
+    """What the page complains of in its console from now on."""
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    return complaints
+
+
+class Hands:
+    """Somebody's hands at a page that has the editor of outlines; points are in pixels of the picture."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.complaints = heard(page)
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def view_box(self) -> str:
+        """Return what part of the picture is seen, once the next frames have been drawn."""
+        script = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
+            done(document.querySelector(".outline-surface").getAttribute("viewBox")))))"""
+        return str(self.page.evaluate(script))
+
+    def on_screen(self, *points: tuple[float, float]) -> list[tuple[float, float]]:
+        """Return where points are on the screen now."""
+        box = self.page.locator(".outline-surface").bounding_box()
+        assert box is not None
+        left, top, width, height = map(float, self.view_box().split())
+        across, down = box["width"] / width, box["height"] / height
+        return [(box["x"] + (x - left) * across, box["y"] + (y - top) * down) for x, y in points]
+
+    def corner(self, *points: tuple[float, float], button: Any = "left") -> None:
+        """Click at one point after the other."""
+        for point in points:
+            self.page.mouse.click(*self.on_screen(point)[0], button=button)
+
+
+def once(build: Callable[[], Any]) -> Any:
+    """Return a fixture that is what `build` makes, made once for all cases of a module."""
+
+    @pytest.fixture
+    def _made(made_once: Callable[[Callable[[], Any]], Any]) -> Any:
+        return made_once(build)
+
+    return _made
 
 
 def organizer() -> User:
@@ -54,7 +109,7 @@ def visit(chromium: Browser, live_server: Any) -> Iterator[Callable[..., Page]]:
 
     At the end every page must have been silent: no error, and no word of the content policy in the console.
     """
-    complaints: list[str] = []
+    complaints: list[list[str]] = []
     contexts: dict[Any, BrowserContext] = {}
 
     def _visit(
@@ -71,15 +126,14 @@ def visit(chromium: Browser, live_server: Any) -> Iterator[Callable[..., Page]]:
                 cookie = {"name": "sessionid", "value": session_of(user), "url": live_server.url}
                 contexts[key].add_cookies([cookie])  # type: ignore[list-item]
         page = contexts[key].new_page()
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda message: complaints.append(message.text))
+        complaints.append(heard(page))
         page.goto(live_server.url + address)
         return page
 
     yield _visit
     for context in contexts.values():
         context.close()
-    assert [each for each in complaints if not any(words in each for words in _EXPECTED)] == []
+    assert [each for each in chain(*complaints) if not any(words in each for words in _EXPECTED)] == []
 
 
 @pytest.fixture
@@ -113,14 +167,63 @@ def session_of(user: User) -> str:
     return client.cookies["sessionid"].value
 
 
-def signed_in(context: BrowserContext, name: str = "tara", password: str = factories.PASSWORD) -> Page:
-    """Sign in by the page for it."""
+def signs_in(page: Page, name: str, password: str = factories.PASSWORD) -> None:
+    """Sign in by the page for it, which is open."""
+    fill(page, {"#id_username": name, "#id_password": password})
+    page.click("main button[type=submit]")
+
+
+def signed_in(context: BrowserContext, name: str = "tara") -> Page:
+    """Open a page, and sign in by the page for it."""
     page = context.new_page()
     page.goto("/sign-in/")
-    page.fill("#id_username", name)
-    page.fill("#id_password", password)
-    page.click("main button[type=submit]")
+    signs_in(page, name)
     return page
+
+
+def in_new_tab(page: Page, link: Locator, name: str, heading: str) -> None:
+    """Sign in as somebody in the tab that a link opens, and wait for the heading that it leads to."""
+    with page.expect_popup() as opened:
+        link.click()
+    signs_in(opened.value, name)
+    expect(opened.value.get_by_role("heading", name=heading)).to_be_visible()
+
+
+def fill(page: Page, fields: dict[str, str]) -> None:
+    """Fill in fields, each by its selector."""
+    for field, value in fields.items():
+        page.fill(field, value)
+
+
+def push(page: Page, *names: str) -> None:
+    """Click one button after the other."""
+    for name in names:
+        page.get_by_role("button", name=name).click()
+
+
+def has(words: Any) -> Callable[[Is], None]:
+    return lambda place: place.to_contain_text(words)
+
+
+def counts(count: int) -> Callable[[Is], None]:
+    return lambda place: place.to_have_count(count)
+
+
+def holds(value: str) -> Callable[[Is], None]:
+    return lambda place: place.to_have_value(value)
+
+
+def shows(page: Page, places: dict[str, Any]) -> None:
+    """Wait until each place, by its selector, has its words among others, or is as it is said to be."""
+    for place, then in places.items():
+        (then if callable(then) else has(then))(expect(page.locator(place)))
+
+
+def follow(page: Page, *steps: tuple[str, str, Any]) -> None:
+    """Press keys, and wait until a place has its words, or is as it is said to be."""
+    for keys, place, then in steps:
+        press(page, *keys.split())
+        shows(page, {place: then})
 
 
 def timed(page: Page) -> Page:
@@ -130,10 +233,11 @@ def timed(page: Page) -> Page:
     return page
 
 
-def press(page: Page, key: str) -> None:
-    """Press a key once the page listens: a page can be seen before its scripts have run, and is loaded after."""
-    page.wait_for_load_state("load")
-    page.keyboard.press(key)
+def press(page: Page, *keys: str) -> None:
+    """Press keys, each once the page listens: a page can be seen before its scripts have run, and is loaded after."""
+    for key in keys:
+        page.wait_for_load_state("load")
+        page.keyboard.press(key)
 
 
 def faults(page: Page, scheme: str = "light") -> list[str]:

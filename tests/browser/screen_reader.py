@@ -12,6 +12,7 @@ from django.conf import settings
 from playwright.sync_api import Page
 
 from tests.browser.label_desk import wait_until
+from tests.browser.looking import heard
 
 # Roles that hold parts together: inside one of them no two parts may have the same name.
 GROUPS = {"group", "radiogroup", "dialog", "list", "navigation", "form", "main", "banner", "row", "region"}
@@ -37,16 +38,21 @@ class Part:
         focusable = self.properties.get("focusable") and self.role not in {"RootWebArea", "main"}
         return self.role in ACTED_ON or bool(focusable)
 
+    def is_called(self, role: str, name: str, group: str) -> bool:
+        return self.role == role and name in self.name and group in self.group
+
+
+# Keys, and then what is said, or where the focus is: its role, its name, and its group.
+Steps = list[tuple[list[str], str | tuple[str, ...]]]
+
 
 class Reader:
     """Somebody with a keyboard and a screen reader, who knows a page by roles, names and what is read out."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.complaints: list[str] = []
+        self.complaints = heard(page)
         self._tree = page.context.new_cdp_session(page)
-        page.on("console", lambda message: self.complaints.append(message.text))
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
 
     def press(self, *keys: str) -> None:
         for key in keys:
@@ -55,8 +61,7 @@ class Reader:
     def parts(self) -> list[Part]:
         """Return what is in the tree, in the order of reading."""
         nodes = self._tree.send("Accessibility.getFullAXTree")["nodes"]
-        known = {node["nodeId"]: node for node in nodes}
-        return list(_parts(nodes[0], known, "", ""))
+        return list(_parts(nodes[0], ({node["nodeId"]: node for node in nodes}), "", ""))
 
     @property
     def focus(self) -> Part:
@@ -66,38 +71,33 @@ class Reader:
 
     def is_at(self, role: str, name: str = "", group: str = "") -> None:
         """Wait until the focus is there."""
-        found: list[Part] = []
-
-        def there() -> bool:
-            found[:] = [self.focus]
-            return found[0].role == role and name in found[0].name and group in found[0].group
-
-        try:
-            wait_until(self.page, there)
-        except AssertionError:
-            raise AssertionError(f"not at {role} {name!r} in {group!r}, but at {found[0]}") from None
+        wait_until(self.page, lambda: self.focus.is_called(role, name, group), lambda: self.focus)
 
     def tab_to(self, role: str, name: str = "", group: str = "") -> None:
         """Go on with Tab until the focus is there."""
         for _ in range(25):
             self.press("Tab")
-            at = self.focus
-            if at.role == role and name in at.name and group in at.group:
+            if self.focus.is_called(role, name, group):
                 return
         raise AssertionError(f"Tab does not lead to {role} {name!r} in {group!r}")
 
+    def said(self) -> list[str]:
+        """Return what the live regions say."""
+        return [part.words for part in self.parts() if part.properties.get("live")]
+
     def hears(self, words: str) -> None:
         """Wait until a live region says what matches `words`."""
-        said: list[str] = []
+        wait_until(self.page, lambda: any(re.search(words, each) for each in self.said()), self.said)
 
-        def heard() -> bool:
-            said[:] = [part.words for part in self.parts() if part.properties.get("live")]
-            return any(re.search(words, each) for each in said)
-
-        try:
-            wait_until(self.page, heard)
-        except AssertionError:
-            raise AssertionError(f"{words!r} is not said, but {said}") from None
+    def follow(self, *steps: tuple[list[str], str | tuple[str, ...]]) -> None:
+        """Press keys, and wait for what is said then, or for where the focus is; the tree stays sound."""
+        for keys, then in steps:
+            self.press(*keys)
+            if isinstance(then, str):
+                self.hears(then)
+            else:
+                self.is_at(*then)
+            assert self.sound() == [], then
 
     def sound(self) -> list[str]:
         """Return what is wrong with the tree: parts without a name, equal names side by side, no one first heading."""
@@ -108,8 +108,7 @@ class Reader:
         equal = [f"{count} times: {each}" for each, count in names.items() if count > 1]
         first = [part for part in parts if part.role == "heading" and part.properties.get("level") == 1]
         in_dialog = any(part.properties.get("modal") for part in parts)
-        headings = [] if len(first) == 1 - in_dialog else [f"first headings: {first}"]
-        return nameless + equal + headings
+        return nameless + equal + ([] if len(first) == 1 - in_dialog else [f"first headings: {first}"])
 
     def left_in_english(self) -> list[str]:
         """Return what is read out in English and has German words."""
@@ -120,20 +119,16 @@ def _parts(node: dict[str, Any], known: dict[str, Any], group: str, place: str) 
     role, name = _value(node, "role"), _value(node, "name")
     if not node.get("ignored"):
         properties = {each["name"]: each["value"].get("value") for each in node.get("properties", [])}
-        words = "".join(_words(node, known))
-        yield Part(role, name, _value(node, "description"), group, place, words, properties)
+        yield Part(role, name, _value(node, "description"), group, place, _words(node, known), properties)
         if role in GROUPS:
             group, place = name or group, node["nodeId"]
     for child in _children(node, known):
         yield from _parts(child, known, group, place)
 
 
-def _words(node: dict[str, Any], known: dict[str, Any]) -> Iterator[str]:
-    if _value(node, "role") == "StaticText":
-        yield _value(node, "name")
-        return
-    for child in _children(node, known):
-        yield from _words(child, known)
+def _words(node: dict[str, Any], known: dict[str, Any]) -> str:
+    own = _value(node, "name") if _value(node, "role") == "StaticText" else ""
+    return own or "".join(_words(child, known) for child in _children(node, known))
 
 
 def _children(node: dict[str, Any], known: dict[str, Any]) -> list[dict[str, Any]]:
@@ -149,7 +144,7 @@ def _english() -> "re.Pattern[str]":
     """What is read out in English and nowhere in German: whole messages, with anything at their placeholders."""
     packed = gettext.translation("django", settings.LOCALE_PATHS[0], ["de"])
     catalogue = {key: value for key, value in packed._catalog.items() if isinstance(key, str)}  # type: ignore[attr-defined]
-    foreign = [key for key, value in catalogue.items() if key not in ("", value) and "<" not in key]
-    foreign = [key for key in foreign if key not in catalogue.values()]
+    same = {"", *catalogue.values()}
+    foreign = [key for key in catalogue if key not in same and "<" not in key]
     patterns = [re.sub(r"%\\\(\w+\\\)[sd]|\\\{\w+\\\}|%[sd]", ".+", re.escape(key)) for key in foreign]
     return re.compile("|".join(each for each in patterns if re.search(r"\w{3}", each)))

@@ -16,11 +16,9 @@ POLICY = (
 
 class _Files(SimpleHTTPRequestHandler):
     def translate_path(self, path: str) -> str:
-        for prefix, folder in FOLDERS.items():
-            if path.startswith(prefix):
-                self.directory = str(folder)
-                return super().translate_path(path[len(prefix) - 1 :])
-        return str(ROOT / "nothing-here")
+        folder = next((prefix for prefix in FOLDERS if path.startswith(prefix)), "")
+        self.directory = str(FOLDERS.get(folder, ROOT / "nothing-here"))
+        return super().translate_path(path.removeprefix(folder))
 
     def end_headers(self) -> None:
         self.send_header("Content-Security-Policy", POLICY)

@@ -6,7 +6,7 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from django.core import mail
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from common.mail import wait_until_sent
 from contest.models import Entitlement, Team
@@ -18,24 +18,20 @@ from contest.teams.same_person import same_persons_find
 from contest.teams.services import member_add, team_create
 from labeling.people import TEAMS
 from tests import factories
-from tests.browser.looking import Look, organizer
+from tests.browser.looking import Look, organizer, push, shows
 from tests.factories import mandate
 
 
 def newest_link(address: str) -> str:
     """The link in the newest letter to an address."""
     wait_until_sent()
-    letter = [each for each in mail.outbox if each.to == [address]][-1]
-    found = re.search(r"http://127\.0\.0\.1:8000(/\S+)", str(letter.body))
-    assert found is not None
-    return found[1]
+    letter = [str(each.body) for each in mail.outbox if each.to == [address]][-1]
+    return re.findall(r"http://127\.0\.0\.1:8000(/\S+)", letter)[0]
 
 
 def researcher(name: str, email: str) -> User:
-    user = factories.user(name, TEAMS)
-    user.email = email
-    user.save()
-    return user
+    User.objects.filter(pk=factories.user(name, TEAMS).pk).update(email=email)
+    return User.objects.get(username=name)
 
 
 def made() -> Team:
@@ -45,8 +41,7 @@ def made() -> Team:
     carl = researcher("carl", "carl.with.a.long.name@institute.example.org")
     red = team_create(name="Robust Vision at the Institute of Birds", captain=carl, now=now)
     member_add(team=red, user=researcher("rosa", "ro.sa@gmail.com"), now=now)
-    bea = researcher("bea", "rosa+contest@gmail.com")
-    blue = team_create(name="blue", captain=bea, now=now)
+    blue = team_create(name="blue", captain=researcher("bea", "rosa+contest@gmail.com"), now=now)
     gone = team_create(name="gone", captain=researcher("gus", "gus@example.org"), now=now)
     entitlement_grant(team=blue, reason="A lab without papers on arXiv.", by=mandate("grant", rita, now), now=now)
     row = entitlement_ask(by=carl, arxiv_id="hep-th/9901001", paper_email="ro.sa@gmail.com", now=now)
@@ -65,8 +60,8 @@ def pages(red: Team) -> list[Look]:
 
     def register(page: Page) -> None:
         page.fill("#id_email", "ann@example.org")
-        page.get_by_role("button", name="Send the link").click()
-        expect(page.locator("h1")).to_have_text("Look into your mail")
+        push(page, "Send the link")
+        shows(page, {"h1": "Look into your mail"})
 
     def follow(page: Page) -> None:
         register(page)

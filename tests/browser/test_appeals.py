@@ -1,11 +1,11 @@
 """Appeals (R18) in a real browser: a defender marks a spot and appeals, by mouse, touch and keyboard;
-the other side answers."""
+the other side answers.
+"""
 
 import io
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from django.utils import timezone
 from PIL import Image as Pillow
 from playwright.sync_api import BrowserContext, Locator, Page, expect
@@ -13,10 +13,26 @@ from playwright.sync_api import BrowserContext, Locator, Page, expect
 from common.models import UserSession
 from contest.board.appeals import appeal_send
 from contest.models import Appeal
-from tests.browser.looking import DESK, Look, organizer, signed_in
+from tests.browser.looking import (
+    DESK,
+    SHOWN,
+    Look,
+    counts,
+    follow,
+    holds,
+    once,
+    organizer,
+    press,
+    push,
+    shows,
+    signed_in,
+    signs_in,
+)
 from tests.contest.attacks import cast as attacks
 from tests.contest.board.appealing import ARGUMENT, Appealing, appealing
 from tests.contest.board.case_cast import ANSWER
+
+LOOK, SEND = "Look at it before sending", "Send the appeal"
 
 
 def made() -> Appealing:
@@ -39,25 +55,27 @@ def pages(scene: Appealing) -> list[Look]:
     ]
 
 
-@pytest.fixture
-def scene(made_once: Any) -> Appealing:
-    return made_once(made)
+scene = once(made)
 
 
 def form(scene: Appealing) -> str:
     return f"/appeals/new/{scene.valid.image.public_id}/"
 
 
+def on_screen(page: Page, *points: tuple[int, int]) -> list[tuple[float, float]]:
+    """Where pixels of the picture are on the screen."""
+    page.locator("#markable").scroll_into_view_if_needed()
+    box = page.locator("#markable").bounding_box()
+    assert box is not None
+    return [(box["x"] + x * box["width"] / 299, box["y"] + y * box["width"] / 299) for x, y in points]
+
+
 def drag(page: Page, start: tuple[int, int], end: tuple[int, int]) -> None:
     """Drag over the picture, in its own pixels."""
-    picture = page.locator("#markable")
-    picture.scroll_into_view_if_needed()
-    box = picture.bounding_box()
-    assert box is not None
-    scale = box["width"] / 299
-    page.mouse.move(box["x"] + start[0] * scale, box["y"] + start[1] * scale)
+    first, last = on_screen(page, start, end)
+    page.mouse.move(*first)
     page.mouse.down()
-    page.mouse.move(box["x"] + end[0] * scale, box["y"] + end[1] * scale, steps=5)
+    page.mouse.move(*last, steps=5)
     page.mouse.up()
 
 
@@ -87,42 +105,30 @@ def test_a_defender_marks_a_spot_and_appeals(scene: Appealing, visit: Callable[.
     expect(rows).to_have_count(1)
     page.fill("#argument", ARGUMENT)
     expect(page.locator("#counter")).to_have_text(f"{len(ARGUMENT)} of 8,000 characters")
-    drawn = numbers(rows.first)
-    page.get_by_role("button", name="Look at it before sending").click()
+    drawn = dict(zip(("x", "y", "width", "height"), numbers(rows.first), strict=True))
+    push(page, LOOK)
     expect(page.locator(".marked-picture .line")).to_have_count(1)
-    page.get_by_role("button", name="Send the appeal").click()
+    push(page, SEND)
     appeal = Appeal.objects.get()
     expect(page.get_by_role("status")).to_have_text(f"Receipt {appeal.public_id}: your appeal is received.")
-    assert appeal.marks == [
-        dict(zip(("x", "y", "width", "height"), drawn, strict=True)) | {"words": "the branch"},
-    ]
+    assert appeal.marks == [drawn | {"words": "the branch"}]
 
 
 def test_everything_is_done_by_keyboard(scene: Appealing, visit: Callable[..., Page]) -> None:
     page = visit(form(scene), who="blue")
     page.locator("#argument").focus()
     page.keyboard.type(ARGUMENT)
-    page.keyboard.press("Tab")
-    expect(page.locator(":focus")).to_have_text("Add a mark in the middle")
-    page.keyboard.press("Enter")
+    follow(page, ("Tab", ":focus", "Add a mark in the middle"), ("Enter", "#mark-rows > li", counts(1)))
     row = page.locator("#mark-rows > li")
     assert numbers(row) == [120, 120, 60, 60]
     expect(page.locator("#spoken")).to_have_text("Mark 1: 60 x 60 pixels at 120, 120")
-    page.keyboard.press("ArrowUp")
-    page.keyboard.press("Shift+ArrowDown")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Shift+ArrowUp")
+    press(page, "ArrowUp", "Shift+ArrowDown", "Tab", "Shift+ArrowUp")
     assert numbers(row) == [111, 130, 60, 60]
-    expect(page.locator("#spoken")).to_have_text("Mark 1: 60 x 60 pixels at 111, 130")
     expect(page.locator("#markable .line")).to_have_attribute("y", "130")
-    for _ in range(3):
-        page.keyboard.press("Tab")
+    follow(page, ("Tab Tab Tab", "#spoken", "Mark 1: 60 x 60 pixels at 111, 130"))
     page.keyboard.type("a twig")
-    page.keyboard.press("Tab")
-    expect(page.locator(":focus")).to_have_text("Remove")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    page.get_by_role("button", name="Send the appeal").press("Enter")
+    follow(page, ("Tab", ":focus", "Remove"), ("Tab Enter", ".preview", SHOWN))
+    page.get_by_role("button", name=SEND).press("Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Appeal L-")
     assert Appeal.objects.get().marks == [{"x": 111, "y": 130, "width": 60, "height": 60, "words": "a twig"}]
 
@@ -130,39 +136,23 @@ def test_everything_is_done_by_keyboard(scene: Appealing, visit: Callable[..., P
 def test_by_touch_a_mark_is_drawn_only_when_asked_for(scene: Appealing, visit: Callable[..., Page]) -> None:
     page = visit(form(scene), who="blue", screen="phone")
     rows = page.locator("#mark-rows > li")
-    touch(page, (60, 60), (120, 100))
+    way = (60, 60), (90, 80), (120, 100)
+    touch(page, *way)
     expect(rows).to_have_count(0)
     page.get_by_role("button", name="Draw a mark on the picture").tap()
-    expect(page.get_by_role("button", name="Drag over the picture now")).to_have_attribute("aria-pressed", "true")
-    touch(page, (60, 60), (120, 100))
+    expect(page.get_by_role("button", name="Drag over the picture now", pressed=True)).to_be_visible()
+    touch(page, *way)
     expect(rows).to_have_count(1)
     assert near(numbers(rows.first), [60, 60, 60, 40])
-    expect(page.get_by_role("button", name="Draw a mark on the picture")).to_have_attribute("aria-pressed", "false")
+    expect(page.get_by_role("button", name="Draw a mark on the picture", pressed=False)).to_be_visible()
 
 
-def touch(page: Page, start: tuple[int, int], end: tuple[int, int]) -> None:
+def touch(page: Page, *way: tuple[int, int]) -> None:
     """Drag with a finger, in pixels of the picture."""
-    picture = page.locator("#markable")
-    picture.scroll_into_view_if_needed()
-    box = picture.bounding_box()
-    assert box is not None
-    scale = box["width"] / 299
     session = page.context.new_cdp_session(page)
-
-    def finger(kind: str, at: tuple[int, int] | None) -> None:
-        points = [{"x": box["x"] + at[0] * scale, "y": box["y"] + at[1] * scale}] if at and box else []
-        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-
-    finger("touchStart", start)
-    for step in (1, 2, 3):
-        finger("touchMove", tuple(a + (b - a) * step // 3 for a, b in zip(start, end, strict=True)))  # type: ignore[arg-type]  # two of them
-    finger("touchEnd", None)
-
-
-def signs_in_again(page: Page, name: str) -> None:
-    page.fill("#id_username", name)
-    page.fill("#id_password", "demo-only")
-    page.click("main button[type=submit]")
+    for kind, (x, y) in zip(("touchStart", "touchMove", "touchMove"), on_screen(page, *way), strict=True):
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
 
 def sent(scene: Appealing, argument: str = ARGUMENT, marks: Any = ()) -> Appeal:
@@ -174,29 +164,25 @@ def test_what_was_typed_outlives_a_sign_in_and_going_back_sends_nothing(
     scene: Appealing, browser: Callable[..., BrowserContext]
 ) -> None:
     page = signed_in(browser(viewport=DESK), "blue")
-    look = page.get_by_role("button", name="Look at it before sending")
     page.goto(form(scene))
     page.fill("#argument", "Too short.")
     page.evaluate("document.getElementById('appeal-form').noValidate = true")
-    look.click()
+    push(page, LOOK)
     expect(page.get_by_text("There are 10 and 2.")).to_be_visible()
     page.wait_for_load_state()
     page.fill("#argument", ARGUMENT)
     drag(page, (100, 90), (160, 150))
     UserSession.objects.all().delete()
-    look.click()
-    signs_in_again(page, "blue")
-    expect(page.locator("#argument")).to_have_value(ARGUMENT)
+    push(page, LOOK)
+    signs_in(page, "blue")
     expect(page.locator("#mark-rows > li")).to_have_count(1)
-    look.click()
-    expect(page.locator(".preview .said")).to_have_text(ARGUMENT)
-    page.wait_for_load_state()
-    page.reload()
-    expect(page.locator("#argument")).to_have_value(ARGUMENT)
-    look.click()
-    expect(page.locator(".preview .said")).to_have_text(ARGUMENT)
-    page.wait_for_load_state()
-    page.get_by_role("button", name="Send the appeal").click()
+    for again in (page.reload, page.wait_for_load_state):
+        expect(page.locator("#argument")).to_have_value(ARGUMENT)
+        push(page, LOOK)
+        expect(page.locator(".preview .said")).to_have_text(ARGUMENT)
+        page.wait_for_load_state()
+        again()
+    push(page, SEND)
     receipt = f"Appeal {Appeal.objects.get().public_id}"
     expect(page.get_by_role("heading", level=1)).to_have_text(receipt)
     assert page.evaluate("sessionStorage.length") == 0, "nothing is left of the draft"
@@ -212,13 +198,12 @@ def test_an_answer_outlives_a_sign_in_and_is_forgotten_once_it_is_sent(
     page = signed_in(browser(), "red")
     page.goto(case)
     page.fill("#words", ANSWER)
-    for button in ("Look at it before sending", "Send the answer"):
+    for button in (LOOK, "Send the answer"):
         UserSession.objects.all().delete()
-        page.get_by_role("button", name=button).click()
-        signs_in_again(page, "red")
-        expect(page.locator("#words")).to_have_value(ANSWER)
-        expect(page.get_by_text("What you typed before is here again.")).to_be_visible()
-        page.get_by_role("button", name="Look at it before sending").click()
-    page.get_by_role("button", name="Send the answer").click()
+        push(page, button)
+        signs_in(page, "red")
+        shows(page, {"#words": holds(ANSWER), "text=What you typed before is here again.": SHOWN})
+        push(page, LOOK)
+    push(page, "Send the answer")
     expect(page.get_by_role("status")).to_have_text("Your answer is on record.")
     assert page.evaluate("sessionStorage.length") == 0, "nothing is left of the draft"

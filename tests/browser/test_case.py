@@ -4,14 +4,27 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from common.models import UserSession
 from contest.enums import CaseState, VoteChoice
 from contest.models import Case, Vote
-from tests import factories
-from tests.browser.looking import Look, organizer, press, signed_in
+from tests.browser.looking import (
+    CHECKED,
+    HIDDEN,
+    SHOWN,
+    Look,
+    counts,
+    follow,
+    holds,
+    once,
+    organizer,
+    press,
+    push,
+    shows,
+    signed_in,
+    signs_in,
+)
 from tests.contest.board import case_cast, cast
 from tests.contest.board.cast import Scene
 
@@ -22,9 +35,7 @@ def made() -> tuple[Scene, Case]:
     return case_cast.rich()
 
 
-@pytest.fixture
-def rich(made_once: Any) -> tuple[Scene, Case]:
-    return made_once(made)
+rich = once(made)
 
 
 def pages(found: tuple[Scene, Case]) -> list[Look]:
@@ -53,43 +64,32 @@ def test_a_member_discloses_looks_and_votes_by_keyboard(rich: tuple[Scene, Case]
     scene, case = rich
     page = visit("/board/", scene.members[0])
     page.get_by_role("link", name=case.public_id).click()
-    expect(page.locator("h1")).to_have_text(f"Before case {case.public_id} opens")
+    shows(page, {"h1": f"Before case {case.public_id} opens"})
     expect(page.locator("main")).not_to_contain_text(scene.image.public_id)
+    page.get_by_label("I step aside").first.check()
+    expect(page.get_by_label("What ties you to it").first).to_be_visible()
     for choice in page.get_by_label("Nothing ties me to this team").all():
         choice.check()
+    expect(page.get_by_label("What ties you to it").first).to_be_hidden()
     page.get_by_role("button", name="Record and go on").click()
     expect(page.locator("h1")).to_contain_text(scene.image.public_id)
     # The outlines.
-    outline, box = page.locator(".of-2"), page.locator(".of-box")
-    expect(outline).to_be_visible()
-    press(page, "2")
-    expect(outline).to_be_hidden()
-    expect(page.locator("#spoken")).to_contain_text("hidden")
-    press(page, "2")
-    expect(outline).to_be_visible()
-    press(page, "b")
-    expect(box).to_be_hidden()
-    press(page, "0")
-    expect(page.locator(".outline:visible")).to_have_count(0)
-    press(page, "0")
-    expect(page.locator(".outline:visible")).to_have_count(3)
-    # The keys are told.
-    press(page, "?")
-    expect(page.locator("#keys")).to_be_visible()
-    press(page, "Escape")
+    follow(
+        page,
+        *[("", ".of-2", SHOWN), ("2", ".of-2", HIDDEN), ("", "#spoken", "hidden"), ("2", ".of-2", SHOWN)],
+        *[("b", ".of-box", HIDDEN), ("0", ".outline:visible", counts(0)), ("0", ".outline:visible", counts(3))],
+        *[("?", "#keys", SHOWN), ("Escape", "#keys", HIDDEN)],
+    )
     # The vote: chosen, asked for, sent.
     press(page, "o")
     expect(page.get_by_label("valid, a bird")).to_be_visible()
     page.get_by_label("valid, a bird").check()
-    press(page, "Enter")
-    expect(page.locator("#sure-words")).to_have_text("overrule: valid, a bird")
-    press(page, "Escape")
+    follow(page, ("Enter", "#sure-words", "overrule: valid, a bird"), ("Escape", "#sure-words", HIDDEN))
     assert not Vote.objects.filter(case=case).exists()
     page.get_by_label("valid, a bird").focus()
-    press(page, "Enter")
-    press(page, "Enter")
-    expect(page.get_by_role("status").first).to_contain_text("Your vote is recorded: overrule (valid, a bird)")
-    expect(page.locator("#vote")).to_have_text("Your vote: overrule (valid, a bird)")
+    press(page, "Enter", "Enter")
+    told = "Your vote is recorded: overrule (valid, a bird)"
+    shows(page, {"[role=status] >> nth=0": told, "#vote": "Your vote: overrule (valid, a bird)"})
 
 
 def test_each_pixel_is_whole_nothing_is_scrolled_for_and_paper_has_no_form(
@@ -107,8 +107,7 @@ def test_each_pixel_is_whole_nothing_is_scrolled_for_and_paper_has_no_form(
     page.emulate_media(media="print")
     for shown in ("#picture", ".answers", ".certificate", ".argument"):
         expect(page.locator(shown).first).to_be_visible()
-    for hidden in ("#vote-form", ".case-nav", ".site-header nav"):
-        expect(page.locator(hidden)).to_be_hidden()
+    shows(page, dict.fromkeys(["#vote-form", ".case-nav", ".site-header nav"], HIDDEN))
     assert visit(base(case), scene.members[0], screen="phone").locator("#picture").evaluate(width) == 299
 
 
@@ -118,10 +117,7 @@ def test_the_keys_lead_from_case_to_case(rich: tuple[Scene, Case], visit: Callab
     for each in (case, later):
         cast.tell(each, scene.members[0])
     page = visit(base(case), scene.members[0])
-    press(page, "j")
-    expect(page.locator("h1")).to_contain_text(later.public_id)
-    press(page, "k")
-    expect(page.locator("h1")).to_contain_text(case.public_id)
+    follow(page, ("j", "h1", later.public_id), ("k", "h1", case.public_id))
     own_words(page, "")
     page.locator("#words").press_sequentially("umo0?j")
     expect(page.locator("#words")).to_have_value("umo0?j")
@@ -140,14 +136,11 @@ def test_a_vote_outlives_a_sign_in_and_is_forgotten_once_it_is_cast(
     page.get_by_label("valid, a bird").check()
     own_words(page, "The wing is folded, not hidden.")
     UserSession.objects.all().delete()
-    page.get_by_role("button", name="Vote").click()
-    page.get_by_role("button", name="Send", exact=True).click()
-    signs_in_again(page, member.username)
-    expect(page.locator("#words")).to_have_value("The wing is folded, not hidden.")
-    expect(page.get_by_label("valid, a bird")).to_be_checked()
+    votes(page)
+    signs_in(page, member.username)
+    shows(page, {"#words": holds("The wing is folded, not hidden."), "label:has-text('valid, a bird') input": CHECKED})
     assert not Vote.objects.filter(case=case).exists()
-    page.get_by_role("button", name="Vote").click()
-    page.get_by_role("button", name="Send", exact=True).click()
+    votes(page)
     expect(page.locator(".notice")).to_contain_text("Your vote is recorded")
     assert page.evaluate("sessionStorage.length") == 0, "nothing is left of the draft"
     page.go_back()
@@ -166,9 +159,8 @@ def test_what_another_account_typed_in_the_same_tab_stays_its_own(
     own_words(page, "Between us: it is hidden.")
     UserSession.objects.all().delete()
     page.reload()
-    signs_in_again(page, scene.members[1].username)
-    expect(page.locator("#vote-form")).to_be_visible()
-    expect(page.locator("#words")).to_have_value("")
+    signs_in(page, scene.members[1].username)
+    shows(page, {"#vote-form": SHOWN, "#words": holds("")})
 
 
 def own_words(page: Page, words: str) -> None:
@@ -176,7 +168,6 @@ def own_words(page: Page, words: str) -> None:
     page.locator("#words").fill(words)
 
 
-def signs_in_again(page: Page, name: str) -> None:
-    page.fill("#id_username", name)
-    page.fill("#id_password", factories.PASSWORD)
-    page.click("main button[type=submit]")
+def votes(page: Page) -> None:
+    push(page, "Vote")
+    page.get_by_role("button", name="Send", exact=True).click()

@@ -4,7 +4,6 @@ In `make test` in light on a desk, narrowed to a phone's width; in `make test-al
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from playwright.sync_api import Page, expect
 from labeling.models import Tasker
 from tests import factories
 from tests.browser import (
+    money_site,
     team_site,
     test_accounts,
     test_appeals,
@@ -20,7 +20,6 @@ from tests.browser import (
     test_case,
     test_front,
     test_learning,
-    test_money,
     test_my_work,
     test_pages,
     test_policy,
@@ -33,36 +32,25 @@ from tests.browser.label_desk import SQUARE, Desk
 from tests.browser.looking import Look, faults, organizer, violations
 from tests.contest.money import cast as money
 
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """A contest, and its pages."""
-
-    make: Callable[[], Any]
-    pages: Callable[[Any], list[Look]]
-
-
-def looked_for(looks: list[Look]) -> list[Look]:
-    return looks
-
-
-SITES = {
-    "a contest that has just begun": Site(organizer, test_pages.empty),
-    "accounts": Site(test_accounts.made, test_accounts.pages),
-    "appeals": Site(test_appeals.made, test_appeals.pages),
-    "attacks": Site(test_attacks.full, looked_for),
-    "the board's cases": Site(test_case.made, test_case.pages),
-    "the front": Site(test_front.made, test_front.pages),
-    "learning": Site(test_learning.made, test_learning.pages),
-    "money": Site(test_money.made, test_money.pages),
-    "my work": Site(test_my_work.made, test_my_work.pages),
-    "the overview, and around it": Site(test_pages.made, test_pages.pages),
-    "the policy": Site(test_policy.made, test_policy.pages),
-    "the record": Site(test_record.made, looked_for),
-    "scoring": Site(test_scoring_pages.with_trials, test_scoring_pages.pages),
-    "stakes": Site(test_stakes.made, test_stakes.pages),
-    "the sweep": Site(test_sweep.made, test_sweep.pages),
-    "teams": Site(team_site.made, team_site.pages),
+# A contest as it is made, and its pages.
+Site = tuple[Callable[[], Any], Callable[[Any], list[Look]]]
+SITES: dict[str, Site] = {
+    "a contest that has just begun": (organizer, test_pages.empty),
+    "accounts": (test_accounts.made, test_accounts.pages),
+    "appeals": (test_appeals.made, test_appeals.pages),
+    "attacks": (test_attacks.full, list),
+    "the board's cases": (test_case.made, test_case.pages),
+    "the front": (test_front.made, test_front.pages),
+    "learning": (test_learning.made, test_learning.pages),
+    "money": (money_site.made, money_site.pages),
+    "my work": (test_my_work.made, test_my_work.pages),
+    "the overview, and around it": (test_pages.made, test_pages.pages),
+    "the policy": (test_policy.made, test_policy.pages),
+    "the record": (test_record.made, list),
+    "scoring": (test_scoring_pages.with_trials, test_scoring_pages.pages),
+    "stakes": (test_stakes.made, test_stakes.pages),
+    "the sweep": (test_sweep.made, test_sweep.pages),
+    "teams": (team_site.made, team_site.pages),
 }
 ELSEWHERE = pytest.mark.long("the same pages in other colours, and on a phone")
 SEEN = [
@@ -78,7 +66,8 @@ SEEN = [
 def test_every_page_is_accessible_and_fits(
     name: str, screen: str, scheme: str, transactional_db: None, visit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks = SITES[name].pages(SITES[name].make())
+    make, pages = SITES[name]
+    looks = pages(make())
     if name == "money":
         monkeypatch.setattr("django.utils.timezone.now", lambda: money.SETTLED)
     found, opened = {}, {}

@@ -1,19 +1,16 @@
-"""A stranger in a real browser: what is this, what is at stake, who leads, by which rules."""
+"""What a stranger reads in a real browser: every width fits, and a finger hits everything."""
 
-import re
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
-import pytest
 from django.utils import timezone
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import BrowserContext
 
 from contest.enums import StakeKind
 from contest.leaderboard import snapshots
 from contest.models import Attack, Entry, Leaderboard, Release, Stake, Team
 from labeling.models import Image
-from tests.browser.looking import DESK, PHONE, Look, organizer, too_wide
+from tests.browser.looking import PHONE, Look, organizer, too_wide
 from tests.contest import release_fixtures as fixtures
 
 
@@ -42,8 +39,7 @@ PAGES += ["/docs/release-format/", "/docs/status/", "/sign-in/"]
 def pages(found: fixtures.Contest) -> list[Look]:
     """And the check of the leaderboard, where it finds a difference and where it finds none."""
     row = Leaderboard.objects.get(week="2026-W47")
-    row.tables["attackers"] = []
-    row.save()
+    Leaderboard.objects.filter(pk=row.pk).update(tables=row.tables | {"attackers": []})
     snapshots.board_check(now=timezone.now())
     anew = "Make all tables anew"
     return [
@@ -53,37 +49,8 @@ def pages(found: fixtures.Contest) -> list[Look]:
     ]
 
 
-@pytest.fixture
-def week(made_once: Any) -> fixtures.Contest:
-    return made_once(made)
-
-
-def test_a_stranger_finds_out_what_is_at_stake_and_who_leads(
-    browser: Callable[..., BrowserContext], week: fixtures.Contest
-) -> None:
-    page = browser(viewport=DESK).new_page()
-    page.goto("/")
-    expect(page.get_by_role("heading", level=1)).to_have_text("A picture that nobody mistakes, and a program that does")
-    clock = page.locator("td [data-clock]")
-    before = clock.inner_text()
-    assert before.startswith(("89 d 23:59:", "90 d 00:00:00"))
-    expect(clock).not_to_have_text(before)  # it runs
-    page.get_by_role("link", name="The whole leaderboard").click()
-    defenses = page.get_by_role("region", name="Defenses")
-    expect(defenses.get_by_role("columnheader", name="Rank")).to_have_attribute("aria-sort", "ascending")
-    defenses.get_by_role("link", name="Defense", exact=True).click()
-    expect(defenses.get_by_role("columnheader", name="Defense")).to_have_attribute("aria-sort", "ascending")
-    expect(defenses.locator("tbody th a").first).to_have_text("=SUM(A1)")
-    defenses.get_by_role("link", name="Defense", exact=True).click()
-    expect(defenses.locator("tbody th a").first).to_have_text("defense 1")
-    page.get_by_role("navigation", name="Pages").get_by_role("link", name="Rules", exact=True).click()
-    page.get_by_role("link", name="H. Prizes").click()
-    expect(page).to_have_url(re.compile("/rules/#h-prizes$"))
-
-
-def test_no_width_scrolls_sideways_and_a_finger_hits_everything(
-    browser: Callable[..., BrowserContext], week: fixtures.Contest
-) -> None:
+def test_no_width_scrolls_sideways_and_a_finger_hits_everything(browser: Callable[..., BrowserContext]) -> None:
+    made()
     page = browser(viewport=PHONE, has_touch=True).new_page()
     for address in PAGES:
         page.goto(address)
@@ -93,5 +60,4 @@ def test_no_width_scrolls_sideways_and_a_finger_hits_everything(
     page.set_viewport_size(PHONE)
     page.goto("/leaderboard/")
     for target in page.locator(".site-header a, .sort-by a, main button, main select").all():
-        box = target.bounding_box()
-        assert box is None or min(box["height"], 44) == 44, target.inner_text()
+        assert (target.bounding_box() or {"height": 44})["height"] >= 44, target.inner_text()

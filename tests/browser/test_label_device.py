@@ -1,39 +1,57 @@
-"""What the labeling page keeps on the device: every stroke, what waits in the outbox, and whose it is."""
+"""What the labeling page keeps on the device: every stroke, what waits in the outbox, and whose it is; also when the
+server is killed between its commit and its answer.
+"""
 
 import re
+from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Route, expect
+import pytest
+from playwright.sync_api import Browser, Route, expect
 
 from labeling.models import Panel, Response
 from tests import factories
-from tests.browser.label_desk import SQUARE, Desk, wait_until
+from tests.browser.label_desk import RECEIVED, SQUARE, Desk, wait_until
+from tests.browser.looking import CHECKED, DESK, SHOWN, has, holds, signs_in
+from tests.cut_wire import wire_to
+from tests.processes import deployment, kill, wait_for
 
 CLOSED = """Object.defineProperty(window, "indexedDB", {
     value: { open() { throw new DOMException("closed", "SecurityError"); } },
 });"""
-
-
-def ahead(desk: Desk) -> None:
-    """Wait until the next two pictures are loaded."""
-    wait_until(desk.page, lambda: len(desk.pictures) == 3)
+ON_DEVICE = """async ([account, steps]) => {
+    const { Device } = await import("/static/js/label_drafts.js");
+    const [device, results] = [new Device(account), []];
+    for (const [name, ...values] of steps) results.push(await device[name](...values));
+    return results;
+}"""
+# What a server of its own has to label, and what it kept.
+FILL = """
+from django.utils import timezone
+from labeling.models import Tasker
+from labeling.png import encode_png, pixels_sha256
+from labeling.store import picture_key, picture_store
+from tests import factories
+factories.tasker("tara")
+for shade in (40, 90, 140):
+    pixels = bytes((shade, 150, 170)) * 299 * 299
+    sha = pixels_sha256(299, 299, pixels)
+    picture_store().put(picture_key(sha), encode_png(299, 299, pixels))
+    factories.panel(factories.image(pixels_sha256=sha), dealt_at=timezone.now())
+result = True
+"""
+KEPT = """
+from labeling.models import Panel, Response
+result = {
+    "responses": list(Response.objects.values_list("receipt", flat=True)),
+    "answered": sum(Panel.objects.values_list("answered", flat=True)),
+}
+"""
 
 
 def on_device(desk: Desk, account: str, *steps: list[Any]) -> list[Any]:
     """Do things with what the page keeps things with, for an account; return what each of them gave."""
-    results: list[Any] = desk.page.evaluate(
-        """async ([account, steps]) => {
-            const { Device } = await import("/static/js/label_drafts.js");
-            const [device, results] = [new Device(account), []];
-            for (const [name, ...values] of steps) results.push(await device[name](...values));
-            return results;
-        }""",
-        [account, steps],
-    )
-    return results
-
-
-# Every stroke.
+    return list(desk.page.evaluate(ON_DEVICE, [account, steps]))
 
 
 def test_each_corner_is_there_after_a_reload_and_in_a_tab_opened_anew(desk: Desk) -> None:
@@ -44,21 +62,16 @@ def test_each_corner_is_there_after_a_reload_and_in_a_tab_opened_anew(desk: Desk
         wait_until(desk.page, lambda n=count: len(desk.kept("drafts")[0]["form"]["drawing"]["open"]) == n)
     expect(desk.page.locator("#saved")).to_have_text(re.compile(r"^Saved on this device \d\d:\d\d:\d\d$"))
     desk.reload()
-    desk.outline_short.to_have_text("being drawn")
-    desk.missing.to_have_text("Still missing: closing the outline, question 4")
+    missing = "Still missing: closing the outline, question 4"
+    desk.follow(("", "outline_short", "being drawn"), ("", "missing", missing))
     context = desk.page.context
     desk.page.close()
     again = Desk(context.new_page(), desk.address).open()
     again.outline_short.to_have_text("being drawn")
     again.corner(SQUARE[3], SQUARE[0])
-    again.outline_short.to_have_text("1 outline, 4 corners")
-    again.press("1", "2", "3", "Enter")
-    again.received()
+    again.follow(("", "outline_short", "1 outline, 4 corners"), ("1 2 3 Enter", "status", RECEIVED))
     assert Response.objects.get().outline.count("[") == 1 + 1 + 4
     assert again.kept("drafts") == again.kept("outbox") == again.complaints == []
-
-
-# Two windows.
 
 
 def test_a_second_window_follows_every_stroke(desk: Desk) -> None:
@@ -76,8 +89,7 @@ def test_a_second_window_follows_every_stroke(desk: Desk) -> None:
 def test_a_draft_replaces_neither_a_newer_one_nor_what_was_submitted(desk: Desk) -> None:
     keeps = [["keep", "a", 5, "newer"], ["keep", "a", 5, "same"], ["keep", "a", 3, "older"], ["draftOf", "a"]]
     kept, same, older, found = on_device(desk, "nobody", *keeps)
-    assert "savedAt" in kept
-    assert (same, older) == ({"newer": True}, {"newer": True})
+    assert "savedAt" in kept and same == older == {"newer": True}
     assert (found["revision"], found["form"]) == (5, "newer")
     queue = ["queue", {"assignment": "a", "answer": {}, "form": "said", "revision": 5}]
     settle = ["settle", "a", {"receipt": "0-0-0"}]
@@ -85,9 +97,6 @@ def test_a_draft_replaces_neither_a_newer_one_nor_what_was_submitted(desk: Desk)
     *_, queued, none, _, received, nothing = on_device(desk, "nobody", queue, *changed, settle, *changed)
     assert queued == received == {"submitted": True}
     assert none is nothing is None
-
-
-# Whose it is, and for how long.
 
 
 def test_what_another_account_left_here_is_neither_shown_nor_sent(desk: Desk) -> None:
@@ -109,8 +118,7 @@ def test_what_another_account_left_here_is_neither_shown_nor_sent(desk: Desk) ->
     desk.reload()
     assert [each["assignment"] for each in desk.kept("drafts")] == [mine]
     assert desk.page.locator("[name=contains_bird]:checked").count() == 0
-    desk.press("4", "4", "Enter")
-    desk.received()
+    desk.follow(("4 4 Enter", "status", RECEIVED))
     assert len(sent) == 1 and mine in sent[0]
     assert [each["account"] for each in desk.kept("outbox")] == ["somebody"]
 
@@ -121,101 +129,114 @@ def test_a_device_that_keeps_nothing_says_so_and_the_page_works(
     context = contexts(factories.tasker("tara"))
     context.add_init_script(CLOSED)
     desk = Desk(context.new_page(), live_server.url).open()
-    desk.press("4")
-    saved = expect(desk.page.locator("#saved"))
-    saved.to_have_text("Not kept on this device: its storage is full or closed.")
+    desk.follow(("4", "#saved", "Not kept on this device: its storage is full or closed."))
     warned: list[str] = []
     desk.page.on("dialog", lambda dialog: (warned.append(dialog.type), dialog.accept()))
-    desk.page.reload()
-    desk.ready()
+    desk.reload()
     assert warned == ["beforeunload"]
-    desk.press("4", "4", "Enter")
-    desk.received()
-    assert Response.objects.count() == 1
-    assert desk.complaints == []
-
-
-# The outbox.
+    desk.follow(("4 4 Enter", "status", RECEIVED))
+    assert (Response.objects.count(), desk.complaints) == (1, [])
 
 
 def test_three_answers_without_a_network_go_out_in_order_when_it_is_back(desk: Desk) -> None:
-    ahead(desk)
-    order = [desk.assignment]
+    desk.ahead()
+    order = []
     desk.page.context.set_offline(True)
-    for choice in ("4", "3", "4"):
+    for number, choice in enumerate("434"):
         order.append(desk.assignment)
-        desk.press(choice, "4", "Enter")
-        desk.page.wait_for_timeout(100)
-    expect(desk.page.locator("#empty-title")).to_have_text("No connection")
-    expect(desk.page.locator("#empty-words")).to_have_text(
-        "3 answers wait for the network. Kept on this device; they go out by themselves. "
-        "You can leave this page open or come back."
-    )
+        desk.goes_on(choice, "4", "Enter", to="#empty" if number == 2 else "")
+    words = "3 answers wait for the network. Kept on this device; they go out by themselves. "
+    words += "You can leave this page open or come back."
+    desk.follow(("", "#empty-title", "No connection"), ("", "#empty-words", words))
     assert not Response.objects.exists()
     desk.page.context.set_offline(False)
     expect(desk.page.locator(".outline-surface")).to_be_visible()
-    in_order = Response.objects.order_by("id")
-    assert [str(each.assignment.public_id) for each in in_order] == order[1:]
-    assert [each.contains_bird for each in in_order] == ["definitely_no", "unsure_no", "definitely_no"]
+    sent = [(str(each.assignment.public_id), each.contains_bird) for each in Response.objects.order_by("id")]
+    assert sent == list(zip(order, ["definitely_no", "unsure_no", "definitely_no"], strict=True))
     assert desk.kept("outbox") == []
     desk.complaints.clear()
 
 
-def test_the_network_is_cut_after_the_answer_went_out_and_the_page_is_left(desk: Desk) -> None:
-    """The server has it, nobody heard: the answer is there once, and its receipt comes when somebody is back."""
-
-    def cut(route: Route) -> None:
-        route.fetch()
-        desk.page.context.set_offline(True)
-        route.abort()
-
-    desk.page.route("**/response/", cut)
-    desk.press("4", "4", "Enter")
-    desk.waiting.to_have_text("1 answer waits for the network.")
-    context = desk.page.context
-    desk.page.close()
-    context.set_offline(False)
-    again = Desk(context.new_page(), desk.address).open()
-    again.status.to_have_text(re.compile("^An earlier answer: Received .*" + Response.objects.get().receipt))
-    assert again.kept("outbox") == []
-    assert Response.objects.count() == 1
-    desk.complaints.clear()
-
-
 def test_a_refused_answer_brings_its_picture_back_and_the_next_one_waits(desk: Desk) -> None:
-    ahead(desk)
+    desk.ahead()
     first = desk.assignment
     held: list[Route] = []
     desk.page.route("**/response/", lambda route: held.append(route))
-    desk.press("1", "4")
-    desk.corner(*SQUARE, SQUARE[0])
-    desk.press("1", "2", "3", "Enter")
-    expect(desk.page.locator("[name=assignment]")).not_to_have_value(first)
+    desk.outline_a_bird()
+    desk.goes_on("1", "2", "3", "Enter")
     second = desk.assignment
-    desk.press("1", "4", "Enter")
-    desk.spoken.to_contain_text("Corner 1 at")
+    desk.follow(("1 4 Enter", "spoken", has("Corner 1 at")))
     desk.answer_again(1, 2)
     held[0].fulfill(status=400, json={"code": "invalid", "detail": "No.", "fields": {"outline": ["Once more."]}})
-    expect(desk.page.locator("[name=assignment]")).to_have_value(first)
-    desk.outline_short.to_have_text("1 outline, 4 corners")
-    expect(desk.page.locator("#outline-error")).to_have_text("Once more.")
+    desk.follow(
+        ("", "[name=assignment]", holds(first)),
+        ("", "outline_short", "1 outline, 4 corners"),
+        ("", "#outline-error", "Once more."),
+    )
     desk.spoken.not_to_contain_text("Corner")
     desk.page.unroute("**/response/")
     desk.submit()
-    desk.received()
-    expect(desk.page.locator("[name=assignment]")).to_have_value(second)
-    expect(desk.page.locator("[name=contains_bird][value=unsure_yes]")).to_be_checked()
+    desk.follow(
+        ("", "status", RECEIVED),
+        ("", "[name=assignment]", holds(second)),
+        ("", "[name=contains_bird][value=unsure_yes]", CHECKED),
+    )
     desk.complaints.clear()
 
 
 def test_receipts_are_listed_newest_first_also_after_a_reload(desk: Desk) -> None:
-    ahead(desk)
+    desk.ahead()
     for count in (1, 2):
         desk.press("4", "4", "Enter")
         wait_until(desk.page, lambda n=count: Response.objects.count() == n and desk.kept("outbox") == [])
     desk.reload()
-    desk.press("v")
-    expect(desk.page.locator("#receipts-dialog")).to_be_visible()
-    shown = [row.text_content() or "" for row in desk.page.locator("#receipts-rows tr").all()]
-    receipts = [each.receipt for each in Response.objects.order_by("-id")]
-    assert all(receipt in row for receipt, row in zip(receipts, shown, strict=True))
+    receipts = list(Response.objects.order_by("-id").values_list("receipt", flat=True))
+    desk.follow(("v", "#receipts-dialog", SHOWN), ("", "#receipts-rows tr", has(receipts)))
+
+
+@pytest.mark.postgres("a server is killed as in a contest")
+@pytest.mark.long("the page asks again after half a minute; killed before the answer arrives stays")
+def test_killed_between_commit_and_answer(chromium: Browser, tmp_path: Path) -> None:
+    with deployment(tmp_path) as site:
+        site.run(FILL)
+        web = site.start_web()
+        with wire_to(site.port) as wire:
+            desk = _signed_in(chromium, f"http://127.0.0.1:{wire.port}")
+            wire.arm(b"/response/ ", lambda: kill(web))
+            desk.press("4", "4", "Enter")
+            assert wire.was_cut.wait(20), "the answer was on its way when the server died"
+            before = site.run(KEPT)
+            assert len(before["responses"]) == 1, "it was committed"
+            site.start_web()
+            expect(desk.page.locator("body")).to_contain_text(before["responses"][0], timeout=90_000)
+            assert site.run(KEPT) == before | {"answered": 1}
+            desk.page.context.close()
+
+
+@pytest.mark.postgres("a server is killed as in a contest")
+def test_killed_before_the_answer_arrived_and_the_tab_closed(chromium: Browser, tmp_path: Path) -> None:
+    """The server is away altogether, the tab is closed, both come back: sent once, from what the device kept."""
+    with deployment(tmp_path) as site:
+        site.run(FILL)
+        web = site.start_web()
+        desk = _signed_in(chromium, site.url)
+        kill(web)
+        desk.press("4", "4", "Enter")
+        # Beside the next picture if that was here already, else in place of it.
+        expect(desk.page.get_by_text("1 answer waits for the network.").filter(visible=True)).to_be_visible()
+        desk.page.close()
+        assert site.run(KEPT)["responses"] == []
+        site.start_web()
+        again = Desk(desk.page.context.new_page(), site.url).open()
+        again.status.to_contain_text("An earlier answer: Received")
+        wait_for(lambda: len(site.run(KEPT)["responses"]) == 1, "the answer")
+        again.reload()
+        assert site.run(KEPT)["answered"] == 1
+        again.page.context.close()
+
+
+def _signed_in(chromium: Browser, address: str) -> Desk:
+    page = chromium.new_context(viewport=DESK).new_page()
+    page.goto(f"{address}/label/")
+    signs_in(page, "tara")
+    return Desk(page, address).open()

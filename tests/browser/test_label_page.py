@@ -7,6 +7,7 @@ import gzip
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,10 @@ from labeling.policy import Policy
 from labeling.selectors import forget_versions
 from labeling.watching.actions import action_take
 from tests import factories
-from tests.browser.label_desk import RECEIVED, SQUARE, Desk, picture, wait_until
-from tests.browser.looking import DESK, PHONE
+from tests.browser.label_desk import RECEIVED, SIZE, SQUARE, Desk, picture, wait_until
+from tests.browser.looking import CHECKED, DESK, EMPTY, FOCUSED, HIDDEN, OPEN, PHONE, SHOWN, UNCHECKED, counts, has
 
+STATEMENTS = ("complete", "unoccluded", "real")
 STATIC = Path(__file__).resolve().parents[2] / "static"
 
 
@@ -52,14 +54,9 @@ def at_page(pictures: list[Panel], contexts: Any, live_server: Any) -> Callable[
     return _at_page
 
 
-def drawn(desk: Desk) -> None:
-    """A bird that is outlined by a square."""
-    desk.press("1", "4")
-    desk.corner(*SQUARE, SQUARE[0])
-
-
-def open_again(desk: Desk, question: int) -> None:
-    desk.page.locator(".question summary").nth(question - 1).click()
+def said(response: Response) -> tuple[Any, ...]:
+    """The answers to the questions, without the outline."""
+    return tuple(getattr(response, each) for each in ("contains_bird", "contains_bicycle", *STATEMENTS))
 
 
 # One label, all the way.
@@ -68,21 +65,19 @@ def open_again(desk: Desk, question: int) -> None:
 def test_a_bird_is_labeled_with_the_mouse(desk: Desk) -> None:
     desk.answer(1, 1)
     desk.answer(2, 4)
-    help_text = expect(desk.page.locator(".help"))
-    help_text.to_have_text(re.compile("^Click around it.*Keys:", re.S), use_inner_text=True)
+    expect(desk.page.locator(".help")).to_have_text(re.compile("^Click around it.*Keys:", re.S), use_inner_text=True)
     desk.corner(*SQUARE[:2])
-    expect(desk.page.locator("#outline-state")).to_have_text(re.compile("or press C"))
+    desk.follow(("", "#outline-state", re.compile("or press C")))
     desk.corner(*SQUARE[2:], SQUARE[0])
     for name, value in (("complete", True), ("unoccluded", False), ("real", True)):
         desk.say(name, value)
     desk.missing.to_have_text("Ready to submit")
     desk.submit()
-    desk.received()
+    desk.status.to_have_text(RECEIVED)
     response = Response.objects.get()
-    assert (response.contains_bird, response.contains_bicycle) == ("definitely_yes", "definitely_no")
-    assert (response.complete, response.unoccluded, response.real) == (True, False, True)
+    assert said(response) == ("definitely_yes", "definitely_no", True, False, True)
     box = (response.box_xmin, response.box_ymin, response.box_xmax, response.box_ymax)
-    assert all(abs(found - 100 * wanted) <= 50 for found, wanted in zip(box, (60, 60, 240, 240), strict=True))
+    assert box == pytest.approx((6_000, 6_000, 24_000, 24_000), abs=50)
     assert 0 < response.milliseconds < 60_000
     # The receipt is never broken in the middle of a line.
     code = desk.page.locator("#status .receipt")
@@ -94,20 +89,18 @@ def test_a_bird_is_labeled_with_the_mouse(desk: Desk) -> None:
 
 def test_twelve_keystrokes_label_four_negative_pictures_and_a_fifth_is_waited_for(at_page: Any) -> None:
     desk = at_page(clock=True)
-    desk.press("4", "4", "n")
-    desk.ticked.not_to_be_checked()  # the key does nothing where no outline is asked
-    for labeled in range(1, 5):
-        before = desk.assignment
-        desk.press(*(["Enter"] if labeled == 1 else ["4", "4", "Enter"]))
-        if labeled < 4:
-            expect(desk.page.locator("[name=assignment]")).not_to_have_value(before)
-    expect(desk.page.locator("#empty-title")).to_have_text("Nothing is left to label")
+    desk.follow(("4 4 n", "ticked", UNCHECKED))  # the key does nothing where no outline is asked
+    desk.goes_on("Enter")
+    for _ in range(2):
+        desk.goes_on("4", "4", "Enter")
+    desk.goes_on("4", "4", "Enter", to="#empty")
+    desk.follow(("", "#empty-title", "Nothing is left to label"))
     wait_until(desk.page, lambda: Response.objects.count() == 4)
     given = Response.objects.values_list("contains_bird", "contains_bicycle", "outline", "complete")
     assert list(given) == [("definitely_no", "definitely_no", "", None)] * 4
     picture(200)
     desk.page.clock.run_for(61_000)
-    expect(desk.page.locator(".outline-surface")).to_be_visible()
+    desk.follow(("", ".outline-surface", SHOWN))
     assert desk.complaints == []
 
 
@@ -118,16 +111,15 @@ def test_a_bicycle_is_labeled_with_the_keyboard_alone(desk: Desk) -> None:
     desk.press("Enter", *["Shift+ArrowRight"] * 16, "Enter", *["Shift+ArrowDown"] * 16, "Enter")
     desk.follow(("c", "missing", "Still missing: question 4"), ("1 2 3 3 Enter", "status", RECEIVED))
     response = Response.objects.get()
-    assert (response.contains_bird, response.contains_bicycle) == ("definitely_no", "unsure_yes")
-    assert (response.complete, response.unoccluded, response.real) == (True, True, False)
+    assert said(response) == ("definitely_no", "unsure_yes", True, True, False)
     assert response.outline.count("[") == 1 + 1 + 3
 
 
 def test_a_label_on_a_phone_by_touch(at_page: Any) -> None:
     """The picture is on top, every target is large, and no key is told of."""
     desk = at_page(viewport=PHONE, has_touch=True, is_mobile=True)
-    desk.page.locator(".question").nth(0).locator(".answer").nth(0).tap()
-    desk.page.locator(".question").nth(1).locator(".answer").nth(3).tap()
+    for question, choice in ((0, 0), (1, 3)):
+        desk.page.locator(".question").nth(question).locator(".answer").nth(choice).tap()
     top, questions = (desk.page.locator(part).bounding_box() for part in ("#picture", "#questions"))
     assert top["y"] + top["height"] <= questions["y"]
     expect(desk.page.locator(".help")).to_have_text(re.compile("^Tap around it"), use_inner_text=True)
@@ -137,24 +129,23 @@ def test_a_label_on_a_phone_by_touch(at_page: Any) -> None:
             desk.page.locator("#open-more").tap()
             assert desk.too_small() == [], "more"
         desk.page.locator(f"[data-act={opener}]:visible").tap()
-        expect(desk.page.locator("dialog[open]")).to_be_visible()
+        desk.follow(("", "dialog[open]", SHOWN))
         assert desk.too_small() == [], opener
         desk.press("Escape")
     desk.page.locator("#open-more").tap()
     keys = "[...document.querySelectorAll('.sheet kbd')].filter((each) => each.checkVisibility()).length"
     assert desk.page.evaluate(keys) == 1, "the one that is all there is of the button of the instructions"
     desk.press("Escape")
-    box = desk.page.locator(".outline-surface").bounding_box()
-    middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    for number, (dx, dy) in enumerate(((-90, -90), (90, -90), (90, 90), (-90, 90), (-90, -90))):
-        desk.page.touchscreen.tap(middle[0] + dx, middle[1] + dy)
-        if number == 1:
-            state = expect(desk.page.locator("#outline-state"))
-            state.to_have_text("The outline is not closed: tap its first corner again.")
-    for name in ("complete", "unoccluded", "real"):
+    ((x, y),) = desk.on_screen((SIZE / 2, SIZE / 2))
+    for dx, dy in ((-90, -90), (90, -90)):
+        desk.page.touchscreen.tap(x + dx, y + dy)
+    desk.follow(("", "#outline-state", "The outline is not closed: tap its first corner again."))
+    for dx, dy in ((90, 90), (-90, 90), (-90, -90)):
+        desk.page.touchscreen.tap(x + dx, y + dy)
+    for name in STATEMENTS:
         desk.page.locator(f".toggle:has([name={name}]) label").first.tap()
     desk.page.locator("#submit").tap()
-    desk.received()
+    desk.status.to_have_text(RECEIVED)
     assert Response.objects.get().real is True
     assert desk.complaints == []
 
@@ -172,20 +163,11 @@ def test_pictures_from_before_and_after_a_change_of_what_is_asked(pictures: list
     forget_versions()
     desk = at_page()
     asked = []
-    for _ in pictures:
-        before = desk.assignment
-        panel = Assignment.objects.get(public_id=before).panel_id
-        desk.press("3", "4")
-        desk.missing.to_have_text("Still missing: the outline, question 4" if panel in after else "Ready to submit")
-        if panel in after:
-            desk.tick()
-            for name in ("complete", "unoccluded", "real"):
-                desk.say(name, True)
-        desk.submit()
-        asked.append(panel in after)
-        if len(asked) < len(pictures):
-            expect(desk.page.locator("[name=assignment]")).not_to_have_value(before)
-    expect(desk.page.locator("#empty")).to_be_visible()
+    for number in range(4):
+        asked.append(Assignment.objects.get(public_id=desk.assignment).panel_id in after)
+        left = "Still missing: the outline, question 4" if asked[-1] else "Ready to submit"
+        desk.follow(("3 4", "missing", left), ("n 1 2 3" if asked[-1] else "", "missing", "Ready to submit"))
+        desk.goes_on("Enter", to="#empty" if number == 3 else "")
     assert Response.objects.filter(complete=True).count() == 2
     assert sorted(asked) == [False, False, True, True]
     assert desk.complaints == []
@@ -195,61 +177,55 @@ def test_pictures_from_before_and_after_a_change_of_what_is_asked(pictures: list
 
 
 def test_what_cannot_be_outlined_is_said_with_one_key_and_counts(desk: Desk) -> None:
-    drawn(desk)
+    desk.outline_a_bird()
     desk.follow(
         ("n", "outline_short", "cannot be outlined"),
         ("", "missing", "Still missing: question 4"),
         ("", "spoken", "Question 3: cannot be outlined. No outline is sent."),
+        ("", "[data-field=statements]", OPEN),
     )
-    expect(desk.page.locator("[data-field=statements]")).to_have_attribute("open", "")
     # What was drawn stays, dimmed, also after a reload, and is not sent.
     desk.reload()
-    desk.ticked.to_be_checked()
-    desk.outline_short.to_have_text("cannot be outlined")
+    desk.follow(("", "ticked", CHECKED), ("", "outline_short", "cannot be outlined"))
     line = expect(desk.page.locator(".outline-line"))
     line.to_have_css("opacity", "0.4")
     line.to_have_attribute("d", re.compile("^M"))
-    open_again(desk, 3)
-    expect(desk.page.locator("#outline-state")).to_have_text("No outline is sent. What is drawn is kept.")
-    desk.follow(("1 2 3", "missing", "Ready to submit"), ("Enter", "status", RECEIVED))
+    desk.open_again(3)
+    desk.follow(
+        ("", "#outline-state", "No outline is sent. What is drawn is kept."),
+        ("1 2 3", "missing", "Ready to submit"),
+        ("Enter", "status", RECEIVED),
+    )
     response = Response.objects.get()
-    assert (response.outline, response.box_xmin, response.complete) == ("", None, True)
-    assert response.place is not None
+    assert (response.outline, response.box_xmin, response.complete, response.place is None) == ("", None, True, False)
     desk.ticked.not_to_be_checked()
 
 
 def test_the_tick_is_taken_back_in_every_way_and_the_outline_is_as_it_was(desk: Desk) -> None:
-    drawn(desk)
-    for key in ("n", "u", "Control+z"):
-        desk.press("n", key)
-        desk.ticked.not_to_be_checked()
-        desk.outline_short.to_have_text("1 outline, 4 corners")
-        desk.spoken.to_contain_text("Question 3: an outline is asked for.")
-        expect(desk.page.locator("[data-field=outline]")).to_have_attribute("open", "")
-        expect(desk.page.locator(".outline-surface")).to_be_focused()
-    desk.press("n")
-    open_again(desk, 3)
-    desk.tick()
-    desk.ticked.not_to_be_checked()
-    desk.press("n")
-    desk.page.click("#undo")
-    desk.ticked.not_to_be_checked()
-    desk.outline_short.to_have_text("1 outline, 4 corners")
+    desk.outline_a_bird()
+    ways: list[Callable[[], object]] = [partial(desk.press, key) for key in ("n", "u", "Control+z")]
+    for way in (*ways, lambda: (desk.open_again(3), desk.tick()), lambda: desk.page.click("#undo")):
+        desk.follow(("n", "ticked", CHECKED))
+        way()
+        desk.follow(
+            ("", "ticked", UNCHECKED),
+            ("", "outline_short", "1 outline, 4 corners"),
+            ("", "spoken", has("Question 3: an outline is asked for.")),
+            ("", "[data-field=outline]", OPEN),
+            ("", ".outline-surface", FOCUSED if way in ways else SHOWN),
+        )
     # A gesture that comes to nothing leaves it; drawing takes it back and says so.
     desk.press("n")
-    box = desk.page.locator(".outline-surface").bounding_box()
-    assert box is not None
-    middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    desk.page.mouse.move(*middle)
+    ((x, y),) = desk.on_screen((SIZE / 2, SIZE / 2))
+    desk.page.mouse.move(x, y)
     desk.page.mouse.down()
-    desk.page.mouse.move(middle[0] + 80, middle[1] + 80, steps=5)
+    desk.page.mouse.move(x + 80, y + 80, steps=5)
     desk.press("Escape")
     desk.page.mouse.up()
     desk.ticked.to_be_checked()
     desk.corner((20, 20))
-    desk.ticked.not_to_be_checked()
-    desk.spoken.to_have_text(re.compile(r"^Corner 1 at .* Question 3: the outline is sent again\.$"))
-    desk.outline_short.to_have_text("being drawn")
+    sent_again = re.compile(r"^Corner 1 at .* Question 3: the outline is sent again\.$")
+    desk.follow(("", "ticked", UNCHECKED), ("", "spoken", sent_again), ("", "outline_short", "being drawn"))
     expect(desk.page.locator(".outline-line")).to_have_css("opacity", "1")
     desk.follow(("u 1 2 3 Enter", "status", RECEIVED))
     assert Response.objects.get().outline.count("[") == 1 + 1 + 4
@@ -260,9 +236,11 @@ def test_what_is_said_of_a_bird_is_not_said_of_a_bicycle(desk: Desk) -> None:
     desk.press("1", "4", "n")
     desk.answer_again(1, 4)
     desk.answer_again(2, 1)
-    desk.ticked.not_to_be_checked()
-    expect(desk.page.locator("[data-words=outline]")).to_contain_text("largest single bicycle")
-    desk.missing.to_have_text("Still missing: the outline, question 4")
+    desk.follow(
+        ("", "ticked", UNCHECKED),
+        ("", "missing", "Still missing: the outline, question 4"),
+        ("", "[data-words=outline]", has("largest single bicycle")),
+    )
     desk.answer_again(2, 4)
     desk.missing.to_have_text("Ready to submit")
     desk.answer_again(1, 1)
@@ -278,12 +256,13 @@ def test_what_is_said_of_a_bird_is_not_said_of_a_bicycle(desk: Desk) -> None:
 
 
 def test_questions_come_and_go_with_the_answers_and_what_is_missing_is_said(desk: Desk) -> None:
-    desk.missing.to_have_text("Still missing: question 1, question 2")
     assert not desk.is_asked(3)
-    desk.press("ArrowDown", "ArrowDown")
-    expect(desk.page.locator("[data-field=contains_bird][open] [value=unsure_no]")).to_be_focused()
-    desk.follow(("1 Enter", "status", "Not sent. Still missing: question 2."))
-    expect(desk.page.locator("[data-field=contains_bicycle]")).to_have_attribute("open", "")
+    desk.follow(
+        ("", "missing", "Still missing: question 1, question 2"),
+        ("ArrowDown ArrowDown", "[data-field=contains_bird][open] [value=unsure_no]", FOCUSED),
+        ("1 Enter", "status", "Not sent. Still missing: question 2."),
+        ("", "[data-field=contains_bicycle]", OPEN),
+    )
     desk.press("4")
     assert desk.is_asked(3) and desk.is_asked(4)
     desk.corner(*SQUARE[:3])
@@ -294,40 +273,31 @@ def test_questions_come_and_go_with_the_answers_and_what_is_missing_is_said(desk
         ("y", "outline_short", "1 outline, 4 corners"),
         ("1", "missing", "Still missing: statement 2 and 3"),
     )
-    open_again(desk, 1)
+    desk.open_again(1)
     desk.follow(("3", "missing", "Ready to submit"))
     assert not desk.is_asked(3) and not desk.is_asked(4)
-    open_again(desk, 1)
+    desk.open_again(1)
     desk.follow(("1", "outline_short", "1 outline, 4 corners"), ("", "missing", "Still missing: statement 2 and 3"))
     for key, field in (("f", "contains_bird"), ("b", "statements"), ("b", "outline")):
-        desk.press(key)
-        expect(desk.page.locator(f"[data-field={field}]")).to_have_attribute("open", "")
-        assert desk.page.locator(".question[open]").count() == 1
-    open_again(desk, 1)
+        desk.follow((key, f"[data-field={field}]", OPEN), ("", ".question[open]", counts(1)))
+    desk.open_again(1)
     desk.follow(("4 Enter", "status", RECEIVED))
     assert Response.objects.get().outline == "", "what is not asked any more is not sent"
 
 
-def test_instructions_questions_and_reports_open_and_give_the_focus_back(desk: Desk) -> None:
-    desk.press("?")
-    expect(desk.page.locator("#instructions-dialog")).to_be_visible()
-    desk.press("4", "Escape")
-    expect(desk.page.locator("#instructions-dialog")).to_be_hidden()
-    desk.missing.to_have_text("Still missing: question 1, question 2")
-    expect(desk.page.locator("[name=contains_bird]").first).to_be_focused()
+def test_questions_and_reports_are_typed_and_sent(desk: Desk) -> None:
     desk.press("q")
     desk.page.keyboard.type("Is a kite a bird?")
-    desk.press("Tab", "Enter")
-    desk.status.to_have_text("Thank you. An organizer answers your question, for everybody where it helps everybody.")
+    answers = "Thank you. An organizer answers your question, for everybody where it helps everybody."
+    desk.follow(("Tab Enter", "status", answers))
     assert Question.objects.get().text == "Is a kite a bird?"
     before = desk.assignment
     desk.press("r", "Space", "Tab")
     desk.page.keyboard.type("only the upper half is there, 4 lines")
-    desk.press("Tab", "Enter")
-    desk.status.to_have_text("Thank you. An organizer looks at that picture; you do not get it again.")
+    desk.follow(("Tab Enter", "status", "Thank you. An organizer looks at that picture; you do not get it again."))
     assert desk.assignment != before
-    report = Report.objects.get(assignment__public_id=before)
-    assert (report.kind, report.words) == ("does_not_load", "only the upper half is there, 4 lines")
+    (report,) = Report.objects.values_list("assignment__public_id", "kind", "words")
+    assert (str(report[0]), *report[1:]) == (before, "does_not_load", "only the upper half is there, 4 lines")
 
 
 # The next picture.
@@ -337,26 +307,25 @@ def test_the_next_picture_is_there_at_once_and_nothing_jumps(desk: Desk) -> None
     """It is loaded before it is needed, waits for no receipt, and its time is measured."""
     places = """() => ["#picture", "#questions", ".bar", "#submit", ".outline-surface"]
         .map((part) => JSON.stringify(document.querySelector(part).getBoundingClientRect()))"""
-    wait_until(desk.page, lambda: len(desk.pictures) == 3)
+    desk.ahead()
     before, placed = desk.assignment, desk.page.evaluate(places)
     requested: list[str] = []
     held: list[Route] = []
     desk.page.on("request", lambda request: requested.append(request.url))
     desk.press("4", "4")
     desk.page.dblclick("#submit")
-    desk.received()
+    desk.status.to_have_text(RECEIVED)
     shown = desk.page.locator(".outline-image").get_attribute("href")
     assert desk.assignment != before
     assert shown and not [each for each in requested if each.endswith(shown)]
     assert desk.page.evaluate(places) == placed
-    expect(desk.page.locator("[name=contains_bird]").first).to_be_focused()
-    assert desk.page.locator("[name=contains_bird]:checked").count() == 0
     assert Response.objects.count() == 1, "a double click is one response"
     before = desk.assignment
     desk.page.route("**/response/", lambda route: held.append(route))
     desk.press("4", "4", "Enter")
     wait_until(desk.page, lambda: bool(held))
     assert desk.assignment != before, "it waits for no receipt"
+    desk.follow(("", "[name=contains_bird]:checked", counts(0)), ("", "[name=contains_bird] >> nth=0", FOCUSED))
     wait_until(desk.page, lambda: len(desk.measured()) == 2)
     held[0].continue_()
     wait_until(desk.page, lambda: Response.objects.count() == 2)
@@ -369,10 +338,8 @@ def test_the_next_picture_is_there_at_once_and_nothing_jumps(desk: Desk) -> None
 def test_two_browsers_of_one_tasker_answer_every_picture_once(desk: Desk, at_page: Any) -> None:
     other = at_page()
     assert other.assignment == desk.assignment
-    desk.press("4", "4", "Enter")
-    desk.received()
-    other.press("3", "4", "Enter")
-    other.status.to_contain_text("You answered this picture already")
+    desk.follow(("4 4 Enter", "status", RECEIVED))
+    other.follow(("3 4 Enter", "status", has("You answered this picture already")))
     assert other.kept("drafts") == other.kept("outbox") == []
     assert Response.objects.get().contains_bird == "definitely_no"
     assert [each for each in other.complaints if "409" not in each] == []
@@ -383,39 +350,35 @@ def test_a_sign_in_that_ends_in_the_middle_of_an_outline_costs_nothing(desk: Des
     desk.corner(*SQUARE[:2])
     UserSession.objects.all().delete()
     desk.corner(*SQUARE[2:], SQUARE[0])
-    desk.press("1", "2", "3", "Enter")
-    expect(desk.page.locator("#sign-in-dialog")).to_be_visible()
+    desk.follow(("1 2 3 Enter", "#sign-in-dialog", SHOWN))
     desk.page.keyboard.type("wrong")
-    desk.press("Enter")
-    expect(desk.page.locator("#sign-in-error")).to_have_text(re.compile("does not belong to the user name"))
+    desk.follow(("Enter", "#sign-in-error", re.compile("does not belong to the user name")))
     desk.page.keyboard.type(factories.PASSWORD)
-    desk.press("Enter")
-    desk.received()
+    desk.follow(("Enter", "status", RECEIVED))
     assert Response.objects.get().outline.count("[") == 1 + 1 + 4
     # Signing in can be put off, and everything goes out with the next submit.
     desk.press("4", "4")
     desk.page.context.clear_cookies(name="sessionid")
-    desk.press("Enter")
-    expect(desk.page.locator("#sign-in-dialog")).to_be_visible()
-    desk.press("Escape")
-    desk.status.to_contain_text("Your answer is kept here")
-    desk.waiting.to_have_text("1 answer waits until you sign in.")
+    desk.follow(
+        ("Enter", "#sign-in-dialog", SHOWN),
+        ("Escape", "status", has("Your answer is kept here")),
+        ("", "waiting", "1 answer waits until you sign in."),
+    )
     desk.press("3", "4", "Enter")
-    desk.page.locator("#sign-in-password").fill(factories.PASSWORD)
+    desk.page.fill("#sign-in-password", factories.PASSWORD)
     desk.press("Enter")
     wait_until(desk.page, lambda: Response.objects.count() == 3)
     desk.waiting.to_be_hidden()
     in_order = Response.objects.order_by("submitted_at", "id")
     assert [each.contains_bird for each in in_order] == ["definitely_yes", "definitely_no", "unsure_no"]
-    assert [each for each in desk.complaints if "401" not in each] == []
-    desk.complaints.clear()
+    desk.forgives("401")
 
 
 def test_the_page_renews_the_lease_tells_of_a_place_given_away_and_suggests_a_break(at_page: Any) -> None:
     desk = at_page(clock=True)
     page, beats = desk.page, []
     page.on("request", lambda request: "/heartbeat/" in request.url and beats.append(request.url))
-    wait_until(page, lambda: len(desk.pictures) == 3)
+    desk.ahead()
     page.clock.run_for(61_000)
     wait_until(page, lambda: len(set(beats)) == 3)
     mine = Assignment.objects.get(public_id=desk.assignment)
@@ -424,16 +387,14 @@ def test_the_page_renews_the_lease_tells_of_a_place_given_away_and_suggests_a_br
     for name in ("ada", "bea", "cyd"):
         factories.response(factories.tasker(name), Panel.objects.get(pk=mine.panel_id))
     page.clock.run_for(30 * 60_000)
-    desk.press("4")
-    desk.status.to_contain_text("somebody else has this place now. Send your answer all the same")
-    desk.press("4", "Enter")
-    desk.status.to_contain_text("it is kept and published, and does not count")
-    desk.messages.to_contain_text("came after its place was taken")
-    desk.press("d")
-    desk.messages.to_be_empty()
+    desk.follow(
+        ("4", "status", has("somebody else has this place now. Send your answer all the same")),
+        ("4 Enter", "status", has("it is kept and published, and does not count")),
+        ("", "messages", has("came after its place was taken")),
+        ("d", "messages", EMPTY),
+        ("v", "#receipts-rows tr", has("kept as surplus")),
+    )
     assert Response.objects.get(tasker=mine.tasker).place_id is None
-    desk.press("v")
-    expect(page.locator("#receipts-rows tr")).to_contain_text("kept as surplus")
     desk.press("Escape")
     for _ in range(13):
         page.clock.run_for(4 * 60_000)
@@ -445,29 +406,25 @@ def test_the_page_renews_the_lease_tells_of_a_place_given_away_and_suggests_a_br
 
 
 def test_keys_are_changed_and_every_hint_follows(desk: Desk) -> None:
-    status = expect(desk.page.locator("#keys-status"))
-
-    def remap(action: str, key: str) -> None:
-        desk.page.locator(f"[data-change={action}]").click()
-        desk.press(key)
+    def remap(action: str, key: str, words: str) -> None:
+        desk.page.click(f"[data-change={action}]")
+        desk.follow((key, "#keys-status", has(words)))
 
     desk.press("s", "k")
     for key, words in (("Escape", "Nothing was changed."), ("F5", "This key stays"), ("Space", "This key stays")):
-        remap("report", key)
-        status.to_contain_text(words)
-        expect(desk.page.locator("#keys-dialog")).to_be_visible()
+        remap("report", key, words)
+        desk.follow(("", "#keys-dialog", SHOWN))
     wait_until(desk.page, lambda: Tasker.objects.get().preferences == {"smoothing": False})
-    remap("choice_4", "w")
-    status.to_have_text("W is now the key of: Answer 4.")
-    expect(desk.page.locator("[data-change=choice_4]")).to_be_focused()
-    remap("close_outline", "x")
-    status.to_contain_text("X is now the key")
-    remap("submit", "u")
-    status.to_have_text("U is now the key of: Submit. It was the key of: Undo, which has Enter now.")
-    desk.follow(("Escape 4", "missing", "Still missing: question 1, question 2"))
-    expect(desk.page.locator("[data-field=contains_bird] kbd").last).to_have_text("W")
-    expect(desk.page.locator("[name=contains_bird]").last).to_have_attribute("aria-keyshortcuts", "W")
+    for action, key, words in (
+        ("choice_4", "w", "W is now the key of: Answer 4."),
+        ("close_outline", "x", "X is now the key of: Close the outline"),
+        ("submit", "u", "U is now the key of: Submit. It was the key of: Undo, which has Enter now."),
+    ):
+        remap(action, key, words)
+        desk.follow(("", f"[data-change={action}]", FOCUSED))
     desk.follow(
+        ("Escape 4", "missing", "Still missing: question 1, question 2"),
+        ("", "[name=contains_bird][aria-keyshortcuts=W] + kbd", "W"),
         ("w Enter", "status", "No outline is asked for with these answers to questions 1 and 2."),
         ("w u", "status", RECEIVED),
     )
@@ -476,10 +433,13 @@ def test_keys_are_changed_and_every_hint_follows(desk: Desk) -> None:
     expect(desk.page.locator(".outline-image")).to_have_css("image-rendering", "pixelated")
     desk.press("1", "w")
     desk.corner(*SQUARE)
-    desk.follow(("c", "outline_short", "being drawn"), ("x", "outline_short", "1 outline, 4 corners"))
-    desk.press("k")
+    desk.follow(
+        ("c", "outline_short", "being drawn"),
+        ("x", "outline_short", "1 outline, 4 corners"),
+        ("k", "#keys-dialog", SHOWN),
+    )
     desk.page.click("#keys-reset")
-    status.to_have_text("Every action has its usual key again.")
+    desk.follow(("", "#keys-status", "Every action has its usual key again."))
     wait_until(desk.page, lambda: Tasker.objects.get().preferences["keys"] == {})
 
 
@@ -487,30 +447,28 @@ def test_keys_are_changed_and_every_hint_follows(desk: Desk) -> None:
 
 
 def test_changed_instructions_are_read_before_the_form_opens(desk: Desk) -> None:
-    wait_until(desk.page, lambda: len(desk.pictures) == 3)
+    desk.ahead()
     InstructionVersion.objects.create(
         version=2, summary="Toys.", clarification="A toy bird is a depiction.", in_force_from=timezone.now()
     )
     Assignment.objects.exclude(public_id=desk.assignment).update(instructions=2)
     with desk.page.expect_response(lambda answer: "/instructions/news/" in answer.url):
         desk.reload()
-    desk.press("4", "4", "Enter")
-    news = expect(desk.page.locator("#news-dialog"))
-    news.to_be_visible()
-    news.to_contain_text("A toy bird is a depiction.")
-    desk.press("4", "Escape")
-    news.to_be_visible()
-    assert desk.page.locator("[name=contains_bird]:checked").count() == 0
-    expect(desk.page.locator("#news-form button")).to_be_focused()
-    desk.press("Enter")
-    news.to_be_hidden()
-    expect(desk.page.locator("[name=contains_bird]").first).to_be_focused()
+    desk.follow(
+        ("4 4 Enter", "news", SHOWN),
+        ("", "news", has("A toy bird is a depiction.")),
+        ("4 Escape", "news", SHOWN),
+        ("", "[name=contains_bird]:checked", counts(0)),
+        ("", "#news-form button", FOCUSED),
+        ("Enter", "news", HIDDEN),
+        ("", "[name=contains_bird][value=definitely_yes]", FOCUSED),
+    )
     wait_until(desk.page, lambda: Tasker.objects.get().preferences.get("instructions") == 2)
-    desk.press("?")
-    expect(desk.page.locator("#instructions-dialog")).to_contain_text("A toy bird is a depiction.")
-    desk.press("Escape", "4", "4", "Enter")
-    desk.received()
-    news.to_be_hidden()
+    desk.follow(
+        ("?", "#instructions-dialog", has("A toy bird is a depiction.")),
+        ("Escape 4 4 Enter", "status", RECEIVED),
+        ("", "news", HIDDEN),
+    )
 
 
 def test_a_notice_stays_until_it_is_put_away_and_a_pause_is_told_with_the_next_receipt(
@@ -520,15 +478,15 @@ def test_a_notice_stays_until_it_is_put_away_and_a_pause_is_told_with_the_next_r
     notice = Notice.objects.create(tasker=tara, code="test", text="Look at the corners too.", told_at=factories.NOW)
     desk = at_page()
     desk.messages.to_contain_text("Look at the corners too.")
-    desk.page.locator("#messages button").click()
+    desk.page.click("#messages button")
     desk.messages.to_be_empty()
     wait_until(desk.page, lambda: Notice.objects.get(pk=notice.pk).seen_at is not None)
-    wait_until(desk.page, lambda: len(desk.pictures) == 3)  # two more are at hand
+    desk.ahead()
     action_take(tasker=tara, action=WatchAction.PAUSE, reason="Too fast.", now=timezone.now())
-    desk.press("4", "4", "Enter")
-    desk.messages.to_contain_text("Your labeling is paused: Too fast.")
-    desk.press("4", "4", "Enter")
-    expect(desk.page.locator("#empty")).to_contain_text("Your labeling is paused.")
+    desk.follow(
+        ("4 4 Enter", "messages", has("Your labeling is paused: Too fast.")),
+        ("4 4 Enter", "#empty", has("Your labeling is paused.")),
+    )
     assert Response.objects.count() == 2
     assert [each for each in desk.complaints if "403 (Forbidden)" not in each] == []
 
@@ -544,7 +502,7 @@ def test_an_enlarged_page_leaves_every_answer_in_reach(size: tuple[int, int], at
     desk.answer(2, 4)
     expect(desk.page.locator("#submit")).to_be_in_viewport(ratio=1)
     desk.submit()
-    desk.received()
+    desk.status.to_have_text(RECEIVED)
     assert desk.assignment != before
 
 
@@ -557,9 +515,8 @@ def test_the_page_never_scrolls(size: dict[str, int], at_page: Any) -> None:
     steps += [lambda: desk.corner(*SQUARE, SQUARE[0]), lambda: desk.press("n")]
     for number, step in enumerate(steps):
         step()
-        assert desk.page.evaluate(page_fits), number
-        assert size == PHONE or desk.fits(), number
-    open_again(desk, 3)
+        assert desk.page.evaluate(page_fits) and (size == PHONE or desk.fits()), number
+    desk.open_again(3)
     assert desk.fits()
 
 

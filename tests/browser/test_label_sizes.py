@@ -1,25 +1,34 @@
-"""The bar of the labeling page at every size of a screen: what is saved, what is missing and Submit can be read and
-reached, and nothing lies over anything else."""
+"""The labeling page at every size of a screen, and from right to left: what is saved, what is missing and Submit can be
+read and reached, and nothing lies over anything else.
+"""
 
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from labeling.models import Panel, Tasker
 from tests import factories
 from tests.browser.label_desk import Desk
+from tests.browser.looking import DESK, PHONE, too_wide
 
 WIDTHS = (
     *(320, 360, 390, 480, 600, 683, 768, 820, 821, 844, 900, 960, 1024, 1100, 1101),
     *(1300, 1301, 1340, 1341, 1366, 1760, 1761, 1920, 2560),
 )
+
+
 HEIGHTS = (390, 480, 560, 561, 720, 844, 1180, 1440)
+
+
 # Every width at an ordinary height, and every height at widths of each layout.
 SIZES = sorted(
     {(width, 720) for width in WIDTHS}
     | {(width, height) for width in (320, 390, 683, 820, 844, 960, 1366, 2560) for height in HEIGHTS}
     | {(width, height) for width, height in ((480, 320), (568, 320), (740, 360), (320, 480), (1180, 820))}
 )
+
+
 # What is wrong with the bar, in words; an empty list where all is well.
 WRONG = """(wide) => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {
     const wrong = [];
@@ -73,6 +82,8 @@ WRONG = """(wide) => new Promise((done) => requestAnimationFrame(() => requestAn
 
 # Each width and height that the styles tell apart, at least once.
 SOME = [(320, 480), (390, 844), (568, 320), (683, 390), (820, 1180), (844, 390), (1024, 720), (1101, 720), (1366, 720)]
+
+
 FINGER = {"has_touch": True, "is_mobile": True}
 
 
@@ -96,16 +107,32 @@ def test_the_bar_at_every_size(
     tara = factories.tasker("tara")
     Tasker.objects.filter(pk=tara.pk).update(language=language)
     desk = Desk(contexts(tara, **hand).new_page(), live_server.url).open()
-    wrong = []
-    for step in ("answered", "refused"):
-        if step == "answered":
-            desk.answer(1, 1)
-        else:
-            desk.answer(2, 4)
-            desk.submit()
+    wrong = {}
+    for step, act in {
+        "answered": lambda: desk.answer(1, 1),
+        "refused": lambda: (desk.answer(2, 4), desk.submit()),
+    }.items():
+        act()
         for width, height in sizes:
             desk.page.set_viewport_size({"width": width, "height": height})
-            found = desk.page.evaluate(WRONG, width)
-            wrong += [f"{step} {width} x {height}: {each}" for each in found]
-    assert wrong == []
+            wrong[f"{step} {width} x {height}"] = desk.page.evaluate(WRONG, width)
+    assert wrong == dict.fromkeys(wrong, [])
+    assert desk.complaints == []
+
+
+def test_every_page_turns_round_and_fits(pictures: list[Panel], contexts: Any, live_server: Any, settings: Any) -> None:
+    settings.LANGUAGES = [("en", "English"), ("ar", "العربية")]
+    tara = factories.tasker("tara")
+    Tasker.objects.filter(pk=tara.pk).update(language="ar")
+    desk = Desk(contexts(tara).new_page(), live_server.url).open()
+    expect(desk.page.locator("html")).to_have_attribute("dir", "rtl")
+    # The picture does not turn round: x counts from the left in every language.
+    expect(desk.page.locator(".outline-surface")).to_have_css("direction", "ltr")
+    picture, questions = (desk.page.locator(each).bounding_box() for each in ("#picture", "#questions"))
+    assert picture and questions and questions["x"] < picture["x"]
+    for address in ("label", "my-work", "questions", "learn", "label/instructions", "account"):
+        desk.page.goto(f"{live_server.url}/{address}/")
+        for size in (DESK, PHONE):
+            desk.page.set_viewport_size(size)
+            assert too_wide(desk.page) == [], address
     assert desk.complaints == []

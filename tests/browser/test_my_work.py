@@ -1,10 +1,8 @@
-"""My work, questions and reports in a real browser: accessible, within the policy, on every screen, by keyboard."""
+"""My work, questions and reports in a real browser: on paper, on a phone, and an outline on its picture."""
 
 import json
-import re
 from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,17 +15,10 @@ from labeling.enums import AssignmentState, GoldFeedback, ReportDecision, Report
 from labeling.models import Assignment, GoldMark, Image, Panel, PolicyVersion, Tasker
 from labeling.my_work import selectors
 from labeling.policy import Policy
-from labeling.store import picture_key, picture_store
 from labeling.voiding import responses_void
 from tests import factories
-from tests.browser.label_desk import disc
-from tests.browser.looking import Look, organizer
-
-
-def stored_picture(shade: int) -> Image:
-    sha, png = disc(shade)
-    picture_store().put(picture_key(sha), png)
-    return factories.image(pixels_sha256=sha)
+from tests.browser.label_desk import picture
+from tests.browser.looking import HIDDEN, SHOWN, Look, once, organizer, shows
 
 
 def octagon(radius: int) -> str:
@@ -40,16 +31,14 @@ def made() -> tuple[Tasker, User]:
     olga, tara, now = organizer(), factories.tasker("tara"), timezone.now()
     PolicyVersion.objects.update(numbers=Policy(gold_feedback=GoldFeedback.RETIRED).to_json())
     for days in range(9):
-        panel = factories.panel(stored_picture(20 + 20 * days))
         values: dict[str, Any] = {"outline": octagon(90 + days), "now": now - timedelta(days=days, hours=2)}
         if days == 1:
             values |= {"box": None, "bird": "unsure_no", "complete": None, "unoccluded": None, "real": None}
-        factories.response(tara, panel, counted=days != 2, **values)
+        factories.response(tara, picture(20 + 20 * days), counted=days != 2, **values)
     since = now - timedelta(hours=3)
     responses_void(tasker=tara, since=since, reason="Many answers faster than a picture loads.", by=olga, now=now)
-    _known(tara)
-    _reports(tara, olga)
-    _questions(tara, olga)
+    for more in (_known, _reports, _questions):
+        more(tara, olga)
     return tara, olga
 
 
@@ -62,63 +51,42 @@ def pages(found: tuple[Tasker, User]) -> list[Look]:
     ]
 
 
-@pytest.fixture
-def worked(made_once: Any) -> tuple[Tasker, User]:
-    return made_once(made)
+worked = once(made)
 
 
-def _known(tara: Tasker) -> None:
+def _known(tara: Tasker, _: User) -> None:
     then = timezone.now() - timedelta(days=8)
     for number in range(10):
-        image = stored_picture(number)
-        known = factories.gold(
-            factories.panel(image),
-            outline=octagon(80),
-            retired_at=then if number == 0 else None,
-            retired_because="Old.",
-        )
-        assert known.panel is not None
-        response = factories.response(tara, known.panel, outline=octagon(100), now=then, counted=False)
-        Assignment.objects.filter(pk=response.assignment_id).update(
-            known=known, stands_for=known.panel, expires_at=then
-        )
-        marks = {"contains_bird": True, "outline": number > 0}
-        GoldMark.objects.create(
-            response=response, known=known, tasker=tara, right=number > 0, marks=marks, marked_at=then
-        )
+        panel, retired = picture(number), None if number else then
+        known = factories.gold(panel, outline=octagon(80), retired_at=retired, retired_because="Old.")
+        response = factories.response(tara, panel, outline=octagon(100), now=then, counted=False)
+        Assignment.objects.filter(pk=response.assignment_id).update(known=known, stands_for=panel, expires_at=then)
+        marks = {"right": number > 0, "marks": {"contains_bird": True, "outline": number > 0}, "marked_at": then}
+        GoldMark.objects.create(response=response, known=known, tasker=tara, **marks)
 
 
 def _reports(tara: Tasker, olga: User) -> None:
     now = timezone.now()
+    words = "The lower half of the picture is grey, and a long_word_" + "without_end_" * 12
     for number, kind in enumerate(ReportKind):
-        panel = factories.panel(stored_picture(201 + number))
-        held = factories.assignment(tara, panel, state=AssignmentState.LEASED)
-        Panel.objects.filter(pk=panel.pk).update(leased=1)
-        report_make(
-            tasker=tara,
-            assignment_id=held.public_id,
-            lease_token=None,
-            kind=kind,
-            words="The lower half of the picture is grey, and a long_word_" + "without_end_" * 12,
-            now=now - timedelta(hours=number),
-        )
+        held = factories.assignment(tara, picture(201 + number), state=AssignmentState.LEASED)
+        Panel.objects.filter(pk=held.panel_id).update(leased=1)
+        told = {"kind": kind, "words": words, "now": now - timedelta(hours=number)}
+        report_make(tasker=tara, assignment_id=held.public_id, lease_token=None, **told)
     image = Image.objects.get(reports__kind=ReportKind.DOES_NOT_LOAD)
     report_decide(image=image, decision=ReportDecision.KEPT_OUT, reply="It is broken.", by=olga, now=now)
 
 
 def _questions(tara: Tasker, olga: User) -> None:
     now = timezone.now()
-    texts = ("Does a bird's shadow count as a depiction?", "Is a unicycle a bicycle?", "May I take a break of a day?")
-    asked = [question_ask(tasker=tara, text=text, now=now) for text in texts]
-    for question, everybody in zip(asked[1:], (True, False), strict=True):
-        question_answer(
-            question_id=question.pk,
-            answer="No: a bicycle has two wheels.\n\nThree make a tricycle." if everybody else "Of course.",
-            to_everybody=everybody,
-            requalify=False,
-            by=olga,
-            now=timezone.now(),
-        )
+    question_ask(tasker=tara, text="Does a bird's shadow count as a depiction?", now=now)
+    for text, answer, everybody in (
+        ("Is a unicycle a bicycle?", "No: a bicycle has two wheels.\n\nThree make a tricycle.", True),
+        ("May I take a break of a day?", "Of course.", False),
+    ):
+        asked = question_ask(tasker=tara, text=text, now=now).pk
+        told = {"answer": answer, "to_everybody": everybody, "requalify": False, "by": olga, "now": timezone.now()}
+        question_answer(question_id=asked, **told)
 
 
 def too_small(page: Page) -> list[str]:
@@ -132,49 +100,28 @@ def too_small(page: Page) -> list[str]:
     )
 
 
-def test_own_work_is_looked_through_and_downloaded(
-    worked: tuple[Tasker, User], visit: Callable[..., Page], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_on_paper_there_is_nothing_to_choose_or_download(
+    worked: tuple[Tasker, User], visit: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(selectors, "ANSWERS_ON_A_PAGE", 4)
     page = visit("/my-work/", worked[0])
-    seen = page.locator(".own-answers code").all_inner_texts()
-    while page.locator("a[rel=next]").count():
-        page.locator("a[rel=next]").click()
-        page.wait_for_load_state()
-        seen += page.locator(".own-answers code").all_inner_texts()
-    assert len(seen) == len(set(seen)) == 19
-    page.get_by_role("link", name="All, newest first").click()
-    with page.expect_download() as download:
-        page.get_by_role("link", name="Download all, signed").click()
-    name = rf"my-work-{worked[0].public_id}-\d{{4}}-\d\d-\d\d\.json"
-    assert re.fullmatch(name, download.value.suggested_filename)
-    download.value.save_as(tmp_path / "work.json")
-    assert json.loads((tmp_path / "work.json").read_text())["count"] == 19
-    # On paper there is nothing to choose or download.
     controls = page.locator("main :is(form, [download], [rel=next], #download)")
     assert controls.count() > 2
     page.emulate_media(media="print")
     assert [each for each in controls.all() if each.is_visible()] == []
     expect(page.locator(".own-answers .receipt").first).to_be_visible()
-    page.emulate_media(media="screen")
-    # A day is chosen.
-    page.locator("#by-day ~ table th a").nth(1).click()
-    expect(page.locator("h2#answers")).to_contain_text("Your answers of")
-    expect(page.locator(".own-answers > li")).to_have_count(1)
 
 
 def test_the_outline_lies_on_the_picture(worked: tuple[Tasker, User], visit: Callable[..., Page]) -> None:
     page = visit("/my-work/", worked[0])
     page.locator(".own-answers a").first.click()
-    picture, drawn = page.locator(".traced img"), page.locator(".traced .own")
-    expect(drawn).to_have_count(1)
-    image, outline = picture.bounding_box(), drawn.bounding_box()
+    expect(page.locator(".traced img")).to_have_js_property("naturalWidth", 299)
+    image, outline = (page.locator(f".traced {each}").bounding_box() for each in ("img", ".own"))
     assert image and outline
     # An octagon of 90 px around the middle of a picture of 299.
     zoom = image["width"] / 299
     assert outline["x"] - image["x"] == pytest.approx(60 * zoom, abs=3)
     assert outline["width"] == pytest.approx(180 * zoom, abs=6)
-    assert page.evaluate("document.querySelector('.traced img').naturalWidth") == 299
 
 
 def test_on_a_phone_all_is_large_and_an_offensive_picture_hidden(
@@ -185,7 +132,7 @@ def test_on_a_phone_all_is_large_and_an_offensive_picture_hidden(
         assert too_small(visit(address, worked[0], screen="phone")) == [], address
     page = visit("/organizer/reports/", worked[1], screen="phone")
     assert too_small(page) == []
-    offensive = page.locator("article", has_text="offensive")
-    expect(offensive.locator("img")).to_be_hidden()
-    offensive.get_by_text("Show the picture").click()
-    expect(offensive.locator("img")).to_be_visible()
+    offensive = "article:has-text('offensive')"
+    shows(page, {f"{offensive} img": HIDDEN})
+    page.click(f"{offensive} >> text=Show the picture")
+    shows(page, {f"{offensive} img": SHOWN})

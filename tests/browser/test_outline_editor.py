@@ -7,16 +7,19 @@ and fails on any word in the console.
 import base64
 import io
 import random
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property, partial
 from itertools import product
 from math import cos, pi, sin
 from typing import Any
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, CDPSession, Locator, Page
+from playwright.sync_api import Browser, CDPSession, Page, expect
 
+from tests.browser.looking import DESK, PHONE, Hands, push
 from tests.browser.static_site import static_site
 
 SIZE = 299
@@ -30,61 +33,70 @@ def site() -> Iterator[str]:
         yield address
 
 
-class Editor:
-    """The editor as somebody in front of the screen has it; all points are image pixels."""
-
-    def __init__(self, page: Page) -> None:
-        self.page = page
-        self.surface = page.locator("svg.outline-surface")
+class Editor(Hands):
+    """The editor alone as somebody in front of the screen has it."""
 
     def at(self, x: float, y: float) -> tuple[float, float]:
-        """Where an image point lies on the screen now."""
-        return self.all_at((x, y))[0]
-
-    def all_at(self, *points: tuple[float, float]) -> list[tuple[float, float]]:
-        box = self.surface.bounding_box()
-        assert box is not None
-        left, top, width, height = map(float, self.frame_settled().split())
-        across, down = box["width"] / width, box["height"] / height
-        return [(box["x"] + (x - left) * across, box["y"] + (y - top) * down) for x, y in points]
-
-    def frame_settled(self) -> str:
-        """The viewBox after the next frames have been drawn."""
-        script = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
-            done(document.querySelector("svg.outline-surface").getAttribute("viewBox")))))"""
-        return str(self.page.evaluate(script))
-
-    def click(self, *points: tuple[float, float], button: Any = "left") -> None:
-        for x, y in points:
-            self.page.mouse.click(*self.at(x, y), button=button)
+        """Return where a point is on the screen now."""
+        return self.on_screen((x, y))[0]
 
     def drag(self, *points: tuple[float, float], steps: int = 5) -> None:
-        start, *others = self.all_at(*points)
+        start, *others = self.on_screen(*points)
         self.page.mouse.move(*start)
         self.page.mouse.down()
         for x, y in others:
             self.page.mouse.move(x, y, steps=steps)
         self.page.mouse.up()
 
-    def draw(self, *points: tuple[float, float]) -> None:
-        """A closed ring."""
-        self.click(*points, points[0])
+    @cached_property
+    def devtools(self) -> CDPSession:
+        return self.page.context.new_cdp_session(self.page)
 
-    def press(self, *keys: str) -> None:
-        for key in keys:
-            self.page.keyboard.press(key)
+    def touch(self, kind: str, *points: tuple[float, float]) -> None:
+        """Touch as the screen tells it; these points are of the screen."""
+        touches = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)]
+        self.devtools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
+
+    def slide(self, *points: tuple[float, float]) -> None:
+        for kind, point in zip(["touchStart", *["touchMove"] * (len(points) - 1)], points, strict=True):
+            self.touch(kind, point)
+        self.touch("touchEnd")
+
+    def tap(self, *points: tuple[float, float]) -> None:
+        for point in points:
+            self.slide(point)
 
     def rebuild(self, **options: Any) -> None:
         """The same place with another editor in it."""
         self.page.evaluate("(options) => window.rebuild(options)", options)
 
+    def anew(self, *points: tuple[float, float]) -> None:
+        """Click these corners in an editor in which nothing is drawn."""
+        self.rebuild()
+        self.corner(*points)
+
+    def grab(self, point: tuple[float, float], to: tuple[float, float]) -> None:
+        """Begin a drag, and do not end it."""
+        self.page.mouse.move(*self.at(*point))
+        self.page.mouse.down()
+        self.page.mouse.move(*self.at(*to), steps=5)
+
+    def wheel(self, *turns: float) -> None:
+        for turn in turns:
+            self.page.mouse.wheel(0, turn)
+
     def put(self, ring: list[tuple[float, float]]) -> None:
         """One closed ring in place of all that is drawn; no corners are no ring."""
         self.page.evaluate("(rings) => { window.editor.rings = rings; }", [ring] if ring else [])
-        self.frame_settled()
+        self.view_box()
 
     def ask(self, expression: str) -> Any:
         return self.page.evaluate(f"() => window.editor.{expression}")
+
+    def small(self) -> None:
+        """Give the editor less room."""
+        self.page.evaluate("() => document.querySelector('#editor').classList.add('is-small')")
+        self.view_box()
 
     @property
     def rings(self) -> list[list[list[float]]]:
@@ -96,86 +108,54 @@ class Editor:
 
     @property
     def problem(self) -> str | None:
-        problem = self.ask("problem")
-        return problem and problem["code"]
-
-    @property
-    def marks(self) -> int:
-        self.frame_settled()
-        return self.page.locator(".outline-crossing").count()
-
-    @property
-    def bar(self) -> Locator:
-        return self.page.locator(".outline-fineness")
+        return (self.ask("problem") or {}).get("code")
 
     @property
     def spoken(self) -> str:
         return self.page.locator("#spoken").inner_text()
 
 
-class Window:
-    """A window that one test after the other opens the page in: a new one for each takes longer than most tests."""
-
-    def __init__(self, chromium: Browser, site: str, **context: Any) -> None:
-        self.context = chromium.new_context(**{"viewport": {"width": 1366, "height": 768}, **context})
-        self.page = self.context.new_page()
-        self.address = f"{site}/pages/outline_editor.html"
-        self.complaints: list[str] = []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-
-    @contextmanager
-    def opened(self) -> Iterator[Editor]:
-        self.complaints.clear()
-        self.page.mouse.move(0, 0)
-        self.page.goto(self.address)
-        self.page.wait_for_function("() => window.editor.rings")
-        yield Editor(self.page)
-        assert self.complaints == []
+def window(chromium: Browser, **options: Any) -> Page:
+    return chromium.new_context(**{"viewport": DESK, **options}).new_page()
 
 
 @contextmanager
-def open_page(chromium: Browser, site: str, **context: Any) -> Iterator[Editor]:
-    """The page in a window of its own."""
-    window = Window(chromium, site, **context)
-    try:
-        with window.opened() as editor:
-            yield editor
-    finally:
-        window.context.close()
+def opened(page: Page, site: str) -> Iterator[Editor]:
+    editor = Editor(page)
+    page.mouse.move(0, 0)
+    page.goto(f"{site}/pages/outline_editor.html")
+    page.wait_for_function("() => window.editor.rings")
+    yield editor
+    assert editor.complaints == []
 
 
 @pytest.fixture(scope="module")
-def windows(chromium: Browser, site: str) -> dict[str, Window]:
-    screen = {"width": 390, "height": 844}
-    return {
-        "desk": Window(chromium, site),
-        "touched": Window(chromium, site, has_touch=True),
-        "phone": Window(chromium, site, has_touch=True, is_mobile=True, viewport=screen, device_scale_factor=3),
+def windows(chromium: Browser) -> dict[str, Page]:
+    """Windows that one test after the other opens the page in: a new one for each takes longer than most tests."""
+    kinds: dict[str, dict[str, Any]] = {
+        "editor": {},
+        "touched": {"has_touch": True},
+        "phone": {"has_touch": True, "is_mobile": True, "viewport": PHONE, "device_scale_factor": 3},
     }
+    return {name: window(chromium, **options) for name, options in kinds.items()}
 
 
-@pytest.fixture
-def editor(windows: dict[str, Window]) -> Iterator[Editor]:
-    with windows["desk"].opened() as opened:
-        yield opened
+def in_window(name: str) -> Any:
+    """Return a fixture that is the editor in one of the windows."""
+
+    @pytest.fixture(name=name)
+    def _opened(windows: dict[str, Page], site: str) -> Iterator[Editor]:
+        with opened(windows[name], site) as editor:
+            yield editor
+
+    return _opened
 
 
-@pytest.fixture
-def touched(windows: dict[str, Window]) -> Iterator[Editor]:
-    with windows["touched"].opened() as opened:
-        yield opened
-
-
-@pytest.fixture
-def phone(windows: dict[str, Window]) -> Iterator[Editor]:
-    with windows["phone"].opened() as opened:
-        yield opened
+on_desk, under_fingers, on_phone = map(in_window, ("editor", "touched", "phone"))
 
 
 def near(points: Any, expected: Any, within: float = 0.5) -> bool:
-    pairs = list(zip(points, expected, strict=True))
-    return all(abs(x - ex) <= within and abs(y - ey) <= within for (x, y), (ex, ey) in pairs)
+    return bool(points == [pytest.approx(each, abs=within) for each in expected])
 
 
 WATCH_CLICKS = """() => {
@@ -190,7 +170,7 @@ WATCH_CLICKS = """() => {
 }"""
 
 
-def noise(side: int = SIZE) -> tuple[str, Image.Image]:
+def noise(side: int) -> tuple[str, Image.Image]:
     """A picture in which every pixel differs from the ones beside it, as an address and to compare with."""
     picture = Image.frombytes("RGB", (side, side), random.Random(5).randbytes(side * side * 3))
     file = io.BytesIO()
@@ -208,26 +188,20 @@ SHOWN = """() => {
 
 def test_clicks_place_corners_and_several_ways_close_the_ring(editor: Editor) -> None:
     assert editor.problem == "outline_too_few_corners"
-    editor.click(*TRIANGLE)
-    assert near(editor.open, TRIANGLE)
-    assert (editor.ask("drawing"), editor.problem) == (True, "outline_unfinished")
+    editor.corner(*TRIANGLE)
     x, y = editor.at(*TRIANGLE[-1])
     editor.page.mouse.click(x + 6, y)
     assert near(editor.open, TRIANGLE), "a quick click beside the last corner is no double click"
-    editor.click(TRIANGLE[0])
-    assert near(editor.rings[0], TRIANGLE)
-    assert (editor.ask("drawing"), editor.problem) == (False, None)
-    for key in ("Enter", "c"):
-        editor.rebuild()
-        editor.click(*TRIANGLE)
-        editor.press(key)
-        assert near(editor.rings[0], TRIANGLE), key
-    editor.rebuild()
-    editor.click(*TRIANGLE)
+    assert (editor.ask("drawing"), editor.problem) == (True, "outline_unfinished")
+    for close in (partial(editor.corner, TRIANGLE[0]), partial(editor.press, "Enter"), partial(editor.press, "c")):
+        editor.anew(*TRIANGLE)
+        close()
+        assert near(editor.rings[0], TRIANGLE), close
+        assert (editor.ask("drawing"), editor.problem) == (False, None)
+    editor.anew(*TRIANGLE)
     editor.page.mouse.dblclick(*editor.at(150, 240))
     assert near(editor.rings[0], [*TRIANGLE, (150, 240)])
-    editor.rebuild()
-    editor.click(*TRIANGLE[:2], TRIANGLE[0])
+    editor.anew(*TRIANGLE[:2], TRIANGLE[0])
     editor.press("c")
     assert editor.rings == [] and near(editor.open, TRIANGLE[:2]), "two corners are no ring"
 
@@ -235,8 +209,7 @@ def test_clicks_place_corners_and_several_ways_close_the_ring(editor: Editor) ->
 def test_clicks_as_fast_as_they_can_be_made_lose_nothing_and_the_page_hears_of_each(editor: Editor) -> None:
     """A half-drawn ring survives a reload through `state`; what was handed out does not change behind it."""
     points = [(20 + 6.5 * index, 60 if index % 2 else 200) for index in range(40)]
-    places = [editor.at(*point) for point in points]
-    for place in places:
+    for place in [editor.at(*point) for point in points]:
         editor.page.mouse.click(*place)
     assert near(editor.open, points)
     assert editor.page.evaluate("() => window.changes") == [True] * 40
@@ -248,20 +221,18 @@ def test_clicks_as_fast_as_they_can_be_made_lose_nothing_and_the_page_hears_of_e
     assert changes[-1] is True and False in changes, "a drag in progress is told as not settled"
     # Corners stay inside the picture.
     editor.put([])
-    editor.click((-20, -5), (310, 100.333), (150, 308))
+    editor.corner((-20, -5), (310, 100.333), (150, 308))
     assert (editor.open[0], editor.open[1][0], editor.open[2][1]) == ([0, 0], SIZE, SIZE)
 
 
 def test_steps_are_taken_back_and_escape_gives_up(editor: Editor) -> None:
-    editor.click(*TRIANGLE)
+    editor.corner(*TRIANGLE)
     editor.press("Control+z", "Control+z", "Control+Shift+z", "Control+y", "Escape")
     assert editor.open == [], "Escape cancels the ring that is drawn"
     editor.press("Control+z")
     assert near(editor.open, TRIANGLE)
     editor.press("c")
-    editor.page.mouse.move(*editor.at(*TRIANGLE[1]))
-    editor.page.mouse.down()
-    editor.page.mouse.move(*editor.at(250, 150), steps=4)
+    editor.grab(TRIANGLE[1], (250, 150))
     editor.press("Escape")
     editor.page.mouse.up()
     assert near(editor.rings[0], TRIANGLE), "and leaves a corner that is dragged where it was"
@@ -279,25 +250,20 @@ def test_steps_are_taken_back_and_escape_gives_up(editor: Editor) -> None:
 
 
 def test_corners_are_dragged_inserted_and_removed(editor: Editor) -> None:
-    editor.click(*TRIANGLE)
+    editor.corner(*TRIANGLE)
     editor.drag(TRIANGLE[1], (220, 100))
     assert near(editor.open, [TRIANGLE[0], (220, 100), TRIANGLE[2]], within=1), "while the ring is open"
-    editor.click(TRIANGLE[0])
+    editor.corner(TRIANGLE[0])
     editor.drag(TRIANGLE[2], (100, 250))
     assert near(editor.rings[0], [TRIANGLE[0], (220, 100), (100, 250)], within=1), "and when it is closed"
     editor.press("Control+z")
     assert near(editor.rings[0], [TRIANGLE[0], (220, 100), TRIANGLE[2]], within=1)
     # An edge shows where a corner would go, and takes one by click and by drag.
-    editor.rebuild()
-    editor.draw(*SQUARE)
-    ghost = editor.page.locator("path.outline-ghost")
-    editor.page.mouse.move(*editor.at(150, 51))
-    editor.frame_settled()
-    assert str(ghost.get_attribute("d")).endswith("50h0")
-    editor.page.mouse.move(*editor.at(150, 150))
-    editor.frame_settled()
-    assert ghost.get_attribute("d") == ""
-    editor.click((150, 50))
+    editor.anew(*SQUARE, SQUARE[0])
+    for point, shown in (((150, 51), re.compile("50h0$")), ((150, 150), "")):
+        editor.page.mouse.move(*editor.at(*point))
+        expect(editor.page.locator("path.outline-ghost")).to_have_attribute("d", shown)
+    editor.corner((150, 50))
     assert near(editor.rings[0], [SQUARE[0], (150, 50), *SQUARE[1:]])
     editor.drag((50, 150), (80, 160))
     assert len(editor.rings[0]) == 6 and near(editor.rings[0][-1:], [(80, 160)])
@@ -305,13 +271,12 @@ def test_corners_are_dragged_inserted_and_removed(editor: Editor) -> None:
     assert near(editor.rings[0], SQUARE)
     # A corner goes by key and by a right click; what was the last one goes by Backspace.
     for way in ("Delete", "Backspace", "right click"):
-        editor.click(SQUARE[1], button="right" if way == "right click" else "left")
+        editor.corner(SQUARE[1], button="right" if way == "right click" else "left")
         editor.press(*([] if way == "right click" else [way]))
         assert near(editor.rings[0], [SQUARE[0], *SQUARE[2:]]), way
         editor.press("Control+z")
         assert near(editor.rings[0], SQUARE), way
-    editor.rebuild()
-    editor.click(*TRIANGLE)
+    editor.anew(*TRIANGLE)
     editor.press("Backspace")
     assert near(editor.open, TRIANGLE[:2])
 
@@ -332,7 +297,7 @@ def test_the_pixels_on_the_screen_are_the_pixels_of_the_picture(
 ) -> None:
     """Brightness, contrast and place: every block of device pixels has the colour of its image pixel."""
     address, picture = noise(side)
-    with open_page(chromium, site, device_scale_factor=density) as editor:
+    with opened(window(chromium, device_scale_factor=density), site) as editor:
         editor.rebuild(imageUrl=address, width=side, height=side)
         editor.ask(f"setSmoothing({str(smooth).lower()})")
         for _ in range(steps):
@@ -341,9 +306,9 @@ def test_the_pixels_on_the_screen_are_the_pixels_of_the_picture(
         editor.page.wait_for_timeout(200)
         zoom = round(editor.ask("zoom"))
         left, top, *_ = map(round, editor.page.evaluate(SHOWN))
-        box = editor.surface.bounding_box()
+        box = editor.page.locator(".outline-surface").bounding_box()
         assert box is not None
-        shot = Image.open(io.BytesIO(editor.surface.screenshot())).convert("RGB")
+        shot = Image.open(io.BytesIO(editor.page.locator(".outline-surface").screenshot())).convert("RGB")
         x0, y0 = left - round(box["x"] * density), top - round(box["y"] * density)
         for x, y in product(range(side // 2 - 8, side // 2 + 8), repeat=2):
             at = [(x0 + x * zoom + dx, y0 + y * zoom + dy) for dx, dy in ((0, 0), (zoom - 1, zoom - 1), (zoom // 2, 0))]
@@ -352,46 +317,38 @@ def test_the_pixels_on_the_screen_are_the_pixels_of_the_picture(
 
 def test_the_wheel_a_touchpad_keys_and_buttons_zoom(editor: Editor) -> None:
     """To the device pixel, also when the page is zoomed or moves to another screen."""
-    middle = editor.at(150, 150)
-    editor.page.mouse.move(*middle)
-    editor.page.mouse.wheel(0, -100)
+    editor.page.mouse.move(*editor.at(150, 150))
+    editor.wheel(-100)
     editor.ask("focus()")
     editor.press("+", "-")
     editor.ask("zoomOut()")
     assert editor.ask("zoom") == 2
-    for _ in range(24):
-        editor.page.mouse.wheel(0, -5)
+    editor.wheel(*[-5] * 24)
     assert editor.ask("zoom") == 3, "a touchpad zooms by as many steps as the fingers go far"
-    editor.page.mouse.wheel(0, 30)
-    editor.page.mouse.wheel(0, -30)
+    editor.wheel(30, -30)
     assert editor.ask("zoom") == 3, "a change of direction begins anew"
     editor.ask("fit()")
-    session = editor.page.context.new_cdp_session(editor.page)
     screen = {"width": 1200, "height": 768, "deviceScaleFactor": 1.5, "mobile": False}
-    session.send("Emulation.setDeviceMetricsOverride", screen)
+    editor.devtools.send("Emulation.setDeviceMetricsOverride", screen)
     editor.page.wait_for_function("() => window.editor.zoom === 3")
-    for act in ("fit()", "zoomIn()", "zoomIn()"):
-        editor.ask(act)
-        left, top, wide, _ = editor.page.evaluate(SHOWN)
-        assert (left, top) == pytest.approx((round(left), round(top)), abs=0.02), act
-        assert wide / SIZE == pytest.approx(round(wide / SIZE), abs=1e-3), act
-    session.send("Emulation.clearDeviceMetricsOverride")
+    left, top, wide, _ = editor.page.evaluate(SHOWN)
+    assert (left, top, wide / SIZE) == pytest.approx((round(left), round(top), 3), abs=0.02)
+    editor.devtools.send("Emulation.clearDeviceMetricsOverride")
 
 
 def test_zoom_pan_and_resize_in_the_middle_of_drawing_lose_nothing(editor: Editor) -> None:
-    editor.click(*TRIANGLE[:2])
+    editor.corner(*TRIANGLE[:2])
     editor.page.mouse.move(*editor.at(150, 150))
-    for _ in range(2):
-        editor.page.mouse.wheel(0, -120)
-    editor.click((160, 170))
+    editor.wheel(-120, -120)
+    editor.corner((160, 170))
     editor.page.keyboard.down("Space")
     editor.drag((150, 150), (130, 140))
     editor.page.keyboard.up("Space")
-    editor.click((150, 180))
-    editor.page.evaluate("() => document.querySelector('#editor').classList.add('is-small')")
-    editor.click((140, 170))
+    editor.corner((150, 180))
+    editor.small()
+    editor.corner((140, 170))
     editor.press("0")
-    editor.click((60, 200), TRIANGLE[0])
+    editor.corner((60, 200), TRIANGLE[0])
     assert near(editor.rings[0], [*TRIANGLE[:2], (160, 170), (150, 180), (140, 170), (60, 200)])
 
 
@@ -399,11 +356,11 @@ def test_clicks_at_every_zoom_on_the_way_are_where_the_picture_was_clicked(edito
     """Zooming deeper around wandering points: nothing drifts, however often and wherever the wheel turned."""
     dice = random.Random(3)
     editor.page.evaluate(WATCH_CLICKS)
-    box = editor.surface.bounding_box()
+    box = editor.page.locator(".outline-surface").bounding_box()
     assert box is not None
     for _ in range(30):
         editor.page.mouse.move(box["x"] + dice.uniform(10, 690), box["y"] + dice.uniform(10, 630))
-        editor.page.mouse.wheel(0, dice.choice([-300, -120, -100, 100, 120, 300]))
+        editor.wheel(dice.choice([-300, -120, -100, 100, 120, 300]))
         editor.page.mouse.down()
         editor.page.mouse.up()
         x, y, _ = editor.page.evaluate("() => window.clicked.at(-1)")
@@ -413,41 +370,37 @@ def test_clicks_at_every_zoom_on_the_way_are_where_the_picture_was_clicked(edito
 
 def test_panning_smoothing_and_an_editor_that_is_disabled(editor: Editor) -> None:
     editor.press("0")
-    before = editor.frame_settled()
+    before = editor.view_box()
     x, y = editor.at(150, 150)
     editor.page.mouse.move(x, y)
     editor.page.mouse.down(button="middle")
     editor.page.mouse.move(x - 60, y - 40, steps=3)
     editor.page.mouse.up(button="middle")
-    shift = [float(b) - float(a) for a, b in zip(before.split(), editor.frame_settled().split(), strict=True)]
+    shift = [float(b) - float(a) for a, b in zip(before.split(), editor.view_box().split(), strict=True)]
     assert (editor.open, shift) == ([], [30, 20, 0, 0]), "the middle button pans"
     editor.ask("fit()")
-    assert editor.frame_settled() == before
-    rendering = "() => getComputedStyle(document.querySelector('image')).imageRendering"
-    assert editor.page.evaluate(rendering) == "pixelated"
+    assert editor.view_box() == before
+    image = expect(editor.page.locator("image"))
+    image.to_have_css("image-rendering", "pixelated")
     editor.ask("setSmoothing(true)")
-    assert editor.page.evaluate(rendering) == "auto"
-    editor.draw(*TRIANGLE)
+    image.to_have_css("image-rendering", "auto")
+    editor.corner(*TRIANGLE, TRIANGLE[0])
     # Lines keep their width and dots their size at any zoom.
     editor.page.mouse.move(*editor.at(*TRIANGLE[1]))
-    for _ in range(8):
-        editor.page.mouse.wheel(0, -120)
-    editor.frame_settled()
-    effects = editor.page.evaluate(
-        "() => ['line', 'corner', 'active'].map((name) => {"
-        " const style = getComputedStyle(document.querySelector(`path.outline-${name}`));"
-        " return [style.vectorEffect, style.strokeWidth]; })"
-    )
-    assert effects == [["non-scaling-stroke", width] for width in ("2px", "10px", "18px")]
+    editor.wheel(*[-120] * 8)
+    for name, width in (("line", "2px"), ("corner", "10px"), ("active", "18px")):
+        path = expect(editor.page.locator(f"path.outline-{name}"))
+        path.to_have_css("vector-effect", "non-scaling-stroke")
+        path.to_have_css("stroke-width", width)
     editor.ask("fit()")
     # Disabled, it shows the picture, and still zooms and pans.
     editor.ask("setEnabled(false)")
-    before = editor.frame_settled()
+    before = editor.view_box()
     assert not editor.page.locator("path.outline-line").is_visible()
-    editor.click((250, 250))
+    editor.corner((250, 250))
     editor.drag((150, 150), (120, 120))
     editor.press("Delete", "Control+z", "Enter")
-    assert editor.frame_settled() != before
+    assert editor.view_box() != before
     editor.ask("setEnabled(true)")
     assert near(editor.rings[0], TRIANGLE) and editor.open == []
 
@@ -466,20 +419,17 @@ def test_a_drag_traces_a_ring_whose_corners_can_be_made_fewer_and_more(editor: E
     assert 8 <= len(ring) < 40, "simplified"
     assert all(78 <= ((x - 150) ** 2 + (y - 150) ** 2) ** 0.5 <= 82 for x, y in ring), "within a pixel or so"
     bar = editor.page.get_by_role("group", name="Corners of the traced line")
-    assert bar.locator("span").inner_text() == f"{len(ring)} corners, within 1 px"
-    for _ in range(4):
-        bar.get_by_role("button", name="Fewer corners").click()
+    expect(bar.locator("span")).to_have_text(f"{len(ring)} corners, within 1 px")
+    push(editor.page, *["Fewer corners"] * 4)
     fewer = editor.rings
-    editor.frame_settled()
-    assert len(fewer[0]) < len(ring)
-    assert editor.spoken == bar.locator("span").inner_text() == f"{len(fewer[0])} corners, within 4 px"
+    expect(bar.locator("span")).to_have_text(f"{len(fewer[0])} corners, within 4 px")
+    assert len(fewer[0]) < len(ring) and editor.spoken == f"{len(fewer[0])} corners, within 4 px"
     # A trace and its refining are one step back and one forth.
     editor.press("Control+z")
     assert (editor.rings, editor.open, editor.ask("canSimplify")) == ([], [], False)
     editor.ask("redo()")
     assert (editor.rings, editor.ask("canSimplify")) == (fewer, True)
-    for _ in range(9):
-        bar.get_by_role("button", name="More corners").click()
+    push(editor.page, *["More corners"] * 9)
     assert len(editor.rings[0]) > len(ring), "nothing of the raw line was lost"
     assert editor.spoken.endswith("within 0.25 px")
     assert editor.page.evaluate("() => window.chosen") == [1.5, 2, 3, 4, 3, 2, 1.5, 1, 0.75, 0.5, *[0.25] * 3]
@@ -490,40 +440,39 @@ def test_a_drag_traces_a_ring_whose_corners_can_be_made_fewer_and_more(editor: E
     editor.press(".", ".")
     assert len(editor.rings[0]) == before
     # The bar goes with the next change, comes back with a step back, and goes with "Done".
-    assert editor.bar.is_visible()
-    editor.click((20, 20))
-    editor.frame_settled()
-    assert editor.bar.is_hidden()
+    bar = editor.page.locator(".outline-fineness")
+    expect(bar).to_be_visible()
+    editor.corner((20, 20))
+    expect(bar).to_be_hidden()
     editor.ask("fewerCorners()")
     assert editor.open == [[20, 20]], "what was traced before is left alone"
     editor.press("Control+z")
-    editor.frame_settled()
-    assert editor.bar.is_visible()
-    bar.get_by_role("button", name="Done").click()
-    editor.frame_settled()
-    assert editor.bar.is_hidden() and len(editor.rings) == 1
+    expect(bar).to_be_visible()
+    push(editor.page, "Done")
+    expect(bar).to_be_hidden()
+    assert len(editor.rings) == 1
     # A trace goes on where clicks ended; the bar stands away from the line.
     editor.put([])
-    editor.click((50, 50), (100, 40))
+    editor.corner((50, 50), (100, 40))
     editor.drag((150, 60), (220, 60), (220, 100), (60, 100))
     assert near(editor.open, [(50, 50), (100, 40), (150, 60), (220, 60), (220, 100), (60, 100)], within=1.5)
-    editor.frame_settled()
-    bar_box, surface = editor.bar.bounding_box(), editor.surface.bounding_box()
+    editor.view_box()
+    bar_box, surface = bar.bounding_box(), editor.page.locator(".outline-surface").bounding_box()
     assert bar_box and surface and bar_box["y"] - surface["y"] > 100
 
 
 def test_a_crossing_is_shown_where_it_happens_in_words_too_and_goes_again(editor: Editor) -> None:
-    editor.draw(*SQUARE)
-    assert editor.marks == 0
-    editor.page.mouse.move(*editor.at(250, 50))
-    editor.page.mouse.down()
-    editor.page.mouse.move(*editor.at(150, 290), steps=5)
-    assert editor.marks == 1, "already while dragging"
-    assert "crosses" in editor.page.locator("#problem").inner_text()
+    editor.corner(*SQUARE, SQUARE[0])
+    marks = expect(editor.page.locator(".outline-crossing"))
+    marks.to_have_count(0)
+    editor.grab((250, 50), (150, 290))
+    marks.to_have_count(1)  # already while dragging
+    expect(editor.page.locator("#problem")).to_contain_text("crosses")
     editor.page.mouse.up()
     assert editor.problem == "outline_self_crossing"
     editor.press("Control+z")
-    assert (editor.marks, editor.problem) == (0, None)
+    marks.to_have_count(0)
+    assert editor.problem is None
 
 
 # Keyboard alone.
@@ -546,8 +495,8 @@ BY_KEYBOARD = [
 
 def test_a_whole_ring_by_keyboard_alone(editor: Editor) -> None:
     """It is drawn, closed and corrected; a burst of moves is one step; the crosshair stops at the border."""
-    surface = [editor.surface.get_attribute(name) for name in ("role", "aria-label", "aria-describedby")]
-    assert surface == ["application", "Outline of the bird", "keys"]
+    surface = editor.page.get_by_role("application", name="Outline of the bird")
+    expect(surface).to_have_attribute("aria-describedby", "keys")
     for keys, said in BY_KEYBOARD:
         editor.press(*keys)
         assert editor.spoken == said
@@ -565,7 +514,7 @@ def test_a_whole_ring_by_keyboard_alone(editor: Editor) -> None:
 
 
 def test_the_tree_lists_the_corners_once_the_hand_rests_and_one_chosen_there_moves(editor: Editor) -> None:
-    editor.click((60, 60), (200, 80))
+    editor.corner((60, 60), (200, 80))
     editor.page.wait_for_timeout(400)
     items = editor.page.locator(".outline-corner-list button")
     assert items.all_inner_texts() == ["Corner 1 at 60, 60", "Corner 2 at 200, 80"]
@@ -588,60 +537,33 @@ def test_the_tree_lists_the_corners_once_the_hand_rests_and_one_chosen_there_mov
 # Fingers.
 
 
-class Fingers:
-    """Touches as the browser gets them from the screen; points are screen pixels."""
-
-    def __init__(self, page: Page) -> None:
-        self.session: CDPSession = page.context.new_cdp_session(page)
-
-    def send(self, kind: str, *points: tuple[float, float]) -> None:
-        touches = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)]
-        self.session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
-
-    def tap(self, *points: tuple[float, float]) -> None:
-        for point in points:
-            self.send("touchStart", point)
-            self.send("touchEnd")
-
-    def slide(self, *points: tuple[float, float]) -> None:
-        self.send("touchStart", points[0])
-        for point in points[1:]:
-            self.send("touchMove", point)
-        self.send("touchEnd")
-
-
 def test_taps_draw_a_ring_a_drag_moves_a_corner_and_a_long_press_removes_it(touched: Editor) -> None:
-    fingers = Fingers(touched.page)
-    fingers.tap(*[touched.at(*point) for point in TRIANGLE])
-    first_x, first_y = touched.at(*TRIANGLE[0])
-    fingers.tap((first_x + 15, first_y - 12))
+    touched.tap(*[touched.at(*point) for point in TRIANGLE])
+    x, y = touched.at(*TRIANGLE[0])
+    touched.tap((x + 15, y - 12))
     assert near(touched.rings[0], TRIANGLE)
     x, y = touched.at(*TRIANGLE[1])
-    fingers.slide((x + 14, y + 10), (x + 30, y + 30), (x + 54, y + 50))
+    touched.slide((x + 14, y + 10), (x + 30, y + 30), (x + 54, y + 50))
     assert near(touched.rings[0][1:2], [(220, 100)], within=1), "grasped beside the corner, within 44 px"
     touched.put(SQUARE)
-    fingers.send("touchStart", touched.at(*SQUARE[2]))
+    touched.touch("touchStart", touched.at(*SQUARE[2]))
     touched.page.wait_for_timeout(750)
-    fingers.send("touchEnd")
+    touched.touch("touchEnd")
     assert near(touched.rings[0], [*SQUARE[:2], SQUARE[3]]) and touched.open == []
     touched.ask("undo()")
     assert near(touched.rings[0], SQUARE)
-    # A corner comes before an edge, and an edge before the picture.
-    x, y = touched.at(250, 50)
-    fingers.tap((x - 20, y))
-    assert len(touched.rings[0]) == 4, "20 px along the edge it is still the corner"
-    x, y = touched.at(150, 50)
-    fingers.tap((x, y + 10))
-    assert near(touched.rings[0][1:2], [(150, 50)]), "10 px beside the edge it is the edge"
-    fingers.tap(touched.at(150, 150))
-    assert near(touched.open, [(150, 150)])
     # A finger traces.
     touched.rebuild()
-    points = touched.all_at(*circle(40))
-    fingers.slide(*points, points[0])
+    points = touched.on_screen(*circle(40))
+    touched.slide(*points, points[0])
     assert len(touched.rings) == 1 and 8 <= len(touched.rings[0]) < 40
 
 
+MAGNIFIED = """() => {
+    const { a, e, f } = document.querySelector("svg.outline-magnifier use").getCTM();
+    const { width } = document.querySelector("svg.outline-surface").viewBox.baseVal;
+    return [(a * width) / 700, (56 - e) / a, (56 - f) / a];
+}"""
 LOUPE = """() => {
     const box = (selector) => {
         const { left, top, right, bottom } = document.querySelector(selector).getBoundingClientRect();
@@ -652,102 +574,88 @@ LOUPE = """() => {
 
 
 def test_the_loupe_shows_what_the_finger_hides(touched: Editor) -> None:
-    fingers = Fingers(touched.page)
-    fingers.tap(*[touched.at(*point) for point in (*TRIANGLE, TRIANGLE[0])])
+    touched.tap(*[touched.at(*point) for point in (*TRIANGLE, TRIANGLE[0])])
     loupe = touched.page.locator("svg.outline-magnifier")
     assert loupe.is_hidden()
     start = touched.at(*TRIANGLE[0])
-    fingers.send("touchStart", start)
+    touched.touch("touchStart", start)
     assert loupe.is_visible(), "before anything has moved"
-    fingers.send("touchMove", (start[0] + 30, start[1] + 31))
+    touched.touch("touchMove", (start[0] + 30, start[1] + 31))
     box = loupe.bounding_box()
     assert box is not None and (box["width"], box["height"]) == (112, 112)
-    zoom = touched.page.evaluate(
-        "() => document.querySelector('svg.outline-magnifier use').getCTM().a * "
-        "document.querySelector('svg.outline-surface').viewBox.baseVal.width / 700"
-    )
+    zoom, *middle = touched.page.evaluate(MAGNIFIED)
     assert zoom == pytest.approx(4), "four times the zoom of the picture"
-    middle = touched.page.evaluate(
-        "() => { const { a, e, f } = document.querySelector('svg.outline-magnifier use').getCTM();"
-        " return [(56 - e) / a, (56 - f) / a]; }"
-    )
     assert middle == pytest.approx([75, 75.5], abs=0.02), "the exact point is in the middle"
     assert touched.rings[0][0] == pytest.approx((60, 60), abs=0.5), "and not yet settled"
-    fingers.send("touchEnd")
+    touched.touch("touchEnd")
     assert loupe.is_hidden()
     # It comes for a pen, and never for a mouse.
     touched.rebuild()
+    x, y = touched.at(150, 200)
     for kind in ("pen", "mouse"):
-        x, y = touched.at(150, 200)
-        common = {"button": "left", "pointerType": kind, "clickCount": 1}
-        fingers.session.send("Input.dispatchMouseEvent", {"type": "mousePressed", "x": x, "y": y, **common})
-        for step in range(1, 5):
-            moved = {"type": "mouseMoved", "x": x + 10 * step, "y": y, "buttons": 1, **common}
-            fingers.session.send("Input.dispatchMouseEvent", moved)
-        assert loupe.is_visible() is (kind == "pen"), kind
-        fingers.session.send("Input.dispatchMouseEvent", {"type": "mouseReleased", "x": x + 40, "y": y, **common})
+        for step, act in enumerate(["mousePressed", *["mouseMoved"] * 4, "mouseReleased"]):
+            assert step < 2 or loupe.is_visible() is (kind == "pen"), kind
+            told = {"type": act, "pointerType": kind, "x": x + 10 * step, "y": y, "button": "left", "clickCount": 1}
+            touched.devtools.send("Input.dispatchMouseEvent", {**told, "buttons": int(act == "mouseMoved")})
         assert loupe.is_hidden()
         touched.ask("clear()")
 
 
 def test_the_loupe_is_beside_the_finger_inside_the_editor_and_moves_nothing(touched: Editor) -> None:
-    fingers = Fingers(touched.page)
     places = "() => [...document.querySelectorAll('main > *, svg.outline-surface')].map((each) => \
         JSON.stringify(each.getBoundingClientRect()))"
     for small in (False, True):
         if small:
-            touched.page.evaluate("() => document.querySelector('#editor').classList.add('is-small')")
-            touched.frame_settled()
+            touched.small()
         for where in [(150, 150), (2, 2), (297, 2), (2, 297), (297, 297), (150, 3), (3, 150), (60, 60)]:
             before = touched.page.evaluate(places)
             x, y = touched.at(*where)
-            fingers.send("touchStart", (x, y))
-            boxes = touched.page.evaluate(LOUPE)
-            loupe, editor = boxes["loupe"], boxes["editor"]
+            touched.touch("touchStart", (x, y))
+            loupe, editor = touched.page.evaluate(LOUPE).values()
             assert editor["left"] <= loupe["left"] and loupe["right"] <= editor["right"], where
             assert editor["top"] <= loupe["top"] and loupe["bottom"] <= editor["bottom"], where
             across = max(loupe["left"] - x, x - loupe["right"], 0)
-            down = max(loupe["top"] - y, y - loupe["bottom"], 0)
-            assert max(across, down) >= 36, "past the tip of a finger"
+            assert max(across, max(loupe["top"] - y, y - loupe["bottom"], 0)) >= 36, "past the tip of a finger"
             assert where != (150, 150) or loupe["bottom"] < y, "above it, where there is space"
             assert touched.page.evaluate(places) == before
-            fingers.send("touchEnd")
+            touched.touch("touchEnd")
             touched.ask("clear()")
 
 
 def test_the_whole_task_on_a_phone_with_one_finger(phone: Editor) -> None:
     """Zoom by the page's buttons, the picture moved by dragging, corners by taps: no second finger is needed."""
-    fingers = Fingers(phone.page)
     phone.ask("zoomIn()")
     assert phone.ask("zoom") == 4
     phone.page.evaluate("() => { window.editor.panning = true; }")
-    fingers.slide((200, 300), (200, 330), (160, 380))
+    phone.slide((200, 300), (200, 330), (160, 380))
     assert phone.open == [], "moved, not traced"
-    fingers.tap(*[phone.at(*point) for point in ((100, 100), (180, 110))])
-    fingers.slide((200, 300), (200, 280), (200, 240))
-    fingers.tap(phone.at(140, 180), phone.at(100, 100))
+    phone.tap(*[phone.at(*point) for point in ((100, 100), (180, 110))])
+    phone.slide((200, 300), (200, 280), (200, 240))
+    phone.tap(phone.at(140, 180), phone.at(100, 100))
     phone.page.evaluate("() => { window.editor.panning = false; }")
     phone.ask("fit()")
     assert near(phone.rings[0], [(100, 100), (180, 110), (140, 180)])
     corner_x, corner_y = phone.at(180, 110)
-    fingers.slide((corner_x + 20, corner_y), (corner_x + 50, corner_y), (corner_x + 60, corner_y))
+    phone.slide((corner_x + 20, corner_y), (corner_x + 50, corner_y), (corner_x + 60, corner_y))
     assert phone.rings[0][1][0] > 200, "a corner is 44 px wide"
 
 
 def test_a_pinch_zooms_and_never_adds_a_corner(touched: Editor) -> None:
-    fingers = Fingers(touched.page)
-    fingers.tap(*[touched.at(*point) for point in TRIANGLE[:2]])
-    scale = 700 / float(touched.frame_settled().split()[2])
+    touched.tap(*[touched.at(*point) for point in TRIANGLE[:2]])
+    scale = 700 / float(touched.view_box().split()[2])
     one, other = touched.at(140, 150), touched.at(160, 150)
-    fingers.send("touchStart", one)
-    fingers.send("touchMove", (one[0] - 4, one[1]))
-    fingers.send("touchStart", (one[0] - 4, one[1]), other)
-    for step in range(1, 6):
-        fingers.send("touchMove", (one[0] - 8 * step, one[1]), (other[0] + 8 * step, other[1]))
-    fingers.send("touchEnd", (one[0] - 40, one[1]))
-    fingers.send("touchMove", (one[0] - 60, one[1] + 20))
-    fingers.send("touchEnd")
-    assert 2 < 700 / float(touched.frame_settled().split()[2]) / scale < 4
+    apart = [("touchMove", (one[0] - 8 * step, one[1]), (other[0] + 8 * step, other[1])) for step in range(1, 6)]
+    for kind, *points in (
+        ("touchStart", one),
+        ("touchMove", (one[0] - 4, one[1])),
+        ("touchStart", (one[0] - 4, one[1]), other),
+        *apart,
+        ("touchEnd", (one[0] - 40, one[1])),
+        ("touchMove", (one[0] - 60, one[1] + 20)),
+        ("touchEnd",),
+    ):
+        touched.touch(kind, *points)
+    assert 2 < 700 / float(touched.view_box().split()[2]) / scale < 4
     assert touched.ask("zoom") == round(touched.ask("zoom")), "a whole number once the fingers are gone"
     assert near(touched.open, TRIANGLE[:2]) and touched.rings == []
     # Taps between pinches are all kept.
@@ -755,26 +663,22 @@ def test_a_pinch_zooms_and_never_adds_a_corner(touched: Editor) -> None:
     points = [(60 + 22 * index, 60 if index % 2 else 220) for index in range(8)]
     for number, point in enumerate(points):
         x, y = touched.at(*point)
-        fingers.tap((x, y))
-        grow = 1 if number % 2 else -1
-        fingers.send("touchStart", (x - 60, y), (x + 60, y))
-        fingers.send("touchMove", (x - 60 - 15 * grow, y), (x + 60 + 15 * grow, y))
-        fingers.send("touchMove", (x - 60, y), (x + 60, y))
-        fingers.send("touchEnd")
+        touched.tap((x, y))
+        for kind, reach in (("touchStart", 60), ("touchMove", 75 if number % 2 else 45), ("touchMove", 60)):
+            touched.touch(kind, (x - reach, y), (x + reach, y))
+        touched.touch("touchEnd")
         touched.ask("fit()")
     assert near(touched.open, points)
 
 
 def test_a_page_written_from_right_to_left_changes_nothing_in_the_picture(touched: Editor) -> None:
     touched.page.evaluate("() => { document.documentElement.dir = 'rtl'; window.rebuild(); }")
-    touched.click(*TRIANGLE, TRIANGLE[0])
+    touched.corner(*TRIANGLE, TRIANGLE[0])
     assert near(touched.rings[0], TRIANGLE)
-    fingers = Fingers(touched.page)
     x, y = touched.at(40, 3)
-    fingers.send("touchStart", (x, y))
-    boxes = touched.page.evaluate(LOUPE)
-    assert boxes["loupe"]["left"] > x + 36, "beside a finger in the corner on the left"
-    fingers.send("touchEnd")
+    touched.touch("touchStart", (x, y))
+    assert touched.page.evaluate(LOUPE)["loupe"]["left"] > x + 36, "beside a finger in the corner on the left"
+    touched.touch("touchEnd")
 
 
 # The end.
@@ -782,7 +686,6 @@ def test_a_page_written_from_right_to_left_changes_nothing_in_the_picture(touche
 
 def test_nothing_is_left_behind(editor: Editor) -> None:
     """Nor are nodes and listeners of a hundred editors that were destroyed in the middle of what they were doing."""
-    session = editor.page.context.new_cdp_session(editor.page)
     script = """async (count) => {
         const event = (type, x, y) => new PointerEvent(type, { clientX: x, clientY: y, pointerId: 1, button: 0,
             pointerType: "touch", bubbles: true });
@@ -797,21 +700,17 @@ def test_nothing_is_left_behind(editor: Editor) -> None:
         }
     }"""
 
-    def counted() -> dict[str, int]:
-        for _ in range(3):
-            session.send("HeapProfiler.collectGarbage")
-        editor.page.wait_for_timeout(700)
-        session.send("HeapProfiler.collectGarbage")
-        counters = session.send("Memory.getDOMCounters")
-        return {name: int(counters[name]) for name in ("nodes", "jsEventListeners")}
+    def left_by(count: int) -> dict[str, int]:
+        editor.page.evaluate(script, count)
+        for pause in (0, 0, 700, 0):
+            editor.devtools.send("HeapProfiler.collectGarbage")
+            editor.page.wait_for_timeout(pause)
+        return dict(editor.devtools.send("Memory.getDOMCounters"))
 
-    editor.page.evaluate(script, 20)
-    before = counted()
-    editor.page.evaluate(script, 100)
-    after = counted()
+    before, after = left_by(20), left_by(100)
     assert after["nodes"] - before["nodes"] < 50
     assert after["jsEventListeners"] - before["jsEventListeners"] < 20
     editor.ask("setEnabled(false)")
     editor.ask("destroy()")
-    assert editor.page.locator("#editor").inner_html() == ""
-    assert editor.page.locator("#editor").get_attribute("class") == ""
+    place = editor.page.locator("#editor")
+    assert (place.inner_html(), place.get_attribute("class")) == ("", "")

@@ -1,10 +1,8 @@
-"""Sign-in, start page, overview and API page in a real browser: accessible, within the policy, on every screen."""
+"""The overview and what all pages share, in a real browser: figures, charts, the header, keyboard and paper."""
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
-import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.utils import timezone
@@ -12,10 +10,10 @@ from playwright.sync_api import Page, expect
 
 from config.context import ORGANIZER
 from contest.models import Release
-from labeling.models import Question, Report, Tasker
+from labeling.models import Question, Report
 from scoring.models import Defense, Run
 from tests import factories
-from tests.browser.looking import REFRESH_MS, Look, organizer, timed
+from tests.browser.looking import FOCUSED, HIDDEN, REFRESH_MS, SHOWN, Look, follow, once, organizer, shows, timed
 from tests.contest.cockpit.test_parts import HALF, SQUARE, case, leased, ruled
 
 
@@ -31,7 +29,7 @@ def made() -> None:
     )
     Question.objects.create(tasker=otto, text="Is a weathercock a bird?", asked_at=now - timedelta(hours=3))
     factories.gold(held_at=now)
-    Tasker.objects.filter(pk=factories.tasker("pat").pk).update(state="paused")
+    factories.tasker("pat", state="paused")
     defense = Defense.objects.create(name="Small CNN", digest="a", created_at=now, published_at=now)
     Run.objects.create(
         defense=defense, round=1, seed=1, batch_size=16, state="dead", attempt=3, fault="platform",
@@ -43,8 +41,8 @@ def made() -> None:
         for tasker, drawn in ((tara, SQUARE), (otto, outline), (uma, SQUARE)):
             factories.response(tasker, panel, outline=drawn, now=now - timedelta(hours=1))
         ruled(panel, now - timedelta(minutes=30))
-    factories.image(label_from=now - timedelta(hours=3))
-    factories.image(label_from=now + timedelta(hours=3))
+    for hours in (-3, 3):
+        factories.image(label_from=now + timedelta(hours=hours))
     Release.objects.create(
         week="2026-W40", manifest_sha256="ab" * 32, counts={"images": 7, "responses": 21}, bytes=1234, released_at=now
     )
@@ -72,9 +70,7 @@ def empty(_: User) -> list[Look]:
     ]
 
 
-@pytest.fixture
-def full(made_once: Any) -> None:
-    made_once(made)
+full = once(made)
 
 
 def test_on_a_phone_a_finger_hits_everything_in_the_header(olga: User, visit: Callable[..., Page]) -> None:
@@ -88,8 +84,9 @@ def test_on_a_phone_a_finger_hits_everything_in_the_header(olga: User, visit: Ca
 
 def test_the_overview_refreshes_itself_and_nothing_jumps(full: None, visit: Callable[..., Page]) -> None:
     page = timed(visit("/organizer/"))
-    page.locator("#day-figures > summary").click()
-    page.locator("#day-figures > summary").focus()
+    figures = page.locator("#day-figures > summary")
+    figures.click()
+    figures.focus()
     page.evaluate("scrollTo(0, 300)")
     waiting = page.locator("tr", has_text="Waiting for a panel").locator("td").first
     expect(waiting).to_have_text("1")
@@ -97,30 +94,18 @@ def test_the_overview_refreshes_itself_and_nothing_jumps(full: None, visit: Call
     cache.clear()
     page.clock.run_for(REFRESH_MS)
     expect(waiting).to_have_text("2")
-    expect(page.locator("#day-figures")).to_have_attribute("open", "")
-    expect(page.locator("#day-figures > summary")).to_be_focused()
+    shows(page, {"#day-figures[open] > summary": FOCUSED})
     assert page.evaluate("scrollY") == 300
     page.route("**/organizer/now/", lambda route: route.fulfill(status=403))
     page.clock.run_for(REFRESH_MS)
-    expect(page.locator(".refresh-note")).to_contain_text("Not refreshed since")
-
-
-def test_a_wrong_password_is_told_where_a_screen_reader_hears_it(olga: User, visit: Callable[..., Page]) -> None:
-    page = visit("/sign-in/", who="")
-    page.fill("#id_username", "olga")
-    page.fill("#id_password", "wrong")
-    page.click("main button")
-    expect(page.get_by_role("alert")).to_contain_text("do not belong together")
-    expect(page.locator("#id_username")).to_have_value("olga")
-    expect(page.locator("#id_password")).to_be_focused()
+    shows(page, {".refresh-note": "Not refreshed since"})
 
 
 def test_the_overview_is_whole_without_scripts_and_on_paper(full: None, visit: Callable[..., Page]) -> None:
     page = visit("/organizer/", java_script_enabled=False)
-    expect(page.locator("#day-figures")).to_be_visible()
+    shows(page, {"#day-figures": SHOWN, "button:has-text('Sign out')": SHOWN})
     page.emulate_media(media="print")
-    expect(page.get_by_role("button", name="Sign out")).not_to_be_visible()
-    expect(page.locator("h1")).to_be_visible()
+    shows(page, {"h1": SHOWN, "button:has-text('Sign out')": HIDDEN})
 
 
 # A chart, and the column of the table beside it that has its figures.
@@ -163,9 +148,4 @@ def test_a_line_of_what_waits_leads_down_the_page(full: None, visit: Callable[..
 
 
 def test_the_keyboard_reaches_the_content_first(olga: User, visit: Callable[..., Page]) -> None:
-    page = visit("/organizer/")
-    page.keyboard.press("Tab")
-    expect(page.locator(".skip")).to_be_focused()
-    expect(page.locator(".skip")).to_be_in_viewport()
-    page.keyboard.press("Enter")
-    expect(page.locator("main")).to_be_focused()
+    follow(visit("/organizer/"), ("Tab", ".skip:focus", SHOWN), ("Enter", "main", FOCUSED))

@@ -1,5 +1,6 @@
 """The policy in a real browser: numbers are tried, recorded after a look at what they change, and called back."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ from playwright.sync_api import Page, expect
 from adjudication.services import panels_settle
 from labeling.selectors import policy_in_force
 from tests import factories
-from tests.browser.looking import Look, organizer
+from tests.browser.looking import Look, counts, fill, holds, organizer, push, shows
 
 WHY = "A fifth of the picture is enough."
 
@@ -30,15 +31,13 @@ def pages(_: None) -> list[Look]:
     """Numbers that are refused, looked at, and recorded."""
 
     def show(page: Page, zone: str, reason: str = "") -> None:
-        page.locator("#panel_size").fill("5")
-        page.locator("#time_zone").fill(zone)
-        page.locator("#reason").fill(reason)
-        page.get_by_role("button", name="Show what it changes").click()
+        fill(page, {"#panel_size": "5", "#time_zone": zone, "#reason": reason})
+        push(page, "Show what it changes")
         expect(page.locator("h1")).to_have_count(1)
 
     def record(page: Page) -> None:
         show(page, "Europe/Berlin", f"{WHY} {'without_an_end_' * 12}")
-        page.get_by_role("button", name="Record version 2").click()
+        push(page, "Record version 2")
 
     new = "/organizer/policy/new/"
     return [
@@ -56,11 +55,10 @@ def test_numbers_are_tried_part_by_part_and_taken_over(transactional_db: None, v
     page.get_by_label("Smallest box").fill("20 %")
     parts = "**/organizer/what-if/part/**"
     page.route(parts, lambda route: route.fulfill(status=403))
-    page.get_by_role("button", name="Try on 2 pictures").click()
-    expect(page.locator(".told")).to_contain_text("The server does not answer, or you are signed out.")
+    push(page, "Try on 2 pictures")
+    shows(page, {".told": "The server does not answer, or you are signed out."})
     page.unroute(parts)
-    page.get_by_role("button", name="Go on").click()
-    expect(page.locator("[data-done] [data-kind=valid]")).to_have_text("1")
-    expect(page.locator(".pictures li")).to_have_count(1)
+    push(page, "Go on")
+    shows(page, {"[data-done] [data-kind=valid]": re.compile("^1$"), ".pictures li": counts(1)})
     page.get_by_role("link", name="Record these numbers").click()
-    expect(page.locator("#min_box_fraction")).to_have_value("20 %")
+    shows(page, {"#min_box_fraction": holds("20 %")})

@@ -1,4 +1,4 @@
-"""The pages of defenses, of the scoring queue and of re-runs in a real browser: accessible, on every screen, still."""
+"""Pages of defenses, of the scoring queue and of re-runs in a real browser: pictures come, figures refresh quietly."""
 
 import hashlib
 import io
@@ -6,10 +6,7 @@ import re
 import zipfile
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
-import pytest
-from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.utils import timezone
 from playwright.sync_api import Page, expect
@@ -22,7 +19,7 @@ from scoring.models import Defense, Rerun, Run, RunItem, Scorer
 from scoring.trials.handed_in import source_key
 from scoring.trials.services import framework_check
 from tests import factories
-from tests.browser.looking import REFRESH_MS, Look, organizer, timed
+from tests.browser.looking import REFRESH_MS, SHOWN, Look, counts, once, organizer, shows, timed
 from tests.contest import release_fixtures as cast
 from tests.scoring import cast as scoring_cast
 from tests.scoring.trials import cast as trials_cast
@@ -31,8 +28,7 @@ from tests.scoring.trials import cast as trials_cast
 def made() -> Defense:
     """A randomised defense with answers, faults, breaks, a mistake outside the contest, parted and dead runs, a re-run,
     and scorers."""
-    olga = organizer()
-    now = timezone.now()
+    olga, now = organizer(), timezone.now()
     defense = cast.defense(1, name="A small net with a rather long name", description="Colours of a picture, weighed.")
     for number in range(1, 6):
         image = cast.picture(number)
@@ -43,8 +39,7 @@ def made() -> Defense:
     scoring_cast.ruled(outside, label="bird")
     cast.scored(defense, outside, [0], state=RunState.FINISHED)
     breaks_record(now=now)
-    parted = cast.faulted(defense, cast.picture(7), 1, Fault.CRASHED)
-    Run.objects.filter(pk=parted.pk).update(splits=1)
+    Run.objects.filter(pk=cast.faulted(defense, cast.picture(7), 1, Fault.CRASHED).pk).update(splits=1)
     dead = cast.faulted(defense, cast.picture(8), 1, Fault.PLATFORM)
     Run.objects.filter(pk=dead.pk).update(fault_text="no_room_on_the_disk_" * 20)
     held = cast.faulted(defense, cast.picture(9), 1, Fault.PLATFORM)
@@ -57,7 +52,11 @@ def made() -> Defense:
     Scorer.objects.create(
         name="other:cuda-0", device="NVIDIA", runtime="docker", started_at=now, seen_at=now - timedelta(days=1)
     )
-    _rerun(defense, olga)
+    rerun = Rerun.objects.create(defense=defense, reason="All answers. A card.", asked_by=olga, asked_at=now)
+    for image in [each.image for each in RunItem.objects.filter(round=1)][:2]:
+        planned = {"round": 1, "defense": defense, "rerun": rerun}
+        run = Run.objects.create(seed=1, batch_size=16, state="queued", created_at=now, **planned)
+        RunItem.objects.create(run=run, image=image, position=0, **planned)
     Release.objects.create(week="2026-W47", manifest_sha256="ab" * 32, counts={}, bytes=1, released_at=cast.AFTER)
     return defense
 
@@ -97,40 +96,26 @@ def pages(found: tuple[Defense, Defense]) -> list[Look]:
     ]
 
 
-@pytest.fixture
-def full(made_once: Any) -> Defense:
-    return made_once(made)
-
-
-def _rerun(defense: Defense, by: User) -> Rerun:
-    rerun = Rerun.objects.create(defense=defense, reason="All answers. A card.", asked_by=by, asked_at=timezone.now())
-    for image in [each.image for each in RunItem.objects.filter(round=1)][:2]:
-        run = Run.objects.create(
-            defense=defense, rerun=rerun, round=1, seed=1, batch_size=16, state="queued", created_at=timezone.now()
-        )
-        RunItem.objects.create(run=run, rerun=rerun, defense=defense, round=1, image=image, position=0)
-    return rerun
+full = once(made)
 
 
 def test_a_stranger_sees_the_curve_and_every_picture_and_paper_keeps_them(
     full: Defense, visit: Callable[..., Page]
 ) -> None:
     page = visit(f"/defenses/{full.public_id}/", who="")
-    expect(page.locator("svg path.curve")).to_have_count(1)
-    expect(page.locator(".pictures img")).to_have_count(6)
-    expect(page.get_by_role("heading", name="Mistakes outside the contest")).to_be_visible()
+    shows(page, {"svg path.curve": counts(1), ".pictures img": counts(6), "h2 >> text=Mistakes outside the": SHOWN})
     # Every picture really comes: its address is good for anybody who may see the page.
-    page.locator(".pictures img").last.scroll_into_view_if_needed()
-    expect(page.locator(".pictures img").last).to_have_js_property("naturalWidth", cast.SIDE)
+    last = page.locator(".pictures img").last
+    last.scroll_into_view_if_needed()
+    expect(last).to_have_js_property("naturalWidth", cast.SIDE)
     page.emulate_media(media="print")
-    expect(page.locator("svg path.curve")).to_be_visible()
-    expect(page.get_by_role("heading", name="Risk and coverage")).to_be_visible()
+    shows(page, {"svg path.curve": SHOWN, "h2 >> text=Risk and coverage": SHOWN})
 
 
 def test_the_queue_refreshes_itself_and_nothing_jumps(full: Defense, visit: Callable[..., Page]) -> None:
     page = timed(visit("/organizer/scoring/", screen="phone"))
-    colours: list[str] = page.locator(".state").all_inner_texts()
-    assert {text.strip() for text in colours} == {"alive", "silent"}, "every colour has a word"
+    colours = {text.strip() for text in page.locator(".state").all_inner_texts()}
+    assert colours == {"alive", "silent"}, "every colour has a word"
     again = page.get_by_role("link", name="Try again", exact=True)
     again.focus()
     before = again.bounding_box()
@@ -148,11 +133,10 @@ def test_the_queue_refreshes_itself_and_nothing_jumps(full: Defense, visit: Call
 def test_a_rerun_that_is_prepared_tells_how_far_until_it_begins(full: Defense, visit: Callable[..., Page]) -> None:
     Rerun.objects.update(state="preparing", kinds=[[1, 16, False, cast.SIDE, 5]])
     page = timed(visit(f"/organizer/reruns/{Rerun.objects.get().pk}/"))
-    expect(page.locator("dl.facts")).to_have_text(re.compile("Prepared\\s*2 of 5 answers planned"))
+    shows(page, {"dl.facts": re.compile("Prepared\\s*2 of 5 answers planned")})
     cancel = page.get_by_role("button", name="Cancel")
     cancel.focus()
     Rerun.objects.update(state="running")
     page.clock.run_for(REFRESH_MS)
-    expect(page.locator("dl.facts")).to_contain_text("0 of 2 answers in 2 runs")
-    expect(page.locator("main .state").first).to_have_text("under way")
+    shows(page, {"dl.facts": "0 of 2 answers in 2 runs", "main .state >> nth=0": "under way"})
     expect(cancel).to_be_focused()

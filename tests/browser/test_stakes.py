@@ -4,9 +4,7 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
-import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
@@ -15,9 +13,8 @@ from contest.models import Entry, Team
 from contest.stakes import ends, services
 from scoring.enums import TrialKind
 from scoring.models import Defense
-from tests.browser.looking import Look, organizer
+from tests.browser.looking import Look, holds, in_new_tab, once, organizer, push, shows
 from tests.contest.stakes import cast
-from tests.factories import PASSWORD
 from tests.scoring.trials import cast as trials
 
 DAY = timedelta(days=1)
@@ -32,9 +29,7 @@ def made() -> Team:
     return blue
 
 
-@pytest.fixture
-def blue(made_once: Any) -> Team:
-    return made_once(made)
+blue = once(made)
 
 
 def pages(blue: Team) -> list[Look]:
@@ -54,8 +49,8 @@ def pages(blue: Team) -> list[Look]:
     services.return_ask(cast.stake(shown.defense), "We found a mistake. " * 9, by=captain, now=now)
     services.stake_ask(wish, by=captain, now=now)
     assert free in cast.selectors.stakeable()
-    cast.entry(blue, "late", now=now - 40 * DAY)
-    cast.entry(blue, "new", now=now - 8 * DAY, closed=True)
+    for name, days in (("late", 40), ("new", 8)):
+        cast.entry(blue, name, now=now - days * DAY, closed=name == "new")
     own, of = shown.defense.public_id, {each.name: each.public_id for each in Defense.objects.all()}
     return [
         *(("", address) for address in ("/defenses/", f"/defenses/{own}/", f"/defenses/{of['closed']}/")),
@@ -67,23 +62,27 @@ def pages(blue: Team) -> list[Look]:
     ]
 
 
+def named(page: Page, image: str = "") -> None:
+    """Fill in what every defense has, and perhaps an image in a registry."""
+    fields = {"Name (required)": "steadfast", "Licence": "Apache-2.0", "Or its name and digest": image}
+    for label, words in fields.items():
+        page.get_by_label(label, exact=label.startswith("Name")).fill(words)
+
+
 def test_a_team_hands_in_an_archive_and_is_told_at_its_field_what_is_wrong(
     blue: Team, visit: Callable[..., Page], tmp_path: Path
 ) -> None:
     page = visit("/team/defenses/", who="cap-blue")
-    page.get_by_role("button", name="Hand in a defense").click()
-    page.get_by_label("Name (required)", exact=True).fill("steadfast")
-    page.get_by_label("Licence").fill("Apache-2.0")
+    push(page, "Hand in a defense")
+    named(page)
     page.get_by_label("Archive").set_input_files(cast.zipped(tmp_path / "wrong.tar"))
-    page.get_by_role("button", name="Hand in").click()
+    push(page, "Hand in")
     # Refused on the spot, at its field, and everything typed is still there.
-    expect(page.locator("#archive-wrong")).to_contain_text("not an archive as docker save writes it")
-    expect(page.get_by_label("Name (required)", exact=True)).to_have_value("steadfast")
+    shows(page, {"#archive-wrong": "not an archive as docker save writes it", "[name=name]": holds("steadfast")})
     page.get_by_label("Archive").set_input_files(cast.archive(tmp_path / "a"))
     page.get_by_label("Source").set_input_files(cast.zipped(tmp_path / "source.zip"))
-    page.get_by_role("button", name="Hand in").click()
-    expect(page.locator("h1")).to_have_text("steadfast")
-    expect(page.locator("main")).to_contain_text("Published if eligible by")
+    push(page, "Hand in")
+    shows(page, {"h1": "steadfast", "main": "Published if eligible by"})
     defense = Defense.objects.get(name="steadfast")
     assert defense.archive and defense.source and Entry.objects.get().opened_at is not None
 
@@ -95,7 +94,7 @@ def test_the_clock_of_a_stake_runs_for_everybody_and_stays_on_paper(blue: Team, 
     clock = page.locator(".clock")
     expect(clock).to_have_text(re.compile(r"^89 d 23:59:\d\d$"))
     expect(clock).not_to_have_text(clock.inner_text())
-    expect(page.locator("#stake + .facts")).to_contain_text("90 × 24 h, until")
+    shows(page, {"#stake + .facts": "90 × 24 h, until"})
     page.emulate_media(media="print")
     expect(clock).to_be_visible()
 
@@ -103,21 +102,12 @@ def test_the_clock_of_a_stake_runs_for_everybody_and_stays_on_paper(blue: Team, 
 def test_a_sign_in_that_is_over_costs_no_files(blue: Team, visit: Callable[..., Page]) -> None:
     """Signing in anew in another tab changes the CSRF token; the form is sent from the page that was open."""
     page = visit("/team/defenses/new/", who="cap-blue")
-    page.get_by_label("Name (required)", exact=True).fill("steadfast")
-    page.get_by_label("Licence").fill("Apache-2.0")
-    page.get_by_label("Or its name and digest").fill(cast.IN_REGISTRY)
+    named(page, cast.IN_REGISTRY)
     UserSession.objects.all().delete()
-    page.get_by_role("button", name="Hand in").click()
-    refused = page.locator("[data-refused]")
-    expect(refused).to_contain_text("You are signed out, and nothing was sent. Your files stay chosen here")
-    with page.expect_popup() as opened:
-        refused.get_by_role("link", name="Sign in, in a new tab").click()
-    tab = opened.value
-    tab.get_by_label("User name").fill("cap-blue")
-    tab.get_by_label("Password", exact=True).fill(PASSWORD)
-    tab.get_by_role("button", name="Sign in").click()
-    expect(tab.get_by_role("heading", name="Hand in a defense")).to_be_visible()
-    page.get_by_role("button", name="Hand in").click()
+    push(page, "Hand in")
+    shows(page, {"[data-refused]": "You are signed out, and nothing was sent. Your files stay chosen here"})
+    in_new_tab(page, page.locator("[data-refused] a"), "cap-blue", "Hand in a defense")
+    push(page, "Hand in")
     page.wait_for_url(re.compile(r"/team/defenses/D-"))
     assert Entry.objects.get().defense.name == "steadfast"
 
@@ -125,17 +115,16 @@ def test_a_sign_in_that_is_over_costs_no_files(blue: Team, visit: Callable[..., 
 def test_how_far_an_upload_is_can_be_read(blue: Team, visit: Callable[..., Page], tmp_path: Path) -> None:
     page = visit("/team/defenses/new/", who="cap-blue")
     big = tmp_path / "big.zip"
-    big.write_bytes(bytes(8_000_000))
-    page.get_by_label("Name (required)", exact=True).fill("steadfast")
-    page.get_by_label("Licence").fill("Apache-2.0")
-    page.get_by_label("Or its name and digest").fill(cast.IN_REGISTRY)
+    big.write_bytes(bytes(2_000_000))
+    named(page, cast.IN_REGISTRY)
     page.get_by_label("Training code").set_input_files(big)
     client = page.context.new_cdp_session(page)
     client.send("Network.enable")
     slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 2_000_000}
     client.send("Network.emulateNetworkConditions", slow)
-    page.get_by_role("button", name="Hand in").click()
-    expect(page.locator("[data-progress]")).to_contain_text(re.compile(r"of 8\.0 MB sent|are sent"))
-    expect(page.get_by_role("button", name="Hand in")).to_be_disabled()
-    expect(page.locator("#training_code-wrong")).to_contain_text("not a zip that can be read", timeout=30_000)
-    expect(page.get_by_role("button", name="Hand in")).to_be_enabled()
+    push(page, "Hand in")
+    expect(page.locator("[data-progress]")).to_contain_text(re.compile(r"of 2\.0 MB sent|are sent"))
+    button = expect(page.get_by_role("button", name="Hand in"))
+    button.to_be_disabled()
+    shows(page, {"#training_code-wrong": "not a zip that can be read"})
+    button.to_be_enabled()

@@ -7,15 +7,15 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.looking import DESK
+from tests import factories
+from tests.browser.label_desk import Desk
+from tests.browser.looking import DESK, signed_in
 from tests.processes import ROOT, Deployment, deployment, wait_for
 
-PASSWORD = "three-people-look"
 PHOTO = "contest/demo/photos/bicycle-whole.png"
 # Around the bicycle, in image pixels.
 OUTLINE = [(30, 150), (45, 105), (97, 75), (222, 69), (267, 160), (225, 207), (135, 214), (60, 208)]
@@ -33,9 +33,9 @@ from labeling.intake import import_picture
 from labeling.people import ORGANIZERS, tasker_register
 now = timezone.now()
 for name in {NAMES}:
-    user = User.objects.create_user(name, password="{PASSWORD}")
+    user = User.objects.create_user(name, password="{factories.PASSWORD}")
     tasker_register(user=user, state=TaskerState.QUALIFIED, now=now, rng=Random(name))
-organizer = User.objects.create_user("organizer", password="{PASSWORD}")
+organizer = User.objects.create_user("organizer", password="{factories.PASSWORD}")
 organizer.groups.add(Group.objects.get_or_create(name=ORGANIZERS)[0])
 received = week_of(now, "UTC").start - timedelta(hours=1)
 image, _, _ = import_picture(
@@ -68,8 +68,7 @@ def site(tmp_path: Path) -> Iterator[Deployment]:
         if deployed.environment["DATABASE_URL"].startswith("postgres") and broker:
             deployed.environment["CELERY_BROKER_URL"] = broker.rsplit("/", 1)[0] + "/9"
             celery = [sys.executable, "-m", "celery", "-A", "config", "worker", "-l", "INFO", "-c", "1"]
-            beat = ["-B", "-s", str(tmp_path / "beat")]
-            deployed.start(*celery, "-Q", "quick,gpu,slow", *beat, log="celery.log")
+            deployed.start(*celery, "-Q", "quick,gpu,slow", "-B", "-s", str(tmp_path / "beat"), log="celery.log")
         else:
             deployed.start(sys.executable, "manage.py", "work", log="work.log")
         yield deployed
@@ -79,69 +78,29 @@ def test_from_a_photograph_to_a_verified_release(site: Deployment, chromium: Bro
     week = site.run(PREPARE)
     wait_for(lambda: site.run(PANELS), "the panel")
     for name in NAMES:
-        context = chromium.new_context(viewport=DESK)
-        page = sign_in(context, site, name)
-        page.goto(f"{site.url}/label/")
-        expect(page.locator(".outline-surface")).to_be_visible()
-        label(page)
-        expect(page.locator("#empty")).to_be_visible()
+        context = chromium.new_context(viewport=DESK, base_url=site.url)
+        desk = Desk(signed_in(context, name), site.url).open()
+        desk.press("4", "1")
+        desk.corner(*OUTLINE, OUTLINE[0])
+        desk.press("1", "2", "3", "Enter")
+        expect(desk.page.locator("#empty")).to_be_visible()
         context.close()
-
     assert wait_for(lambda: site.run(RULINGS), "the ruling") == [["valid", "bicycle", []]]
     wait_for(lambda: site.run(PREDICTIONS) == 9, "three defenses in three rounds", 120)
-    download_and_verify(site, chromium, week, tmp_path)
+    context = chromium.new_context(accept_downloads=True, base_url=site.url)
+    download_and_verify(signed_in(context, "organizer"), week, tmp_path)
+    context.close()
 
 
-def sign_in(context: BrowserContext, site: Deployment, name: str) -> Page:
-    page = context.new_page()
-    page.goto(f"{site.url}/sign-in/")
-    page.fill("[name=username]", name)
-    page.fill("[name=password]", PASSWORD)
-    page.click("main button[type=submit]")
-    page.wait_for_url(lambda url: "sign-in" not in url)
-    return page
-
-
-def on_screen(page: Page, x: float, y: float) -> tuple[float, float]:
-    """Return where an image pixel is on the screen."""
-    point: Any = page.evaluate(
-        """([x, y]) => {
-            const svg = document.querySelector(".outline-surface");
-            const at = new DOMPoint(x, y).matrixTransform(svg.getScreenCTM());
-            return [at.x, at.y];
-        }""",
-        [x, y],
-    )
-    return float(point[0]), float(point[1])
-
-
-def label(page: Page) -> None:
-    answers(page, 1).nth(3).click()
-    answers(page, 2).nth(0).click()
-    for x, y in [*OUTLINE, OUTLINE[0]]:
-        page.mouse.click(*on_screen(page, x, y))
-    for name in ("complete", "unoccluded", "real"):
-        page.locator(f"[name={name}][value=true]").check(force=True)
-    page.click("#submit")
-
-
-def answers(page: Page, question: int) -> Any:
-    return page.locator(".question").nth(question - 1).locator(".answer")
-
-
-def download_and_verify(site: Deployment, chromium: Browser, week: str, folder: Path) -> None:
-    context = chromium.new_context(accept_downloads=True)
-    page = sign_in(context, site, "organizer")
-
+def download_and_verify(page: Page, week: str, folder: Path) -> None:
     def published() -> bool:
-        page.goto(f"{site.url}/organizer/")
+        page.goto("/organizer/")
         return page.locator(f"a[href$='release-{week}.zip']").count() > 0
 
     wait_for(published, "the release", 120)
     with page.expect_download() as download:
         page.locator(f"a[href$='release-{week}.zip']").first.click()
     download.value.save_as(folder / "release.zip")
-    context.close()
     zipfile.ZipFile(folder / "release.zip").extractall(folder / "fetched")
     verify = [sys.executable, "-I", "-S", "-c", _VERIFY, str(ROOT), str(folder / "fetched" / f"release-{week}")]
     done = subprocess.run(verify, capture_output=True, text=True, cwd=folder)

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from django.contrib.auth.models import User
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from contest.models import Case, Stake
+from labeling.models import Image
 from tests import factories
-from tests.browser.looking import Look, organizer, press
+from tests.browser.looking import HIDDEN, SHOWN, Look, follow, organizer, press
 from tests.contest.board import cast as board
 from tests.contest.money import cast
 
@@ -38,33 +39,22 @@ def shown(page: Page) -> str:
 def test_the_whole_sweep_by_keyboard(rita: User, visit: Callable[..., Page]) -> None:
     stake = made()
     page = visit(f"/board/examinations/{stake.defense.public_id}/", rita)
-    expect(page.locator("label[for=examined]")).to_have_text("0 of 4 confirmed, 0 %")
-    first = shown(page)
-    # What is drawn goes and comes.
-    press(page, "1")
-    expect(page.locator(".of-1")).to_be_hidden()
-    expect(page.locator("#spoken")).to_contain_text("hidden")
-    press(page, "b")
-    expect(page.locator(".of-box")).to_be_hidden()
-    # Confirmed, passed over and come back to, in a case.
-    press(page, "c")
-    expect(page.locator("label[for=examined]")).to_have_text("1 of 4 confirmed, 25 %")
+    first, done = shown(page), "label[for=examined]"
+    # What is drawn goes and comes; a picture is confirmed, passed over and come back to, in a case.
+    follow(
+        page,
+        *[("", done, "0 of 4 confirmed, 0 %"), ("1", ".of-1", HIDDEN), ("b", ".of-box", HIDDEN)],
+        ("c", done, "1 of 4 confirmed, 25 %"),
+    )
     second = shown(page)
-    press(page, "j")
-    expect(page.locator("#ruled")).to_be_visible()
+    follow(page, ("j", "#ruled", SHOWN))
     page.wait_for_url("**at=1")
-    third = shown(page)
-    assert len({first, second, third}) == 3
+    assert len({first, second, shown(page)}) == 3
     press(page, "k")
     page.wait_for_url(lambda url: "at=1" not in url)
     assert shown(page) == second
-    press(page, "o")
-    expect(page.locator("#sure")).to_be_visible()
-    press(page, "Escape")
-    expect(page.locator("#sure")).to_be_hidden()
+    follow(page, ("o", "#sure", SHOWN), ("Escape", "#sure", HIDDEN))
     assert not Case.objects.exists()
-    press(page, "o")
-    press(page, "Enter")
+    press(page, "o", "Enter")
     page.wait_for_url("**/board/cases/**")
-    case = Case.objects.get()
-    assert case.image is not None and case.image.public_id == second
+    assert Case.objects.get().image == Image.objects.get(public_id=second)

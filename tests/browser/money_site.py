@@ -1,0 +1,49 @@
+"""Money that came in, was won, withheld and corrected: a site whose pages are looked at."""
+
+from django.contrib.auth.models import User
+
+from contest.awards.settling import prizes_settle
+from contest.models import Account, Member, Team
+from contest.money.correcting import correction_ask
+from contest.money.withholding import money_withhold
+from tests import factories
+from tests.browser.looking import Look, organizer
+from tests.contest.money import cast
+from tests.contest.money.cast import PRIZE, SETTLED
+from tests.factories import mandate
+
+
+def made() -> Team:
+    """A team and its captain, two organizers and a member of the board."""
+    organizer()
+    red = cast.team("red")
+    Member.objects.create(team=red, user=factories.user("carl"), captain=True)
+    factories.user("olaf", "organizers")
+    factories.user("rita", "review board")
+    return red
+
+
+def pages(red: Team) -> list[Look]:
+    """Every page with something to show."""
+    olga, board = User.objects.get(username="olga"), User.objects.get(username="rita")
+    deposit = cast.deposit(9 * PRIZE, olga)
+    asked = correction_ask(entry=deposit.pk, cents=7, reason="Mistyped: seven cents too much.", by=olga, now=SETTLED)
+    stake = cast.staked(cast.defense("A second net with a rather long name", cast.team("people of another institute")))
+    broken = cast.staked(cast.defense("A net of three layers", cast.team("makers of nets")))
+    cast.broken(broken.defense, cast.attack(red))
+    cast.ended(broken)
+    cast.ruled(cast.attack(red, days=2).image, "")
+    prizes_settle(now=SETTLED)
+    withheld = {"of": Account.objects.get(team=red), "cents": 500, "reason": "Looked at.", "now": SETTLED}
+    money_withhold(by=mandate("withhold", board, SETTLED), **withheld)
+    return [
+        ("", "/money/"),
+        ("olga", "/organizer/money/"),
+        ("olga", "/organizer/money/corrections/"),
+        ("olaf", f"/organizer/money/corrections/{asked.pk}/"),
+        ("carl", "/team/money/"),
+        ("rita", "/board/withheld/"),
+        ("rita", "/board/awards/"),
+        ("rita", f"/board/awards/{stake.pk}/"),
+        ("rita", f"/board/examinations/{stake.defense.public_id}/"),
+    ]
