@@ -70,7 +70,7 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
     "contest/breaks.py": ("contest/test_breaks.py", "test_the_database_keeps_a_break"),
     "contest/demo/clock.py": ("contest/test_demo_clock.py", "test_two_do_not_move_the_clock_at_once"),
     "contest/exports/tables.py": (
-        "contest/test_release_races.py",
+        "contest/test_publishing.py",
         "test_a_snapshot_does_not_see_what_happens_meanwhile",
     ),
     "contest/health.py": ("test_reading.py", "test_no_get_writes_or_locks_and_every_page_is_strict"),
@@ -80,9 +80,9 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
     "contest/money/payments.py": ("contest/money/test_payments.py", "test_of_two_who_mark_it_at_once_one_does"),
     "contest/money/settlement.py": ("contest/awards/test_locks.py", "test_an_award_and_a_deposit_at_once"),
     "contest/record/rebuild/services.py": ("contest/record/test_rebuild.py", "test_everything_is_as_it_was"),
-    "contest/releases.py": ("contest/test_release_races.py", "test_only_one_of_two_at_the_same_moment_joins_the_chain"),
+    "contest/releases.py": ("contest/test_publishing.py", "test_only_one_of_two_at_the_same_moment_joins_the_chain"),
     "contest/simulation/apart.py": (
-        "contest/test_simulated_contest.py",
+        "contest/test_simulation.py",
         "test_a_database_that_is_there_already_is_refused",
     ),
     "contest/stakes/ends.py": ("contest/money/test_locks.py", "test_eight_threads_of_mixed_work_meet_no_deadlock"),

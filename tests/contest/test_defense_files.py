@@ -97,9 +97,8 @@ def test_the_very_bytes_come_with_their_hash_and_size(entry: Entry) -> None:
     assert tuple(listed) == FILES
     for name, each in listed.items():
         answer = Client().get(address(entry, name))
-        data = body(answer)
-        assert (hashlib.sha256(data).hexdigest(), len(data)) == (each.sha256, each.size)
-        assert int(answer["Content-Length"]) == each.size
+        data, length = body(answer), int(answer["Content-Length"])
+        assert (hashlib.sha256(data).hexdigest(), len(data), length) == (each.sha256, each.size, each.size)
         assert answer["Content-Disposition"].startswith("attachment; filename=")
         assert (answer["Cache-Control"], answer["X-Content-Type-Options"]) == ("private, no-cache", "nosniff")
         assert address(entry, name) in page and each.sha256 in page and each.sha256 in licence

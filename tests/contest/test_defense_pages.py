@@ -34,11 +34,6 @@ def in_force() -> None:
     factories.policy_version()
 
 
-@pytest.fixture
-def organizer(olga: User, signed_in: Any) -> Any:
-    return signed_in(olga)
-
-
 def release(week: str = "2026-W47", part: int = 0) -> None:
     Release.objects.create(week=week, part=part, manifest_sha256="ab" * 32, counts={}, bytes=1, released_at=cast.AFTER)
 
@@ -56,7 +51,6 @@ def answered(by: Defense, label: str, answers: Sequence[int], *, number: int, **
 
 
 def mistaken(defense: Defense, image: Image, turn: int = 1) -> Break:
-    """The record of a confident mistake."""
     ruling, proof = image.rulings.get(), Prediction.objects.get(defense=defense, image=image, round=turn)
     return Break.objects.create(
         defense=defense, image=image, ruling=ruling, prediction=proof, found_at=ruling.decided_at
@@ -151,8 +145,7 @@ def test_the_curve_counts_answers_to_valid_pictures_alone() -> None:
     rejected = cast.picture(2)
     scoring_cast.ruled(rejected, verdict="rejected")
     cast.scored(defense, rejected, [BICYCLE])
-    overruled = answered(defense, "bird", [BICYCLE], number=3)
-    scoring_cast.ruled(overruled, verdict="rejected", number=2)
+    scoring_cast.ruled(answered(defense, "bird", [BICYCLE], number=3), verdict="rejected", number=2)
     points = figures.risk_of(Prediction.objects.filter(defense=defense))
     # The scores of round 2 are larger than those of round 1 (0.2, 0.1); round 3 abstains.
     assert [(round(p.threshold, 3), p.covered, p.wrong, p.answers) for p in points] == [(0.2, 1, 1, 3), (0.1, 2, 1, 3)]
@@ -397,8 +390,7 @@ def test_a_rerun_is_nobody_s_to_see_before_it_is_applied(client: Client, signed_
     Superseded.objects.create(prediction=old, by=new, rerun=rerun)
     cache.clear()
     page = words(client, address)
-    assert "Answered 2 " in page
-    assert f"{image.public_id} bird abstain" in page and "otto.organizes" not in page
+    assert "Answered 2 " in page and f"{image.public_id} bird abstain" in page and "otto.organizes" not in page
 
 
 RUNS_AS = [

@@ -14,7 +14,7 @@ from contest.scoring_queue.stuck import SILENT_AFTER, Missing, missing, stuck, w
 from scoring.enums import Fault, RerunState, RunState, TrialKind
 from scoring.models import Defense, Rerun, Run, Scorer, Trial
 from tests import factories
-from tests.contest.pages import words
+from tests.contest.pages import lacking, words
 from tests.contest.stakes import cast
 from tests.scoring.trials import cast as trials
 
@@ -90,8 +90,7 @@ def test_why_one_defense_gets_no_answer(
 ) -> None:
     if runtime is not None:
         scorer(now, runtime)
-    shipped = {"image": "", "reference": "always-abstain"} if kind == "shipped" else {}
-    defense = trials.container(**shipped)
+    defense = trials.container(**({"image": "", "reference": "always-abstain"} if kind == "shipped" else {}))
     if values is not None:
         work(defense, now, **values)
     found = why_stuck(defense, now=now)
@@ -104,17 +103,14 @@ def test_what_waits_is_counted_by_whether_it_needs_an_engine(now: datetime) -> N
         run(sealed, now, round=number + 1)
         run(shipped, now, round=number + 1)
     trial(sealed, now)
-    found = stuck(now=now)
-    assert found and found.words == "No scorer is at work: 4 runs and 1 trial wait"
+    assert attention(now)[0] == "No scorer is at work: 4 runs and 1 trial wait"
     scorer(now, "")
-    found = stuck(now=now)
-    assert found and found.words == "No scorer has a container engine: 2 runs and 1 trial wait for one"
+    assert attention(now)[0] == "No scorer has a container engine: 2 runs and 1 trial wait for one"
     Scorer.objects.update(runtime="docker")
     assert stuck(now=now) is None
 
 
 def attention(now: datetime) -> list[str]:
-    """What the overview tells organizers to look at."""
     return [each.words for each in read_overview(now=now).attention]
 
 
@@ -141,8 +137,7 @@ def test_a_team_is_told_and_that_it_has_nothing_to_do(signed_in: Any, now: datet
     defense = cast.entry(blue, now=now).defense
     trial(defense, now)
     client, address = signed_in(cast.captain(blue)), f"/team/defenses/{defense.public_id}/"
-    page = words(client, address)
-    assert NO_SCORER in page and "You need to do nothing." in page
+    assert not lacking(words(client, address), NO_SCORER, "You need to do nothing.")
     Entry.objects.update(withdrawn_at=now, withdrawn_by=cast.captain(blue))
     assert NO_SCORER not in words(client, address), "nobody waits for one that was taken back"
     Entry.objects.update(withdrawn_at=None, withdrawn_by=None)
