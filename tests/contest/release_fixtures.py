@@ -15,14 +15,13 @@ from labeling.policy import Policy
 from labeling.selectors import PolicyInForce, policy_in_force
 from labeling.store import picture_key, picture_store
 from scoring.enums import Fault, Outcome, RunState
-from scoring.models import Defense, Prediction, Run, RunItem
+from scoring.models import Defense, Prediction, Run, RunItem, Scorer
 from tests import factories
 
 Answers = Sequence[dict[str, Any]]
 SIDE = 40  # small pictures keep the tests quick; rules are about shares
 MONDAY = datetime(2026, 11, 16, 9, 30, tzinfo=UTC)
 AFTER = datetime(2026, 11, 24, 8, 0, tzinfo=UTC)  # a Tuesday, when week 2026-W47 is over
-
 LARGE = ("[[[5,5],[35,5],[35,35],[5,35]]]", (500, 500, 3500, 3500))  # 9/16
 ROUGH = ("[[[5.25,5],[30.5,5.01],[35,35.75],[5,35]]]", (500, 500, 3500, 3575))
 SMALL = ("[[[5,5],[15,5],[15,15],[5,15]]]", (500, 500, 1500, 1500))  # 1/16
@@ -129,10 +128,7 @@ def scored(by: Defense, image: Image, answers: Sequence[int], *, state: str = Ru
     """One assessed run for each answer, with its prediction."""
     made = []
     for turn, answer in enumerate(answers, start=1):
-        run = Run.objects.create(
-            defense=by, round=turn, seed=turn - 2, batch_size=16, state=state, attempt=1, created_at=MONDAY
-        )
-        item = RunItem.objects.create(run=run, defense=by, round=turn, image=image, position=0)
+        item = run(by, [image], MONDAY, round=turn, seed=turn - 2, state=state, attempt=1).items.get()
         made.append(
             Prediction.objects.create(
                 item=item, image=image, defense=by, round=turn, answer=answer, score_bicycle=0.1 * turn,
@@ -144,14 +140,25 @@ def scored(by: Defense, image: Image, answers: Sequence[int], *, state: str = Ru
     return made
 
 
+def run(of: Defense, images: Sequence[Image], now: datetime, **values: Any) -> Run:
+    """A run over pictures, which waits where nothing else is said."""
+    defaults = {"defense": of, "round": 1, "seed": 1, "batch_size": 16, "created_at": now, "worker": "one"}
+    row = Run.objects.create(**defaults | values)
+    for position, image in enumerate(images):
+        RunItem.objects.create(run=row, defense=of, rerun=row.rerun, round=row.round, image=image, position=position)
+    return row
+
+
+def scorer(name: str, now: datetime, **values: Any) -> None:
+    """A scorer that lives."""
+    told = {"device": "cpu, 2 cores", "runtime": "docker", "started_at": now, "seen_at": now}
+    Scorer.objects.create(name=name, **told | values)
+
+
 def faulted(by: Defense, image: Image, turn: int, fault: Fault) -> Run:
     """A run over one picture that ended for good in a fault."""
-    run = Run.objects.create(
-        defense=by, round=turn, seed=turn, batch_size=16, state=RunState.DEAD, fault=fault, attempt=1,
-        created_at=MONDAY, finished_at=MONDAY + timedelta(hours=1),
-    )  # fmt: skip
-    RunItem.objects.create(run=run, defense=by, round=turn, image=image, position=0)
-    return run
+    over = {"state": RunState.DEAD, "fault": fault, "attempt": 1, "finished_at": MONDAY + timedelta(hours=1)}
+    return run(by, [image], MONDAY, round=turn, seed=turn, **over)
 
 
 def a_week() -> Contest:
@@ -165,18 +172,12 @@ def a_week() -> Contest:
         ruled(panel)
     team = Team.objects.create(name="=red", created_at=MONDAY)
     Attack.objects.create(team=team, image=contest.images["valid bird"], received_at=MONDAY)
-    contest.defenses = [defense(1, demo=True), defense(2, name="=SUM(A1)")]
-    _run_both(contest)
-    return contest
-
-
-def _run_both(contest: Contest) -> None:
-    cautious, wrong = contest.defenses
+    contest.defenses = cautious, wrong = [defense(1, demo=True), defense(2, name="=SUM(A1)")]
     for case in ("valid bird", "valid bicycle"):
         scored(cautious, contest.images[case], [Outcome.ABSTAIN] * 3)
     answers = scored(wrong, contest.images["valid bird"], [Outcome.BIRD, Outcome.BICYCLE, Outcome.BIRD])
     scored(wrong, contest.images["valid bicycle"], [Outcome.BICYCLE, Outcome.ABSTAIN, Outcome.BICYCLE])
     image, found_at = contest.images["valid bird"], MONDAY + timedelta(hours=3)
-    Break.objects.create(
-        defense=wrong, image=image, ruling=image.rulings.get(), prediction=answers[1], found_at=found_at
-    )
+    kept = {"ruling": image.rulings.get(), "prediction": answers[1], "found_at": found_at}
+    Break.objects.create(defense=wrong, image=image, **kept)
+    return contest

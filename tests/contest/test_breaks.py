@@ -45,8 +45,6 @@ from tests.contest import release_fixtures as fixtures
 from tests.contest.money import cast
 
 pytestmark = pytest.mark.django_db
-
-
 BIRD, BICYCLE, ABSTAIN = Outcome.BIRD, Outcome.BICYCLE, Outcome.ABSTAIN
 
 
@@ -112,9 +110,9 @@ def test_a_picture_that_is_never_published_breaks_nothing(origin: str, breaks: i
     assert Break.objects.count() == breaks
 
 
+# One world, all readers -----------------------------------------------------------------------------------------------
+
 ROOT = Path(__file__).resolve().parents[2]
-
-
 NOW = cast.CLOSED
 
 
@@ -127,39 +125,32 @@ class World:
     stake: dict[str, Stake]
 
 
-# How the picture came -> whether it breaks, and why.
-PICTURES = {
-    "an attack": (True, "that is what breaks"),
-    "an attack, and a copy by another team": (True, "the first receipt has the credit"),
-    "an attack on a picture that was not to be labeled": (True, "nobody knew of it"),
-    "a copy whose first attack was withdrawn": (True, "the second one was not"),
-    "taken in": (False, "no attack sent it"),
-    "taken in, and sent afterwards": (False, "it was known before it was sent"),
-    "taken in, and sent in the moment it was": (False, "it was known when it was sent"),
-    "an attack that was withdrawn": (False, "it is taken back"),
-    "gold that was sent": (False, "it is never published"),
+SENT_AT = cast.MONDAY + timedelta(days=1)
+BACK = {"withdrawn_at": SENT_AT}
+# How the picture came -> whether it breaks, why, its origin, and on which days it was sent.
+PICTURES: dict[str, tuple[bool, str, str, list[tuple[int, dict[str, Any]]]]] = {
+    "an attack": (True, "that is what breaks", "attack", [(1, {})]),
+    "an attack, and a copy by another team": (True, "the first receipt has the credit", "attack", [(1, {}), (2, {})]),
+    "an attack on a picture that was not to be labeled": (True, "nobody knew of it", "not to be labeled", [(1, {})]),
+    "a copy whose first attack was withdrawn": (True, "the second one was not", "attack", [(1, BACK), (2, {})]),
+    "taken in": (False, "no attack sent it", "dataset", []),
+    "taken in, and sent afterwards": (False, "it was known before it was sent", "dataset", [(2, {})]),
+    "taken in, and sent in the moment it was": (False, "it was known when it was sent", "dataset", [(1, {})]),
+    "an attack that was withdrawn": (False, "it is taken back", "attack", [(1, BACK)]),
+    "gold that was sent": (False, "it is never published", "gold", [(2, {})]),
 }
 
 
 def _picture(how: str) -> Image:
-    red, blue = (cast.team(f"{name} {how}") for name in ("red", "blue"))
-    at = cast.MONDAY + timedelta(days=1)
-    known = {"received_at": at, "label_from": at, "width": 40, "height": 40}
-    if how.startswith("taken in"):
-        image = factories.image(origin="dataset", **known)
-        if "sent" in how:
-            cast.attack(red, days=1 if "moment" in how else 2, image=image)
-    elif how.startswith("gold"):
-        image = factories.image(origin="gold", **known)
-        cast.attack(red, days=2, image=image)
-    elif "not to be labeled" in how:
-        image = factories.image(origin="dataset", **known | {"label_from": week_at(at).end})
-        cast.attack(red, image=image)
-    else:
-        first = cast.attack(red, withdrawn_at=at if "withdrawn" in how else None)
-        image = first.image
-        if "copy" in how:
-            cast.attack(blue, days=2, image=image, copy_of=None if "withdrawn" in how else first)
+    _, _, origin, sent = PICTURES[how]
+    known = {"received_at": SENT_AT, "label_from": SENT_AT, "width": 40, "height": 40}
+    if origin in ("attack", "not to be labeled"):
+        known["label_from"] = week_at(SENT_AT).end
+    image = factories.image(origin="dataset" if origin == "not to be labeled" else origin, **known)
+    first = None
+    for day, values in sent:
+        attack = cast.attack(cast.team(f"{day} {how}"), days=day, image=image, copy_of=first, **values)
+        first = first or (None if values else attack)
     return image
 
 
@@ -167,18 +158,14 @@ def _picture(how: str) -> Image:
 def world(class_world: Path) -> World:
     factories.policy_version()
     cast.deposit(10_000_000, factories.user("olga", "organizers"))
-    made = World({}, {}, {})
-    for how in PICTURES:
-        made.defense[how] = cast.defense(how, cast.team(f"makers of {how}"))
-        made.stake[how] = cast.staked(made.defense[how])
-    for how in PICTURES:
-        image = made.image[how] = _picture(how)
-        ruling = cast.ruled(image)
-        for each in made.defense.values():
-            proof = cast.answered(each, image, 0 if each == made.defense[how] else 1, at=ruling.decided_at)
-            if each == made.defense[how]:
-                kept = {"ruling": ruling, "prediction": proof, "found_at": ruling.decided_at}
-                Break.objects.create(defense=each, image=image, **kept)
+    defenses = {how: cast.defense(how, cast.team(f"makers of {how}")) for how in PICTURES}
+    stakes = {how: cast.staked(defense) for how, defense in defenses.items()}
+    made = World(defenses, {how: _picture(how) for how in PICTURES}, stakes)
+    for how, image in made.image.items():
+        at = cast.ruled(image).decided_at
+        proofs = {name: cast.answered(each, image, 0 if name == how else 1, at=at) for name, each in defenses.items()}
+        kept = {"ruling": image.rulings.get(), "prediction": proofs[how], "found_at": at}
+        Break.objects.create(defense=defenses[how], image=image, **kept)
     cast.released(*{week_at(image.received_at).name for image in made.image.values()})
     stakes_end(now=NOW)
     for stake in made.stake.values():
@@ -257,7 +244,7 @@ READERS: dict[str, Reader] = {
 class TestOneWorld:
     @pytest.mark.parametrize("how", PICTURES)
     def test_every_reader_says_the_same(self, how: str, world: World) -> None:
-        breaks, why = PICTURES[how]
+        breaks, why, *_ = PICTURES[how]
         said = {name: reader(world, how) for name, reader in READERS.items()}
         assert said == dict.fromkeys(READERS, breaks), why
 
@@ -267,7 +254,7 @@ class TestOneWorld:
         published = {row[:2] for how in outside for row in tables._mistake_rows(week_at(world.image[how].received_at))}
         assert published == {_pair(world, how) for how in outside}
         Stake.objects.update(ended_at=NOW, end=StakeEnd.WITHDRAWN)
-        assert {each.name for each in stakeable()} == {how for how, (breaks, _) in PICTURES.items() if not breaks}
+        assert {each.name for each in stakeable()} == {how for how, (breaks, *_) in PICTURES.items() if not breaks}
 
 
 def test_no_module_reads_the_rows_by_itself() -> None:
@@ -290,6 +277,9 @@ def test_no_module_reads_the_rows_by_itself() -> None:
         and ast.unparse(node.value).endswith("defense")
     }
     assert found <= own, "ask contest.breaks"
+
+
+# What the first rule book ended ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -38,8 +38,6 @@ from scoring.models import Run, Trial
 from tests import factories
 
 DATASET_ONLY = {Reason.KNOWN_BAD, Reason.AMBIGUOUS}
-
-
 pytestmark = [pytest.mark.django_db, pytest.mark.slow("one demo for all: seeded photographs, scoring, and weeks of it")]
 
 

@@ -133,18 +133,16 @@ def test_answers_of_an_open_panel_stay_out(contest: cast.Contest, tmp_path: Path
     factories.response(contest.taskers[3], panel, now=cast.MONDAY, counted=False, **cast.EXCLUDED)
     full = cast.labeled(contest, "full", cast.picture(81), [cast.EXCLUDED] * 3)
     folder = _release(tmp_path, incomplete=True)
-    images = {row["image_id"] for row in _rows(folder, "responses.csv")}
-    assert panel.image.public_id not in images and full.image.public_id in images
-    assert panel.image.public_id in {row["image_id"] for row in _rows(folder, "images.csv")}
+    answered, listed = ({row["image_id"] for row in _rows(folder, name)} for name in ("responses.csv", "images.csv"))
+    assert panel.image.public_id in listed - answered and full.image.public_id in answered
     assert panel.image.pixels_sha256 not in (folder / "tasker_data.csv").read_text()
     assert (pq.read_table(folder / "responses.parquet").num_rows, verify(folder).differences) == (31, [])
 
 
 def test_faults_of_the_defense_itself_are_told_and_not_waited_for(contest: cast.Contest, tmp_path: Path) -> None:
     """They are final, so waiting would never end (R30)."""
-    image, other = contest.images["valid bird"], contest.images["valid bicycle"]
-    late = cast.defense(3)
-    cast.scored(late, other, [Outcome.ABSTAIN] * 3)
+    image, late = contest.images["valid bird"], cast.defense(3)
+    cast.scored(late, contest.images["valid bicycle"], [Outcome.ABSTAIN] * 3)
     cast.scored(late, image, [Outcome.ABSTAIN] * 2)
     cast.faulted(late, image, 3, Fault.BATCH_TIMEOUT)
     cast.faulted(cast.defense(5, published_at=None), image, 1, Fault.CRASHED)
@@ -312,10 +310,9 @@ def test_annotations_load_in_pycocotools(folder: Path, contest: cast.Contest) ->
         contest.images[case].public_id for case in ("valid bird", "valid bicycle")
     }
     annotations = coco.loadAnns(coco.getAnnIds())
-    responses = Response.objects.filter(image__in=contest.images.values(), place__isnull=False)
-    valid = responses.filter(image__rulings__verdict="valid")
-    assert {each["id"] for each in annotations} == set(valid.values_list("pk", flat=True))
-    assert {each["tasker_id"] for each in annotations} == {each.public_id for each in contest.taskers[:3]}
+    valid = Response.objects.filter(image__rulings__verdict="valid", place__isnull=False)
+    said = {(each.pk, each.tasker.public_id) for each in valid}
+    assert {(each["id"], each["tasker_id"]) for each in annotations} == said
     square = next(each for each in annotations if each["segmentation"] == [[5, 5, 35, 5, 35, 35, 5, 35]])
     assert (square["area"], square["bbox"], square["iscrowd"]) == (900, [5, 5, 30, 30], 0)
     assert coco.annToMask(square).sum() == 900
@@ -386,13 +383,11 @@ def test_parquet_has_the_rows_of_the_table_typed(folder: Path) -> None:
 def test_the_zip_holds_the_same_folder(folder: Path) -> None:
     with zipfile.ZipFile(folder.with_name(f"{folder.name}.zip")) as archive:
         assert archive.testzip() is None
-        names = archive.namelist()
-        assert names == sorted(names)
-        files = {path.relative_to(folder.parent).as_posix() for path in folder.rglob("*") if path.is_file()}
-        assert set(names) == files
-        assert all(archive.read(name) == (folder.parent / name).read_bytes() for name in names)
-        assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
-        assert {info.external_attr >> 16 for info in archive.infolist()} == {0o100644}
+        files = sorted(path.relative_to(folder.parent).as_posix() for path in folder.rglob("*") if path.is_file())
+        assert archive.namelist() == files
+        assert all(archive.read(name) == (folder.parent / name).read_bytes() for name in files)
+        told = {(info.date_time, info.external_attr >> 16) for info in archive.infolist()}
+        assert told == {((1980, 1, 1, 0, 0, 0), 0o100644)}
         packed = {info.filename.rpartition(".")[2]: info.compress_type for info in archive.infolist()}
     assert packed == {"json": 8, "csv": 8, "png": 0, "parquet": 0}
 

@@ -240,7 +240,7 @@ class TestAskedAgain:
 
     CASE = "valid bird"  # which has a surplus answer and a break
 
-    def test_after_a_release(self, week: cast.Contest, tmp_path: Path) -> None:
+    def test_after_a_release_and_again_after_errata(self, week: cast.Contest, tmp_path: Path) -> None:
         image, out = week.images[self.CASE], tmp_path / "out"
         before = release(out)
         told = rows(before, "responses.csv", image)
@@ -264,6 +264,11 @@ class TestAskedAgain:
         published, ruled = (rows(after, name, image) for name in ("responses.csv", "rulings.csv"))
         assert (published[: len(told)], len(published)) == (told, len(told) + 3)
         assert ([row["verdict"] for row in ruled], verify(after).differences) == (["valid", "rejected"], [])
+        # Joined again after these errata.
+        panel = panel_join(Panel.objects.get(pk=panel.pk), 2, now=cast.AFTER + 5 * DAY)
+        cast.say(panel, [cast.EXCLUDED], cast.AFTER + 5 * DAY)
+        folder = release(out, cast.AFTER + 6 * DAY, incomplete=True)
+        assert (rows(folder, "responses.csv", image), verify(folder).differences) == (published, [])
 
     def test_before_any_release(self, week: cast.Contest, tmp_path: Path) -> None:
         """What the first three said stays out as well: who is to answer could read it."""
@@ -283,18 +288,6 @@ class TestAskedAgain:
         folder = release(tmp_path / "out", incomplete=True)
         published = {row["panel"] for row in rows(folder, "responses.csv", image)}
         assert (published, verify(folder).differences) == ({"1"}, [])
-
-    def test_joined_again_after_errata(self, week: cast.Contest, tmp_path: Path) -> None:
-        image, out = week.images["valid bicycle"], tmp_path / "out"
-        release(out)
-        joined(week.panels["valid bicycle"], [cast.bicycle(cast.LARGE)] * 2, cast.AFTER + DAY)
-        told = rows(release(out, cast.AFTER + 2 * DAY), "responses.csv", image)
-        assert len(told) == 5
-        cast.say(
-            panel_join(week.panels["valid bicycle"], 2, now=cast.AFTER + 3 * DAY), [cast.EXCLUDED], cast.AFTER + 3 * DAY
-        )
-        folder = release(out, cast.AFTER + 4 * DAY, incomplete=True)
-        assert (rows(folder, "responses.csv", image), verify(folder).differences) == (told, [])
 
     def test_kept_out_while_it_was_asked_again(self, week: cast.Contest, tmp_path: Path) -> None:
         """No ruling will come on top, and everything that was said is published."""

@@ -1,7 +1,6 @@
 """The weekly publication (R39): which weeks are due and what they make public, races, memory, and its folders."""
 
 import gc
-import hashlib
 import threading
 import tracemalloc
 from collections.abc import Callable
@@ -37,11 +36,7 @@ from tests.contest import release_fixtures as cast
 from tests.processes import wait_for
 
 pytestmark = pytest.mark.django_db
-
-
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
-
-
 W46, W47, W48 = (datetime(2026, 11, day, 12, 0, tzinfo=UTC) for day in (11, 18, 24))
 
 
@@ -95,9 +90,9 @@ def test_a_week_without_pictures_is_passed_over() -> None:
     assert [week.name for week in unreleased_weeks(NOW)] == ["2026-W42", "2026-W47"]
 
 
+# Weeks without pictures -----------------------------------------------------------------------------------------------
+
 EARLY = W46 - timedelta(weeks=3)
-
-
 _LONG_AGO = W46 - timedelta(weeks=30)
 
 
@@ -166,6 +161,8 @@ def test_the_past_costs_no_questions(django_assert_max_num_queries: Any) -> None
         assert list(unreleased_weeks(NOW)) == []
 
 
+# Which pictures are public: those of the released weeks and no others (R24) -------------------------------------------
+
 WEEK = week_named("2026-W47", "UTC")
 
 
@@ -233,18 +230,16 @@ def test_how_far_it_is_can_be_read_while_it_builds(monkeypatch: pytest.MonkeyPat
     assert (builds.due_weeks_release(clock=lambda: cast.AFTER), seen) == (1, [(BuildState.RUNNING, "images", 4, 9)])
 
 
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+PIXEL = encode_png(1, 1, b"rgb")
+
+
 def _many_pictures(number: int, received: datetime) -> None:
     """Tiny pictures that nobody was asked about yet."""
-    template = factories.image(origin="gold")
-    fields = {field.attname: getattr(template, field.attname) for field in Image._meta.concrete_fields}
-    fields |= {"id": None, "origin": "dataset", "received_at": received, "label_from": received}
-    day = received.strftime("%m%d")
-    hashes = [hashlib.sha256(f"{day} {at}".encode()).hexdigest() for at in range(number)]
-    made = ({"public_id": f"P-{day}{at:04}", "pixels_sha256": sha, "source_id": sha} for at, sha in enumerate(hashes))
-    Image.objects.bulk_create(Image(**(fields | own)) for own in made)
-    picture = encode_png(1, 1, b"rgb")
-    for sha in hashes:
-        picture_store().put(picture_key(sha), picture)
+    for _ in range(number):
+        sha = factories.image(received_at=received, label_from=received).pixels_sha256
+        picture_store().put(picture_key(sha), PIXEL)
 
 
 def _peak(name: str, out: Path) -> int:
@@ -280,6 +275,8 @@ def test_memory_does_not_grow_with_the_pictures(tmp_path: Path, monkeypatch: pyt
     # once, and twice, because threads that other tests left behind may just then be busy.
     assert min(first, second) - few < 60_000
 
+
+# Folders: compared and removed name by name, and nothing outside them is touched --------------------------------------
 
 FILES = {"a": b"1", "images/b": b"22", "images/c": b"333"}
 
@@ -329,16 +326,3 @@ def test_a_folder_is_removed_in_portions_and_links_are_not_followed(
     folders.remove_folder(folder)
     assert not folder.exists()
     assert {name: (kept / name).read_bytes() for name in FILES} == FILES
-
-
-def test_a_folder_is_removed_without_a_list_of_its_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folders, "_NAMES", 50)
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    for number in range(800):
-        (folder / f"{number:064}.png").write_bytes(b"")
-    tracemalloc.start()
-    folders.remove_folder(folder)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 100_000, "all names at once are half as much again"

@@ -152,6 +152,8 @@ def test_the_first_week_and_the_last(name: str) -> None:
     assert (week_of(week.start, zone), week_of(week.end, zone).start) == (week, week.end)
 
 
+# The countdown to the end of the week ---------------------------------------------------------------------------------
+
 WORDS = [
     (0, "00:00:00"),
     (1, "00:00:01"),

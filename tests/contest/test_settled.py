@@ -72,11 +72,10 @@ def test_a_week_has_its_verdicts_when_every_picture_is_ruled_upon(red: Team) -> 
 
 
 def test_a_valid_picture_is_waited_for_until_it_was_run(red: Team) -> None:
-    week, net = week_at(MONDAY), cast.defense("net")
-    sent = cast.attack(red)
-    cast.ruled(sent.image)
+    week, net, image = week_at(MONDAY), cast.defense("net"), cast.attack(red).image
+    cast.ruled(image)
     assert not settled(week, net)
-    cast.answered(net, sent.image, 1, at=week.end, rounds=2)
+    cast.answered(net, image, 1, at=week.end, rounds=2)
     assert not settled(week, net), "a round is missing"
     cast.broken(net, cast.attack(red, days=2))
     assert not settled(week, net), "one of two was run"
@@ -103,8 +102,7 @@ ROUNDS = [
 def test_rounds_are_those_of_the_policy_they_were_planned_by(
     rounds: int, run: int, is_settled: bool, why: str, red: Team
 ) -> None:
-    week, net = week_at(MONDAY), cast.defense("net")
-    image = cast.attack(red).image
+    week, net, image = week_at(MONDAY), cast.defense("net"), cast.attack(red).image
     _next_policy(since=week.end + DAY, evaluation_runs=rounds)
     cast.ruled(image)
     cast.answered(net, image, 1, at=week.end + (3 * DAY if run == 2 else 0 * DAY), rounds=run)
@@ -152,8 +150,7 @@ def test_appeals_close_when_the_newest_ruling_is_old_enough(red: Team, net: Defe
     cast.ruled(first.image, "", at=week.end + DAY)
     assert Weeks(CLOSED).appeals_close_at(week, of=net) is None
     cast.ruled(second.image, "", at=week.end + 3 * DAY)
-    closing = week.end + 10 * DAY
-    assert Weeks(CLOSED).appeals_close_at(week, of=net) == closing
+    assert Weeks(CLOSED).appeals_close_at(week, of=net) == (closing := week.end + 10 * DAY)
     assert Weeks(closing).appeals_closed(week, of=net) and not Weeks(closing - INSTANT).appeals_closed(week, of=net)
     cast.overruled(first.image, at=closing)
     assert Weeks(CLOSED).appeals_close_at(week, of=net) == closing + 7 * DAY
@@ -170,16 +167,14 @@ def test_each_ruling_may_be_appealed_for_the_days_of_its_own_policy(red: Team, n
 
 
 def test_who_sent_a_copy_of_a_rejected_picture_has_days_from_its_release_on(red: Team, net: Defense) -> None:
-    week, release = week_at(MONDAY), CLOSED - DAY
-    first = cast.attack(red)
+    week, first = week_at(MONDAY), cast.attack(red)
     copy = cast.attack(cast.team("green"), days=2, image=first.image, copy_of=first)
     cast.ruled(first.image, "", at=week.end + DAY)
     assert Weeks(CLOSED).appeals_close_at(week, of=net) is None, "they do not know of it yet"
     assert Weeks(CLOSED).open_before(CLOSED, of=net) == [week]
     cast.released(week.name)
-    Release.objects.update(released_at=release)
-    closing = release + 7 * DAY
-    assert Weeks(CLOSED).appeals_close_at(week, of=net) == closing
+    Release.objects.update(released_at=CLOSED - DAY)
+    assert Weeks(CLOSED).appeals_close_at(week, of=net) == (closing := CLOSED + 6 * DAY)
     for now, closed, still_open in ((closing - INSTANT, False, [week]), (closing, True, [])):
         weeks = Weeks(now)
         assert (weeks.appeals_closed(week, of=net), weeks.open_before(now, of=net)) == (closed, still_open)

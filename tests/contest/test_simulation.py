@@ -6,7 +6,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from contextlib import nullcontext
 from dataclasses import replace
@@ -51,13 +50,9 @@ from scoring.models import Defense, Prediction
 from scoring.runner import RunnerFault
 from tests import factories
 from tests.contest.pages import lacking
-
-SMALL = Plan(seed=3, honest=5, careless=0, random=1, copying=2, days=3, pictures_a_day=30, first_gold=30)
-
+from tests.processes import wait_for
 
 TINY = Plan(seed=3, honest=4, careless=1, random=1, copying=0, days=1, pictures_a_day=12, first_gold=5)
-
-
 REPORT = Path(settings.BASE_DIR) / "docs" / "monitoring-simulation"
 
 
@@ -73,14 +68,13 @@ def played(plan: Plan) -> dict[str, Any]:
 @pytest.mark.django_db
 def test_a_small_month() -> None:
     """The random clicker is stopped, those who copy are linked with each other, and nothing befalls the honest."""
-    month = Month(SMALL)
+    month = Month(Plan(seed=3, honest=5, careless=0, random=1, copying=2, days=3, pictures_a_day=30, first_gold=30))
     month.play(lambda _: None)
     figures = Outcome(month).to_json()
     clicker = next(each for each in figures["found"] if each["who"] == "random 1")
     assert clicker["found_on_day"] <= 2 and clicker["answers_until_then"] <= 70
     assert [link["between"] for link in figures["links"]] == [["copying 1", "copying 2"]]
-    honest = figures["honest"]
-    assert (honest["pause"], honest["requalify"], honest["linked"]) == (0, 0, 0)
+    assert figures["honest"].items() >= {"pause": 0, "requalify": 0, "linked": 0}.items()
     # There is gold from the second day on.
     assert 1.0 < figures["gold"]["percent_of_answers"] < 7.0 and figures["gold"]["right_percent"]["honest"] > 80
     # Those who were linked shared no panel afterwards.
@@ -118,8 +112,7 @@ def test_the_report_is_the_page_of_its_figures_and_keeps_what_is_promised() -> N
     figures = json.loads(REPORT.with_suffix(".json").read_text())
     assert REPORT.with_suffix(".md").read_text() == render(figures)
     months, plan = figures["months"], figures["plan"]
-    people = {"honest": 44, "careless": 3, "random": 1, "copying": 2}
-    assert len(months) >= 5 and plan.items() >= people.items()
+    assert len(months) >= 5 and plan.items() >= {"honest": 44, "careless": 3, "random": 1, "copying": 2}.items()
     assert all(each["found_on_day"] for month in months for each in month["found"])
     honest = sum(month["honest"]["taskers"] for month in months)
     stopped = sum(month["honest"][how] for month in months for how in ("pause", "requalify", "linked"))
@@ -138,9 +131,9 @@ def test_about_as_many_pictures_are_good_as_there_were() -> None:
         assert sum(picture.valid for picture in mine) / len(mine) == pytest.approx(share, abs=0.03)
 
 
+# A whole contest in small ---------------------------------------------------------------------------------------------
+
 TWO_WEEKS = ContestPlan(seed=5, weeks=2, teams=4, attacks=36, taskers=6, stake_days=5, taken_in=6, private=10)
-
-
 TINIEST = ["--seed=4", "--weeks=1", "--teams=2", "--attacks=8", "--taskers=4", "--stake-days=3"]
 
 
@@ -203,6 +196,7 @@ def _is_released_and_can_be_looked_at() -> None:
 
 def simulated(folder: Path, *more: str) -> tuple[str, str]:
     """Play the smallest contest with the command; return its story and its figures."""
+    folder.mkdir()
     out = folder / "figures.json"
     words = [sys.executable, "manage.py", "simulate", *TINIEST, f"--folder={folder / 'own'}", f"--json={out}", *more]
     done = subprocess.run(words, cwd=settings.BASE_DIR, capture_output=True, text=True)
@@ -213,8 +207,6 @@ def simulated(folder: Path, *more: str) -> tuple[str, str]:
 
 @pytest.mark.long("plays two contests, in processes of their own")
 def test_the_same_seed_tells_the_same_story_byte_for_byte(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
     first = simulated(tmp_path / "one")
     assert simulated(tmp_path / "two") == first and "2026-W02" in first[0]
 
@@ -224,7 +216,6 @@ def test_the_same_seed_tells_the_same_story_byte_for_byte(tmp_path: Path) -> Non
 def test_the_same_seed_tells_the_same_story_on_postgresql(tmp_path: Path) -> None:
     told = []
     for number in range(2):
-        (tmp_path / str(number)).mkdir()
         name = f"test_simulated_{os.getpid()}_{number}"
         address = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}").geturl()
         try:
@@ -260,25 +251,20 @@ def test_ctrl_c_ends_it_cleanly(tmp_path: Path) -> None:
     words = [sys.executable, "manage.py", "simulate", "--weeks", "50", f"--folder={folder}"]
     process = subprocess.Popen(words, cwd=settings.BASE_DIR, stderr=subprocess.PIPE, text=True)
     try:
-        deadline = time.monotonic() + 90
-        while not (folder / "pictures").exists() and time.monotonic() < deadline:
-            time.sleep(0.2)
+        wait_for((folder / "pictures").exists, "the first day", seconds=90)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=120)  # it ends the day it is at first
     finally:
         _kill(process)
-    assert process.returncode == STOPPED
-    assert "Stopped. What was played until then is in its database." in said and said.count("Stopped.") == 1
-    assert "Traceback" not in said
+    assert (process.returncode, said.count("Stopped."), "Traceback" in said) == (STOPPED, 1, False)
+    assert "Stopped. What was played until then is in its database." in said
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
-    folder = tmp_path / "own"
-    folder.mkdir()
-    (folder / "mine").write_text("mine")
+    (tmp_path / "mine").write_text("mine")
     with pytest.raises(CommandError, match="is not empty"):
-        call_command("simulate", f"--folder={folder}")
-    assert [path.name for path in folder.iterdir()] == ["mine"]
+        call_command("simulate", f"--folder={tmp_path}")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
 REFUSALS = [(("--into-this-database",), "holds a contest"), (("month", "--in-this-database"), "never runs among them")]
@@ -310,6 +296,9 @@ def test_what_cannot_be_played_is_refused_by_name(numbers: dict[str, int], named
         call_command("simulate", *(f"--{name.replace('_', '-')}={value}" for name, value in numbers.items()))
 
 
+# The pieces -----------------------------------------------------------------------------------------------------------
+
+
 def test_forty_teams_are_of_every_kind_and_two_are_a_contest() -> None:
     cast = draw_cast(ContestPlan())
     assert ({each.role for each in cast}, len({each.name for each in cast})) == (set(Role), 40)
@@ -320,12 +309,11 @@ def test_forty_teams_are_of_every_kind_and_two_are_a_contest() -> None:
 def test_an_agenda_keeps_the_order_of_time_and_then_of_adding() -> None:
     agenda, done, begin = Agenda(), [], datetime(2026, 1, 3, tzinfo=UTC)
     for name, hours, alone in (("c", 2, False), ("a", 1, False), ("b", 1, True), ("later", 5, False)):
-        at = begin + timedelta(hours=hours)
-        agenda.add(at, lambda now, name=name: done.append((name, now)), alone=alone)  # type: ignore[misc]
+        agenda.add(begin + timedelta(hours=hours), lambda now, name=name: done.append((name, now)), alone=alone)  # type: ignore[misc]
     agenda.play(begin + timedelta(hours=5), nullcontext)
     assert [name for name, _ in done] == ["a", "b", "c"]
     agenda.play(begin + timedelta(hours=6), nullcontext)
-    assert done[-1] == ("later", begin + timedelta(hours=5))
+    assert done[3:] == [("later", begin + timedelta(hours=5))]
 
 
 def test_drawn_pictures_are_attacks_as_they_are_and_no_two_are_the_same() -> None:
@@ -333,8 +321,7 @@ def test_drawn_pictures_are_attacks_as_they_are_and_no_two_are_the_same() -> Non
     drawn = [paint(draw_picture(rng), 0.5, rng) for _ in range(60)]
     hashes = {read_attack(each.data, size=SIDE).pixels_sha256 for each in drawn}
     assert len(hashes) == 60 and read_attack(nudge(drawn[0].data, rng), size=SIDE).pixels_sha256 not in hashes
-    again = Random(1)
-    assert paint(draw_picture(again), 0.5, again) == drawn[0]
+    assert paint(draw_picture(again := Random(1)), 0.5, again) == drawn[0]
 
 
 def test_words_to_the_tasker_move_the_careless_and_hardly_the_honest() -> None:

@@ -83,6 +83,14 @@ def at_stake(defense: Defense) -> Stake:
     return cast.stake(defense)
 
 
+@pytest.fixture
+def own(defense: Defense) -> Stake:
+    """A stake that team blue paid for, and was told of."""
+    stake = cast.self_staked(defense, STAKED)
+    Message.objects.all().delete()
+    return stake
+
+
 @pytest.fixture(autouse=True)
 def nobody_else_is_told(db: None) -> Iterator[None]:
     """Whatever a test does: no attacker, board member or organizer gets a letter about another team's defense."""
@@ -245,9 +253,7 @@ def test_one_that_comes_back_is_told_and_so_is_its_next_end(defense: Defense, at
     one(swept(ENDED + 2 * DAY), BROKEN)
 
 
-def test_a_void_one_is_told_what_becomes_of_the_money(defense: Defense) -> None:
-    cast.self_staked(defense, STAKED)
-    Message.objects.all().delete()
+def test_a_void_one_is_told_what_becomes_of_the_money(defense: Defense, own: Stake) -> None:
     cast.broken(defense, STAKED - 10 * DAY, found=ENDED, by=cast.team("red"))
     text = one(
         swept(),
@@ -317,18 +323,14 @@ def test_one_that_the_board_ends_is_told_its_reason_once(
     one(sent(), subject, *words)
 
 
-def test_one_taken_back_that_the_team_paid_has_a_letter_about_the_money_too(defense: Defense) -> None:
-    own = cast.self_staked(defense, STAKED)
-    Message.objects.all().delete()
+def test_one_taken_back_that_the_team_paid_has_a_letter_about_the_money_too(own: Stake) -> None:
     taken_back(own)
     found = {each.subject: str(each.body) for each in sent() if each.to == [CAPTAIN]}
     assert sorted(found) == ["Posted for team blue: USD 1,000.00", ENDS]
     assert "What goes back to your team is in a letter of its own." in found[ENDS]
 
 
-def test_one_that_was_taken_off_by_a_correction_is_told_why(defense: Defense) -> None:
-    own = cast.self_staked(defense, STAKED)
-    Message.objects.all().delete()
+def test_one_that_was_taken_off_by_a_correction_is_told_why(own: Stake) -> None:
     entry, reason = LedgerEntry.objects.get(target__stake=own), "It was meant for another stake."
     asked = correction_ask(entry=entry.pk, cents=own.cents, reason=reason, by=cast.organizer(), now=ENDED)
     correction_confirm(correction_id=asked.pk, by=factories.user("olaf", "organizers"), now=ENDED)
@@ -424,11 +426,11 @@ def test_a_correction_is_told_to_each_team_with_its_own_part_alone(settled: Stak
 def test_a_payment_is_told_when_it_was_marked_as_paid(settled: Stake, teams: dict[str, Team], olga: User) -> None:
     asked = payment_ask(team=teams["red"], by=olga, now=CLOSED)
     assert sent(CLOSED) == []
-    pay = partial(payment_pay, payment_id=asked.pk, reference="wire 4711", now=CLOSED)
-    olaf = factories.user("olaf", "organizers")
-    pay(by=olaf)
+    by = factories.user("olaf", "organizers")
+    pay = partial(payment_pay, payment_id=asked.pk, reference="wire 4711", by=by, now=CLOSED)
+    pay()
     with pytest.raises(Conflict):
-        pay(by=olaf)
+        pay()
     words = ("Reference of the bank: wire 4711", "Left on the account: USD 0.00")
     to("red", sent(CLOSED), "USD 100.01 were paid to team red", *words)
 

@@ -26,10 +26,9 @@ def versions(module_world: Path) -> None:
     """Version 2 is to come; version 3 was called back by version 4."""
     factories.policy_version()
     olga, now = factories.user("olga", "organizers"), timezone.now()
-    two = Policy(appeal_days=9)
-    policy_record(Draft(two, 1, now + timedelta(days=1), "Nine <days>"), by=olga, zone="UTC", now=now)
-    three = Policy(appeal_days=9, panel_size=5)
-    policy_record(Draft(three, 2, now + timedelta(days=2), "Five"), by=olga, zone="UTC", now=now)
+    for base, numbers, why in ((1, {}, "Nine <days>"), (2, {"panel_size": 5}, "Five")):
+        draft = Draft(Policy(appeal_days=9, **numbers), base, now + timedelta(days=base), why)
+        policy_record(draft, by=olga, zone="UTC", now=now)
     policy_call_back(3, reason="Not five", by=olga, now=now)
 
 

@@ -23,7 +23,7 @@ from labeling.selectors import forget_versions, policies_between, policy_at, pol
 from tests import factories
 from tests.at_once import at_once
 from tests.contest.money import cast
-from tests.contest.policy.strategies import POLICIES
+from tests.contest.policy.test_numbers import POLICIES
 from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
@@ -77,12 +77,6 @@ def in_yen(by: User) -> None:
     policy_draft(Draft(Policy(currency="JPY"), 1, NOW + DAY, "why"), by=by, zone="UTC", now=NOW)
 
 
-def first_back(by: User) -> None:
-    """Call the first version back, which is still to come."""
-    PolicyVersion.objects.update(in_force_from=NOW + DAY)
-    back(1)(by)
-
-
 SHORT = NOW + AHEAD - timedelta(microseconds=1)
 READ = DAY - AHEAD + timedelta(microseconds=1)
 REFUSED: list[tuple[Callable[[User], object], str, str | None, str]] = [
@@ -110,7 +104,12 @@ REFUSED: list[tuple[Callable[[User], object], str, str | None, str]] = [
     (lambda by: recorded(by, back(1)), "policy_changed", None, ""),
     (lambda by: recorded(by, back(9)), "policy_changed", None, ""),
     (lambda by: recorded(by, back(2, reason=" ")), "invalid", "reason", ""),
-    (first_back, "policy_in_force", None, ""),
+    (
+        lambda by: PolicyVersion.objects.update(in_force_from=NOW + DAY) and back(1)(by),  # the first one
+        "policy_in_force",
+        None,
+        "",
+    ),
 ]
 
 

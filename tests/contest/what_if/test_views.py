@@ -113,15 +113,21 @@ class TestTrying:
     def test_a_picture_says_what_it_is_and_what_it_would_be(self, organizer: Client, pictures: list[Panel]) -> None:
         before = list(Ruling.objects.order_by("pk").values())
         page = organizer.get(f"{URL}?box=20&panel=3{GATE}&whole=1").content.decode()
-        said = ("would be valid</strong>: bird.", "Now: the object is too small.")
-        assert not lacking(page, pictures[1].image.public_id, *said)
+        assert not lacking(
+            page, pictures[1].image.public_id, "would be valid</strong>: bird.", "Now: the object is too small."
+        )
         assert list(Ruling.objects.order_by("pk").values()) == before, "nothing is changed"
 
     def test_what_makes_no_sense_is_said_at_its_field(self, organizer: Client, pictures: list[Panel]) -> None:
         answer = organizer.get(f"{URL}?box=0&panel=12&gate=nobody")
-        said = ("Give a percentage", "Give a whole number from 3 to 9", "Choose who is asked")
         assert answer.status_code == 400
-        assert not lacking(answer.content.decode(), *said, 'value="12"'), "what was typed is kept"
+        assert not lacking(
+            answer.content.decode(),
+            "Give a percentage",
+            "Give a whole number from 3 to 9",
+            "Choose who is asked",
+            'value="12"',
+        ), "what was typed is kept"
         assert organizer.get(f"{PART}?box=0&panel=3{GATE}").status_code == 400
 
 

@@ -72,6 +72,9 @@ def test_many_at_once_spend_what_is_there_and_no_more(now: datetime) -> None:
     assert LedgerEntry.objects.count() == done + 1
 
 
+# What the board decided -----------------------------------------------------------------------------------------------
+
+
 def decided(by: User, now: datetime, reason: str = "Reproducible and easy to run.", **details: Any) -> BoardDecision:
     return decided_by(factories.mandate("stake", by, now), now, reason, **details)
 

@@ -24,7 +24,7 @@ from contest import pipeline
 from contest.health import pipeline_metrics
 from contest.management.commands import work
 from contest.management.commands.work import MOST_SECONDS_BETWEEN_ROUNDS, Rounds
-from labeling.models import Assignment, Panel, Tasker
+from labeling.models import Assignment, Tasker
 from labeling.store import picture_key, picture_store
 from scoring import services as scoring
 from scoring.enums import TrialKind
@@ -89,6 +89,9 @@ def test_the_worker_notices_what_others_commit_from_one_round_to_the_next(monkey
     assert second - first < MOST_SECONDS_BETWEEN_ROUNDS / 3
 
 
+# `settle` by hand says what it cannot do ------------------------------------------------------------------------------
+
+
 def test_what_another_scorer_holds_is_said_with_its_end(now: datetime) -> None:
     assert pipeline.held_elsewhere(now=now) == ""
     scoring_cast.publish(now, "always-abstain")
@@ -96,15 +99,14 @@ def test_what_another_scorer_holds_is_said_with_its_end(now: datetime) -> None:
     scoring_cast.plan(now)
     assert pipeline.held_elsewhere(now=now) == "", "what waits is held by nobody"
     run = scoring.run_claim(worker="other", now=now)
-    assert run is not None and run.lease_until is not None
+    assert run is not None and (until := run.lease_until) is not None
     said = pipeline.held_elsewhere(now=now)
-    assert said.startswith(f"1 run held by another scorer until {run.lease_until:%a} {run.lease_until.day}")
-    assert f"{run.lease_until:%H:%M:%S} UTC at the latest" in said and "settle again then" in said
+    assert said.startswith(f"1 run held by another scorer until {until:%a} {until.day}")
+    assert f"{until:%H:%M:%S} UTC at the latest" in said and "settle again then" in said
     cast.ask(cast.container(), TrialKind.SMOKE, now)
     assert trials.trial_claim(worker="other", now=now) is not None
     assert pipeline.held_elsewhere(now=now).startswith("1 run and 1 trial held by another scorer")
-    late = Run.objects.get(pk=run.pk).lease_until
-    assert late is not None and pipeline.held_elsewhere(now=late + timedelta(days=1)) == "", "silence is no lease"
+    assert pipeline.held_elsewhere(now=until + timedelta(days=1)) == "", "silence is no lease"
 
 
 def _unapplied() -> None:
@@ -126,6 +128,9 @@ def test_a_database_that_is_not_migrated_is_one_sentence(
     change()
     with pytest.raises(CommandError, match=rf"^The database misses {missing}\. Run \./unanimous migrate first\.$"):
         call_command(*command)
+
+
+# Alive, ready, and what Prometheus is told ----------------------------------------------------------------------------
 
 
 def ready(client: Client) -> tuple[int, dict[str, str]]:
@@ -207,8 +212,7 @@ def test_what_waits_and_since_when(tara: Tasker, otto: Tasker, uma: Tasker, now:
     full = factories.panel(dealt_at=now - timedelta(hours=2))
     for tasker in (tara, otto, uma):
         factories.response(tasker, full, now=now - timedelta(minutes=2))
-    settled = factories.panel()
-    Panel.objects.filter(pk=settled.pk).update(state="settled", answered=3, missing=0)
+    settled = factories.settle(factories.panel())
     Ruling.objects.create(
         image=settled.image,
         number=1,

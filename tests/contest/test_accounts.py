@@ -1,4 +1,4 @@
-"""The account's calls of the API."""
+"""Accounts: their tokens and calls of the API, and the command that makes the first ones."""
 
 import io
 import json
@@ -17,8 +17,6 @@ from labeling.models import AccountRole, Tasker
 from tests import factories
 
 pytestmark = pytest.mark.django_db
-
-
 TOKEN = "/api/v1/token/"
 
 
@@ -79,19 +77,16 @@ def test_a_wrong_body_is_refused_by_the_name_of_the_field(tara: Tasker, client: 
         assert answer.status_code == 400 and set(answer.json()) >= {"code", "detail"}, text
 
 
-def test_a_wrong_password_gets_no_token_and_ten_close_the_account(tara: Tasker, client: Client) -> None:
+def test_a_wrong_password_gets_no_token_and_ten_close_the_account(tara: Tasker, otto: Tasker, client: Client) -> None:
     for _ in range(9):
         answer = post(client, username="tara", password="wrong")
         assert (answer.status_code, answer.json()["code"]) == (400, "wrong_credentials")
     tenth = post(client, username="tara", password="wrong")
     assert (tenth.status_code, tenth.json()["code"], tenth["Retry-After"]) == (429, "locked_out", "3600")
     assert post(client, username="tara", password=factories.PASSWORD).status_code == 429
+    User.objects.filter(pk=otto.user_id).update(is_active=False)  # nor does who has a closed account
+    assert post(Client(), username="otto", password=factories.PASSWORD).status_code == 400
     assert not ApiToken.objects.exists()
-
-
-def test_a_closed_account_gets_no_token(tara: Tasker, client: Client) -> None:
-    User.objects.update(is_active=False)
-    assert post(client, username="tara", password=factories.PASSWORD).status_code == 400
 
 
 def test_a_token_ends_with_its_time_and_with_the_password(tara: Tasker, otto: Tasker) -> None:
@@ -129,6 +124,8 @@ def test_every_role_is_told(olga: User, rita: User, stan: User, signed_in: Any, 
     assert (stranger.status_code, stranger.json()["code"]) == (401, "not_authenticated")
     assert (nowhere.status_code, nowhere.json()["code"]) == (404, "not_found")
 
+
+# The command that makes the first accounts ----------------------------------------------------------------------------
 
 GOOD = "correct horse battery"
 
