@@ -20,7 +20,6 @@ def plain(answer: Any) -> str:
 
 
 def words(client: Client, address: str, status: int = 200) -> str:
-    """The words of a page."""
     answer = client.get(address)
     assert answer.status_code == status, address
     return plain(answer)
@@ -39,7 +38,6 @@ def lacking(page: str, *said: str) -> list[str]:
 
 
 def queries(act: Callable[[], object]) -> int:
-    """How many statements the database is sent."""
     with CaptureQueriesContext(connection) as sent:
         act()
     return len(sent)
@@ -67,3 +65,10 @@ def codes(people: dict[str, Client], address: str, form: dict[str, str] | None =
     if form is None:
         return {who: client.get(address).status_code for who, client in people.items()}
     return {who: client.post(address, form).status_code for who, client in people.items()}
+
+
+def posted(client: Client, address: str, form: dict[str, Any] | None = None, status: int = 303) -> str:
+    """Where a form leads to; the words of the answer where it does not lead on."""
+    answer = client.post(address, form or {})
+    assert answer.status_code == status, address
+    return answer.get("Location") or plain(answer)

@@ -12,16 +12,16 @@ from contest.models import Attack, Break, Case, CaseDecision, Team
 from labeling.models import Image, Panel, Tasker
 from labeling.png import encode_png, pixels_sha256
 from labeling.policy import Policy
-from labeling.selectors import PolicyInForce
+from labeling.selectors import PolicyInForce, policy_in_force
 from labeling.store import picture_key, picture_store
 from scoring.enums import Fault, Outcome, RunState
-from scoring.models import Defense, Prediction, Run, RunItem
+from scoring.models import Defense, Prediction, Run, RunItem, Scorer
 from tests import factories
 
+Answers = Sequence[dict[str, Any]]
 SIDE = 40  # small pictures keep the tests quick; rules are about shares
 MONDAY = datetime(2026, 11, 16, 9, 30, tzinfo=UTC)
 AFTER = datetime(2026, 11, 24, 8, 0, tzinfo=UTC)  # a Tuesday, when week 2026-W47 is over
-
 LARGE = ("[[[5,5],[35,5],[35,35],[5,35]]]", (500, 500, 3500, 3500))  # 9/16
 ROUGH = ("[[[5.25,5],[30.5,5.01],[35,35.75],[5,35]]]", (500, 500, 3500, 3575))
 SMALL = ("[[[5,5],[15,5],[15,15],[5,15]]]", (500, 500, 1500, 1500))  # 1/16
@@ -36,7 +36,6 @@ def drawn(shape: tuple[str, Sequence[int]], **said: Any) -> dict[str, Any]:
 
 
 def bicycle(shape: tuple[str, Sequence[int]]) -> dict[str, Any]:
-    """Answers of somebody sure of a bicycle."""
     return drawn(shape, bird="definitely_no", bicycle="definitely_yes")
 
 
@@ -76,7 +75,7 @@ def picture(number: int, **values: Any) -> Image:
     return factories.image(pixels_sha256=sha, **(defaults | values))
 
 
-def labeled(contest: Contest, case: str, image: Image, said: Sequence[dict[str, Any]]) -> Panel:
+def labeled(contest: Contest, case: str, image: Image, said: Answers) -> Panel:
     """Deal a panel and let the taskers answer; the surplus tasker comes too late on the first picture."""
     panel = factories.panel(image, dealt_at=MONDAY)
     for number, (who, answers) in enumerate(zip(contest.taskers, said, strict=False)):
@@ -91,6 +90,18 @@ def ruled(panel: Panel, *, at: datetime = MONDAY + timedelta(hours=1)) -> Ruling
     in_force = PolicyInForce(row.pk, row.version, Policy.from_json(row.numbers))
     assert adjudication.panel_settle(panel_id=panel.pk, policy_at=lambda _: in_force, now=at)
     return Ruling.objects.get(panel=panel)
+
+
+def say(panel: Panel, answers: Answers, at: datetime) -> None:
+    """Let taskers of their own answer on a panel."""
+    for number, each in enumerate(answers):
+        who = factories.tasker(f"more {panel.pk} {panel.answered}")
+        factories.response(who, panel, now=at + timedelta(minutes=number), **each)
+
+
+def settle(at: datetime) -> None:
+    """Let the one panel that is full be ruled upon."""
+    assert adjudication.panels_settle(policy_at=policy_in_force, now=at) == 1
 
 
 def case_of(made: Ruling) -> CaseDecision:
@@ -108,7 +119,6 @@ def case_of(made: Ruling) -> CaseDecision:
 
 
 def defense(number: int, **values: Any) -> Defense:
-    """A published defense."""
     defaults = {"name": f"defense {number}", "digest": f"sha256:{number:064x}", "created_at": MONDAY,
                 "published_at": MONDAY - timedelta(days=9), "public_id": f"D-0000{number}"}  # fmt: skip
     return Defense.objects.create(**(defaults | values))
@@ -118,10 +128,7 @@ def scored(by: Defense, image: Image, answers: Sequence[int], *, state: str = Ru
     """One assessed run for each answer, with its prediction."""
     made = []
     for turn, answer in enumerate(answers, start=1):
-        run = Run.objects.create(
-            defense=by, round=turn, seed=turn - 2, batch_size=16, state=state, attempt=1, created_at=MONDAY
-        )
-        item = RunItem.objects.create(run=run, defense=by, round=turn, image=image, position=0)
+        item = run(by, [image], MONDAY, round=turn, seed=turn - 2, state=state, attempt=1).items.get()
         made.append(
             Prediction.objects.create(
                 item=item, image=image, defense=by, round=turn, answer=answer, score_bicycle=0.1 * turn,
@@ -133,14 +140,25 @@ def scored(by: Defense, image: Image, answers: Sequence[int], *, state: str = Ru
     return made
 
 
+def run(of: Defense, images: Sequence[Image], now: datetime, **values: Any) -> Run:
+    """A run over pictures, which waits where nothing else is said."""
+    defaults = {"defense": of, "round": 1, "seed": 1, "batch_size": 16, "created_at": now, "worker": "one"}
+    row = Run.objects.create(**defaults | values)
+    for position, image in enumerate(images):
+        RunItem.objects.create(run=row, defense=of, rerun=row.rerun, round=row.round, image=image, position=position)
+    return row
+
+
+def scorer(name: str, now: datetime, **values: Any) -> None:
+    """A scorer that lives."""
+    told = {"device": "cpu, 2 cores", "runtime": "docker", "started_at": now, "seen_at": now}
+    Scorer.objects.create(name=name, **told | values)
+
+
 def faulted(by: Defense, image: Image, turn: int, fault: Fault) -> Run:
     """A run over one picture that ended for good in a fault."""
-    run = Run.objects.create(
-        defense=by, round=turn, seed=turn, batch_size=16, state=RunState.DEAD, fault=fault, attempt=1,
-        created_at=MONDAY, finished_at=MONDAY + timedelta(hours=1),
-    )  # fmt: skip
-    RunItem.objects.create(run=run, defense=by, round=turn, image=image, position=0)
-    return run
+    over = {"state": RunState.DEAD, "fault": fault, "attempt": 1, "finished_at": MONDAY + timedelta(hours=1)}
+    return run(by, [image], MONDAY, round=turn, seed=turn, **over)
 
 
 def a_week() -> Contest:
@@ -153,21 +171,13 @@ def a_week() -> Contest:
     for panel in contest.panels.values():
         ruled(panel)
     team = Team.objects.create(name="=red", created_at=MONDAY)
-    attacked = contest.images["valid bird"]
-    Attack.objects.create(team=team, image=attacked, received_at=MONDAY)
-    contest.defenses = [defense(1, demo=True), defense(2, name="=SUM(A1)")]
-    _run_both(contest)
-    return contest
-
-
-def _run_both(contest: Contest) -> None:
-    cautious, wrong = contest.defenses
+    Attack.objects.create(team=team, image=contest.images["valid bird"], received_at=MONDAY)
+    contest.defenses = cautious, wrong = [defense(1, demo=True), defense(2, name="=SUM(A1)")]
     for case in ("valid bird", "valid bicycle"):
         scored(cautious, contest.images[case], [Outcome.ABSTAIN] * 3)
     answers = scored(wrong, contest.images["valid bird"], [Outcome.BIRD, Outcome.BICYCLE, Outcome.BIRD])
     scored(wrong, contest.images["valid bicycle"], [Outcome.BICYCLE, Outcome.ABSTAIN, Outcome.BICYCLE])
-    image = contest.images["valid bird"]
-    found_at = MONDAY + timedelta(hours=3)
-    Break.objects.create(
-        defense=wrong, image=image, ruling=image.rulings.get(), prediction=answers[1], found_at=found_at
-    )
+    image, found_at = contest.images["valid bird"], MONDAY + timedelta(hours=3)
+    kept = {"ruling": image.rulings.get(), "prediction": answers[1], "found_at": found_at}
+    Break.objects.create(defense=wrong, image=image, **kept)
+    return contest

@@ -84,8 +84,7 @@ def test_who_may_read_what_and_when(
     people |= {"captain": signed_in(cast.captain(entry.team)), "organizer": signed_in(cast.organizer())}
     expected = dict.fromkeys(people, status) | {"tasker": 403}
     assert codes(people, address(entry, "image.tar")) == expected, why
-    for name in ALL:
-        assert Client().get(address(entry, name)).status_code == status, f"{name}: {why}"
+    assert [name for name in ALL if Client().get(address(entry, name)).status_code != status] == []
     for who in ("stranger", "organizer"):
         assert ('id="files"' in people[who].get(address(entry, "")).content.decode()) == (status == 200), why
 
@@ -97,9 +96,8 @@ def test_the_very_bytes_come_with_their_hash_and_size(entry: Entry) -> None:
     assert tuple(listed) == FILES
     for name, each in listed.items():
         answer = Client().get(address(entry, name))
-        data = body(answer)
-        assert (hashlib.sha256(data).hexdigest(), len(data)) == (each.sha256, each.size)
-        assert int(answer["Content-Length"]) == each.size
+        data, length = body(answer), int(answer["Content-Length"])
+        assert (hashlib.sha256(data).hexdigest(), len(data), length) == (each.sha256, each.size, each.size)
         assert answer["Content-Disposition"].startswith("attachment; filename=")
         assert (answer["Cache-Control"], answer["X-Content-Type-Options"]) == ("private, no-cache", "nosniff")
         assert address(entry, name) in page and each.sha256 in page and each.sha256 in licence

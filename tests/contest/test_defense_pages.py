@@ -34,11 +34,6 @@ def in_force() -> None:
     factories.policy_version()
 
 
-@pytest.fixture
-def organizer(olga: User, signed_in: Any) -> Any:
-    return signed_in(olga)
-
-
 def release(week: str = "2026-W47", part: int = 0) -> None:
     Release.objects.create(week=week, part=part, manifest_sha256="ab" * 32, counts={}, bytes=1, released_at=cast.AFTER)
 
@@ -56,7 +51,6 @@ def answered(by: Defense, label: str, answers: Sequence[int], *, number: int, **
 
 
 def mistaken(defense: Defense, image: Image, turn: int = 1) -> Break:
-    """The record of a confident mistake."""
     ruling, proof = image.rulings.get(), Prediction.objects.get(defense=defense, image=image, round=turn)
     return Break.objects.create(
         defense=defense, image=image, ruling=ruling, prediction=proof, found_at=ruling.decided_at
@@ -123,13 +117,9 @@ class TestCurve:
         ],
     )
     def test_the_label_of_the_end_does_not_lie_on_the_line(self, risks: list[float], why: str) -> None:
-        number = len(risks)
-        drawn = curve(
-            [
-                Point(1.0 - n / 10, (n + 1) * 100, round(risk * (n + 1) * 10), number * 100)
-                for n, risk in enumerate(risks)
-            ]
-        )
+        total = len(risks) * 100
+        points = [Point(1.0 - n / 10, n * 100 + 100, round(risk * (n + 1) * 10), total) for n, risk in enumerate(risks)]
+        drawn = curve(points)
         pairs = [tuple(map(float, pair.split(","))) for pair in drawn.path[1:].split(" L")]
         left = drawn.end_text_x - 5.5 * len(drawn.end_text)
         for (x0, y0), (x1, y1) in zip(pairs, pairs[1:], strict=False):
@@ -141,8 +131,8 @@ class TestCurve:
 
     def test_axes_begin_at_zero(self) -> None:
         drawn = curve([Point(0.5, 10, 1, 20)])
-        assert (drawn.across[0].text, drawn.up[0].text, drawn.up[-1].text) == ("0 %", "0 %", "10 %")
-        assert drawn.end_text == "10 % at 50 %"
+        told = (drawn.across[0].text, drawn.up[0].text, drawn.up[-1].text, drawn.end_text)
+        assert told == ("0 %", "0 %", "10 %", "10 % at 50 %")
 
 
 def test_the_curve_counts_answers_to_valid_pictures_alone() -> None:
@@ -151,8 +141,7 @@ def test_the_curve_counts_answers_to_valid_pictures_alone() -> None:
     rejected = cast.picture(2)
     scoring_cast.ruled(rejected, verdict="rejected")
     cast.scored(defense, rejected, [BICYCLE])
-    overruled = answered(defense, "bird", [BICYCLE], number=3)
-    scoring_cast.ruled(overruled, verdict="rejected", number=2)
+    scoring_cast.ruled(answered(defense, "bird", [BICYCLE], number=3), verdict="rejected", number=2)
     points = figures.risk_of(Prediction.objects.filter(defense=defense))
     # The scores of round 2 are larger than those of round 1 (0.2, 0.1); round 3 abstains.
     assert [(round(p.threshold, 3), p.covered, p.wrong, p.answers) for p in points] == [(0.2, 1, 1, 3), (0.1, 2, 1, 3)]
@@ -164,8 +153,8 @@ def two_weeks() -> tuple[Defense, Image, Image]:
     defense = cast.defense(1, name="Small net")
     out = answered(defense, "bird", [BIRD, BICYCLE, BIRD], number=1)
     held = answered(defense, "bird", [BICYCLE] * 3, number=2, received_at=cast.MONDAY + timedelta(days=7))
-    for image, turn in ((out, 2), (held, 1)):
-        mistaken(defense, image, turn)
+    mistaken(defense, out, 2)
+    mistaken(defense, held)
     cast.faulted(defense, held, 4, Fault.NONFINITE)
     factories.sent_by_somebody()
     release()
@@ -176,10 +165,10 @@ def last_covered(client: Client, defense: Defense) -> str:
     """How many answers the last line of the file of a curve covers, which is all of them."""
     answer = client.get(own(defense, "risk-coverage.csv"))
     assert answer["Content-Disposition"].startswith("attachment")
-    lines = [line.split(",") for line in answer.content.decode().split()]
-    assert lines[0] == ["confidence_at_least", "covered", "wrong", "answers", "coverage", "risk"]
-    assert lines[-1][1] == lines[-1][3]
-    return lines[-1][1]
+    head, *_, last = [line.split(",") for line in answer.content.decode().split()]
+    assert head == ["confidence_at_least", "covered", "wrong", "answers", "coverage", "risk"]
+    assert last[1] == last[3]
+    return last[1]
 
 
 class TestEmbargo:
@@ -218,14 +207,12 @@ class TestEmbargo:
         for image in (out, held):
             mistaken(defense, image)
         for who, client in {"stranger": Client(), "board": signed_in(rita), "organizer": organizer}.items():
-            known = [out, held] if who == "organizer" else [out]
-            answer = client.get(own(defense))
-            assert [each.image for each in answer.context["outside"]] == known, who
-            assert answer.context["breaks"] == []
-            page = plain(answer)
+            known, answer = [out, held] if who == "organizer" else [out], client.get(own(defense))
+            outside, page = [each.image for each in answer.context["outside"]], plain(answer)
+            assert (outside, answer.context["breaks"]) == (known, []), who
             said = "Mistakes outside the contest Confident mistakes on pictures of the organizers"
             assert not lacking(page, said, "Pictures that broke it 0 ")
-            assert (held.public_id in page, gold.public_id in page) == (who == "organizer",) * 2
+            assert {each.public_id in page for each in (held, gold)} == {who == "organizer"}
             only = client.get(own(defense, "?show=outside")).context["shown"]
             assert {each.image for each in only} == set(known), who
 
@@ -240,15 +227,14 @@ class TestEmbargo:
     def test_without_a_release_nothing_is_told(self, two_weeks: tuple[Defense, Image, Image], client: Client) -> None:
         Release.objects.all().delete()
         page = words(client, own(two_weeks[0]))
-        said = ("No picture of a released week was given to it yet.", "there is nothing to draw", "unbroken")
-        assert not lacking(page, *said) and "P-" not in page
+        told = "No picture of a released week was given to it yet."
+        assert not lacking(page, told, "there is nothing to draw", "unbroken") and "P-" not in page
 
     def test_weeks_that_follow_each_other_and_weeks_apart(self) -> None:
         later = [cast.MONDAY + timedelta(days=7 * number) for number in range(4)]
         made = [cast.picture(n, received_at=at, label_from=cast.MONDAY) for n, at in enumerate(later)]
-        for week in ("2026-W47", "2026-W48", "2026-W50"):
-            release(week)
-        release("2026-W49", part=1)  # a part alone is no release
+        for week, part in (("2026-W47", 0), ("2026-W48", 0), ("2026-W50", 0), ("2026-W49", 1)):
+            release(week, part)  # a part alone is no release
         assert set(published_images()) == {made[0], made[1], made[3]}
 
 
@@ -346,11 +332,8 @@ def test_the_number_of_queries_does_not_grow(organizer: Client, client: Client) 
     release()
 
     def asked() -> list[int]:
-        found = []
-        for who in (client, organizer):
-            cache.clear()
-            found += [queries(partial(who.get, address)) for address in ("/defenses/", own(defense))]
-        return found
+        cache.clear()
+        return [queries(partial(who.get, at)) for who in (client, organizer) for at in ("/defenses/", own(defense))]
 
     answered(defense, "bird", [BIRD, BIRD, BICYCLE], number=1)
     client.get("/defenses/")  # this process learns the policy
@@ -387,18 +370,16 @@ def test_a_rerun_is_nobody_s_to_see_before_it_is_applied(client: Client, signed_
         if state == "finished":
             old.pk, old._state.adding, old.item, old.rerun, old.answer = None, True, item, rerun, ABSTAIN
             old.save()
-    address = f"/defenses/{defense.public_id}/"
-    page = words(client, address)
-    assert "Answered 2 " in page and "Faults" not in page and "cancelled" not in page
-    assert f"{image.public_id} bird bicycle" in page and "abstain bird" not in page
+    page, secrets = words(client, own(defense)), ("Faults", "cancelled", "abstain bird")
+    assert not lacking(page, "Answered 2 ", f"{image.public_id} bird bicycle")
+    assert lacking(page, *secrets) == list(secrets)
     RunItem.objects.filter(run__state="dead").delete()
     Rerun.objects.update(state="applied")
     old, new = Prediction.objects.get(rerun=None, round=1), Prediction.objects.get(rerun=rerun)
     Superseded.objects.create(prediction=old, by=new, rerun=rerun)
     cache.clear()
-    page = words(client, address)
-    assert "Answered 2 " in page
-    assert f"{image.public_id} bird abstain" in page and "otto.organizes" not in page
+    page = words(client, own(defense))
+    assert "Answered 2 " in page and f"{image.public_id} bird abstain" in page and "otto.organizes" not in page
 
 
 RUNS_AS = [

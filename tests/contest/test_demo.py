@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.contrib.auth.models import User
@@ -22,12 +23,9 @@ from common.domain_clock import demo_ahead, domain_now
 from common.errors import Conflict
 from common.models import AuditEntry, DemoClock
 from contest import pipeline
-from contest.board.cases import count_of, disclose, vote_cast
-from contest.board.deciding import case_decide
-from contest.board.recusal import undisclosed
 from contest.demo import clock, people
 from contest.demo import seed as demo
-from contest.enums import CaseState, DecisionKind, DefenseStanding, StakeEnd, StakeKind, VoteChoice
+from contest.enums import CaseState, DecisionKind, DefenseStanding, StakeEnd, StakeKind
 from contest.models import Account, Attack, Award, Break, Case, Entry, LedgerEntry, Release, Stake, Team
 from contest.money.ledger import check
 from contest.rules import week_of
@@ -37,10 +35,9 @@ from labeling.enums import PanelState
 from labeling.models import Assignment, Image, Panel, Response, Tasker
 from labeling.selectors import policy_at, policy_in_force
 from scoring.models import Run, Trial
+from tests import factories
 
 DATASET_ONLY = {Reason.KNOWN_BAD, Reason.AMBIGUOUS}
-
-
 pytestmark = [pytest.mark.django_db, pytest.mark.slow("one demo for all: seeded photographs, scoring, and weeks of it")]
 
 
@@ -71,8 +68,7 @@ def test_a_first_look_shows_everything(seeded: datetime, in_demo: Any) -> None:
     rulings = Ruling.objects.all()
     assert {reason for ruling in rulings for reason in ruling.reasons} == set(Reason) - DATASET_ONLY
     assert {ruling.label for ruling in rulings.filter(verdict=Verdict.VALID)} == {"bird", "bicycle"}
-    open_panels = Panel.objects.filter(state=PanelState.OPEN)
-    assert {panel.answered for panel in open_panels} == {0, 1, 2}
+    assert {panel.answered for panel in Panel.objects.filter(state=PanelState.OPEN)} == {0, 1, 2}
     assert Break.objects.exists()
 
     for release in Release.objects.order_by("pk"):
@@ -80,27 +76,24 @@ def test_a_first_look_shows_everything(seeded: datetime, in_demo: Any) -> None:
     last_week = week_of(week_of(seeded, "UTC").start - timedelta(hours=1), "UTC")
     assert Release.objects.get(week=last_week.name).counts["images"] > 10
     last_week_is_settled(seeded)
-    _stakes_and_money()
 
 
-def _stakes_and_money() -> None:
-    """One defense stands and its time is over, one was broken and its prize given, one its team paid for, one waits."""
-    defenses = {entry.defense.name: entry.defense for entry in Entry.objects.select_related("defense")}
-    states = {name: standings([defense], now=timezone.now())[defense.pk] for name, defense in defenses.items()}
-    assert states == {
+def test_each_defense_has_a_story_of_its_own_and_the_money_adds_up(seeded: datetime, in_demo: Any) -> None:
+    """One stands and its time is over, one was broken and its prize given, one its team paid for, one waits."""
+    now, defenses = timezone.now(), {entry.defense: entry.defense.name for entry in Entry.objects.all()}
+    found = standings(list(defenses), now=now)
+    assert {name: found[defense.pk] for defense, name in defenses.items()} == {
         "steadfast": DefenseStanding.STAKED,
         "eager": DefenseStanding.BROKEN,
         "patient": DefenseStanding.STAKED,
         "sealed": DefenseStanding.PUBLISHED,
     }
-    now = timezone.now()
     due = {stake.defense.name: is_due(stake, now) for stake in Stake.objects.select_related("defense__entry")}
     assert due == {"steadfast": True, "eager": False, "patient": False}
-    assert Stake.objects.get(defense__name="eager").end == StakeEnd.BROKEN
-    assert Stake.objects.get(kind=StakeKind.TEAM).defense.name == "patient"
+    ended, paid = Stake.objects.get(defense__name="eager"), Stake.objects.get(kind=StakeKind.TEAM)
+    assert (ended.end, paid.defense.name, check().wrong) == (StakeEnd.BROKEN, "patient", ())
     prize = LedgerEntry.objects.get(rule="R35")
     assert Account.objects.get(team=Team.objects.get(name="red")).balance_cents == prize.cents > 0
-    assert check().wrong == ()
     assert not Run.objects.exclude(fault="").exists() and not Trial.objects.exclude(fault="").exists()
 
 
@@ -140,10 +133,6 @@ def last_week_is_settled(now: datetime) -> None:
 # The tour of the README ----------------------------------------------------------------------------------------------
 
 
-class Killed(BaseException):
-    """As if the process had been killed."""
-
-
 def test_the_tour(seeded: datetime, in_demo: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What README's "A contest in ten minutes" promises, step by step; a newcomer acts where it says so."""
     began, attack = domain_now(), Attack.objects.order_by("pk").last()
@@ -162,16 +151,15 @@ def test_the_tour(seeded: datetime, in_demo: Any, monkeypatch: pytest.MonkeyPatc
     _answer_as_newcomer(attack)
     for _ in pipeline.settle():
         pass
-    stake = Stake.objects.get(defense__name="patient")
-    assert stake.end == StakeEnd.BROKEN
+    assert Stake.objects.get(defense__name="patient").end == StakeEnd.BROKEN
     assert Break.objects.filter(image=attack.image, defense__name="patient").exists()
     assert LedgerEntry.objects.filter(rule="R35").count() == 2, "last week's prize, and this one"
-    _is_released(week_of(began, "UTC").name, in_demo)
+    release = Release.objects.get(week=week_of(began, "UTC").name)
+    assert release.counts["images"] > 10 and release.name in Client().get("/releases/").content.decode()
 
-    lines = move("+8d")
-    case = Case.objects.get(motion=DecisionKind.AWARD, state=CaseState.OPEN)
+    lines, case = move("+8d"), Case.objects.get(motion=DecisionKind.AWARD, state=CaseState.OPEN)
     assert f"  the board votes on an award: case {case.public_id}" in lines
-    _vote_as_newcomer(case)
+    factories.carried(case, User.objects.get(username="board1"), domain_now())
     award = Award.objects.get()
     assert award.stake.defense.name == "steadfast" and award.cents > 0
     assert Stake.objects.get(defense__name="steadfast").end == StakeEnd.WON
@@ -186,15 +174,8 @@ def test_the_tour(seeded: datetime, in_demo: Any, monkeypatch: pytest.MonkeyPatc
 
 def _killed_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the first try end after its second step."""
-    steps = iter([None, None])
-
-    def dies(patience: float, refused: dict[str, None]) -> bool:
-        if next(steps, "no more") is None:
-            return True
-        raise Killed
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(clock, "_let_happen", dies)
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr(clock, "_let_happen", Mock(side_effect=[True, True, SystemExit("killed")]))
         move("next-week")
     row = DemoClock.objects.get()
     assert 0 < row.ahead_seconds < (row.target_seconds or 0)
@@ -213,20 +194,6 @@ def _answer_as_newcomer(attack: Attack) -> None:
         if found.image_id == attack.image_id:
             return
     raise AssertionError("the attack never came")
-
-
-def _vote_as_newcomer(case: Case) -> None:
-    member, now = User.objects.get(username="board1"), domain_now()
-    disclose(case=case, teams=[team.public_id for team in undisclosed(case, member)], by=member, now=now)
-    vote_cast(case=case, by=member, choice=VoteChoice.IN_FAVOUR, now=now)
-    case_decide(case=case, seen=count_of(case).mark, explanation="", by=member, now=now)
-
-
-def _is_released(week: str, settings: Any) -> None:
-    release = Release.objects.get(week=week)
-    assert release.counts["images"] > 10
-    page = Client().get("/releases/").content.decode()
-    assert release.name in page
 
 
 def test_what_one_of_the_people_is_refused_stops_nothing(

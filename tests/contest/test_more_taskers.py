@@ -1,7 +1,7 @@
 """More taskers (R19) in a release and for its verifier, for the week's money, and for whoever looks on."""
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from django.core.management import call_command
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
-from adjudication.services import panels_settle, rule_by_board
+from adjudication.services import rule_by_board
 from adjudication.verify import verify
 from common.errors import Conflict
 from contest import releases
@@ -34,49 +34,25 @@ WEEK = week_named("2026-W47", "UTC")
 DAY = timedelta(days=1)
 ASKED = cast.AFTER - DAY
 WHY = "The twig stands beside the bird, and hides nothing of it in any of the outlines."
-Answers = Sequence[dict[str, Any]]
 
 
-def say(panel: Panel, answers: Answers, at: datetime) -> None:
-    for number, each in enumerate(answers):
-        who = factories.tasker(f"more {panel.pk} {panel.answered}")
-        factories.response(who, panel, now=at + timedelta(minutes=number), **each)
-
-
-def settle(at: datetime) -> None:
-    assert panels_settle(policy_at=policy_in_force, now=at) == 1
-
-
-def joined(panel: Panel, answers: Answers, at: datetime = ASKED) -> None:
-    say(panel_join(panel, len(answers), now=at), answers, at)
-    settle(at + timedelta(hours=1))
-
-
-def fresh(panel: Panel, answers: Answers, at: datetime = ASKED) -> None:
-    say(panel_fresh(panel.image, len(answers), now=at), answers, at)
-    settle(at + timedelta(hours=1))
-
-
-def overrule(image: Image, at: datetime = ASKED) -> Ruling:
-    made = rule_by_board(
-        image=image, verdict=Verdict.VALID, label=Label.BIRD, reasons=(), explanation=WHY,
-        policy=policy_in_force(at), now=at,
-    )  # fmt: skip
-    cast.case_of(made)
-    return made
+def joined(panel: Panel, answers: cast.Answers, at: datetime = ASKED) -> None:
+    cast.say(panel_join(panel, len(answers), now=at), answers, at)
+    cast.settle(at + timedelta(hours=1))
 
 
 def asked_week() -> cast.Contest:
     """A week in which the board asked five times and ruled once."""
     contest = cast.a_week()
     bird, bicycle = cast.drawn(cast.LARGE), cast.bicycle(cast.LARGE)
-    panels = contest.panels
-    joined(panels["valid bicycle"], [bicycle] * 3)
-    joined(panels["depiction"], [bird, {**bird, "bird": "unsure_yes"}])
-    fresh(panels["uncertain"], [cast.drawn(cast.ROUGH)] * 3)
-    fresh(panels["neither_class"], [bird] * 4)
-    fresh(panels["too_small"], [cast.EXCLUDED] * 3)
-    overrule(contest.images["occluded"])
+    joined(contest.panels["valid bicycle"], [bicycle] * 3)
+    joined(contest.panels["depiction"], [bird, {**bird, "bird": "unsure_yes"}])
+    fresh = {"uncertain": [cast.drawn(cast.ROUGH)] * 3, "neither_class": [bird] * 4, "too_small": [cast.EXCLUDED] * 3}
+    for case, answers in fresh.items():
+        cast.say(panel_fresh(contest.images[case], len(answers), now=ASKED), answers, ASKED)
+        cast.settle(ASKED + timedelta(hours=1))
+    ruled = {"verdict": Verdict.VALID, "label": Label.BIRD, "reasons": (), "explanation": WHY}
+    cast.case_of(rule_by_board(image=contest.images["occluded"], policy=policy_in_force(ASKED), now=ASKED, **ruled))
     for case in ("uncertain", "neither_class", "occluded"):
         for defense in contest.defenses:
             cast.scored(defense, contest.images[case], [Outcome.ABSTAIN] * 3)
@@ -109,77 +85,44 @@ def rows(folder: Path, name: str, image: Image) -> list[dict[str, str]]:
 # Forgeries ------------------------------------------------------------------------------------------------------------
 
 
+def ruling_of(forger: Forger, case: str, number: int) -> dict[str, str]:
+    """A row of `rulings.csv` as it was published."""
+    return rows(forger.folder, "rulings.csv", forger.contest.images[case])[number - 1]
+
+
 def ruling_row(forger: Forger, case: str, number: int, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
-    """Change a row of `rulings.csv`."""
-
-    def edit(table: list[dict[str, str]]) -> None:
-        where = {"image_id": forger.id_of[case], "number": str(number)}
-        row = next(row for row in table if where.items() <= row.items())
-        changed = change(dict(row))
-        assert changed != row
-        row.update(changed)
-
-    forger.rows("rulings.csv", edit)
+    row = ruling_of(forger, case, number)
+    forger.cell("rulings.csv", {"image_id": row["image_id"], "number": str(number)}, **change(row))
 
 
 def fewer_ids(row: dict[str, str]) -> dict[str, str]:
     return row | {"response_ids": row["response_ids"].rpartition(";")[0]}
 
 
-def without_the_uncertain_one(forger: Forger) -> None:
-    """And the verdict that would follow then."""
-    forged = {"verdict": "rejected", "reasons": "depiction"}
-    ruling_row(forger, "depiction", 2, lambda row: fewer_ids(row) | forged)
-
-
 def last_ruling_dropped(forger: Forger) -> None:
-    last = {"image_id": forger.id_of["depiction"], "number": "2"}
-    forger.rows("rulings.csv", lambda table: table.remove(next(row for row in table if last.items() <= row.items())))
+    last = ruling_of(forger, "depiction", 2)
+    forger.rows("rulings.csv", lambda table: table.remove(last))
 
 
 def and_its_panel_made_smaller(forger: Forger) -> None:
     last_ruling_dropped(forger)
-    where = {"image_id": forger.id_of["depiction"]}
-    forger.cell("panels.csv", where, size="3", joined="0", joined_at="")
+    forger.cell("panels.csv", {"image_id": forger.id_of["depiction"]}, size="3", joined="0", joined_at="")
 
 
-def counted_for(forger: Forger, case: str, number: int) -> list[str]:
-    """The numbers of the answers that a ruling counted, as they were published."""
-    published: list[dict[str, str]] = []
-    forger.rows("rulings.csv", published.extend)
-    named = {"image_id": forger.id_of[case], "number": str(number)}
-    return next(row["response_ids"] for row in published if named.items() <= row.items()).split(";")
-
-
-def and_answers_left_out(forger: Forger, left_out: Callable[[dict[str, str]], bool]) -> None:
-    """The panel seems to wait, which the manifest would have to say."""
+def and_answers_left_out(forger: Forger, first: int) -> None:
+    """All answers from one on: the panel seems to wait, which the manifest would have to say."""
+    left_out = ruling_of(forger, "depiction", 2)["response_ids"].split(";")[first:]
     last_ruling_dropped(forger)
     forger.cell("panels.csv", {"image_id": forger.id_of["depiction"]}, state="open", full_at="")
-
-    def drop(table: list[dict[str, str]]) -> None:
-        table[:] = [row for row in table if not left_out(row)]
-
-    forger.rows("responses.csv", drop)
-
-
-def and_its_answers_left_out(forger: Forger) -> None:
-    """All of what came after others joined."""
-    added = counted_for(forger, "depiction", 2)[3:]
-    and_answers_left_out(forger, lambda row: row["response_id"] in added)
-
-
-def all_its_answers_left_out(forger: Forger) -> None:
-    and_answers_left_out(forger, lambda row: row["image_id"] == forger.id_of["depiction"])
+    gone = [row for row in rows(forger.folder, "responses.csv", forger.contest.images["depiction"])
+            if row["response_id"] in left_out]  # fmt: skip
+    forger.rows("responses.csv", lambda table: [table.remove(row) for row in gone])
 
 
 def answers_of_the_first_panel(forger: Forger) -> None:
-    ids = ";".join(counted_for(forger, "too_small", 1))
-    forged = {"reasons": "too_small", "smallest_box_fraction": "1/16", "response_ids": ids}
+    counted = {"response_ids": ruling_of(forger, "too_small", 1)["response_ids"]}
+    forged = {"reasons": "too_small", "smallest_box_fraction": "1/16"} | counted
     ruling_row(forger, "too_small", 2, lambda row: row | forged)
-
-
-def fresh_ruling_put_on_the_first_panel(forger: Forger) -> None:
-    ruling_row(forger, "uncertain", 2, lambda row: row | {"panel": "1"})
 
 
 def rulings_of_two_panels_swapped(forger: Forger) -> None:
@@ -205,13 +148,19 @@ FORGERIES: list[tuple[Callable[[Forger], None], str]] = [
         ),
         "rulings.csv",
     ),
-    (without_the_uncertain_one, "panels.csv"),
+    (
+        # without the uncertain one, and with the verdict that would follow then
+        lambda forger: ruling_row(
+            forger, "depiction", 2, lambda row: fewer_ids(row) | {"verdict": "rejected", "reasons": "depiction"}
+        ),
+        "panels.csv",
+    ),
     (last_ruling_dropped, "panels.csv"),
     (and_its_panel_made_smaller, "responses.csv"),
-    (and_its_answers_left_out, "panels.csv"),
-    (all_its_answers_left_out, "panels.csv"),
+    (lambda forger: and_answers_left_out(forger, first=3), "panels.csv"),  # of those who joined
+    (lambda forger: and_answers_left_out(forger, first=0), "panels.csv"),
     (answers_of_the_first_panel, "rulings.csv"),
-    (fresh_ruling_put_on_the_first_panel, "rulings.csv"),
+    (lambda forger: ruling_row(forger, "uncertain", 2, lambda row: row | {"panel": "1"}), "rulings.csv"),
     (rulings_of_two_panels_swapped, "rulings.csv"),
     (lambda forger: ruling_row(forger, "valid bicycle", 1, lambda row: row | {"reasons": "occluded"}), "rulings.csv"),
     (lambda forger: ruling_row(forger, "valid bicycle", 2, lambda row: row | {"policy_version": "7"}), "rulings.csv"),
@@ -233,8 +182,7 @@ class TestTheRelease:
     def test_every_ruling_is_derived_again(self, forger: Forger) -> None:
         """R39."""
         findings = verify(forger.folder)
-        assert findings.differences == []
-        assert "15 rulings read, 14 of them derived again" in findings.figures
+        assert findings.differences == [] and "15 rulings read, 14 of them derived again" in findings.figures
 
     def test_a_ruling_names_its_answers_and_a_panel_who_joined(self, forger: Forger, contest: cast.Contest) -> None:
         bicycle, uncertain = contest.images["valid bicycle"], contest.images["uncertain"]
@@ -284,7 +232,6 @@ class TestTheRelease:
 
 @pytest.fixture(scope="class")
 def week(class_world: Path) -> cast.Contest:
-    """A week that is not released."""
     return cast.a_week()
 
 
@@ -293,69 +240,59 @@ class TestAskedAgain:
 
     CASE = "valid bird"  # which has a surplus answer and a break
 
-    def test_after_a_release(self, week: cast.Contest, tmp_path: Path) -> None:
+    def test_after_a_release_and_again_after_errata(self, week: cast.Contest, tmp_path: Path) -> None:
         image, out = week.images[self.CASE], tmp_path / "out"
         before = release(out)
         told = rows(before, "responses.csv", image)
         panel = panel_join(week.panels[self.CASE], 3, now=cast.AFTER + DAY)
-        say(panel, [cast.drawn(cast.LARGE)], cast.AFTER + DAY)
+        cast.say(panel, [cast.drawn(cast.LARGE)], cast.AFTER + DAY)
         with pytest.raises(Conflict, match="1 for answers"):
             release(out, cast.AFTER + 2 * DAY)
         between = release(out, cast.AFTER + 2 * DAY, incomplete=True)
         assert rows(between, "responses.csv", image) == told, "surplus with them, and not the new one"
         for name in ("tasker_data.csv", "annotations.coco.json"):
             assert (between / name).read_bytes() == (before / name).read_bytes(), name
-        assert [row["state"] for row in rows(between, "panels.csv", image)] == ["open"]
-        assert verify(between).differences == []
-        say(panel, [{**cast.drawn(cast.LARGE), "bird": "unsure_yes"}, cast.drawn(cast.LARGE)], cast.AFTER + 3 * DAY)
-        settle(cast.AFTER + 3 * DAY)
+        assert ([row["state"] for row in rows(between, "panels.csv", image)], verify(between).differences) == (
+            ["open"],
+            [],
+        )
+        cast.say(
+            panel, [{**cast.drawn(cast.LARGE), "bird": "unsure_yes"}, cast.drawn(cast.LARGE)], cast.AFTER + 3 * DAY
+        )
+        cast.settle(cast.AFTER + 3 * DAY)
         after = release(out, cast.AFTER + 4 * DAY)
-        published = rows(after, "responses.csv", image)
+        published, ruled = (rows(after, name, image) for name in ("responses.csv", "rulings.csv"))
         assert (published[: len(told)], len(published)) == (told, len(told) + 3)
-        assert [row["verdict"] for row in rows(after, "rulings.csv", image)] == ["valid", "rejected"]
-        assert verify(after).differences == []
+        assert ([row["verdict"] for row in ruled], verify(after).differences) == (["valid", "rejected"], [])
+        # Joined again after these errata.
+        panel = panel_join(Panel.objects.get(pk=panel.pk), 2, now=cast.AFTER + 5 * DAY)
+        cast.say(panel, [cast.EXCLUDED], cast.AFTER + 5 * DAY)
+        folder = release(out, cast.AFTER + 6 * DAY, incomplete=True)
+        assert (rows(folder, "responses.csv", image), verify(folder).differences) == (published, [])
 
     def test_before_any_release(self, week: cast.Contest, tmp_path: Path) -> None:
         """What the first three said stays out as well: who is to answer could read it."""
-        image = week.images[self.CASE]
-        panel = panel_join(week.panels[self.CASE], 3, now=ASKED)
-        say(panel, [cast.drawn(cast.LARGE)], ASKED)
+        cast.say(panel_join(week.panels[self.CASE], 3, now=ASKED), [cast.drawn(cast.LARGE)], ASKED)
         folder = release(tmp_path / "out", incomplete=True)
-        assert rows(folder, "responses.csv", image) == []
-        assert [row["number"] for row in rows(folder, "rulings.csv", image)] == ["1"]
-        assert verify(folder).differences == []
-        forger = Forger(folder, week)
-        forger.manifest(lambda values: values["waiting"].update(answers=0))
+        answers, ruled = (rows(folder, name, week.images[self.CASE]) for name in ("responses.csv", "rulings.csv"))
+        assert (answers, [row["number"] for row in ruled], verify(folder).differences) == ([], ["1"], [])
+        Forger(folder, week).manifest(lambda values: values["waiting"].update(answers=0))
         assert any("the answers that were ruled upon" in line for line in verify(folder).differences)
 
     def test_a_fresh_panel_hides_itself_alone(self, week: cast.Contest, tmp_path: Path) -> None:
         """Who answers on it never sees the first one's answers count, and they were ruled upon for good."""
         image = week.images["uncertain"]
-        say(panel_fresh(image, 3, now=ASKED), [cast.drawn(cast.LARGE)], ASKED)
+        cast.say(panel_fresh(image, 3, now=ASKED), [cast.drawn(cast.LARGE)], ASKED)
         with pytest.raises(Conflict, match="1 for answers"):
             release(tmp_path / "out")
         folder = release(tmp_path / "out", incomplete=True)
-        assert {row["panel"] for row in rows(folder, "responses.csv", image)} == {"1"}
-        assert verify(folder).differences == []
-
-    def test_joined_again_after_errata(self, week: cast.Contest, tmp_path: Path) -> None:
-        image, out = week.images["valid bicycle"], tmp_path / "out"
-        release(out)
-        joined(week.panels["valid bicycle"], [cast.bicycle(cast.LARGE)] * 2, cast.AFTER + DAY)
-        told = rows(release(out, cast.AFTER + 2 * DAY), "responses.csv", image)
-        assert len(told) == 5
-        say(
-            panel_join(week.panels["valid bicycle"], 2, now=cast.AFTER + 3 * DAY), [cast.EXCLUDED], cast.AFTER + 3 * DAY
-        )
-        folder = release(out, cast.AFTER + 4 * DAY, incomplete=True)
-        assert rows(folder, "responses.csv", image) == told
-        assert verify(folder).differences == []
+        published = {row["panel"] for row in rows(folder, "responses.csv", image)}
+        assert (published, verify(folder).differences) == ({"1"}, [])
 
     def test_kept_out_while_it_was_asked_again(self, week: cast.Contest, tmp_path: Path) -> None:
         """No ruling will come on top, and everything that was said is published."""
-        image = week.images[self.CASE]
-        panel = panel_join(week.panels[self.CASE], 3, now=ASKED)
-        say(panel, [cast.drawn(cast.LARGE)], ASKED)
+        image, panel = week.images[self.CASE], panel_join(week.panels[self.CASE], 3, now=ASKED)
+        cast.say(panel, [cast.drawn(cast.LARGE)], ASKED)
         late = factories.assignment(factories.tasker("late"), panel, state="released")
         Report.objects.create(
             assignment=late, image=image, tasker=late.tasker, kind="other", reported_at=ASKED, decision="kept_out",
@@ -363,8 +300,8 @@ class TestAskedAgain:
         )  # fmt: skip
         Panel.objects.filter(pk=panel.pk).update(state=PanelState.HELD)
         folder = release(tmp_path / "out")
-        assert len(rows(folder, "responses.csv", image)) == 5, "three, a surplus one, and one of who joined"
-        assert verify(folder).differences == []
+        # three, a surplus one, and one of who joined
+        assert (len(rows(folder, "responses.csv", image)), verify(folder).differences) == (5, [])
 
 
 @pytest.mark.slow("three releases and a rebuilt database")
@@ -373,7 +310,7 @@ def test_a_database_rebuilt_from_the_releases_gives_the_same_bytes(tmp_path: Pat
     """Also while a panel is asked again, and of two parts the last alone is read."""
     contest = asked_week()
     made = [releases.release_week(WEEK, out=settings.RELEASE_DIR, now=cast.AFTER)]
-    say(panel_join(contest.panels["both_classes"], 3, now=cast.AFTER + DAY), [cast.EXCLUDED], cast.AFTER + DAY)
+    cast.say(panel_join(contest.panels["both_classes"], 3, now=cast.AFTER + DAY), [cast.EXCLUDED], cast.AFTER + DAY)
     made.append(releases.release_week(WEEK, out=settings.RELEASE_DIR, now=cast.AFTER + 2 * DAY, incomplete=True))
     mirror = test_rebuild._mirror(tmp_path / "mirror", made)
     rulings = list(Ruling.objects.order_by("image__public_id", "number").values_list("response_ids", flat=True))
@@ -395,21 +332,19 @@ def test_a_database_rebuilt_from_the_releases_gives_the_same_bytes(tmp_path: Pat
 def test_a_week_is_not_settled_again(ask: str) -> None:
     """Nor is a later week that sent the same picture (R22)."""
     factories.policy_version()
-    red = money.team("red")
-    sent = money.attack(red)
+    sent = money.attack(money.team("red"))
     again = money.attack(money.team("blue"), days=8, image=sent.image)
-    weeks = [week_at(each.received_at) for each in (sent, again)]
-    assert weeks[0] != weeks[1]
     money.ruled(sent.image, "bird" if ask == "join" else "")
-    panel = sent.image.panels.get()
 
     def settled() -> list[bool]:
+        weeks = [week_at(each.received_at) for each in (sent, again)]
         return [Weeks(money.CLOSED).rulings_close_at(week) is not None for week in weeks]
 
     assert settled() == [True, True]
-    asked = panel_join(panel, 3, now=money.CLOSED) if ask == "join" else panel_fresh(sent.image, 3, now=money.CLOSED)
+    ask_more, of = (panel_join, sent.image.panels.get()) if ask == "join" else (panel_fresh, sent.image)
+    asked = ask_more(of, 3, now=money.CLOSED)
     assert settled() == [False, False]
-    say(asked, [cast.drawn(cast.LARGE)] * 3, money.CLOSED)
+    cast.say(asked, [cast.drawn(cast.LARGE)] * 3, money.CLOSED)
     assert settled() == [False, False], "their ruling is still to come"
-    settle(money.CLOSED)
+    cast.settle(money.CLOSED)
     assert settled() == [True, True]

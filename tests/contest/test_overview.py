@@ -1,15 +1,11 @@
 """The organizer's overview: what it counts, what it says when there is nothing, and who sees it."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.cache import cache
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from adjudication.models import Ruling
@@ -17,9 +13,10 @@ from contest import pace
 from contest.models import Break, Release
 from contest.overview import Overview, read_overview
 from labeling.enums import Label
-from labeling.models import Assignment, Image, Panel, Question, Report, Tasker, TaskerLink
-from scoring.models import Defense, Prediction, Run, RunItem
+from labeling.models import Assignment, Image, Question, Report, Tasker, TaskerLink
+from scoring.models import Defense
 from tests import factories
+from tests.contest import release_fixtures as fixtures
 from tests.contest.pages import ORGANIZERS_ALONE, codes, lacking, outsiders, plain, queries, words
 
 pytestmark = pytest.mark.django_db
@@ -31,22 +28,13 @@ def in_force() -> None:
     factories.policy_version()
 
 
-@pytest.fixture
-def organizer(olga: User, signed_in: Any) -> Any:
-    return signed_in(olga)
-
-
 def steps(page: Overview) -> dict[str, int]:
     return {step.name: step.count for step in page.steps if step.count}
 
 
 def ruled(verdict: str, *reasons: str, number: int = 1, of: Image | None = None) -> Ruling:
     """A ruling, on a settled panel of its own where no image is given."""
-    if of is None:
-        panel = factories.panel()
-        Panel.objects.filter(pk=panel.pk).update(state="settled", answered=3, missing=0)
-    else:
-        panel = of.panels.get()
+    panel = factories.settle(factories.panel()) if of is None else of.panels.get()
     return Ruling.objects.create(
         image=panel.image,
         number=number,
@@ -65,57 +53,15 @@ def defense(name: str) -> Defense:
     return Defense.objects.create(name=name, digest=name, created_at=factories.NOW, published_at=factories.NOW)
 
 
-def run(of: Defense, images: Sequence[Image], *, round: int = 1, state: str = "assessed") -> Run:
-    row = Run.objects.create(
-        defense=of,
-        round=round,
-        seed=1,
-        batch_size=16,
-        state=state,
-        created_at=factories.NOW,
-        lease_until=factories.NOW,
-    )
-    for position, image in enumerate(images):
-        RunItem.objects.create(run=row, defense=of, round=round, image=image, position=position)
-    return row
-
-
 def broken(of: Defense, by: Ruling) -> None:
-    """A confident mistake and its break."""
-    item = run(of, [by.image], round=9).items.get()
-    mistake = Prediction.objects.create(
-        item=item,
-        image=by.image,
-        defense=of,
-        round=9,
-        answer=0,
-        score_bicycle=1,
-        score_bird=0,
-        pixels_sha256="x",
-        defense_digest="x",
-        device="cpu",
-        batch_size=16,
-        batch=0,
-        row=0,
-        seed=1,
-        attempt=1,
-        latency_us=1,
-        predicted_at=factories.NOW,
-    )
+    (mistake,) = fixtures.scored(of, by.image, [0])
     Break.objects.create(defense=of, image=by.image, ruling=by, prediction=mistake, found_at=factories.NOW)
     factories.sent_by_somebody()
 
 
 def release(week: str, part: int = 0) -> str:
-    made = Release.objects.create(
-        week=week,
-        part=part,
-        manifest_sha256="ab" * 32,
-        counts={"images": 7, "responses": 21},
-        bytes=1234,
-        released_at=factories.NOW,
-    )
-    return str(made.name)
+    told = {"manifest_sha256": "ab" * 32, "counts": {"images": 7, "responses": 21}, "bytes": 1234}
+    return str(Release.objects.create(week=week, part=part, released_at=factories.NOW, **told).name)
 
 
 # What is counted ------------------------------------------------------------------------------------------------------
@@ -146,9 +92,8 @@ def test_every_picture_is_counted_where_it_stands(tara: Tasker, otto: Tasker, um
         "Valid, waiting for scoring": 1,
     }
     assert page.missing == 3 + 3 + 1, "a whole panel where there is none yet"
-    oldest = {step.name: step.oldest for step in page.steps}
-    assert oldest["Waiting for a panel"] == now - timedelta(hours=5)
-    assert oldest["Under embargo, due later"] == now + timedelta(hours=5)
+    due = {"Waiting for a panel": now - timedelta(hours=5), "Under embargo, due later": now + timedelta(hours=5)}
+    assert {step.name: step.oldest for step in page.steps}.items() >= due.items()
 
 
 def test_every_reason_of_the_newest_ruling_of_each_picture_is_counted(now: datetime) -> None:
@@ -158,10 +103,9 @@ def test_every_reason_of_the_newest_ruling_of_each_picture_is_counted(now: datet
     ruled("rejected", "uncertain", number=3, of=first.image)
     ruled("valid")
     page = read_overview(now=now)
-    counts = steps(page)
-    assert (counts["Ruled valid"], counts["Ruled rejected"]) == (1, 2)
-    assert [(bar.value.name, bar.value.number) for bar in page.reasons.bars] == [("uncertain", 2), ("no outline", 1)]
-    assert [(bar.value.name, bar.value.number) for bar in page.verdicts.bars] == [("valid, bird", 1), ("rejected", 2)]
+    assert steps(page).items() >= {"Ruled valid": 1, "Ruled rejected": 2}.items()
+    bars = [[(bar.value.name, bar.value.number) for bar in chart.bars] for chart in (page.reasons, page.verdicts)]
+    assert bars == [[("uncertain", 2), ("no outline", 1)], [("valid, bird", 1), ("rejected", 2)]]
 
 
 def test_a_picture_is_scored_when_every_published_defense_has_answered_every_round(now: datetime) -> None:
@@ -169,12 +113,12 @@ def test_a_picture_is_scored_when_every_published_defense_has_answered_every_rou
     first, second, retired = defense("a"), defense("b"), defense("old")
     Defense.objects.filter(pk=retired.pk).update(retired_at=now)
     for round in (1, 2, 3):
-        run(first, images, round=round)
-        run(second, images[:2], round=round)
-    run(second, images[2:], round=1)
-    run(second, images[2:], round=2, state="queued")  # and nobody waits for the retired one
+        fixtures.run(first, images, now, round=round, state="assessed")
+        fixtures.run(second, images[:2], now, round=round, state="assessed")
+    fixtures.run(second, images[2:], now, round=1, state="assessed")
+    fixtures.run(second, images[2:], now, round=2)  # and nobody waits for the retired one
     page = read_overview(now=now)
-    assert (steps(page)["Scored by every published defense"], steps(page)["Valid, waiting for scoring"]) == (2, 1)
+    assert steps(page).items() >= {"Scored by every published defense": 2, "Valid, waiting for scoring": 1}.items()
     assert [(row.defense.name, row.scored, row.under_way) for row in page.defenses] == [("a", 3, 0), ("b", 2, 1)]
 
 
@@ -185,8 +129,7 @@ def test_a_break_counts_while_its_ruling_holds(now: datetime) -> None:
     broken(target, overruled)
     ruled("rejected", "occluded", number=2, of=overruled.image)
     page = read_overview(now=now)
-    assert steps(page)["Broke a defense"] == 1
-    assert [row.breaks for row in page.defenses] == [1]
+    assert (steps(page)["Broke a defense"], [row.breaks for row in page.defenses]) == (1, [1])
 
 
 def test_days_are_those_of_the_contests_zone(tara: Tasker, now: datetime) -> None:
@@ -194,8 +137,7 @@ def test_days_are_those_of_the_contests_zone(tara: Tasker, now: datetime) -> Non
     factories.response(tara, factories.panel(), now=datetime(2026, 11, 18, 3, tzinfo=UTC))
     for zone, day in (("UTC", "Wed 18 Nov 2026"), ("America/New_York", "Tue 17 Nov 2026")):
         days = pace.days(now=now, zone=zone)
-        assert len(days) == pace.DAYS
-        assert [each.name for each in days if each.answers] == [day]
+        assert (len(days), [each.name for each in days if each.answers]) == (pace.DAYS, [day])
 
 
 def test_at_work_is_who_was_seen_within_a_quarter_of_an_hour(
@@ -217,7 +159,7 @@ def test_the_number_of_queries_does_not_grow_with_the_contest(tara: Tasker, now:
         factories.response(tara, factories.panel())
         first = ruled("valid")
         ruled("rejected", "occluded", number=2, of=first.image)
-        run(target, [first.image])
+        fixtures.run(target, [first.image], factories.NOW, state="assessed")
 
     work()
     read_overview(now=now)  # this process learns the policy
@@ -241,9 +183,9 @@ def test_an_empty_contest_says_what_to_do_first(organizer: Client, tara: Tasker)
         *("No defense is published", "No answers yet", "No rulings yet", "No release yet"),
         "No picture waits for an answer.",
     )
-    with CaptureQueriesContext(connection) as queries:
-        middle = organizer.get(NOW_PART).content.decode()
-    assert len(queries) == 2, "who asks, and their groups; all who ask within seconds get one reading of the contest"
+    asked = queries(lambda: organizer.get(NOW_PART))
+    assert asked == 2, "who asks, and their groups; all who ask within seconds get one reading of the contest"
+    middle = organizer.get(NOW_PART).content.decode()
     assert "<html" not in middle and "Where the pictures are" in middle
     Tasker.objects.all().delete()
     cache.clear()
@@ -257,9 +199,8 @@ def test_what_waits_is_told_and_leads_to_where_it_is_decided(organizer: Client, 
     (settings.RELEASE_DIR / f"{released}.zip").write_bytes(b"PK")
     long_ago = datetime(2026, 10, 1, tzinfo=UTC)
     factories.image(received_at=long_ago, label_from=long_ago)
-    dead = run(defense("Small CNN"), [], state="dead")
-    told = {"fault": "gpu_out_of_memory", "fault_text": "1 GiB too little", "finished_at": factories.NOW}
-    Run.objects.filter(pk=dead.pk).update(**told)
+    over = {"fault": "gpu_out_of_memory", "fault_text": "1 GiB too little", "finished_at": factories.NOW}
+    fixtures.run(defense("Small CNN"), [], factories.NOW, state="dead", **over)
     held = factories.assignment(tara, factories.panel(), state="leased")
     Assignment.objects.filter(pk=held.pk).update(expires_at=timezone.now() + timedelta(minutes=20), problem="Grey.")
     back = factories.assignment(tara, factories.panel(), state="released")
@@ -270,18 +211,18 @@ def test_what_waits_is_told_and_leads_to_where_it_is_decided(organizer: Client, 
     TaskerLink.objects.create(
         first=tara, second=factories.tasker("pit"), kind="suspected", reason="alike", linked_at=factories.NOW
     )
-    answer = organizer.get(PAGE)
-    page = plain(answer)
-    assert tara.public_id in page and "tara" not in page and "What to do first" not in page
+    page, markup = words(organizer, PAGE), organizer.get(PAGE).content.decode()
+    assert "tara" not in page and "What to do first" not in page
     assert not lacking(
         page,
+        tara.public_id,
         *("1 run gave up", "gpu_out_of_memory", "1 GiB too little"),
         "Week 2026-W40 has ended and is not released. Pictures of it still wait: 1 for a panel.",
         f"{elsewhere} (its file is not on this machine)",
     )
-    assert f'href="/releases/{elsewhere}.zip"' not in answer.content.decode()
+    assert f'href="/releases/{elsewhere}.zip"' not in markup
     assert not lacking(
-        answer.content.decode(),
+        markup,
         f'href="/releases/{released}.zip"',
         '<a href="/organizer/reports/">1 picture reported by taskers</a>',
         '<a href="/organizer/questions/">1 question without an answer</a>',

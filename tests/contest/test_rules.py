@@ -1,12 +1,15 @@
-"""The contest's week (R23): from Saturday 00:00 to the next, in the contest's zone."""
+"""The contest's week (R23), from Saturday 00:00 to the next in the contest's zone, and the countdown to its end."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.template.loader import render_to_string
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contest.countdown import clock_words, countdown
 from contest.rules import day_of, day_span, week_named, week_of, zone_at
+from tests.contest.attacks import cast
 
 
 def utc(text: str) -> datetime:
@@ -33,8 +36,7 @@ WEEKS = [
 @pytest.mark.parametrize(("moment", "zone", "name", "why"), WEEKS, ids=[row[3] for row in WEEKS])
 def test_week_of(moment: str, zone: str, name: str, why: str) -> None:
     week = week_of(utc(moment), zone)
-    assert week.name == name, why
-    assert week.start <= utc(moment) < week.end
+    assert week.name == name and week.start <= utc(moment) < week.end, why
 
 
 LENGTHS = [
@@ -83,15 +85,6 @@ zones = st.sampled_from(
 )
 
 
-@given(st.datetimes(datetime(2018, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC)), zones)  # noqa: DTZ001
-def test_weeks_meet_without_gap_and_names_lead_back(moment: datetime, zone: str) -> None:
-    week = week_of(moment, zone)
-    assert week.start <= moment < week.end
-    assert week_named(week.name, zone) == week
-    assert week_of(week.end, zone).start == week.end
-    assert week_of(week.end, zone).name > week.name
-
-
 def test_a_zone_is_told_by_when_it_came_into_force() -> None:
     zones = [(utc("2026-01-01"), "UTC"), (utc("2026-11-18T12:00"), "Asia/Tokyo")]
     moments = ["2025-06-01", "2026-11-18T11:59:59", "2026-11-18T12:00"]
@@ -120,46 +113,100 @@ def test_a_change_of_the_zone_waits_for_the_end_of_the_week(
     zones = [(utc("2026-01-01"), before), (utc(since), after)]
     weeks = [week_named(f"2026-W{number}", zones) for number in (46, 47, 48, 49)]
     assert [week.end for week in weeks[1:3]] == [utc(first), utc(second)], why
-    for week, following in zip(weeks, weeks[1:], strict=False):
-        assert week.end == following.start, "neither a gap nor an overlap"
+    assert [week.end for week in weeks[:3]] == [week.start for week in weeks[1:]], "neither a gap nor an overlap"
     # Nobody's picture moves: what was received before the change keeps its week.
     assert weeks[1] == week_of(utc(first) - timedelta(microseconds=1), zones)
     assert weeks[2] == week_of(utc(first), zones) == week_of(utc(second) - timedelta(microseconds=1), zones)
     assert weeks[3] == week_of(utc(second), zones)
 
 
-histories = st.lists(
-    st.tuples(st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC)), zones),  # noqa: DTZ001
-    min_size=1,
-    max_size=5,
-).map(sorted)
+moments = st.datetimes(datetime(2018, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+histories = st.lists(st.tuples(moments, zones), min_size=1, max_size=5).map(sorted)
 
 
-@given(st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC)), histories)  # noqa: DTZ001
-def test_weeks_meet_whatever_zones_held(moment: datetime, history: list[tuple[datetime, str]]) -> None:
+@given(moments, histories)
+def test_weeks_meet_without_gap_whatever_zones_held_and_names_lead_back(
+    moment: datetime, history: list[tuple[datetime, str]]
+) -> None:
     week = week_of(moment, history)
-    assert week.start <= moment < week.end
-    assert week_named(week.name, history) == week
+    assert week.start <= moment < week.end and week_named(week.name, history) == week
     following = week_of(week.end, history)
-    assert following.start == week.end
-    assert following.name > week.name
+    assert following.start == week.end and following.name > week.name
     assert timedelta(days=5) < week.end - week.start < timedelta(days=9)
 
 
-@given(st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC)), zones)  # noqa: DTZ001
+@given(moments, zones)
 def test_one_zone_is_the_same_as_a_history_of_one(moment: datetime, zone: str) -> None:
     assert week_of(moment, zone) == week_of(moment, [(utc("2026-06-01"), zone)])
 
 
-@given(st.datetimes(datetime(2018, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC)), zones)  # noqa: DTZ001
+@given(moments, zones)
 def test_days_meet_without_gap(moment: datetime, zone: str) -> None:
     begins, ends = day_span(day_of(moment, zone), zone)
-    assert begins <= moment < ends
-    assert day_span(day_of(moment, zone) + timedelta(days=1), zone)[0] == ends
+    assert begins <= moment < ends == day_span(day_of(moment, zone) + timedelta(days=1), zone)[0]
 
 
 @pytest.mark.parametrize("name", ["2000-W01", "2999-W52"])
 def test_the_first_week_and_the_last(name: str) -> None:
-    week = week_named(name, "Pacific/Kiritimati")
-    assert week_of(week.start, "Pacific/Kiritimati") == week
-    assert week_of(week.end, "Pacific/Kiritimati").start == week.end
+    week = week_named(name, zone := "Pacific/Kiritimati")
+    assert (week_of(week.start, zone), week_of(week.end, zone).start) == (week, week.end)
+
+
+# The countdown to the end of the week ---------------------------------------------------------------------------------
+
+WORDS = [
+    (0, "00:00:00"),
+    (1, "00:00:01"),
+    (3_661, "01:01:01"),
+    (86_399, "23:59:59"),
+    (86_400, "1 d 00:00:00"),
+    (7 * 86_400 + 3_600, "7 d 01:00:00"),
+    (-5, "00:00:00"),
+]
+
+
+@pytest.mark.parametrize(("seconds", "words"), WORDS)
+def test_a_clock(seconds: int, words: str) -> None:
+    assert clock_words(seconds) == words
+
+
+ENDS = [
+    ("UTC", datetime(2026, 11, 18, 12, tzinfo=UTC), "2026-W47", "2 d 12:00:00", "Sat 21 Nov 2026 00:00:00 UTC"),
+    ("UTC", cast.BOUNDARY - timedelta(milliseconds=1), "2026-W47", "00:00:01", "Sat 21 Nov 2026 00:00:00 UTC"),
+    ("UTC", cast.BOUNDARY, "2026-W48", "7 d 00:00:00", "Sat 28 Nov 2026 00:00:00 UTC"),
+    (
+        "Europe/Berlin",
+        datetime(2026, 10, 23, 22, tzinfo=UTC),
+        "2026-W44",
+        "7 d 01:00:00",
+        "Sat 31 Oct 2026 00:00:00 CET",
+    ),
+    (
+        "America/New_York",
+        datetime(2026, 3, 7, 5, tzinfo=UTC),
+        "2026-W11",
+        "6 d 23:00:00",
+        "Sat 14 Mar 2026 00:00:00 EDT",
+    ),
+]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("zone", "now", "week", "words", "ends"), ENDS)
+def test_the_end_of_the_week_is_told_with_its_zone(zone: str, now: datetime, week: str, words: str, ends: str) -> None:
+    cast.policy(time_zone=zone)
+    found = countdown(now=now)
+    assert (found.week, found.words, found.zone) == (week, words, zone)
+    shown = render_to_string("contest/_countdown.html", {"countdown": found})
+    assert all(part in shown for part in (f"Week {week} ends on", ends, f"in <span data-clock>{words}"))
+    # Where the time does not name the zone whole, its IANA name stands beside it.
+    assert (f"({zone})" in shown) == (zone != "UTC")
+
+
+@pytest.mark.django_db
+def test_a_change_of_the_zone_in_the_week_does_not_move_its_end() -> None:
+    cast.policy(time_zone="UTC")
+    cast.next_policy(datetime(2026, 11, 19, tzinfo=UTC), time_zone="Asia/Tokyo")
+    found = [countdown(now=now) for now in (datetime(2026, 11, 20, 20, tzinfo=UTC), cast.BOUNDARY)]
+    ends = [("UTC", cast.BOUNDARY), ("Asia/Tokyo", datetime(2026, 11, 27, 15, tzinfo=UTC))]
+    assert [(each.zone, each.ends_at) for each in found] == ends

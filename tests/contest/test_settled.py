@@ -28,13 +28,8 @@ EARLY = -16  # days before MONDAY
 
 @pytest.fixture(autouse=True)
 def looked_over(db: None) -> Iterator[None]:
-    """Whatever a test leaves behind, it is the same to look weeks over at once."""
+    """Whatever a test leaves behind: many weeks that are looked over at once say the same as each by itself."""
     yield
-    assert_the_same_at_once()
-
-
-def assert_the_same_at_once() -> None:
-    """Many weeks that are looked over at once say the same as each by itself."""
     weeks, each, at_once = list(weeks_between(MONDAY + EARLY * DAY, MONDAY)), Weeks(CLOSED), Weeks(CLOSED)
     at_once.look_over(weeks)
     for of in Defense.objects.all():
@@ -77,11 +72,10 @@ def test_a_week_has_its_verdicts_when_every_picture_is_ruled_upon(red: Team) -> 
 
 
 def test_a_valid_picture_is_waited_for_until_it_was_run(red: Team) -> None:
-    week, net = week_at(MONDAY), cast.defense("net")
-    sent = cast.attack(red)
-    cast.ruled(sent.image)
+    week, net, image = week_at(MONDAY), cast.defense("net"), cast.attack(red).image
+    cast.ruled(image)
     assert not settled(week, net)
-    cast.answered(net, sent.image, 1, at=week.end, rounds=2)
+    cast.answered(net, image, 1, at=week.end, rounds=2)
     assert not settled(week, net), "a round is missing"
     cast.broken(net, cast.attack(red, days=2))
     assert not settled(week, net), "one of two was run"
@@ -108,11 +102,10 @@ ROUNDS = [
 def test_rounds_are_those_of_the_policy_they_were_planned_by(
     rounds: int, run: int, is_settled: bool, why: str, red: Team
 ) -> None:
-    week, net = week_at(MONDAY), cast.defense("net")
-    sent = cast.attack(red)
+    week, net, image = week_at(MONDAY), cast.defense("net"), cast.attack(red).image
     _next_policy(since=week.end + DAY, evaluation_runs=rounds)
-    cast.ruled(sent.image)
-    cast.answered(net, sent.image, 1, at=week.end + (3 * DAY if run == 2 else 0 * DAY), rounds=run)
+    cast.ruled(image)
+    cast.answered(net, image, 1, at=week.end + (3 * DAY if run == 2 else 0 * DAY), rounds=run)
     Run.objects.filter(round=3).update(state=RunState.QUEUED)
     assert settled(week, net) is is_settled, why
 
@@ -122,35 +115,33 @@ def _next_policy(*, since: datetime, **numbers: int) -> None:
     forget_versions()
 
 
-KNOWN = [
-    ({}, False, "known before it was sent, and never shown"),
-    ({"withdrawn_at": MONDAY + 2 * DAY}, True, "taken back"),
-    ({"held": True}, True, "kept out"),
-    ({"ruled": True}, True, "ruled upon"),
+def in_state(panel: Panel, state: PanelState) -> None:
+    Panel.objects.filter(pk=panel.pk).update(state=state)
+
+
+KNOWN: list[tuple[Callable[[Image], object], bool, str]] = [
+    (lambda image: None, False, "known before it was sent, and never shown"),
+    (lambda image: image.attacks.update(withdrawn_at=MONDAY + 2 * DAY), True, "taken back"),
+    (lambda image: in_state(factories.panel(image), PanelState.HELD), True, "kept out"),
+    (lambda image: cast.ruled(image, ""), True, "ruled upon"),
 ]
 
 
-@pytest.mark.parametrize(("told", "is_settled", "why"), KNOWN, ids=[row[2] for row in KNOWN])
+@pytest.mark.parametrize(("story", "is_settled", "why"), KNOWN, ids=[row[2] for row in KNOWN])
 def test_what_came_before_it_was_sent_is_waited_for_as_well(
-    told: dict[str, Any], is_settled: bool, why: str, red: Team
+    story: Callable[[Image], object], is_settled: bool, why: str, red: Team
 ) -> None:
     image = factories.image(origin="gold", received_at=cast.BEFORE, label_from=week_at(MONDAY).end)
-    cast.attack(red, image=image, withdrawn_at=told.get("withdrawn_at"))
-    if "held" in told:
-        factories.panel(image)
-        Panel.objects.update(state=PanelState.HELD)
-    if "ruled" in told:
-        cast.ruled(image, "")
+    cast.attack(red, image=image)
+    story(image)
     assert settled(week_at(MONDAY)) is is_settled, why
 
 
 @pytest.fixture
 def net(red: Team) -> Defense:
     """A defense that is asked about nothing, so that verdicts alone are waited for."""
-    gone = cast.defense("net")
-    gone.retired_at = cast.BEFORE
-    gone.save()
-    return gone
+    Defense.objects.filter(pk=cast.defense("net").pk).update(retired_at=cast.BEFORE)
+    return Defense.objects.get()
 
 
 def test_appeals_close_when_the_newest_ruling_is_old_enough(red: Team, net: Defense) -> None:
@@ -159,8 +150,7 @@ def test_appeals_close_when_the_newest_ruling_is_old_enough(red: Team, net: Defe
     cast.ruled(first.image, "", at=week.end + DAY)
     assert Weeks(CLOSED).appeals_close_at(week, of=net) is None
     cast.ruled(second.image, "", at=week.end + 3 * DAY)
-    closing = week.end + 10 * DAY
-    assert Weeks(CLOSED).appeals_close_at(week, of=net) == closing
+    assert Weeks(CLOSED).appeals_close_at(week, of=net) == (closing := week.end + 10 * DAY)
     assert Weeks(closing).appeals_closed(week, of=net) and not Weeks(closing - INSTANT).appeals_closed(week, of=net)
     cast.overruled(first.image, at=closing)
     assert Weeks(CLOSED).appeals_close_at(week, of=net) == closing + 7 * DAY
@@ -177,20 +167,17 @@ def test_each_ruling_may_be_appealed_for_the_days_of_its_own_policy(red: Team, n
 
 
 def test_who_sent_a_copy_of_a_rejected_picture_has_days_from_its_release_on(red: Team, net: Defense) -> None:
-    week, release = week_at(MONDAY), CLOSED - DAY
-    first = cast.attack(red)
+    week, first = week_at(MONDAY), cast.attack(red)
     copy = cast.attack(cast.team("green"), days=2, image=first.image, copy_of=first)
     cast.ruled(first.image, "", at=week.end + DAY)
     assert Weeks(CLOSED).appeals_close_at(week, of=net) is None, "they do not know of it yet"
     assert Weeks(CLOSED).open_before(CLOSED, of=net) == [week]
     cast.released(week.name)
-    Release.objects.update(released_at=release)
-    closing = release + 7 * DAY
-    assert Weeks(CLOSED).appeals_close_at(week, of=net) == closing
-    for now, is_open in ((closing - INSTANT, True), (closing, False)):
+    Release.objects.update(released_at=CLOSED - DAY)
+    assert Weeks(CLOSED).appeals_close_at(week, of=net) == (closing := CLOSED + 6 * DAY)
+    for now, closed, still_open in ((closing - INSTANT, False, [week]), (closing, True, [])):
         weeks = Weeks(now)
-        assert weeks.appeals_closed(week, of=net) is not is_open
-        assert weeks.open_before(now, of=net) == ([week] if is_open else [])
+        assert (weeks.appeals_closed(week, of=net), weeks.open_before(now, of=net)) == (closed, still_open)
     Attack.objects.filter(pk=copy.pk).update(withdrawn_at=MONDAY + 2.5 * DAY)
     assert Weeks(CLOSED).appeals_close_at(week, of=net) == week.end + 8 * DAY, "what was taken back was never sent"
 
@@ -206,8 +193,7 @@ def test_a_copy_of_a_valid_picture_or_of_one_that_is_never_released_changes_noth
 
 
 def test_what_is_asked_of_many_defenses_reads_a_week_once(red: Team, django_assert_max_num_queries: Any) -> None:
-    week = week_at(MONDAY)
-    nets = [cast.defense(f"net {number}") for number in range(4)]
+    week, nets = week_at(MONDAY), [cast.defense(f"net {number}") for number in range(4)]
     cast.broken(nets[0], cast.attack(red))
     with django_assert_max_num_queries(10) as first:
         assert Weeks(CLOSED).appeals_closed(week, of=nets[0])
@@ -247,21 +233,11 @@ def answered(image: Image, net: Defense, *, rounds: int = 3) -> Image:
     return image
 
 
-def full(image: Image) -> None:
-    factories.settle(factories.panel(image))
-    Panel.objects.filter(image=image).update(state=PanelState.FULL)
-
-
 def reported(image: Image) -> None:
     asked = factories.assignment(factories.tasker("ada"), factories.panel(image))
-    Panel.objects.filter(image=image).update(state=PanelState.HELD)
+    in_state(asked.panel, PanelState.HELD)
     told = {"kind": ReportKind.OFFENSIVE, "reported_at": MONDAY}
     Report.objects.create(assignment=asked, image=image, tasker=asked.tasker, **told)
-
-
-def sent_again(red: Team, image: Image) -> None:
-    at = MONDAY + EARLY * DAY
-    Attack.objects.create(team=red, image=image, received_at=at, week=week_at(at).name)
 
 
 def run_again(image: Image, net: Defense) -> None:
@@ -273,9 +249,15 @@ OPEN_BEFORE: list[tuple[Story, bool, str]] = [
     (lambda red, net: None, False, "nothing was sent"),
     (lambda red, net: sent(red), True, "no panel yet"),
     (lambda red, net: factories.panel(sent(red)), True, "no answers yet"),
-    (lambda red, net: full(sent(red)), True, "no ruling yet"),
+    (lambda red, net: in_state(factories.settle(factories.panel(sent(red))), PanelState.FULL), True, "no ruling yet"),
     (lambda red, net: reported(sent(red)), True, "reported, and nobody decided"),
-    (lambda red, net: sent_again(red, factories.image(origin="gold", received_at=cast.BEFORE)), True, "known before"),
+    (
+        lambda red, net: cast.attack(
+            red, days=EARLY, image=factories.image(origin="gold", received_at=cast.BEFORE)
+        ),
+        True,
+        "known before",
+    ),
     (lambda red, net: cast.ruled(sent(red), "", at=CLOSED - DAY), True, "rejected, and can be appealed"),
     (lambda red, net: cast.ruled(sent(red), "", at=MONDAY), False, "rejected, and past its appeals"),
     (lambda red, net: cast.ruled(sent(red), at=MONDAY), True, "valid, and not run"),

@@ -14,7 +14,8 @@ from contest.scoring_queue.stuck import SILENT_AFTER, Missing, missing, stuck, w
 from scoring.enums import Fault, RerunState, RunState, TrialKind
 from scoring.models import Defense, Rerun, Run, Scorer, Trial
 from tests import factories
-from tests.contest.pages import words
+from tests.contest import release_fixtures as fixtures
+from tests.contest.pages import lacking, words
 from tests.contest.stakes import cast
 from tests.scoring.trials import cast as trials
 
@@ -32,14 +33,8 @@ def now() -> datetime:
     return timezone.now()
 
 
-def scorer(now: datetime, runtime: str, *, ago: timedelta = timedelta(0), name: str = "one") -> None:
-    Scorer.objects.create(name=name, device="cpu", runtime=runtime, started_at=now, seen_at=now - ago)
-
-
-def run(of: Defense, now: datetime, **values: Any) -> Run:
-    return Run.objects.create(
-        **{"defense": of, "round": 1, "seed": 1, "batch_size": 16, "created_at": now, "state": RunState.QUEUED} | values
-    )
+def queued(of: Defense, now: datetime, **values: Any) -> Run:
+    return fixtures.run(of, [], now, **values)
 
 
 def trial(of: Defense, now: datetime, **values: Any) -> Trial:
@@ -64,7 +59,7 @@ def test_what_no_scorer_offers(
     fleet: list[tuple[str, timedelta]], what: Missing | None, why: str, now: datetime
 ) -> None:
     for number, (runtime, ago) in enumerate(fleet):
-        scorer(now, runtime, ago=ago, name=str(number))
+        fixtures.scorer(str(number), now, runtime=runtime, seen_at=now - ago)
     assert missing(now=now) is what, why
 
 
@@ -83,15 +78,14 @@ CASES: list[tuple[str | None, str, dict[str, Any] | None, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize("work", [run, trial])
+@pytest.mark.parametrize("work", [queued, trial])
 @pytest.mark.parametrize(("runtime", "kind", "values", "said", "why"), CASES, ids=[row[4] for row in CASES])
 def test_why_one_defense_gets_no_answer(
     work: Any, runtime: str | None, kind: str, values: dict[str, Any] | None, said: str, why: str, now: datetime
 ) -> None:
     if runtime is not None:
-        scorer(now, runtime)
-    shipped = {"image": "", "reference": "always-abstain"} if kind == "shipped" else {}
-    defense = trials.container(**shipped)
+        fixtures.scorer("one", now, runtime=runtime)
+    defense = trials.container(**({"image": "", "reference": "always-abstain"} if kind == "shipped" else {}))
     if values is not None:
         work(defense, now, **values)
     found = why_stuck(defense, now=now)
@@ -101,20 +95,17 @@ def test_why_one_defense_gets_no_answer(
 def test_what_waits_is_counted_by_whether_it_needs_an_engine(now: datetime) -> None:
     sealed, shipped = trials.container("sealed"), trials.container("shipped", image="", reference="always-abstain")
     for number in range(2):
-        run(sealed, now, round=number + 1)
-        run(shipped, now, round=number + 1)
+        queued(sealed, now, round=number + 1)
+        queued(shipped, now, round=number + 1)
     trial(sealed, now)
-    found = stuck(now=now)
-    assert found and found.words == "No scorer is at work: 4 runs and 1 trial wait"
-    scorer(now, "")
-    found = stuck(now=now)
-    assert found and found.words == "No scorer has a container engine: 2 runs and 1 trial wait for one"
+    assert attention(now)[0] == "No scorer is at work: 4 runs and 1 trial wait"
+    fixtures.scorer("one", now, runtime="")
+    assert attention(now)[0] == "No scorer has a container engine: 2 runs and 1 trial wait for one"
     Scorer.objects.update(runtime="docker")
     assert stuck(now=now) is None
 
 
 def attention(now: datetime) -> list[str]:
-    """What the overview tells organizers to look at."""
     return [each.words for each in read_overview(now=now).attention]
 
 
@@ -126,7 +117,7 @@ def test_organizers_are_told_on_the_overview_and_what_to_do_on_the_queue(
     client = signed_in(olga)
     assert "No scorer is at work: 1 trial waits" in words(client, "/organizer/")
     assert "Start one: ./unanimous work --queue gpu" in words(client, "/organizer/scoring/")
-    scorer(now, "")
+    fixtures.scorer("one", now, runtime="")
     cache.clear()
     assert "./unanimous scorer_check says there what is missing" in words(client, "/organizer/scoring/")
     assert attention(now) == ["No scorer has a container engine: 1 trial waits for one"]
@@ -141,12 +132,11 @@ def test_a_team_is_told_and_that_it_has_nothing_to_do(signed_in: Any, now: datet
     defense = cast.entry(blue, now=now).defense
     trial(defense, now)
     client, address = signed_in(cast.captain(blue)), f"/team/defenses/{defense.public_id}/"
-    page = words(client, address)
-    assert NO_SCORER in page and "You need to do nothing." in page
+    assert not lacking(words(client, address), NO_SCORER, "You need to do nothing.")
     Entry.objects.update(withdrawn_at=now, withdrawn_by=cast.captain(blue))
     assert NO_SCORER not in words(client, address), "nobody waits for one that was taken back"
     Entry.objects.update(withdrawn_at=None, withdrawn_by=None)
-    scorer(now, "docker")
+    fixtures.scorer("one", now, runtime="docker")
     assert "You need to do nothing." not in words(client, address)
 
 
@@ -154,15 +144,15 @@ def test_the_board_is_told_on_the_page_of_the_award(rita: User, signed_in: Any, 
     cast.funded()
     defense = cast.published(cast.team(), now=now)
     cast.staked(defense, now=now)
-    run(defense, now)
+    queued(defense, now)
     assert NO_SCORER in words(signed_in(rita), f"/board/awards/{cast.stake(defense).pk}/")
 
 
 def test_a_re_run_that_has_its_answers_waits_for_somebody(now: datetime) -> None:
     defense = trials.container(published_at=now)
     again = Rerun.objects.create(defense=defense, state=RerunState.RUNNING, asked_at=now, reason="why", scope={})
-    one, other = (run(defense, now, rerun=again, round=number, state=RunState.FINISHED) for number in (1, 2))
-    scorer(now, "docker")
+    one, other = (queued(defense, now, rerun=again, round=number, state=RunState.FINISHED) for number in (1, 2))
+    fixtures.scorer("one", now, runtime="docker")
     assert attention(now) == ["1 re-run is to be applied or stopped"]
     Run.objects.filter(pk=other.pk).update(state=RunState.QUEUED)
     assert attention(now) == []

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from smtplib import SMTPException
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.contrib.auth.models import User
@@ -23,7 +24,7 @@ from contest.enums import AccountKind, MessageKind, StakeEnd
 from contest.health import pipeline_metrics
 from contest.messages import letters
 from contest.messages.sending import messages_send
-from contest.models import Attack, BoardDecision, Break, LedgerEntry, Member, Message, Release, Stake, Team
+from contest.models import Attack, BoardDecision, Break, LedgerEntry, Member, Message, Stake, Team
 from contest.money.correcting import correction_ask, correction_confirm
 from contest.money.ledger import account
 from contest.money.payments import payment_ask, payment_pay
@@ -47,11 +48,6 @@ ENDED = STAKED + 6 * DAY  # its week is over, and what broke it was found
 CAPTAIN, MEMBER = "cap-blue@example.org", "mem-blue@example.org"
 
 
-def reached() -> None:
-    """Give everybody an address."""
-    User.objects.filter(email="").update(email=Concat(F("username"), Value("@example.org")))
-
-
 def sent(now: datetime = ENDED) -> list[EmailMessage]:
     """Send what is due and return it."""
     mail.outbox.clear()
@@ -71,7 +67,7 @@ def one(found: list[EmailMessage], subject: str, *words: str) -> str:
 def blue() -> Team:
     team = cast.team("blue")
     cast.funded()
-    reached()
+    User.objects.update(email=Concat(F("username"), Value("@example.org")))
     return team
 
 
@@ -88,9 +84,11 @@ def at_stake(defense: Defense) -> Stake:
 
 
 @pytest.fixture
-def told(defense: Defense) -> None:
-    """Two letters wait: both members are told that their defense is at stake."""
-    cast.staked(defense, now=STAKED)
+def own(defense: Defense) -> Stake:
+    """A stake that team blue paid for, and was told of."""
+    stake = cast.self_staked(defense, STAKED)
+    Message.objects.all().delete()
+    return stake
 
 
 @pytest.fixture(autouse=True)
@@ -126,13 +124,11 @@ def test_a_publication_that_fails_tells_nobody_and_the_next_sweep_does(
     blue: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cast.eligible(cast.entry(blue, "steadfast", now=STAKED - DAY).defense)
-    tell, dies = entries.published_tell, _fails(SystemExit("killed before the end of the transaction"))
+    tell, dies = entries.published_tell, Mock(side_effect=SystemExit("killed before the end of the transaction"))
     with monkeypatch.context() as broken, pytest.raises(SystemExit):
         broken.setattr(entries, "published_tell", lambda *words, **more: (tell(*words, **more), dies()))
         entries.defenses_publish(policy=cast.policy(), now=STAKED)
-    assert sent() == []
-    assert entries.defenses_publish(policy=cast.policy(), now=STAKED) == 1
-    assert len(sent()) == 2
+    assert (sent(), entries.defenses_publish(policy=cast.policy(), now=STAKED), len(sent())) == ([], 1, 2)
 
 
 def test_a_stake_of_the_board_is_told(defense: Defense) -> None:
@@ -170,63 +166,75 @@ def swept(at: datetime = ENDED) -> list[EmailMessage]:
     return sent(at)
 
 
-def released(*weeks: str) -> None:
-    """Publish weeks."""
-    for week in weeks:
-        Release.objects.create(week=week, manifest_sha256=week, counts={}, bytes=1, released_at=ENDED)
+Sent = list[tuple[float, str]]
+BREAKS: list[tuple[str, tuple[str, ...], Sent, tuple[str, ...], tuple[str, ...], int]] = [
+    # why, the released weeks, what was sent by whom, what is said, which teams and words are not, receipts
+    (
+        "before the release nobody is told by whom",
+        (),
+        [(1, "red")],
+        (
+            "the stake of USD 1,000.00 on steadfast ended on Mon 23 Nov 2026 12:00:00 UTC: steadfast was broken.",
+            "Who broke it is told with the release of week 2026-W47.",
+            "Until then other teams may join",
+        ),
+        ("team red",),
+        0,
+    ),
+    (
+        "a ruling after the release, for one, breaks it late",
+        ("2026-W47",),
+        [(1, "red")],
+        ("steadfast was broken in week 2026-W47.", "team red, receipt", "Until then other teams may join"),
+        ("with the release",),
+        1,
+    ),
+    (
+        "of two weeks the one that is released alone is told",
+        ("2026-W48",),
+        [(4, "told"), (1, "red")],
+        (
+            "team told, receipt",
+            "Another break, of the same week or an earlier one, is told with the release of week 2026-W47.",
+        ),
+        ("team red",),
+        1,
+    ),
+    (
+        "only those of the earliest week are named, and not all of many",
+        ("2026-W47", "2026-W48"),
+        [*((1 + number / 1440, "red") for number in range(12)), (4, "late")],
+        ("team red, receipt", "and 2 more pictures of that week"),
+        ("team late",),
+        10,
+    ),
+]
 
 
-def test_a_broken_one_is_not_told_by_whom_before_the_release(defense: Defense, at_stake: Stake) -> None:
+@pytest.mark.parametrize(
+    ("why", "weeks", "attacks", "said", "unsaid", "receipts"), BREAKS, ids=[row[0] for row in BREAKS]
+)
+def test_who_broke_one_is_told_with_the_release_of_the_week(
+    why: str, weeks: tuple[str, ...], attacks: Sent, said: tuple[str, ...], unsaid: tuple[str, ...], receipts: int,
+    defense: Defense, at_stake: Stake,
+) -> None:  # fmt: skip
     """R24."""
-    red = cast.team("red")
-    proof = cast.broken(defense, STAKED + DAY, found=ENDED - DAY, by=red)
-    text = one(
-        swept(),
-        BROKEN,
-        "the stake of USD 1,000.00 on steadfast ended on Mon 23 Nov 2026 12:00:00 UTC: steadfast was broken.",
-        "Who broke it is told with the release of week 2026-W47.",
-        "Until then other teams may join",
-    )
-    secrets = ("team red", red.public_id, Attack.objects.get().public_id, proof.image.public_id)
-    assert lacking(text, *secrets) == list(secrets)
-    assert swept() == []
-
-
-def test_a_broken_one_of_a_released_week_is_told_by_whom(defense: Defense, at_stake: Stake) -> None:
-    """A ruling after the release, for one, breaks it late."""
-    released("2026-W47")
-    proof = cast.broken(defense, STAKED + DAY, found=ENDED - DAY, by=cast.team("red"))
-    receipt = Attack.objects.get(image=proof.image).public_id
-    by = f"team red, receipt {receipt}\nhttp://127.0.0.1:8000/attacks/{receipt}/"
-    words = ("steadfast was broken in week 2026-W47.", by, "Until then other teams may join")
-    assert "with the release" not in one(swept(), BROKEN, *words)
-
-
-def test_of_two_weeks_the_one_that_is_released_alone_is_told(defense: Defense, at_stake: Stake) -> None:
-    """R24."""
-    now = ENDED + 7 * DAY
-    released("2026-W48")
-    cast.broken(defense, STAKED + 8 * DAY, found=now, by=cast.team("told"))
-    cast.broken(defense, STAKED + DAY, found=now, by=cast.team("red"))
-    other = "Another break, of the same week or an earlier one, is told with the release of week 2026-W47."
-    assert "team red" not in one(swept(now), BROKEN, "team told, receipt", other)
-
-
-def test_only_those_of_the_earliest_week_are_named_and_not_all_of_many(defense: Defense, at_stake: Stake) -> None:
-    red, late = cast.team("red"), cast.team("late")
-    released("2026-W47", "2026-W48")
-    for number in range(12):
-        cast.broken(defense, STAKED + DAY + timedelta(minutes=number), found=ENDED, by=red)
-    cast.broken(defense, STAKED + 4 * DAY, found=ENDED, by=late)
-    text = one(swept(ENDED + 7 * DAY), BROKEN, "and 2 more pictures of that week")
-    assert text.count("team red, receipt") == 10 and "late" not in text.replace("later", "")
+    moneyed.released(*weeks)
+    teams = {name: cast.team(name) for name in {name for _, name in attacks}}
+    for day, name in attacks:
+        cast.broken(defense, STAKED + day * DAY, found=ENDED - DAY, by=teams[name])
+    text = one(swept(ENDED + 7 * DAY), BROKEN, *said)
+    known = [each for each in Attack.objects.all() if f"{each.team}, receipt {each.public_id}\n" in text]
+    assert (len(known), [f"/attacks/{each.public_id}/" in text for each in known]) == (receipts, [True] * receipts)
+    others = Attack.objects.exclude(pk__in=[each.pk for each in known])
+    secrets = {secret for each in others for secret in (each.public_id, each.image.public_id, *unsaid)}
+    assert (set(lacking(text, *secrets)), lacking(text, *unsaid), sent(ENDED + 7 * DAY)) == (secrets, list(unsaid), [])
 
 
 def test_the_same_pixels_under_embargo_are_nobody_s(defense: Defense, at_stake: Stake) -> None:
     """A picture of the organizers that a team sends this week: that it did is a secret until the week ends (R24)."""
-    released("2026-W47")
-    proof = cast.broken(defense, STAKED + DAY, found=ENDED)
-    sent_at = ENDED - DAY
+    moneyed.released("2026-W47")
+    proof, sent_at = cast.broken(defense, STAKED + DAY, found=ENDED), ENDED - DAY
     Attack.objects.create(team=cast.team("red"), image=proof.image, received_at=sent_at, week=week_at(sent_at).name)
     text = one(swept(), BROKEN, "in week 2026-W47")
     assert "red" not in text.replace("shared", "").replace("returned", "") and "2026-W48" not in text
@@ -245,9 +253,7 @@ def test_one_that_comes_back_is_told_and_so_is_its_next_end(defense: Defense, at
     one(swept(ENDED + 2 * DAY), BROKEN)
 
 
-def test_a_void_one_is_told_what_becomes_of_the_money(defense: Defense) -> None:
-    cast.self_staked(defense, STAKED)
-    Message.objects.all().delete()
+def test_a_void_one_is_told_what_becomes_of_the_money(defense: Defense, own: Stake) -> None:
     cast.broken(defense, STAKED - 10 * DAY, found=ENDED, by=cast.team("red"))
     text = one(
         swept(),
@@ -259,27 +265,23 @@ def test_a_void_one_is_told_what_becomes_of_the_money(defense: Defense) -> None:
 
 
 def test_one_that_was_never_paid_is_told_that_nothing_is_to_be_paid(blue: Team, defense: Defense) -> None:
-    asked = services.stake_ask(defense, by=cast.captain(blue), now=STAKED)
+    services.stake_ask(defense, by=cast.captain(blue), now=STAKED)
     cast.broken(defense, STAKED + DAY, found=ENDED, by=cast.team("red"))
     words = ("broken before a payment for its stake was recorded", "Nothing is to be paid")
     one(swept(), "steadfast is not staked", *words)
-    asked.refresh_from_db()
-    assert asked.end == StakeEnd.VOID
+    assert Stake.objects.get().end == StakeEnd.VOID
 
 
 def taken_back(stake: Stake) -> None:
     """Let the board end a stake whose team asked for that."""
-    team = Team.objects.get(name="blue")
-    services.return_ask(stake, "a bug", by=cast.captain(team), now=ENDED)
+    services.return_ask(stake, "a bug", by=cast.captain(Team.objects.get(name="blue")), now=ENDED)
     by = mandate("return", cast.board(), ENDED)
     services.return_decide(stake, granted=True, reason="The bug is real.", by=by, now=ENDED)
 
 
 def ended(stake: Stake, end: StakeEnd, reason: str) -> None:
-    """Let the board end a stake by a decision."""
-    decision = BoardDecision.objects.create(
-        kind="end", subject={}, reason=reason, policy=factories.policy_version(), decided_at=ENDED
-    )
+    told = {"subject": {}, "reason": reason, "policy": factories.policy_version(), "decided_at": ENDED}
+    decision = BoardDecision.objects.create(kind="end", **told)
     ends.stake_end(stake, end, now=ENDED, by=cast.board(), decision=decision)
 
 
@@ -321,18 +323,14 @@ def test_one_that_the_board_ends_is_told_its_reason_once(
     one(sent(), subject, *words)
 
 
-def test_one_taken_back_that_the_team_paid_has_a_letter_about_the_money_too(defense: Defense) -> None:
-    own = cast.self_staked(defense, STAKED)
-    Message.objects.all().delete()
+def test_one_taken_back_that_the_team_paid_has_a_letter_about_the_money_too(own: Stake) -> None:
     taken_back(own)
     found = {each.subject: str(each.body) for each in sent() if each.to == [CAPTAIN]}
     assert sorted(found) == ["Posted for team blue: USD 1,000.00", ENDS]
     assert "What goes back to your team is in a letter of its own." in found[ENDS]
 
 
-def test_one_that_was_taken_off_by_a_correction_is_told_why(defense: Defense) -> None:
-    own = cast.self_staked(defense, STAKED)
-    Message.objects.all().delete()
+def test_one_that_was_taken_off_by_a_correction_is_told_why(own: Stake) -> None:
     entry, reason = LedgerEntry.objects.get(target__stake=own), "It was meant for another stake."
     asked = correction_ask(entry=entry.pk, cents=own.cents, reason=reason, by=cast.organizer(), now=ENDED)
     correction_confirm(correction_id=asked.pk, by=factories.user("olaf", "organizers"), now=ENDED)
@@ -372,7 +370,7 @@ def teams(olga: User) -> dict[str, Team]:
     made = {name: moneyed.team(name) for name in ("red", "green", "makers")}
     for name, each in made.items():
         Member.objects.create(team=each, user=factories.user(f"of-{name}"), captain=True)
-    reached()
+    User.objects.update(email=Concat(F("username"), Value("@example.org")))
     return made
 
 
@@ -406,8 +404,7 @@ def test_a_share_is_told_once_to_its_team_and_not_where_it_is_rolled_back(broken
         prizes_settle(now=SETTLED)
         assert Message.objects.count() == 1
         raise SystemExit("killed")
-    assert sent(SETTLED) == []
-    assert [prizes_settle(now=SETTLED) for _ in range(2)] == [1, 0]
+    assert (sent(SETTLED), [prizes_settle(now=SETTLED) for _ in range(2)]) == ([], [1, 0])
     to(
         *("red", sent(SETTLED), "Posted for team red: USD 100.01"),
         "USD 100.01 by rule R35\nShare of the attacker prize: net was broken in week 2026-W47.",
@@ -429,11 +426,11 @@ def test_a_correction_is_told_to_each_team_with_its_own_part_alone(settled: Stak
 def test_a_payment_is_told_when_it_was_marked_as_paid(settled: Stake, teams: dict[str, Team], olga: User) -> None:
     asked = payment_ask(team=teams["red"], by=olga, now=CLOSED)
     assert sent(CLOSED) == []
-    pay = partial(payment_pay, payment_id=asked.pk, reference="wire 4711", now=CLOSED)
-    olaf = factories.user("olaf", "organizers")
-    pay(by=olaf)
+    by = factories.user("olaf", "organizers")
+    pay = partial(payment_pay, payment_id=asked.pk, reference="wire 4711", by=by, now=CLOSED)
+    pay()
     with pytest.raises(Conflict):
-        pay(by=olaf)
+        pay()
     words = ("Reference of the bank: wire 4711", "Left on the account: USD 0.00")
     to("red", sent(CLOSED), "USD 100.01 were paid to team red", *words)
 
@@ -458,13 +455,6 @@ def test_a_merged_team_is_told_under_its_present_name(broken: Stake, teams: dict
 # Sending -------------------------------------------------------------------------------------------------------------
 
 
-def _fails(error: BaseException) -> Callable[..., Any]:
-    def fail(*_: Any, **__: Any) -> Any:
-        raise error
-
-    return fail
-
-
 FAILURES: list[tuple[Any, str, Exception, str]] = [
     (letters, "written", TemplateSyntaxError("no such filter"), "its text cannot be made"),
     (letters, "written", KeyError("amount"), "a fact is missing"),
@@ -476,10 +466,11 @@ FAILURES: list[tuple[Any, str, Exception, str]] = [
 
 @pytest.mark.parametrize(("of", "name", "error", "why"), FAILURES, ids=[row[3] for row in FAILURES])
 def test_a_letter_that_fails_is_due_again_and_holds_up_no_other(
-    of: Any, name: str, error: Exception, why: str, told: None, monkeypatch: pytest.MonkeyPatch
+    of: Any, name: str, error: Exception, why: str, defense: Defense, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    cast.staked(defense, now=STAKED)
     first = Message.objects.order_by("pk")[0]
-    real, calls, fails = getattr(of, name), iter([True, False]), _fails(error)
+    real, calls, fails = getattr(of, name), iter([True, False]), Mock(side_effect=error)
     with monkeypatch.context() as failing:
         failing.setattr(of, name, lambda *words, **more: (fails if next(calls) else real)(*words, **more))
         assert [each.to for each in sent()] == [[MEMBER]], why
@@ -490,9 +481,10 @@ def test_a_letter_that_fails_is_due_again_and_holds_up_no_other(
 
 
 def test_a_letter_that_fails_for_ever_is_given_up_and_organizers_see_it(
-    told: None, monkeypatch: pytest.MonkeyPatch
+    defense: Defense, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(letters, "written", _fails(KeyError("amount")))
+    cast.staked(defense, now=STAKED)
+    monkeypatch.setattr(letters, "written", Mock(side_effect=KeyError("amount")))
     for number in range(posting.MOST_TRIES + 2):
         assert sent(ENDED + number * posting.AGAIN_AFTER) == []
     assert {each.tries for each in Message.objects.all()} == {posting.MOST_TRIES}
@@ -528,10 +520,10 @@ def test_who_cannot_be_told_has_no_letter(change: Change, later: bool, why: str,
     assert sent(ENDED + 2 * DAY) == []
 
 
-def test_the_sweep_is_among_the_others(told: None) -> None:
+def test_the_sweep_is_among_the_others(defense: Defense) -> None:
+    cast.staked(defense, now=STAKED)
     mail.outbox.clear()
-    assert [pipeline.QUEUES["slow"]["letters sent"]() for _ in range(2)] == [2, 0]
-    assert len(mail.outbox) == 2
+    assert ([pipeline.QUEUES["slow"]["letters sent"]() for _ in range(2)], len(mail.outbox)) == ([2, 0], 2)
 
 
 def test_nobody_of_a_simulation_is_written_to(defense: Defense) -> None:

@@ -200,8 +200,7 @@ class TestReleases:
 
 
 def test_people_with_a_place_to_work_are_led_there(tara: Tasker, olga: User, rita: User, signed_in: Any) -> None:
-    assert signed_in(tara).get("/")["Location"] == "/label/"
-    assert signed_in(olga).get("/")["Location"] == "/organizer/"
+    assert (signed_in(tara).get("/")["Location"], signed_in(olga).get("/")["Location"]) == ("/label/", "/organizer/")
     for who in (olga, rita):
         assert "A picture that nobody mistakes" in main(signed_in(who), "/front/"), "and may read it"
 
@@ -218,7 +217,6 @@ def test_taskers_are_kept_from_it(tara: Tasker, nell: Tasker, signed_in: Any) ->
 
 def test_a_captain_finds_the_way_to_the_team_s_work(signed_in: Any) -> None:
     captain = factories.user("carl", "teams")
-    team = Team.objects.create(name="red", created_at=MONDAY)
-    Member.objects.create(team=team, user=captain, captain=True)
+    Member.objects.create(team=Team.objects.create(name="red", created_at=MONDAY), user=captain, captain=True)
     links = (f'href="{address}"' for address in ("/attacks/", "/team/defenses/", "/team/"))
     assert not lacking(main(signed_in(captain), "/"), *links)

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import fields
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,39 @@ from typing import Any
 import pytest
 from django.conf import settings as configured
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from common.errors import InvalidInput
+from contest.policy.moments import moment_of, moment_text
 from contest.policy.numbers import GROUPS, NEEDED_OF, NUMBERS, changes
+from labeling.accounts.locale import zone_names
 from labeling.enums import GoldFeedback, OutlineGate
 from labeling.policy import LIMITS, Policy
-from tests.contest.policy.strategies import POLICIES
+from tests.refusals import refused
+
+# Any policy that can be followed.
+_SHARES = st.fractions(min_value=0, max_value=1, max_denominator=10_000).filter(bool)
+_ELSE = {
+    "name": st.from_regex(r"[a-z0-9][a-z0-9.-]{0,39}", fullmatch=True),
+    "currency": st.from_regex(r"[A-Z]{3}", fullmatch=True),
+    "time_zone": st.sampled_from(zone_names()),
+    "min_box_fraction": _SHARES,
+    "outline_gate": st.sampled_from(OutlineGate),
+    "gold_feedback": st.sampled_from(GoldFeedback),
+    "occlusion_allowed": st.booleans(),
+    "eligibility_strict": st.booleans(),
+}
+
+
+def _possible(numbers: dict[str, Any]) -> Policy:
+    for kind in ("qualification", "short_qualification"):
+        numbers[f"{kind}_needed"] = min(numbers[f"{kind}_needed"], numbers[f"{kind}_size"])
+    return Policy(**numbers)
+
+
+POLICIES = st.fixed_dictionaries(
+    _ELSE | {name: st.integers(least, most) for name, (least, most) in LIMITS.items()}
+).map(_possible)
 
 RULES = (Path(configured.BASE_DIR) / "docs" / "rules.md").read_text()
 SOURCE = (Path(configured.BASE_DIR) / "labeling" / "policy.py").read_text()
@@ -38,10 +67,9 @@ def test_a_number_says_what_it_is_and_what_it_may_be(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(LIMITS))
 def test_its_limits_are_allowed_and_nothing_beyond(name: str) -> None:
-    least, most = LIMITS[name]
-    number = NUMBERS[name]
-    assert (number.read(str(least)), number.read(f" {most:,} ")) == (least, most)
-    assert (number.read(str(least - 1)), number.read(str(most + 1))) == (None, None)
+    read, (least, most) = NUMBERS[name].read, LIMITS[name]
+    found = [read(typed) for typed in (str(least), f" {most:,} ", str(least - 1), str(most + 1))]
+    assert found == [least, most, None, None]
     with pytest.raises(ValueError, match=name):
         Policy(**{name: most + 1})  # type: ignore[arg-type]
 
@@ -86,9 +114,8 @@ def test_what_is_typed(name: str, typed: str, value: Any) -> None:
 @settings(max_examples=40)
 @given(policy=POLICIES)
 def test_any_policy_is_read_again_as_it_was_written(policy: Policy) -> None:
-    assert Policy.from_json(policy.to_json()) == policy
     read: dict[str, Any] = {name: each.read(each.text(each.of(policy))) for name, each in NUMBERS.items()}
-    assert Policy(**read) == policy
+    assert policy == Policy.from_json(policy.to_json()) == Policy(**read)
     assert all(each.words(each.of(policy), policy.currency) for each in NUMBERS.values())
 
 
@@ -105,3 +132,45 @@ def test_what_changes_is_told_in_words() -> None:
 def test_no_more_is_needed_than_there_is() -> None:
     with pytest.raises(ValueError, match="qualification_needed"):
         Policy(qualification_size=5, qualification_needed=6)
+
+
+# Moments as they are typed, by the clocks of a zone -------------------------------------------------------------------
+
+BERLIN = "Europe/Berlin"
+
+
+@pytest.mark.parametrize(
+    ("typed", "zone", "moment"),
+    [
+        ("2026-11-28T00:00", "UTC", datetime(2026, 11, 28, tzinfo=UTC)),
+        (" 2026-11-28 00:00 ", BERLIN, datetime(2026, 11, 27, 23, tzinfo=UTC)),
+        ("2026-07-01T12:30:00", BERLIN, datetime(2026, 7, 1, 10, 30, tzinfo=UTC)),
+        ("", BERLIN, "Give a day and a time"),
+        ("tomorrow", BERLIN, "Give a day and a time"),
+        ("2026-11-28", BERLIN, "Give a day and a time"),  # no time
+        ("2026-02-30T00:00", BERLIN, "Give a day and a time"),  # no such day
+        ("2026-11-28T24:00", BERLIN, "Give a day and a time"),
+        ("9999-12-31T23:59", BERLIN, "Give a day and a time"),  # in another zone there is no such year
+        ("0001-01-01T00:00", BERLIN, "Give a day and a time"),
+        ("2026-11-28T00:00Z", BERLIN, "Give a day and a time"),  # a zone of its own
+        ("2026-03-29T02:30", BERLIN, "never shown by the clocks in Europe/Berlin"),
+        ("2026-10-25T02:30", BERLIN, "shown twice by the clocks in Europe/Berlin"),
+    ],
+)
+def test_a_moment_is_read_or_refused_in_words(typed: str, zone: str, moment: datetime | str) -> None:
+    if isinstance(moment, datetime):
+        assert moment_of(typed, zone, field="since") == moment
+    else:
+        found = refused("invalid", moment_of, typed, zone, field="since")
+        assert (found.field, moment in found.message) == ("since", True)
+
+
+@given(minutes=st.integers(0, 60 * 24 * 366 * 40), zone=st.sampled_from(zone_names()))
+def test_a_moment_in_words_is_the_moment_or_one_of_two(minutes: int, zone: str) -> None:
+    moment = datetime.fromtimestamp(1_700_000_000 - 1_700_000_000 % 60 + 60 * minutes, UTC)
+    try:
+        read = moment_of(moment_text(moment, zone), zone, field="since")
+    except InvalidInput as error:
+        assert "shown twice" in error.message
+    else:
+        assert read == moment

@@ -20,7 +20,7 @@ from tests.contest import release_fixtures
 from tests.contest.board import cast as board
 from tests.contest.record import cast
 from tests.contest.record.cast import LATER
-from tests.contest.test_more_taskers import say, settle
+from tests.contest.release_fixtures import say, settle
 
 ARGUMENT = "=The wing is cut off at the border,\nas the mark shows: nobody can call it complete."
 ANSWER = "-Nothing is cut off: the dark part is a branch."

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
 from adjudication.models import Ruling
@@ -83,11 +82,6 @@ def pictures(class_world: Path) -> list[Panel]:
     return panels
 
 
-@pytest.fixture
-def client(signed_in: Any, olga: User) -> Any:
-    return signed_in(olga)
-
-
 WOULD_CHANGE: list[tuple[str, dict[str, int], str]] = [
     ("box=20%25&panel=3", {"valid": 1}, "a smaller box is enough"),
     ("box=25&panel=3&occlusion=on", {"valid": 1}, "what is partly hidden is good enough"),
@@ -100,45 +94,48 @@ WOULD_CHANGE: list[tuple[str, dict[str, int], str]] = [
 
 @pytest.mark.django_db
 class TestTrying:
-    def test_the_form_shows_what_is_in_force(self, client: Client, pictures: list[Panel]) -> None:
-        page = client.get(URL).content.decode()
-        assert "In force: 25 %" in page and "Try on 4 pictures" in page
-        assert "What would change" not in page
+    def test_the_form_shows_what_is_in_force(self, organizer: Client, pictures: list[Panel]) -> None:
+        page = organizer.get(URL).content.decode()
+        assert "In force: 25 %" in page and "Try on 4 pictures" in page and "What would change" not in page
 
     @pytest.mark.parametrize(("query", "found", "why"), WOULD_CHANGE, ids=[row[2] for row in WOULD_CHANGE])
     def test_what_would_change(
-        self, query: str, found: dict[str, int], why: str, client: Client, pictures: list[Panel]
+        self, query: str, found: dict[str, int], why: str, organizer: Client, pictures: list[Panel]
     ) -> None:
-        part = client.get(f"{PART}?{query}{GATE}").json()
+        part = organizer.get(f"{PART}?{query}{GATE}").json()
         assert (part["looked"], part["kinds"]) == (4, found), why
         assert len(part["items"]) == sum(found.values())
-        assert client.get(f"{PART}?{query}{GATE}&behind={part['through']}").json()["through"] is None
-        page = client.get(f"{URL}?{query}{GATE}&whole=1").content.decode()
+        assert organizer.get(f"{PART}?{query}{GATE}&behind={part['through']}").json()["through"] is None
+        page = organizer.get(f"{URL}?{query}{GATE}&whole=1").content.decode()
         counts = (f'data-kind="{kind}" data-label="Pictures">{count}<' for kind, count in found.items())
-        assert not lacking(page, "4 pictures tried.", *counts)
-        assert page.count("<figure>") == sum(found.values())
+        assert not lacking(page, "4 pictures tried.", *counts) and page.count("<figure>") == sum(found.values())
 
-    def test_a_picture_says_what_it_is_and_what_it_would_be(self, client: Client, pictures: list[Panel]) -> None:
+    def test_a_picture_says_what_it_is_and_what_it_would_be(self, organizer: Client, pictures: list[Panel]) -> None:
         before = list(Ruling.objects.order_by("pk").values())
-        page = client.get(f"{URL}?box=20&panel=3{GATE}&whole=1").content.decode()
-        said = ("would be valid</strong>: bird.", "Now: the object is too small.")
-        assert not lacking(page, pictures[1].image.public_id, *said)
+        page = organizer.get(f"{URL}?box=20&panel=3{GATE}&whole=1").content.decode()
+        assert not lacking(
+            page, pictures[1].image.public_id, "would be valid</strong>: bird.", "Now: the object is too small."
+        )
         assert list(Ruling.objects.order_by("pk").values()) == before, "nothing is changed"
 
-    def test_what_makes_no_sense_is_said_at_its_field(self, client: Client, pictures: list[Panel]) -> None:
-        answer = client.get(f"{URL}?box=0&panel=12&gate=nobody")
-        said = ("Give a percentage", "Give a whole number from 3 to 9", "Choose who is asked")
+    def test_what_makes_no_sense_is_said_at_its_field(self, organizer: Client, pictures: list[Panel]) -> None:
+        answer = organizer.get(f"{URL}?box=0&panel=12&gate=nobody")
         assert answer.status_code == 400
-        assert not lacking(answer.content.decode(), *said, 'value="12"'), "what was typed is kept"
-        assert client.get(f"{PART}?box=0&panel=3{GATE}").status_code == 400
+        assert not lacking(
+            answer.content.decode(),
+            "Give a percentage",
+            "Give a whole number from 3 to 9",
+            "Choose who is asked",
+            'value="12"',
+        ), "what was typed is kept"
+        assert organizer.get(f"{PART}?box=0&panel=3{GATE}").status_code == 400
 
 
 @pytest.mark.django_db
-def test_with_no_picture_there_is_nothing_to_change(client: Client) -> None:
+def test_with_no_picture_there_is_nothing_to_change(organizer: Client) -> None:
     factories.policy_version()
-    page = client.get(f"{URL}?box=20&panel=3{GATE}&whole=1").content.decode()
-    assert "0 pictures tried." in page
-    assert '<p class="none">No verdict would change.</p>' in page
+    page = organizer.get(f"{URL}?box=20&panel=3{GATE}&whole=1").content.decode()
+    assert "0 pictures tried." in page and '<p class="none">No verdict would change.</p>' in page
 
 
 @pytest.mark.django_db

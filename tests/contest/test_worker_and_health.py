@@ -1,11 +1,18 @@
-"""Alive, ready, and what Prometheus is told."""
+"""The worker, `settle`, and the health of the site: what waits, for whom, and what Prometheus is told."""
 
 import json
+import os
+import signal
 import socket
+import time
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from django.contrib.auth.models import Group
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
@@ -13,13 +20,117 @@ from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from adjudication.models import Ruling
+from contest import pipeline
 from contest.health import pipeline_metrics
-from labeling.models import Assignment, Panel, Tasker
+from contest.management.commands import work
+from contest.management.commands.work import MOST_SECONDS_BETWEEN_ROUNDS, Rounds
+from labeling.models import Assignment, Tasker
 from labeling.store import picture_key, picture_store
+from scoring import services as scoring
+from scoring.enums import TrialKind
 from scoring.models import Defense, Run
+from scoring.trials import services as trials
 from tests import factories
+from tests.at_once import at_once
+from tests.scoring import cast as scoring_cast
+from tests.scoring.trials import cast
 
 pytestmark = pytest.mark.django_db
+
+
+def _write_elsewhere() -> None:
+    at_once(lambda: Group.objects.create(name=str(uuid4())))
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.both("commits are heard of by a mark in the database")
+def test_sweeps_run_after_changes_work_failures_and_fifteen_seconds() -> None:
+    seconds = [0.0]
+    rounds = Rounds(lambda: seconds[0])
+    assert rounds.is_due(), "the first round, whatever happened before"
+    rounds.ended(again=False)
+    assert not rounds.is_due(), "nothing was written"
+
+    _write_elsewhere()
+    assert rounds.is_due(), "somebody wrote"
+    _write_elsewhere()
+    rounds.ended(again=False)
+    assert rounds.is_due(), "somebody wrote during the round"
+    rounds.ended(again=True)
+    assert rounds.is_due(), "the round itself did something or failed: there may be more"
+    rounds.ended(again=False)
+    assert not rounds.is_due(), "that round found nothing"
+
+    seconds[0] += MOST_SECONDS_BETWEEN_ROUNDS
+    assert rounds.is_due(), "leases and weeks end without anybody writing"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_worker_notices_what_others_commit_from_one_round_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite counts the commits that a connection sees: a worker that reconnects each time would wait for the clock."""
+    begun: list[float] = []
+
+    def sweep() -> int:
+        begun.append(time.monotonic())
+        if len(begun) == 1:
+            _write_elsewhere()
+        else:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return 0
+
+    monkeypatch.setattr(work, "QUEUES", {"quick": {"probe": sweep}})
+    before = [(number, signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGINT)]
+    try:
+        call_command("work", queue=["quick"])
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+    first, second = begun
+    assert second - first < MOST_SECONDS_BETWEEN_ROUNDS / 3
+
+
+# `settle` by hand says what it cannot do ------------------------------------------------------------------------------
+
+
+def test_what_another_scorer_holds_is_said_with_its_end(now: datetime) -> None:
+    assert pipeline.held_elsewhere(now=now) == ""
+    scoring_cast.publish(now, "always-abstain")
+    scoring_cast.valid_pictures(1)
+    scoring_cast.plan(now)
+    assert pipeline.held_elsewhere(now=now) == "", "what waits is held by nobody"
+    run = scoring.run_claim(worker="other", now=now)
+    assert run is not None and (until := run.lease_until) is not None
+    said = pipeline.held_elsewhere(now=now)
+    assert said.startswith(f"1 run held by another scorer until {until:%a} {until.day}")
+    assert f"{until:%H:%M:%S} UTC at the latest" in said and "settle again then" in said
+    cast.ask(cast.container(), TrialKind.SMOKE, now)
+    assert trials.trial_claim(worker="other", now=now) is not None
+    assert pipeline.held_elsewhere(now=now).startswith("1 run and 1 trial held by another scorer")
+    assert pipeline.held_elsewhere(now=until + timedelta(days=1)) == "", "silence is no lease"
+
+
+def _unapplied() -> None:
+    ((app, newest),) = MigrationLoader(connection).graph.leaf_nodes("contest")
+    MigrationRecorder(connection).record_unapplied(app, newest)
+
+
+NOT_MIGRATED: list[tuple[Callable[[], object], tuple[str, ...], str]] = [
+    (_unapplied, ("settle",), "1 migration"),
+    (_unapplied, ("rebuild_from_releases", "/nowhere"), "1 migration"),
+    (lambda: MigrationRecorder(connection).migration_qs.all().delete(), ("settle",), r"\d+ migrations"),
+]
+
+
+@pytest.mark.parametrize(("change", "command", "missing"), NOT_MIGRATED, ids=["settle", "rebuild", "no table"])
+def test_a_database_that_is_not_migrated_is_one_sentence(
+    change: Callable[[], object], command: tuple[str, ...], missing: str
+) -> None:
+    change()
+    with pytest.raises(CommandError, match=rf"^The database misses {missing}\. Run \./unanimous migrate first\.$"):
+        call_command(*command)
+
+
+# Alive, ready, and what Prometheus is told ----------------------------------------------------------------------------
 
 
 def ready(client: Client) -> tuple[int, dict[str, str]]:
@@ -55,8 +166,7 @@ def test_it_is_not_ready_before_the_migrations(client: Client) -> None:
     missing = sum(app == "contest" for app, _ in MigrationLoader(connection).disk_migrations)
     MigrationRecorder(connection).migration_qs.filter(app="contest").delete()
     status, checks = ready(client)
-    assert status == 503
-    assert checks["migrations"] == f"{missing} not applied: run ./unanimous migrate"
+    assert (status, checks["migrations"]) == (503, f"{missing} not applied: run ./unanimous migrate")
 
 
 def test_the_broker_is_asked_when_there_is_one(client: Client, settings: Any) -> None:
@@ -102,8 +212,7 @@ def test_what_waits_and_since_when(tara: Tasker, otto: Tasker, uma: Tasker, now:
     full = factories.panel(dealt_at=now - timedelta(hours=2))
     for tasker in (tara, otto, uma):
         factories.response(tasker, full, now=now - timedelta(minutes=2))
-    settled = factories.panel()
-    Panel.objects.filter(pk=settled.pk).update(state="settled", answered=3, missing=0)
+    settled = factories.settle(factories.panel())
     Ruling.objects.create(
         image=settled.image,
         number=1,
@@ -144,8 +253,7 @@ def test_what_waits_and_since_when(tara: Tasker, otto: Tasker, uma: Tasker, now:
 def test_metrics_are_prometheus_text_and_two_scrapes_ask_the_database_once(
     client: Client, django_assert_num_queries: Any
 ) -> None:
-    answer = client.get("/metrics")
-    names = {family.name for family in text_string_to_metric_families(answer.content.decode())}
+    names = {family.name for family in text_string_to_metric_families(client.get("/metrics").content.decode())}
     assert {"unanimous_panels", "unanimous_runs", "process_resident_memory_bytes"} <= names
     with django_assert_num_queries(0):
         client.get("/metrics")

@@ -1,17 +1,19 @@
-"""The account's calls of the API."""
+"""Accounts: their tokens and calls of the API, and the command that makes the first ones."""
 
+import io
 import json
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
 from common.models import ApiToken
 from contest.models import Member, Team
-from labeling.models import Tasker
+from labeling.models import AccountRole, Tasker
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -75,19 +77,16 @@ def test_a_wrong_body_is_refused_by_the_name_of_the_field(tara: Tasker, client: 
         assert answer.status_code == 400 and set(answer.json()) >= {"code", "detail"}, text
 
 
-def test_a_wrong_password_gets_no_token_and_ten_close_the_account(tara: Tasker, client: Client) -> None:
+def test_a_wrong_password_gets_no_token_and_ten_close_the_account(tara: Tasker, otto: Tasker, client: Client) -> None:
     for _ in range(9):
         answer = post(client, username="tara", password="wrong")
         assert (answer.status_code, answer.json()["code"]) == (400, "wrong_credentials")
     tenth = post(client, username="tara", password="wrong")
     assert (tenth.status_code, tenth.json()["code"], tenth["Retry-After"]) == (429, "locked_out", "3600")
     assert post(client, username="tara", password=factories.PASSWORD).status_code == 429
+    User.objects.filter(pk=otto.user_id).update(is_active=False)  # nor does who has a closed account
+    assert post(Client(), username="otto", password=factories.PASSWORD).status_code == 400
     assert not ApiToken.objects.exists()
-
-
-def test_a_closed_account_gets_no_token(tara: Tasker, client: Client) -> None:
-    User.objects.update(is_active=False)
-    assert post(client, username="tara", password=factories.PASSWORD).status_code == 400
 
 
 def test_a_token_ends_with_its_time_and_with_the_password(tara: Tasker, otto: Tasker) -> None:
@@ -103,8 +102,7 @@ def test_a_token_is_revoked_by_itself_and_alone(tara: Tasker, signed_in: Any) ->
     lost, kept = token_of(tara), token_of(tara)
     assert signed_in(tara).delete(TOKEN).status_code == 401, "a session has none"
     answer = bearer(lost).delete(TOKEN)
-    assert (answer.status_code, answer.content) == (204, b"")
-    assert (opens(lost), opens(kept)) == (False, True)
+    assert (answer.status_code, answer.content, opens(lost), opens(kept)) == (204, b"", False, True)
     assert bearer(lost).delete(TOKEN).status_code == 401
 
 
@@ -125,3 +123,59 @@ def test_every_role_is_told(olga: User, rita: User, stan: User, signed_in: Any, 
     stranger, nowhere = me(client), client.get("/api/v1/nothing/")
     assert (stranger.status_code, stranger.json()["code"]) == (401, "not_authenticated")
     assert (nowhere.status_code, nowhere.json()["code"]) == (404, "not_found")
+
+
+# The command that makes the first accounts ----------------------------------------------------------------------------
+
+GOOD = "correct horse battery"
+
+
+def add(monkeypatch: pytest.MonkeyPatch, *arguments: str, password: str = GOOD) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(password + "\n"))
+    call_command("add_user", *arguments, "--password-stdin", stdout=io.StringIO())
+
+
+@pytest.mark.parametrize("role", ["tasker", "organizer", "board"])
+def test_an_account_has_the_role_and_the_address_it_was_given(role: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(monkeypatch, "nora", "--role", role, "--email", "Nora@Example.org")
+    user = User.objects.get()
+    assert (user.email, user.check_password(GOOD)) == ("nora@example.org", True)
+    assert AccountRole.objects.get(user=user).role == role
+
+
+@pytest.mark.parametrize(
+    ("typed", "differ", "reason"),
+    [
+        ([GOOD, GOOD], 0, "twice the same"),
+        ([GOOD, "correct hose battery", GOOD, GOOD], 1, "a slip, and then twice the same"),
+        ([GOOD, "", "", GOOD, GOOD, GOOD], 2, "nothing typed is another password"),
+    ],
+)
+def test_a_typed_password_is_asked_for_twice(
+    typed: list[str], differ: int, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = iter(typed)
+    monkeypatch.setattr("getpass.getpass", lambda prompt: next(keys))  # tests have no terminal
+    said = io.StringIO()
+    call_command("add_user", "nora", "--role", "board", stdout=io.StringIO(), stderr=said)
+    assert User.objects.get().check_password(GOOD) and next(keys, None) is None, reason
+    assert said.getvalue().count("The two passwords differ.") == differ, reason
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"password": "short"}, "a password that the rules refuse"),
+        ({"email": "nora"}, "no address"),
+        ({"email": "olga@example.org"}, "somebody else's address"),
+        ({"name": "olga"}, "somebody else's name"),
+    ],
+)
+def test_what_will_not_do_makes_no_account(
+    values: dict[str, str], reason: str, olga: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    User.objects.filter(pk=olga.pk).update(email="olga@example.org")
+    given: dict[str, Any] = {"name": "nora", "email": "nora@example.org", "password": GOOD} | values
+    with pytest.raises(CommandError):
+        add(monkeypatch, given["name"], "--role", "board", "--email", given["email"], password=given["password"])
+    assert User.objects.count() == 1, reason
