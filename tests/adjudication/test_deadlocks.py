@@ -8,12 +8,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import count
 from random import Random
-from threading import Barrier
 from time import sleep
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 
 from adjudication.enums import Reason, Verdict
 from adjudication.services import panels_settle, rule_by_board
@@ -28,6 +27,7 @@ from labeling.selectors import policy_in_force
 from labeling.voiding import responses_void
 from labeling.watching.actions import action_take, tasker_return
 from tests import factories
+from tests.at_once import at_once
 
 pytestmark = [
     pytest.mark.postgres("locks of rows: SQLite has one writer"),
@@ -46,8 +46,7 @@ class Hand:
         self.name, self.olga, self.rng = f"t{number % TASKERS}", olga, Random(number)
         self._start, self._ticks = start, count(number)
         self.held: list[Assignment] = []
-        self.refused: Counter[str] = Counter()
-        self.done = 0
+        self.refused, self.done = Counter[str](), 0
         self.acts: dict[Callable[[], object], int] = {
             self.claim: 40, self.submit: 25, self.beat: 6, self.release: 6, self.lapse: 4, self.pause: 3, self.void: 3,
             self.settle: 6, self.more: 4, self.rule: 2, self.report: 2, self.decide: 3, self.deal: 3,
@@ -56,13 +55,13 @@ class Hand:
     def now(self) -> datetime:
         return self._start + timedelta(seconds=next(self._ticks))
 
-    def step(self) -> None:
-        act = self.rng.choices(list(self.acts), list(self.acts.values()))[0]
-        try:
-            act()
-            self.done += 1
-        except (Conflict, NotFound) as refusal:
-            self.refused[refusal.code] += 1
+    def work(self) -> None:
+        for act in self.rng.choices(list(self.acts), list(self.acts.values()), k=STEPS):
+            try:
+                act()
+                self.done += 1
+            except (Conflict, NotFound) as refusal:
+                self.refused[refusal.code] += 1
 
     @property
     def tasker(self) -> Tasker:
@@ -157,26 +156,13 @@ def test_no_deadlock_of_mixed_work_reaches_anybody(olga: User, now: datetime) ->
     for _ in range(PICTURES):
         factories.panel()
     for _ in range(GOLD):
-        factories.gold(factories.panel())
+        factories.gold()
     for number in range(TASKERS):
         factories.tasker(f"t{number}")
-    barrier = Barrier(THREADS)
-
-    def work(number: int) -> Hand:
-        hand = Hand(number, olga, now)
-        barrier.wait(10)
-        try:
-            for _ in range(STEPS):
-                hand.step()
-        finally:
-            connections.close_all()
-        return hand
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        hands = list(pool.map(work, range(THREADS)))
+    hands = [Hand(number, olga, now) for number in range(THREADS)]
+    at_once(*(hand.work for hand in hands))
     refused = sum((hand.refused for hand in hands), Counter())
-    assert sum(hand.done for hand in hands) > 100, refused
-    assert Response.objects.count() > 20, refused
+    assert sum(hand.done for hand in hands) > 100 and Response.objects.count() > 20, refused
 
 
 @pytest.mark.parametrize("waiting", ["claim", "gold", "again", "heartbeat"])
@@ -192,27 +178,21 @@ def test_who_waits_for_a_slot_holds_no_panel(waiting: str, tara: Tasker, now: da
     policy = replace(POLICY, gold_percent=50 if waiting == "gold" else 0)
 
     def work() -> object:
-        try:
-            if lapsed is not None and waiting == "heartbeat":
-                return services.assignment_heartbeat(
-                    tasker=tara, assignment_id=lapsed.public_id, lease_token=lapsed.lease_token, policy=policy, now=now
-                )
-            rng = _Heads(1)
-            return services.assignment_next(tasker=tara, holding=(), policy=policy, now=now, rng=rng)
-        except Conflict as refusal:
-            return refusal.code
-        finally:
-            connections.close_all()
+        if lapsed is not None and waiting == "heartbeat":
+            return services.assignment_heartbeat(
+                tasker=tara, assignment_id=lapsed.public_id, lease_token=lapsed.lease_token, policy=policy, now=now
+            )
+        return services.assignment_next(tasker=tara, holding=(), policy=policy, now=now, rng=_Heads(1))
 
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
             factories.assignment(tara, other, state=AssignmentState.LEASED)
-            done = pool.submit(work)
+            done = pool.submit(at_once, work)
             _wait_for_somebody_to_wait()
             locked = Panel.objects.select_for_update(nowait=True, no_key=True)
             list(locked.filter(pk=panel.pk).values_list("pk"))
             list(KnownPicture.objects.select_for_update(nowait=True, no_key=True).values_list("pk"))
-        assert done.result(30) is not None
+        assert done.result(30) != [None]
 
 
 class _Heads(Random):
@@ -223,11 +203,10 @@ class _Heads(Random):
 
 
 def _wait_for_somebody_to_wait() -> None:
-    statement = "SELECT count(*) FROM pg_locks WHERE NOT granted"
     for _ in range(1_000):
         with connection.cursor() as cursor:
-            cursor.execute(statement)
-            if cursor.fetchone()[0]:
+            cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted")
+            if cursor.fetchone():
                 return
         sleep(0.01)
     raise AssertionError("nobody waits")

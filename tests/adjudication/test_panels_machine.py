@@ -70,8 +70,9 @@ class Panels(RuleBasedStateMachine):
         """Claim, and answer: what the board waits for comes before everything else."""
         self.now += timedelta(minutes=1)
         tasker = Tasker.objects.get(pk=self.taskers[who].pk)
-        free = self._claimable(tasker)
-        held_before = Assignment.objects.filter(tasker=tasker, state=AssignmentState.LEASED).exists()
+        room = Panel.objects.filter(state=PanelState.OPEN, size__gt=F("answered") + F("leased"))
+        free = list(room.exclude(image__in=Assignment.objects.filter(tasker=tasker).values("image")))
+        held_before = tasker.assignments.filter(state=AssignmentState.LEASED).exists()
         held = services.assignment_next(tasker=tasker, holding=(), policy=POLICY, now=self.now, rng=self.rng)
         if not held_before and any(panel.urgent for panel in free):
             _reached["urgent first"] += not all(panel.urgent for panel in free)
@@ -82,11 +83,6 @@ class Panels(RuleBasedStateMachine):
                 tasker=tasker, assignment_id=held.public_id, lease_token=held.lease_token, data=form,
                 policy_at=lambda _: POLICY, now=self.now,
             )  # fmt: skip
-
-    def _claimable(self, tasker: Tasker) -> list[Panel]:
-        seen = Assignment.objects.filter(tasker=tasker).values("image")
-        room = Panel.objects.filter(state=PanelState.OPEN, size__gt=F("answered") + F("leased"))
-        return list(room.exclude(image__in=seen))
 
     @rule(minutes=st.sampled_from([5, 40]))
     def lapse(self, minutes: int) -> None:
@@ -147,13 +143,12 @@ class Panels(RuleBasedStateMachine):
     @rule(which=_picture, valid=st.booleans())
     def overrule(self, which: int, valid: bool) -> None:
         panel, before = self._newest(which), self._rulings(which)
-        outcome: dict[str, Any] = {"verdict": Verdict.REJECTED, "label": None, "reasons": ["occluded"]}
-        if valid:
-            outcome = {"verdict": Verdict.VALID, "label": Label.BIRD, "reasons": []}
         try:
             made = rule_by_board(
-                image=panel.image, explanation=WHY, policy=policy_in_force(self.now), now=self.now, **outcome
-            )
+                image=panel.image, verdict=Verdict.VALID if valid else Verdict.REJECTED,
+                label=Label.BIRD if valid else None, reasons=[] if valid else ["occluded"], explanation=WHY,
+                policy=policy_in_force(self.now), now=self.now,
+            )  # fmt: skip
         except Conflict as refusal:
             assert refusal.code == "not_settled" and panel.state != PanelState.SETTLED
         else:
@@ -168,13 +163,12 @@ class Panels(RuleBasedStateMachine):
 
     @invariant()
     def panels_add_up(self) -> None:
-        held = Assignment.objects.filter(state=AssignmentState.LEASED).values("panel").annotate(n=Count("pk"))
-        leased = dict(held.values_list("panel", "n"))
-        counts = Response.objects.filter(place__isnull=False, voided__isnull=True).values("panel")
-        answers = dict(counts.annotate(n=Count("pk")).values_list("panel", "n"))
+        leased = Counter(Assignment.objects.filter(state=AssignmentState.LEASED).values_list("panel", flat=True))
+        standing = Response.objects.filter(place__isnull=False, voided__isnull=True)
+        answers = Counter(standing.values_list("panel", flat=True))
         for panel in Panel.objects.all():
-            assert panel.answered == answers.get(panel.pk, 0) <= panel.size <= LARGEST_PANEL
-            assert panel.leased == leased.get(panel.pk, 0) <= panel.missing
+            assert panel.answered == answers[panel.pk] <= panel.size <= LARGEST_PANEL
+            assert panel.leased == leased[panel.pk] <= panel.missing
             places = panel.places.filter(response__isnull=True).count()
             assert places == panel.missing == panel.size - panel.answered
             assert (panel.missing == 0) == (panel.state in (PanelState.FULL, PanelState.SETTLED))
@@ -187,8 +181,7 @@ class Panels(RuleBasedStateMachine):
 
     @invariant()
     def nobody_sees_a_picture_twice(self) -> None:
-        pairs = Assignment.objects.values("tasker", "image").annotate(n=Count("pk"))
-        assert not pairs.filter(n__gt=1).exists()
+        assert not Assignment.objects.values("tasker", "image").annotate(n=Count("pk")).filter(n__gt=1).exists()
 
     @invariant()
     def rulings_are_numbered_and_keep_what_they_counted(self) -> None:
@@ -244,5 +237,5 @@ def test_the_steps_lead_to_every_state() -> None:
             panels.rulings_are_numbered_and_keep_what_they_counted()
     finally:
         panels.teardown()
-    wanted = ("voided", "ruled", "ruled again", "fresh ruled", "joined", "fresh", "overruled", "urgent first")
-    assert all(_reached[each] for each in wanted), _reached
+    wanted = {"voided", "ruled", "ruled again", "fresh ruled", "joined", "fresh", "overruled", "urgent first"}
+    assert wanted <= set(+_reached)

@@ -1,13 +1,15 @@
-"""The rule book's sections C and D as tables: each row says what happens and why."""
+"""The rule book's sections C and D, and what votes decide, as tables: each row says what happens and why."""
 
 from fractions import Fraction
 from itertools import product
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudication.enums import Reason, Verdict
+from adjudication.counting import CHOICES, ON_A_TIE, Ballot, agrees, decided_by, is_tie
+from adjudication.enums import CaseKind, Reason, Verdict, VoteChoice
 from adjudication.rules import Opinion, Policy, adjudicate, adjudicate_dataset
 from labeling.enums import Answer, Label, OutlineGate
 from labeling.geometry import Box
@@ -16,6 +18,8 @@ from labeling.rules import outline_asked_of
 YES, MAYBE, DOUBT, NO = Answer
 SIDE = 299
 WHOLE = Box(0, 0, 29900, 29900)
+
+
 # Half of each side is a quarter of the area; 149.5 pixels are 14950 hundredths.
 QUARTER = Box(0, 0, 14950, 14950)
 
@@ -148,15 +152,11 @@ def test_no_opinion_is_no_verdict() -> None:
         adjudicate([], Policy(), width=SIDE, height=SIDE)
 
 
-def over_16() -> Box:
-    return Box(0, 0, 11961, 11961)
-
-
 DATASET = [
     ([bird()] * 3, Label.BIRD, False, None, "a perfect bird from the bird folder"),
     ([bird(unoccluded=False)] * 3, Label.BIRD, False, None, "occlusion was allowed"),
     ([bird(unoccluded=None)] * 3, Label.BIRD, False, None, "and a blank occlusion flag is not asked for"),
-    ([bird(box=over_16())] * 3, Label.BIRD, False, None, "just over 16 %"),
+    ([bird(box=Box(0, 0, 11961, 11961))] * 3, Label.BIRD, False, None, "just over 16 %"),
     ([bird(box=Box(0, 0, 11960, 11960))] * 3, Label.BIRD, False, R.TOO_SMALL, "exactly 16 % is not over it"),
     ([bird(), bird(), bird(box=None)], Label.BIRD, False, R.TOO_SMALL, "a missing box has area 0"),
     ([bird()] * 3, Label.BIRD, True, R.KNOWN_BAD, "the list of known bad pictures comes first"),
@@ -190,6 +190,8 @@ boxes = st.none() | st.builds(
     st.integers(1, 19_900),
     st.integers(1, 19_900),
 )
+
+
 flags = st.sampled_from([True, False, None])
 opinions_strategy = st.lists(
     st.builds(Opinion, st.sampled_from(Answer), st.sampled_from(Answer), boxes, flags, flags, flags)
@@ -245,9 +247,8 @@ def test_agrees_with_an_independent_slow_implementation(
 
 @settings(max_examples=60)
 @given(opinions_strategy, st.randoms())
-def test_the_order_of_taskers_never_matters(opinions: list[Opinion], rng: object) -> None:
-    shuffled = list(opinions)
-    rng.shuffle(shuffled)  # type: ignore[attr-defined]
+def test_the_order_of_taskers_never_matters(opinions: list[Opinion], rng: Random) -> None:
+    shuffled = rng.sample(opinions, len(opinions))
     one, other = (adjudicate(each, Policy(), width=SIDE, height=SIDE) for each in (opinions, shuffled))
     assert one == other
 
@@ -258,3 +259,64 @@ def test_another_tasker_never_makes_a_rejected_image_valid(opinions: list[Opinio
     before = adjudicate(opinions, Policy(), width=SIDE, height=SIDE)
     after = adjudicate([*opinions, more], Policy(), width=SIDE, height=SIDE)
     assert after.verdict == Verdict.REJECTED or before.verdict == Verdict.VALID
+
+
+# Votes (R19) ----------------------------------------------------------------------------------------------------------
+
+UP, MORE_TASKERS = Ballot(VoteChoice.UPHOLD), Ballot(VoteChoice.MORE_TASKERS)
+BIRD = Ballot(VoteChoice.OVERRULE, label="bird")
+HIDDEN = Ballot(VoteChoice.OVERRULE, reasons=("occluded",))
+SMALL = Ballot(VoteChoice.OVERRULE, reasons=("too_small",))
+SMALL_AND_HIDDEN = Ballot(VoteChoice.OVERRULE, reasons=("too_small", "occluded"))
+FOR, AGAINST = Ballot(VoteChoice.IN_FAVOUR), Ballot(VoteChoice.AGAINST)
+
+
+@pytest.mark.parametrize(
+    ("ballots", "decides", "why"),
+    [
+        ([], UP, "nobody voted: the ruling holds"),
+        ([BIRD], BIRD, "one vote, one outcome"),
+        ([UP, BIRD], UP, "a tie upholds"),
+        ([MORE_TASKERS, BIRD], UP, "a tie upholds, also where nobody is for it"),
+        ([MORE_TASKERS, MORE_TASKERS, BIRD], MORE_TASKERS, "the most"),
+        ([HIDDEN, SMALL], SMALL_AND_HIDDEN, "both reject it: the reasons are put together, in the order of the rules"),
+        ([HIDDEN, SMALL, UP], SMALL_AND_HIDDEN, "two reject it, one upholds"),
+        ([HIDDEN, SMALL, BIRD, BIRD, BIRD], BIRD, "three are more than two"),
+        ([HIDDEN, HIDDEN, UP, UP], UP, "two and two is a tie"),
+        ([HIDDEN, HIDDEN, UP, MORE_TASKERS], HIDDEN, "two are more than either one"),
+        ([BIRD, BIRD, HIDDEN, HIDDEN, UP], UP, "a tie between two overrules upholds as well"),
+    ],
+)
+def test_a_picture(ballots: list[Ballot], decides: Ballot, why: str) -> None:
+    assert decided_by(ballots, CaseKind.PICTURE) == decides, why
+
+
+@pytest.mark.parametrize(
+    ("ballots", "decides", "why"),
+    [
+        ([], AGAINST, "nobody voted: nothing changes"),
+        ([FOR, FOR], FOR, "all are for it"),
+        ([FOR, AGAINST], AGAINST, "a tie drops the motion"),
+        ([FOR, FOR, AGAINST], FOR, "two of three"),
+        ([FOR, AGAINST, AGAINST], AGAINST, "two of three against"),
+    ],
+)
+def test_a_motion(ballots: list[Ballot], decides: Ballot, why: str) -> None:
+    assert decided_by(ballots, CaseKind.MOTION) == decides, why
+
+
+@given(st.lists(st.sampled_from([UP, MORE_TASKERS, BIRD, HIDDEN, SMALL])))
+def test_what_is_decided_has_more_votes_than_anything_else_or_is_the_tie(ballots: list[Ballot]) -> None:
+    decides = decided_by(ballots, CaseKind.PICTURE)
+    votes = sum(agrees(each, decides) for each in ballots)
+    rivals = [sum(agrees(each, other) for each in ballots) for other in ballots if not agrees(other, decides)]
+    assert is_tie(ballots) or not ballots or all(votes > each for each in rivals)
+    assert not is_tie(ballots) or decides == ON_A_TIE[CaseKind.PICTURE]
+    named = {reason for each in ballots for reason in each.reasons if agrees(each, decides)}
+    assert set(decides.reasons) == named
+    assert decided_by(ballots[::-1], CaseKind.PICTURE) == decides, "the order of voting decides nothing"
+
+
+def test_each_kind_has_its_own_choices() -> None:
+    assert not set(CHOICES[CaseKind.PICTURE]) & set(CHOICES[CaseKind.MOTION])
+    assert set(CHOICES[CaseKind.PICTURE]) | set(CHOICES[CaseKind.MOTION]) == set(VoteChoice)
