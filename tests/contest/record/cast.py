@@ -51,6 +51,7 @@ from tests import factories
 from tests.contest import release_fixtures as cast
 
 W47, W48 = week_named("2026-W47", "UTC"), week_named("2026-W48", "UTC")
+FIRST, SECOND, ERRATA = "release-2026-W47", "release-2026-W48", "release-2026-W47-errata-1"
 NOW = datetime(2026, 12, 2, 8, 0, tzinfo=UTC)
 LATER = W48.start + timedelta(days=2)
 WRITTEN_BEFORE = Path(__file__).parent / "rule_book_1"  # two releases as the first rule book had them, byte for byte
@@ -234,6 +235,18 @@ def mirror_of(made: Sequence[Released], into: Path) -> Path:
         (into / each.archive.name).write_bytes(each.archive.read_bytes())
     (into / LIST).write_text(json.dumps({"releases": [as_listed(each) for each in releases()]}))
     return into
+
+
+def cut_out(rows: list[dict[str, Any]]) -> None:
+    """Take a release out of a list, and mend it."""
+    del rows[1]
+    rows[1]["previous_sha256"] = rows[0]["manifest_sha256"]
+
+
+def without_the_first(rows: list[dict[str, Any]]) -> None:
+    """Let a list begin with its second release."""
+    del rows[0]
+    rows[0]["previous_sha256"] = ""
 
 
 def empty_database() -> None:

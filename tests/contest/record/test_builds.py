@@ -1,145 +1,192 @@
-"""Releases are built behind the pages: one row tells how far, one process builds, a dead one leaves nothing (R39)."""
+"""Releases are built behind the pages: one row tells how far, one process builds, a dead one leaves nothing (R39). The
+organizers' page of builds, and the pictures of a week that everybody sees from its end on (R24)."""
 
+import re
 import sys
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from copy import deepcopy
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import structlog
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.db import OperationalError
+from django.test import Client
+from django.utils import timezone
 
 from adjudication.verify import verify
 from common import outages
-from common.errors import Conflict
 from contest.enums import BuildState
 from contest.models import Release, ReleaseBuild
 from contest.record import builds
-from contest.rules import Week
-from labeling.models import Image
+from contest.weeks import week_at
+from labeling.enums import PanelState
+from labeling.models import Image, Panel, Tasker
 from labeling.store import PictureMissing
 from tests import factories
 from tests.contest import release_fixtures
+from tests.contest.pages import ORGANIZERS_ALONE, codes, lacking, outsiders
 from tests.contest.record import cast
+from tests.contest.release_fixtures import MONDAY, Contest
 from tests.processes import deployment, kill, wait_for
+from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
+PAGE, BUILD = "/organizer/releases/", "/organizer/releases/2026-W47/"
 
 
 class Clock:
-    """A clock that a test moves."""
+    """The clock of the site and of who builds, which a test moves."""
 
-    def __init__(self, now: datetime) -> None:
-        self.now = now
+    now = cast.NOW
 
-    def __call__(self) -> datetime:
+    def __call__(self) -> Any:
         return self.now
 
 
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(timezone, "now", clock)
+    return clock
+
+
 @pytest.fixture
-def clock() -> Clock:
-    return Clock(cast.NOW)
+def organizer(olga: User, signed_in: Any) -> Client:
+    client: Client = signed_in(olga)
+    return client
 
 
-@pytest.fixture(scope="module")
-def week(module_world: Path) -> Week:
+@pytest.fixture(scope="class")
+def made(class_world: Path) -> Contest:
+    return release_fixtures.a_week()
+
+
+@pytest.fixture
+def contest(made: Contest) -> Contest:
     """A week that is over, of which nothing is released."""
-    release_fixtures.a_week()
-    return cast.W47
+    return deepcopy(made)
 
 
-def _build() -> ReleaseBuild:
-    return ReleaseBuild.objects.get()
-
-
-def test_a_due_week_gets_a_build_that_ends_with_its_release(week: Week, clock: Clock) -> None:
-    assert builds.due_weeks_release(clock=clock) == 1
-    build = _build()
-    assert (build.week, build.state, build.error) == ("2026-W47", BuildState.DONE, "")
-    assert build.release == Release.objects.get() and build.asked_by is None
-    assert build.asked_at == build.started_at == build.ended_at == cast.NOW
-    assert builds.due_weeks_release(clock=clock) == 0
-    assert ReleaseBuild.objects.count() == 1, "with nothing to do no build is begun"
-
-
-def test_an_organizer_may_publish_a_week_as_it_stands(week: Week, clock: Clock, olga: User) -> None:
-    factories.panel(release_fixtures.picture(50), dealt_at=release_fixtures.MONDAY)
-    assert builds.due_weeks_release(clock=clock) == 0
-    assert _refused(week, olga, cast.NOW) == "week_under_way"
-    builds.build_ask(week, by=olga, now=cast.NOW, incomplete=True)
-    assert builds.due_weeks_release(clock=clock) == 1
-    assert (_build().asked_by, _build().incomplete, _build().state) == (olga, True, BuildState.DONE)
-
-
-def _refused(week: Week, by: User, now: datetime) -> str:
-    with pytest.raises(Conflict) as refused:
-        builds.build_ask(week, by=by, now=now)
-    return refused.value.code
-
-
-def test_a_week_is_built_when_it_is_over_and_once_at_a_time(week: Week, olga: User) -> None:
-    assert _refused(week, olga, week.end - timedelta(microseconds=1)) == "week_not_over"
-    assert not ReleaseBuild.objects.exists()
-    builds.build_ask(week, by=olga, now=cast.NOW)
-    assert _refused(week, olga, cast.NOW) == "release_running"
-
-
-def test_what_changed_is_published_as_errata_and_where_nothing_did_nothing_is(
-    week: Week, clock: Clock, olga: User, settings: Any
-) -> None:
-    builds.due_weeks_release(clock=clock)
-    builds.build_ask(week, by=olga, now=cast.NOW)
-    assert builds.due_weeks_release(clock=clock) == 0
-    newest = ReleaseBuild.objects.latest("pk")
-    assert (newest.state, newest.release) == (BuildState.DONE, Release.objects.get())
-    Image.objects.filter(origin="dataset").update(author="somebody else")
-    builds.build_ask(week, by=olga, now=cast.NOW)
-    assert builds.due_weeks_release(clock=clock) == 1
-    assert [each.name for each in Release.objects.order_by("pk")] == ["release-2026-W47", "release-2026-W47-errata-1"]
-    assert verify(settings.RELEASE_DIR / "release-2026-W47-errata-1").differences == []
+def _page(client: Client, address: str = PAGE) -> str:
+    return " ".join(client.get(address).content.decode().split())
 
 
 FAILURES: list[tuple[Exception, str]] = [
     (PictureMissing("pictures/00.png"), "The store has no pictures/00.png. Restore it from a backup of the store."),
     (OSError(28, "No space left on device"), "No space left on device. Nothing was published"),
 ]
+SILENT = [
+    (timedelta(seconds=59), 0, "whoever builds may be slow to give a sign"),
+    (timedelta(seconds=61), 1, "after a minute without any it is dead"),
+]
 
 
-@pytest.mark.parametrize(("error", "words"), FAILURES, ids=["a picture is missing", "the disk is full"])
-def test_why_a_build_failed_is_told_in_words_and_it_is_tried_again_later(
-    error: Exception, words: str, week: Week, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(*_: Any) -> None:
-        raise error
+class TestAWeekThatIsOver:
+    """How it is built, what its release waits for, and what is told before and with it."""
 
-    with monkeypatch.context() as broken:
-        broken.setattr("contest.releases.copy_pictures", fails)
+    def test_a_due_week_gets_a_build_that_ends_with_its_release(self, contest: Contest, clock: Clock) -> None:
+        assert [builds.due_weeks_release(clock=clock) for _ in range(2)] == [1, 0]
+        build = ReleaseBuild.objects.get()  # with nothing to do no build is begun
+        assert (build.week, build.state, build.error) == ("2026-W47", BuildState.DONE, "")
+        assert (build.release, build.asked_by) == (Release.objects.get(), None)
+        assert build.asked_at == build.started_at == build.ended_at == cast.NOW
+
+    def test_a_week_that_waits_is_built_as_it_stands_once_that_is_confirmed(
+        self, contest: Contest, clock: Clock, organizer: Client, olga: User
+    ) -> None:
+        factories.panel(release_fixtures.picture(50), dealt_at=MONDAY)
         assert builds.due_weeks_release(clock=clock) == 0
+        assert not lacking(
+            _page(organizer, BUILD), "Pictures of this week still wait: 1 for answers.", 'name="incomplete"'
+        )
+        answer = organizer.post(BUILD)
+        assert answer.status_code == 409 and "still wait. Say so" in answer.content.decode()
+        taken = organizer.post(BUILD, {"incomplete": "yes"})
+        assert (taken.status_code, taken["Location"]) == (303, PAGE)
+        assert not lacking(_page(organizer), "waits for a worker", "as it stands", "by olga")
+        assert "is being built already" in _page(organizer, BUILD)
+        assert organizer.post(BUILD, {"incomplete": "yes"}).status_code == 409
+        assert builds.due_weeks_release(clock=clock) == 1
+        build = ReleaseBuild.objects.get()
+        assert (build.asked_by, build.incomplete, build.state) == (olga, True, BuildState.DONE)
+
+    def test_a_week_is_built_when_it_is_over_and_once_at_a_time(self, contest: Contest, olga: User) -> None:
+        early = cast.W47.end - timedelta(microseconds=1)
+        refused("week_not_over", builds.build_ask, cast.W47, by=olga, now=early)
+        assert not ReleaseBuild.objects.exists()
+        builds.build_ask(cast.W47, by=olga, now=cast.NOW)
+        refused("release_running", builds.build_ask, cast.W47, by=olga, now=cast.NOW)
+
+    def test_what_came_after_a_release_is_told_and_published_as_errata(
+        self, contest: Contest, organizer: Client, clock: Clock, settings: Any
+    ) -> None:
+        assert builds.due_weeks_release(clock=clock) == 1 and "Nothing was added." in _page(organizer)
+        organizer.post(BUILD)
+        clock.now += timedelta(minutes=5)
         assert builds.due_weeks_release(clock=clock) == 0
-    assert (_build().state, _build().release) == (BuildState.FAILED, None)
-    assert words in _build().error
-    clock.now += builds.PAUSE
-    assert builds.due_weeks_release(clock=clock) == 1
+        newest = ReleaseBuild.objects.latest("pk")
+        assert (newest.state, newest.release) == (BuildState.DONE, Release.objects.get())
+        assert "Nothing changed since" in _page(organizer)
+        late = {"now": clock.now, "counted": False}
+        factories.response(contest.taskers[3], contest.panels["occluded"], **release_fixtures.EXCLUDED, **late)
+        Image.objects.filter(origin="dataset").update(author="somebody else")
+        clock.now += timedelta(minutes=5)
+        cache.clear()
+        assert "Added: 1 answer of a tasker." in _page(organizer)
+        assert "is published as errata 1" in _page(organizer, BUILD)
+        organizer.post(BUILD)
+        assert builds.due_weeks_release(clock=clock) == 1
+        assert [each.name for each in Release.objects.order_by("pk")] == [cast.FIRST, cast.ERRATA]
+        assert f"{cast.ERRATA}</a>" in _page(organizer)
+        assert verify(settings.RELEASE_DIR / cast.ERRATA).differences == []
 
+    @pytest.mark.parametrize(("error", "words"), FAILURES, ids=["a picture is missing", "the disk is full"])
+    def test_why_a_build_failed_is_told_in_words_and_it_is_tried_again_later(
+        self, error: Exception, words: str, contest: Contest, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fails(*_: Any) -> None:
+            raise error
 
-@pytest.mark.parametrize(
-    ("silent", "released", "why"),
-    [
-        (timedelta(seconds=59), 0, "whoever builds may be slow to give a sign"),
-        (timedelta(seconds=61), 1, "after a minute without any it is dead"),
-    ],
-)
-def test_a_build_without_a_sign_of_life_is_taken_up_again(
-    silent: timedelta, released: int, why: str, week: Week, clock: Clock
-) -> None:
-    begun = cast.NOW - silent
-    ReleaseBuild.objects.create(
-        week=week.name, state=BuildState.RUNNING, asked_at=begun, started_at=begun, seen_at=begun
-    )
-    assert builds.due_weeks_release(clock=clock) == released, why
-    assert ReleaseBuild.objects.count() == 1
+        with monkeypatch.context() as broken:
+            broken.setattr("contest.releases.copy_pictures", fails)
+            assert [builds.due_weeks_release(clock=clock) for _ in range(2)] == [0, 0]
+        build = ReleaseBuild.objects.get()
+        assert (build.state, build.release) == (BuildState.FAILED, None) and words in build.error
+        clock.now += builds.PAUSE
+        assert builds.due_weeks_release(clock=clock) == 1
+
+    @pytest.mark.parametrize(("silent", "released", "why"), SILENT)
+    def test_a_build_without_a_sign_of_life_is_taken_up_again(
+        self, silent: timedelta, released: int, why: str, contest: Contest, clock: Clock
+    ) -> None:
+        times = dict.fromkeys(["asked_at", "started_at", "seen_at"], cast.NOW - silent)
+        ReleaseBuild.objects.create(week="2026-W47", state=BuildState.RUNNING, **times)
+        assert (builds.due_weeks_release(clock=clock), ReleaseBuild.objects.count()) == (released, 1), why
+
+    def test_what_an_ended_week_waits_for_is_told(self, contest: Contest, organizer: Client) -> None:
+        assert "Nothing: its release is due" in _page(organizer)
+        factories.panel(release_fixtures.picture(50), dealt_at=MONDAY)
+        factories.image(received_at=MONDAY, label_from=MONDAY)
+        cache.clear()
+        assert "Pictures still wait: 1 for a panel, 1 for answers." in _page(organizer)
+
+    def test_no_answer_of_anybody_is_told(self, contest: Contest, clock: Clock) -> None:
+        clock.now = cast.W47.end
+        page = Client().get("/weeks/2026-W47/").content.decode()
+        assert contest.images["valid bird"].public_id in page, "it was sent as an attack"
+        assert contest.images["valid bicycle"].public_id not in page, "an organizer's picture waits for the release"
+        secrets = ("=red", "defense 1", contest.taskers[0].public_id, "valid", "rejected")
+        assert lacking(page.partition("<main")[2], *secrets) == list(secrets)
+
+    def test_with_the_release_all_pictures_have_addresses_that_last(self, contest: Contest, clock: Clock) -> None:
+        builds.due_weeks_release(clock=clock)
+        images = [f"/releases/{cast.FIRST}/images/{each.pixels_sha256}.png" for each in contest.images.values()]
+        assert not lacking(Client().get("/weeks/2026-W47/").content.decode(), *(f'src="{each}"' for each in images))
+        assert Client().get(images[-1])["Content-Type"] == "image/png"
 
 
 SIGNS = [
@@ -150,9 +197,9 @@ SIGNS = [
 
 @pytest.mark.parametrize(("error", "events", "why"), SIGNS, ids=[row[2] for row in SIGNS])
 def test_an_outage_is_logged_once_however_many_signs_of_life_fail(
-    error: Callable[[], Exception], events: list[str], why: str, week: Week, monkeypatch: pytest.MonkeyPatch
+    error: Callable[[], Exception], events: list[str], why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build = ReleaseBuild.objects.create(week=week.name, state=BuildState.RUNNING, asked_at=cast.NOW)
+    build = ReleaseBuild.objects.create(week="2026-W47", state=BuildState.RUNNING, asked_at=cast.NOW)
     outcomes = [*[error] * 3, None]
 
     class Rows:
@@ -172,6 +219,57 @@ def test_an_outage_is_logged_once_however_many_signs_of_life_fail(
     assert [line["event"] for line in logged] == events, why
     build.refresh_from_db()
     assert (build.stage, build.seen_at) == ("images", cast.NOW), "and it goes on"
+
+
+# The pages -----------------------------------------------------------------------------------------------------------
+
+
+def test_only_organizers_enter(signed_in: Any) -> None:
+    people = outsiders(signed_in)
+    for address in (PAGE, f"{PAGE}now/", BUILD):
+        assert codes(people, address) == ORGANIZERS_ALONE, address
+    assert (people["tasker"].post(BUILD).status_code, ReleaseBuild.objects.count()) == (403, 0)
+
+
+def test_a_week_behind_one_that_waits_names_it(organizer: Client, clock: Clock) -> None:
+    for weeks in range(3):
+        at = MONDAY + timedelta(7 * weeks)
+        image = factories.image(received_at=at, label_from=at)
+    factories.panel(image, dealt_at=at)
+    Panel.objects.update(state=PanelState.HELD)  # the third is kept out: it waits for nothing
+    clock.now = week_at(at).end
+    first, second, third = (row for row in re.findall("<tr>(.*?)</tr>", _page(organizer)) if "2026-W" in row)
+    assert "Pictures still wait: 1 for a panel.<" in first, "it is behind none"
+    assert "Pictures still wait: 1 for a panel. It also waits for the release of 2026-W47." in second
+    assert "The release of 2026-W47. Its own pictures wait for nothing." in third
+    assert "Nothing: its release is due" not in first + second + third
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"state": BuildState.RUNNING, "stage": "images", "done": 1234, "total": 5000}, "images: 1,234 of 5,000"),
+        ({"state": BuildState.RUNNING, "stage": "responses.csv", "done": 2000}, "responses.csv: 2,000"),
+        ({"state": BuildState.RUNNING, "seen_at": cast.NOW - timedelta(minutes=2)}, "Whoever built it is gone"),
+        ({"state": BuildState.FAILED, "error": "The disk <is> full."}, "The disk &lt;is&gt; full."),
+    ],
+)
+def test_how_far_a_build_is(row: dict[str, Any], words: str, organizer: Client) -> None:
+    times = dict.fromkeys(["asked_at", "started_at", "seen_at"], cast.NOW)
+    ReleaseBuild.objects.create(week="2026-W47", **(times | row))
+    assert words in _page(organizer, f"{PAGE}now/")
+
+
+def test_a_week_without_attacks_says_so_and_no_more(tara: Tasker, signed_in: Any) -> None:
+    page = Client().get("/weeks/2026-W40/").content.decode()
+    assert not lacking(page, "The week ended", "No attack was sent in this week.") and "being labeled" not in page
+    answer = signed_in(tara).get("/weeks/2026-W47/")
+    assert answer.status_code == 403 and "not_for_taskers" in answer.content.decode(), "who labels looks nothing up"
+    for name in ("2026-W49", "2026-W60", "x", cast.FIRST):  # the first one runs: it is under embargo (R24)
+        assert Client().get(f"/weeks/{name}/").status_code == 404, name
+
+
+# Killed --------------------------------------------------------------------------------------------------------------
 
 
 # A build that waits for ever at one of its steps, and says that it is there.
@@ -223,8 +321,6 @@ def test_a_build_that_is_killed_leaves_nothing_half_published(step: str, why: st
         process = site.start(sys.executable, "-c", _STUCK.format(step=step), log="build.log")
         wait_for((tmp_path / "stuck").exists, "the build")
         kill(process)
-        before, again, public = site.run(_AFTERWARDS)
-        assert before == [{"releases": []}, 404, 404], why
-        assert (again, public) == ([1, 1, "done"], [200, 200])
+        assert site.run(_AFTERWARDS) == [[{"releases": []}, 404, 404], [1, 1, "done"], [200, 200]], why
         assert verify(tmp_path / "releases" / "release-2026-W47").differences == []
         assert not (tmp_path / "releases" / ".release.partial").exists()
