@@ -55,7 +55,7 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "test_an_organizer_dismisses_what_is_none_and_it_is_not_found_again",
     ),
     "contest/board/deciding.py": (
-        "contest/record/test_board_release.py",
+        "contest/record/test_contest_release.py",
         "test_nothing_differs_and_the_manifest_counts_the_rows",
     ),
     "contest/board/motions.py": ("contest/board/test_at_once.py", "test_one_confirms_what_changes_at_that_moment"),

@@ -34,6 +34,12 @@ ROOT = Path(__file__).resolve().parents[2]
 WEEK = week_named("2026-W47", "UTC")
 
 
+def table(folder: Path, name: str) -> list[dict[str, str]]:
+    """The rows of a table of a release."""
+    with (folder / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
 class Forger:
     """Somebody who changes a published release and, being clever, the hashes in its manifest too."""
 

@@ -39,11 +39,19 @@ def two_weeks() -> release_fixtures.Contest:
     members = [board.member(f"member {number}") for number in range(3)]
     red, blue = Team.objects.get(name="=red"), Team.objects.get(name="blue")
     overruled(contest, members, red, blue)
-    upheld(contest.images["occluded"], members)
+    image = contest.images["occluded"]
+    # A tie leaves a rejection as it is, and two members confirm it at one moment.
+    votes(opened(image), members, UPHOLD, Ballot(VoteChoice.OVERRULE, label="bird"), MORE, hours=4)
     asked(contest, members, red)
     moved(members, red, blue)
-    confirmed(contest, members)
-    waiting(contest, blue)
+    for member in members[:2]:
+        told = {"ruling": image.rulings.get(), "confirmed_by": member, "at": CLOSED}
+        Examination.objects.create(image=image, defense=contest.defenses[0], **told)
+    # A case on which members still vote, and a motion.
+    case = opened(contest.images["depiction"])
+    appeal(case, Team.objects.create(name="waits", created_at=LATER))
+    board.vote(case, members[0], UPHOLD, LATER + HOUR, words=SECRET)
+    grant(blue, members[1])
     return contest
 
 
@@ -73,11 +81,6 @@ def overruled(contest: release_fixtures.Contest, members: Sequence[User], red: T
     Statement.objects.create(case=case, team=red, words=ANSWER, sent_at=LATER + HOUR)
     board.vote(case, members[2], UPHOLD, LATER + HOUR, words=DISSENT, public=True)
     votes(case, members, TRUNCATED, TRUNCATED, hours=3)
-
-
-def upheld(image: Image, members: Sequence[User]) -> None:
-    """A tie leaves a rejection as it is."""
-    votes(opened(image), members, UPHOLD, Ballot(VoteChoice.OVERRULE, label="bird"), MORE, hours=4)
 
 
 def asked(contest: release_fixtures.Contest, members: Sequence[User], red: Team) -> None:
@@ -117,22 +120,6 @@ def grant(team: Team, by: User, now: datetime = LATER) -> Case:
     return motion_open(
         DecisionKind.GRANT, subject={"team": [team.pk]}, reason="+We know them, and they asked for it.", by=by, now=now
     )
-
-
-def confirmed(contest: release_fixtures.Contest, members: Sequence[User]) -> None:
-    """Two members confirm a rejection at one moment."""
-    image = contest.images["occluded"]
-    for member in members[:2]:
-        told = {"ruling": image.rulings.get(), "confirmed_by": member, "at": CLOSED}
-        Examination.objects.create(image=image, defense=contest.defenses[0], **told)
-
-
-def waiting(contest: release_fixtures.Contest, blue: Team) -> None:
-    """A case on which members still vote, and a motion."""
-    case = opened(contest.images["depiction"])
-    appeal(case, Team.objects.create(name="waits", created_at=LATER))
-    board.vote(case, User.objects.get(username="member 0"), UPHOLD, LATER + HOUR, words=SECRET)
-    grant(blue, User.objects.get(username="member 1"))
 
 
 def kept_back() -> tuple[str, ...]:

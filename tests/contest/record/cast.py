@@ -73,15 +73,11 @@ def two_weeks() -> cast.Contest:
     _lost_proof(contest)
     _outside(contest)
     _money(contest)
-    _trail()
-    return contest
-
-
-def _trail() -> None:
-    """What was done by hand, in each week something whose reason is public and something whose is not."""
+    # What was done by hand: in each week something whose reason is public and something whose is not.
     for at in (cast.MONDAY, LATER):
         audit("board.decide", by=None, subject={"decision": [1]}, why="='good", now=at, published=True)
         audit("tasker.warn", by=None, subject={"tasker": ["T-99999"]}, why="Slowly.", now=at)
+    return contest
 
 
 def _voided(contest: cast.Contest) -> None:
@@ -102,8 +98,7 @@ def _teams(contest: cast.Contest) -> None:
     """Team blue sent the bird once more, a week later, and against one defense; team green became part of it."""
     red = Team.objects.get(name="=red")
     blue = Team.objects.create(name="blue", created_at=cast.MONDAY)
-    Team.objects.create(name="green", created_at=cast.MONDAY, merged_into=blue, merged_at=LATER)
-    green = Team.objects.get(name="green")
+    green = Team.objects.create(name="green", created_at=cast.MONDAY, merged_into=blue, merged_at=LATER)
     TeamMerge.objects.create(team=green, into=blue, reason="one group", merged_at=LATER)
     tried = {"pictures": 10, "right": 9, "wrong": 0, "abstained": 1, "faults": 0}
     Trial.objects.create(
@@ -114,18 +109,13 @@ def _teams(contest: cast.Contest) -> None:
     Association.objects.create(team=blue, reason="works here", since=cast.MONDAY, declared_at=cast.MONDAY)
     wrong = Association.objects.create(team=blue, reason="another", since=cast.MONDAY, declared_at=cast.MONDAY)
     AssociationMistake.objects.create(association=wrong, reason="another blue", declared_at=LATER)
-    policy, bird = factories.policy_version(), contest.images["valid bird"]
-    first = Attack.objects.get(team=red)
-    again = Attack.objects.create(
-        team=blue, image=bird, received_at=LATER, week="2026-W48", policy=policy, copy_of=first
-    )
+    policy, bird, second = factories.policy_version(), contest.images["valid bird"], contest.images["of the next week"]
+    first, sent = Attack.objects.get(team=red), {"received_at": LATER, "week": W48.name}
+    again = Attack.objects.create(team=blue, image=bird, policy=policy, copy_of=first, **sent)
     AttackTarget.objects.create(attack=again, defense=contest.defenses[1])
-    Attack.objects.create(team=red, image=contest.images["of the next week"], received_at=LATER, of_quota=3)
-    Attack.objects.create(
-        team=blue, image=contest.images["of the next week"], received_at=LATER, withdrawn_at=LATER + timedelta(hours=1)
-    )
-    for week in (W47, W48):
-        Attack.objects.filter(received_at__gte=week.start, received_at__lt=week.end).update(week=week.name)
+    Attack.objects.create(team=red, image=second, of_quota=3, **sent)
+    Attack.objects.create(team=blue, image=second, withdrawn_at=LATER + timedelta(hours=1), **sent)
+    Attack.objects.filter(pk=first.pk).update(week=W47.name)
     entry = {"received_at": cast.MONDAY, "due_at": W47.end, "licence": "MIT"}
     Entry.objects.create(team=blue, defense=contest.defenses[0], opened_at=cast.MONDAY, training_code="0" * 64, **entry)
 
@@ -147,10 +137,9 @@ def _lost_proof(contest: cast.Contest) -> None:
     image, wrong = contest.images["valid bicycle"], contest.defenses[1]
     type(image).objects.filter(pk=image.pk).update(origin="attack")
     Attack.objects.create(team=Team.objects.get(name="=red"), image=image, received_at=cast.MONDAY, week="2026-W47")
-    old = Prediction.objects.filter(image=image, defense=wrong, round=2).get()
-    was = Prediction.objects.get(image=image, defense=wrong, round=1)
-    rerun = Rerun.objects.create(defense=wrong, reason="test", state=RerunState.APPLIED, asked_at=cast.MONDAY)
-    for before, answer in ((old, Outcome.BICYCLE), (was, Outcome.BICYCLE)):
+    asked = {"defense": wrong, "reason": "test", "asked_at": cast.MONDAY}
+    rerun = Rerun.objects.create(state=RerunState.APPLIED, **asked)
+    for before in Prediction.objects.filter(image=image, defense=wrong, round__in=(1, 2)).order_by("-round"):
         run = Run.objects.create(
             defense=wrong, rerun=rerun, round=before.round, seed=7, batch_size=16, state=RunState.ASSESSED, attempt=1,
             created_at=cast.MONDAY,
@@ -160,15 +149,14 @@ def _lost_proof(contest: cast.Contest) -> None:
             "pixels_sha256", "defense_digest", "device", "batch_size", "batch", "row", "latency_us", "round",
         )}  # fmt: skip
         new = Prediction.objects.create(
-            item=item, image=image, defense=wrong, rerun=rerun, answer=answer, score_bicycle=0.5, score_bird=0.25,
-            seed=7, attempt=1, predicted_at=LATER, **same,
+            item=item, image=image, defense=wrong, rerun=rerun, answer=Outcome.BICYCLE, score_bicycle=0.5,
+            score_bird=0.25, seed=7, attempt=1, predicted_at=LATER, **same,
         )  # fmt: skip
         Superseded.objects.create(prediction=before, by=new, rerun=rerun)
     # What was found while another answer stood there: nothing of it is in force.
     lost_run = Run.objects.create(
-        defense=wrong, rerun=Rerun.objects.create(
-            defense=wrong, reason="test", state=RerunState.CANCELLED, asked_at=cast.MONDAY
-        ), round=1, seed=9, batch_size=16, state=RunState.ASSESSED, attempt=1, created_at=cast.MONDAY,
+        defense=wrong, rerun=Rerun.objects.create(state=RerunState.CANCELLED, **asked), round=1,
+        seed=9, batch_size=16, state=RunState.ASSESSED, attempt=1, created_at=cast.MONDAY,
     )  # fmt: skip
     item = RunItem.objects.create(run=lost_run, rerun=lost_run.rerun, defense=wrong, round=1, image=image, position=0)
     lost = Prediction.objects.create(
@@ -227,7 +215,7 @@ def copied(made: Sequence[Released], out: Path) -> list[Released]:
 # Another machine ------------------------------------------------------------------------------------------------------
 
 
-def mirror_of(made: Sequence[Released], into: Path) -> Path:
+def mirror_of(into: Path, made: Sequence[Released]) -> Path:
     """What `release_mirror` leaves, without the network."""
     into.mkdir()
     for each in made:

@@ -1,12 +1,12 @@
 """A picture that the board decided about, in each state that its case goes through."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from adjudication.models import Ruling
 from contest.board.deciding import cases_close
-from contest.enums import AppealSide, VoteChoice
+from contest.enums import VoteChoice
 from contest.models import Appeal, Attack, Case, Release, Statement
 from labeling.models import Image
 from scoring.models import Defense
@@ -60,6 +60,11 @@ class Decided:
         self.case.refresh_from_db()
         return self
 
+    def released(self) -> "Decided":
+        """The week's release tells of it."""
+        release()
+        return self
+
     def answered(self, *said: dict[str, Any]) -> Ruling:
         """The taskers who were asked answer, and the case is closed."""
         panel = self.case.decision.panel
@@ -71,16 +76,11 @@ class Decided:
         return ruling
 
 
-def appealed(*, valid: bool = True) -> Decided:
+def appealed() -> Decided:
     """A ruled picture of week 2026-W47 with the open case of an appeal that was answered; nothing is released."""
-    scene = Scene.make(valid=valid)
-    _drawn(scene)
-    if valid:
-        return Decided(scene, *_named(*case_cast.picture(scene)))
-    case = scene.opened()
-    appeal = case_cast.appealed(case, scene.red, side=AppealSide.ATTACKER)
-    case_cast.said(case, scene.blue)
-    return Decided(scene, case, appeal)
+    scene = Scene.make()
+    drawn(scene)
+    return Decided(scene, *_named(*case_cast.picture(scene)))
 
 
 def _named(case: Case, appeal: Appeal) -> tuple[Case, Appeal]:
@@ -91,7 +91,7 @@ def _named(case: Case, appeal: Appeal) -> tuple[Case, Appeal]:
     return case, appeal
 
 
-def _drawn(scene: Scene, seed: int = 7) -> None:
+def drawn(scene: Scene, seed: int = 7) -> None:
     """Give the picture pixels; the row that they were drawn for would wait for taskers."""
     sha = scene.image.pixels_sha256
     case_cast.on_pixels(scene, seed)
@@ -100,14 +100,13 @@ def _drawn(scene: Scene, seed: int = 7) -> None:
 
 def another(first: Decided, seed: int) -> Decided:
     """One more open case like it, on another picture of the same week."""
-    case = case_cast.another(first.scene)
-    _, appeal = _named(case, case_cast.appealed(case, first.scene.blue))
-    case_cast.said(case, first.scene.red)
     scene = first.scene
-    ruling = Ruling.objects.get(image=case.image)
-    attack = Attack.objects.get(image=case.image)
-    other = Scene(scene.red, scene.blue, scene.stake, attack, attack.image, ruling.panel, ruling, scene.members)
-    _drawn(other, seed)
+    case = case_cast.another(scene)
+    _, appeal = _named(case, case_cast.appealed(case, scene.blue))
+    case_cast.said(case, scene.red)
+    ruling, attack = Ruling.objects.get(image=case.image), Attack.objects.get(image=case.image)
+    other = replace(scene, attack=attack, image=attack.image, panel=ruling.panel, ruling=ruling)
+    drawn(other, seed)
     return Decided(other, case, appeal)
 
 

@@ -143,8 +143,7 @@ def test_while_more_taskers_are_asked_nothing_of_it_shows(what: Decided, client:
 
 def test_answers_that_no_release_told_wait_while_others_are_asked(what: Decided, client: Client) -> None:
     """The panel was joined before the week was released: who joined could read the others' answers."""
-    what.asked()
-    decided.release()
+    what.asked().released()
     words = shown(client, what.picture)
     assert not lacking(words, 'id="ruling-1"', "once nobody has to answer any more")
     assert Response.objects.filter(image=what.scene.image)[0].tasker.public_id not in words
@@ -174,8 +173,7 @@ def test_a_withdrawn_picture_says_so_to_who_sent_it(what: Decided, people: Any, 
 
 def test_what_money_followed_is_told_as_the_page_of_money_tells_it(what: Decided, client: Client, clock: Any) -> None:
     decided.broken(what)
-    what.upheld()
-    decided.release()
+    what.upheld().released()
     stakes_end(now=LATER)
     clock(money.CLOSED)
     prizes_settle(now=money.CLOSED)
