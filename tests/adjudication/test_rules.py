@@ -38,7 +38,6 @@ def bird(**changes: object) -> Opinion:
 
 
 def bicycle(**changes: object) -> Opinion:
-    """A perfect bicycle."""
     return bird(**({"bird": NO, "bicycle": YES} | changes))
 
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from itertools import count
-from random import Random
 from typing import Any
 
 import pytest
@@ -18,9 +17,8 @@ from adjudication.rules import Policy as Rules
 from adjudication.services import explanation_said, panel_settle, panels_settle, rule_by_board
 from adjudication.what_if import Numbers, pictures_decided, try_out
 from common.errors import InvalidInput
-from labeling import services
 from labeling.enums import Answer, Label, OutlineGate, PanelState
-from labeling.models import Assignment, Panel, PolicyVersion, Report, Response, Tasker
+from labeling.models import Panel, PolicyVersion, Report, Response
 from labeling.more_taskers import panel_fresh, panel_join
 from labeling.policy import Policy
 from labeling.selectors import forget_versions, policy_in_force
@@ -211,8 +209,7 @@ def test_the_board_rules_on_top_over_the_same_answers(now: datetime) -> None:
 
 def test_reasons_stand_in_their_order(now: datetime) -> None:
     given = [Reason.TRUNCATED, Reason.UNCERTAIN, Reason.TRUNCATED]
-    ruling = board(ruled([BIRD] * 3, now), now, **REJECTED, reasons=given)
-    assert ruling.reasons == ["uncertain", "truncated"]
+    assert board(ruled([BIRD] * 3, now), now, **REJECTED, reasons=given).reasons == ["uncertain", "truncated"]
 
 
 @pytest.mark.parametrize(
@@ -274,8 +271,6 @@ def test_what_an_organizer_keeps_out_waits_for_nobody(now: datetime) -> None:
 @pytest.mark.slow("threads at work, turn after turn")
 @pytest.mark.django_db(transaction=True)
 class TestAtOnce:
-    """On PostgreSQL, where transactions really run beside each other."""
-
     def test_many_at_once_make_one_ruling_each(self, now: datetime) -> None:
         panels = [factories.panel() for _ in range(10)]
         for each in panels:
@@ -313,38 +308,6 @@ class TestAtOnce:
             assert [each.number for each in rulings] == list(range(1, 3 + boards))
             assert [each.decided_by for each in rulings[1:]] == ["rules"] + ["board"] * boards
             assert all(each.panel_id == full for each in rulings[1:])
-
-    def test_claims_run_while_others_join(self, now: datetime) -> None:
-        """Everybody new gets the picture that was asked for, nobody twice, and never more than there are places."""
-        policy = Policy(gold_percent=0)
-        panels = [ruled([BIRD] * 3, now) for _ in range(4)]
-        taskers = [factories.tasker(f"claims {n}") for n in range(8)]
-
-        def work(tasker: Tasker) -> None:
-            rng = Random(tasker.pk)
-            for turn in range(12):
-                at = now + timedelta(seconds=turn)
-                held = services.assignment_next(tasker=tasker, holding=(), policy=policy, now=at, rng=rng)
-                if isinstance(held, Assignment):
-                    services.response_submit(
-                        tasker=tasker, assignment_id=held.public_id, lease_token=held.lease_token,
-                        data={"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"},
-                        policy_at=lambda _: policy, now=at,
-                    )  # fmt: skip
-
-        def ask() -> None:
-            for each in panels:
-                panel_join(each, 3, now=now)
-
-        at_once(ask, *[lambda tasker=each: work(tasker) for each in taskers])
-        for tasker in taskers:
-            work(tasker)
-        for panel in panels:
-            panel.refresh_from_db()
-            assert (panel.state, panel.answered, panel.leased, panel.size) == (PanelState.FULL, 6, 0, 6)
-            assert Response.objects.filter(panel=panel, place__isnull=False).count() == 6
-        assert settle(now) == 4
-        assert {newest(each).reasons[-1] for each in panels} == {"taskers_disagree"}
 
 
 # What other numbers would have made -----------------------------------------------------------------------------------

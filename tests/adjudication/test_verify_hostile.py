@@ -98,9 +98,8 @@ MANIFESTS: dict[str, tuple[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("what", MANIFESTS)
-def test_a_hostile_value_in_the_manifest_is_a_difference_or_no_release(what: str, forger: Forger) -> None:
-    key, value = MANIFESTS[what]
+@pytest.mark.parametrize(("key", "value"), MANIFESTS.values(), ids=MANIFESTS)
+def test_a_hostile_value_in_the_manifest_is_a_difference_or_no_release(key: str, value: Any, forger: Forger) -> None:
     values = json.loads((forger.folder / form.MANIFEST).read_text())
     (forger.folder / form.MANIFEST).write_text(json.dumps(values | {key: value}, indent=1))
     findings = checked(forger.folder)

@@ -25,6 +25,7 @@ from tests.contest.pages import lacking, words
 
 pytestmark = pytest.mark.django_db
 LAST_WEEK = datetime(2026, 11, 10, 9, tzinfo=UTC)  # in 2026-W46, which ends on Friday the 13th
+DAY = timedelta(days=1)
 ITS_LAST_LABELING_SECOND = datetime(2026, 11, 20, 23, 59, 59, tzinfo=UTC)
 
 
@@ -201,17 +202,13 @@ class TestWithACrew:
         assert (found.weeks, found.why_not) == ((), "More than 3 pictures wait: too many for a forecast of each.")
 
 
-DAY = timedelta(days=1)
-
-
 # Pictures that nobody left may finish --------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def stuck(now: datetime) -> Panel:
     """Six accounts that became two persons, both of whom answered: a picture stays at 2 of 3."""
-    panel = factories.panel(dealt_at=now - DAY)
-    six = [factories.tasker(name) for name in "abcdef"]
+    panel, six = factories.panel(dealt_at=now - DAY), [factories.tasker(name) for name in "abcdef"]
     for each in (six[0], six[3]):
         factories.response(each, panel)
     for first in (0, 3):

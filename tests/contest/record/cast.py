@@ -238,7 +238,6 @@ def without_the_first(rows: list[dict[str, Any]]) -> None:
 
 
 def empty_database() -> None:
-    """As after `migrate`."""
     call_command("flush", verbosity=0, interactive=False)
     factories.policy_version()
     cache.clear()

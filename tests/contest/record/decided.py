@@ -29,7 +29,6 @@ class Decided:
 
     @property
     def picture(self) -> str:
-        """Return the ID of the picture."""
         return self.scene.image.public_id
 
     @property
@@ -47,7 +46,6 @@ class Decided:
         return self
 
     def upheld(self) -> "Decided":
-        """The board lets the ruling stand."""
         cast.votes(self.case, self.scene.members[:2], VoteChoice.UPHOLD)
         cast.decide(self.case, self.scene.members[0], explanation="")
         self.case.refresh_from_db()
@@ -116,5 +114,4 @@ def release(week: str = WEEK, *, at: datetime = LATER + timedelta(days=2)) -> Re
 
 
 def broken(what: Decided) -> None:
-    """The picture breaks the defense at stake."""
     money.broken(what.scene.stake.defense, what.scene.attack)

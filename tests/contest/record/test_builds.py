@@ -67,7 +67,6 @@ def made(class_world: Path) -> Contest:
 
 @pytest.fixture
 def contest(made: Contest) -> Contest:
-    """A week that is over, of which nothing is released."""
     return deepcopy(made)
 
 
@@ -88,7 +87,10 @@ SILENT = [
 class TestAWeekThatIsOver:
     """How it is built, what its release waits for, and what is told before and with it."""
 
-    def test_a_due_week_gets_a_build_that_ends_with_its_release(self, contest: Contest, clock: Clock) -> None:
+    def test_a_due_week_gets_a_build_that_ends_with_its_release(
+        self, contest: Contest, clock: Clock, organizer: Client
+    ) -> None:
+        assert "Nothing: its release is due" in _page(organizer)
         assert [builds.due_weeks_release(clock=clock) for _ in range(2)] == [1, 0]
         build = ReleaseBuild.objects.get()  # with nothing to do no build is begun
         assert (build.week, build.state, build.error) == ("2026-W47", BuildState.DONE, "")
@@ -100,6 +102,7 @@ class TestAWeekThatIsOver:
     ) -> None:
         factories.panel(release_fixtures.picture(50), dealt_at=MONDAY)
         assert builds.due_weeks_release(clock=clock) == 0
+        assert "Pictures still wait: 1 for answers." in _page(organizer)
         assert not lacking(
             _page(organizer, BUILD), "Pictures of this week still wait: 1 for answers.", 'name="incomplete"'
         )
@@ -166,13 +169,6 @@ class TestAWeekThatIsOver:
         times = dict.fromkeys(["asked_at", "started_at", "seen_at"], cast.NOW - silent)
         ReleaseBuild.objects.create(week="2026-W47", state=BuildState.RUNNING, **times)
         assert (builds.due_weeks_release(clock=clock), ReleaseBuild.objects.count()) == (released, 1), why
-
-    def test_what_an_ended_week_waits_for_is_told(self, contest: Contest, organizer: Client) -> None:
-        assert "Nothing: its release is due" in _page(organizer)
-        factories.panel(release_fixtures.picture(50), dealt_at=MONDAY)
-        factories.image(received_at=MONDAY, label_from=MONDAY)
-        cache.clear()
-        assert "Pictures still wait: 1 for a panel, 1 for answers." in _page(organizer)
 
     def test_no_answer_of_anybody_is_told(self, contest: Contest, clock: Clock) -> None:
         clock.now = cast.W47.end

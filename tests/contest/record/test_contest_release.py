@@ -46,7 +46,6 @@ def made(published: tuple[Contest, list[Released]], settings: Any, db: None) -> 
 
 
 def first(among: list[dict[str, str]], where: dict[str, str]) -> dict[str, str]:
-    """The first row with these values."""
     return next(row for row in among if where.items() <= row.items())
 
 
@@ -208,7 +207,6 @@ def given_to_blue(forger: Forger) -> None:
 
 
 def taken(forger: Forger, name: str) -> dict[str, str]:
-    """Take the first row out of a table."""
     row = table(forger.folder, name)[0]
     drop(name)(forger)
     return row
@@ -394,9 +392,10 @@ FORGERIES: dict[str, tuple[int, Forgery, str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", FORGERIES)
-def test_a_forgery_is_found_although_the_hashes_fit(what: str, made: list[Released]) -> None:
-    week, forge, file, words = FORGERIES[what]
+@pytest.mark.parametrize(("week", "forge", "file", "words"), FORGERIES.values(), ids=FORGERIES)
+def test_a_forgery_is_found_although_the_hashes_fit(
+    week: int, forge: Forgery, file: str, words: str, made: list[Released]
+) -> None:
     forger = Forger(made[week].folder, release_fixtures.Contest([]))
     forge(forger)
     forger.rehash()
@@ -404,15 +403,16 @@ def test_a_forgery_is_found_although_the_hashes_fit(what: str, made: list[Releas
     assert [line for line in found if line.startswith(f"{file}: ") and words in line], found
 
 
-BOOKS = {
-    "a revision of the second rule book under the first": ({"rule_book": "1"}, "recorded 1, follows 2"),
-    "a revision of the first rule book under the second": ({"revision": 3}, "recorded 2, follows 1"),
-}
-
-
-@pytest.mark.parametrize("what", BOOKS)
-def test_a_rule_book_that_the_revision_has_not_is_found(what: str, made: list[Released]) -> None:
-    values, words = BOOKS[what]
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"rule_book": "1"}, "recorded 1, follows 2"),  # a revision of the second rule book under the first
+        ({"revision": 3}, "recorded 2, follows 1"),  # a revision of the first one under the second
+    ],
+)
+def test_a_rule_book_that_the_revision_has_not_is_found(
+    values: dict[str, Any], words: str, made: list[Released]
+) -> None:
     Forger(made[1].folder, release_fixtures.Contest([])).manifest(lambda manifest: manifest.update(values))
     assert [line for line in verify(made[1].folder).differences if words in line]
 

@@ -46,7 +46,6 @@ Again = Callable[[str], Run]
 
 @pytest.fixture
 def url(parts: list[Released]) -> Iterator[str]:
-    """Where the contest is served, with three releases."""
     with cast.served() as address:
         yield address
 
@@ -58,11 +57,8 @@ def here(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(here: Path, capsys: Any) -> Again:
-    """Mirror what is served at an address, quietly."""
-
     def again(address: str) -> Run:
-        status = mirror.main([address, str(here), "--quiet"])
-        told = capsys.readouterr()
+        status, told = mirror.main([address, str(here), "--quiet"]), capsys.readouterr()
         return Run(status, told.out.splitlines(), told.err)
 
     return again
@@ -100,7 +96,7 @@ def test_a_stranger_needs_only_python(url: str, here: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "Nothing differs.\n"), done.stderr
 
 
-class _Wire:
+class Wire:
     """Cuts the first answers after some bytes, and counts what the server sent of files."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,18 +114,18 @@ class _Wire:
 
 
 @pytest.fixture
-def wire(monkeypatch: pytest.MonkeyPatch) -> _Wire:
-    return _Wire(monkeypatch)
+def wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
+    return Wire(monkeypatch)
 
 
-def test_a_cut_wire_costs_only_what_was_in_flight(parts: list[Released], wire: _Wire, url: str, run: Again) -> None:
+def test_a_cut_wire_costs_only_what_was_in_flight(parts: list[Released], wire: Wire, url: str, run: Again) -> None:
     wire.cuts, wire.after = 3, 4_000
     assert (run(url), wire.cuts) == (SAME, 0)
     whole = sum(part.archive.stat().st_size for part in parts)
     assert whole <= wire.sent <= whole + 3 * 1_000, "each byte once, but for those that were lost"
 
 
-def test_an_interrupted_run_goes_on(parts: list[Released], here: Path, wire: _Wire, url: str, run: Again) -> None:
+def test_an_interrupted_run_goes_on(parts: list[Released], here: Path, wire: Wire, url: str, run: Again) -> None:
     wire.cuts, wire.after = 100, 5_000
     status, differences, _ = run(url)
     assert status == mirror.DIFFERENT and "not fetched" in differences[0]
@@ -195,6 +191,9 @@ class Server(ThreadingHTTPServer):
         self.status, self.endless, self.list_text = b"200 OK", False, ""
         self.url = f"http://127.0.0.1:{self.server_port}/"
 
+    def handle_error(self, *_: object) -> None:
+        """Whoever hung up has had enough."""
+
 
 class _Answer(BaseHTTPRequestHandler):
     server: Server
@@ -213,13 +212,6 @@ class _Answer(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
-
-    def handle(self) -> None:
-        """Answer; whoever hung up has had enough."""
-        try:
-            super().handle()
-        except ConnectionError:
-            self.close_connection = True
 
 
 @pytest.fixture
@@ -260,9 +252,10 @@ LISTS: dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]] = {
 }
 
 
-@pytest.mark.parametrize("what", LISTS)
-def test_a_list_that_is_not_what_the_manifests_say_is_told(what: str, server: Server, run: Again, here: Path) -> None:
-    change, words = LISTS[what]
+@pytest.mark.parametrize(("change", "words"), LISTS.values(), ids=LISTS)
+def test_a_list_that_is_not_what_the_manifests_say_is_told(
+    change: Callable[[list[dict[str, Any]]], None], words: str, server: Server, run: Again, here: Path
+) -> None:
     change(server.rows)
     status, differences, _ = run(server.url)
     assert status == mirror.DIFFERENT and any(line.startswith(words) for line in differences), differences
@@ -341,8 +334,7 @@ def _in_the_list(name: str, place: int, layout: str, value: int) -> Callable[[by
     """Change one field of an entry of the zip's list; `place` counts from its first byte."""
 
     def changed(data: bytes) -> bytes:
-        at = data.rindex(f"{FIRST}/{name}".encode()) - 46
-        damaged = bytearray(data)
+        at, damaged = data.rindex(f"{FIRST}/{name}".encode()) - 46, bytearray(data)
         struct.pack_into(layout, damaged, at + place, value)
         return bytes(damaged)
 

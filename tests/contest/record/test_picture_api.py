@@ -1,8 +1,6 @@
 """The calls about a picture and its rulings: who is told what before the boundary, after it, and with the release."""
 
 from collections.abc import Callable
-from copy import deepcopy
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,12 +11,13 @@ from django.test import Client
 
 from adjudication.models import Ruling
 from contest.attacks.services import attack_withdraw
-from contest.models import Attack, Release, Team
+from contest.models import Attack, Team
 from contest.teams.services import member_add
 from labeling.models import Image, Panel
 from tests import factories
 from tests.contest.attacks import cast
 from tests.contest.attacks.cast import BOUNDARY, send
+from tests.contest.record import decided
 
 pytestmark = pytest.mark.django_db
 BEFORE, AFTER = BOUNDARY - timedelta(seconds=1), BOUNDARY + timedelta(days=3)
@@ -26,21 +25,14 @@ SOMEWHERE = "P-00000000"
 NOT_THERE = {"code": "not_found", "detail": "There is no public picture with this ID."}
 
 
-@dataclass
-class World:
-    """A picture that team red sent, and somebody in each role."""
-
-    red: Team
-    attack: Attack
-    people: dict[str, User]
-
-
 @pytest.fixture(scope="module")
-def world(module_world: Path) -> World:
+def everybody(module_world: Path) -> dict[str, User]:
+    """Somebody in each role; team red has sent a picture."""
     cast.policy()
     red, colleague = cast.team("red"), factories.user("colleague")
     member_add(team=red, user=colleague, now=cast.LONG_AGO)
-    people = {
+    send(red, now=factories.NOW)
+    return {
         "no role": factories.user("stan"),
         "other team": cast.captain(cast.team("blue")),
         "board": factories.user("rita", "review board"),
@@ -50,27 +42,36 @@ def world(module_world: Path) -> World:
         "colleague": colleague,
         "organizer": factories.user("olga", "organizers"),
     }
-    return World(red, send(red, now=factories.NOW), people)
 
 
 @pytest.fixture
-def red(world: World) -> Team:
-    return deepcopy(world.red)
+def red(everybody: dict[str, User]) -> Team:
+    return Team.objects.get(name="team red")
 
 
 @pytest.fixture
-def attack(world: World) -> Attack:
-    return deepcopy(world.attack)
+def attack(everybody: dict[str, User]) -> Attack:
+    return Attack.objects.get()
 
 
 @pytest.fixture
-def people(world: World, signed_in: Any) -> Callable[[str], Client]:
-    """Return the client of somebody in a role."""
-    return lambda role: Client() if role == "stranger" else signed_in(world.people[role])
+def people(everybody: dict[str, User], signed_in: Any) -> Callable[[str], Client]:
+    return lambda role: Client() if role == "stranger" else signed_in(everybody[role])
+
+
+@pytest.fixture
+def after(clock: Any) -> Callable[..., None]:
+    """Set the clock to some days after the boundary, when the week is released, or not."""
+
+    def go(*, released: bool = True) -> None:
+        clock(AFTER)
+        if released:
+            decided.release(at=AFTER)
+
+    return go
 
 
 def ruled(image: Image, number: int = 1, **values: Any) -> Ruling:
-    """A ruling, by rows alone."""
     panel = image.panels.first() or factories.panel(image)
     told: dict[str, Any] = {
         "verdict": "valid", "label": "bird", "decided_by": "rules", "decided_at": BOUNDARY + timedelta(days=1),
@@ -79,10 +80,6 @@ def ruled(image: Image, number: int = 1, **values: Any) -> Ruling:
     return Ruling.objects.create(
         image=image, number=number, panel=panel, policy=factories.policy_version(), response_ids=[], **told | values
     )
-
-
-def release(week: str = "2026-W47") -> None:
-    Release.objects.create(week=week, manifest_sha256=week, counts={}, bytes=1, released_at=AFTER)
 
 
 def image_of(client: Client, public_id: str) -> Any:
@@ -110,13 +107,14 @@ TOLD = [
 
 
 @pytest.mark.parametrize("moment", ["before", "after", "released"])
-def test_who_is_told_what(moment: str, attack: Attack, people: Any, clock: Any) -> None:
+def test_who_is_told_what(moment: str, attack: Attack, people: Any, clock: Any, after: Any) -> None:
     """At each moment of the embargo (R24); who labels looks nothing up (R8)."""
     clients = {role: (people(role), told) for role, at, told in TOLD if at == moment}
-    clock(BEFORE if moment == "before" else AFTER)
     ruled(attack.image)
-    if moment == "released":
-        release()
+    if moment == "before":
+        clock(BEFORE)
+    else:
+        after(released=moment == "released")
     for role, (client, told) in clients.items():
         picture, rulings = image_of(client, attack.image.public_id), rulings_of(client, attack.image.public_id)
         assert picture.status_code == rulings.status_code == told[0], role
@@ -147,13 +145,12 @@ def test_nobody_finds_what_is_not_there(role: str, people: Any) -> None:
         assert (answer.status_code, answer.json()) == (404, NOT_THERE), name
 
 
-def test_a_picture_in_full(attack: Attack, red: Team, clock: Any, now: datetime) -> None:
+def test_a_picture_in_full(attack: Attack, red: Team, after: Any, now: datetime) -> None:
     nobody_outlined_it = {"smallest_box_numerator": None, "smallest_box_denominator": None}
     ruled(attack.image, verdict="rejected", label="", reasons=["uncertain", "too_small"], **nobody_outlined_it)
     ruled(attack.image, 2)
     ruled(attack.image, 3, decided_by="board", explanation="A heron.", smallest_box_numerator=8)
-    clock(AFTER)
-    release()
+    after()
     said = image_of(Client(), attack.image.public_id).json()
     assert said["picture"].pop("url").startswith("/pictures/")
     newest = said.pop("ruling")
@@ -206,11 +203,10 @@ def test_a_picture_in_full(attack: Attack, red: Team, clock: Any, now: datetime)
 # Withdrawn ones, copies, gold ----------------------------------------------------------------------------------------
 
 
-def test_a_withdrawn_one_is_its_team_s_alone(attack: Attack, red: Team, people: Any, clock: Any, now: datetime) -> None:
+def test_a_withdrawn_one_is_its_team_s_alone(attack: Attack, red: Team, people: Any, after: Any, now: datetime) -> None:
     attack_withdraw(attack=attack, by=cast.captain(red), now=now)
     clients = {people(role): 404 for role in OTHERS} | {people(role): 200 for role in ("own team", "organizer")}
-    clock(AFTER)
-    release()
+    after()
     for client, status in clients.items():
         picture, rulings = image_of(client, attack.image.public_id), rulings_of(client, attack.image.public_id)
         assert picture.status_code == rulings.status_code == status
@@ -218,8 +214,8 @@ def test_a_withdrawn_one_is_its_team_s_alone(attack: Attack, red: Team, people: 
 
 
 def test_a_copy_under_embargo_is_not_told_with_the_first_one(attack: Attack, people: Any, clock: Any) -> None:
-    blue = people("other team")
-    copy = send(Team.objects.get(name="team blue"), now=BOUNDARY + timedelta(days=1))
+    blue, team = people("other team"), Team.objects.get(name="team blue")
+    copy = send(team, now=BOUNDARY + timedelta(days=1))
     ruled(attack.image)
     clock(AFTER)
     to_all, to_blue = (image_of(each, attack.image.public_id).json()["attacks"] for each in (Client(), blue))
@@ -237,12 +233,11 @@ def test_who_sends_a_copy_learns_of_no_earlier_one(attack: Attack, people: Any, 
     assert said["received_at"] == copy.received_at.isoformat().replace("+00:00", "Z")
 
 
-def test_gold_is_told_to_nobody_who_happens_to_send_it(attack: Attack, red: Team, people: Any, clock: Any) -> None:
+def test_gold_is_told_to_nobody_who_happens_to_send_it(attack: Attack, red: Team, people: Any, after: Any) -> None:
     Image.objects.update(origin="gold")
     ruled(attack.image)
     own, stranger = people("own team"), Client()
-    clock(AFTER)
-    release()
+    after()
     said, listed = image_of(own, attack.image.public_id).json(), rulings_of(own, attack.image.public_id).json()
     assert (said["origin"], said["ruling"], listed["count"]) == ("attack", None, 0)
     assert image_of(stranger, attack.image.public_id).status_code == 404
@@ -252,14 +247,12 @@ def test_gold_is_told_to_nobody_who_happens_to_send_it(attack: Attack, red: Team
 @pytest.mark.parametrize("is_released", [False, True])
 @pytest.mark.parametrize("origin", ["gold", "example"])
 def test_no_field_tells_who_sent_it_that_it_is_one_of_the_contests_own(
-    origin: str, is_released: bool, attack: Attack, people: Any, clock: Any
+    origin: str, is_released: bool, attack: Attack, people: Any, after: Any
 ) -> None:
     factories.panel(attack.image)
     Panel.objects.update(state="held")
     own, other, tasker = (people(role) for role in ("own team", "other team", "tasker"))
-    clock(AFTER)
-    if is_released:
-        release()
+    after(released=is_released)
     held = image_of(own, attack.image.public_id).json()
     Image.objects.update(origin=origin)
     kept = image_of(own, attack.image.public_id).json()
@@ -309,11 +302,10 @@ def test_head_answers_as_get_without_a_body(attack: Attack, clock: Any) -> None:
         assert "no-store" in found["Cache-Control"], "what may be told changes with the weeks"
 
 
-def test_many_rulings_come_in_pages(attack: Attack, clock: Any) -> None:
+def test_many_rulings_come_in_pages(attack: Attack, after: Any) -> None:
     for number in range(1, 53):
         ruled(attack.image, number)
-    clock(AFTER)
-    release()
+    after()
     first = rulings_of(Client(), attack.image.public_id).json()
     second = Client().get(first["next"]).json()
     assert (first["count"], len(first["results"]), len(second["results"]), second["next"]) == (52, 50, 2, None)
@@ -321,15 +313,14 @@ def test_many_rulings_come_in_pages(attack: Attack, clock: Any) -> None:
 
 
 def test_the_number_of_questions_does_not_grow(
-    attack: Attack, people: Any, clock: Any, now: datetime, django_assert_max_num_queries: Any
+    attack: Attack, people: Any, after: Any, now: datetime, django_assert_max_num_queries: Any
 ) -> None:
     clients = [people(role) for role in ("stranger", "own team", "organizer")]
     for number in range(1, 20):
         ruled(attack.image, number)
     for name in ("green", "black"):
         send(cast.team(name), now=now + timedelta(hours=1))
-    clock(AFTER)
-    release()
+    after()
     for client in clients:
         for ask in (image_of, rulings_of):
             with django_assert_max_num_queries(16):

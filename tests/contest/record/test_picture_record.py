@@ -44,7 +44,6 @@ def people(what: Decided, signed_in: Any) -> Callable[[str], Client]:
 
 @pytest.fixture
 def sent_at(what: Decided, clock: Any) -> Any:
-    """Set the clock to the hour after the picture was sent."""
     return lambda: clock(what.scene.attack.received_at + timedelta(hours=1))
 
 

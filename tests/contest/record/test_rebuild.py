@@ -221,16 +221,14 @@ def test_a_clock_behind_the_releases_is_warned_of(
     monkeypatch.setattr(timezone, "now", lambda: now)
     out = io.StringIO()
     call_command("rebuild_from_releases", str(elsewhere.mirror), stdout=out)
-    warned = bool(words)
-    assert lacking(said := out.getvalue(), "3 releases of 2 weeks are here.", words) == [], why
-    assert ("which is still to come here" in said) == warned, why
+    said = out.getvalue()
+    assert lacking(said, "3 releases of 2 weeks are here.", words) == [], why
+    assert ("which is still to come here" in said) == bool(words), why
     for page in ("/", "/leaderboard/", "/overrules/", "/money/", "/defenses/D-00002/"):
         assert Client().get(page).status_code == 200, page
 
 
 def _relist(change: Callable[[list[dict[str, Any]]], object]) -> Callable[[Path], None]:
-    """Change the rows of the list."""
-
     def changed(mirror: Path) -> None:
         listed = json.loads((mirror / LIST).read_text())
         change(listed["releases"])
@@ -257,9 +255,10 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", DAMAGES)
-def test_what_is_no_whole_mirror_fills_nothing(what: str, elsewhere: Past, tmp_path: Path) -> None:
-    damage, words = DAMAGES[what]
+@pytest.mark.parametrize(("damage", "words"), DAMAGES.values(), ids=DAMAGES)
+def test_what_is_no_whole_mirror_fills_nothing(
+    damage: Callable[[Path], object], words: str, elsewhere: Past, tmp_path: Path
+) -> None:
     mirror = shutil.copytree(elsewhere.mirror, tmp_path / "mirror")
     damage(mirror)
     with pytest.raises(CommandError, match=words):

@@ -66,7 +66,6 @@ def two_sizes(two_sizes_made: release_fixtures.Contest) -> release_fixtures.Cont
 
 @pytest.fixture
 def week(two_sizes: release_fixtures.Contest, settings: Any) -> Path:
-    """The release of the first week."""
     return release_week(cast.W47, out=settings.RELEASE_DIR, now=cast.NOW).folder
 
 
