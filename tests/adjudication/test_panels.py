@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import count
 from random import Random
-from time import sleep
 from typing import Any
 
 import pytest
@@ -35,6 +34,7 @@ from labeling.voiding import responses_void
 from labeling.watching.actions import action_take, tasker_return
 from tests import factories
 from tests.at_once import at_once
+from tests.processes import wait_for
 
 WHY = "The answers show one bird, complete and large enough; the twig hides nothing of it."
 
@@ -49,8 +49,7 @@ def panels_add_up() -> None:
     for panel in Panel.objects.filter(image__known__isnull=True):
         assert panel.answered == answers[panel.pk] <= panel.size <= LARGEST_PANEL
         assert panel.leased == leased[panel.pk] <= panel.missing
-        places = panel.places.filter(response__isnull=True).count()
-        assert places == panel.missing == panel.size - panel.answered
+        assert panel.places.filter(response__isnull=True).count() == panel.missing == panel.size - panel.answered
         assert (panel.missing == 0) == (panel.state in (PanelState.FULL, PanelState.SETTLED))
 
 
@@ -333,12 +332,11 @@ class Hand:
             )
 
     def pause(self) -> None:
-        tasker = self.tasker
-        if tasker.state == TaskerState.QUALIFIED:
-            action_take(tasker=tasker, action=WatchAction.PAUSE, reason="Looked at.", now=self.now(), by=self.olga)
-            tasker.refresh_from_db()
-        if tasker.state == TaskerState.PAUSED:
-            tasker_return(tasker=tasker, reason="Looked at.", by=self.olga, now=self.now())
+        looked: dict[str, Any] = {"reason": "Looked at.", "by": self.olga}
+        if (tasker := self.tasker).state == TaskerState.QUALIFIED:
+            action_take(tasker=tasker, action=WatchAction.PAUSE, now=self.now(), **looked)
+        if (tasker := self.tasker).state == TaskerState.PAUSED:
+            tasker_return(tasker=tasker, now=self.now(), **looked)
 
     def void(self) -> None:
         responses_void(tasker=self.tasker, since=None, reason="Looked at random.", by=self.olga, now=self.now())
@@ -419,7 +417,7 @@ def test_who_waits_for_a_slot_holds_no_panel(waiting: str, tara: Tasker, now: da
         with transaction.atomic():
             factories.assignment(tara, other, state=AssignmentState.LEASED)
             done = pool.submit(at_once, work)
-            _wait_for_somebody_to_wait()
+            wait_for(_somebody_waits, "the other request")
             locked = Panel.objects.select_for_update(nowait=True, no_key=True)
             list(locked.filter(pk=panel.pk).values_list("pk"))
             list(KnownPicture.objects.select_for_update(nowait=True, no_key=True).values_list("pk"))
@@ -433,11 +431,7 @@ class _Heads(Random):
         return 0
 
 
-def _wait_for_somebody_to_wait() -> None:
-    for _ in range(1_000):
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted")
-            if cursor.fetchone():
-                return
-        sleep(0.01)
-    raise AssertionError("nobody waits")
+def _somebody_waits() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted")
+        return cursor.fetchone() is not None

@@ -41,9 +41,7 @@ def bicycle(**changes: object) -> Opinion:
     return bird(**({"bird": NO, "bicycle": YES} | changes))
 
 
-def unasked(bird_answer: Answer, bicycle_answer: Answer) -> Opinion:
-    """Answers with which questions 3 and 4 are not asked."""
-    return Opinion(bird_answer, bicycle_answer)
+unasked = Opinion  # two answers with which questions 3 and 4 are not asked
 
 
 VALID = [
@@ -99,8 +97,7 @@ REJECTED = [
 @pytest.mark.parametrize(("opinions", "reasons", "why"), REJECTED, ids=[row[2] for row in REJECTED])
 def test_rejected(opinions: list[Opinion], reasons: list[Reason], why: str) -> None:
     decision = adjudicate(opinions, Policy(), width=SIDE, height=SIDE)
-    assert (decision.verdict, decision.label) == (Verdict.REJECTED, None)
-    assert list(decision.reasons) == reasons, why
+    assert (decision.verdict, decision.label, list(decision.reasons)) == (Verdict.REJECTED, None, reasons), why
 
 
 BORDER = [
@@ -117,8 +114,8 @@ BORDER = [
 @pytest.mark.parametrize(("width", "height", "box", "verdict", "why"), BORDER, ids=[row[4] for row in BORDER])
 def test_quarter_border_is_exact(width: int, height: int, box: Box, verdict: Verdict, why: str) -> None:
     decision = adjudicate([bird(box=box)] * 3, Policy(), width=width, height=height)
-    assert decision.verdict == verdict, why
-    assert decision.smallest_box == Fraction(box.area, width * height * 10_000)
+    share = Fraction(box.area, width * height * 10_000)
+    assert (decision.verdict, decision.smallest_box) == (verdict, share), why
 
 
 # R10: rows are question 1 (bird), columns question 2 (bicycle), in the order yes, unsure yes, unsure no, no.
@@ -146,11 +143,6 @@ def test_gate_of_questions_3_and_4(gate: OutlineGate) -> None:
         assert outline_asked_of(bird_answer, bicycle_answer, gate) == expected, (bird_answer, bicycle_answer)
 
 
-def test_no_opinion_is_no_verdict() -> None:
-    with pytest.raises(ValueError, match="at least one"):
-        adjudicate([], Policy(), width=SIDE, height=SIDE)
-
-
 DATASET = [
     ([bird()] * 3, Label.BIRD, False, None, "a perfect bird from the bird folder"),
     ([bird(unoccluded=False)] * 3, Label.BIRD, False, None, "occlusion was allowed"),
@@ -173,11 +165,13 @@ def test_dataset_policy(
     opinions: list[Opinion], folder: Label, known_bad: bool, reason: Reason | None, why: str
 ) -> None:
     decision = adjudicate_dataset(opinions, width=SIDE, height=SIDE, folder=folder, known_bad=known_bad)
-    assert decision.reasons == (() if reason is None else (reason,)), why
-    assert decision.label == (folder if reason is None else None)
+    expected = ((), folder) if reason is None else ((reason,), None)
+    assert (decision.reasons, decision.label) == expected, why
 
 
-def test_dataset_policy_is_for_exactly_three() -> None:
+def test_so_many_opinions_make_no_verdict() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        adjudicate([], Policy(), width=SIDE, height=SIDE)
     with pytest.raises(ValueError, match="exactly three"):
         adjudicate_dataset([bird()] * 4, width=SIDE, height=SIDE, folder=Label.BIRD)
 
@@ -311,8 +305,7 @@ def test_what_is_decided_has_more_votes_than_anything_else_or_is_the_tie(ballots
     rivals = [sum(agrees(each, other) for each in ballots) for other in ballots if not agrees(other, decides)]
     assert is_tie(ballots) or not ballots or all(votes > each for each in rivals)
     assert not is_tie(ballots) or decides == ON_A_TIE[CaseKind.PICTURE]
-    named = {reason for each in ballots for reason in each.reasons if agrees(each, decides)}
-    assert set(decides.reasons) == named
+    assert set(decides.reasons) == {reason for each in ballots for reason in each.reasons if agrees(each, decides)}
     assert decided_by(ballots[::-1], CaseKind.PICTURE) == decides, "the order of voting decides nothing"
 
 

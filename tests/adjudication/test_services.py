@@ -145,15 +145,14 @@ def test_unanimity_covers_all_who_join_a_panel(
     more: list[dict[str, Any]], verdict: str, reasons: list[str], why: str, now: datetime
 ) -> None:
     panel = ruled([BIRD] * 3, now)
-    first = newest(panel)
-    joined = panel_join(panel, len(more), now=now)
+    first, joined = newest(panel), panel_join(panel, len(more), now=now)
     assert settle(now) == 0, "while they are asked the first ruling holds"
     say(joined, more, now + HOUR)
     assert settle(now + 2 * HOUR) == 1
     again = newest(panel)
     assert (again.number, again.panel, again.verdict, again.reasons) == (2, panel, verdict, reasons), why
-    assert again.response_ids[:3] == first.response_ids and len(again.response_ids) == 3 + len(more)
     assert (again.decided_by, again.policy) == (DecidedBy.RULES, first.policy)
+    assert again.response_ids[:3] == first.response_ids and len(again.response_ids) == 3 + len(more)
     assert settle(now + 3 * HOUR) == 0, "running it twice adds none"
 
 
@@ -202,8 +201,8 @@ def test_the_board_rules_on_top_over_the_same_answers(now: datetime) -> None:
     ruling.refresh_from_db()
     assert (ruling.number, ruling.panel, ruling.response_ids) == (2, panel, first.response_ids)
     assert (ruling.verdict, ruling.label, ruling.reasons) == (Verdict.VALID, "bird", [])
-    assert (ruling.decided_by, ruling.explanation) == (DecidedBy.BOARD, WHY)
-    assert ruling.smallest_box_numerator == first.smallest_box_numerator
+    told = (DecidedBy.BOARD, WHY, first.smallest_box_numerator)
+    assert (ruling.decided_by, ruling.explanation, ruling.smallest_box_numerator) == told
     assert settle(now) == 0, "the rules have nothing to add"
 
 
@@ -338,8 +337,7 @@ def test_what_would_be_different(
     panel = ruled([said, BIRD, BIRD], now)
     before = Ruling.objects.values().get()
     [change] = try_out(Numbers(numbers, 3)).changes
-    assert change.after is not None
-    assert (change.image, change.after.label, change.after.reasons) == (panel.image, label, reasons)
+    assert change.after and (change.image, change.after.label, change.after.reasons) == (panel.image, label, reasons)
     assert change.turns == (change.before != label)
     assert Ruling.objects.values().get() == before, "nothing is written"
 

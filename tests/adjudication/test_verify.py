@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 
-from adjudication.enums import DecidedBy, Verdict
-from adjudication.models import Ruling
 from adjudication.rules import Policy
 from adjudication.verify import DIFFERENT, NO_RELEASE, NOTHING_DIFFERS, main, verify
 from adjudication.verify_breaks import check_complete
@@ -25,7 +23,6 @@ from contest import releases
 from contest.models import Attack
 from contest.rules import week_named
 from labeling.png import encode_png
-from scoring.enums import Outcome
 from tests import factories
 from tests.contest import release_fixtures as cast
 from tests.contest.pages import lacking
@@ -166,11 +163,8 @@ def picture(change: Callable[[Path], object]) -> Callable[[Forger], object]:
 
 
 def one_tasker_twice(forger: Forger) -> None:
-    def change(rows: list[dict[str, str]]) -> None:
-        first, second = [row for row in rows if row["image_id"] == forger.id_of["too_small"]][:2]
-        second["tasker_id"] = first["tasker_id"]
-
-    forger.rows("responses.csv", change)
+    first, second, *_ = (r for r in table(forger.folder, ANSWERS) if r["image_id"] == forger.id_of["too_small"])
+    forger.cell(ANSWERS, second, tasker_id=first["tasker_id"])
 
 
 def swapped_by_a_link(path: Path) -> None:
@@ -323,22 +317,6 @@ def test_a_difference_names_the_row_what_is_recorded_and_what_follows(forger: Fo
     assert f"{row}: recorded verdict valid, follows verdict rejected" in verify(forger.folder).differences
 
 
-def test_the_board_may_rule_otherwise_with_an_explanation(forger: Forger) -> None:
-    contest, image = forger.contest, forger.contest.images["occluded"]
-    first = image.rulings.get()
-    made = Ruling.objects.create(
-        image=image, number=2, panel=first.panel, verdict=Verdict.VALID, label="bird", policy=first.policy,
-        response_ids=first.response_ids, decided_at=cast.MONDAY + timedelta(days=1), decided_by=DecidedBy.BOARD,
-        explanation="=The twig\r\nhides nothing.",
-    )  # fmt: skip
-    cast.case_of(made)
-    for defense in contest.defenses:
-        cast.scored(defense, image, [Outcome.ABSTAIN] * 3)
-    folder = release_of(forger)
-    assert verify(folder).differences == []
-    assert "'=The twig\nhides nothing." in (folder / "rulings.csv").read_text()
-
-
 @pytest.fixture
 def two_weeks(forger: Forger) -> tuple[Path, Path]:
     """The release of the fixture and that of the week after, side by side."""
@@ -379,17 +357,12 @@ def test_a_broken_chain_is_found(two_weeks: tuple[Path, Path], forger: Forger) -
     assert [line.split(": ")[1] for line in verify(first).differences] == ["chain to release-2026-W48"]
 
 
-def release_of(forger: Forger) -> Path:
-    """The week as it stands now: errata."""
-    return releases.release_week(WEEK, out=forger.folder.parent, now=cast.AFTER, incomplete=True).folder
-
-
 def test_an_incomplete_release_says_what_waited_and_hides_no_ruling(forger: Forger) -> None:
     cast.picture(50)
     panel = factories.panel(cast.picture(51), dealt_at=cast.MONDAY)
     factories.response(forger.contest.taskers[0], panel, now=cast.MONDAY, **cast.EXCLUDED)
     assert cast.labeled(forger.contest, "full", cast.picture(52), [cast.EXCLUDED] * 3).state == "full"
-    forger.folder = release_of(forger)
+    forger.folder = releases.release_week(WEEK, out=forger.folder.parent, now=cast.AFTER, incomplete=True).folder
     findings = verify(forger.folder)
     assert findings.differences == []
     assert "31 responses read, 30 of them counted" in findings.figures, "the open panel's answer is not there (R8)"

@@ -7,11 +7,11 @@ from typing import Any
 from adjudication.models import Ruling
 from contest.board.deciding import cases_close
 from contest.enums import VoteChoice
-from contest.models import Appeal, Attack, Case, Release, Statement
+from contest.models import Appeal, Attack, Case, Release
 from labeling.models import Image
 from scoring.models import Defense
 from tests.contest.board import case_cast, cast
-from tests.contest.board.cast import LATER, OVERRULE_REJECTED, Scene
+from tests.contest.board.cast import LATER, OVERRULE_REJECTED, WHY, Scene
 from tests.contest.money import cast as money
 
 WEEK = "2026-W47"
@@ -31,35 +31,28 @@ class Decided:
     def picture(self) -> str:
         return self.scene.image.public_id
 
-    @property
-    def statement(self) -> Statement:
-        """Return the answer of the other side."""
-        return Statement.objects.get(case=self.case)
-
     def overruled(self) -> "Decided":
         """The board rejects it, two against one who says why."""
         members = self.scene.members
         cast.votes(self.case, members[:2], OVERRULE_REJECTED)
         cast.vote(self.case, members[2], VoteChoice.UPHOLD, words=DISSENT, public=True)
-        cast.decide(self.case, members[0])
-        self.case.refresh_from_db()
-        return self
+        return self._decided()
 
     def upheld(self) -> "Decided":
         cast.votes(self.case, self.scene.members[:2], VoteChoice.UPHOLD)
-        cast.decide(self.case, self.scene.members[0], explanation="")
-        self.case.refresh_from_db()
-        return self
+        return self._decided(explanation="")
 
     def asked(self) -> "Decided":
         """The board asks more taskers, who have not answered yet."""
         cast.votes(self.case, self.scene.members[:2], VoteChoice.MORE_TASKERS)
-        cast.decide(self.case, self.scene.members[0], explanation="")
+        return self._decided(explanation="")
+
+    def _decided(self, explanation: str = WHY) -> "Decided":
+        cast.decide(self.case, self.scene.members[0], explanation=explanation)
         self.case.refresh_from_db()
         return self
 
     def released(self) -> "Decided":
-        """The week's release tells of it."""
         release()
         return self
 

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import deepcopy
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -37,14 +37,6 @@ _CHANGES = re.compile(
     rb'name="csrfmiddlewaretoken" value="\w+"|/pictures/[\w=-]+\.png|<updated>[^<]+</updated>|/record/[\w-]+/'
     rb'|<span class="unread-count">.*?</span></span>'
 )
-
-
-@pytest.fixture(scope="module")
-def today() -> Iterator[None]:
-    """The clock while what several tests share is made."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("django.utils.timezone.now", lambda: TODAY)
-        yield
 
 
 def client_of(user: User) -> Client:
@@ -131,8 +123,7 @@ class TestSeveral:
         first, second = listed("outcome=all&find=blue"), listed("outcome=all&find=blue&page=2")
         assert (len(first), len(second), len({*first, *second})) == (2, 1, 3)
         assert listed("page=99") == [several["overruled"].case.public_id], "after the last page the last one"
-        page = main(client, "/overrules/?outcome=all&find=blue")
-        assert 'href="?outcome=all&amp;find=blue&amp;page=2"' in page
+        assert 'href="?outcome=all&amp;find=blue&amp;page=2"' in main(client, "/overrules/?outcome=all&find=blue")
 
     def test_the_file_has_the_same_rows_and_no_formula(self, several: dict[str, Decided]) -> None:
         answer = Client().get("/overrules.csv?outcome=all&after=rejected")
@@ -276,8 +267,10 @@ def test_an_id_leads_to_its_page(what: Decided, client: Client) -> None:
         assert not anchor or f'id="{anchor}"' in pages[address], anchor
 
 
-NOT_THERE = ["", " ", "P-00000000", "P-00000000 1", "C-000000", "L-000000", "P-", "x" * 500, "\x00", "%", "_"]
-NOT_THERE += ["2026-W60", "9999-W99", "0000-W00", "2027-W20"]
+NOT_THERE = [
+    *("", " ", "P-00000000", "P-00000000 1", "C-000000", "L-000000", "P-", "x" * 500, "\x00", "%", "_"),
+    *("2026-W60", "9999-W99", "0000-W00", "2027-W20"),
+]
 
 
 def test_what_is_not_there_is_not_found(what: Decided, client: Client) -> None:
@@ -304,10 +297,11 @@ def read(client: Client, one: Decided) -> dict[str, tuple[Any, ...]]:
     """All addresses of these pages, asked with everything that somebody could know or guess."""
     cache.clear()
     names = (one.picture, f"{one.picture}%202", one.case.public_id, one.appeal.public_id, "wing", "blue")
-    addresses = ["/overrules/", "/overrules/?outcome=all", "/overrules.csv?outcome=all", *FEEDS]
-    addresses += [f"/overrules.csv?outcome=all&find={each}" for each in names]
-    addresses += [f"/search/?q={each}" for each in names]
-    addresses += [f"/record/{one.picture}/", f"/api/v1/images/{one.picture}/", f"/api/v1/rulings/?image={one.picture}"]
+    addresses = [
+        "/overrules/", "/overrules/?outcome=all", "/overrules.csv?outcome=all", *FEEDS, f"/record/{one.picture}/",
+        f"/api/v1/images/{one.picture}/", f"/api/v1/rulings/?image={one.picture}",
+        *(f"{page}{each}" for page in ("/overrules.csv?outcome=all&find=", "/search/?q=") for each in names),
+    ]  # fmt: skip
     return {each: _said(client.get(each)) for each in addresses}
 
 
@@ -360,8 +354,7 @@ class TestNothingTooEarly:
         """Neither while members vote nor while more taskers are asked; once it is closed it does."""
         decided.release(at=RULED + timedelta(hours=1))
         for role in ("stranger", "tasker"):
-            opened = read(readers[role], what)
-            point = transaction.savepoint()
+            opened, point = read(readers[role], what), transaction.savepoint()
             what.asked()
             assert read(readers[role], what) == opened, role
             said_by_taskers(what)

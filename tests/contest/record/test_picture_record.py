@@ -14,7 +14,7 @@ from django.test import Client, RequestFactory
 
 from adjudication.models import Ruling
 from contest.awards.settling import prizes_settle
-from contest.models import Attack
+from contest.models import Attack, Statement
 from contest.stakes.ends import stakes_end
 from contest.weeks import week_at
 from labeling.models import Image, Response
@@ -115,8 +115,9 @@ def test_all_that_happened_is_one_timeline_with_the_newest_last(what: Decided, c
         f"answer-{case}-{what.scene.red.public_id}", f"release-{week}",
     ]  # fmt: skip
     assert not lacking(
-        words, what.appeal.argument, what.statement.words, decided.DISSENT, "Since ruling 2 it holds no more",
+        words, what.appeal.argument, Statement.objects.get(case=what.case).words, decided.DISSENT,
         "2 × overrule (rejected: the object is partly hidden); 1 × uphold", "It counts the same answers as",
+        "Since ruling 2 it holds no more",
     )  # fmt: skip
     assert all(member.username not in words for member in what.scene.members)
 

@@ -78,25 +78,21 @@ def test_a_release_of_an_earlier_revision_is_still_read(revision: int, week: Pat
     assert [line for line in verify(forger.folder).differences if line.startswith("rulings.csv")]
 
 
-def _kept_out(contest: release_fixtures.Contest, answered: int) -> None:
-    """A picture with a panel of five that an organizer kept out after so many had answered."""
-    at = release_fixtures.MONDAY
-    panel = factories.panel(release_fixtures.picture(80), size=5, dealt_at=at)
-    given_back = factories.assignment(factories.tasker("reporter"), panel, now=at, state="released")
-    told = {"kind": "offensive", "reported_at": at, "decision": "kept_out", "decided_at": at}
-    Report.objects.create(assignment=given_back, image=panel.image, tasker=given_back.tasker, **told)
-    for tasker in contest.taskers[:answered]:
-        factories.response(tasker, panel, now=at, **release_fixtures.EXCLUDED)
-    Panel.objects.filter(pk=panel.pk).update(state=PanelState.HELD)
-
-
 @pytest.mark.parametrize("answered", [2, 3, 4])
 def test_a_panel_of_five_is_not_full_with_three(
     answered: int, two_sizes: release_fixtures.Contest, settings: Any, tmp_path: Path
 ) -> None:
     """Nothing that is right is called wrong where the policy grew; a ruling left out is found, also where the forger
     says that its picture waits for answers: what waits for them has none published."""
-    _kept_out(two_sizes, answered)
+    # A picture with a panel of five that an organizer kept out after so many had answered.
+    at = release_fixtures.MONDAY
+    panel = factories.panel(release_fixtures.picture(80), size=5, dealt_at=at)
+    given_back = factories.assignment(factories.tasker("reporter"), panel, now=at, state="released")
+    told = {"kind": "offensive", "reported_at": at, "decision": "kept_out", "decided_at": at}
+    Report.objects.create(assignment=given_back, image=panel.image, tasker=given_back.tasker, **told)
+    for tasker in two_sizes.taskers[:answered]:
+        factories.response(tasker, panel, now=at, **release_fixtures.EXCLUDED)
+    Panel.objects.filter(pk=panel.pk).update(state=PanelState.HELD)
     folder = release_week(cast.W47, out=settings.RELEASE_DIR, now=cast.NOW).folder
     image = two_sizes.images["neither_class"].public_id
     for revision in range(1, form.REVISION + 1):  # as each one had written it

@@ -72,8 +72,8 @@ def _decided(ballot: Any) -> Act:
 
 
 def _confirmed(scene: Scene) -> None:
-    told = {"ruling": scene.ruling.pk, "by": scene.members[0], "now": LATER}
-    picture_confirm(image=scene.image, defense=scene.stake.defense, **told)
+    image, defense, ruling = scene.image, scene.stake.defense, scene.ruling.pk
+    picture_confirm(image=image, defense=defense, ruling=ruling, by=scene.members[0], now=LATER)
 
 
 ACTS: dict[str, Act] = {

@@ -1,34 +1,41 @@
 """Releases are built behind the pages: one row tells how far, one process builds, a dead one leaves nothing (R39). The
-organizers' page of builds, and the pictures of a week that everybody sees from its end on (R24)."""
+organizers' page of builds, the pictures of a week that everybody sees from its end on (R24), and the letters about
+releases: asked for, confirmed, sent once whatever happens, ended with one click."""
 
 import re
 import sys
-from collections.abc import Callable
 from copy import deepcopy
 from datetime import timedelta
+from email import message_from_bytes
 from pathlib import Path
+from smtplib import SMTPException
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import structlog
 from django.contrib.auth.models import User
+from django.core import mail as outbox
 from django.core.cache import cache
+from django.core.mail.backends.locmem import EmailBackend
 from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
 from adjudication.verify import verify
 from common import outages
+from common.mail import wait_until_sent
+from contest import posting
 from contest.enums import BuildState
-from contest.models import Release, ReleaseBuild
-from contest.record import builds
+from contest.models import Announcement, Release, ReleaseBuild, ReleaseLetter, Subscriber
+from contest.record import announcements, builds
 from contest.weeks import week_at
 from labeling.enums import PanelState
 from labeling.models import Image, Panel, Tasker
 from labeling.store import PictureMissing
 from tests import factories
 from tests.contest import release_fixtures
-from tests.contest.pages import ORGANIZERS_ALONE, codes, lacking, outsiders
+from tests.contest.pages import ORGANIZERS_ALONE, codes, lacking, outsiders, plain
 from tests.contest.record import cast
 from tests.contest.release_fixtures import MONDAY, Contest
 from tests.processes import deployment, kill, wait_for
@@ -151,11 +158,8 @@ class TestAWeekThatIsOver:
     def test_why_a_build_failed_is_told_in_words_and_it_is_tried_again_later(
         self, error: Exception, words: str, contest: Contest, clock: Clock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def fails(*_: Any) -> None:
-            raise error
-
         with monkeypatch.context() as broken:
-            broken.setattr("contest.releases.copy_pictures", fails)
+            broken.setattr("contest.releases.copy_pictures", Mock(side_effect=error))
             assert [builds.due_weeks_release(clock=clock) for _ in range(2)] == [0, 0]
         build = ReleaseBuild.objects.get()
         assert (build.state, build.release) == (BuildState.FAILED, None) and words in build.error
@@ -170,14 +174,6 @@ class TestAWeekThatIsOver:
         ReleaseBuild.objects.create(week="2026-W47", state=BuildState.RUNNING, **times)
         assert (builds.due_weeks_release(clock=clock), ReleaseBuild.objects.count()) == (released, 1), why
 
-    def test_no_answer_of_anybody_is_told(self, contest: Contest, clock: Clock) -> None:
-        clock.now = cast.W47.end
-        page = Client().get("/weeks/2026-W47/").content.decode()
-        assert contest.images["valid bird"].public_id in page, "it was sent as an attack"
-        assert contest.images["valid bicycle"].public_id not in page, "an organizer's picture waits for the release"
-        secrets = ("=red", "defense 1", contest.taskers[0].public_id, "valid", "rejected")
-        assert lacking(page.partition("<main")[2], *secrets) == list(secrets)
-
     def test_with_the_release_all_pictures_have_addresses_that_last(self, contest: Contest, clock: Clock) -> None:
         builds.due_weeks_release(clock=clock)
         images = [f"/releases/{cast.FIRST}/images/{each.pixels_sha256}.png" for each in contest.images.values()]
@@ -186,35 +182,26 @@ class TestAWeekThatIsOver:
 
 
 SIGNS = [
-    (lambda: OperationalError("the server closed the connection"), ["outage", "outage_over"], "the database is away"),
-    (lambda: ValueError("a mistake"), ["sign_of_life_failed"] * 3, "a mistake of ours: each time, with its trace"),
+    (OperationalError("the server closed the connection"), ["outage", "outage_over"], "the database is away"),
+    (ValueError("a mistake"), ["sign_of_life_failed"] * 3, "a mistake of ours: each time, with its trace"),
 ]
 
 
 @pytest.mark.parametrize(("error", "events", "why"), SIGNS, ids=[row[2] for row in SIGNS])
 def test_an_outage_is_logged_once_however_many_signs_of_life_fail(
-    error: Callable[[], Exception], events: list[str], why: str, monkeypatch: pytest.MonkeyPatch
+    error: Exception, events: list[str], why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build = ReleaseBuild.objects.create(week="2026-W47", state=BuildState.RUNNING, asked_at=cast.NOW)
-    outcomes = [*[error] * 3, None]
-
-    class Rows:
-        """The row of the build, in a database that comes back at the fourth sign."""
-
-        def update(self, **values: Any) -> int:
-            if (failing := outcomes.pop(0)) is not None:
-                raise failing()
-            return ReleaseBuild.objects.filter(pk=build.pk).update(**values)
-
+    rows = Mock()
+    rows.update.side_effect = [error, error, error, 1]  # it works again at the fourth sign
     monkeypatch.setattr(builds, "log", structlog.get_logger("builds"))
     monkeypatch.setattr(outages, "log", structlog.get_logger("outages"))
     monkeypatch.setattr(builds.connection, "close", lambda: None)  # this test's own
     with structlog.testing.capture_logs() as logged:
         for _ in range(4):
-            builds._sign(Rows(), builds.Stage("images", 4, 9), cast.NOW)  # type: ignore[arg-type]
+            builds._sign(rows, builds.Stage("images", 4, 9), cast.NOW)
     assert [line["event"] for line in logged] == events, why
-    build.refresh_from_db()
-    assert (build.stage, build.seen_at) == ("images", cast.NOW), "and it goes on"
+    told = {"stage": "images", "done": 4, "total": 9, "seen_at": cast.NOW}
+    assert rows.update.call_args.kwargs == told, "and it goes on"
 
 
 # The pages -----------------------------------------------------------------------------------------------------------
@@ -320,3 +307,94 @@ def test_a_build_that_is_killed_leaves_nothing_half_published(step: str, why: st
         assert site.run(_AFTERWARDS) == [[{"releases": []}, 404, 404], [1, 1, "done"], [200, 200]], why
         assert verify(tmp_path / "releases" / "release-2026-W47").differences == []
         assert not (tmp_path / "releases" / ".release.partial").exists()
+
+
+# Letters -------------------------------------------------------------------------------------------------------------
+
+
+ASK = "/releases/mail/"
+
+
+@pytest.fixture
+def ann() -> Subscriber:
+    return Subscriber.objects.create(email="ann@example.org", confirmed_at=cast.NOW - timedelta(days=30))
+
+
+@pytest.fixture
+def release() -> Release:
+    return Release.objects.create(
+        week="2026-W47", manifest_sha256="a1" * 32, counts={}, bytes=1, released_at=cast.NOW - timedelta(hours=1)
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_story_of_an_address() -> None:
+    stranger = Client()
+    assert stranger.get(ASK).status_code == 200
+    assert "Look into your mail" in plain(stranger.post(ASK, {"email": "Ann@Example.org"}))
+    wait_until_sent()
+    (letter,) = outbox.outbox
+    assert (letter.to, Subscriber.objects.count()) == (["ann@example.org"], 0)
+    link = re.search(r"http://\S+(/releases/mail/confirm/\S+)", letter.body)[1]  # type: ignore[index]
+    assert "Confirm your address" in plain(stranger.get(link))
+    assert not Subscriber.objects.exists(), "opening a link is what mail programs do by themselves"
+    for _ in range(2):  # twice is the same
+        assert "Confirmed" in plain(stranger.post(link))
+    end = f"/releases/mail/end/{Subscriber.objects.get().key}/"
+    assert "End the letters" in plain(stranger.get(end)) and Subscriber.objects.exists()
+    one_click = Client(enforce_csrf_checks=True).post(end, {"List-Unsubscribe": "One-Click"})
+    assert (one_click.status_code, Subscriber.objects.count()) == (200, 0)
+    assert "It is forgotten" in plain(stranger.get(end))
+
+
+def test_who_has_it_already_gets_no_second_letter(ann: Subscriber) -> None:
+    page = plain(Client().post(ASK, {"email": ann.email}))
+    wait_until_sent()
+    assert "Look into your mail" in page and outbox.outbox == [], "the page tells nobody whether it is known"
+
+
+def test_what_is_no_address_and_a_link_of_nobody_s_are_refused() -> None:
+    for email in ("", "ann", "ann@", "ann@example.org\nBcc: all@example.org", "\x00"):
+        answer = Client().post(ASK, {"email": email})
+        assert answer.status_code == 400 and "Write an e-mail address" in plain(answer)
+    for token in ("forged", "a:b:c"):
+        assert Client().post(f"/releases/mail/confirm/{token}/").status_code == 404
+    assert not Subscriber.objects.exists()
+
+
+def test_asking_on_and_on_is_closed() -> None:
+    asked = [*["ann@example.org"] * 7, "bob@example.org"]
+    assert [Client().post(ASK, {"email": each}).status_code for each in asked] == [200] * 5 + [429] * 2 + [200]
+
+
+def test_each_subscriber_is_told_once(ann: Subscriber, release: Release) -> None:
+    assert [announcements.letters_send(clock=lambda: cast.NOW) for _ in range(2)] == [1, 0]
+    (letter,) = outbox.outbox
+    leave = f"/releases/mail/end/{ann.key}/"
+    assert letter.subject == "release-2026-W47 is published"
+    assert not lacking(letter.body, f"/releases/{release.name}/", release.manifest_sha256, leave)
+    sent = message_from_bytes(letter.message().as_bytes())
+    assert sent["List-Unsubscribe"].replace("\n", "").strip().endswith(f"{leave}>")
+    assert sent["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+
+
+def test_who_came_later_hears_of_the_next_one(release: Release) -> None:
+    Subscriber.objects.create(email="late@example.org", confirmed_at=cast.NOW)
+    assert (announcements.letters_send(clock=lambda: cast.NOW), Announcement.objects.get().release) == (0, release)
+
+
+def test_a_letter_the_server_refuses_is_due_again(
+    ann: Subscriber, release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr(EmailBackend, "send_messages", Mock(side_effect=SMTPException("try later")))
+        assert announcements.letters_send(clock=lambda: cast.NOW) == 0
+    assert announcements.letters_send(clock=lambda: cast.NOW) == 0, "not at once"
+    assert announcements.letters_send(clock=lambda: cast.NOW + posting.AGAIN_AFTER) == 1
+    assert ReleaseLetter.objects.get().tries == 2
+
+
+def test_a_letter_to_who_left_meanwhile_is_not_sent(ann: Subscriber, release: Release) -> None:
+    announcements._announce(release, cast.NOW)
+    announcements.subscription_end(key=ann.key)
+    assert announcements.letters_send(clock=lambda: cast.NOW) == 0
