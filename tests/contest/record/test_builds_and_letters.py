@@ -42,7 +42,7 @@ from tests.processes import deployment, kill, wait_for
 from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
-PAGE, BUILD = "/organizer/releases/", "/organizer/releases/2026-W47/"
+PAGE, BUILD, ASK = "/organizer/releases/", "/organizer/releases/2026-W47/", "/releases/mail/"
 
 
 class Clock:
@@ -310,9 +310,6 @@ def test_a_build_that_is_killed_leaves_nothing_half_published(step: str, why: st
 
 
 # Letters -------------------------------------------------------------------------------------------------------------
-
-
-ASK = "/releases/mail/"
 
 
 @pytest.fixture
