@@ -17,7 +17,7 @@ SIGNS = ("cursor", "select_for_update", "copy_expert", "common.lookups", "CREATE
 
 # module -> the file below tests/ and the marked test in it that runs the statements
 SHOWN_BY: dict[str, tuple[str, str]] = {
-    "adjudication/services.py": ("adjudication/test_services.py", "test_many_at_once_make_one_ruling_each"),
+    "adjudication/services.py": ("adjudication/test_services.py", "TestAtOnce::test_many_at_once_make_one_ruling_each"),
     "common/append_only.py": ("contest/awards/test_awards.py", "test_an_examination_is_never_changed"),
     "common/authentication.py": ("common/test_domain_clock.py", "test_who_is_signed_in_stays_so_and_links_go_on"),
     "common/changes.py": ("common/test_changes.py", "test_a_commit_of_another_connection_gives_another_mark"),
@@ -55,7 +55,7 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "test_an_organizer_dismisses_what_is_none_and_it_is_not_found_again",
     ),
     "contest/board/deciding.py": (
-        "contest/record/test_board_release.py",
+        "contest/record/test_contest_release.py",
         "test_nothing_differs_and_the_manifest_counts_the_rows",
     ),
     "contest/board/motions.py": ("contest/board/test_at_once.py", "test_one_confirms_what_changes_at_that_moment"),
@@ -110,7 +110,7 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "labeling/learning/test_races.py",
         "test_all_pictures_answered_at_once_finish_the_try",
     ),
-    "labeling/more_taskers.py": ("adjudication/test_more_taskers.py", "TestAtOnce::test_two_ask_for_more"),
+    "labeling/more_taskers.py": ("adjudication/test_services.py", "TestAtOnce::test_two_ask_for_more"),
     "labeling/one_role.py": ("labeling/accounts/test_one_role.py", "test_the_database_gives_one_role"),
     "labeling/preferences.py": ("labeling/test_preferences.py", "test_one_change_leaves_the_others"),
     "labeling/selectors.py": (

@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
-from tests.adjudication.test_verify import Forger, a_week_published
+from contest import releases
+from tests.adjudication.test_verify import WEEK, Forger
+from tests.contest import release_fixtures as cast
 
 
 @pytest.fixture(scope="module")
 def published(module_world: Path) -> Forger:
-    return a_week_published(module_world / "releases")
+    contest = cast.a_week()
+    return Forger(releases.release_week(WEEK, out=module_world / "releases", now=cast.AFTER).folder, contest)
 
 
 @pytest.fixture

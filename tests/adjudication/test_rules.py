@@ -1,13 +1,15 @@
-"""The rule book's sections C and D as tables: each row says what happens and why."""
+"""The rule book's sections C and D, and what votes decide, as tables: each row says what happens and why."""
 
 from fractions import Fraction
 from itertools import product
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudication.enums import Reason, Verdict
+from adjudication.counting import CHOICES, ON_A_TIE, Ballot, agrees, decided_by, is_tie
+from adjudication.enums import CaseKind, Reason, Verdict, VoteChoice
 from adjudication.rules import Opinion, Policy, adjudicate, adjudicate_dataset
 from labeling.enums import Answer, Label, OutlineGate
 from labeling.geometry import Box
@@ -16,6 +18,8 @@ from labeling.rules import outline_asked_of
 YES, MAYBE, DOUBT, NO = Answer
 SIDE = 299
 WHOLE = Box(0, 0, 29900, 29900)
+
+
 # Half of each side is a quarter of the area; 149.5 pixels are 14950 hundredths.
 QUARTER = Box(0, 0, 14950, 14950)
 
@@ -34,13 +38,10 @@ def bird(**changes: object) -> Opinion:
 
 
 def bicycle(**changes: object) -> Opinion:
-    """A perfect bicycle."""
     return bird(**({"bird": NO, "bicycle": YES} | changes))
 
 
-def unasked(bird_answer: Answer, bicycle_answer: Answer) -> Opinion:
-    """Answers with which questions 3 and 4 are not asked."""
-    return Opinion(bird_answer, bicycle_answer)
+unasked = Opinion  # two answers with which questions 3 and 4 are not asked
 
 
 VALID = [
@@ -96,8 +97,7 @@ REJECTED = [
 @pytest.mark.parametrize(("opinions", "reasons", "why"), REJECTED, ids=[row[2] for row in REJECTED])
 def test_rejected(opinions: list[Opinion], reasons: list[Reason], why: str) -> None:
     decision = adjudicate(opinions, Policy(), width=SIDE, height=SIDE)
-    assert (decision.verdict, decision.label) == (Verdict.REJECTED, None)
-    assert list(decision.reasons) == reasons, why
+    assert (decision.verdict, decision.label, list(decision.reasons)) == (Verdict.REJECTED, None, reasons), why
 
 
 BORDER = [
@@ -114,8 +114,8 @@ BORDER = [
 @pytest.mark.parametrize(("width", "height", "box", "verdict", "why"), BORDER, ids=[row[4] for row in BORDER])
 def test_quarter_border_is_exact(width: int, height: int, box: Box, verdict: Verdict, why: str) -> None:
     decision = adjudicate([bird(box=box)] * 3, Policy(), width=width, height=height)
-    assert decision.verdict == verdict, why
-    assert decision.smallest_box == Fraction(box.area, width * height * 10_000)
+    share = Fraction(box.area, width * height * 10_000)
+    assert (decision.verdict, decision.smallest_box) == (verdict, share), why
 
 
 # R10: rows are question 1 (bird), columns question 2 (bicycle), in the order yes, unsure yes, unsure no, no.
@@ -143,20 +143,11 @@ def test_gate_of_questions_3_and_4(gate: OutlineGate) -> None:
         assert outline_asked_of(bird_answer, bicycle_answer, gate) == expected, (bird_answer, bicycle_answer)
 
 
-def test_no_opinion_is_no_verdict() -> None:
-    with pytest.raises(ValueError, match="at least one"):
-        adjudicate([], Policy(), width=SIDE, height=SIDE)
-
-
-def over_16() -> Box:
-    return Box(0, 0, 11961, 11961)
-
-
 DATASET = [
     ([bird()] * 3, Label.BIRD, False, None, "a perfect bird from the bird folder"),
     ([bird(unoccluded=False)] * 3, Label.BIRD, False, None, "occlusion was allowed"),
     ([bird(unoccluded=None)] * 3, Label.BIRD, False, None, "and a blank occlusion flag is not asked for"),
-    ([bird(box=over_16())] * 3, Label.BIRD, False, None, "just over 16 %"),
+    ([bird(box=Box(0, 0, 11961, 11961))] * 3, Label.BIRD, False, None, "just over 16 %"),
     ([bird(box=Box(0, 0, 11960, 11960))] * 3, Label.BIRD, False, R.TOO_SMALL, "exactly 16 % is not over it"),
     ([bird(), bird(), bird(box=None)], Label.BIRD, False, R.TOO_SMALL, "a missing box has area 0"),
     ([bird()] * 3, Label.BIRD, True, R.KNOWN_BAD, "the list of known bad pictures comes first"),
@@ -177,11 +168,13 @@ def test_dataset_policy(
     opinions: list[Opinion], folder: Label, known_bad: bool, reason: Reason | None, why: str
 ) -> None:
     decision = adjudicate_dataset(opinions, width=SIDE, height=SIDE, folder=folder, known_bad=known_bad)
-    assert decision.reasons == (() if reason is None else (reason,)), why
-    assert decision.label == (folder if reason is None else None)
+    expected = ((), folder) if reason is None else ((reason,), None)
+    assert (decision.reasons, decision.label) == expected, why
 
 
-def test_dataset_policy_is_for_exactly_three() -> None:
+def test_so_many_opinions_make_no_verdict() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        adjudicate([], Policy(), width=SIDE, height=SIDE)
     with pytest.raises(ValueError, match="exactly three"):
         adjudicate_dataset([bird()] * 4, width=SIDE, height=SIDE, folder=Label.BIRD)
 
@@ -193,6 +186,8 @@ boxes = st.none() | st.builds(
     st.integers(1, 19_900),
     st.integers(1, 19_900),
 )
+
+
 flags = st.sampled_from([True, False, None])
 opinions_strategy = st.lists(
     st.builds(Opinion, st.sampled_from(Answer), st.sampled_from(Answer), boxes, flags, flags, flags)
@@ -248,9 +243,8 @@ def test_agrees_with_an_independent_slow_implementation(
 
 @settings(max_examples=60)
 @given(opinions_strategy, st.randoms())
-def test_the_order_of_taskers_never_matters(opinions: list[Opinion], rng: object) -> None:
-    shuffled = list(opinions)
-    rng.shuffle(shuffled)  # type: ignore[attr-defined]
+def test_the_order_of_taskers_never_matters(opinions: list[Opinion], rng: Random) -> None:
+    shuffled = rng.sample(opinions, len(opinions))
     one, other = (adjudicate(each, Policy(), width=SIDE, height=SIDE) for each in (opinions, shuffled))
     assert one == other
 
@@ -261,3 +255,63 @@ def test_another_tasker_never_makes_a_rejected_image_valid(opinions: list[Opinio
     before = adjudicate(opinions, Policy(), width=SIDE, height=SIDE)
     after = adjudicate([*opinions, more], Policy(), width=SIDE, height=SIDE)
     assert after.verdict == Verdict.REJECTED or before.verdict == Verdict.VALID
+
+
+# Votes (R19) ----------------------------------------------------------------------------------------------------------
+
+UP, MORE_TASKERS = Ballot(VoteChoice.UPHOLD), Ballot(VoteChoice.MORE_TASKERS)
+BIRD = Ballot(VoteChoice.OVERRULE, label="bird")
+HIDDEN = Ballot(VoteChoice.OVERRULE, reasons=("occluded",))
+SMALL = Ballot(VoteChoice.OVERRULE, reasons=("too_small",))
+SMALL_AND_HIDDEN = Ballot(VoteChoice.OVERRULE, reasons=("too_small", "occluded"))
+FOR, AGAINST = Ballot(VoteChoice.IN_FAVOUR), Ballot(VoteChoice.AGAINST)
+
+
+@pytest.mark.parametrize(
+    ("ballots", "decides", "why"),
+    [
+        ([], UP, "nobody voted: the ruling holds"),
+        ([BIRD], BIRD, "one vote, one outcome"),
+        ([UP, BIRD], UP, "a tie upholds"),
+        ([MORE_TASKERS, BIRD], UP, "a tie upholds, also where nobody is for it"),
+        ([MORE_TASKERS, MORE_TASKERS, BIRD], MORE_TASKERS, "the most"),
+        ([HIDDEN, SMALL], SMALL_AND_HIDDEN, "both reject it: the reasons are put together, in the order of the rules"),
+        ([HIDDEN, SMALL, UP], SMALL_AND_HIDDEN, "two reject it, one upholds"),
+        ([HIDDEN, SMALL, BIRD, BIRD, BIRD], BIRD, "three are more than two"),
+        ([HIDDEN, HIDDEN, UP, UP], UP, "two and two is a tie"),
+        ([HIDDEN, HIDDEN, UP, MORE_TASKERS], HIDDEN, "two are more than either one"),
+        ([BIRD, BIRD, HIDDEN, HIDDEN, UP], UP, "a tie between two overrules upholds as well"),
+    ],
+)
+def test_a_picture(ballots: list[Ballot], decides: Ballot, why: str) -> None:
+    assert decided_by(ballots, CaseKind.PICTURE) == decides, why
+
+
+@pytest.mark.parametrize(
+    ("ballots", "decides", "why"),
+    [
+        ([], AGAINST, "nobody voted: nothing changes"),
+        ([FOR, FOR], FOR, "all are for it"),
+        ([FOR, AGAINST], AGAINST, "a tie drops the motion"),
+        ([FOR, FOR, AGAINST], FOR, "two of three"),
+        ([FOR, AGAINST, AGAINST], AGAINST, "two of three against"),
+    ],
+)
+def test_a_motion(ballots: list[Ballot], decides: Ballot, why: str) -> None:
+    assert decided_by(ballots, CaseKind.MOTION) == decides, why
+
+
+@given(st.lists(st.sampled_from([UP, MORE_TASKERS, BIRD, HIDDEN, SMALL])))
+def test_what_is_decided_has_more_votes_than_anything_else_or_is_the_tie(ballots: list[Ballot]) -> None:
+    decides = decided_by(ballots, CaseKind.PICTURE)
+    votes = sum(agrees(each, decides) for each in ballots)
+    rivals = [sum(agrees(each, other) for each in ballots) for other in ballots if not agrees(other, decides)]
+    assert is_tie(ballots) or not ballots or all(votes > each for each in rivals)
+    assert not is_tie(ballots) or decides == ON_A_TIE[CaseKind.PICTURE]
+    assert set(decides.reasons) == {reason for each in ballots for reason in each.reasons if agrees(each, decides)}
+    assert decided_by(ballots[::-1], CaseKind.PICTURE) == decides, "the order of voting decides nothing"
+
+
+def test_each_kind_has_its_own_choices() -> None:
+    assert not set(CHOICES[CaseKind.PICTURE]) & set(CHOICES[CaseKind.MOTION])
+    assert set(CHOICES[CaseKind.PICTURE]) | set(CHOICES[CaseKind.MOTION]) == set(VoteChoice)

@@ -1,11 +1,14 @@
-"""A release that a stranger made ends the verifier with differences or as no release, whatever is in it (R39)."""
+"""A release that a stranger made ends the verifier with differences or as no release, whatever is in it, and what is
+printed of it is text alone (R39)."""
 
+import ast
+import io
 import json
 import os
-import socket
+import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +17,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adjudication import release_format as form
+from adjudication.terminal import LONGEST_LINE, encodable, printable, show
 from adjudication.untrusted_files import MOST_FILE_BYTES, MOST_LINE_BYTES
 from adjudication.verify import DIFFERENT, NO_RELEASE, main, verify
 from adjudication.verify_reading import Findings, NotARelease
-from tests.adjudication.test_verify import Forger
+from tests.adjudication.test_verify import ROOT, Forger
 
-ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.django_db
+
+
 # What verify() says where an error came that no check expects.
 UNEXPECTED = "a check ended early"
 # Enough for the small release here and for the largest line, not for the files below.
 MEMORY_BYTES = 1 << 30
-
-pytestmark = pytest.mark.django_db
 
 
 def checked(folder: Path) -> Findings | None:
@@ -39,7 +43,7 @@ def checked(folder: Path) -> Findings | None:
     return findings
 
 
-# The manifest --------------------------------------------------------------------------------------------------------
+# The manifest ---------------------------------------------------------------------------------------------------------
 
 DEEP: Any = []
 for _ in range(60):
@@ -94,14 +98,12 @@ MANIFESTS: dict[str, tuple[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("what", MANIFESTS)
-def test_a_hostile_value_in_the_manifest_is_a_difference_or_no_release(what: str, forger: Forger) -> None:
-    key, value = MANIFESTS[what]
+@pytest.mark.parametrize(("key", "value"), MANIFESTS.values(), ids=MANIFESTS)
+def test_a_hostile_value_in_the_manifest_is_a_difference_or_no_release(key: str, value: Any, forger: Forger) -> None:
     values = json.loads((forger.folder / form.MANIFEST).read_text())
-    _write(forger.folder, json.dumps(values | {key: value}, indent=1).encode())
+    (forger.folder / form.MANIFEST).write_text(json.dumps(values | {key: value}, indent=1))
     findings = checked(forger.folder)
-    assert findings is None or findings.differences
-    assert findings is None or all(line.isprintable() for line in [*findings.differences, *findings.notes])
+    assert findings is None or findings.differences and "".join([*findings.differences, *findings.notes]).isprintable()
 
 
 TEXTS: dict[str, Callable[[bytes], bytes]] = {
@@ -126,31 +128,17 @@ TEXTS: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("what", TEXTS)
 def test_a_hostile_text_of_the_manifest_is_a_difference_or_no_release(what: str, forger: Forger) -> None:
-    _write(forger.folder, TEXTS[what]((forger.folder / form.MANIFEST).read_bytes()))
+    path = forger.folder / form.MANIFEST
+    path.write_bytes(TEXTS[what](path.read_bytes()))
     findings = checked(forger.folder)
     assert findings is None or findings.differences
 
 
-def _write(folder: Path, text: bytes) -> None:
-    (folder / form.MANIFEST).write_bytes(text)
-
-
-# What lies in the folder ---------------------------------------------------------------------------------------------
-
-
-def _socket(path: Path) -> None:
-    here = os.getcwd()
-    os.chdir(path.parent)  # a socket's address is short
-    try:
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(path.name)
-    finally:
-        os.chdir(here)
-
+# What lies in the folder ----------------------------------------------------------------------------------------------
 
 ENTRIES: dict[str, Callable[[Path], object]] = {
     "a pipe": os.mkfifo,
-    "a socket": _socket,
+    "a socket": lambda path: os.mknod(path, stat.S_IFSOCK | 0o600),
     "a folder": Path.mkdir,
     "a link to the file": lambda path: path.symlink_to(path.parent.parent / "elsewhere"),
     "a link to itself": lambda path: path.symlink_to(path.name),
@@ -183,16 +171,14 @@ def test_pictures_behind_a_link_are_not_read(forger: Forger) -> None:
     pictures.rename(forger.folder.parent / "elsewhere")
     pictures.symlink_to(forger.folder.parent / "elsewhere")
     findings = checked(forger.folder)
-    assert findings is not None
+    assert findings and "0 pictures decoded" in findings.figures
     assert "manifest.json: images: recorded an extra file, follows no such file" in findings.differences
-    assert "0 pictures decoded" in findings.figures
 
 
 def test_names_that_are_no_text_are_differences(forger: Forger, capsys: pytest.CaptureFixture[str]) -> None:
     Path(os.fsdecode(os.fsencode(forger.folder) + b"/\xff\x1b[2J.csv")).touch()
     assert main([str(forger.folder)]) == DIFFERENT
-    assert "an extra file" in (said := capsys.readouterr().out)
-    assert "\x1b" not in said
+    assert "an extra file" in (said := capsys.readouterr().out) and "\x1b" not in said
 
 
 def test_a_release_beside_that_cannot_be_read_holds_nothing_up(forger: Forger) -> None:
@@ -200,11 +186,10 @@ def test_a_release_beside_that_cannot_be_read_holds_nothing_up(forger: Forger) -
     os.mkfifo(beside / form.MANIFEST)
     forger.manifest(lambda values: values.update(previous_name=beside.name, previous_sha256="0" * 64))
     findings = checked(forger.folder)
-    assert findings is not None
-    assert "chain: release-2026-W46 is not here to compare with" in findings.notes
+    assert findings and "chain: release-2026-W46 is not here to compare with" in findings.notes
 
 
-# Tables --------------------------------------------------------------------------------------------------------------
+# Tables ---------------------------------------------------------------------------------------------------------------
 
 TABLES: dict[str, Callable[[bytes], bytes]] = {
     "a cell that is too long": lambda text: text + b'"' + b"x" * (1 << 18) + b'",' * 3 + b"\n",
@@ -233,23 +218,12 @@ def test_a_hostile_table_is_a_difference(what: str, name: str, forger: Forger) -
     assert findings and [line for line in findings.differences if line.startswith(f"{name}: ")]
 
 
-def _long_line(path: Path) -> None:
-    with path.open("wb") as file:
-        file.truncate(600 << 20)
-
-
-def _larger_than_all(path: Path) -> None:
-    with path.open("wb") as file:
-        file.truncate(MOST_FILE_BYTES + 1)
-
-
 @pytest.mark.long("memory at size: the line that is too long is named below")
 @pytest.mark.parametrize("name", [form.RESPONSES, form.COCO, form.PARQUET, form.MANIFEST])
-@pytest.mark.parametrize("make", [_long_line, _larger_than_all])
-def test_a_file_or_a_line_without_end_is_not_held_in_memory(
-    make: Callable[[Path], None], name: str, forger: Forger
-) -> None:
-    make(forger.folder / name)
+@pytest.mark.parametrize("size", [600 << 20, MOST_FILE_BYTES + 1], ids=["a long line", "larger than all"])
+def test_a_file_or_a_line_without_end_is_not_held_in_memory(size: int, name: str, forger: Forger) -> None:
+    (forger.folder / name).write_bytes(b"")
+    os.truncate(forger.folder / name, size)
     program = (
         f"import resource, sys; resource.setrlimit(resource.RLIMIT_AS, ({MEMORY_BYTES}, {MEMORY_BYTES})); "
         "from adjudication.verify import main; sys.exit(main(sys.argv[1:]))"
@@ -268,7 +242,7 @@ def test_a_line_that_is_too_long_is_named(forger: Forger) -> None:
     assert findings and [line for line in findings.differences if "has more than 1,048,576 bytes" in line]
 
 
-# Whatever else -------------------------------------------------------------------------------------------------------
+# Whatever else --------------------------------------------------------------------------------------------------------
 
 WORDS = st.text(st.characters(codec=None), max_size=40) | st.sampled_from(["\x1b[2J", "1/0", "\ud800", "n" * 300, ""])
 VALUES = st.recursive(
@@ -286,25 +260,24 @@ INNER = ("policy", "waiting", "counts", "files")
 
 
 @pytest.fixture
-def original(forger: Forger) -> Iterator[Path]:
-    kept = forger.folder.with_name("kept")
-    forger.folder.rename(kept)
-    yield kept
+def original(forger: Forger) -> Path:
+    return forger.folder.rename(forger.folder.with_name("kept"))
 
 
 @given(changes=st.dictionaries(KEYS, VALUES, min_size=1, max_size=3), inner=st.dictionaries(WORDS, VALUES, max_size=2))
 @settings(max_examples=30, suppress_health_check=list(HealthCheck))
 def test_no_manifest_ends_it_with_an_error(original: Path, changes: dict[str, Any], inner: dict[str, Any]) -> None:
-    text = (original / form.MANIFEST).read_bytes()
+    path = original / form.MANIFEST
+    text = path.read_bytes()
     values = json.loads(text) | changes
     for key in INNER:
         if isinstance(values[key], dict):
             values[key] = values[key] | inner
     try:
-        _write(original, json.dumps(values, indent=1).encode())
+        path.write_text(json.dumps(values, indent=1))
         checked(original)
     finally:
-        _write(original, text)
+        path.write_bytes(text)
 
 
 @given(
@@ -323,3 +296,64 @@ def test_no_bytes_of_a_table_end_it_with_an_error(original: Path, name: str, at:
         checked(original)
     finally:
         path.write_bytes(text)
+
+
+# The terminal ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("\x1b[2J", "an escape code clears the screen"),
+        ("\x9b2J", "and so does its one-byte form (C1)"),
+        ("a\nNothing differs.", "an end of line begins a line of its own"),
+        ("a\r\x08b", "what goes back writes over"),
+        ("a\u2028b\u2029c\x85d", "other ends of lines"),
+        ("\u202eabc\u202c \u2066a\u2069 \u200f", "marks of direction show text the other way round"),
+        ("a\u200bb\u200dc\u2060d\ufeff", "marks without width"),
+        ("a\u3164b\u115fc\u034fd\ufe0fe\u2800f", "letters that nobody sees"),
+        ("\ud800", "half of a surrogate pair has no bytes"),
+        ("\0\t\x7f", "control codes"),
+        ("\ue000\uffff", "letters of nobody"),
+    ],
+)
+def test_only_text_is_printed(text: str, why: str) -> None:
+    said = printable(text)
+    assert said.isprintable() and len(said) == len(text) and "\N{REPLACEMENT CHARACTER}" in said, why
+
+
+def test_text_stays_as_it_is() -> None:
+    assert printable("Vögel, 鳥, طائر: 1/4") == "Vögel, 鳥, طائر: 1/4"
+
+
+def test_a_long_value_is_cut_in_its_middle() -> None:
+    said = printable("a" * 10**6 + "b")
+    assert (len(said), said[-1]) == (LONGEST_LINE + 1, "b")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8", "cp437"])
+def test_every_terminal_can_print_it(encoding: str) -> None:
+    stream = io.TextIOWrapper(raw := io.BytesIO(), encoding=encoding, write_through=True)
+    show("鳥 \ud800 \x1b", stream=stream)
+    assert raw.getvalue().endswith(b"\n") and b"\x1b" not in raw.getvalue()
+
+
+def test_a_terminal_that_names_no_encoding_gets_ascii() -> None:
+    assert encodable("ä", None) == "\\xe4"
+
+
+def test_the_verifier_prints_names_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / "\x1b[2J")]) == NO_RELEASE
+    assert "\x1b" not in capsys.readouterr().err
+
+
+WRITES = ("stdout.write", "stdout.writelines", "stderr.write", "stderr.writelines")
+
+
+def test_nothing_else_prints() -> None:
+    modules = [path for path in (ROOT / "adjudication").glob("*.py") if path.name != "terminal.py"]
+    assert len(modules) > 15
+    for path in modules:
+        nodes = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name | ast.Attribute))
+        names = map(ast.unparse, nodes)
+        assert not [name for name in names if name in ("print", "input") or name.endswith(WRITES)], path.name

@@ -76,8 +76,8 @@ def test_days_without_work_widen_what_may_come() -> None:
 
 
 def test_somebody_new_is_judged_by_the_days_they_have() -> None:
-    new = [worker(key, 100) for key in range(3)]
-    assert forecast([], new, hours=24).answers == pytest.approx(forecast([], CREW, hours=24).answers, rel=0.02)
+    new, usual = (forecast([], each, hours=24).answers for each in ([worker(key, 100) for key in range(3)], CREW))
+    assert new == pytest.approx(usual, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -96,25 +96,24 @@ def test_the_usual_pace(tasks: list[Task], workers: list[Worker], hours: float |
 
 
 def test_more_taskers_are_like_the_middle_one_and_nobody_who_is_there() -> None:
-    workers = [steady(4, 10), steady(7, 30), steady(9, 500)]
-    more = like_the_middle_one(workers, 2)
+    more = like_the_middle_one([steady(4, 10), steady(7, 30), steady(9, 500)], 2)
     assert [(each.key, each.per_day) for each in more] == [(10, 30), (11, 30)]
 
 
 DAY = st.lists(st.integers(0, 12), min_size=24, max_size=24).map(tuple)
 PAST = st.lists(DAY, min_size=1, max_size=DAYS).map(tuple)
 KEYS = range(5)
-PASTS = st.lists(PAST, min_size=1, max_size=len(KEYS))
+CREWS = st.lists(PAST, min_size=1, max_size=len(KEYS)).map(
+    lambda pasts: [Worker(key, days) for key, days in zip(KEYS, pasts, strict=False)]
+)
 SEEN = st.frozensets(st.sampled_from(list(KEYS)), max_size=3)
 TASKS = st.lists(st.builds(Task, st.integers(1, 4), SEEN), max_size=24)
 HOURS = st.floats(0, 80)
-Past = tuple[tuple[int, ...], ...]
 
 
 @settings(max_examples=30)
-@given(TASKS, PASTS, HOURS)
-def test_one_more_tasker_never_lowers_the_chance(tasks: list[Task], pasts: list[Past], hours: float) -> None:
-    workers = [Worker(key, days) for key, days in zip(KEYS, pasts, strict=False)]
+@given(TASKS, CREWS, HOURS)
+def test_one_more_tasker_never_lowers_the_chance(tasks: list[Task], workers: list[Worker], hours: float) -> None:
     fewer, more = (forecast(tasks, each, hours=hours) for each in (workers[:-1], workers))
     queues = [range(count) for count in range(len(tasks) + 1)]
     assert all(fewer.of_all(queue) <= more.of_all(queue) for queue in queues)
@@ -122,19 +121,16 @@ def test_one_more_tasker_never_lowers_the_chance(tasks: list[Task], pasts: list[
 
 
 @settings(max_examples=30)
-@given(TASKS, PASTS, HOURS, HOURS)
+@given(TASKS, CREWS, HOURS, HOURS)
 def test_a_later_deadline_never_lowers_a_chance(
-    tasks: list[Task], pasts: list[Past], hours: float, longer: float
+    tasks: list[Task], workers: list[Worker], hours: float, longer: float
 ) -> None:
-    workers = [Worker(key, days) for key, days in zip(KEYS, pasts, strict=False)]
     sooner, later = (forecast(tasks, workers, hours=each) for each in sorted((hours, longer)))
     assert all(a <= b for a, b in zip(sooner.chances, later.chances, strict=True))
 
 
 @settings(max_examples=30)
-@given(TASKS, PASTS, HOURS)
-def test_less_left_never_lowers_the_chance_of_all(tasks: list[Task], pasts: list[Past], hours: float) -> None:
-    workers = [Worker(key, days) for key, days in zip(KEYS, pasts, strict=False)]
+@given(TASKS, CREWS, HOURS)
+def test_less_left_never_lowers_the_chance_of_all(tasks: list[Task], workers: list[Worker], hours: float) -> None:
     chances = [chance_of_all(tasks[:count], workers, hours=hours) for count in range(len(tasks), -1, -7)]
-    assert chances == sorted(chances)
-    assert chance_of_all([], workers, hours=hours) == 1
+    assert chances == sorted(chances) and chance_of_all([], workers, hours=hours) == 1

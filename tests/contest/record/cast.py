@@ -1,4 +1,5 @@
-"""Two released weeks with everything a release carries: attacks, teams, stakes, money, an award, a fault."""
+"""Two released weeks with everything a release carries: attacks, teams, stakes, money, an award, a fault. And where the
+board was at work: appeals, every outcome, motions, confirmations."""
 
 import json
 import re
@@ -11,21 +12,28 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.management import call_command
 from django.core.servers.basehttp import WSGIServer
 from django.core.signals import request_finished, request_started
-from django.db import close_old_connections, connections
+from django.db import close_old_connections, connections, transaction
 from django.test import Client
 from django.test.testcases import QuietWSGIRequestHandler
 
+from adjudication.counting import Ballot
 from adjudication.mirror import LIST
+from adjudication.models import Ruling
 from common.audit import audit
-from contest.enums import AccountKind, DecisionKind, StakeEnd, StakeKind
+from contest.board.cases import image_held, picture_case, vote_cast
+from contest.board.deciding import case_decide, cases_close
+from contest.board.motions import motion_drop, motion_open
+from contest.enums import AccountKind, AppealSide, DecisionKind, StakeEnd, StakeKind, VoteChoice
 from contest.exports.folders import copy_folder
 from contest.models import (
     Account,
+    Appeal,
     Association,
     AssociationMistake,
     Attack,
@@ -33,24 +41,30 @@ from contest.models import (
     Award,
     BoardDecision,
     Break,
+    Case,
+    CaseDecision,
     Entry,
+    Examination,
     LedgerEntry,
     Stake,
     StakeBatch,
+    Statement,
     Team,
     TeamMerge,
 )
 from contest.record.selectors import as_listed, releases
 from contest.releases import Released, release_week
 from contest.rules import week_named
-from labeling.models import VoidedResponse, Voiding
+from labeling.models import Image, VoidedResponse, Voiding
 from labeling.pictures import pixels_of
 from scoring.enums import Fault, Outcome, RerunState, RunState, TrialKind
 from scoring.models import Prediction, PrivateSet, Rerun, Run, RunItem, Superseded, Trial
 from tests import factories
 from tests.contest import release_fixtures as cast
+from tests.contest.board import cast as board
 
 W47, W48 = week_named("2026-W47", "UTC"), week_named("2026-W48", "UTC")
+FIRST, SECOND, ERRATA = "release-2026-W47", "release-2026-W48", "release-2026-W47-errata-1"
 NOW = datetime(2026, 12, 2, 8, 0, tzinfo=UTC)
 LATER = W48.start + timedelta(days=2)
 WRITTEN_BEFORE = Path(__file__).parent / "rule_book_1"  # two releases as the first rule book had them, byte for byte
@@ -72,15 +86,11 @@ def two_weeks() -> cast.Contest:
     _lost_proof(contest)
     _outside(contest)
     _money(contest)
-    _trail()
-    return contest
-
-
-def _trail() -> None:
-    """What was done by hand, in each week something whose reason is public and something whose is not."""
+    # What was done by hand: in each week something whose reason is public and something whose is not.
     for at in (cast.MONDAY, LATER):
         audit("board.decide", by=None, subject={"decision": [1]}, why="='good", now=at, published=True)
         audit("tasker.warn", by=None, subject={"tasker": ["T-99999"]}, why="Slowly.", now=at)
+    return contest
 
 
 def _voided(contest: cast.Contest) -> None:
@@ -99,10 +109,8 @@ def _voided(contest: cast.Contest) -> None:
 
 def _teams(contest: cast.Contest) -> None:
     """Team blue sent the bird once more, a week later, and against one defense; team green became part of it."""
-    red = Team.objects.get(name="=red")
-    blue = Team.objects.create(name="blue", created_at=cast.MONDAY)
-    Team.objects.create(name="green", created_at=cast.MONDAY, merged_into=blue, merged_at=LATER)
-    green = Team.objects.get(name="green")
+    red, blue = Team.objects.get(name="=red"), Team.objects.create(name="blue", created_at=cast.MONDAY)
+    green = Team.objects.create(name="green", created_at=cast.MONDAY, merged_into=blue, merged_at=LATER)
     TeamMerge.objects.create(team=green, into=blue, reason="one group", merged_at=LATER)
     tried = {"pictures": 10, "right": 9, "wrong": 0, "abstained": 1, "faults": 0}
     Trial.objects.create(
@@ -113,18 +121,13 @@ def _teams(contest: cast.Contest) -> None:
     Association.objects.create(team=blue, reason="works here", since=cast.MONDAY, declared_at=cast.MONDAY)
     wrong = Association.objects.create(team=blue, reason="another", since=cast.MONDAY, declared_at=cast.MONDAY)
     AssociationMistake.objects.create(association=wrong, reason="another blue", declared_at=LATER)
-    policy, bird = factories.policy_version(), contest.images["valid bird"]
-    first = Attack.objects.get(team=red)
-    again = Attack.objects.create(
-        team=blue, image=bird, received_at=LATER, week="2026-W48", policy=policy, copy_of=first
-    )
+    policy, bird, second = factories.policy_version(), contest.images["valid bird"], contest.images["of the next week"]
+    first, sent = Attack.objects.get(team=red), {"received_at": LATER, "week": W48.name}
+    again = Attack.objects.create(team=blue, image=bird, policy=policy, copy_of=first, **sent)
     AttackTarget.objects.create(attack=again, defense=contest.defenses[1])
-    Attack.objects.create(team=red, image=contest.images["of the next week"], received_at=LATER, of_quota=3)
-    Attack.objects.create(
-        team=blue, image=contest.images["of the next week"], received_at=LATER, withdrawn_at=LATER + timedelta(hours=1)
-    )
-    for week in (W47, W48):
-        Attack.objects.filter(received_at__gte=week.start, received_at__lt=week.end).update(week=week.name)
+    Attack.objects.create(team=red, image=second, of_quota=3, **sent)
+    Attack.objects.create(team=blue, image=second, withdrawn_at=LATER + timedelta(hours=1), **sent)
+    Attack.objects.filter(pk=first.pk).update(week=W47.name)
     entry = {"received_at": cast.MONDAY, "due_at": W47.end, "licence": "MIT"}
     Entry.objects.create(team=blue, defense=contest.defenses[0], opened_at=cast.MONDAY, training_code="0" * 64, **entry)
 
@@ -133,12 +136,11 @@ def _outside(contest: cast.Contest) -> None:
     """The organizers took in a bird that a defense takes for a bicycle: a mistake outside the contest (R29)."""
     image = cast.picture(43)
     cast.labeled(contest, "taken in", image, cast.CASES["valid bird"])
-    made = cast.ruled(contest.panels["taken in"])
-    cautious, wrong = contest.defenses
+    made, (cautious, wrong) = cast.ruled(contest.panels["taken in"]), contest.defenses
     cast.scored(cautious, image, [Outcome.ABSTAIN] * 3)
     answers = cast.scored(wrong, image, [Outcome.BIRD, Outcome.BICYCLE, Outcome.BICYCLE])
-    found = {"found_at": cast.MONDAY + timedelta(hours=3)}
-    Break.objects.create(defense=wrong, image=image, ruling=made, prediction=answers[1], **found)
+    at = cast.MONDAY + timedelta(hours=3)
+    Break.objects.create(defense=wrong, image=image, ruling=made, prediction=answers[1], found_at=at)
 
 
 def _lost_proof(contest: cast.Contest) -> None:
@@ -146,10 +148,9 @@ def _lost_proof(contest: cast.Contest) -> None:
     image, wrong = contest.images["valid bicycle"], contest.defenses[1]
     type(image).objects.filter(pk=image.pk).update(origin="attack")
     Attack.objects.create(team=Team.objects.get(name="=red"), image=image, received_at=cast.MONDAY, week="2026-W47")
-    old = Prediction.objects.filter(image=image, defense=wrong, round=2).get()
-    was = Prediction.objects.get(image=image, defense=wrong, round=1)
-    rerun = Rerun.objects.create(defense=wrong, reason="test", state=RerunState.APPLIED, asked_at=cast.MONDAY)
-    for before, answer in ((old, Outcome.BICYCLE), (was, Outcome.BICYCLE)):
+    asked = {"defense": wrong, "reason": "test", "asked_at": cast.MONDAY}
+    rerun = Rerun.objects.create(state=RerunState.APPLIED, **asked)
+    for before in Prediction.objects.filter(image=image, defense=wrong, round__in=(1, 2)).order_by("-round"):
         run = Run.objects.create(
             defense=wrong, rerun=rerun, round=before.round, seed=7, batch_size=16, state=RunState.ASSESSED, attempt=1,
             created_at=cast.MONDAY,
@@ -159,15 +160,14 @@ def _lost_proof(contest: cast.Contest) -> None:
             "pixels_sha256", "defense_digest", "device", "batch_size", "batch", "row", "latency_us", "round",
         )}  # fmt: skip
         new = Prediction.objects.create(
-            item=item, image=image, defense=wrong, rerun=rerun, answer=answer, score_bicycle=0.5, score_bird=0.25,
-            seed=7, attempt=1, predicted_at=LATER, **same,
+            item=item, image=image, defense=wrong, rerun=rerun, answer=Outcome.BICYCLE, score_bicycle=0.5,
+            score_bird=0.25, seed=7, attempt=1, predicted_at=LATER, **same,
         )  # fmt: skip
         Superseded.objects.create(prediction=before, by=new, rerun=rerun)
     # What was found while another answer stood there: nothing of it is in force.
     lost_run = Run.objects.create(
-        defense=wrong, rerun=Rerun.objects.create(
-            defense=wrong, reason="test", state=RerunState.CANCELLED, asked_at=cast.MONDAY
-        ), round=1, seed=9, batch_size=16, state=RunState.ASSESSED, attempt=1, created_at=cast.MONDAY,
+        defense=wrong, rerun=Rerun.objects.create(state=RerunState.CANCELLED, **asked), round=1,
+        seed=9, batch_size=16, state=RunState.ASSESSED, attempt=1, created_at=cast.MONDAY,
     )  # fmt: skip
     item = RunItem.objects.create(run=lost_run, rerun=lost_run.rerun, defense=wrong, round=1, image=image, position=0)
     lost = Prediction.objects.create(
@@ -223,10 +223,119 @@ def copied(made: Sequence[Released], out: Path) -> list[Released]:
     ]
 
 
+# The board at work ---------------------------------------------------------------------------------------------------
+
+
+ARGUMENT = "=The wing is cut off at the border,\nas the mark shows: nobody can call it complete."
+ANSWER = "-Nothing is cut off: the dark part is a branch."
+DISSENT = "I do not see it: the wing ends inside the picture."
+SECRET = "Somebody's words for the board alone."
+MARKS = [{"x": 1, "y": 2, "width": 10, "height": 20, "words": 'the "wing", left'}]
+TRUNCATED = Ballot(VoteChoice.OVERRULE, reasons=("truncated",))
+UPHOLD, MORE = Ballot(VoteChoice.UPHOLD), Ballot(VoteChoice.MORE_TASKERS)
+HOUR = timedelta(hours=1)
+CLOSED = LATER + 9 * HOUR
+
+
+def two_weeks_of_the_board() -> cast.Contest:
+    """Fill both weeks, in which the board is at work; nothing is released yet."""
+    contest = two_weeks()
+    members = [board.member(f"member {number}") for number in range(3)]
+    red, blue = Team.objects.get(name="=red"), Team.objects.get(name="blue")
+    overruled(contest, members, red, blue)
+    image = contest.images["occluded"]
+    # A tie leaves a rejection as it is, and two members confirm it at one moment.
+    votes(opened(image), members, UPHOLD, Ballot(VoteChoice.OVERRULE, label="bird"), MORE, hours=4)
+    asked(contest, members, red)
+    moved(members, red, blue)
+    for member in members[:2]:
+        told = {"ruling": image.rulings.get(), "confirmed_by": member, "at": CLOSED}
+        Examination.objects.create(image=image, defense=contest.defenses[0], **told)
+    # A case on which members still vote, and a motion.
+    case = opened(contest.images["depiction"])
+    appeal(case, Team.objects.create(name="waits", created_at=LATER))
+    board.vote(case, members[0], UPHOLD, LATER + HOUR, words=SECRET)
+    grant(blue, members[1])
+    return contest
+
+
+def opened(image: Image, now: datetime = LATER) -> Case:
+    ruling = Ruling.objects.filter(image=image).order_by("-number")[0]
+    with transaction.atomic():
+        return picture_case(image=image_held(image.pk), ruling=ruling, by=None, now=now)
+
+
+def appeal(case: Case, by: Team, *, defense: Any = None, marks: Sequence[Any] = ()) -> Appeal:
+    side = AppealSide.DEFENDER if defense else AppealSide.ATTACKER
+    told = {"argument": ARGUMENT, "marks": list(marks), "sent_at": LATER + HOUR, "defense": defense, "side": side}
+    return Appeal.objects.create(case=case, team=by, image=case.image, ruling=case.ruling, **told)
+
+
+def votes(case: Case, members: Sequence[User], *ballots: Ballot, hours: int) -> CaseDecision:
+    """Each member votes for one of these; the first confirms, after so many hours."""
+    for member, ballot in zip(members, ballots, strict=False):
+        board.vote(case, member, ballot, LATER + 2 * HOUR, words=SECRET)
+    return board.decide(case, members[0], LATER + hours * HOUR)
+
+
+def overruled(contest: cast.Contest, members: Sequence[User], red: Team, blue: Team) -> None:
+    """A valid picture is rejected, against one vote whose words are public."""
+    case = opened(contest.images["valid bird"])
+    appeal(case, blue, defense=contest.defenses[0], marks=MARKS)
+    Statement.objects.create(case=case, team=red, words=ANSWER, sent_at=LATER + HOUR)
+    board.vote(case, members[2], UPHOLD, LATER + HOUR, words=DISSENT, public=True)
+    votes(case, members, TRUNCATED, TRUNCATED, hours=3)
+
+
+def asked(contest: cast.Contest, members: Sequence[User], red: Team) -> None:
+    """More taskers join one panel, and a fresh one takes the place of another."""
+    joins, fresh = opened(contest.images["valid bicycle"]), opened(contest.images["uncertain"])
+    appeal(fresh, red)
+    shape = cast.LARGE
+    for hours, case, said in (
+        (5, joins, cast.bicycle(shape)),
+        (6, fresh, cast.drawn(shape)),
+    ):
+        made = votes(case, members, MORE, MORE, UPHOLD, hours=hours)
+        assert made.panel is not None
+        made.panel.refresh_from_db()
+        board.answers(made.panel, *[said] * made.panel.missing, now=CLOSED - 2 * HOUR)
+        board.rule(made.panel, now=CLOSED - HOUR)
+    assert cases_close(now=CLOSED) == 2
+    for defense in contest.defenses:
+        cast.scored(defense, contest.images["uncertain"], [Outcome.ABSTAIN] * 3)
+
+
+def moved(members: Sequence[User], red: Team, blue: Team) -> None:
+    """One motion is carried, one lost, one taken back."""
+    ada, ben, cleo = members
+    cases = [grant(red, ada), grant(blue, ada)]
+    for case, choice in zip(cases, (VoteChoice.IN_FAVOUR, VoteChoice.AGAINST), strict=True):
+        board.tell(case, ben)
+        vote_cast(case=case, by=ben, choice=choice, now=LATER + HOUR, words=SECRET)
+        if choice is VoteChoice.AGAINST:
+            board.vote(case, cleo, choice, LATER + HOUR)
+        case_decide(case=case, seen=board.count_of(case).mark, explanation="=As said.", by=ben, now=LATER + 2 * HOUR)
+    motion_drop(case=grant(blue, ada), by=ada, now=LATER + 3 * HOUR)
+
+
+def grant(team: Team, by: User, now: datetime = LATER) -> Case:
+    """A motion to let a team attack without a paper."""
+    return motion_open(
+        DecisionKind.GRANT, subject={"team": [team.pk]}, reason="+We know them, and they asked for it.", by=by, now=now
+    )
+
+
+def kept_back() -> tuple[str, ...]:
+    """What no release says: the names of members, what they wrote for each other, and what waits."""
+    names = User.objects.filter(groups__name="review board").values_list("username", flat=True)
+    return (SECRET, "waits", *names, *Case.objects.filter(state="open").values_list("public_id", flat=True))
+
+
 # Another machine ------------------------------------------------------------------------------------------------------
 
 
-def mirror_of(made: Sequence[Released], into: Path) -> Path:
+def mirror_of(into: Path, made: Sequence[Released]) -> Path:
     """What `release_mirror` leaves, without the network."""
     into.mkdir()
     for each in made:
@@ -236,8 +345,19 @@ def mirror_of(made: Sequence[Released], into: Path) -> Path:
     return into
 
 
+def cut_out(rows: list[dict[str, Any]]) -> None:
+    """Take a release out of a list, and mend it."""
+    del rows[1]
+    rows[1]["previous_sha256"] = rows[0]["manifest_sha256"]
+
+
+def without_the_first(rows: list[dict[str, Any]]) -> None:
+    """Let a list begin with its second release."""
+    del rows[0]
+    rows[0]["previous_sha256"] = ""
+
+
 def empty_database() -> None:
-    """As after `migrate`."""
     call_command("flush", verbosity=0, interactive=False)
     factories.policy_version()
     cache.clear()

@@ -1,6 +1,6 @@
 """What several modules look at, made once for each of them: two released weeks, and a picture with an open case."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from datetime import datetime
 from pathlib import Path
@@ -39,10 +39,16 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[datetime], None]:
 
 
 @pytest.fixture(scope="module")
-def appealed(module_world: Path) -> Decided:
+def today() -> Iterator[None]:
+    """The clock while what several tests share is made."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("django.utils.timezone.now", lambda: TODAY)
-        return decided.appealed()
+        yield
+
+
+@pytest.fixture(scope="module")
+def appealed(module_world: Path, today: None) -> Decided:
+    return decided.appealed()
 
 
 @pytest.fixture

@@ -1,17 +1,17 @@
 """A picture that the board decided about, in each state that its case goes through."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from adjudication.models import Ruling
 from contest.board.deciding import cases_close
-from contest.enums import AppealSide, VoteChoice
-from contest.models import Appeal, Attack, Case, Release, Statement
+from contest.enums import VoteChoice
+from contest.models import Appeal, Attack, Case, Release
 from labeling.models import Image
 from scoring.models import Defense
 from tests.contest.board import case_cast, cast
-from tests.contest.board.cast import LATER, OVERRULE_REJECTED, Scene
+from tests.contest.board.cast import LATER, OVERRULE_REJECTED, WHY, Scene
 from tests.contest.money import cast as money
 
 WEEK = "2026-W47"
@@ -29,35 +29,31 @@ class Decided:
 
     @property
     def picture(self) -> str:
-        """Return the ID of the picture."""
         return self.scene.image.public_id
-
-    @property
-    def statement(self) -> Statement:
-        """Return the answer of the other side."""
-        return Statement.objects.get(case=self.case)
 
     def overruled(self) -> "Decided":
         """The board rejects it, two against one who says why."""
         members = self.scene.members
         cast.votes(self.case, members[:2], OVERRULE_REJECTED)
         cast.vote(self.case, members[2], VoteChoice.UPHOLD, words=DISSENT, public=True)
-        cast.decide(self.case, members[0])
-        self.case.refresh_from_db()
-        return self
+        return self._decided()
 
     def upheld(self) -> "Decided":
-        """The board lets the ruling stand."""
         cast.votes(self.case, self.scene.members[:2], VoteChoice.UPHOLD)
-        cast.decide(self.case, self.scene.members[0], explanation="")
-        self.case.refresh_from_db()
-        return self
+        return self._decided(explanation="")
 
     def asked(self) -> "Decided":
         """The board asks more taskers, who have not answered yet."""
         cast.votes(self.case, self.scene.members[:2], VoteChoice.MORE_TASKERS)
-        cast.decide(self.case, self.scene.members[0], explanation="")
+        return self._decided(explanation="")
+
+    def _decided(self, explanation: str = WHY) -> "Decided":
+        cast.decide(self.case, self.scene.members[0], explanation=explanation)
         self.case.refresh_from_db()
+        return self
+
+    def released(self) -> "Decided":
+        release()
         return self
 
     def answered(self, *said: dict[str, Any]) -> Ruling:
@@ -71,16 +67,11 @@ class Decided:
         return ruling
 
 
-def appealed(*, valid: bool = True) -> Decided:
+def appealed() -> Decided:
     """A ruled picture of week 2026-W47 with the open case of an appeal that was answered; nothing is released."""
-    scene = Scene.make(valid=valid)
-    _drawn(scene)
-    if valid:
-        return Decided(scene, *_named(*case_cast.picture(scene)))
-    case = scene.opened()
-    appeal = case_cast.appealed(case, scene.red, side=AppealSide.ATTACKER)
-    case_cast.said(case, scene.blue)
-    return Decided(scene, case, appeal)
+    scene = Scene.make()
+    drawn(scene)
+    return Decided(scene, *_named(*case_cast.picture(scene)))
 
 
 def _named(case: Case, appeal: Appeal) -> tuple[Case, Appeal]:
@@ -91,7 +82,7 @@ def _named(case: Case, appeal: Appeal) -> tuple[Case, Appeal]:
     return case, appeal
 
 
-def _drawn(scene: Scene, seed: int = 7) -> None:
+def drawn(scene: Scene, seed: int = 7) -> None:
     """Give the picture pixels; the row that they were drawn for would wait for taskers."""
     sha = scene.image.pixels_sha256
     case_cast.on_pixels(scene, seed)
@@ -100,14 +91,13 @@ def _drawn(scene: Scene, seed: int = 7) -> None:
 
 def another(first: Decided, seed: int) -> Decided:
     """One more open case like it, on another picture of the same week."""
-    case = case_cast.another(first.scene)
-    _, appeal = _named(case, case_cast.appealed(case, first.scene.blue))
-    case_cast.said(case, first.scene.red)
     scene = first.scene
-    ruling = Ruling.objects.get(image=case.image)
-    attack = Attack.objects.get(image=case.image)
-    other = Scene(scene.red, scene.blue, scene.stake, attack, attack.image, ruling.panel, ruling, scene.members)
-    _drawn(other, seed)
+    case = case_cast.another(scene)
+    _, appeal = _named(case, case_cast.appealed(case, scene.blue))
+    case_cast.said(case, scene.red)
+    ruling, attack = Ruling.objects.get(image=case.image), Attack.objects.get(image=case.image)
+    other = replace(scene, attack=attack, image=attack.image, panel=ruling.panel, ruling=ruling)
+    drawn(other, seed)
     return Decided(other, case, appeal)
 
 
@@ -117,5 +107,4 @@ def release(week: str = WEEK, *, at: datetime = LATER + timedelta(days=2)) -> Re
 
 
 def broken(what: Decided) -> None:
-    """The picture breaks the defense at stake."""
     money.broken(what.scene.stake.defense, what.scene.attack)

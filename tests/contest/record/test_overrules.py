@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import deepcopy
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -25,6 +25,7 @@ from tests import factories
 from tests.contest.board.case_cast import joins
 from tests.contest.board.cast import LATER, RULED, SURE, UNSURE, WHY
 from tests.contest.money import cast as money
+from tests.contest.pages import lacking, main, words
 from tests.contest.record import decided
 from tests.contest.record.decided import DISSENT, TODAY, Decided
 
@@ -36,14 +37,6 @@ _CHANGES = re.compile(
     rb'name="csrfmiddlewaretoken" value="\w+"|/pictures/[\w=-]+\.png|<updated>[^<]+</updated>|/record/[\w-]+/'
     rb'|<span class="unread-count">.*?</span></span>'
 )
-
-
-@pytest.fixture(scope="module")
-def today() -> Iterator[None]:
-    """The clock while what several tests share is made."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("django.utils.timezone.now", lambda: TODAY)
-        yield
 
 
 def client_of(user: User) -> Client:
@@ -87,9 +80,7 @@ FILTERS = [
 
 
 def listed(query: str = "") -> list[str]:
-    page = Client().get(f"/overrules/?{query}")
-    assert page.status_code == 200
-    return re.findall(r'<article class="decided" id="([^"]+)"', page.content.decode())
+    return re.findall(r'<article class="decided" id="([^"]+)"', main(Client(), f"/overrules/?{query}"))
 
 
 @pytest.fixture(scope="class")
@@ -132,8 +123,7 @@ class TestSeveral:
         first, second = listed("outcome=all&find=blue"), listed("outcome=all&find=blue&page=2")
         assert (len(first), len(second), len({*first, *second})) == (2, 1, 3)
         assert listed("page=99") == [several["overruled"].case.public_id], "after the last page the last one"
-        page = client.get("/overrules/?outcome=all&find=blue").content.decode()
-        assert 'href="?outcome=all&amp;find=blue&amp;page=2"' in page
+        assert 'href="?outcome=all&amp;find=blue&amp;page=2"' in main(client, "/overrules/?outcome=all&find=blue")
 
     def test_the_file_has_the_same_rows_and_no_formula(self, several: dict[str, Decided]) -> None:
         answer = Client().get("/overrules.csv?outcome=all&after=rejected")
@@ -152,16 +142,14 @@ class TestSeveral:
         self, several: dict[str, Decided], settings: Any
     ) -> None:
         feed = ElementTree.fromstring(Client().get(FEEDS[0]).content)
-        entries = feed.findall(f"{ATOM}entry")
         told = json.loads(Client().get(FEEDS[1]).content)
-        assert told["version"] == "https://jsonfeed.org/version/1.1"
-        assert feed.tag == f"{ATOM}feed" and urlparse(feed.findtext(f"{ATOM}id")).scheme == "urn"
+        assert (feed.tag, told["version"]) == (f"{ATOM}feed", "https://jsonfeed.org/version/1.1")
+        assert urlparse(feed.findtext(f"{ATOM}id")).scheme == "urn"
         links = {link.get("rel"): link.get("href") for link in feed.findall(f"{ATOM}link")}
         assert links["self"].endswith(FEEDS[0]) and links["alternate"].endswith("/overrules/")
         assert (told["feed_url"], told["home_page_url"]) == (links["self"].replace(*FEEDS), links["alternate"])
-        ids = [item["id"] for item in told["items"]]
-        assert [entry.findtext(f"{ATOM}id") for entry in entries] == ids
-        assert len(entries) == 3 == len(set(ids))
+        entries, ids = feed.findall(f"{ATOM}entry"), [item["id"] for item in told["items"]]
+        assert [entry.findtext(f"{ATOM}id") for entry in entries] == ids and len(entries) == 3 == len(set(ids))
         for entry, item in zip(entries, told["items"], strict=True):
             moment = datetime.fromisoformat(item["date_published"])
             assert datetime.fromisoformat(entry.findtext(f"{ATOM}updated") or "") == moment.replace(microsecond=0)
@@ -171,19 +159,16 @@ class TestSeveral:
         settings.PUBLIC_URL = "https://elsewhere.example"
         assert [item["id"] for item in json.loads(Client().get(FEEDS[1]).content)["items"]] == ids
         one = several["overruled"]
-        (mine,) = (item for item in told["items"] if one.picture in item["title"])
-        assert mine["title"] == f"Picture {one.picture}: overruled"
-        assert WHY in mine["content_text"] and DISSENT in mine["content_text"]
+        (text,) = (i["content_text"] for i in told["items"] if i["title"] == f"Picture {one.picture}: overruled")
+        assert lacking(text, WHY, DISSENT) == []
 
 
 def test_a_decision_tells_before_and_after_and_why_and_what_followed(what: Decided, client: Client) -> None:
     decided.broken(what)
-    what.overruled()
-    decided.release()
-    page = client.get("/overrules/").content.decode()
-    words = " ".join(re.sub(r"<[^>]+>", " ", page).split())
-    keep = what.scene.stake.defense.name
-    for told in (
+    what.overruled().released()
+    page, keep = words(client, "/overrules/"), what.scene.stake.defense.name
+    assert not lacking(
+        page,
         "Before ruling 1 valid, a bird",
         "After ruling 2 rejected the object is partly hidden",
         f"Appealed by blue ( {what.appeal.public_id} )",
@@ -191,27 +176,25 @@ def test_a_decision_tells_before_and_after_and_why_and_what_followed(what: Decid
         WHY,
         DISSENT,
         "2 × overrule (rejected: the object is partly hidden); 1 × uphold",
-    ):
-        assert told in words, told
-    assert all(member.username not in words for member in what.scene.members)
+    )
+    assert all(member.username not in page for member in what.scene.members)
     money.ruled(what.scene.image, "bird", at=LATER + timedelta(hours=1))
-    assert "Ruled upon again since" in client.get("/overrules/").content.decode()
+    assert "Ruled upon again since" in words(client, "/overrules/")
 
 
 def test_nothing_decided_is_an_empty_list_with_a_next_step(what: Decided, client: Client) -> None:
-    for query, words in (
-        ("", "No ruling was overruled so far"),
-        ("find=x", "No decision fits"),
-        ("outcome=uphold", "No such decision is public"),
-        ("week=2026", "There is no week of this name"),
-    ):
-        assert words in client.get(f"/overrules/?{query}").content.decode()
+    said = {
+        "": "No ruling was overruled so far",
+        "find=x": "No decision fits",
+        "outcome=uphold": "No such decision is public",
+        "week=2026": "There is no week of this name",
+    }
+    assert [query for query in said if said[query] not in words(client, f"/overrules/?{query}")] == []
 
 
 def test_the_list_asks_as_often_for_many(what: Decided, django_assert_max_num_queries: Any) -> None:
     assert ON_A_PAGE > 1
-    what.overruled()
-    decided.release()
+    what.overruled().released()
     with django_assert_max_num_queries(25) as few:
         assert len(listed()) == 1
     decided.another(what, 30).overruled()
@@ -220,16 +203,19 @@ def test_the_list_asks_as_often_for_many(what: Decided, django_assert_max_num_qu
 
 
 def test_who_has_the_feed_is_told_that_nothing_is_new(what: Decided, clock: Any) -> None:
-    what.overruled()
-    decided.release()
+    what.overruled().released()
     known = {address: {"if-modified-since": Client().get(address)["Last-Modified"]} for address in FEEDS}
-    assert [Client().get(address, headers=known[address]).status_code for address in FEEDS] == [304, 304]
+
+    def asked() -> list[int]:
+        return [Client().get(address, headers=known[address]).status_code for address in FEEDS]
+
+    assert asked() == [304, 304]
     other = decided.another(what, 9)
     clock(TODAY + timedelta(days=1))
     other.upheld()
     other.case.closed_at = TODAY + timedelta(days=1)
     other.case.save()
-    assert [Client().get(address, headers=known[address]).status_code for address in FEEDS] == [200, 200]
+    assert asked() == [200, 200]
 
 
 def test_the_call_of_a_picture_tells_the_appeals_that_are_public(what: Decided, client: Client) -> None:
@@ -238,8 +224,7 @@ def test_the_call_of_a_picture_tells_the_appeals_that_are_public(what: Decided, 
     assert client.get(address).json()["appeals"] == []
     what.overruled()
     (appeal,) = client.get(address).json()["appeals"]
-    assert what.appeal.defense is not None
-    assert appeal == {
+    assert what.appeal.defense and appeal == {
         "id": what.appeal.public_id,
         "case": what.case.public_id,
         "team": {"id": what.scene.blue.public_id, "name": "blue"},
@@ -258,14 +243,8 @@ def test_the_call_of_a_picture_tells_the_appeals_that_are_public(what: Decided, 
 # The search -----------------------------------------------------------------------------------------------------------
 
 
-def found(client: Client, asked: str) -> tuple[int, str]:
-    answer = client.get("/search/", {"q": asked})
-    return answer.status_code, answer.get("Location", "")
-
-
 def test_an_id_leads_to_its_page(what: Decided, client: Client) -> None:
-    what.overruled()
-    decided.release()
+    what.overruled().released()
     page, keep, scene = f"/record/{what.picture}/", what.scene.stake.defense, what.scene
     table = {
         what.picture: page,
@@ -282,16 +261,16 @@ def test_an_id_leads_to_its_page(what: Decided, client: Client) -> None:
         "2026-W47": "/weeks/2026-W47/",
         "2026-w47": "/weeks/2026-W47/",
     }
-    assert {asked: found(client, asked) for asked in table} == {asked: (302, url) for asked, url in table.items()}
-    pages = {address: client.get(address) for address in {url.partition("#")[0] for url in table.values()}}
-    for url in table.values():
-        address, _, anchor = url.partition("#")
-        assert pages[address].status_code == 200
-        assert not anchor or f'id="{anchor}"' in pages[address].content.decode()
+    assert {asked: client.get("/search/", {"q": asked}).get("Location") for asked in table} == table
+    pages = {address: main(client, address) for address in {url.partition("#")[0] for url in table.values()}}
+    for address, _, anchor in (url.partition("#") for url in table.values()):
+        assert not anchor or f'id="{anchor}"' in pages[address], anchor
 
 
-NOT_THERE = ["", " ", "P-00000000", "P-00000000 1", "C-000000", "L-000000", "P-", "x" * 500, "\x00", "%", "_"]
-NOT_THERE += ["2026-W60", "9999-W99", "0000-W00", "2027-W20"]
+NOT_THERE = [
+    *("", " ", "P-00000000", "P-00000000 1", "C-000000", "L-000000", "P-", "x" * 500, "\x00", "%", "_"),
+    *("2026-W60", "9999-W99", "0000-W00", "2027-W20"),
+]
 
 
 def test_what_is_not_there_is_not_found(what: Decided, client: Client) -> None:
@@ -301,13 +280,12 @@ def test_what_is_not_there_is_not_found(what: Decided, client: Client) -> None:
 
 
 def test_words_find_teams_defenses_and_decisions(what: Decided, client: Client) -> None:
-    what.overruled()
-    decided.release()
+    what.overruled().released()
     money.defense("blue heron", what.scene.blue)
     unpublished = money.defense("blue whale", what.scene.blue)
     type(unpublished).objects.filter(pk=unpublished.pk).update(published_at=None)
-    page = client.get("/search/", {"q": "Blue"}).content.decode()
-    hits = re.findall(r"<li><a href=\"[^\"]+\">([^<]+)</a></li>", page.partition('class="plain hits"')[2])
+    hits = main(client, "/search/?q=Blue").partition('class="plain hits"')[2]
+    hits = re.findall(r"<li><a href=\"[^\"]+\">([^<]+)</a></li>", hits)
     assert hits[0] == "Team blue" and "Defense blue heron" in hits and "Defense blue whale" not in hits
     assert hits[-1] == "1 decision of the board with these words"
 
@@ -315,20 +293,21 @@ def test_words_find_teams_defenses_and_decisions(what: Decided, client: Client) 
 # Nothing too early (R24) ----------------------------------------------------------------------------------------------
 
 
-def read(client: Client, one: Decided) -> dict[str, bytes]:
+def read(client: Client, one: Decided) -> dict[str, tuple[Any, ...]]:
     """All addresses of these pages, asked with everything that somebody could know or guess."""
     cache.clear()
     names = (one.picture, f"{one.picture}%202", one.case.public_id, one.appeal.public_id, "wing", "blue")
-    addresses = ["/overrules/", "/overrules/?outcome=all", "/overrules.csv?outcome=all", *FEEDS]
-    addresses += [f"/overrules.csv?outcome=all&find={each}" for each in names]
-    addresses += [f"/search/?q={each}" for each in names]
-    addresses += [f"/record/{one.picture}/", f"/api/v1/images/{one.picture}/", f"/api/v1/rulings/?image={one.picture}"]
-    return {each: b"".join(_said(client.get(each))) for each in addresses}
+    addresses = [
+        "/overrules/", "/overrules/?outcome=all", "/overrules.csv?outcome=all", *FEEDS, f"/record/{one.picture}/",
+        f"/api/v1/images/{one.picture}/", f"/api/v1/rulings/?image={one.picture}",
+        *(f"{page}{each}" for page in ("/overrules.csv?outcome=all&find=", "/search/?q=") for each in names),
+    ]  # fmt: skip
+    return {each: _said(client.get(each)) for each in addresses}
 
 
-def _said(answer: Any) -> Iterator[bytes]:
-    yield f"{answer.status_code} {answer.get('Location', '')} {answer.get('Last-Modified', '')}\n".encode()
-    yield _CHANGES.sub(b"", answer.content)
+def _said(answer: Any) -> tuple[Any, ...]:
+    kept = _CHANGES.sub(b"", answer.content)
+    return answer.status_code, answer.get("Location"), answer.get("Last-Modified"), kept
 
 
 # What is done with the case before its week is released; none of it shows.
@@ -352,7 +331,7 @@ def readers(appealed: Decided, class_world: Path) -> dict[str, Client]:
 
 
 @pytest.fixture(scope="class")
-def opened(appealed: Decided, readers: dict[str, Client], today: None) -> dict[str, dict[str, bytes]]:
+def opened(appealed: Decided, readers: dict[str, Client], today: None) -> dict[str, dict[str, tuple[Any, ...]]]:
     """What each reads while the case is open."""
     return {role: read(client, appealed) for role, client in readers.items()}
 
@@ -361,7 +340,7 @@ def opened(appealed: Decided, readers: dict[str, Client], today: None) -> dict[s
 class TestNothingTooEarly:
     @pytest.mark.parametrize("state", STATES)
     def test_before_its_release_no_state_of_a_case_shows(
-        self, state: str, what: Decided, readers: dict[str, Client], opened: dict[str, dict[str, bytes]]
+        self, state: str, what: Decided, readers: dict[str, Client], opened: dict[str, Any]
     ) -> None:
         """No page, feed, count, file, search or call differs by a byte, whatever the board does with a case (R24)."""
         STATES[state](what)
@@ -375,11 +354,9 @@ class TestNothingTooEarly:
         """Neither while members vote nor while more taskers are asked; once it is closed it does."""
         decided.release(at=RULED + timedelta(hours=1))
         for role in ("stranger", "tasker"):
-            opened = read(readers[role], what)
-            point = transaction.savepoint()
+            opened, point = read(readers[role], what), transaction.savepoint()
             what.asked()
-            asked = read(readers[role], what)
-            assert asked == opened, role
+            assert read(readers[role], what) == opened, role
             said_by_taskers(what)
             closed = read(readers[role], what)
             changed = {each for each in closed if closed[each] != opened[each]}

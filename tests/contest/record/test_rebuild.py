@@ -1,6 +1,5 @@
 """From the releases alone an empty database is filled whose public pages and releases are equal (R39)."""
 
-import csv
 import hashlib
 import io
 import json
@@ -48,7 +47,7 @@ from contest.models import (
 from contest.money.deposits import pool_deposit
 from contest.publishing import unreleased_weeks
 from contest.record.rebuild import services
-from contest.record.selectors import as_listed, releases
+from contest.record.selectors import releases
 from contest.releases import Released, release_week
 from contest.rules import week_named
 from labeling.models import Image, Response
@@ -59,22 +58,21 @@ from scoring.rerun_scope import Scope
 from scoring.reruns import rerun_start
 from scoring.services import runs_plan
 from tests import factories
+from tests.adjudication.test_verify import table
 from tests.contest import release_fixtures as fixtures
 from tests.contest.board import cast as board
-from tests.contest.record import board_cast, cast
+from tests.contest.pages import lacking
+from tests.contest.record import cast
 from tests.contest.record.cast import difference as _difference
 from tests.contest.record.cast import empty_database as _empty_database
-from tests.contest.record.cast import mirror_of
+from tests.contest.record.cast import mirror_of as _mirror
 from tests.contest.record.cast import shown as _shown
+from tests.refusals import refused
 from tests.worlds import _world
 
 # Other modules go another way to an empty database with these.
-__all__ = ["_difference", "_empty_database", "_mirror", "_shown"]
+__all__ = ["_difference", "_empty_database", "_mirror"]
 pytestmark = pytest.mark.django_db
-
-
-def _mirror(into: Path, made: list[Released]) -> Path:
-    return mirror_of(made, into)
 
 
 @pytest.fixture(autouse=True)
@@ -85,18 +83,18 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _addresses() -> list[str]:
     names = [each.name for each in releases()]
-    files = ("manifest.json", "responses.csv", "responses.parquet")
     defenses = sorted(Defense.objects.values_list("public_id", flat=True))
-    kinds = ("", "?show=mistakes", "?show=abstained", "?show=faults")
     images = Image.objects.exclude(rulings=None).order_by("public_id").values_list("public_id", flat=True).distinct()
     teams = Team.objects.filter(name__in=("=red", "blue", "waits")).order_by("public_id")
     return [
         "/releases/", "/feeds/releases.atom", "/feeds/releases.json", "/api/v1/releases/",
         *(f"/releases/{name}/" for name in names), *(f"/releases/{name}.zip" for name in names),
-        *(f"/releases/{name}/{file}" for name in names for file in files),
+        *(f"/releases/{name}/{file}" for name in names
+          for file in ("manifest.json", "responses.csv", "responses.parquet")),
         "/weeks/2026-W47/", "/weeks/2026-W48/", "/defenses/", "/leaderboard/", "/api/v1/leaderboard/",
         *(f"/leaderboard/?week={week}" for week in ("2026-W47", "2026-W48")),
-        *(f"/defenses/{each}/{kind}" for each in defenses for kind in kinds),
+        *(f"/defenses/{each}/{kind}" for each in defenses
+          for kind in ("", "?show=mistakes", "?show=abstained", "?show=faults")),
         *(f"/defenses/{each}/risk-coverage.csv" for each in defenses),
         "/overrules/", "/overrules/?outcome=all", "/overrules.csv", "/feeds/overrules.atom", "/feeds/overrules.json",
         *(f"/record/{each}/" for each in images), *(f"/api/v1/images/{each}/" for each in images),
@@ -104,18 +102,16 @@ def _addresses() -> list[str]:
     ]  # fmt: skip
 
 
-_GRANT = ("team__public_id", "kind", "state", "decided_at", "decision")
-
-
 def _grants() -> list[tuple[Any, ...]]:
-    return list(Entitlement.objects.order_by("team__public_id").values_list(*_GRANT))
+    told = ("team__public_id", "kind", "state", "decided_at", "decision")
+    return list(Entitlement.objects.order_by("team__public_id").values_list(*told))
 
 
 def _grant_and_revoke() -> None:
     """A grant that was taken back, beside that of red."""
     ada, ben = (User.objects.get(username=f"member {number}") for number in range(2))
     waits, later = Team.objects.get(name="waits"), cast.LATER + timedelta(hours=4)
-    _carried(board_cast.grant(waits, ada), ben, cast.LATER)
+    _carried(cast.grant(waits, ada), ben, cast.LATER)
     why = "They left the lab and asked for it themselves."
     _carried(moves.revoke_move(Entitlement.objects.get(team=waits), reason=why, by=ada, now=later), ben, later)
 
@@ -142,11 +138,11 @@ def past(django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest
     folder = tmp_path_factory.mktemp("past")
     with _world(django_db_blocker, folder), pytest.MonkeyPatch.context() as patch:
         patch.setattr(timezone, "now", lambda: cast.NOW)
-        board_cast.two_weeks()
+        cast.two_weeks_of_the_board()
         _grant_and_revoke()
         made = cast.released(folder / "releases")
         told = {address: _shown(address) for address in _addresses()}
-        return Past(told, _grants(), made, mirror_of(made, folder / "mirror"))
+        return Past(told, _grants(), made, _mirror(folder / "mirror", made))
 
 
 @pytest.fixture
@@ -168,10 +164,20 @@ def test_everything_is_as_it_was(elsewhere: Past, settings: Any, tmp_path: Path)
         again = release_week(week, out=tmp_path / "again", now=cast.NOW)
         assert not again.new, _difference(again.folder, settings.RELEASE_DIR)
         assert verify(again.folder, previous=None).differences == []
-    assert Release.objects.count() == 3
-    _money_is_where_it_was()
-    _the_board_decided_the_same(elsewhere)
-    _new_rows_get_numbers_of_their_own()
+    assert (Release.objects.count(), LedgerEntry.objects.count()) == (3, 3)
+    balances = {str(each.kind): each.balance_cents for each in Account.objects.exclude(balance_cents=0)}
+    assert balances == {"outside": -500, "pool": 200, "stake": 100, "team": 200}
+
+    # The board decided the same.
+    assert _grants() == elsewhere.grants and len(elsewhere.grants) == 2
+    assert (CaseDecision.objects.count(), Examination.objects.count()) == (9, 2)
+    carried = BoardDecision.objects.exclude(case=None).values_list("case__decision__outcome", flat=True)
+    assert list(carried) == ["carried"] * 3
+
+    # New rows get numbers of their own.
+    assert factories.image().pk == max(Image.objects.values_list("pk", flat=True))
+    new = factories.response(factories.tasker("new"), factories.panel())
+    assert new.pk == max(Response.objects.values_list("pk", flat=True))
 
 
 def _changed(told: tuple[int, bytes], address: str) -> list[str]:
@@ -183,34 +189,12 @@ def _changed(told: tuple[int, bytes], address: str) -> list[str]:
     return list(unified_diff(*lines, lineterm="", n=0)) or [f"status {now[0]}"]
 
 
-def _money_is_where_it_was() -> None:
-    balances = {str(each.kind): each.balance_cents for each in Account.objects.exclude(balance_cents=0)}
-    assert balances == {"outside": -500, "pool": 200, "stake": 100, "team": 200}
-    assert LedgerEntry.objects.count() == 3
-
-
-def _the_board_decided_the_same(past: Past) -> None:
-    assert _grants() == past.grants and len(past.grants) == 2
-    assert (CaseDecision.objects.count(), Examination.objects.count()) == (9, 2)
-    carried = BoardDecision.objects.exclude(case=None).values_list("case__decision__outcome", flat=True)
-    assert list(carried) == ["carried"] * 3
-
-
-def _new_rows_get_numbers_of_their_own() -> None:
-    before = set(Image.objects.values_list("pk", flat=True))
-    assert factories.image().pk not in before
-    panel = factories.panel()
-    assert factories.response(factories.tasker("new"), panel).pk == max(Response.objects.values_list("pk", flat=True))
-
-
 def test_the_pages_compared_say_something(past: Past) -> None:
     assert {told[0] for told in past.shown.values()} == {200}
     page = past.shown["/defenses/D-00002/"][1].decode()
-    assert "Pictures that broke it</dt><dd>1<" in page
-    assert "crashed" in page
-    assert page.count("<figure>") == 5
-    assert past.shown["/weeks/2026-W47/"][1].count(b"<figure>") == 12
-    assert board_cast.DISSENT.encode() in past.shown["/overrules/"][1]
+    assert lacking(page, "Pictures that broke it</dt><dd>1<", "crashed") == []
+    assert (page.count("<figure>"), past.shown["/weeks/2026-W47/"][1].count(b"<figure>")) == (5, 12)
+    assert cast.DISSENT.encode() in past.shown["/overrules/"][1]
 
 
 def test_a_full_database_is_left_alone(past: Past) -> None:
@@ -238,31 +222,19 @@ def test_a_clock_behind_the_releases_is_warned_of(
     out = io.StringIO()
     call_command("rebuild_from_releases", str(elsewhere.mirror), stdout=out)
     said = out.getvalue()
-    assert "3 releases of 2 weeks are here." in said
-    assert ("which is still to come here" in said, words in said) == (bool(words), True), why
+    assert lacking(said, "3 releases of 2 weeks are here.", words) == [], why
+    assert ("which is still to come here" in said) == bool(words), why
     for page in ("/", "/leaderboard/", "/overrules/", "/money/", "/defenses/D-00002/"):
         assert Client().get(page).status_code == 200, page
 
 
 def _relist(change: Callable[[list[dict[str, Any]]], object]) -> Callable[[Path], None]:
-    """Change the rows of the list."""
-
     def changed(mirror: Path) -> None:
         listed = json.loads((mirror / LIST).read_text())
         change(listed["releases"])
         (mirror / LIST).write_text(json.dumps(listed))
 
     return changed
-
-
-def _cut_out(rows: list[dict[str, Any]]) -> None:
-    del rows[1]
-    rows[1]["previous_sha256"] = rows[0]["manifest_sha256"]
-
-
-def _without_the_first(rows: list[dict[str, Any]]) -> None:
-    del rows[0]
-    rows[0]["previous_sha256"] = ""
 
 
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -273,9 +245,9 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
         _relist(lambda rows: rows[-1].update(manifest_sha256="0" * 64)), "recorded manifest 0000",
     ),
     "the release between cut out, and the list mended": (
-        _relist(_cut_out), "recorded previous [0-9a-f]+, follows",
+        _relist(cast.cut_out), "recorded previous [0-9a-f]+, follows",
     ),
-    "the first one left out": (_relist(_without_the_first), "recorded previous nothing, follows"),
+    "the first one left out": (_relist(cast.without_the_first), "recorded previous nothing, follows"),
     "no chain": (_relist(lambda rows: rows.pop(1)), "no chain"),
     "another week": (_relist(lambda rows: rows[1].update(week="2026-W49")), "recorded week 2026-W49, follows 2026-W48"),
     "no zip": (lambda mirror: (mirror / "release-2026-W48.zip").unlink(), "zip is not there"),
@@ -283,11 +255,11 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", DAMAGES)
-def test_what_is_no_whole_mirror_fills_nothing(what: str, elsewhere: Past, tmp_path: Path) -> None:
-    damage, words = DAMAGES[what]
-    mirror = tmp_path / "mirror"
-    shutil.copytree(elsewhere.mirror, mirror)
+@pytest.mark.parametrize(("damage", "words"), DAMAGES.values(), ids=DAMAGES)
+def test_what_is_no_whole_mirror_fills_nothing(
+    damage: Callable[[Path], object], words: str, elsewhere: Past, tmp_path: Path
+) -> None:
+    mirror = shutil.copytree(elsewhere.mirror, tmp_path / "mirror")
     damage(mirror)
     with pytest.raises(CommandError, match=words):
         call_command("rebuild_from_releases", str(mirror))
@@ -298,11 +270,10 @@ def test_what_is_no_whole_mirror_fills_nothing(what: str, elsewhere: Past, tmp_p
 
 
 def _all_is_there(made: list[Any], out: Path) -> None:
-    assert Release.objects.count() == len(made) and Image.objects.exists()
+    assert Release.objects.count() == len(made) and Image.objects.exists() and not (out / ".release.partial").exists()
     for each in made:
         assert same_folder(each.folder, out / each.folder.name)
         assert (out / each.archive.name).read_bytes() == each.archive.read_bytes()
-    assert not (out / ".release.partial").exists()
 
 
 def test_a_full_disk_is_survived(elsewhere: Past, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,13 +285,11 @@ def test_a_full_disk_is_survived(elsewhere: Past, settings: Any, monkeypatch: py
             raise OSError(28, "No space left on device")
         copied(released, out)
 
-    monkeypatch.setattr(services, "release_copy", full)
-    with pytest.raises(OSError, match="No space left"):
+    with monkeypatch.context() as small, pytest.raises(OSError, match="No space left"):
+        small.setattr(services, "release_copy", full)
         services.rebuild(elsewhere.mirror)
     assert not Release.objects.exists() and not Image.objects.exists()
     assert (settings.RELEASE_DIR / "release-2026-W47").is_dir()
-    monkeypatch.undo()
-    monkeypatch.setattr(timezone, "now", lambda: cast.NOW)
     services.rebuild(elsewhere.mirror)
     _all_is_there(elsewhere.made, settings.RELEASE_DIR)
 
@@ -329,8 +298,8 @@ def test_what_a_killed_process_left_is_in_nobodys_way(elsewhere: Past, settings:
     """Killed while it copied: a release in its place, half of the next one beside it, and a zip that is cut off."""
     made, out = elsewhere.made, settings.RELEASE_DIR
     out.mkdir()
-    copy_folder(made[0].folder, out / made[0].folder.name)
-    copy_folder(made[1].folder, out / made[1].folder.name)
+    for each in made[:2]:
+        copy_folder(each.folder, out / each.folder.name)
     (out / made[1].folder.name / "ledger.csv").unlink()
     (out / ".release.partial" / "release-2026-W47-errata-1").mkdir(parents=True)
     (out / made[1].archive.name).write_bytes(made[1].archive.read_bytes()[:100])
@@ -346,12 +315,6 @@ def _balances() -> dict[str, int]:
     return {f"{kind} {team or ''}{stake or ''}": cents for kind, team, stake, cents in rows}
 
 
-def _ledger(folders: list[Path]) -> dict[int, int]:
-    """Number -> cents over all releases."""
-    tables = [csv.DictReader((folder / "ledger.csv").read_text().splitlines()) for folder in folders]
-    return {int(row["number"]): int(row["cents"]) for rows in tables for row in rows}
-
-
 @pytest.mark.slow("releases two weeks, and fills a database from them")
 def test_money_of_weeks_without_pictures_is_published_and_rebuilt(tmp_path: Path, settings: Any) -> None:
     beginning, olga = transaction.savepoint(), factories.user("olga", "organizers")
@@ -361,18 +324,17 @@ def test_money_of_weeks_without_pictures_is_published_and_rebuilt(tmp_path: Path
     told = {"target": paid, "cents": 1_000, "rule": "R35", "why": "a share", "causes": {}, "made_at": fixtures.MONDAY}
     LedgerEntry.objects.create(source=Account.objects.get(kind=AccountKind.ATTACKERS), **told)
     made = [release_week(week, out=settings.RELEASE_DIR, now=cast.NOW) for week in unreleased_weeks(cast.NOW)]
-    assert [each.release.week for each in made] == ["2026-W44", "2026-W47"]
-    assert made[0].release.counts["images"] == 0
-    assert _ledger([each.folder for each in made]) == dict(LedgerEntry.objects.values_list("pk", "cents"))
+    assert [each.release.week for each in made] == ["2026-W44", "2026-W47"] and made[0].release.counts["images"] == 0
+    ledger = {int(row["number"]): int(row["cents"]) for each in made for row in table(each.folder, form.LEDGER)}
+    assert ledger == dict(LedgerEntry.objects.values_list("pk", "cents"))
     for address in ("/releases/release-2026-W44/", "/weeks/2026-W44/", "/releases/"):
         assert Client().get(address).status_code == 200
-    mirror, before = mirror_of(made, tmp_path / "mirror"), _balances()
+    mirror, before = _mirror(tmp_path / "mirror", made), _balances()
     transaction.savepoint_rollback(beginning)
     factories.policy_version()
     cast.elsewhere(settings, tmp_path)
     services.rebuild(mirror)
-    assert _balances() == before
-    assert list(unreleased_weeks(cast.NOW)) == []
+    assert (_balances(), list(unreleased_weeks(cast.NOW))) == (before, [])
     again = release_week(week_named("2026-W44", "UTC"), out=tmp_path / "again", now=cast.NOW)
     assert not again.new and same_folder(again.folder, mirror / "release-2026-W44")
 
@@ -384,11 +346,9 @@ def test_what_a_later_defense_did_not_answer_is_said_to_be_missing(elsewhere: Pa
     """A defense was published after the first week's last part: the copy has no answers of it, and asks for none."""
     call_command("rebuild_from_releases", str(elsewhere.mirror), verbosity=0)
     fixtures.defense(3, published_at=cast.LATER, copied=True)
-    policy = policy_in_force(cast.NOW).policy
-    assert runs_plan(policy=policy, now=cast.NOW, rng=Random(1)) == 0
-    with pytest.raises(Conflict, match="filled from releases and runs no defense") as refused:
-        release_week(cast.W47, out=tmp_path / "again", now=cast.NOW)
-    assert refused.value.code == "a_copy"
+    assert runs_plan(policy=policy_in_force(cast.NOW).policy, now=cast.NOW, rng=Random(1)) == 0
+    refusal = refused("a_copy", release_week, cast.W47, out=tmp_path / "again", now=cast.NOW)
+    assert "filled from releases and runs no defense" in str(refusal)
     attack = Attack.objects.get(image__received_at=cast.LATER, withdrawn_at=None)
     (state,) = life.standings([attack], all_told=True, now=cast.NOW).values()
     assert state.state is life.AttackState.NOT_HERE
@@ -414,17 +374,10 @@ def mirror(tmp_path: Path) -> Path:
         shutil.unpack_archive(archive, folder)
         shutil.copy(archive, folder)
         text = (folder / archive.stem / form.MANIFEST).read_bytes()
-        values = json.loads(text)
-        told = {name: values[name] for name in ("name", "week", "part", "previous_sha256", "counts")}
-        more = {"bytes": archive.stat().st_size, "released_at": "2026-12-02T08:00:00Z"}
-        rows.append(told | more | {"manifest_sha256": hashlib.sha256(text).hexdigest()})
+        told = {"bytes": archive.stat().st_size, "released_at": "2026-12-02T08:00:00Z"}
+        rows.append(json.loads(text) | told | {"manifest_sha256": hashlib.sha256(text).hexdigest()})
     (folder / LIST).write_text(json.dumps({"releases": rows}))
     return folder
-
-
-def _rows(folder: Path, name: str) -> list[dict[str, str]]:
-    with (folder / name).open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def _a_week_more() -> None:
@@ -432,8 +385,7 @@ def _a_week_more() -> None:
     image = fixtures.picture(90, received_at=W49.start, label_from=W49.start)
     contest = fixtures.Contest([factories.tasker(f"new {number}") for number in range(3)])
     fixtures.labeled(contest, "new", image, fixtures.CASES["valid bird"])
-    made = fixtures.ruled(contest.panels["new"], at=W49.start)
-    cautious, wrong = Defense.objects.order_by("public_id")
+    made, (cautious, wrong) = fixtures.ruled(contest.panels["new"], at=W49.start), Defense.objects.order_by("public_id")
     fixtures.scored(cautious, image, [Outcome.ABSTAIN] * 3)
     proof = fixtures.scored(wrong, image, [Outcome.BICYCLE] * 3)[0]
     Break.objects.create(defense=wrong, image=image, ruling=made, prediction=proof, found_at=W49.start)
@@ -442,13 +394,12 @@ def _a_week_more() -> None:
 @pytest.mark.slow("releases two weeks, and fills two databases")
 def test_a_record_of_both_rule_books_is_one(mirror: Path, settings: Any, tmp_path: Path) -> None:
     factories.policy_version()
-    rebuilt = cast.elsewhere(settings, tmp_path / "second")
-    beginning = transaction.savepoint()
+    rebuilt, beginning = cast.elsewhere(settings, tmp_path / "second"), transaction.savepoint()
     call_command("rebuild_from_releases", str(mirror), verbosity=0)
 
     # What broke under the first rule book is recorded still, and what came of the organizers' pictures breaks nothing.
     first = rebuilt / "release-2026-W47"
-    before = _rows(first, form.BREAKS) + _rows(first, form.UNPROVED)
+    before = table(first, form.BREAKS) + table(first, form.UNPROVED)
     assert {row["break_id"] for row in before} <= {str(pk) for pk in recorded_mistakes().values_list("pk", flat=True)}
     sent = {each.image.public_id for each in standing_breaks().select_related("image")}
     outside = {each.image.public_id for each in mistakes_outside().select_related("image")}
@@ -456,28 +407,27 @@ def test_a_record_of_both_rule_books_is_one(mirror: Path, settings: Any, tmp_pat
 
     # A week of the second rule book follows in the chain, and errata of an old week are of the second, too.
     _a_week_more()
-    new = release_week(W49, out=rebuilt, now=LATER)
-    errata = release_week(cast.W47, out=rebuilt, now=LATER)
+    new, errata = (release_week(week, out=rebuilt, now=LATER) for week in (W49, cast.W47))
     names = ["release-2026-W47", "release-2026-W48", new.folder.name, errata.folder.name]
-    books = {name: json.loads((rebuilt / name / form.MANIFEST).read_text())["rule_book"] for name in names}
-    assert list(books.values()) == ["1", "1", "2", "2"]
+    books = [json.loads((rebuilt / name / form.MANIFEST).read_text())["rule_book"] for name in names]
+    assert books == ["1", "1", "2", "2"]
     assert {name: verify(rebuilt / name).differences for name in names} == {name: [] for name in names}
     assert "chain: follows release-2026-W48" in verify(new.folder).figures
-    assert (len(_rows(new.folder, form.BREAKS)), len(_rows(new.folder, form.MISTAKES))) == (0, 1)
-    assert _rows(errata.folder, form.BREAKS) == _rows(errata.folder, form.UNPROVED) == []
-    proved = {row["image_id"] for row in _rows(first, form.BREAKS)}
-    assert {row["image_id"] for row in _rows(errata.folder, form.MISTAKES)} == proved
+    assert (len(table(new.folder, form.BREAKS)), len(table(new.folder, form.MISTAKES))) == (0, 1)
+    assert table(errata.folder, form.BREAKS) == table(errata.folder, form.UNPROVED) == []
+    proved = {row["image_id"] for row in table(first, form.BREAKS)}
+    assert {row["image_id"] for row in table(errata.folder, form.MISTAKES)} == proved
 
     # From a mirror of all of it another database is filled, which releases the same bytes again.
-    for name in names[2:]:
+    mirror = _mirror(tmp_path / "whole", [])
+    for name in names:
         shutil.copytree(rebuilt / name, mirror / name)
         shutil.copy(rebuilt / f"{name}.zip", mirror)
-    (mirror / LIST).write_text(json.dumps({"releases": [as_listed(each) for each in releases()]}))
     transaction.savepoint_rollback(beginning)
     cache.clear()
     cast.elsewhere(settings, tmp_path / "third")
     call_command("rebuild_from_releases", str(mirror), verbosity=0)
     assert [each.name for each in Release.objects.order_by("pk")] == names
     assert {each.image.public_id for each in mistakes_outside().select_related("image")} > proved
-    for week in (cast.W47, W49):
-        assert not release_week(week, out=tmp_path / "again", now=LATER).new, week.name
+    again = [release_week(week, out=tmp_path / "again", now=LATER).new for week in (cast.W47, W49)]
+    assert again == [False, False]

@@ -24,7 +24,7 @@ from labeling.models import Image
 from tests.contest.board import cast
 from tests.contest.board.cast import LATER, OVERRULE_BIRD, Scene
 from tests.contest.money import cast as money
-from tests.contest.record.decided import _drawn
+from tests.contest.record.decided import drawn
 from tests.contest.test_embargo import _CHANGES
 
 pytestmark = pytest.mark.django_db
@@ -47,7 +47,7 @@ def made(module_world: Path) -> Scene:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("django.utils.timezone.now", lambda: TODAY)
         scene = Scene.make(valid=False)
-        _drawn(scene)
+        drawn(scene)
         _release(W46, module_world / "releases")
     return scene
 
@@ -71,17 +71,13 @@ def _decided(ballot: Any) -> Act:
     return act
 
 
-def _opened(scene: Scene) -> None:
-    case_open(image=scene.image, by=scene.members[0], now=LATER)
-
-
 def _confirmed(scene: Scene) -> None:
-    told = {"ruling": scene.ruling.pk, "by": scene.members[0], "now": LATER}
-    picture_confirm(image=scene.image, defense=scene.stake.defense, **told)
+    image, defense, ruling = scene.image, scene.stake.defense, scene.ruling.pk
+    picture_confirm(image=image, defense=defense, ruling=ruling, by=scene.members[0], now=LATER)
 
 
 ACTS: dict[str, Act] = {
-    "a case is opened": _opened,
+    "a case is opened": lambda scene: case_open(image=scene.image, by=scene.members[0], now=LATER),
     "the ruling is upheld": _decided(VoteChoice.UPHOLD),
     "more taskers are asked": _decided(VoteChoice.MORE_TASKERS),
     "the ruling is overruled": _decided(OVERRULE_BIRD),
@@ -89,17 +85,15 @@ ACTS: dict[str, Act] = {
 }
 
 
-def _read(out: Path) -> dict[str, bytes]:
+def _read(out: Path) -> dict[str, tuple[Any, ...]]:
     """All that a stranger can download, with every file of the release."""
     cache.clear()
     files = [f"/releases/release-2026-W46/{path.name}" for path in (out / "release-2026-W46").glob("*.*")]
-    return {address: _body(address) for address in [*PAGES, *files]}
-
-
-def _body(address: str) -> bytes:
-    answer: Any = Client().get(address)
-    body = b"".join(answer.streaming_content) if answer.streaming else answer.content
-    return f"{answer.status_code} {answer.get('Last-Modified', '')}\n".encode() + _CHANGES.sub(b"", body)
+    answers: dict[str, Any] = {address: Client().get(address) for address in [*PAGES, *files]}
+    return {
+        address: (answer.status_code, answer.get("Last-Modified"), _CHANGES.sub(b"", answer.getvalue()))
+        for address, answer in answers.items()
+    }
 
 
 @pytest.mark.parametrize("act", ACTS)
@@ -107,8 +101,7 @@ def test_no_file_page_count_or_feed_differs_whatever_the_board_does(act: str, sc
     before, seals = _read(settings.RELEASE_DIR), AuditSeal.objects.count()
     assert len(before) > 20
     ACTS[act](scene)
-    again = _release(W46, settings.RELEASE_DIR)
-    assert not again.new, "the seals of what was done are no part of the weeks before"
+    assert not _release(W46, settings.RELEASE_DIR).new, "the seals of what was done are no part of the weeks before"
     assert AuditSeal.objects.count() > seals and entries_seal() == 0
     after = _read(settings.RELEASE_DIR)
     assert [each for each in before if after[each] != before[each]] == []
@@ -117,8 +110,7 @@ def test_no_file_page_count_or_feed_differs_whatever_the_board_does(act: str, sc
 @pytest.mark.parametrize("act", ACTS)
 def test_no_later_week_is_released_that_would_tell_of_it(act: str, scene: Scene, settings: Any) -> None:
     ACTS[act](scene)
-    untold = "what the board did about pictures of week 2026-W47.*Release that week first"
-    with pytest.raises(Conflict, match=untold):
+    with pytest.raises(Conflict, match="what the board did about pictures of week 2026-W47.*Release that week first"):
         _release(W48, settings.RELEASE_DIR)
     assert Release.objects.count() == 1 and not (settings.RELEASE_DIR / "release-2026-W48.zip").exists()
     _release(W47, settings.RELEASE_DIR)
