@@ -2,20 +2,45 @@
 
 import re
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
+import pyotp
 import pytest
+import structlog
+from axes.models import AccessAttempt
 from axes.utils import reset
+from django.conf import settings as present
+from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.models import User
+from django.contrib.sessions.backends.base import SessionBase
+from django.core.management import CommandError, call_command
 from django.db import connection
-from django.test import Client
+from django.db.models import F
+from django.test import Client, RequestFactory
+from django.test.client import MULTIPART_CONTENT
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from common.models import UserSession
+from common import client_address
+from common.authentication import TOKEN_LIFETIME, issue_token
+from common.credentials import credentials_purge
+from common.errors import InvalidInput
+from common.guessing import MOST_LETTERS_TO_ONE, MOST_NAMES, MOST_NAMES_A_MINUTE, MOST_TRIES
+from common.models import ApiToken, RecoveryCode, SecondFactor, UserSession
+from common.second_factor import (
+    CLOSED_FOR,
+    MOST_WRONG,
+    code_take,
+    enrolment,
+    has_second_factor,
+    second_factor_turn_on,
+)
+from common.sessions import SessionStore
+from contest import pipeline
 from labeling.models import Tasker
-from tests.factories import PASSWORD
+from tests import factories
+from tests.factories import NOW, PASSWORD
 
 pytestmark = pytest.mark.django_db
 
@@ -157,12 +182,12 @@ def test_wrong_passwords_are_counted_by_the_address_that_a_trusted_proxy_names(
 ) -> None:
     settings.TRUSTED_PROXIES = proxies
     for _ in range(10):
-        _sign_in(attackers, password="wrong")
-    assert _sign_in(attackers) == 429, "from the same address it is closed"
-    assert _sign_in(taras) == (429 if closed else 302), reason
+        through_proxy(attackers, password="wrong")
+    assert through_proxy(attackers) == 429, "from the same address it is closed"
+    assert through_proxy(taras) == (429 if closed else 302), reason
 
 
-def _sign_in(forwarded_for: str, *, password: str = PASSWORD) -> int:
+def through_proxy(forwarded_for: str, *, password: str = PASSWORD) -> int:
     client = Client(REMOTE_ADDR=PROXY, headers={"X-Forwarded-For": forwarded_for})
     return client.post("/sign-in/", {"username": "tara", "password": password}).status_code
 
@@ -172,3 +197,379 @@ def test_a_form_from_elsewhere_is_refused_with_what_to_do(tara: Tasker) -> None:
     answer = client.post("/sign-in/", {"username": "tara", "password": PASSWORD})
     assert answer.status_code == 403
     assert "reload the page, and send again" in answer.content.decode()
+
+
+def session_of(tasker: Tasker, expires: datetime) -> str:
+    session: SessionBase = SessionStore()
+    session[SESSION_KEY] = str(tasker.user.pk)
+    session.save()
+    UserSession.objects.filter(pk=session.session_key).update(expire_date=expires)
+    return str(session.session_key)
+
+
+def test_what_is_over_goes_and_what_counts_stays(tara: Tasker, now: datetime) -> None:
+    moment = timedelta(microseconds=1)
+    session_of(tara, now - moment)
+    session_of(tara, now)
+    kept = session_of(tara, now + moment)
+    for issued in (now - TOKEN_LIFETIME - moment, now - TOKEN_LIFETIME, now - TOKEN_LIFETIME + moment):
+        issue_token(tara.user, now=issued)
+    assert pipeline.QUEUES["slow"]["credentials deleted"] is pipeline.purge_credentials, "it is one of the sweeps"
+    assert credentials_purge(now=now) == 4
+    assert [each.pk for each in UserSession.objects.all()] == [kept]
+    assert [each.expires_at for each in ApiToken.objects.all()] == [now + moment]
+    assert credentials_purge(now=now) == 0
+
+
+PAGE, API = "/sign-in/", "/api/v1/token/"
+
+
+WRONG = "wrong-password"
+
+
+def guess(name: str, password: str = WRONG, *, door: str = PAGE, address: str = "192.0.2.7") -> int:
+    return Client(REMOTE_ADDR=address).post(door, {"username": name, "password": password}, _type(door)).status_code
+
+
+def _type(door: str) -> Any:
+    return "application/json" if door.startswith("/api/") else MULTIPART_CONTENT
+
+
+@pytest.mark.parametrize("door", [PAGE, API])
+def test_one_password_tried_with_many_names_ends_after_ten(door: str, tara: Tasker) -> None:
+    refused = {PAGE: 200, API: 400}[door]
+    tried = [guess(f"name-{number}", door=door) for number in range(14)]
+    assert tried == [refused] * MOST_NAMES_A_MINUTE + [429] * 4
+    assert guess("tara", factories.PASSWORD, door=door) == 429, "a right guess is not found out either"
+    assert guess("tara", factories.PASSWORD, door=door, address="192.0.2.8") in (200, 302), "from elsewhere it opens"
+
+
+def test_names_that_failed_already_have_their_own_limit(tara: Tasker) -> None:
+    """Somebody of the office mistyped before; neighbours who guess do not close the account to its owner."""
+    guess("tara")
+    for number in range(MOST_NAMES_A_MINUTE - 1):
+        guess(f"name-{number}")
+    assert guess("another") == 429
+    assert guess("tara", factories.PASSWORD) == 302
+
+
+def test_an_office_whose_people_mistype_and_then_sign_in_stays_open(db: None) -> None:
+    people = [factories.tasker(f"person-{number}") for number in range(MOST_NAMES_A_MINUTE + 5)]
+    for each in people:
+        assert each.user is not None
+        assert (guess(each.user.username), guess(each.user.username, factories.PASSWORD)) == (200, 302)
+
+
+def test_an_own_account_takes_nothing_back_that_failed_with_others(tara: Tasker) -> None:
+    for number in range(MOST_NAMES_A_MINUTE - 1):
+        guess(f"name-{number}")
+        assert guess("tara", factories.PASSWORD) == 302
+    guess("the last")
+    assert guess("one more") == 429
+
+
+def test_an_office_that_mistypes_its_names_waits_a_minute_and_a_sprayer_an_hour(tara: Tasker) -> None:
+    for beginning in range(0, MOST_NAMES, MOST_NAMES_A_MINUTE):
+        for number in range(beginning, beginning + MOST_NAMES_A_MINUTE):
+            assert guess(f"name-{number}", door=(PAGE, API)[number % 2]) in (200, 400), "both doors count together"
+        assert (guess("another"), guess("another", door=API)) == (429, 429), "too many within a minute"
+        answer = Client(REMOTE_ADDR="192.0.2.7").post(PAGE, {"username": "tara", "password": WRONG})
+        assert answer["Retry-After"] in {"60", "3600"} and "different accounts" in answer.content.decode()
+        AccessAttempt.objects.update(attempt_time=F("attempt_time") - timedelta(minutes=2))
+        is_open = beginning + MOST_NAMES_A_MINUTE < MOST_NAMES
+        assert guess("tara", factories.PASSWORD) == (302 if is_open else 429)
+    answer = Client(REMOTE_ADDR="192.0.2.7").post(PAGE, {"username": "tara", "password": WRONG})
+    assert answer["Retry-After"] == "3600" and f"with {MOST_NAMES} different accounts" in answer.content.decode()
+
+
+def test_a_proxy_that_nobody_told_of_is_in_the_log_once(
+    rf: RequestFactory, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_address, "log", structlog.get_logger("proxies"))
+    client_address._warn_of_a_proxy.cache_clear()
+    with structlog.testing.capture_logs() as logged:
+        client_address.client_address(rf.get("/"))
+        settings.TRUSTED_PROXIES = 1
+        client_address.client_address(rf.get("/", HTTP_X_FORWARDED_FOR="192.0.2.1"))
+        assert not logged
+        settings.TRUSTED_PROXIES = 0
+        for _ in range(2):
+            client_address.client_address(rf.get("/", HTTP_X_FORWARDED_FOR="192.0.2.1"))
+    assert [line["event"] for line in logged] == ["proxy_not_trusted"]
+
+
+def test_who_is_signed_in_confirms_things_whatever_neighbours_do(tara: Tasker, signed_in: Any) -> None:
+    for number in range(MOST_NAMES_A_MINUTE):
+        guess(f"name-{number}", address="127.0.0.1")
+    client = signed_in(tara)
+    wrong = client.post("/account/email/", {"email": "tara@example.org", "password": WRONG})
+    assert "This is not your password" in wrong.content.decode()
+
+
+def _post(address: str, **fields: str) -> Callable[[Client, int], Any]:
+    def knock(client: Client, number: int) -> Any:
+        return client.post(address, {name: each.format(n=number) for name, each in fields.items()}, _type(address))
+
+    return knock
+
+
+def _get(address: str) -> Callable[[Client, int], Any]:
+    return lambda client, number: client.get(address.format(n=number))
+
+
+DOORS = [
+    ("a password of one account", _post(PAGE, username="tara", password="w-{n}"), MOST_TRIES, False),
+    ("names, one password", _post(PAGE, username="w-{n}", password="w"), MOST_NAMES_A_MINUTE, False),
+    ("the API's names", _post(API, username="w-{n}", password="w"), MOST_NAMES_A_MINUTE, False),
+    ("the own password", _post("/account/email/", email="a@example.org", password="w-{n}"), MOST_TRIES, True),
+    ("the own password, for another", _post("/account/password/", password="w-{n}"), MOST_TRIES, True),
+    ("the own password, to leave", _post("/account/delete/", confirmation="{n}", password="w"), None, True),
+    ("invitations", _get("/join/w-{n}/"), MOST_TRIES, False),
+    ("invitations to a team", _get("/team/join/w-{n}/"), MOST_TRIES, False),
+    ("registrations", _get("/register/w-{n}/"), MOST_TRIES, False),
+    ("links to a new password", _get("/password/MQ/w-{n}/"), MOST_TRIES, False),
+    ("links that confirm an address", _get("/account/email/w-{n}/"), MOST_TRIES, True),
+    ("links that confirm a subscription", _get("/releases/mail/confirm/w-{n}/"), MOST_TRIES, False),
+    ("requests for a new password", _post("/password/", email="a@example.org"), MOST_LETTERS_TO_ONE, False),
+    ("requests for an account", _post("/register/", email="a@example.org"), MOST_LETTERS_TO_ONE, False),
+    ("subscriptions", _post("/releases/mail/", email="a@example.org"), MOST_LETTERS_TO_ONE, False),
+    (
+        "requests for another address",
+        _post("/account/email/", email="a@example.org", password=factories.PASSWORD),
+        MOST_LETTERS_TO_ONE,
+        True,
+    ),
+    (
+        "requests for other addresses",
+        _post("/account/email/", email="a{n}@example.org", password=factories.PASSWORD),
+        MOST_TRIES,
+        True,
+    ),
+]
+
+
+@pytest.mark.parametrize(("door", "knock", "most", "inside"), DOORS, ids=[each[0] for each in DOORS])
+def test_each_door_closes(
+    door: str, knock: Callable[[Client, int], Any], most: int | None, inside: bool, tara: Tasker, signed_in: Any
+) -> None:
+    client = signed_in(tara) if inside else Client()
+    statuses = [knock(client, number).status_code for number in range((most or MOST_TRIES) + 1)]
+    if most is None:
+        assert 429 not in statuses, "nothing is guessed before the confirmation is typed"
+        return
+    assert statuses[-1] == 429, statuses
+    assert 429 not in statuses[: most - 1], statuses
+
+
+def test_what_is_kept_of_a_wrong_link_opens_nothing(client: Client) -> None:
+    """A link that lost a letter on its way is nearly the secret itself."""
+    client.get("/join/nearly-the-secret/")
+    assert AccessAttempt.objects.get().path_info == "/join/…"
+
+
+HALF_MINUTE = timedelta(seconds=30)
+
+
+class Phone:
+    """An authenticator app with the account's secret, and the paper with the recovery codes."""
+
+    def __init__(self, user: User, now: Any = NOW) -> None:
+        begun = enrolment(user)
+        self.totp = pyotp.TOTP(begun.secret)
+        self.codes = second_factor_turn_on(user=user, signed=begun.signed, code=self.at(now), now=now)
+
+    def at(self, moment: Any) -> str:
+        return self.totp.at(moment)
+
+
+@pytest.fixture
+def user(tara: Tasker) -> User:
+    assert tara.user is not None
+    return tara.user
+
+
+@pytest.fixture
+def phone(user: User) -> Phone:
+    return Phone(user)
+
+
+@pytest.fixture
+def phone_of_today(user: User) -> Phone:
+    """Set up long enough ago that the present code is a new one."""
+    return Phone(user, timezone.now() - timedelta(hours=1))
+
+
+@pytest.mark.parametrize(
+    ("late", "taken", "reason"),
+    [
+        (timedelta(0), True, "the present code"),
+        (HALF_MINUTE, True, "typed a little late"),
+        (-HALF_MINUTE, True, "the phone's clock is a little fast"),
+        (2 * HALF_MINUTE, False, "too old"),
+        (-2 * HALF_MINUTE, False, "of the future"),
+    ],
+)
+def test_a_code_is_good_for_its_moment(late: timedelta, taken: bool, reason: str, user: User, phone: Phone) -> None:
+    moment = NOW + timedelta(hours=1)
+    assert code_take(user=user, code=phone.at(moment), now=moment + late) is taken, reason
+
+
+@pytest.mark.both("its row is locked")
+def test_a_code_works_once_also_the_one_that_turned_it_on(user: User, phone: Phone) -> None:
+    assert not code_take(user=user, code=phone.at(NOW), now=NOW)
+    moment = NOW + timedelta(hours=1)
+    code = phone.at(moment)
+    assert code_take(user=user, code=f" {code[:3]} {code[3:]} ", now=moment), "it may be typed with blanks"
+    assert not code_take(user=user, code=code, now=moment)
+    assert not code_take(user=user, code=phone.at(moment - HALF_MINUTE), now=moment), "nor an earlier one after it"
+
+
+def test_it_is_off_until_the_first_code_fits_and_the_set_up_is_the_own(user: User, olga: User) -> None:
+    begun, others = enrolment(user), enrolment(olga)
+    for signed, code in ((begun.signed, "000000"), (others.signed, pyotp.TOTP(others.secret).at(NOW))):
+        with pytest.raises(InvalidInput) as refused:
+            second_factor_turn_on(user=user, signed=signed, code=code, now=NOW)
+        assert (refused.value.field, has_second_factor(user)) == ("code", False)
+    assert enrolment(user, begun.signed).secret == begun.secret, "the page shown again has the same key"
+
+
+@pytest.mark.parametrize("typed", ["{}", " {} ", "lower"])
+def test_a_recovery_code_works_once_however_it_is_typed(typed: str, user: User, phone: Phone) -> None:
+    code = phone.codes[0].lower().replace("-", " ") if typed == "lower" else typed.format(phone.codes[0])
+    assert code_take(user=user, code=code, now=NOW)
+    assert not code_take(user=user, code=code, now=NOW)
+    assert RecoveryCode.objects.filter(user=user).count() == len(phone.codes) - 1
+
+
+def test_neither_the_secret_nor_a_recovery_code_can_be_read_from_the_tables(user: User, phone: Phone) -> None:
+    kept = f"{SecondFactor.objects.values_list()} {RecoveryCode.objects.values_list()}"
+    assert phone.totp.secret not in kept
+    assert not any(code in kept or code.replace("-", "") in kept for code in phone.codes)
+
+
+def test_ten_wrong_codes_close_it_for_an_hour_from_everywhere(user: User, phone: Phone) -> None:
+    for _ in range(MOST_WRONG):
+        assert not code_take(user=user, code="000000", now=NOW)
+    soon, later = NOW + CLOSED_FOR - HALF_MINUTE, NOW + CLOSED_FOR + HALF_MINUTE
+    tries = [(phone.at(soon), soon), (phone.codes[0], soon), (phone.at(later), later)]
+    assert [code_take(user=user, code=code, now=at) for code, at in tries] == [False, False, True]
+
+
+def test_a_good_code_and_an_hour_both_begin_the_count_anew(user: User, phone: Phone) -> None:
+    moment = NOW + timedelta(hours=1)
+    for _ in range(MOST_WRONG - 1):
+        code_take(user=user, code="000000", now=moment)
+    assert code_take(user=user, code=phone.at(moment), now=moment)
+    assert SecondFactor.objects.get(user=user).wrong == 0
+    code_take(user=user, code="000000", now=moment)
+    code_take(user=user, code="000000", now=moment + CLOSED_FOR)
+    assert SecondFactor.objects.get(user=user).wrong == 1
+
+
+def test_it_outlives_a_change_of_the_secret_key(user: User, phone: Phone, settings: Any) -> None:
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "the next secret key" * 3, [present.SECRET_KEY]
+    moment = NOW + timedelta(hours=1)
+    assert code_take(user=user, code=phone.at(moment), now=moment)
+    settings.SECRET_KEY_FALLBACKS = []  # used meanwhile, and so encrypted with the present key
+    moment += timedelta(hours=1)
+    assert code_take(user=user, code=phone.at(moment), now=moment)
+
+    settings.SECRET_KEY = "a key that nobody kept" * 3
+    moment += timedelta(hours=1)
+    assert not code_take(user=user, code=phone.at(moment), now=moment)
+    assert code_take(user=user, code=phone.codes[0], now=moment), "recovery codes open without the key"
+
+
+def test_an_organizer_turns_it_off_for_somebody_who_lost_everything(user: User, phone: Phone, client: Client) -> None:
+    client.force_login(user, backend="common.sessions.UserBackend")
+    call_command("second_factor_off", "tara")
+    assert not (has_second_factor(user) or RecoveryCode.objects.exists() or UserSession.objects.exists())
+    with pytest.raises(CommandError):
+        call_command("second_factor_off", "tara")
+
+
+def sign_in(client: Client, **fields: str) -> Any:
+    return client.post("/sign-in/", {"username": "tara", **fields})
+
+
+def proof_of(answer: Any) -> str:
+    return str(answer.context["form"].proof_given)
+
+
+def test_the_page_asks_for_the_code_after_the_password(phone_of_today: Phone, client: Client) -> None:
+    asked = sign_in(client, password=PASSWORD)
+    assert (asked.status_code, asked["Second-Factor"]) == (200, "needed")
+    shown = [word in asked.content.decode() for word in ('name="otp"', 'name="password"', PASSWORD)]
+    assert shown == [True, False, False]
+    assert not UserSession.objects.exists(), "nobody is signed in yet"
+    wrong = sign_in(client, proof=proof_of(asked), otp="000000")
+    assert ("not the code of this moment" in wrong.content.decode(), wrong["Second-Factor"]) == (True, "needed")
+    # The dialog over the outline learns that the code alone was wrong.
+    assert sign_in(client, password=PASSWORD, otp="000000")["Second-Factor"] == "needed"
+    assert "Second-Factor" not in sign_in(client, password="wrong", otp="000000")
+    assert sign_in(client, proof=proof_of(wrong), otp=phone_of_today.at(timezone.now())).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("fields", "opens", "reason"),
+    [
+        ({"password": PASSWORD, "otp": "RIGHT"}, True, "a program may send all at once"),
+        ({"proof": "forged", "otp": "RIGHT"}, False, "no password was ever right"),
+        ({"proof": "PROOF", "otp": "RIGHT", "username": "otto"}, False, "the proof is tara's"),
+        ({"password": "wrong", "otp": "RIGHT"}, False, "the code does not replace the password"),
+        ({"password": PASSWORD, "otp": "000000"}, False, "the password does not replace the code"),
+        ({"proof": "PROOF"}, False, "the proof does not replace the code"),
+    ],
+)
+def test_nobody_comes_in_without_both(
+    fields: dict[str, str], opens: bool, reason: str, phone_of_today: Phone, otto: Tasker, client: Client
+) -> None:
+    known = {"RIGHT": phone_of_today.codes[0], "PROOF": proof_of(sign_in(client, password=PASSWORD))}
+    answer = sign_in(client, **{name: known.get(value, value) for name, value in fields.items()})
+    assert (answer.status_code, UserSession.objects.exists()) == ((302, True) if opens else (200, False)), reason
+
+
+def test_the_proof_ends_with_the_password_and_after_five_minutes(
+    user: User, phone_of_today: Phone, client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proof = proof_of(sign_in(client, password=PASSWORD))
+    with monkeypatch.context() as patched:
+        later = timezone.now().timestamp() + 301
+        patched.setattr("django.core.signing.time.time", lambda: later)
+        assert sign_in(client, proof=proof, otp=phone_of_today.codes[0]).status_code == 200
+    user.set_password("another-password")
+    user.save()
+    assert sign_in(client, proof=proof, otp=phone_of_today.codes[0]).status_code == 200
+
+
+def test_ten_wrong_codes_lock_out_as_ten_wrong_passwords_do(phone_of_today: Phone, client: Client) -> None:
+    tries = [sign_in(client, password=PASSWORD, otp="000000").status_code for _ in range(10)]
+    assert tries == [200] * 9 + [429]
+    assert sign_in(client, password=PASSWORD, otp=phone_of_today.codes[0]).status_code == 429
+
+
+def token(**fields: str) -> Any:
+    return Client().post("/api/v1/token/", {"username": "tara", **fields}, content_type="application/json")
+
+
+def test_a_token_takes_the_code_too(phone_of_today: Phone) -> None:
+    refused = token(password=PASSWORD)
+    assert (refused.status_code, refused.json()["code"], [*refused.json()["fields"]]) == (400, "code_needed", ["otp"])
+    assert token(password=PASSWORD, otp="000000").json()["code"] == "wrong_credentials"
+    proof = proof_of(sign_in(Client(), password=PASSWORD))
+    assert list(token(password=PASSWORD, proof=proof).json()["fields"]) == ["proof"], "a password, and no proof"
+    assert not ApiToken.objects.exists()
+    assert token(password=PASSWORD, otp=phone_of_today.codes[0]).status_code == 200
+
+
+def test_the_sign_in_in_the_middle_of_labeling_asks_for_the_code_and_keeps_the_answers(
+    phone_of_today: Phone, client: Client
+) -> None:
+    filled_in = {"contains_bird": "definitely_no"}
+    asked = client.post("/label/", {"username": "tara", "password": PASSWORD, **filled_in})
+    page = asked.content.decode()
+    assert asked.status_code == 401
+    assert 'name="otp"' in page and 'name="contains_bird" value="definitely_no"' in page
+    again = {"username": "tara", "proof": proof_of(asked), "otp": phone_of_today.codes[0], **filled_in}
+    client.post("/label/", again)
+    assert UserSession.objects.count() == 1

@@ -16,18 +16,32 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.utils import timezone
 
+from common import clock
 from common.authentication import issue_token
 from common.domain_clock import OneTimeMiddleware, demo_ahead, domain_now, one_time
 from common.models import DemoClock
+from config.celery import app
+from contest.pipeline import QUEUES
 from labeling.models import Tasker
 from tests import factories
 
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
+
+
 DAY = timedelta(days=1)
+
+
 INVITED = {"email": "new@example.org", "role": "tasker", "language": "en"}
+
+
 PASSWORD = "seven-herons-at-noon"
+
+
 ROOT = Path(configured.BASE_DIR)
+
+
 APPS = ("common", "labeling", "adjudication", "scoring", "contest", "config")
+
 
 # Who reads the machine's time, and why the contest's is wrong there.
 REAL_TIME = {
@@ -166,3 +180,35 @@ def test_every_page_says_that_the_clock_was_moved(settings: Any, olga: User, sig
     assert {who: shown(who) for who in pages} == {"an organizer": (True, True), "a stranger": (False, True)}
     settings.DEMO = False
     assert shown("an organizer") == (False, False)
+
+
+@pytest.mark.django_db
+def test_the_database_beside_us_has_the_same_clock() -> None:
+    assert not clock.is_apart(clock.apart())
+
+
+@pytest.mark.postgres("the database's own clock")
+@pytest.mark.django_db
+@pytest.mark.parametrize("minutes", [10, -10])
+def test_another_clock_is_noticed(minutes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = timezone.now
+    monkeypatch.setattr(timezone, "now", lambda: real() + timedelta(minutes=minutes))
+    apart = clock.apart()
+    assert clock.is_apart(apart) and abs(apart - timedelta(minutes=minutes)) < timedelta(seconds=2)
+    assert ("ahead of" in clock.words(apart)) is (minutes > 0) and "600 seconds" in clock.words(apart)
+
+
+ENTRIES = app.conf.beat_schedule
+
+
+@pytest.mark.parametrize("name", sorted(ENTRIES))
+def test_an_entry_names_a_task_and_its_message_is_over_when_the_next_ones_are_there(name: str) -> None:
+    app.loader.import_default_modules()
+    assert ENTRIES[name]["task"] in app.tasks
+    expires, period = ENTRIES[name]["options"]["expires"], ENTRIES[name]["schedule"]
+    assert expires >= period  # or the sweep might never run
+    assert expires <= max(period, 60)  # so that at most a minute's worth waits
+
+
+def test_with_a_broker_as_many_sweeps_run_as_without() -> None:
+    assert len(ENTRIES) == sum(len(sweeps) for sweeps in QUEUES.values())

@@ -1,0 +1,328 @@
+"""How long a body may be: each view says it, and a longer one is refused before it is read or taken apart."""
+
+from io import BytesIO
+from random import Random
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.core.handlers.wsgi import WSGIRequest
+from django.db import transaction
+from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.test import Client, RequestFactory
+from django.utils import timezone
+
+from common import parsers
+from common.body_limits import (
+    DEFAULT_BYTES,
+    KIB,
+    MIB,
+    REPORT_BYTES,
+    SMALL_BYTES,
+    BodyLimits,
+    most_body_bytes,
+    takes_at_most,
+)
+from common.head import NoBodyForHead
+from common.models import HourCount
+from common.parsers import MOST_LEVELS
+from contest import api
+from contest.attacks.access import MOST_UPLOAD_BYTES
+from contest.stakes import uploads
+from labeling.models import Assignment, Tasker
+from labeling.policy import Policy
+from labeling.services import assignment_next
+from tests import factories
+from tests.addresses import patterns
+from tests.contest.attacks import cast
+
+pytestmark = pytest.mark.django_db
+
+
+AN_ID = "00000000-0000-0000-0000-000000000000"
+
+
+SMALL = {
+    "api/v1/token/",
+    "api/v1/preferences/",
+    "api/v1/notices/<uuid:notice_id>/seen/",
+    "api/v1/assignments/next/",
+    "api/v1/assignments/<uuid:assignment_id>/heartbeat/",
+}
+
+
+REPORT = "api/v1/assignments/<uuid:assignment_id>/release/"
+
+
+UPLOADS = {
+    "attacks/": MOST_UPLOAD_BYTES,
+    "attacks/send/": MOST_UPLOAD_BYTES,
+    "api/v1/attacks/": MOST_UPLOAD_BYTES,
+    "team/defenses/new/": uploads.MOST_BYTES,
+    "team/defenses/<str:public_id>/source/": uploads.MOST_BYTES,
+    "api/v1/defenses/": uploads.MOST_BYTES,
+}
+
+
+def test_only_uploads_take_more_than_an_answer() -> None:
+    """A new address that takes files has to say so here."""
+    found = {path.removeprefix("/"): most_body_bytes(pattern.callback) for path, pattern in patterns()}
+    assert {path: most for path, most in found.items() if most > DEFAULT_BYTES} == UPLOADS
+    learning = {path for path in found if path.startswith("api/v1/") and "qualification" in path}
+    assert {path for path, most in found.items() if most == SMALL_BYTES} - learning == SMALL
+    assert found.pop(REPORT) == REPORT_BYTES
+    assert all(most in (SMALL_BYTES, DEFAULT_BYTES) for path, most in found.items() if path not in UPLOADS)
+
+
+TOO_LONG = [
+    ("/api/v1/token/", SMALL_BYTES + 1, "credentials"),
+    ("/api/v1/preferences/", SMALL_BYTES + 1, "preferences"),
+    ("/api/v1/assignments/next/", SMALL_BYTES + 1, "a claim"),
+    (f"/api/v1/assignments/{AN_ID}/heartbeat/", SMALL_BYTES + 1, "a lease"),
+    (f"/api/v1/assignments/{AN_ID}/release/", REPORT_BYTES + 1, "a picture given back"),
+    (f"/api/v1/assignments/{AN_ID}/response/", DEFAULT_BYTES + 1, "an answer"),
+    ("/api/v1/attacks/", 33 * MIB + 1, "an attack"),
+    ("/api/v1/token/", "9" * 5_000, "a length of more digits than Python reads"),
+]
+
+
+@pytest.mark.parametrize("stranger", [True, False], ids=["a stranger", "a tasker"])
+@pytest.mark.parametrize(("address", "length", "why"), TOO_LONG, ids=[row[2] for row in TOO_LONG])
+def test_a_longer_body_is_413_before_it_is_read(
+    address: str,
+    length: int | str,
+    why: str,
+    stranger: bool,
+    tara: Tasker,
+    signed_in: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(parsers.JSONParser, "parse", None)
+    client = Client() if stranger else signed_in(tara)
+    answer = client.post(address, b"{}", content_type="application/json", CONTENT_LENGTH=str(length))
+    assert (answer.status_code, answer.json()["code"]) == (413, "too_large"), why
+    assert "are the most here" in answer.json()["detail"]
+
+
+MANY = {f"field{number}": "1" for number in range(1_001)}
+
+
+LONG = {"defenses": "D" * (DEFAULT_BYTES + 1)}
+
+
+@pytest.fixture
+def captain(signed_in: Any) -> Client:
+    cast.policy()
+    client: Client = signed_in(cast.captain(cast.team("red")))
+    return client
+
+
+@pytest.mark.parametrize(
+    ("address", "sent", "why"),
+    [
+        *((address, MANY, "many fields") for address in ("/attacks/", "/api/v1/attacks/")),
+        *((address, LONG, "a long field") for address in ("/attacks/", "/api/v1/attacks/")),
+        ("/label/", {"outline": "1,1\n" * DEFAULT_BYTES}, "a page that takes no files"),
+    ],
+    ids=lambda part: part if isinstance(part, str) else "",
+)
+def test_a_form_of_many_fields_or_of_long_ones_is_413(
+    address: str, sent: dict[str, str], why: str, captain: Client
+) -> None:
+    answer = captain.post(address, sent)
+    assert answer.status_code == 413, why
+    if address == "/label/":
+        assert "256 KiB are the most here" in answer.content.decode()
+
+
+def test_json_where_files_are_taken_is_bounded_too(captain: Client) -> None:
+    answer = captain.post("/api/v1/defenses/", b'{"name": "' + b"x" * DEFAULT_BYTES + b'"}', "application/json")
+    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+
+
+def _chunked(address: str, body: bytes) -> WSGIRequest:
+    request = RequestFactory().post(address, HTTP_TRANSFER_ENCODING="chunked", HTTP_ACCEPT="application/json")
+    del request.META["CONTENT_LENGTH"]
+    request.META |= {"wsgi.input": BytesIO(body), "wsgi.input_terminated": True}
+    return request
+
+
+CHUNKED = [
+    (8 * KIB, 8 * KIB, None, "a short body of unknown length is read"),
+    (8 * KIB, 8 * KIB + 1, 413, "a longer one is refused by what arrives"),
+    (33 * MIB, 10, 411, "an upload says how long it is"),
+]
+
+
+@pytest.mark.parametrize(("most", "length", "status", "why"), CHUNKED, ids=[row[3] for row in CHUNKED])
+def test_a_body_in_chunks(most: int, length: int, status: int | None, why: str) -> None:
+    @takes_at_most(most)
+    def view(request: Any) -> None:
+        """A view."""
+
+    request = _chunked("/", b"x" * length)
+    answer = BodyLimits(lambda _: None).process_view(request, view, (), {})  # type: ignore[arg-type, return-value]
+    assert (answer and answer.status_code) == status, why
+    if answer is None:
+        assert request.body == b"x" * length
+
+
+def test_asking_for_tokens_is_counted_before_the_body_is_read(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "MOST_TOKENS_AN_HOUR", 2)
+    codes = [client.post("/api/v1/token/", b"[" * 100, "application/json").json()["code"] for _ in range(2)]
+    monkeypatch.setattr(parsers.JSONParser, "parse", None)
+    answer = client.post("/api/v1/token/", b"{}", "application/json")
+    codes += [answer.json()["code"]]
+    assert (answer.status_code, codes) == (429, ["parse_error", "parse_error", "too_many_tokens"])
+    assert 0 < int(answer["Retry-After"]) <= 3600
+    assert "127.0.0.1" not in HourCount.objects.get().key, "whose address it is need not be known"
+    monkeypatch.undo()
+    monkeypatch.setattr(api, "MOST_TOKENS_AN_HOUR", 2)
+    # One connection of the newer kind has many addresses.
+    asked = [f"2001:db8:1:2::{number}" for number in range(1, 4)] + ["2001:db8:1:3::1", "192.0.2.7"]
+    told = [client.post("/api/v1/token/", b"{}", "application/json", REMOTE_ADDR=each).status_code for each in asked]
+    assert told == [400, 400, 429, 400, 400], "elsewhere it is open"
+
+
+UNREADABLE = [
+    pytest.param("[" * 8_000, id="so deep that no reader follows"),
+    pytest.param("[" * (MOST_LEVELS + 1) + "]" * (MOST_LEVELS + 1), id="deeper than any call needs"),
+    pytest.param('{"a":' * 500 + "1" + "}" * 500, id="deep objects"),
+    pytest.param(r'{"username": "ta\u0000ra", "password": "x"}', id="NUL in a value"),
+    pytest.param(r'{"user\u0000name": "tara", "password": "x"}', id="NUL in a name"),
+    pytest.param(r'{"username": "\ud800", "password": "x"}', id="half a character in a value"),
+    pytest.param(r'{"\udfff": "tara", "password": "x"}', id="half a character in a name"),
+    pytest.param(r'{"username": [["\ud83d"]], "password": "x"}', id="half a character further in"),
+    pytest.param('{"username": "tara"', id="cut off"),
+    pytest.param(b'{"username": "\xff"}', id="not UTF-8"),
+]
+
+
+OF_A_LEASE = ("heartbeat", "release", "response")
+
+
+def claim(tasker: Tasker) -> Assignment:
+    factories.policy_version()
+    factories.panel()
+    held = assignment_next(tasker=tasker, holding=(), policy=Policy(), now=timezone.now(), rng=Random(1))
+    assert isinstance(held, Assignment)
+    return held
+
+
+@pytest.mark.parametrize("body", UNREADABLE)
+def test_a_body_that_no_call_can_use_is_refused_to_strangers_and_taskers(
+    body: str | bytes, tara: Tasker, signed_in: Any
+) -> None:
+    held = claim(tara)
+    calls = [f"assignments/{call}" for call in ("next", *(f"{held.public_id}/{each}" for each in OF_A_LEASE))]
+    for client, call in ((Client(), "token"), *((signed_in(tara), call) for call in calls)):
+        answer = client.post(f"/api/v1/{call}/", body, content_type="application/json")
+        assert (answer.status_code, answer.json()["code"]) == (400, "parse_error"), call
+        assert answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("call", "body", "field", "why"),
+    [
+        ("assignments/next/", [], None, "no object"),
+        ("assignments/next/", {"holding": ["x"]}, "holding", "no ids"),
+        ("assignments/{id}/release/", {"problem": 7}, "problem", "no words"),
+        ("qualification/next/", {"holding": "x"}, "holding", "no list"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused_by_the_name_of_its_field(
+    call: str, body: Any, field: str | None, why: str, tara: Tasker, signed_in: Any
+) -> None:
+    held = claim(tara)
+    sent = body | {"lease_token": held.lease_token} if field == "problem" else body
+    answer = signed_in(tara).post(f"/api/v1/{call.format(id=held.public_id)}", sent, content_type="application/json")
+    assert (answer.status_code, list(answer.json().get("fields", {}))) == (400, [field] if field else []), why
+
+
+@pytest.mark.parametrize(
+    ("address", "sent", "taken"),
+    [
+        ("/api/v1/token/", "application/x-www-form-urlencoded", "Send application/json, "),
+        ("/api/v1/token/", "multipart/form-data; boundary=x", "Send application/json, "),
+        ("/api/v1/token/", "text/plain", "Send application/json, "),
+        ("/api/v1/attacks/", "application/json", "Send multipart/form-data, "),
+        ("/api/v1/defenses/", "text/plain", "Send multipart/form-data or application/json, "),
+    ],
+)
+def test_a_type_that_is_not_taken_is_refused_with_those_that_are(
+    address: str, sent: str, taken: str, captain: Client
+) -> None:
+    answer = captain.post(address, "username=tara", content_type=sent)
+    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
+    assert taken in answer.json()["detail"] and sent.partition(";")[0] in answer.json()["detail"]
+
+
+def test_characters_beyond_the_first_plane_are_text(client: Client) -> None:
+    answer = client.post("/api/v1/token/", r'{"username": "\ud83d\udeb2", "password": "x"}', "application/json")
+    assert answer.json()["code"] == "wrong_credentials"
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "1" + "0" * 400])
+@pytest.mark.parametrize("field", ["outline", "seconds"])
+def test_a_number_that_is_none_is_refused_by_the_name_of_its_field(
+    field: str, number: str, tara: Tasker, signed_in: Any
+) -> None:
+    held = claim(tara)
+    outline = number if field == "outline" else "10"
+    body = f"""{{
+      "lease_token": "{held.lease_token}", "contains_bird": "definitely_yes", "contains_bicycle": "definitely_no",
+      "outline": [[[{outline}, 10], [200, 10], [200, 200]]], "complete": true, "unoccluded": true, "real": true,
+      "seconds": {number if field == "seconds" else 4.2}
+    }}"""
+    address = f"/api/v1/assignments/{held.public_id}/response/"
+    answer = signed_in(tara).post(address, body, content_type="application/json")
+    assert answer.status_code == 400
+    assert list(answer.json()["fields"]) == [field]
+
+
+@pytest.mark.parametrize("text", ["\x00", "[[[\x00, 1]]]", "[" * 30_000, "[" * 900 + "]" * 900, "\ud800"])
+def test_the_form_without_scripts_survives_it_too(text: str, tara: Tasker, signed_in: Any) -> None:
+    held, client = claim(tara), signed_in(tara)
+    fields: dict[str, str | bytes] = {
+        "assignment": str(held.public_id), "lease_token": held.lease_token, "contains_bird": "definitely_yes",
+        "contains_bicycle": "definitely_no", "outline": "10,10\n200,10\n200,200", "complete": "true",
+        "unoccluded": "true", "real": "true", "seconds": "4.2",
+    }  # fmt: skip
+    sent = text.encode("utf-8", "surrogatepass")
+    reported = ("assignment", "lease_token", "shown", "action", "problem", "more")
+    answers: dict[str, list[int]] = {}
+    for name in (*fields, "shown", "cannot_outline", "action", "problem", "more"):
+        with transaction.atomic():
+            for action in ({}, {"action": "report", "problem": sent})[: 1 + (name in reported)]:
+                body = urlencode(fields | {name: sent} | action)
+                taken = client.post("/label/", body, "application/x-www-form-urlencoded")
+                answers.setdefault(name, []).append(taken.status_code)
+            if name in reported:
+                assert client.get("/label/").status_code == 200
+            transaction.set_rollback(True)
+    assert {name: told for name, told in answers.items() if set(told) - {303, 400}} == {}
+
+
+def test_what_cannot_be_stored_is_nobodys(client: Client, tara: Tasker) -> None:
+    fields = {"contains_bird": "definitely_yes\x00", "username": "ta\x00ra", "password": "\x00"}
+    assert client.post("/label/", fields).status_code == 401, "a filled-in form of a stranger"
+    for key in (r'"\000aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"', r'"\377aaaaaaaaaaaaaaaa"'):
+        stranger = Client(headers={"Cookie": f"sessionid={key}"})
+        assert stranger.get("/api/v1/me/").status_code == 401, "a session"
+
+
+ANSWERS = [
+    (lambda: HttpResponse(b"words", headers={"Content-Length": "5"}), b"words", "a page"),
+    (lambda: StreamingHttpResponse([b"wo", b"rds"], headers={"Content-Length": "5"}), b"words", "a stream"),
+    (lambda: FileResponse(BytesIO(b"words")), b"words", "a file"),
+]
+
+
+@pytest.mark.parametrize(("make", "body", "why"), ANSWERS, ids=[row[2] for row in ANSWERS])
+@pytest.mark.parametrize("method", ["HEAD", "GET", "POST"])
+def test_only_head_loses_its_body(make: object, body: bytes, why: str, method: str) -> None:
+    request = HttpRequest()
+    request.method = method
+    answer = NoBodyForHead(lambda _: make())(request)  # type: ignore[operator]
+    assert b"".join(answer) == (b"" if method == "HEAD" else body), why
+    assert answer["Content-Length"] == "5"
