@@ -60,8 +60,7 @@ def _command(folder: Path | str, name: str) -> list[str]:
 
 def picture_batch(seed: int) -> NDArray[np.uint8]:
     """Return a batch of noise."""
-    rng = np.random.default_rng(seed)
-    return rng.integers(0, 256, (ROWS, IMAGE_SIZE, IMAGE_SIZE, 3), np.uint8)
+    return np.random.default_rng(seed).integers(0, 256, (ROWS, IMAGE_SIZE, IMAGE_SIZE, 3), np.uint8)
 
 
 def as_process(way: str) -> Running:

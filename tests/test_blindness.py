@@ -269,8 +269,7 @@ def _values(kind: str, world: World) -> list[str]:
         return [str(each.public_id) for each in [*world.own, *world.foreign[:1]]] + [str(world.gold.public_id)]
     if kind == "int":
         return ["1", str(world.images["attack"].pk)]
-    url = picture_url(world.images["attack"], now=timezone.now())
-    token = url.removeprefix("/pictures/").removesuffix(".png")
+    token = picture_url(world.images["attack"], now=timezone.now()).removeprefix("/pictures/").removesuffix(".png")
     names = [world.others[0].public_id, world.images["attack"].public_id, world.secrets["defense id"]]
     return [token, "release-2026-W46", *names]
 
@@ -520,8 +519,7 @@ class _Desk:
             held.append(answer.json())
             told.append(_masked(answer, _NOT_TIMES))
         assert told[0] == told[1]
-        golden = [Assignment.objects.get(public_id=each["id"]).known_id is not None for each in held]
-        assert golden == [True, False]
+        assert [Assignment.objects.get(public_id=each["id"]).known_id is not None for each in held] == [True, False]
         return held
 
     def tell_both(self, both: list[dict[str, Any]]) -> None:
@@ -601,7 +599,6 @@ def test_the_order_is_shuffled_per_tasker(now: Any) -> None:
 
 
 def test_the_session_cookie_says_nothing(tara: Tasker, client: Client) -> None:
-    signed_in = client.post("/sign-in/", {"username": "tara", "password": factories.PASSWORD})
-    assert signed_in.status_code == 302
+    assert client.post("/sign-in/", {"username": "tara", "password": factories.PASSWORD}).status_code == 302
     assert re.fullmatch(r"[a-z0-9]{32}", client.cookies[settings.SESSION_COOKIE_NAME].value)
     assert set(client.cookies) <= {settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME, "messages"}

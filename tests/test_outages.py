@@ -314,16 +314,13 @@ def test_without_its_database_the_site_says_so_and_comes_back_by_itself(site: Si
             assert set(json.loads(body)) == {"code", "detail"}, reason
         else:
             assert "What was saved before is kept" in body, reason
-    assert site.ask("/healthz")[0] == 200
-    assert site.ask("/readyz")[0] == 503
+    assert (site.ask("/healthz")[0], site.ask("/readyz")[0]) == (200, 503)
     for _ in range(3):
         assert site.do("work") > 0.5, "a worker rests a little longer, and goes on"
         assert site.do("task") is None
     assert site.logged("sweep failed") == 0
     server.start()
-    assert database_check(site) == "ok"
-    assert (site.do("work"), site.do("task")) == (0.5, 0)
-    assert site.logged("outage_over") == 1
+    assert (database_check(site), site.do("work"), site.do("task"), site.logged("outage_over")) == ("ok", 0.5, 0, 1)
 
 
 @pytest.mark.postgres("the database goes away and comes back")

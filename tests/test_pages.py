@@ -214,8 +214,7 @@ def person(role: str) -> User | Tasker:
 def captain() -> User:
     """The captain of team red."""
     carl = factories.user("carl")
-    team = Team.objects.create(name="red", created_at=factories.NOW)
-    Member.objects.create(team=team, user=carl)
+    Member.objects.create(team=Team.objects.create(name="red", created_at=factories.NOW), user=carl)
     return carl
 
 

@@ -23,7 +23,10 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
     "common/changes.py": ("common/test_database.py", "test_a_commit_of_another_connection_gives_another_mark"),
     "common/clock.py": ("common/test_clocks.py", "test_another_clock_is_noticed"),
     "common/lookups.py": ("labeling/test_gold.py", "test_gold_takes_the_place_of_an_ordinary_picture_once_per_tasker"),
-    "common/rates.py": ("common/test_database.py", "test_a_count_is_one_statement_so_that_nobody_removes_the_row_halfway"),
+    "common/rates.py": (
+        "common/test_database.py",
+        "test_a_count_is_one_statement_so_that_nobody_removes_the_row_halfway",
+    ),
     "common/second_factor.py": (
         "common/test_sign_in.py",
         "test_a_code_works_once_also_the_one_that_turned_it_on",

@@ -142,8 +142,7 @@ def test_the_public_part_tells_what_is_public_and_the_private_digest_cannot_be_g
     parts = [link_of(seal) for seal in seals()]
     common = {"at": "2026-11-18T12:00:00.000000Z", "role": "platform", "action": "stake.receive"}
     common["facts"] = {"kind": "stake"}  # type: ignore[assignment]
-    assert parts[0].public == common
-    assert parts[1].public == common | {"subject": {"stake": [1]}, "why": "It was due."}
+    assert (parts[0].public, parts[1].public) == (common, common | {"subject": {"stake": [1]}, "why": "It was due."})
     assert parts[0].private_sha256 != parts[1].private_sha256
     assert hidden.salt != told.salt
     guess = {"salt": "", "origin": "shell", "facts": {"cents": 1}, "subject": {"stake": [1]}, "why": "It was due."}
@@ -157,10 +156,8 @@ def test_a_hash_follows_from_what_is_published() -> None:
     written = '{"action":"stake.receive","at":"2026-11-18T12:00:00.000000Z"}'
     said = f"1\n{BEGINNING}\n{hashlib.sha256(written.encode()).hexdigest()}\n{private}\n"
     link = sealed(End(), public, private)
-    assert canonical({"b": "ä", "a": [1]}) == '{"a":[1],"b":"ä"}'
-    assert link.previous == BEGINNING
-    assert link.sha256 == hashlib.sha256(said.encode()).hexdigest()
-    assert problem(End(), link) == ""
+    assert (canonical({"b": "ä", "a": [1]}), link.previous) == ('{"a":[1],"b":"ä"}', BEGINNING)
+    assert (link.sha256, problem(End(), link)) == (hashlib.sha256(said.encode()).hexdigest(), "")
     assert "should have number 3" in problem(End(2, link.sha256), link)
     assert "as the hash of the row before it" in problem(End(0, "2" * 64), link)
 
@@ -266,8 +263,7 @@ def test_a_chain_made_anew_or_cut_off_is_found_by_what_was_checked_before() -> N
     _by_hand("DELETE FROM common_auditseal WHERE number = 3")
     AuditUnsealed.objects.create(entry=AuditEntry.objects.get(seal=None))
     assert checked().wrong == "The trail ends with row 2, and had 3 rows before."
-    other = record(number=4)
-    AuditUnsealed.objects.exclude(entry=other).delete()
+    AuditUnsealed.objects.exclude(entry=record(number=4)).delete()
     entries_seal()
     assert checked().wrong.startswith("Row 3 had the hash")
 

@@ -73,8 +73,7 @@ REAL_TIME = {
 def _functions(tree: ast.AST, inside: str = "") -> Iterator[str]:
     """Yield each function that names the machine's clock."""
     for node in ast.iter_child_nodes(tree):
-        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        yield from _functions(node, node.name if is_function else inside)
+        yield from _functions(node, node.name if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else inside)
         if isinstance(node, ast.Attribute) and ast.unparse(node) == "timezone.now":
             yield inside
         if isinstance(node, ast.ImportFrom) and node.module == "django.utils.timezone":

@@ -68,8 +68,7 @@ def test_the_rows_are_those_of_the_queryset_with_what_it_relates(tara: Tasker, o
 @pytest.mark.both("statements are composed for each database")
 def test_values_are_stored_as_their_field_stores_them(tara: Tasker) -> None:
     assignment = factories.assignment(tara, factories.panel())
-    assert by_name(public_id=assignment.public_id) == [assignment]
-    assert by_name(public_id=uuid.uuid4()) == []
+    assert (by_name(public_id=assignment.public_id), by_name(public_id=uuid.uuid4())) == ([assignment], [])
     moment = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
     images = [factories.image(received_at=moment.replace(hour=hour)) for hour in (11, 13, 14, 15)]
     assert received_after(moment=moment) == images[1:3]
@@ -187,8 +186,7 @@ NEXT = NOON + timedelta(hours=1)
 
 def test_each_key_is_counted_by_itself_and_begins_again_with_the_hour() -> None:
     assert [rates.count("a", now=NOON + timedelta(minutes=each)) for each in (0, 30, 59)] == [1, 2, 3]
-    assert rates.count("b", now=NOON) == 1
-    assert [rates.count("a", now=NEXT) for _ in range(2)] == [1, 2]
+    assert (rates.count("b", now=NOON), [rates.count("a", now=NEXT) for _ in range(2)]) == (1, [1, 2])
     assert (rates.counted("a", now=NEXT), rates.counted("a", now=NOON), rates.counted("c", now=NEXT)) == (2, 0, 0)
 
 
@@ -197,8 +195,7 @@ def test_a_late_clock_never_lowers_a_count_and_rows_of_hours_that_are_over_go() 
     for key in "abc":
         rates.count(key, now=NOON)
     rates.count("a", now=NEXT)
-    assert [row.key for row in HourCount.objects.all()] == ["a"]
-    assert rates.count("a", now=NOON) == 2
+    assert ([row.key for row in HourCount.objects.all()], rates.count("a", now=NOON)) == (["a"], 2)
     assert rates.counted("a", now=NEXT) == 2
 
 

@@ -77,13 +77,11 @@ def test_one_query_tells_which_session_and_who_and_a_stranger_costs_none(client_
     ],
 )
 def test_it_leads_back_to_the_page_asked_for(asked: str, led: str, tara: Tasker, client: Client) -> None:
-    answer = client.post("/sign-in/", {"username": "tara", "password": PASSWORD, "next": asked})
-    assert answer["Location"] == led
+    assert client.post("/sign-in/", {"username": "tara", "password": PASSWORD, "next": asked})["Location"] == led
 
 
 def test_a_wrong_password_is_answered_with_what_to_do(tara: Tasker, client: Client) -> None:
-    answer = client.post("/sign-in/", {"username": "tara", "password": "wrong"})
-    page = answer.content.decode()
+    page = client.post("/sign-in/", {"username": "tara", "password": "wrong"}).content.decode()
     assert "do not belong together" in page
     assert ('value="tara"' in page, "wrong" in page) == (True, False), "the name is kept, the password is not"
 
@@ -193,8 +191,7 @@ def through_proxy(forwarded_for: str, *, password: str = PASSWORD) -> int:
 
 
 def test_a_form_from_elsewhere_is_refused_with_what_to_do(tara: Tasker) -> None:
-    client = Client(enforce_csrf_checks=True)
-    answer = client.post("/sign-in/", {"username": "tara", "password": PASSWORD})
+    answer = Client(enforce_csrf_checks=True).post("/sign-in/", {"username": "tara", "password": PASSWORD})
     assert answer.status_code == 403
     assert "reload the page, and send again" in answer.content.decode()
 
@@ -215,10 +212,8 @@ def test_what_is_over_goes_and_what_counts_stays(tara: Tasker, now: datetime) ->
     for issued in (now - TOKEN_LIFETIME - moment, now - TOKEN_LIFETIME, now - TOKEN_LIFETIME + moment):
         issue_token(tara.user, now=issued)
     assert pipeline.QUEUES["slow"]["credentials deleted"] is pipeline.purge_credentials, "it is one of the sweeps"
-    assert credentials_purge(now=now) == 4
-    assert [each.pk for each in UserSession.objects.all()] == [kept]
-    assert [each.expires_at for each in ApiToken.objects.all()] == [now + moment]
-    assert credentials_purge(now=now) == 0
+    assert (credentials_purge(now=now), [each.pk for each in UserSession.objects.all()]) == (4, [kept])
+    assert ([each.expires_at for each in ApiToken.objects.all()], credentials_purge(now=now)) == ([now + moment], 0)
 
 
 PAGE, API = "/sign-in/", "/api/v1/token/"
@@ -238,8 +233,7 @@ def _type(door: str) -> Any:
 @pytest.mark.parametrize("door", [PAGE, API])
 def test_one_password_tried_with_many_names_ends_after_ten(door: str, tara: Tasker) -> None:
     refused = {PAGE: 200, API: 400}[door]
-    tried = [guess(f"name-{number}", door=door) for number in range(14)]
-    assert tried == [refused] * MOST_NAMES_A_MINUTE + [429] * 4
+    assert [guess(f"name-{number}", door=door) for number in range(14)] == [refused] * MOST_NAMES_A_MINUTE + [429] * 4
     assert guess("tara", factories.PASSWORD, door=door) == 429, "a right guess is not found out either"
     assert guess("tara", factories.PASSWORD, door=door, address="192.0.2.8") in (200, 302), "from elsewhere it opens"
 
@@ -249,13 +243,11 @@ def test_names_that_failed_already_have_their_own_limit(tara: Tasker) -> None:
     guess("tara")
     for number in range(MOST_NAMES_A_MINUTE - 1):
         guess(f"name-{number}")
-    assert guess("another") == 429
-    assert guess("tara", factories.PASSWORD) == 302
+    assert (guess("another"), guess("tara", factories.PASSWORD)) == (429, 302)
 
 
 def test_an_office_whose_people_mistype_and_then_sign_in_stays_open(db: None) -> None:
-    people = [factories.tasker(f"person-{number}") for number in range(MOST_NAMES_A_MINUTE + 5)]
-    for each in people:
+    for each in [factories.tasker(f"person-{number}") for number in range(MOST_NAMES_A_MINUTE + 5)]:
         assert each.user is not None
         assert (guess(each.user.username), guess(each.user.username, factories.PASSWORD)) == (200, 302)
 
@@ -301,8 +293,7 @@ def test_a_proxy_that_nobody_told_of_is_in_the_log_once(
 def test_who_is_signed_in_confirms_things_whatever_neighbours_do(tara: Tasker, signed_in: Any) -> None:
     for number in range(MOST_NAMES_A_MINUTE):
         guess(f"name-{number}", address="127.0.0.1")
-    client = signed_in(tara)
-    wrong = client.post("/account/email/", {"email": "tara@example.org", "password": WRONG})
+    wrong = signed_in(tara).post("/account/email/", {"email": "tara@example.org", "password": WRONG})
     assert "This is not your password" in wrong.content.decode()
 
 
@@ -543,8 +534,7 @@ def test_the_proof_ends_with_the_password_and_after_five_minutes(
 
 
 def test_ten_wrong_codes_lock_out_as_ten_wrong_passwords_do(phone_of_today: Phone, client: Client) -> None:
-    tries = [sign_in(client, password=PASSWORD, otp="000000").status_code for _ in range(10)]
-    assert tries == [200] * 9 + [429]
+    assert [sign_in(client, password=PASSWORD, otp="000000").status_code for _ in range(10)] == [200] * 9 + [429]
     assert sign_in(client, password=PASSWORD, otp=phone_of_today.codes[0]).status_code == 429
 
 

@@ -104,8 +104,7 @@ def test_only_weeks_that_are_over_have_a_table(week: str) -> None:
 def test_without_a_fact_there_is_no_week() -> None:
     Attack.objects.all().delete()
     fixtures.Defense.objects.update(published_at=None)
-    assert snapshots.weeks_over(now=AFTER) == []
-    assert snapshots.boards_make(now=AFTER) == 1
+    assert (snapshots.weeks_over(now=AFTER), snapshots.boards_make(now=AFTER)) == ([], 1)
     assert snapshots.shown("", now=AFTER).tables.defenses == ()
 
 
@@ -135,8 +134,7 @@ def test_what_differs_from_the_facts_is_told_to_the_organizers() -> None:
 
 
 def overrule(at: datetime) -> None:
-    image = Break.objects.get().image
-    money.overruled(image, at=at)
+    money.overruled(Break.objects.get().image, at=at)
     assert stakes_end(now=at) == 1
 
 

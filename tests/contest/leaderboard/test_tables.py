@@ -97,8 +97,7 @@ def test_who_has_the_credit(
 def test_merged_teams_count_as_the_one_they_are_part_of() -> None:
     merges = (of.Merge(2, 3, W47_END + DAY), of.Merge(3, 1, W47_END + 2 * DAY))
     facts = contest(breaks=(broke(1, 1, 3),), merges=merges, prizes=(of.Prize(2, 500, RELEASED, (1,)),))
-    names = [row.name for row in tables(facts, NOW).attackers]
-    assert names == ["red"]
+    assert [row.name for row in tables(facts, NOW).attackers] == ["red"]
     assert (team(facts, "red").sent, team(facts, "red").valid, team(facts, "red").cents) == (4, 2, 500)
     assert first(facts).broken_by == (Breaker("G-1", "red", SENT),)
     assert [row.name for row in tables(facts, W47_END).attackers] == ["blue", "red"], "nobody knew of it then"
@@ -122,8 +121,7 @@ def test_unpaid_teams_are_marked(since: datetime, until: datetime | None, declar
 def test_an_association_in_error_marks_until_that_was_known() -> None:
     wrong = of.Association(1, SENT - DAY, None, SENT, mistaken_at=RELEASED + DAY)
     facts = contest(attacks=(attack(1),), associations=(wrong,))
-    assert team(facts, "red", RELEASED).unpaid is True
-    assert team(facts, "red", RELEASED + DAY).unpaid is False
+    assert (team(facts, "red", RELEASED).unpaid, team(facts, "red", RELEASED + DAY).unpaid) == (True, False)
 
 
 def test_prizes_are_what_was_got_less_what_went_back_and_told_with_their_breaks() -> None:
@@ -368,8 +366,7 @@ def test_a_defense_is_not_there_before_its_publication() -> None:
 
 
 def test_equal_ranks_are_shared_and_the_next_ones_passed_over() -> None:
-    assert ranks([(3,), (2,), (2,), (1,)]) == [1, 2, 2, 4]
-    assert ranks([(1, 5), (1, 5), (2, 0)]) == [2, 2, 1]
+    assert (ranks([(3,), (2,), (2,), (1,)]), ranks([(1, 5), (1, 5), (2, 0)])) == ([1, 2, 2, 4], [2, 2, 1])
     assert ranks([]) == []
 
 

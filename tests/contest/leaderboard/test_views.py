@@ -58,9 +58,7 @@ def test_a_week_that_is_not_over_has_none(page: str, client: Client) -> None:
 
 def test_an_empty_contest_says_what_comes(client: Client) -> None:
     page = client.get("/leaderboard/").content.decode()
-    assert "No defense is published yet." in page
-    assert "No attack is public yet" in page
-    assert "<table" not in page
+    assert "No defense is published yet." in page and "No attack is public yet" in page and "<table" not in page
 
 
 def test_the_page_tells_both_tables_with_their_links(
@@ -120,8 +118,7 @@ def test_every_column_of_defenses_sorts(week: fixtures.Contest, client: Client) 
     for order in (sign + each.name for sign in ("", "-") for each in DEFENSES):
         assert client.get("/leaderboard/", {"defenses": order}).status_code == 200, order
         rows = snapshots.shown("", now=timezone.now()).tables.defenses
-        ordered = sorting(DEFENSES, order).of(rows)
-        assert sorted(row.id for row in ordered) == sorted(row.id for row in rows), order
+        assert sorted(row.id for row in sorting(DEFENSES, order).of(rows)) == sorted(row.id for row in rows), order
 
 
 def test_every_column_of_attackers_sorts(week: fixtures.Contest, client: Client) -> None:
@@ -187,8 +184,7 @@ def test_organizers_see_the_check_and_make_the_tables_anew(week: fixtures.Contes
     )
     snapshots.board_check(now=timezone.now())
     page = client.get("/organizer/leaderboard/").content.decode()
-    assert "3 differences" in page
-    assert "Now: defense D-00001 is missing" in page
+    assert "3 differences" in page and "Now: defense D-00001 is missing" in page
     answer = client.post("/organizer/leaderboard/", follow=True)
     assert answer.redirect_chain == [("/organizer/leaderboard/", 303)]
     assert "no difference" in answer.content.decode()

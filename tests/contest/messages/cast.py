@@ -68,8 +68,7 @@ def sent(now: datetime = NOW) -> list[EmailMessage]:
 
 def readers(kind: MessageKind) -> list[str]:
     """Who was told something of a kind."""
-    rows = Message.objects.filter(kind=kind).order_by("user__username")
-    return list(rows.values_list("user__username", flat=True))
+    return list(Message.objects.filter(kind=kind).order_by("user__username").values_list("user__username", flat=True))
 
 
 def at_once(*acts: Callable[[], Any]) -> list[Any]:

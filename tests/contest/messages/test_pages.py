@@ -93,8 +93,7 @@ def test_who_opens_a_message_has_read_it_and_may_take_that_back(carl: User, clie
     assert found.read_at is None, "a program that looks whether it is there has read nothing"
     assert not lacking(page(client, own), "an appeal", 'href="/board/cases/C-1/"')
     found.refresh_from_db()
-    assert found.read_at == NOW
-    assert client.post(own).status_code == 303
+    assert (found.read_at, client.post(own).status_code) == (NOW, 303)
     found.refresh_from_db()
     assert found.read_at is None
 
@@ -104,8 +103,7 @@ def test_the_list_is_filtered_and_all_of_it_marked_as_read(carl: User, client: C
     news([carl])
     of_team = main(client, "/messages/?kind=team")
     assert "C-1" not in of_team and "red" in of_team
-    assert client.post("/messages/?kind=team").status_code == 303
-    assert Message.objects.filter(read_at=None).count() == 1
+    assert (client.post("/messages/?kind=team").status_code, Message.objects.filter(read_at=None).count()) == (303, 1)
     unread = main(client, "/messages/?show=unread")
     assert "C-1" in unread and "not in team red" not in unread
     client.post(OWN)

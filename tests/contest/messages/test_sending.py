@@ -83,8 +83,7 @@ def test_who_is_told(to: Callable[[dict[str, Any]], Any], expected: list[str], w
     User.objects.filter(username="gus").update(is_active=False)
     assert told(to(cast)) == len(expected)
     assert readers(MessageKind.CASE_OPENED) == expected, why
-    assert names(sent()) == expected
-    assert sent() == []
+    assert (names(sent()), sent()) == (expected, [])
 
 
 def test_what_is_rolled_back_tells_nobody(red: Team) -> None:
@@ -165,8 +164,7 @@ def test_what_waits_follows_a_new_wish(carl: User) -> None:
     assert _told(sent()) == [("carl", "Case C-1 was opened")], "what was only to be shown here does not come after"
     told(carl, now=NOW)
     wish(carl, cases="digest")
-    assert sent() == []
-    assert len(sent(MORNING)) == 1
+    assert (sent(), len(sent(MORNING))) == ([], 1)
 
 
 def test_each_role_chooses_for_what_it_is_told() -> None:
@@ -228,8 +226,7 @@ def test_a_day_whose_letter_the_server_refuses_is_tried_again(daily: User, monke
         assert sent(MORNING) == []
     row = Digest.objects.get()
     assert (row.taken_at, row.tries, row.error) == (None, 1, "OSError: away")
-    assert sent(MORNING) == []
-    assert len(sent(MORNING + posting.AGAIN_AFTER)) == 1
+    assert (sent(MORNING), len(sent(MORNING + posting.AGAIN_AFTER))) == ([], 1)
 
 
 KILLED = [
@@ -264,8 +261,7 @@ def test_a_message_that_cannot_be_made_is_in_the_letter_by_its_kind(
 def test_who_left_the_team_meanwhile_gets_no_letter_of_the_day(daily: User, red: Team) -> None:
     told(red)
     Member.objects.filter(user=daily).delete()
-    assert names(sent(MORNING)) == ["rosa"]
-    assert sent(MORNING + DAY) == []
+    assert (names(sent(MORNING)), sent(MORNING + DAY)) == (["rosa"], [])
 
 
 # At once -------------------------------------------------------------------------------------------------------------

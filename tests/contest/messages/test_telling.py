@@ -113,8 +113,7 @@ def test_verdicts_of_a_week_are_one_message_when_all_are_there(red: Team) -> Non
     cast.ruled(attacks[1].image, "")
     assert verdicts_tell(now=RULED) == 0, "one of them waits"
     cast.ruled(attacks[2].image)
-    assert twice(verdicts_tell, RULED) == [1, 0]
-    assert readers(VERDICTS) == ["carl", "rosa"]
+    assert (twice(verdicts_tell, RULED), readers(VERDICTS)) == ([1, 0], ["carl", "rosa"])
     text = text_of(VERDICTS, "carl")
     assert text.count("✓ valid: a bird") == 2 and text.count("✕ rejected: a tasker was not sure") == 1
     assert not lacking(text, *(f"/attacks/{each.public_id}/" for each in attacks))
@@ -126,8 +125,7 @@ def test_verdicts_of_a_week_are_one_message_when_all_are_there(red: Team) -> Non
 def test_a_week_that_takes_long_is_told_in_parts_and_each_verdict_once(red: Team, attack: Attack) -> None:
     second = cast.attack(red, days=2)
     cast.ruled(attack.image)
-    assert verdicts_tell(now=LATER - timedelta(seconds=1)) == 0
-    assert verdicts_tell(now=LATER) == 1
+    assert (verdicts_tell(now=LATER - timedelta(seconds=1)), verdicts_tell(now=LATER)) == (0, 1)
     cast.ruled(second.image, at=LATER + DAY)
     assert verdicts_tell(now=LATER + DAY) == 1
     one, other = (written(each).text for each in Message.objects.filter(user__username="carl").order_by("pk"))
@@ -162,16 +160,14 @@ def test_what_a_sender_may_not_know_is_not_told(
     change: Callable[[Attack], None], after: timedelta, why: str, attack: Attack, stake: Stake
 ) -> None:
     """R24."""
-    early = after < DAY * 7
-    ruling = cast.ruled(attack.image, at=MONDAY + 2 * DAY if early else None)
+    ruling = cast.ruled(attack.image, at=MONDAY + 2 * DAY if (after < DAY * 7) else None)
     cast.broken(stake.defense, attack, found=ruling.decided_at)
     change(attack)
     assert verdicts_tell(now=MONDAY + after) == 0 == broke_tell(now=MONDAY + after), why
 
 
 def test_a_copy_is_told_with_the_release(red: Team, stake: Stake) -> None:
-    blue = team("blue", "bea")
-    first = cast.attack(blue)
+    first = cast.attack(team("blue", "bea"))
     copy = cast.attack(red, days=2, image=first.image, copy_of=first)
     cast.broken(stake.defense, first)
     assert (verdicts_tell(now=LATER), broke_tell(now=LATER)) == (1, 1)
@@ -201,8 +197,7 @@ def test_defenders_are_told_what_is_valid_and_until_when_they_appeal(red: Team, 
     cast.ruled(other.image, "")
     assert valid_tell(now=LATER - timedelta(seconds=1)) == 0, "several go together"
     assert valid_tell(now=BEHIND) == 0, "after the window there is nothing to tell"
-    assert twice(valid_tell, LATER) == [1, 0]
-    assert readers(VALID) == ["mia"]
+    assert (twice(valid_tell, LATER), readers(VALID)) == ([1, 0], ["mia"])
     text = text_of(VALID, "mia")
     assert not lacking(text, attack.image.public_id, "(net)", "appeals before Mon 30 Nov 2026 00:00 UTC")
     assert other.image.public_id not in text
@@ -245,13 +240,11 @@ def test_who_is_not_concerned_is_told_nothing(
 
 def test_senders_hear_of_breaks_and_makers_with_the_release(broke: Break, attack: Attack) -> None:
     """R24."""
-    assert broke_tell(now=LATER - timedelta(seconds=1)) == 0
-    assert twice(broke_tell, LATER) == [1, 0]
+    assert (broke_tell(now=LATER - timedelta(seconds=1)), twice(broke_tell, LATER)) == (0, [1, 0])
     assert not lacking(text_of(BROKE, "carl"), "⚡ broke net", attack.public_id)
     assert broken_tell(now=LATER) == 0 and readers(BROKEN) == [], "not before the release"
     cast.released("2026-W47")
-    assert twice(broken_tell, SETTLED) == [1, 0]
-    assert readers(BROKEN) == ["mia"]
+    assert (twice(broken_tell, SETTLED), readers(BROKEN)) == ([1, 0], ["mia"])
     assert f"By team red, receipt {attack.public_id}" in text_of(BROKEN, "mia")
     again = cast.ruled(attack.image, at=SETTLED)
     Break.objects.create(
@@ -287,8 +280,7 @@ def test_a_day_before_appeals_close_both_sides_are_told_once(red: Team, stake: S
     before = BEHIND - DAY
     assert appeals_closing_tell(now=before - timedelta(seconds=1)) == 0
     assert twice(appeals_closing_tell, before) == [1, 0], "the defender's closes first"
-    assert readers(CLOSING) == ["mia"]
-    assert appeals_closing_tell(now=before + timedelta(hours=3)) == 1
+    assert (readers(CLOSING), appeals_closing_tell(now=before + timedelta(hours=3))) == (["mia"], 1)
     assert readers(CLOSING) == ["carl", "mia", "rosa"]
     assert valid.image.public_id in text_of(CLOSING, "mia") and rejected.public_id not in text_of(CLOSING, "mia")
     text = text_of(CLOSING, "carl")
@@ -360,8 +352,7 @@ def test_letters_given_up_are_told_once_a_day_and_not_of_themselves(red: Team) -
 def test_all_is_told_once_by_the_sweep(broke: Break, monkeypatch: pytest.MonkeyPatch) -> None:
     cast.released("2026-W47")
     monkeypatch.setattr("django.utils.timezone.now", lambda: LATER)
-    assert pipeline.QUEUES["slow"]["messages told"]() == 4
-    assert messages_tell(now=LATER) == 0
+    assert (pipeline.QUEUES["slow"]["messages told"](), messages_tell(now=LATER)) == (4, 0)
     assert {VERDICTS, VALID, BROKE, BROKEN} == set(Message.objects.values_list("kind", flat=True))
 
 
@@ -390,6 +381,5 @@ def test_of_many_sweeps_at_once_each_fact_is_told_once() -> None:
     at_once(*[partial(messages_tell, now=LATER)] * 4)
     assert messages_tell(now=LATER) == 0
     kinds = Message.objects.exclude(user__username="olga").values_list("kind", flat=True)
-    assert sorted(kinds) == sorted([VERDICTS, VALID, BROKE, BROKEN])
-    assert Told.objects.count() == 16
+    assert (sorted(kinds), Told.objects.count()) == (sorted([VERDICTS, VALID, BROKE, BROKEN]), 16)
     assert Defense.objects.count() == 1
