@@ -397,8 +397,6 @@ _MASKS = (
     (r"csrfmiddlewaretoken\" value=\"\w+", "<csrf>"),
     (r"(left|right)-?most", "<side>"),
 )
-
-
 # With a clock that is turned by hand, times are told alike; when a form was shown is a hidden field of it.
 _NOT_TIMES = tuple(mask for mask in _MASKS if mask[1] != "<time>")
 
@@ -431,8 +429,6 @@ OTHER: dict[str, Any] = {
 UNSURE = {"contains_bird": "unsure_no", "contains_bicycle": "definitely_no"}
 OUTLINED = UNSURE | {"outline": [[[9, 9], [90, 9], [9, 90]]], "complete": True, "unoccluded": True, "real": True}
 BEFORE, CHANGE, AFTER = (datetime(2026, 11, day, 12, tzinfo=UTC) for day in (16, 17, 18))
-
-
 FIELDS = [each.name for each in fields(Policy)]
 SOURCES = (path for path in (Path(settings.BASE_DIR) / "labeling").rglob("*.py") if path.name != "policy.py")
 SOURCE = "".join(path.read_text() for path in SOURCES)

@@ -37,11 +37,7 @@ from tests.addresses import patterns
 from tests.contest.attacks import cast
 
 pytestmark = pytest.mark.django_db
-
-
 AN_ID = "00000000-0000-0000-0000-000000000000"
-
-
 SMALL = {
     "api/v1/token/",
     "api/v1/preferences/",
@@ -49,11 +45,7 @@ SMALL = {
     "api/v1/assignments/next/",
     "api/v1/assignments/<uuid:assignment_id>/heartbeat/",
 }
-
-
 REPORT = "api/v1/assignments/<uuid:assignment_id>/release/"
-
-
 UPLOADS = {
     "attacks/": MOST_UPLOAD_BYTES,
     "attacks/send/": MOST_UPLOAD_BYTES,
@@ -105,8 +97,6 @@ def test_a_longer_body_is_413_before_it_is_read(
 
 
 MANY = {f"field{number}": "1" for number in range(1_001)}
-
-
 LONG = {"defenses": "D" * (DEFAULT_BYTES + 1)}
 
 
@@ -196,8 +186,6 @@ UNREADABLE = [
     pytest.param('{"username": "tara"', id="cut off"),
     pytest.param(b'{"username": "\xff"}', id="not UTF-8"),
 ]
-
-
 OF_A_LEASE = ("heartbeat", "release", "response")
 
 

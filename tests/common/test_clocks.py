@@ -26,23 +26,11 @@ from labeling.models import Tasker
 from tests import factories
 
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
-
-
 DAY = timedelta(days=1)
-
-
 INVITED = {"email": "new@example.org", "role": "tasker", "language": "en"}
-
-
 PASSWORD = "seven-herons-at-noon"
-
-
 ROOT = Path(configured.BASE_DIR)
-
-
 APPS = ("common", "labeling", "adjudication", "scoring", "contest", "config")
-
-
 # Who reads the machine's time, and why the contest's is wrong there.
 REAL_TIME = {
     "common/authentication.py": "API tokens",

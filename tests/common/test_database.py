@@ -20,8 +20,6 @@ from tests import factories
 from tests.at_once import at_once
 
 pytestmark = pytest.mark.django_db
-
-
 by_tasker = Lookup(
     "test_by_tasker",
     lambda: (
@@ -30,17 +28,11 @@ by_tasker = Lookup(
         .order_by("-id")
     ),
 )
-
-
 by_name = Lookup("test_by_name", lambda: Assignment.objects.filter(public_id=Given("public_id", models.UUIDField())))
-
-
 received_after = Lookup(
     "test_received_after",
     lambda: Image.objects.filter(received_at__gt=Given("moment", models.DateTimeField())).order_by("id")[:2],
 )
-
-
 start_waiting = Change(
     "test_start_waiting",
     lambda: (
@@ -179,8 +171,6 @@ def test_another_error_is_raised_at_once() -> None:
 
 
 NOON = datetime(2026, 11, 18, 12, tzinfo=UTC)
-
-
 NEXT = NOON + timedelta(hours=1)
 
 

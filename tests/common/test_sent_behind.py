@@ -80,8 +80,6 @@ def test_behind_the_request_a_failed_letter_stops_none_of_the_next(
 
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-
-
 # In a process of its own, which has its own connection to the broker and its own thread.
 HINT = """
 import json, sys, threading, time, django; django.setup()

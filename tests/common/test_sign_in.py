@@ -217,8 +217,6 @@ def test_what_is_over_goes_and_what_counts_stays(tara: Tasker, now: datetime) ->
 
 
 PAGE, API = "/sign-in/", "/api/v1/token/"
-
-
 WRONG = "wrong-password"
 
 

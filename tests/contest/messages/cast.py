@@ -1,15 +1,11 @@
 """People who are told things: Carl and Rosa of team red, Bea of blue, Olga who organizes, Rita of the board."""
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from threading import Barrier
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core import mail
 from django.core.mail import EmailMessage
-from django.db import connections
 
 from contest.enums import MessageKind
 from contest.messages.sending import messages_send
@@ -25,10 +21,9 @@ FAILED = {"week": "2026-W47", "at": "now", "error": "full"}
 
 def person(name: str, *groups: str) -> User:
     """Somebody with an address."""
-    user = factories.user(name, *groups)
-    user.email = f"{name}@example.org"
-    user.save(update_fields=["email"])
-    return user
+    factories.user(name, *groups)
+    User.objects.filter(username=name).update(email=f"{name}@example.org")
+    return User.objects.get(username=name)
 
 
 def team(name: str, *people: str) -> Team:
@@ -55,8 +50,7 @@ def told(to: Any, kind: MessageKind = MessageKind.CASE_OPENED, *, now: datetime 
 
 def news(to: Any, *, now: datetime = NOW) -> int:
     """Tell news of a team."""
-    facts = {"what": "left", "who": "gus", "team": {"name": "red"}}
-    return write(to, MessageKind.TEAM_NEWS, about="/team/", now=now, **facts)
+    return write(to, MessageKind.TEAM_NEWS, about="/team/", now=now, what="left", who="gus", team={"name": "red"})
 
 
 def sent(now: datetime = NOW) -> list[EmailMessage]:
@@ -69,18 +63,3 @@ def sent(now: datetime = NOW) -> list[EmailMessage]:
 def readers(kind: MessageKind) -> list[str]:
     """Who was told something of a kind."""
     return list(Message.objects.filter(kind=kind).order_by("user__username").values_list("user__username", flat=True))
-
-
-def at_once(*acts: Callable[[], Any]) -> list[Any]:
-    """Do all at the same time, each in a thread of its own."""
-    barrier = Barrier(len(acts))
-
-    def one(act: Callable[[], Any]) -> Any:
-        try:
-            barrier.wait(10)
-            return act()
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(len(acts)) as pool:
-        return list(pool.map(one, acts))

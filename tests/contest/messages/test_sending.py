@@ -21,8 +21,9 @@ from contest.messages.writing import take_back, write
 from contest.models import Digest, Member, Message, Team
 from labeling.people import ORGANIZERS, REVIEW_BOARD
 from tests import factories
+from tests.at_once import at_once
 from tests.contest.attacks.cast import policy
-from tests.contest.messages.cast import CASE, NOW, at_once, news, organizer, person, readers, reviewer, sent, team, told
+from tests.contest.messages.cast import CASE, NOW, news, organizer, person, readers, reviewer, sent, team, told
 from tests.contest.pages import lacking
 
 pytestmark = pytest.mark.django_db
