@@ -166,8 +166,7 @@ def _add_numpy(archive: tarfile.TarFile) -> None:
     bundled = package.parent / "numpy.libs"
     if bundled.is_dir():
         _add_tree(archive, bundled, f"{_LIBRARY}/site-packages/numpy.libs", libraries)
-    own = {name: path for name, path in libraries.items() if bundled not in path.parents}
-    for name, path in sorted(own.items()):
+    for name, path in sorted({name: path for name, path in libraries.items() if bundled not in path.parents}.items()):
         _add_file(archive, path, name)
 
 
@@ -204,8 +203,7 @@ def _add_tree(archive: tarfile.TarFile, folder: Path, name: str, libraries: dict
 def _is_taken(path: Path) -> bool:
     if path.name.startswith(_MODULES_NOT_TAKEN):
         return False
-    optimized = path.name.endswith((".opt-1.pyc", ".opt-2.pyc"))
-    return not optimized and bool({".py", ".pyc", ".so"} & set(path.suffixes))
+    return not path.name.endswith((".opt-1.pyc", ".opt-2.pyc")) and bool({".py", ".pyc", ".so"} & set(path.suffixes))
 
 
 def _libraries(path: Path) -> dict[str, Path]:

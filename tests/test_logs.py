@@ -155,8 +155,7 @@ def test_nobody_who_reads_the_log_can_use_an_address(address: str, requests: Any
 def test_every_logger_masks_every_part_of_its_lines(tmp_path: Path) -> None:
     logged, printed = lines(LOGGERS.replace("SECRET", SECRET), tmp_path)
     assert SECRET not in json.dumps(logged) + printed
-    named = {line["logger"] for line in logged}
-    assert named >= {
+    assert {line["logger"] for line in logged} >= {
         *"abcdefg",
         "django.request",
         "gunicorn.error",

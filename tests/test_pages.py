@@ -248,9 +248,8 @@ def test_calls_of_taskers_are_refused_to_everybody_else(role: str, as_role: Call
     """Nobody who belongs to a team, the board or the organizers labels (R8)."""
     client = as_role(role)
     told = {address: client.post(address, {}, content_type="application/json") for address in POSTED}
-    refused = (401, "not_authenticated") if role == "stranger" else (403, "not_a_tasker")
     assert {address: (answer.status_code, answer.json()["code"]) for address, answer in told.items()} == dict.fromkeys(
-        POSTED, refused
+        POSTED, ((401, "not_authenticated") if role == "stranger" else (403, "not_a_tasker"))
     )
 
 

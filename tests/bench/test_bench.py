@@ -73,8 +73,7 @@ def test_percentiles_and_ratios() -> None:
 def test_all_of_them_run_at_tiny_size_and_the_audits_find_nothing(tmp_path: Path) -> None:
     run.main(["--quick", "--out", str(tmp_path)])
     results = json.loads((tmp_path / "results.json").read_text())
-    titles = [section["title"] for section in results["sections"]]
-    assert titles == [
+    assert [section["title"] for section in results["sections"]] == [
         *("The rules", "The labeling loop", "The weekly release", "The verifier"),
         *("What if", "Last minute of a week"),
         *("Scoring", "The wire alone", "Cost per picture", "Killed scorers"),
