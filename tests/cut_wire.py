@@ -25,14 +25,12 @@ class Wire:
         self._armed = (marks, cut)
 
     def serve(self) -> None:
-        """Relay until the listener is closed."""
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
                 threading.Thread(target=self._relay, args=(client,), daemon=True).start()
 
     def close(self) -> None:
-        """Take no more connections."""
         self._listener.close()
 
     def _relay(self, client: socket.socket) -> None:
@@ -65,7 +63,6 @@ class Wire:
 
 @contextlib.contextmanager
 def wire_to(port: int) -> Iterator[Wire]:
-    """Give a wire to `port`, ended with the block."""
     wire = Wire(port)
     threading.Thread(target=wire.serve, daemon=True).start()
     try:

@@ -173,7 +173,6 @@ def _processes_of(folder: Path) -> list[int]:
 
 
 def _mounts_under(folder: Path) -> list[str]:
-    """Return what is mounted below `folder`, the deepest first."""
     places = [line.split(" ")[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     return sorted((place for place in places if place.startswith(f"{folder}/")), key=len, reverse=True)
 

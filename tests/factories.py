@@ -35,14 +35,12 @@ _numbers = count(1)
 
 
 def user(name: str, *groups: str) -> User:
-    """A user with the password `demo-only`."""
     person = User.objects.create_user(name, password=PASSWORD)
     person.groups.set([Group.objects.get_or_create(name=group)[0] for group in groups])
     return person
 
 
 def tasker(name: str, *, state: str = "qualified") -> Tasker:
-    """A tasker and their user."""
     return Tasker.objects.create(user=user(name), state=state, shuffle_seed=next(_numbers), created_at=NOW)
 
 
@@ -218,7 +216,6 @@ def voted(case: Case, member: User, now: datetime, choice: VoteChoice = VoteChoi
 
 
 def confirmed(case: Case, member: User, now: datetime) -> CaseDecision:
-    """What a member makes of the votes that are there."""
     return case_decide(case=case, seen=count_of(case).mark, explanation="", by=member, now=now)
 
 

@@ -59,7 +59,6 @@ def _command(folder: Path | str, name: str) -> list[str]:
 
 
 def picture_batch(seed: int) -> NDArray[np.uint8]:
-    """Return a batch of noise."""
     return np.random.default_rng(seed).integers(0, 256, (ROWS, IMAGE_SIZE, IMAGE_SIZE, 3), np.uint8)
 
 
@@ -79,8 +78,6 @@ def as_process(way: str) -> Running:
 
 
 class SealedScorer:
-    """Runs them as the contest does."""
-
     def __init__(self, address: str, client: Any, images: dict[str, Image], folder: Path) -> None:
         self.client, self.images, self.folder, self.address = client, images, folder, address
         self._before = self._on_disk()
@@ -128,7 +125,6 @@ def _proc(pid: int, name: str) -> bytes:
 
 
 def hostile_images(folder: Path) -> dict[str, Image]:
-    """Return an image for each program; they share all their layers."""
     files = {f"opt/hostile/{path.name}": path.read_bytes() for path in HOSTILE.glob("*.py")}
     layers = [python_layer(), numpy_layer(), files_layer(folder, files)]
     return {name: Image(layers, [PYTHON, *_command("/opt/hostile", name)]) for name in EXPECTED}

@@ -76,7 +76,6 @@ class Image:
 
     @property
     def id(self) -> str:
-        """What an engine calls it."""
         return f"sha256:{hashlib.sha256(self.configuration).hexdigest()}"
 
 
@@ -115,14 +114,12 @@ def python_layer() -> Layer:
 
 
 def numpy_layer() -> Layer:
-    """NumPy, to lie above `python_layer`."""
     import numpy
 
     return _cached("numpy", f"{sys.version} {numpy.__version__}", _add_numpy)
 
 
 def torch_layer() -> Layer:
-    """torch, to lie above `numpy_layer`."""
     import torch
 
     return _cached("torch", f"{sys.version} {torch.__version__}", _add_torch)

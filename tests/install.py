@@ -28,7 +28,6 @@ FONT = Path("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")
 
 
 def missing() -> list[str]:
-    """Return the Debian packages whose program or font is not there."""
     packages = _not_found(NEEDED)
     return packages if FONT.exists() else [*packages, "fonts-dejavu-core"]
 

@@ -39,7 +39,6 @@ class Deployment:
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def manage(self, *arguments: str, settings: str = "", check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run a management command to its end."""
         command = [sys.executable, "manage.py", *arguments]
         environment = self.environment | ({"DJANGO_SETTINGS_MODULE": settings} if settings else {})
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240)
@@ -79,7 +78,6 @@ class Deployment:
         return web
 
     def answers(self) -> bool:
-        """Say whether the web server answers."""
         with contextlib.suppress(OSError), urlopen(f"{self.url}/healthz", timeout=2) as reply:
             return bool(reply.status == 200)
         return False

@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import shlex
 import shutil
 import signal
@@ -17,6 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand, CommandError
@@ -25,6 +27,7 @@ from django.db import OperationalError, ProgrammingError
 from common.commands import EXIT_NO_READER, EXIT_USAGE, ContestCommand, sentence
 from common.errors import Conflict
 from common.progress import every_few_seconds, still_working
+from config import env
 from tests import services
 from tests.processes import wait_for
 from tests.services import free_port
@@ -34,11 +37,7 @@ APPS = {"common", "labeling", "adjudication", "scoring", "contest"}
 OURS = sorted(name for name, app in get_commands().items() if app in APPS)
 
 
-# Help -----------------------------------------------------------------------------------------------------------------
-
-
 def command(name: str) -> BaseCommand:
-    """Return one of our commands."""
     return load_command_class(get_commands()[name], name)
 
 
@@ -65,12 +64,7 @@ def test_the_readme_names_only_commands_that_are_there_and_as_they_are_typed() -
             assert word in known | {"COMMAND", "help"}, f"{path} names {word}"
 
 
-# Errors ---------------------------------------------------------------------------------------------------------------
-
-
 def caused(error: Exception, code: str) -> Exception:
-    """Return an error of the database as PostgreSQL's library raises it, with its code."""
-
     class Cause(Exception):
         pgcode = code
 
@@ -189,9 +183,6 @@ def test_without_the_installation_the_launcher_is_named() -> None:
     assert done.stderr.strip().endswith("run `make run` once, then ./unanimous COMMAND.")
 
 
-# Progress -------------------------------------------------------------------------------------------------------------
-
-
 def test_a_line_every_few_seconds_and_no_more() -> None:
     now, said = 0.0, list[str]()
     line = every_few_seconds(said.append, seconds=3, clock=lambda: now)
@@ -213,8 +204,6 @@ def test_a_step_that_lasts_is_named_until_it_is_over() -> None:
         assert heard.wait(10)
     assert said[0].startswith("Scoring: ") and said[0].endswith(" s so far")
 
-
-# The launcher ---------------------------------------------------------------------------------------------------------
 
 PRINTS = """#!/bin/sh
 echo "$*"
@@ -248,7 +237,6 @@ def launch(tree: Path, *words: str, at: str = "unanimous", **environment: str) -
 
 
 def noted(tree: Path, text: str) -> None:
-    """Leave the note of a demo that `make run` started."""
     (tree / "var").mkdir()
     (tree / "var/demo-settings").write_text(text)
 
@@ -332,9 +320,6 @@ def test_a_link_leads_to_the_tree(tree: Path) -> None:
     assert status == 0 and given[0] == f"{tree}/manage.py settle"
 
 
-# make -----------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("needed", "status", "said"),
     [("Django", 0, ""), ("no-such-package-anywhere", 2, "Installing what the contest needs")],
@@ -357,9 +342,6 @@ def test_make_speaks_of_installing_only_when_something_is_missing(
     )
     assert done.returncode == status
     assert done.stdout.startswith(said) and bool(done.stdout) == bool(said)
-
-
-# Signals --------------------------------------------------------------------------------------------------------------
 
 
 def running_with(mark: str) -> list[int]:
@@ -455,7 +437,6 @@ def test_a_signal_while_a_command_starts_leaves_nothing_behind(attempts: int, tm
 
 
 def answers(port: int | None) -> bool:
-    """Say whether something listens there."""
     with suppress(OSError), socket.create_connection(("127.0.0.1", port or 0), timeout=1):
         return True
     return False
@@ -473,3 +454,157 @@ def test_the_database_of_the_services_is_kept_until_somebody_asks_otherwise(tmp_
         return str(said.splitlines()[-1])
 
     assert (tables("u.execute('CREATE TABLE kept ()'); "), tables(""), tables("", "--fresh")) == ("1", "1", "0")
+
+
+def environment_of(tmp_path: Path) -> dict[str, str]:
+    return {
+        "SECRET_KEY": secrets.token_urlsafe(60)[:60],
+        "PUBLIC_URL": "https://contest.example.org",
+        "DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}",
+        "DATA_DIR": str(tmp_path),
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "PATH": os.environ["PATH"],
+    }
+
+
+def manage(tmp_path: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run manage.py with a production's environment."""
+    command = [sys.executable, "manage.py", *arguments]
+    wanted = environment_of(tmp_path)
+    return subprocess.run(command, cwd=ROOT, env=wanted, capture_output=True, text=True, timeout=120)
+
+
+def test_djangos_deployment_check_finds_nothing(tmp_path: Path) -> None:
+    done = manage(tmp_path, "check", "--deploy", "--fail-level", "WARNING")
+    assert done.returncode == 0, done.stderr
+    assert "no issues" in done.stdout
+
+
+def test_models_and_migrations_agree(tmp_path: Path) -> None:
+    done = manage(tmp_path, "makemigrations", "--check", "--dry-run")
+    assert done.returncode == 0, done.stdout
+
+
+def test_static_files_can_be_collected_with_names_that_change_with_them(tmp_path: Path) -> None:
+    done = manage(tmp_path, "collectstatic", "--noinput")
+    assert done.returncode == 0, done.stderr
+    assert list((tmp_path / "static" / "css").glob("base.????????????.css"))
+    assert list((tmp_path / "static" / "vendor" / "pico").glob("pico.min.????????????.css.gz"))
+
+
+WRONG = [
+    ("SECRET_KEY", ""),
+    ("DEMO", "1"),  # published passwords on a public address
+    ("DEMO", "maybe"),
+    ("PUBLIC_URL", "ftp://contest.example.org"),
+    ("DATABASE_URL", "mysql://somewhere/db"),
+    ("IMAGE_STORE_URL", "gs://bucket"),
+    ("SCORING_DEVICE", "tpu"),
+    ("LOG_FORMAT", "xml"),
+]
+# Each in a child of one process: settings are read once.
+STARTS = """
+import json, os, sys
+import django.core.checks, config.env
+for name, value in json.loads(sys.argv[1]):
+    sys.stdout.flush()
+    if (child := os.fork()) == 0:
+        os.environ.pop(name, None)
+        os.environ.update({name: value} if value else {})
+        try:
+            import django
+            django.setup()
+            print("started")
+        except BaseException as error:
+            print(str(error).splitlines()[-1])
+        sys.stdout.flush()
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+def test_a_wrong_setting_stops_the_start_and_is_named(tmp_path: Path) -> None:
+    wanted = environment_of(tmp_path)
+    command = [sys.executable, "-c", STARTS, json.dumps([("LOG_FORMAT", "json"), *WRONG])]
+    done = subprocess.run(command, cwd=ROOT, env=wanted, capture_output=True, text=True, timeout=120)
+    right, *said = done.stdout.splitlines()
+    assert right == "started", done.stderr
+    for (name, value), line in zip(WRONG, said, strict=True):
+        assert name in line, (value, line)
+
+
+SECRET = "open-sesame"
+DATABASE, BROKER = "DATABASE_URL", "CELERY_BROKER_URL"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        (DATABASE, f"mysql://contest:{SECRET}@db.example/contest", "begins with mysql://"),
+        (DATABASE, f"contest:{SECRET}@db.example/contest", "is no URL"),
+        (DATABASE, SECRET, "is no URL"),
+        (DATABASE, f"postgres://contest:{SECRET}/{SECRET}@db.example/contest", "cannot be read"),
+        (BROKER, f"amqp://contest:{SECRET}@mq.example", "begins with amqp://; "),
+    ],
+)
+def test_a_refused_address_keeps_its_password(
+    name: str, value: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ImproperlyConfigured) as refused:
+        env.database(name, "") if name == DATABASE else env.url(name, "", ("redis",))
+    assert str(refused.value).startswith(f"{name} {words}")
+    assert SECRET not in str(refused.value)
+    # Nor does the trace show it: whatever was raised first stays away.
+    assert refused.value.__cause__ is None
+    assert refused.value.__suppress_context__ or refused.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "read", "why"),
+    [
+        ("TRUSTED_PROXIES", "", 0, "nothing is none"),
+        ("TRUSTED_PROXIES", "2", 2, "a count"),
+        ("TRUSTED_PROXIES", "-1", None, "less than none"),
+        ("TRUSTED_PROXIES", "1.5", None, "no whole number"),
+        ("TRUSTED_PROXIES", "one", None, "a word"),
+        ("TRUSTED_PROXIES", "²", None, "a digit that nobody means"),
+        ("CONTACT_EMAIL", "", "", "nothing"),
+        ("CONTACT_EMAIL", " contest@example.org ", "contest@example.org", "an address between blanks"),
+        ("CONTACT_EMAIL", "contest", None, "no address"),
+        ("CONTACT_EMAIL", "a@b@c", None, "two at once"),
+        ("CONTACT_EMAIL", "Contest <contest@example.org>", None, "with a name"),
+        ("CONTACT_EMAIL", 'a"b@example.org', None, "a quote"),
+        ("CONTACT_EMAIL", "a b@example.org", None, "a blank"),
+    ],
+)
+def test_a_setting_is_read_or_named(
+    name: str, value: str, read: object, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    reader = {"TRUSTED_PROXIES": env.count, "CONTACT_EMAIL": env.address}[name]
+    if read is not None:
+        assert reader(name) == read, why
+        return
+    with pytest.raises(ImproperlyConfigured, match=name):
+        reader(name)
+
+
+@pytest.mark.parametrize(
+    ("command", "ended", "why"),
+    [
+        (
+            ["makemigrations", "--check", "--dry-run"],
+            0,
+            "reads the models, and no migration is missing",
+        ),
+        (["check"], 1, "may go before serving: an installation without a key is told so"),
+    ],
+)
+def test_what_needs_a_key(command: list[str], ended: int, why: str, tmp_path: Path) -> None:
+    bare = {name: value for name, value in os.environ.items() if name not in {"SECRET_KEY", "DEMO", "DATABASE_URL"}}
+    bare |= {"DATA_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "config.settings"}
+    words = [sys.executable, "manage.py", *command]
+    done = subprocess.run(words, cwd=settings.BASE_DIR, env=bare, capture_output=True, text=True)
+    assert done.returncode == ended, f"{why}: {done.stderr}"
+    assert ("SECRET_KEY is required" in done.stderr) == bool(ended)

@@ -13,9 +13,7 @@ import pytest
 
 from tests.processes import Deployment, deployment, kill, wait_for
 
-SETTLED = "SELECT count(*) FROM labeling_panel WHERE state = 'settled'"
 PANELS = 300
-KILLS = 2
 FILL = f"""
 from tests import factories
 from django.db import transaction
@@ -44,8 +42,8 @@ def test_adjudication_survives_killed_workers(tmp_path: Path) -> None:
     with deployment(tmp_path) as site:
         site.run(FILL)
         settled = 0
-        for _ in range(KILLS):
-            killed_after(settled, SETTLED, site)
+        for _ in range(2):
+            killed_after(settled, "SELECT count(*) FROM labeling_panel WHERE state = 'settled'", site)
             now = site.run(COUNT)
             assert now["rulings"] == now["settled"], "a ruling and its panel's end commit together"
             assert settled < now["settled"] < PANELS, "the kill fell in the middle"

@@ -130,13 +130,11 @@ ANSWERS = {
     # For this machine alone.
     (403, 403, 403, 403, 403, 403, 403): "/metrics",
 }
-NOWHERE = {"/nothing", "/api/v1/nothing"}
 STATUSES = {
     address: dict(zip(ROLES, told, strict=True)) for told, those in ANSWERS.items() for address in those.split()
 }
 # Where 302 leads who is signed in; strangers are sent to sign in, but for the record, which is open.
 LEADS_TO = {"/record/": "/search/", "/qualification/picture/": "/qualification/"}
-START = {"tasker": "/label/", "organizer": "/organizer/"}
 _EXAMPLES = {
     "<str:name>": "release-2026-W40",
     "<str:key>": "forged",
@@ -171,7 +169,6 @@ FORBIDDEN = {
 
 
 def addresses() -> list[str]:
-    """Every address the site knows, with an example in the place of each parameter."""
     return [re.sub(r"<[^>]*>", lambda found: _EXAMPLES[found[0]], path) for path, _ in patterns()]
 
 
@@ -202,7 +199,6 @@ def as_role(signed_in: Any) -> Callable[[str], Client]:
 
 
 def person(role: str) -> User | Tasker:
-    """Somebody of the cast, by what they are."""
     if role in {"tasker", "newcomer"}:
         return factories.tasker("tara", state={"tasker": "qualified", "newcomer": "learning"}[role])
     if role == "captain":
@@ -212,14 +208,13 @@ def person(role: str) -> User | Tasker:
 
 
 def captain() -> User:
-    """The captain of team red."""
     carl = factories.user("carl")
     Member.objects.create(team=Team.objects.create(name="red", created_at=factories.NOW), user=carl)
     return carl
 
 
 def test_every_address_is_in_the_table_once() -> None:
-    assert sorted(" ".join(ANSWERS.values()).split()) == sorted({*addresses(), *NOWHERE})
+    assert sorted(" ".join(ANSWERS.values()).split()) == sorted({*addresses(), "/nothing", "/api/v1/nothing"})
     assert {resolve(address).url_name for address in addresses()} >= OPEN_TO_TASKERS, "what is open is there"
 
 
@@ -238,7 +233,7 @@ def test_each_role_is_answered_as_the_table_says_and_every_answer_is_strict(
     if role == "stranger":
         assert sent == {address: f"/sign-in/?next={address}" for address in sent} | {"/record/": "/search/"}
     else:
-        assert sent.items() <= (LEADS_TO | {"/": START.get(role)}).items()
+        assert sent.items() <= (LEADS_TO | {"/": {"tasker": "/label/", "organizer": "/organizer/"}.get(role)}).items()
     wrong = {address: allowed_too_much(address, answer) for address, answer in answers.items()}
     assert {address: found for address, found in wrong.items() if found} == {}
 
@@ -312,14 +307,16 @@ def test_an_unknown_address_and_another_host_are_answered_in_words(client: Clien
 
 DOCS, ME = ("/api/docs/", "contest.views.call_groups"), ("/api/v1/me/", "contest.api.roles_of")
 HIDDEN = RuntimeError("for the log alone")
-FAILURES = [
-    (*DOCS, Conflict("<b>Too late</b>", "too_late"), 409, "&lt;b&gt;Too late&lt;/b&gt;"),
-    (*DOCS, HIDDEN, 500, "What was saved before is kept"),
-    (*ME, HIDDEN, 500, "server_error"),
-]
 
 
-@pytest.mark.parametrize(("address", "place", "error", "status", "words"), FAILURES)
+@pytest.mark.parametrize(
+    ("address", "place", "error", "status", "words"),
+    [
+        (*DOCS, Conflict("<b>Too late</b>", "too_late"), 409, "&lt;b&gt;Too late&lt;/b&gt;"),
+        (*DOCS, HIDDEN, 500, "What was saved before is kept"),
+        (*ME, HIDDEN, 500, "server_error"),
+    ],
+)
 def test_a_refusal_is_shown_in_its_words_and_a_failure_keeps_its_reason_to_the_log(
     address: str, place: str, error: Exception, status: int, words: str, signed_in: Any, tara: Tasker,
     monkeypatch: pytest.MonkeyPatch,

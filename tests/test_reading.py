@@ -101,13 +101,13 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         yield found
 
 
-ROLES = [
-    *("stranger", "organizer", "board member", "captain"),
-    pytest.param("tasker", marks=pytest.mark.both("labeling has own SQL, and locks that SQLite has not")),
-]
-
-
-@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize(
+    "role",
+    [
+        *("stranger", "organizer", "board member", "captain"),
+        pytest.param("tasker", marks=pytest.mark.both("labeling has own SQL, and locks that SQLite has not")),
+    ],
+)
 def test_no_get_writes_or_locks_and_every_page_is_strict(
     role: str, world: tuple[Scene, dict[str, str]], signed_in: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:

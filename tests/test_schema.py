@@ -91,7 +91,6 @@ def schema(db: None) -> Iterator[Any]:
 
 @cache
 def _schema() -> Any:
-    """Read once: it takes longer to make than most calls take to try."""
     return schemathesis.openapi.from_wsgi("/api/schema/?format=json", application, headers={"Host": "127.0.0.1"})
 
 
@@ -101,7 +100,6 @@ def test_the_calls_tried_below_are_all_there_are(schema: Any) -> None:
     assert sorted(found) == sorted(CALLS)
 
 
-TRIES = [6, pytest.param(60, marks=pytest.mark.long("ten times as many examples of each call"))]
 # What takes nothing can be sent nothing that is wrong.
 SENT = [
     (*call, mode) for call in CALLS for mode in GenerationMode if call[0] == "POST" or mode is GenerationMode.POSITIVE
@@ -110,7 +108,9 @@ SENT = [
 
 @pytest.mark.django_db
 @pytest.mark.slow("it makes up what to send")
-@pytest.mark.parametrize("tries", TRIES)
+@pytest.mark.parametrize(
+    "tries", [6, pytest.param(60, marks=pytest.mark.long("ten times as many examples of each call"))]
+)
 @pytest.mark.parametrize(("method", "path", "mode"), SENT, ids=lambda part: getattr(part, "value", part))
 def test_nothing_sent_brings_it_out_of_its_schema(
     method: str, path: str, mode: GenerationMode, tries: int, schema: Any, tara: Tasker

@@ -1,4 +1,5 @@
-"""How long a body may be: each view says it, and a longer one is refused before it is read or taken apart."""
+"""Bodies: how long one may be, which each view says, and what it may hold; anything else is refused before it is read,
+for strangers too. An answer to HEAD has none."""
 
 from io import BytesIO
 from random import Random
@@ -45,7 +46,6 @@ SMALL = {
     "api/v1/assignments/next/",
     "api/v1/assignments/<uuid:assignment_id>/heartbeat/",
 }
-REPORT = "api/v1/assignments/<uuid:assignment_id>/release/"
 UPLOADS = {
     "attacks/": MOST_UPLOAD_BYTES,
     "attacks/send/": MOST_UPLOAD_BYTES,
@@ -62,7 +62,7 @@ def test_only_uploads_take_more_than_an_answer() -> None:
     assert {path: most for path, most in found.items() if most > DEFAULT_BYTES} == UPLOADS
     learning = {path for path in found if path.startswith("api/v1/") and "qualification" in path}
     assert {path for path, most in found.items() if most == SMALL_BYTES} - learning == SMALL
-    assert found.pop(REPORT) == REPORT_BYTES
+    assert found.pop("api/v1/assignments/<uuid:assignment_id>/release/") == REPORT_BYTES
     assert all(most in (SMALL_BYTES, DEFAULT_BYTES) for path, most in found.items() if path not in UPLOADS)
 
 
@@ -96,8 +96,7 @@ def test_a_longer_body_is_413_before_it_is_read(
     assert "are the most here" in answer.json()["detail"]
 
 
-MANY = {f"field{number}": "1" for number in range(1_001)}
-LONG = {"defenses": "D" * (DEFAULT_BYTES + 1)}
+FORMS = ("/attacks/", "/api/v1/attacks/")
 
 
 @pytest.fixture
@@ -110,8 +109,8 @@ def captain(signed_in: Any) -> Client:
 @pytest.mark.parametrize(
     ("address", "sent", "why"),
     [
-        *((address, MANY, "many fields") for address in ("/attacks/", "/api/v1/attacks/")),
-        *((address, LONG, "a long field") for address in ("/attacks/", "/api/v1/attacks/")),
+        *((address, dict.fromkeys(map(str, range(1_001)), "1"), "many fields") for address in FORMS),
+        *((address, {"defenses": "D" * (DEFAULT_BYTES + 1)}, "a long field") for address in FORMS),
         ("/label/", {"outline": "1,1\n" * DEFAULT_BYTES}, "a page that takes no files"),
     ],
     ids=lambda part: part if isinstance(part, str) else "",
@@ -174,21 +173,6 @@ def test_asking_for_tokens_is_counted_before_the_body_is_read(client: Client, mo
     assert told == [400, 400, 429, 400, 400], "elsewhere it is open"
 
 
-UNREADABLE = [
-    pytest.param("[" * 8_000, id="so deep that no reader follows"),
-    pytest.param("[" * (MOST_LEVELS + 1) + "]" * (MOST_LEVELS + 1), id="deeper than any call needs"),
-    pytest.param('{"a":' * 500 + "1" + "}" * 500, id="deep objects"),
-    pytest.param(r'{"username": "ta\u0000ra", "password": "x"}', id="NUL in a value"),
-    pytest.param(r'{"user\u0000name": "tara", "password": "x"}', id="NUL in a name"),
-    pytest.param(r'{"username": "\ud800", "password": "x"}', id="half a character in a value"),
-    pytest.param(r'{"\udfff": "tara", "password": "x"}', id="half a character in a name"),
-    pytest.param(r'{"username": [["\ud83d"]], "password": "x"}', id="half a character further in"),
-    pytest.param('{"username": "tara"', id="cut off"),
-    pytest.param(b'{"username": "\xff"}', id="not UTF-8"),
-]
-OF_A_LEASE = ("heartbeat", "release", "response")
-
-
 def claim(tasker: Tasker) -> Assignment:
     factories.policy_version()
     factories.panel()
@@ -197,13 +181,28 @@ def claim(tasker: Tasker) -> Assignment:
     return held
 
 
-@pytest.mark.parametrize("body", UNREADABLE)
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("[" * 8_000, id="so deep that no reader follows"),
+        pytest.param("[" * (MOST_LEVELS + 1) + "]" * (MOST_LEVELS + 1), id="deeper than any call needs"),
+        pytest.param('{"a":' * 500 + "1" + "}" * 500, id="deep objects"),
+        pytest.param(r'{"username": "ta\u0000ra", "password": "x"}', id="NUL in a value"),
+        pytest.param(r'{"user\u0000name": "tara", "password": "x"}', id="NUL in a name"),
+        pytest.param(r'{"username": "\ud800", "password": "x"}', id="half a character in a value"),
+        pytest.param(r'{"\udfff": "tara", "password": "x"}', id="half a character in a name"),
+        pytest.param(r'{"username": [["\ud83d"]], "password": "x"}', id="half a character further in"),
+        pytest.param('{"username": "tara"', id="cut off"),
+        pytest.param(b'{"username": "\xff"}', id="not UTF-8"),
+    ],
+)
 def test_a_body_that_no_call_can_use_is_refused_to_strangers_and_taskers(
     body: str | bytes, tara: Tasker, signed_in: Any
 ) -> None:
     held = claim(tara)
-    calls = [f"assignments/{call}" for call in ("next", *(f"{held.public_id}/{each}" for each in OF_A_LEASE))]
-    for client, call in ((Client(), "token"), *((signed_in(tara), call) for call in calls)):
+    of_a_lease = (f"{held.public_id}/{call}" for call in ("heartbeat", "release", "response"))
+    calls = [(signed_in(tara), f"assignments/{call}") for call in ("next", *of_a_lease)]
+    for client, call in ((Client(), "token"), *calls):
         answer = client.post(f"/api/v1/{call}/", body, content_type="application/json")
         assert (answer.status_code, answer.json()["code"]) == (400, "parse_error"), call
         assert answer.json()["detail"]

@@ -27,10 +27,8 @@ from tests import factories
 
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
-INVITED = {"email": "new@example.org", "role": "tasker", "language": "en"}
 PASSWORD = "seven-herons-at-noon"
 ROOT = Path(configured.BASE_DIR)
-APPS = ("common", "labeling", "adjudication", "scoring", "contest", "config")
 # Who reads the machine's time, and why the contest's is wrong there.
 REAL_TIME = {
     "common/authentication.py": "API tokens",
@@ -70,7 +68,8 @@ def _functions(tree: ast.AST, inside: str = "") -> Iterator[str]:
 
 @pytest.mark.slow("it reads the tree of every source")
 def test_only_the_listed_places_read_the_machine_s_time() -> None:
-    paths = [path for app in APPS for path in (ROOT / app).rglob("*.py")]
+    apps = ("common", "labeling", "adjudication", "scoring", "contest", "config")
+    paths = [path for app in apps for path in (ROOT / app).rglob("*.py")]
     # Only a file that has the word can name the clock.
     sources = {str(path.relative_to(ROOT)): text for path in paths if "timezone" in (text := path.read_text())}
     found = {f"{name}::{each}" for name, text in sources.items() for each in _functions(ast.parse(text))}
@@ -81,7 +80,6 @@ def test_only_the_listed_places_read_the_machine_s_time() -> None:
 
 @pytest.fixture
 def moment(monkeypatch: pytest.MonkeyPatch) -> datetime:
-    """The machine's clock stands still."""
     monkeypatch.setattr(timezone, "now", lambda: NOW)
     return NOW
 
@@ -139,7 +137,8 @@ def test_who_is_signed_in_stays_so_and_links_go_on(settings: Any, olga: User, si
     factories.policy_version()
     page: Client = signed_in(olga)
     token = issue_token(olga, now=timezone.now())
-    page.post("/organizer/people/", {**INVITED, "action": "invite"})
+    invited = {"email": "new@example.org", "role": "tasker", "language": "en"}
+    page.post("/organizer/people/", {**invited, "action": "invite"})
     link = re.search(r"(/join/\S+)", str(mail.outbox[-1].body))
     assert link is not None
     DemoClock.objects.create(ahead_seconds=400 * 86_400)

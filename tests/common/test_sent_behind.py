@@ -79,7 +79,6 @@ def test_behind_the_request_a_failed_letter_stops_none_of_the_next(
     assert len(outgoing.outbox) == 1
 
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 # In a process of its own, which has its own connection to the broker and its own thread.
 HINT = """
 import json, sys, threading, time, django; django.setup()
@@ -109,7 +108,7 @@ def say(tmp_path: Path, broker: str, how_many: int, after: str = "") -> tuple[li
     }
     done = subprocess.run(
         [sys.executable, "-c", HINT.replace("HOW_MANY", str(how_many)) + after],
-        cwd=ROOT,
+        cwd=Path(__file__).resolve().parent.parent.parent,
         env=environment,
         capture_output=True,
         text=True,

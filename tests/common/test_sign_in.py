@@ -1,4 +1,5 @@
-"""Signing in, staying signed in at one query a request, and every way in which a session ends."""
+"""Signing in with a password and a second factor, staying signed in at one query a request, and every way in which a
+session ends; each door that can be guessed at, what it counts and when it closes; and what is over and cleared away."""
 
 import re
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from axes.models import AccessAttempt
 from axes.utils import reset
 from django.conf import settings as present
 from django.contrib.auth import SESSION_KEY
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends.base import SessionBase
 from django.core.management import CommandError, call_command
@@ -40,15 +42,28 @@ from common.sessions import SessionStore
 from contest import pipeline
 from labeling.models import Tasker
 from tests import factories
+from tests.contest.pages import lacking
 from tests.factories import NOW, PASSWORD
 
 pytestmark = pytest.mark.django_db
 
 
+PAGE, API = "/sign-in/", "/api/v1/token/"
+WRONG = "wrong-password"
+
+
+def sign_in(client: Client | None = None, *, door: str = PAGE, **fields: str) -> Any:
+    """Ask to be let in: as tara, unless it is said as whom."""
+    return (client or Client()).post(door, {"username": "tara", **fields}, _type(door))
+
+
+def _type(door: str) -> Any:
+    return "application/json" if door.startswith("/api/") else MULTIPART_CONTENT
+
+
 @pytest.fixture
-def client_of_tara(tara: Tasker) -> Client:
-    client = Client()
-    assert client.post("/sign-in/", {"username": "tara", "password": PASSWORD}).status_code == 302
+def client_of_tara(tara: Tasker, client: Client) -> Client:
+    assert sign_in(client, password=PASSWORD).status_code == 302
     return client
 
 
@@ -59,8 +74,7 @@ def who(client: Client) -> int:
 def test_one_query_tells_which_session_and_who_and_a_stranger_costs_none(client_of_tara: Client) -> None:
     with CaptureQueriesContext(connection) as queries:
         page = client_of_tara.get("/sign-in/").content.decode()  # a page that asks nothing but who is there
-    assert "You are signed in as tara" in page
-    assert len(queries) == 1
+    assert "You are signed in as tara" in page and len(queries) == 1
     with CaptureQueriesContext(connection) as queries:
         Client().get("/healthz")
     assert len(queries) == 0
@@ -77,19 +91,18 @@ def test_one_query_tells_which_session_and_who_and_a_stranger_costs_none(client_
     ],
 )
 def test_it_leads_back_to_the_page_asked_for(asked: str, led: str, tara: Tasker, client: Client) -> None:
-    assert client.post("/sign-in/", {"username": "tara", "password": PASSWORD, "next": asked})["Location"] == led
+    assert sign_in(client, password=PASSWORD, next=asked)["Location"] == led
 
 
-def test_a_wrong_password_is_answered_with_what_to_do(tara: Tasker, client: Client) -> None:
-    page = client.post("/sign-in/", {"username": "tara", "password": "wrong"}).content.decode()
-    assert "do not belong together" in page
-    assert ('value="tara"' in page, "wrong" in page) == (True, False), "the name is kept, the password is not"
+def test_a_wrong_password_is_answered_with_what_to_do(tara: Tasker) -> None:
+    page = sign_in(password="wrong").content.decode()
+    assert lacking(page, "do not belong together", 'value="tara"', "wrong") == ["wrong"], "the name is kept"
 
 
-def test_the_sign_ins_are_printed_in_the_demo_alone(client: Client, settings: Any) -> None:
-    assert "demo-only" not in client.get("/sign-in/").content.decode()
-    settings.DEMO = True
-    assert "demo-only" in client.get("/sign-in/").content.decode()
+@pytest.mark.parametrize("demo", [False, True])
+def test_the_sign_ins_are_printed_in_the_demo_alone(demo: bool, client: Client, settings: Any) -> None:
+    settings.DEMO = demo
+    assert ("demo-only" in client.get(PAGE).content.decode()) is demo
 
 
 def test_signing_out_ends_the_session_and_takes_a_post(client_of_tara: Client) -> None:
@@ -101,21 +114,14 @@ def test_signing_out_ends_the_session_and_takes_a_post(client_of_tara: Client) -
 def test_a_session_outlives_a_change_of_the_secret_key(client_of_tara: Client, settings: Any) -> None:
     before, key = settings.SECRET_KEY, client_of_tara.cookies["sessionid"].value
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "the next secret key" * 3, [before]
-    assert who(client_of_tara) == 200
+    assert (who(client_of_tara), UserSession.objects.get().user.username) == (200, "tara")
     assert client_of_tara.cookies["sessionid"].value != key
-    assert [each.user.username for each in UserSession.objects.all()] == ["tara"]
     settings.SECRET_KEY_FALLBACKS = []  # it was used meanwhile, and so belongs to the present key
     assert who(client_of_tara) == 200
 
 
-def _another_password() -> None:
-    user = User.objects.get(username="tara")
-    user.set_password("another-password")
-    user.save()
-
-
 ENDS: list[tuple[str, Callable[[], object]]] = [
-    ("another password", _another_password),
+    ("another password", lambda: User.objects.filter(username="tara").update(password=make_password("another"))),
     ("a closed account", lambda: User.objects.filter(username="tara").update(is_active=False)),
     ("its time is over", lambda: UserSession.objects.update(expire_date=timezone.now() - timedelta(seconds=1))),
     # Somebody who can write the table and has not the key: another user's number beside the session's own content.
@@ -137,23 +143,16 @@ def test_a_session_that_was_not_used_meanwhile_ends_with_its_secret_key(client_o
     assert who(client_of_tara) == 401
 
 
-def test_ten_wrong_passwords_close_the_account_for_an_hour_and_say_so(
-    tara: Tasker, otto: Tasker, client: Client
-) -> None:
-    for _ in range(9):
-        assert client.post("/sign-in/", {"username": "tara", "password": "wrong"}).status_code == 200
-    tenth = client.post("/sign-in/", {"username": "tara", "password": "wrong"})
+def test_ten_wrong_passwords_close_the_account_for_an_hour_and_say_so(tara: Tasker, otto: Tasker) -> None:
+    *nine, tenth = (sign_in(password="wrong") for _ in range(10))
+    assert {each.status_code for each in nine} == {200}
     assert (tenth.status_code, tenth["Retry-After"]) == (429, "3600")
     assert re.search("(?s)Wait one hour.*axes_reset_username tara", tenth.content.decode())
     # The right password is refused too, and opens again when an organizer says so.
-    right = {"username": "tara", "password": PASSWORD}
-    assert client.post("/sign-in/", right).status_code == 429
-    assert client.post("/sign-in/", right | {"username": "otto"}).status_code == 302, "it is open for others"
+    assert sign_in(password=PASSWORD).status_code == 429
+    assert sign_in(username="otto", password=PASSWORD).status_code == 302, "it is open for others"
     reset(username="tara")
-    assert client.post("/sign-in/", right).status_code == 302
-
-
-PROXY = "10.0.0.1"  # every request comes from it
+    assert sign_in(password=PASSWORD).status_code == 302
 
 
 @pytest.mark.parametrize(
@@ -178,62 +177,53 @@ PROXY = "10.0.0.1"  # every request comes from it
 def test_wrong_passwords_are_counted_by_the_address_that_a_trusted_proxy_names(
     proxies: int, attackers: str, taras: str, closed: bool, reason: str, tara: Tasker, settings: Any
 ) -> None:
+    """Every request comes from the proxy."""
     settings.TRUSTED_PROXIES = proxies
+
+    def through_proxy(forwarded_for: str, password: str = PASSWORD) -> int:
+        client = Client(REMOTE_ADDR="10.0.0.1", headers={"X-Forwarded-For": forwarded_for})
+        return int(sign_in(client, password=password).status_code)
+
     for _ in range(10):
-        through_proxy(attackers, password="wrong")
+        through_proxy(attackers, "wrong")
     assert through_proxy(attackers) == 429, "from the same address it is closed"
     assert through_proxy(taras) == (429 if closed else 302), reason
 
 
-def through_proxy(forwarded_for: str, *, password: str = PASSWORD) -> int:
-    client = Client(REMOTE_ADDR=PROXY, headers={"X-Forwarded-For": forwarded_for})
-    return client.post("/sign-in/", {"username": "tara", "password": password}).status_code
-
-
 def test_a_form_from_elsewhere_is_refused_with_what_to_do(tara: Tasker) -> None:
-    answer = Client(enforce_csrf_checks=True).post("/sign-in/", {"username": "tara", "password": PASSWORD})
-    assert answer.status_code == 403
-    assert "reload the page, and send again" in answer.content.decode()
+    answer = sign_in(Client(enforce_csrf_checks=True), password=PASSWORD)
+    assert (answer.status_code, b"reload the page, and send again" in answer.content) == (403, True)
 
 
-def session_of(tasker: Tasker, expires: datetime) -> str:
-    session: SessionBase = SessionStore()
-    session[SESSION_KEY] = str(tasker.user.pk)
-    session.save()
-    UserSession.objects.filter(pk=session.session_key).update(expire_date=expires)
-    return str(session.session_key)
+# What is over is cleared away, and nothing else.
 
 
 def test_what_is_over_goes_and_what_counts_stays(tara: Tasker, now: datetime) -> None:
-    moment = timedelta(microseconds=1)
-    session_of(tara, now - moment)
-    session_of(tara, now)
-    kept = session_of(tara, now + moment)
-    for issued in (now - TOKEN_LIFETIME - moment, now - TOKEN_LIFETIME, now - TOKEN_LIFETIME + moment):
-        issue_token(tara.user, now=issued)
+    moments = [now + timedelta(microseconds=number) for number in (-1, 0, 1)]
+    for moment in moments:
+        session: SessionBase = SessionStore()
+        session[SESSION_KEY] = str(tara.user.pk)
+        session.save()
+        UserSession.objects.filter(pk=session.session_key).update(expire_date=moment)
+        issue_token(tara.user, now=moment - TOKEN_LIFETIME)
     assert pipeline.QUEUES["slow"]["credentials deleted"] is pipeline.purge_credentials, "it is one of the sweeps"
-    assert (credentials_purge(now=now), [each.pk for each in UserSession.objects.all()]) == (4, [kept])
-    assert ([each.expires_at for each in ApiToken.objects.all()], credentials_purge(now=now)) == ([now + moment], 0)
+    assert [credentials_purge(now=now) for _ in range(2)] == [4, 0]
+    assert (UserSession.objects.get().expire_date, ApiToken.objects.get().expires_at) == (moments[2], moments[2])
 
 
-PAGE, API = "/sign-in/", "/api/v1/token/"
-WRONG = "wrong-password"
+# Guessing -------------------------------------------------------------------------------------------------------------
 
 
 def guess(name: str, password: str = WRONG, *, door: str = PAGE, address: str = "192.0.2.7") -> int:
-    return Client(REMOTE_ADDR=address).post(door, {"username": name, "password": password}, _type(door)).status_code
-
-
-def _type(door: str) -> Any:
-    return "application/json" if door.startswith("/api/") else MULTIPART_CONTENT
+    return int(sign_in(Client(REMOTE_ADDR=address), door=door, username=name, password=password).status_code)
 
 
 @pytest.mark.parametrize("door", [PAGE, API])
 def test_one_password_tried_with_many_names_ends_after_ten(door: str, tara: Tasker) -> None:
     refused = {PAGE: 200, API: 400}[door]
     assert [guess(f"name-{number}", door=door) for number in range(14)] == [refused] * MOST_NAMES_A_MINUTE + [429] * 4
-    assert guess("tara", factories.PASSWORD, door=door) == 429, "a right guess is not found out either"
-    assert guess("tara", factories.PASSWORD, door=door, address="192.0.2.8") in (200, 302), "from elsewhere it opens"
+    assert guess("tara", PASSWORD, door=door) == 429, "a right guess is not found out either"
+    assert guess("tara", PASSWORD, door=door, address="192.0.2.8") in (200, 302), "from elsewhere it opens"
 
 
 def test_names_that_failed_already_have_their_own_limit(tara: Tasker) -> None:
@@ -241,21 +231,19 @@ def test_names_that_failed_already_have_their_own_limit(tara: Tasker) -> None:
     guess("tara")
     for number in range(MOST_NAMES_A_MINUTE - 1):
         guess(f"name-{number}")
-    assert (guess("another"), guess("tara", factories.PASSWORD)) == (429, 302)
+    assert (guess("another"), guess("tara", PASSWORD)) == (429, 302)
 
 
 def test_an_office_whose_people_mistype_and_then_sign_in_stays_open(db: None) -> None:
     for each in [factories.tasker(f"person-{number}") for number in range(MOST_NAMES_A_MINUTE + 5)]:
         assert each.user is not None
-        assert (guess(each.user.username), guess(each.user.username, factories.PASSWORD)) == (200, 302)
+        assert (guess(each.user.username), guess(each.user.username, PASSWORD)) == (200, 302)
 
 
 def test_an_own_account_takes_nothing_back_that_failed_with_others(tara: Tasker) -> None:
     for number in range(MOST_NAMES_A_MINUTE - 1):
-        guess(f"name-{number}")
-        assert guess("tara", factories.PASSWORD) == 302
-    guess("the last")
-    assert guess("one more") == 429
+        assert (guess(f"name-{number}"), guess("tara", PASSWORD)) == (200, 302)
+    assert (guess("the last"), guess("one more")) == (200, 429)
 
 
 def test_an_office_that_mistypes_its_names_waits_a_minute_and_a_sprayer_an_hour(tara: Tasker) -> None:
@@ -263,11 +251,11 @@ def test_an_office_that_mistypes_its_names_waits_a_minute_and_a_sprayer_an_hour(
         for number in range(beginning, beginning + MOST_NAMES_A_MINUTE):
             assert guess(f"name-{number}", door=(PAGE, API)[number % 2]) in (200, 400), "both doors count together"
         assert (guess("another"), guess("another", door=API)) == (429, 429), "too many within a minute"
-        answer = Client(REMOTE_ADDR="192.0.2.7").post(PAGE, {"username": "tara", "password": WRONG})
+        answer = sign_in(Client(REMOTE_ADDR="192.0.2.7"), password=WRONG)
         assert answer["Retry-After"] in {"60", "3600"} and "different accounts" in answer.content.decode()
         AccessAttempt.objects.update(attempt_time=F("attempt_time") - timedelta(minutes=2))
-        assert guess("tara", factories.PASSWORD) == (302 if (beginning + MOST_NAMES_A_MINUTE < MOST_NAMES) else 429)
-    answer = Client(REMOTE_ADDR="192.0.2.7").post(PAGE, {"username": "tara", "password": WRONG})
+        assert guess("tara", PASSWORD) == (302 if beginning + MOST_NAMES_A_MINUTE < MOST_NAMES else 429)
+    answer = sign_in(Client(REMOTE_ADDR="192.0.2.7"), password=WRONG)
     assert answer["Retry-After"] == "3600" and f"with {MOST_NAMES} different accounts" in answer.content.decode()
 
 
@@ -276,15 +264,13 @@ def test_a_proxy_that_nobody_told_of_is_in_the_log_once(
 ) -> None:
     monkeypatch.setattr(client_address, "log", structlog.get_logger("proxies"))
     client_address._warn_of_a_proxy.cache_clear()
+    through_proxy = rf.get("/", HTTP_X_FORWARDED_FOR="192.0.2.1")
     with structlog.testing.capture_logs() as logged:
         client_address.client_address(rf.get("/"))
-        settings.TRUSTED_PROXIES = 1
-        client_address.client_address(rf.get("/", HTTP_X_FORWARDED_FOR="192.0.2.1"))
-        assert not logged
-        settings.TRUSTED_PROXIES = 0
-        for _ in range(2):
-            client_address.client_address(rf.get("/", HTTP_X_FORWARDED_FOR="192.0.2.1"))
-    assert [line["event"] for line in logged] == ["proxy_not_trusted"]
+        for proxies, expected in ((1, 0), (0, 1), (0, 1)):
+            settings.TRUSTED_PROXIES = proxies
+            client_address.client_address(through_proxy)
+            assert [line["event"] for line in logged] == ["proxy_not_trusted"] * expected
 
 
 def test_who_is_signed_in_confirms_things_whatever_neighbours_do(tara: Tasker, signed_in: Any) -> None:
@@ -323,13 +309,13 @@ DOORS = [
     ("subscriptions", _post("/releases/mail/", email="a@example.org"), MOST_LETTERS_TO_ONE, False),
     (
         "requests for another address",
-        _post("/account/email/", email="a@example.org", password=factories.PASSWORD),
+        _post("/account/email/", email="a@example.org", password=PASSWORD),
         MOST_LETTERS_TO_ONE,
         True,
     ),
     (
         "requests for other addresses",
-        _post("/account/email/", email="a{n}@example.org", password=factories.PASSWORD),
+        _post("/account/email/", email="a{n}@example.org", password=PASSWORD),
         MOST_TRIES,
         True,
     ),
@@ -342,11 +328,8 @@ def test_each_door_closes(
 ) -> None:
     client = signed_in(tara) if inside else Client()
     statuses = [knock(client, number).status_code for number in range((most or MOST_TRIES) + 1)]
-    if most is None:
-        assert 429 not in statuses, "nothing is guessed before the confirmation is typed"
-        return
-    assert statuses[-1] == 429, statuses
-    assert 429 not in statuses[: most - 1], statuses
+    assert (statuses[-1] == 429) is (most is not None), "nothing is guessed before the confirmation is typed"
+    assert 429 not in statuses[: (most or len(statuses)) - 1], statuses
 
 
 def test_what_is_kept_of_a_wrong_link_opens_nothing(client: Client) -> None:
@@ -355,36 +338,35 @@ def test_what_is_kept_of_a_wrong_link_opens_nothing(client: Client) -> None:
     assert AccessAttempt.objects.get().path_info == "/join/…"
 
 
+# The second factor ----------------------------------------------------------------------------------------------------
+
+
 HALF_MINUTE = timedelta(seconds=30)
+LATER = NOW + timedelta(hours=1)
 
 
 class Phone:
     """An authenticator app with the account's secret, and the paper with the recovery codes."""
 
-    def __init__(self, user: User, now: Any = NOW) -> None:
+    def __init__(self, user: User, now: datetime = NOW) -> None:
         begun = enrolment(user)
-        self.totp = pyotp.TOTP(begun.secret)
+        self.user, self.secret, self.at = user, begun.secret, pyotp.TOTP(begun.secret).at
         self.codes = second_factor_turn_on(user=user, signed=begun.signed, code=self.at(now), now=now)
 
-    def at(self, moment: Any) -> str:
-        return self.totp.at(moment)
+    def opens(self, now: datetime, code: str = "") -> bool:
+        """Say whether a code is taken: that of the moment, unless it is said which."""
+        return code_take(user=self.user, code=code or self.at(now), now=now)
 
 
 @pytest.fixture
-def user(tara: Tasker) -> User:
-    assert tara.user is not None
-    return tara.user
+def phone(tara: Tasker) -> Phone:
+    return Phone(User.objects.get(username="tara"))
 
 
 @pytest.fixture
-def phone(user: User) -> Phone:
-    return Phone(user)
-
-
-@pytest.fixture
-def phone_of_today(user: User) -> Phone:
+def phone_of_today(tara: Tasker) -> Phone:
     """Set up long enough ago that the present code is a new one."""
-    return Phone(user, timezone.now() - timedelta(hours=1))
+    return Phone(User.objects.get(username="tara"), timezone.now() - timedelta(hours=1))
 
 
 @pytest.mark.parametrize(
@@ -397,22 +379,21 @@ def phone_of_today(user: User) -> Phone:
         (-2 * HALF_MINUTE, False, "of the future"),
     ],
 )
-def test_a_code_is_good_for_its_moment(late: timedelta, taken: bool, reason: str, user: User, phone: Phone) -> None:
-    moment = NOW + timedelta(hours=1)
-    assert code_take(user=user, code=phone.at(moment), now=moment + late) is taken, reason
+def test_a_code_is_good_for_its_moment(late: timedelta, taken: bool, reason: str, phone: Phone) -> None:
+    assert phone.opens(LATER + late, phone.at(LATER)) is taken, reason
 
 
 @pytest.mark.both("its row is locked")
-def test_a_code_works_once_also_the_one_that_turned_it_on(user: User, phone: Phone) -> None:
-    assert not code_take(user=user, code=phone.at(NOW), now=NOW)
-    moment = NOW + timedelta(hours=1)
-    code = phone.at(moment)
-    assert code_take(user=user, code=f" {code[:3]} {code[3:]} ", now=moment), "it may be typed with blanks"
-    assert not code_take(user=user, code=code, now=moment)
-    assert not code_take(user=user, code=phone.at(moment - HALF_MINUTE), now=moment), "nor an earlier one after it"
+def test_a_code_works_once_also_the_one_that_turned_it_on(phone: Phone) -> None:
+    assert not phone.opens(NOW)
+    code = phone.at(LATER)
+    assert phone.opens(LATER, f" {code[:3]} {code[3:]} "), "it may be typed with blanks"
+    assert not phone.opens(LATER)
+    assert not phone.opens(LATER, phone.at(LATER - HALF_MINUTE)), "nor an earlier one after it"
 
 
-def test_it_is_off_until_the_first_code_fits_and_the_set_up_is_the_own(user: User, olga: User) -> None:
+def test_it_is_off_until_the_first_code_fits_and_the_set_up_is_the_own(tara: Tasker, olga: User) -> None:
+    user = User.objects.get(username="tara")
     begun, others = enrolment(user), enrolment(olga)
     for signed, code in ((begun.signed, "000000"), (others.signed, pyotp.TOTP(others.secret).at(NOW))):
         with pytest.raises(InvalidInput) as refused:
@@ -422,80 +403,66 @@ def test_it_is_off_until_the_first_code_fits_and_the_set_up_is_the_own(user: Use
 
 
 @pytest.mark.parametrize("typed", ["{}", " {} ", "lower"])
-def test_a_recovery_code_works_once_however_it_is_typed(typed: str, user: User, phone: Phone) -> None:
+def test_a_recovery_code_works_once_however_it_is_typed(typed: str, phone: Phone) -> None:
     code = phone.codes[0].lower().replace("-", " ") if typed == "lower" else typed.format(phone.codes[0])
-    assert code_take(user=user, code=code, now=NOW)
-    assert not code_take(user=user, code=code, now=NOW)
-    assert RecoveryCode.objects.filter(user=user).count() == len(phone.codes) - 1
+    assert [phone.opens(NOW, code) for _ in range(2)] == [True, False]
+    assert RecoveryCode.objects.filter(user=phone.user).count() == len(phone.codes) - 1
 
 
-def test_neither_the_secret_nor_a_recovery_code_can_be_read_from_the_tables(user: User, phone: Phone) -> None:
+def test_neither_the_secret_nor_a_recovery_code_can_be_read_from_the_tables(phone: Phone) -> None:
     kept = f"{SecondFactor.objects.values_list()} {RecoveryCode.objects.values_list()}"
-    assert phone.totp.secret not in kept
-    assert not any(code in kept or code.replace("-", "") in kept for code in phone.codes)
+    secrets = [phone.secret, *phone.codes, *(code.replace("-", "") for code in phone.codes)]
+    assert lacking(kept, *secrets) == secrets
 
 
-def test_ten_wrong_codes_close_it_for_an_hour_from_everywhere(user: User, phone: Phone) -> None:
-    for _ in range(MOST_WRONG):
-        assert not code_take(user=user, code="000000", now=NOW)
+def test_ten_wrong_codes_close_it_for_an_hour_from_everywhere(phone: Phone) -> None:
+    assert [phone.opens(NOW, "000000") for _ in range(MOST_WRONG)] == [False] * MOST_WRONG
     soon, later = NOW + CLOSED_FOR - HALF_MINUTE, NOW + CLOSED_FOR + HALF_MINUTE
-    tries = [(phone.at(soon), soon), (phone.codes[0], soon), (phone.at(later), later)]
-    assert [code_take(user=user, code=code, now=at) for code, at in tries] == [False, False, True]
+    assert [phone.opens(soon), phone.opens(soon, phone.codes[0]), phone.opens(later)] == [False, False, True]
 
 
-def test_a_good_code_and_an_hour_both_begin_the_count_anew(user: User, phone: Phone) -> None:
-    moment = NOW + timedelta(hours=1)
+def test_a_good_code_and_an_hour_both_begin_the_count_anew(phone: Phone) -> None:
     for _ in range(MOST_WRONG - 1):
-        code_take(user=user, code="000000", now=moment)
-    assert code_take(user=user, code=phone.at(moment), now=moment)
-    assert SecondFactor.objects.get(user=user).wrong == 0
-    code_take(user=user, code="000000", now=moment)
-    code_take(user=user, code="000000", now=moment + CLOSED_FOR)
-    assert SecondFactor.objects.get(user=user).wrong == 1
+        phone.opens(LATER, "000000")
+    assert (phone.opens(LATER), SecondFactor.objects.get().wrong) == (True, 0)
+    for moment in (LATER, LATER + CLOSED_FOR):
+        phone.opens(moment, "000000")
+        assert SecondFactor.objects.get().wrong == 1
 
 
-def test_it_outlives_a_change_of_the_secret_key(user: User, phone: Phone, settings: Any) -> None:
+def test_it_outlives_a_change_of_the_secret_key(phone: Phone, settings: Any) -> None:
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "the next secret key" * 3, [present.SECRET_KEY]
-    moment = NOW + timedelta(hours=1)
-    assert code_take(user=user, code=phone.at(moment), now=moment)
+    assert phone.opens(LATER)
     settings.SECRET_KEY_FALLBACKS = []  # used meanwhile, and so encrypted with the present key
-    moment += timedelta(hours=1)
-    assert code_take(user=user, code=phone.at(moment), now=moment)
-
+    assert phone.opens(LATER + timedelta(hours=1))
     settings.SECRET_KEY = "a key that nobody kept" * 3
-    moment += timedelta(hours=1)
-    assert not code_take(user=user, code=phone.at(moment), now=moment)
-    assert code_take(user=user, code=phone.codes[0], now=moment), "recovery codes open without the key"
+    assert not phone.opens(LATER + timedelta(hours=2))
+    assert phone.opens(LATER, phone.codes[0]), "recovery codes open without the key"
 
 
-def test_an_organizer_turns_it_off_for_somebody_who_lost_everything(user: User, phone: Phone, client: Client) -> None:
-    client.force_login(user, backend="common.sessions.UserBackend")
+def test_an_organizer_turns_it_off_for_somebody_who_lost_everything(phone: Phone, client: Client) -> None:
+    client.force_login(phone.user, backend="common.sessions.UserBackend")
     call_command("second_factor_off", "tara")
-    assert not (has_second_factor(user) or RecoveryCode.objects.exists() or UserSession.objects.exists())
+    assert not (has_second_factor(phone.user) or RecoveryCode.objects.exists() or UserSession.objects.exists())
     with pytest.raises(CommandError):
         call_command("second_factor_off", "tara")
-
-
-def sign_in(client: Client, **fields: str) -> Any:
-    return client.post("/sign-in/", {"username": "tara", **fields})
 
 
 def proof_of(answer: Any) -> str:
     return str(answer.context["form"].proof_given)
 
 
-def test_the_page_asks_for_the_code_after_the_password(phone_of_today: Phone, client: Client) -> None:
-    asked = sign_in(client, password=PASSWORD)
+def test_the_page_asks_for_the_code_after_the_password(phone_of_today: Phone) -> None:
+    asked = sign_in(password=PASSWORD)
     assert (asked.status_code, asked["Second-Factor"]) == (200, "needed")
-    shown = [word in asked.content.decode() for word in ('name="otp"', 'name="password"', PASSWORD)]
-    assert shown == [True, False, False]
+    assert lacking(asked.content.decode(), 'name="otp"', 'name="password"', PASSWORD) == ['name="password"', PASSWORD]
     assert not UserSession.objects.exists(), "nobody is signed in yet"
-    wrong = sign_in(client, proof=proof_of(asked), otp="000000")
+    wrong = sign_in(proof=proof_of(asked), otp="000000")
     assert ("not the code of this moment" in wrong.content.decode(), wrong["Second-Factor"]) == (True, "needed")
     # The dialog over the outline learns that the code alone was wrong.
-    assert sign_in(client, password=PASSWORD, otp="000000")["Second-Factor"] == "needed"
-    assert "Second-Factor" not in sign_in(client, password="wrong", otp="000000")
-    assert sign_in(client, proof=proof_of(wrong), otp=phone_of_today.at(timezone.now())).status_code == 302
+    assert sign_in(password=PASSWORD, otp="000000")["Second-Factor"] == "needed"
+    assert "Second-Factor" not in sign_in(password="wrong", otp="000000")
+    assert sign_in(proof=proof_of(wrong), otp=phone_of_today.at(timezone.now())).status_code == 302
 
 
 @pytest.mark.parametrize(
@@ -510,53 +477,48 @@ def test_the_page_asks_for_the_code_after_the_password(phone_of_today: Phone, cl
     ],
 )
 def test_nobody_comes_in_without_both(
-    fields: dict[str, str], opens: bool, reason: str, phone_of_today: Phone, otto: Tasker, client: Client
+    fields: dict[str, str], opens: bool, reason: str, phone_of_today: Phone, otto: Tasker
 ) -> None:
-    known = {"RIGHT": phone_of_today.codes[0], "PROOF": proof_of(sign_in(client, password=PASSWORD))}
-    answer = sign_in(client, **{name: known.get(value, value) for name, value in fields.items()})
+    known = {"RIGHT": phone_of_today.codes[0], "PROOF": proof_of(sign_in(password=PASSWORD))}
+    answer = sign_in(**{name: known.get(value, value) for name, value in fields.items()})
     assert (answer.status_code, UserSession.objects.exists()) == ((302, True) if opens else (200, False)), reason
 
 
 def test_the_proof_ends_with_the_password_and_after_five_minutes(
-    user: User, phone_of_today: Phone, client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+    phone_of_today: Phone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    proof = proof_of(sign_in(client, password=PASSWORD))
+    both = {"proof": proof_of(sign_in(password=PASSWORD)), "otp": phone_of_today.codes[0]}
+    later = timezone.now().timestamp() + 301
     with monkeypatch.context() as patched:
-        later = timezone.now().timestamp() + 301
         patched.setattr("django.core.signing.time.time", lambda: later)
-        assert sign_in(client, proof=proof, otp=phone_of_today.codes[0]).status_code == 200
-    user.set_password("another-password")
-    user.save()
-    assert sign_in(client, proof=proof, otp=phone_of_today.codes[0]).status_code == 200
+        assert sign_in(**both).status_code == 200
+    User.objects.filter(username="tara").update(password=make_password("another"))
+    assert sign_in(**both).status_code == 200
 
 
-def test_ten_wrong_codes_lock_out_as_ten_wrong_passwords_do(phone_of_today: Phone, client: Client) -> None:
-    assert [sign_in(client, password=PASSWORD, otp="000000").status_code for _ in range(10)] == [200] * 9 + [429]
-    assert sign_in(client, password=PASSWORD, otp=phone_of_today.codes[0]).status_code == 429
-
-
-def token(**fields: str) -> Any:
-    return Client().post("/api/v1/token/", {"username": "tara", **fields}, content_type="application/json")
+def test_ten_wrong_codes_lock_out_as_ten_wrong_passwords_do(phone_of_today: Phone) -> None:
+    assert [sign_in(password=PASSWORD, otp="000000").status_code for _ in range(10)] == [200] * 9 + [429]
+    assert sign_in(password=PASSWORD, otp=phone_of_today.codes[0]).status_code == 429
 
 
 def test_a_token_takes_the_code_too(phone_of_today: Phone) -> None:
-    refused = token(password=PASSWORD)
-    assert (refused.status_code, refused.json()["code"], [*refused.json()["fields"]]) == (400, "code_needed", ["otp"])
-    assert token(password=PASSWORD, otp="000000").json()["code"] == "wrong_credentials"
-    proof = proof_of(sign_in(Client(), password=PASSWORD))
-    assert list(token(password=PASSWORD, proof=proof).json()["fields"]) == ["proof"], "a password, and no proof"
+    def told(**fields: str) -> tuple[int, str, list[str]]:
+        answer = sign_in(door=API, **fields)
+        said = answer.json()
+        return answer.status_code, said.get("code", ""), list(said.get("fields", ()))
+
+    assert told(password=PASSWORD) == (400, "code_needed", ["otp"])
+    assert told(password=PASSWORD, otp="000000")[1] == "wrong_credentials"
+    proof = proof_of(sign_in(password=PASSWORD))
+    assert told(password=PASSWORD, proof=proof)[2] == ["proof"], "a password, and no proof"
     assert not ApiToken.objects.exists()
-    assert token(password=PASSWORD, otp=phone_of_today.codes[0]).status_code == 200
+    assert told(password=PASSWORD, otp=phone_of_today.codes[0])[0] == 200
 
 
-def test_the_sign_in_in_the_middle_of_labeling_asks_for_the_code_and_keeps_the_answers(
-    phone_of_today: Phone, client: Client
-) -> None:
-    filled_in = {"contains_bird": "definitely_no"}
-    asked = client.post("/label/", {"username": "tara", "password": PASSWORD, **filled_in})
-    page = asked.content.decode()
+def test_the_sign_in_in_the_middle_of_labeling_asks_for_the_code_and_keeps_the_answers(phone_of_today: Phone) -> None:
+    asked = sign_in(door="/label/", password=PASSWORD, contains_bird="definitely_no")
     assert asked.status_code == 401
-    assert 'name="otp"' in page and 'name="contains_bird" value="definitely_no"' in page
-    again = {"username": "tara", "proof": proof_of(asked), "otp": phone_of_today.codes[0], **filled_in}
-    client.post("/label/", again)
+    assert not lacking(asked.content.decode(), 'name="otp"', 'name="contains_bird" value="definitely_no"')
+    both = {"proof": proof_of(asked), "otp": phone_of_today.codes[0]}
+    sign_in(door="/label/", contains_bird="definitely_no", **both)
     assert UserSession.objects.count() == 1

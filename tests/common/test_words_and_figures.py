@@ -109,9 +109,6 @@ def test_words_that_are_missing_or_too_many(typed: str, words: str) -> None:
     assert (refused.value.message, refused.value.field) == (words, "reason")
 
 
-LEAST = Least(characters=12, words=3)
-
-
 @pytest.mark.parametrize(
     ("typed", "code", "why"),
     [
@@ -133,7 +130,7 @@ LEAST = Least(characters=12, words=3)
 )
 def test_words_that_have_to_say_something(typed: str, code: str, why: str) -> None:
     def said() -> str:
-        return words_enough(typed, field="reason", ask="Say why.", least=LEAST, most=1000)
+        return words_enough(typed, field="reason", ask="Say why.", least=Least(characters=12, words=3), most=1000)
 
     if not code:
         assert said() == typed.replace("\x00", "").strip(), why

@@ -16,11 +16,9 @@ from tests import factories
 
 NOW = factories.NOW
 CASE = {"case": "C-1", "what": "an appeal", "due": "Friday"}
-FAILED = {"week": "2026-W47", "at": "now", "error": "full"}
 
 
 def person(name: str, *groups: str) -> User:
-    """Somebody with an address."""
     factories.user(name, *groups)
     User.objects.filter(username=name).update(email=f"{name}@example.org")
     return User.objects.get(username=name)
@@ -43,13 +41,11 @@ def reviewer(name: str = "rita") -> User:
 
 
 def told(to: Any, kind: MessageKind = MessageKind.CASE_OPENED, *, now: datetime = NOW, **more: Any) -> int:
-    """Tell something about a case."""
-    facts = FAILED if kind == MessageKind.RELEASE_FAILED else CASE
+    facts = {"week": "2026-W47", "at": "now", "error": "full"} if kind == MessageKind.RELEASE_FAILED else CASE
     return write(to, kind, about=more.pop("about", "/board/"), now=now, **{**facts, **more})
 
 
 def news(to: Any, *, now: datetime = NOW) -> int:
-    """Tell news of a team."""
     return write(to, MessageKind.TEAM_NEWS, about="/team/", now=now, what="left", who="gus", team={"name": "red"})
 
 
@@ -61,5 +57,4 @@ def sent(now: datetime = NOW) -> list[EmailMessage]:
 
 
 def readers(kind: MessageKind) -> list[str]:
-    """Who was told something of a kind."""
     return list(Message.objects.filter(kind=kind).order_by("user__username").values_list("user__username", flat=True))

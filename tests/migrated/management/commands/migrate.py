@@ -18,7 +18,6 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
-        """Migrate, from a copy where there is one."""
         connection, first = connections[options["database"]], Path(os.environ["MIGRATED"])
         if not _is_new(connection) or options["app_label"]:
             super().handle(*args, **options)
