@@ -1,4 +1,5 @@
-"""The commands: help that explains everything, errors in one sentence, and a launcher that never mistakes a contest."""
+"""The commands: help that explains everything, errors in one sentence, a launcher that never mistakes a contest, and
+settings that are read or named; production is clean by Django's own list."""
 
 import json
 import os
@@ -10,7 +11,6 @@ import socket
 import subprocess
 import sys
 from argparse import SUPPRESS
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from threading import Event
@@ -18,10 +18,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import get_commands, load_command_class
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import OperationalError, ProgrammingError
 
 from common.commands import EXIT_NO_READER, EXIT_USAGE, ContestCommand, sentence
@@ -37,13 +36,9 @@ APPS = {"common", "labeling", "adjudication", "scoring", "contest"}
 OURS = sorted(name for name, app in get_commands().items() if app in APPS)
 
 
-def command(name: str) -> BaseCommand:
-    return load_command_class(get_commands()[name], name)
-
-
 @pytest.mark.parametrize("name", OURS)
 def test_help_explains_every_option_and_ends_with_an_example_that_works(name: str) -> None:
-    ours = command(name)
+    ours = load_command_class(get_commands()[name], name)
     assert isinstance(ours, ContestCommand) and ours.help
     parser = ours.create_parser("unanimous", name)
     unexplained = [action.dest for action in parser._actions if action.help in {None, "", SUPPRESS}]
@@ -179,8 +174,7 @@ def test_without_the_installation_the_launcher_is_named() -> None:
     done = subprocess.run(
         [sys.executable, "-S", "-I", str(ROOT / "manage.py"), "settle"], capture_output=True, text=True, timeout=60
     )
-    assert done.returncode == 1
-    assert done.stderr.strip().endswith("run `make run` once, then ./unanimous COMMAND.")
+    assert done.returncode == 1 and done.stderr.endswith("run `make run` once, then ./unanimous COMMAND.\n")
 
 
 def test_a_line_every_few_seconds_and_no_more() -> None:
@@ -262,8 +256,7 @@ def test_the_demo_is_used_only_where_nothing_names_a_contest(
 ) -> None:
     noted(tree, "PORT=9000\nSECRET_KEY=a=b=\n")
     status, given, said = launch(tree, "settle", **environment)
-    assert status == 0
-    assert ("DEMO=1" in given) == demo, reason
+    assert (status, "DEMO=1" in given) == (0, demo), reason
     assert ("SECRET_KEY=a=b=" in given) == demo, "what the demo runs with is no contest's"
     assert (said == f"The demo contest in {tree}/var\n") == demo, "it says which contest it is"
 
@@ -308,16 +301,15 @@ def test_before_make_run_the_launcher_says_what_to_do(tree: Path) -> None:
 
 
 def test_a_contest_may_be_installed_for_the_machines_own_python(tree: Path) -> None:
-    own = (tree / ".venv/bin/python").rename(tree / "python3")
-    _, given, _ = launch(tree, "settle", SECRET_KEY="k", PATH=f"{own.parent}:{os.environ['PATH']}")
+    (tree / ".venv/bin/python").rename(tree / "python3")
+    _, given, _ = launch(tree, "settle", SECRET_KEY="k", PATH=f"{tree}:{os.environ['PATH']}")
     assert given == [f"{tree}/manage.py settle", "SECRET_KEY=k"]
 
 
 def test_a_link_leads_to_the_tree(tree: Path) -> None:
     noted(tree, "")
     (tree.parent / "link").symlink_to(tree / "unanimous")
-    status, given, _ = launch(tree.parent, "settle", at="link")
-    assert status == 0 and given[0] == f"{tree}/manage.py settle"
+    assert launch(tree.parent, "settle", at="link")[1][0] == f"{tree}/manage.py settle"
 
 
 @pytest.mark.parametrize(
@@ -347,18 +339,15 @@ def test_make_speaks_of_installing_only_when_something_is_missing(
 def running_with(mark: str) -> list[int]:
     """Return the processes that have `mark` in their environment, and are no zombies."""
     found = []
-    for process in Path("/proc").iterdir():
-        try:
-            if process.name.isdigit() and mark.encode() in (process / "environ").read_bytes():
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark.encode() in (process / "environ").read_bytes():
                 found.append(int(process.name))
-        except OSError:
-            continue
     return found
 
 
 def started_in_the_background(*words: str, **environment: str) -> "subprocess.Popen[str]":
     """Start as a shell without job control does what ends with `&`: with interrupts ignored."""
-    ignore: Callable[[], Any] = lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)  # noqa: E731
     return subprocess.Popen(
         [sys.executable, *words],
         cwd=ROOT,
@@ -366,19 +355,21 @@ def started_in_the_background(*words: str, **environment: str) -> "subprocess.Po
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        preexec_fn=ignore,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
     )
+
+
+def ended(process: "subprocess.Popen[str]", number: int = 0) -> int:
+    """Send a signal, and return how the process ends."""
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    return process.returncode
 
 
 def waited_for(process: "subprocess.Popen[str]", line: str) -> str:
     """Read the output until it has the line, and return that."""
     assert process.stdout is not None
-    read = []
-    for each in process.stdout:
-        read.append(each)
-        if line in each:
-            return each
-    raise AssertionError("".join(read))
+    return next(each for each in process.stdout if line in each)
 
 
 @pytest.mark.parametrize(
@@ -399,9 +390,7 @@ def test_signals_end_what_make_run_starts_also_as_a_background_job(
     waited_for(process, "Ctrl-C ends it")
     # One that begins its program has no environment for a moment.
     wait_for(lambda: len(running_with(str(tmp_path))) >= processes, "the server and its workers")
-    process.send_signal(number)
-    process.communicate(timeout=60)
-    assert (process.returncode, running_with(str(tmp_path))) == (0, [])
+    assert (ended(process, number), running_with(str(tmp_path))) == (0, [])
 
 
 OTHER_SIGNALS = pytest.mark.long("another signal: an interrupt is the one that a background job would not hear")
@@ -417,10 +406,8 @@ def test_any_signal_ends_the_services_and_what_they_serve(number: int, tmp_path:
     process = started_in_the_background("-m", "tests.services", "sh", "-c", script, MARK=mark)
     ports = [urlsplit(url).port for url in waited_for(process, "begun").split()[1:]]
     assert all(answers(port) for port in ports)
-    process.send_signal(number)
-    process.communicate(timeout=60)
-    assert process.returncode == 128 + number
-    assert running_with(mark) == [] and not any(answers(port) for port in ports)
+    assert (ended(process, number), running_with(mark)) == (128 + number, [])
+    assert not any(answers(port) for port in ports)
 
 
 @pytest.mark.parametrize(
@@ -432,8 +419,7 @@ def test_a_signal_while_a_command_starts_leaves_nothing_behind(attempts: int, tm
         mark = f"{tmp_path}-{attempt}"
         script = "kill -TERM $PPID; exec sleep 1000"
         process = started_in_the_background("-m", "tests.services", "sh", "-c", script, MARK=mark)
-        process.communicate(timeout=60)
-        assert (process.returncode, running_with(mark)) == (128 + signal.SIGTERM, [])
+        assert (ended(process), running_with(mark)) == (128 + signal.SIGTERM, [])
 
 
 def answers(port: int | None) -> bool:
@@ -456,38 +442,16 @@ def test_the_database_of_the_services_is_kept_until_somebody_asks_otherwise(tmp_
     assert (tables("u.execute('CREATE TABLE kept ()'); "), tables(""), tables("", "--fresh")) == ("1", "1", "0")
 
 
-def environment_of(tmp_path: Path) -> dict[str, str]:
-    return {
-        "SECRET_KEY": secrets.token_urlsafe(60)[:60],
-        "PUBLIC_URL": "https://contest.example.org",
-        "DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}",
-        "DATA_DIR": str(tmp_path),
-        "DJANGO_SETTINGS_MODULE": "config.settings",
-        "PATH": os.environ["PATH"],
-    }
-
-
-def manage(tmp_path: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    """Run manage.py with a production's environment."""
-    command = [sys.executable, "manage.py", *arguments]
-    wanted = environment_of(tmp_path)
-    return subprocess.run(command, cwd=ROOT, env=wanted, capture_output=True, text=True, timeout=120)
+PRODUCTION = {"SECRET_KEY": secrets.token_urlsafe(60)[:60], "PUBLIC_URL": "https://contest.example.org"}
 
 
 def test_djangos_deployment_check_finds_nothing(tmp_path: Path) -> None:
-    done = manage(tmp_path, "check", "--deploy", "--fail-level", "WARNING")
-    assert done.returncode == 0, done.stderr
-    assert "no issues" in done.stdout
-
-
-def test_models_and_migrations_agree(tmp_path: Path) -> None:
-    done = manage(tmp_path, "makemigrations", "--check", "--dry-run")
-    assert done.returncode == 0, done.stdout
+    done = python(tmp_path, "manage.py", "check", "--deploy", "--fail-level", "WARNING", **PRODUCTION)
+    assert (done.returncode, "no issues" in done.stdout) == (0, True), done.stderr
 
 
 def test_static_files_can_be_collected_with_names_that_change_with_them(tmp_path: Path) -> None:
-    done = manage(tmp_path, "collectstatic", "--noinput")
-    assert done.returncode == 0, done.stderr
+    python(tmp_path, "manage.py", "collectstatic", "--noinput", **PRODUCTION).check_returncode()
     assert list((tmp_path / "static" / "css").glob("base.????????????.css"))
     assert list((tmp_path / "static" / "vendor" / "pico").glob("pico.min.????????????.css.gz"))
 
@@ -524,9 +488,8 @@ for name, value in json.loads(sys.argv[1]):
 
 
 def test_a_wrong_setting_stops_the_start_and_is_named(tmp_path: Path) -> None:
-    wanted = environment_of(tmp_path)
-    command = [sys.executable, "-c", STARTS, json.dumps([("LOG_FORMAT", "json"), *WRONG])]
-    done = subprocess.run(command, cwd=ROOT, env=wanted, capture_output=True, text=True, timeout=120)
+    changes = json.dumps([("LOG_FORMAT", "json"), *WRONG])
+    done = python(tmp_path, "-c", STARTS, changes, **PRODUCTION)
     right, *said = done.stdout.splitlines()
     assert right == "started", done.stderr
     for (name, value), line in zip(WRONG, said, strict=True):
@@ -553,8 +516,7 @@ def test_a_refused_address_keeps_its_password(
     monkeypatch.setenv(name, value)
     with pytest.raises(ImproperlyConfigured) as refused:
         env.database(name, "") if name == DATABASE else env.url(name, "", ("redis",))
-    assert str(refused.value).startswith(f"{name} {words}")
-    assert SECRET not in str(refused.value)
+    assert str(refused.value).startswith(f"{name} {words}") and SECRET not in str(refused.value)
     # Nor does the trace show it: whatever was raised first stays away.
     assert refused.value.__cause__ is None
     assert refused.value.__suppress_context__ or refused.value.__context__ is None
@@ -602,9 +564,5 @@ def test_a_setting_is_read_or_named(
     ],
 )
 def test_what_needs_a_key(command: list[str], ended: int, why: str, tmp_path: Path) -> None:
-    bare = {name: value for name, value in os.environ.items() if name not in {"SECRET_KEY", "DEMO", "DATABASE_URL"}}
-    bare |= {"DATA_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "config.settings"}
-    words = [sys.executable, "manage.py", *command]
-    done = subprocess.run(words, cwd=settings.BASE_DIR, env=bare, capture_output=True, text=True)
-    assert done.returncode == ended, f"{why}: {done.stderr}"
-    assert ("SECRET_KEY is required" in done.stderr) == bool(ended)
+    done = python(tmp_path, "manage.py", *command, SECRET_KEY="", DEMO="")
+    assert (done.returncode, "SECRET_KEY is required" in done.stderr) == (ended, bool(ended)), f"{why}: {done.stderr}"

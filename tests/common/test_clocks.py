@@ -1,4 +1,5 @@
-"""The contest's time and the machine's: which is read where, and that the demo's clock goes forward only."""
+"""The contest's time, the machine's and the database's: which is read where, that the demo's clock goes forward only, and
+that the beat's schedule leaves no heap of stale messages."""
 
 import ast
 import re
@@ -12,7 +13,7 @@ from django.conf import settings as configured
 from django.contrib.auth.models import User
 from django.core import mail
 from django.db import DatabaseError, transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.test import Client
 from django.utils import timezone
 
@@ -24,6 +25,7 @@ from config.celery import app
 from contest.pipeline import QUEUES
 from labeling.models import Tasker
 from tests import factories
+from tests.contest.pages import lacking, words
 
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -90,17 +92,13 @@ def test_a_moved_clock_is_seen_at_once_and_within_a_request_not_at_all(
 ) -> None:
     settings.DEMO = True
     assert domain_now() == NOW, "without a row it was never moved"
-    row = DemoClock.objects.create(ahead_seconds=60)
-    seen: list[datetime] = []
+    DemoClock.objects.create(ahead_seconds=60)
 
-    def view(_: HttpRequest) -> HttpResponse:
-        seen.append(domain_now())
-        DemoClock.objects.filter(pk=row.pk).update(ahead_seconds=86_400)
-        seen.append(domain_now())
-        return HttpResponse()
+    def view(_: HttpRequest) -> Any:
+        return domain_now(), DemoClock.objects.update(ahead_seconds=86_400), domain_now()
 
-    OneTimeMiddleware(view)(HttpRequest())
-    assert seen == [NOW + timedelta(minutes=1)] * 2
+    minute = NOW + timedelta(minutes=1)
+    assert OneTimeMiddleware(view)(HttpRequest()) == (minute, 1, minute)
     assert domain_now() == NOW + DAY, "the next request, and every sweep"
     with one_time():
         assert domain_now() == NOW + DAY
@@ -142,9 +140,8 @@ def test_who_is_signed_in_stays_so_and_links_go_on(settings: Any, olga: User, si
     link = re.search(r"(/join/\S+)", str(mail.outbox[-1].body))
     assert link is not None
     DemoClock.objects.create(ahead_seconds=400 * 86_400)
-    people = page.get("/organizer/people/")
-    assert people.status_code == 200, "the session"
-    assert "new@example.org" in people.content.decode() and "expired" not in people.content.decode()
+    people = words(page, "/organizer/people/")
+    assert lacking(people, "new@example.org", "expired") == ["expired"], "the session"
     assert Client().get("/api/v1/me/", headers={"Authorization": f"Token {token}"}).status_code == 200, "the token"
     assert Client().get(link[0]).status_code == 200, "the link"
     Client().post(link[0], {"username": "newt", "new_password": PASSWORD, "new_password_again": PASSWORD})
@@ -155,17 +152,17 @@ def test_who_is_signed_in_stays_so_and_links_go_on(settings: Any, olga: User, si
 def test_every_page_says_that_the_clock_was_moved(settings: Any, olga: User, signed_in: Any) -> None:
     settings.DEMO = True
     banner, footer = "The demo's clock is 12 days ahead", "its clock was moved to"
-    pages = {"an organizer": signed_in(olga), "a stranger": Client()}
+    organizer = signed_in(olga)
 
-    def shown(who: str) -> tuple[bool, bool]:
-        page = pages[who].get("/organizer/people/" if who == "an organizer" else "/rules/").content.decode()
-        return banner in page, footer in page
+    def lacks() -> list[list[str]]:
+        asked = ((organizer, "/organizer/people/"), (Client(), "/rules/"))
+        return [lacking(who.get(address).content.decode(), banner, footer) for who, address in asked]
 
-    assert {who: shown(who) for who in pages} == dict.fromkeys(pages, (False, False)), "it was not moved"
+    assert lacks() == [[banner, footer], [banner, footer]], "it was not moved"
     DemoClock.objects.create(ahead_seconds=12 * 86_400)
-    assert {who: shown(who) for who in pages} == {"an organizer": (True, True), "a stranger": (False, True)}
+    assert lacks() == [[], [banner]]
     settings.DEMO = False
-    assert shown("an organizer") == (False, False)
+    assert lacks() == [[banner, footer], [banner, footer]]
 
 
 @pytest.mark.django_db

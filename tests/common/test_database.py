@@ -1,4 +1,4 @@
-"""Queries that are composed once give what the ORM gives, whatever is asked, on both databases."""
+"""Queries that are composed once and give what the ORM gives, marks of what was written, deadlocks, counts per hour."""
 
 import threading
 import uuid

@@ -1,4 +1,4 @@
-"""Letters: where they go, in which language, and what happens when they do not leave."""
+"""Letters and hints to the broker: where they go, and that no request waits for what does not leave."""
 
 import json
 import os

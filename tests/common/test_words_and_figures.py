@@ -1,7 +1,8 @@
-"""How times and figures are written."""
+"""How times, figures, charts and receipt codes are written, and which typed texts are a number or say enough."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -143,38 +144,33 @@ def test_words_that_have_to_say_something(typed: str, code: str, why: str) -> No
         assert refused.value.message == told
 
 
-def values(*numbers: int) -> list[Value]:
-    return [Value(f"day {number}", number) for number in numbers]
+def drawn(draw: Callable[..., Chart], *numbers: int) -> Sequence[Any]:
+    return draw("key", "title", [Value(f"day {number}", number) for number in numbers]).bars
 
 
 def test_columns_stand_on_the_ground_in_proportion() -> None:
-    drawn = columns("answers", "Answers per day", values(0, 25, 50, 100)).bars
-    heights = [bar.height for bar in drawn]
-    assert heights[3] > 0
-    assert [height / heights[3] for height in heights] == pytest.approx([0, 0.25, 0.5, 1])
-    assert len({round(bar.y + bar.height, 2) for bar in drawn}) == 1
+    bars = drawn(columns, 0, 25, 50, 100)
+    highest = bars[3].height
+    assert [bar.height / highest for bar in bars] == pytest.approx([0, 0.25, 0.5, 1]) and highest > 0
+    assert len({round(bar.y + bar.height, 2) for bar in bars}) == 1
 
 
 def test_columns_share_the_width_and_do_not_touch() -> None:
-    drawn = columns("answers", "Answers per day", values(*range(14))).bars
-    assert drawn[0].x >= 0
-    assert drawn[-1].x + drawn[-1].width <= WIDTH
-    assert all(left.x + left.width < right.x for left, right in zip(drawn, drawn[1:], strict=False))
+    bars = drawn(columns, *range(14))
+    assert bars[0].x >= 0 and bars[-1].x + bars[-1].width <= WIDTH
+    assert all(left.x + left.width < right.x for left, right in zip(bars, bars[1:], strict=False))
 
 
 def test_bars_begin_at_one_line_in_proportion_and_leave_room_for_their_figures() -> None:
-    drawn = bars("reasons", "Reasons", values(300, 1_234_567)).bars
-    assert drawn[0].x == drawn[1].x
-    assert drawn[1].width / drawn[0].width > 100
-    assert drawn[1].text == "1,234,567"
-    assert drawn[1].text_x < WIDTH - 45
+    few, many = drawn(bars, 300, 1_234_567)
+    assert few.x == many.x and many.width / few.width > 100
+    assert many.text == "1,234,567" and many.text_x < WIDTH - 45
 
 
 @pytest.mark.parametrize("draw", [columns, bars])
 def test_little_is_drawn_nothing_is_not_and_no_values_can_be(draw: Callable[..., Chart]) -> None:
-    drawn = draw("key", "title", values(0, 1, 1_000_000)).bars
-    assert [min(bar.width, bar.height) > 0 for bar in drawn] == [False, True, True]
-    assert [len(draw("key", "title", given).bars) for given in ([], values(0, 0))] == [0, 2]
+    assert [min(bar.width, bar.height) > 0 for bar in drawn(draw, 0, 1, 1_000_000)] == [False, True, True]
+    assert [len(drawn(draw, *given)) for given in ([], [0, 0])] == [0, 2]
 
 
 CODE = "3215-314C-55F4"
