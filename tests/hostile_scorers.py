@@ -4,8 +4,8 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -37,20 +37,14 @@ class Running(Protocol):
     def close(self) -> None: ...
 
 
-def _expected() -> dict[str, str]:
-    """Return what each program's first lines declare: the fault that it ends with, or `no fault`.
-
-    A program that can do several things takes a word, and is named `program word`.
-    """
-    found = {}
-    for path in sorted(HOSTILE.glob("*.py")):
-        for fault, word in _DECLARED.findall(path.read_text()):
-            found[f"{path.stem} {word}".strip()] = fault
-    return found
-
-
 _DECLARED = re.compile(r"^# expect: (.+?)(?: when (\w+))?$", re.MULTILINE)
-EXPECTED = _expected()
+# What each program's first lines declare: the fault that it ends with, or `no fault`. A program that can do several
+# things takes a word, and is named `program word`.
+EXPECTED = {
+    f"{path.stem} {word}".strip(): fault
+    for path in sorted(HOSTILE.glob("*.py"))
+    for fault, word in _DECLARED.findall(path.read_text())
+}
 
 
 def _command(folder: Path | str, name: str) -> list[str]:
@@ -99,7 +93,8 @@ class SealedScorer:
         """Name containers, their processes and files, and what the engine keeps on the disk beyond its images."""
         containers = [each.id for each in self.client.containers.list(all=True)]
         # A container of this scorer's has a socket out of this folder among its mounts.
-        processes = [pid for pid in _pids() if os.fsencode(self.folder) in _proc(pid, "mountinfo")]
+        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+        processes = [pid for pid in pids if os.fsencode(self.folder) in _mounts(pid)]
         return [
             *(f"container {each}" for each in containers),
             *(f"process {pid}" for pid in processes),
@@ -113,15 +108,10 @@ class SealedScorer:
         return {str(path) for kind in kinds if (root / kind).is_dir() for path in (root / kind).iterdir()}
 
 
-def _pids() -> Sequence[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-
-
-def _proc(pid: int, name: str) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/{name}").read_bytes()
-    except OSError:
-        return b""
+def _mounts(pid: int) -> bytes:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/mountinfo").read_bytes()
+    return b""
 
 
 def hostile_images(folder: Path) -> dict[str, Image]:

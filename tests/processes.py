@@ -39,25 +39,25 @@ class Deployment:
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def manage(self, *arguments: str, settings: str = "", check: bool = True) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "manage.py", *arguments]
-        environment = self.environment | ({"DJANGO_SETTINGS_MODULE": settings} if settings else {})
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240)
-        if check and done.returncode != 0:
-            raise AssertionError(f"{' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
+        done = self._python("manage.py", *arguments, **({"DJANGO_SETTINGS_MODULE": settings} if settings else {}))
+        assert not check or done.returncode == 0, f"{' '.join(arguments)}: {done.stdout}\n{done.stderr}"
         return done
+
+    def _python(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env=self.environment | more,
+            capture_output=True,
+            text=True,
+            timeout=240,
+        )
 
     def run(self, code: str) -> Any:
         """Run Python inside the deployment; returns what it assigns to `result` (JSON)."""
-        program = (
-            "import django; django.setup()\n"
-            + code
-            + "\nimport json; print('\\nRESULT ' + json.dumps(result, default=str))"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", program], cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=240
-        )
-        if done.returncode != 0:
-            raise AssertionError(f"{code}\n{done.stdout}\n{done.stderr}")
+        end = "import json; print('\\nRESULT ' + json.dumps(result, default=str))"
+        done = self._python("-c", f"import django; django.setup()\n{code}\n{end}")
+        assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
         return json.loads(done.stdout.rsplit("RESULT ", 1)[1])
 
     def start(self, *command: str, log: str) -> "subprocess.Popen[bytes]":
@@ -140,7 +140,6 @@ def _database(folder: Path) -> Iterator[str]:
 
 
 def _administrate(server: str, statement: str) -> None:
-    connection = psycopg2.connect(server)
-    connection.autocommit = True
-    with contextlib.closing(connection), connection.cursor() as cursor:
-        cursor.execute(statement)
+    with contextlib.closing(psycopg2.connect(server)) as connection:
+        connection.autocommit = True
+        connection.cursor().execute(statement)

@@ -1,4 +1,5 @@
-"""Workers killed with SIGKILL in the middle: nothing is lost and nothing is there twice."""
+"""Workers killed with SIGKILL in the middle: nothing is lost and nothing is there twice. A real Celery worker on a real
+Redis."""
 
 import json
 import os
@@ -6,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 
 import psycopg2
@@ -40,8 +42,8 @@ result = {
 @pytest.mark.postgres("killed processes leave locks and leases behind")
 def test_adjudication_survives_killed_workers(tmp_path: Path) -> None:
     with deployment(tmp_path) as site:
-        site.run(FILL)
         settled = 0
+        site.run(FILL)
         for _ in range(2):
             killed_after(settled, "SELECT count(*) FROM labeling_panel WHERE state = 'settled'", site)
             now = site.run(COUNT)
@@ -60,22 +62,18 @@ def start(site: Deployment) -> "subprocess.Popen[bytes]":
 
 
 def killed_after(number: int, question: str, site: Deployment) -> None:
-    """Start a worker, and kill it as soon as there is more than this."""
+    """Start a worker, and kill it as soon as there is more than this; asked over a connection of its own, because work
+    is over in a second."""
     worker = start(site)
-    wait_for_more_than(number, question, site)
-    kill(worker)
-
-
-def wait_for_more_than(number: int, question: str, site: Deployment) -> None:
-    """Wait until a worker has begun; asked over a connection of its own, because work is over in a second."""
     with closing(psycopg2.connect(site.environment["DATABASE_URL"])) as connection:
         connection.autocommit = True
-        cursor, deadline = connection.cursor(), time.monotonic() + 60
-        cursor.execute(question)
-        while cursor.fetchone()[0] <= number:
+        cursor, found, deadline = connection.cursor(), 0, time.monotonic() + 60
+        while found <= number:
             assert time.monotonic() < deadline, "the worker did not begin"
             time.sleep(0.005)
             cursor.execute(question)
+            ((found,),) = cursor.fetchall()
+    kill(worker)
 
 
 CASES = 12
@@ -194,12 +192,12 @@ def test_a_ruling_is_there_within_two_seconds_of_the_last_answer(tmp_path: Path,
         site.run(PREPARE)
         start_worker(site)  # no beat: only the hint can have woken it
         site.run(SUBMIT)
-        [[decided_at, full_at, reasons]] = wait_for(lambda: site.run(RULING), "the ruling", 10)
-        from datetime import datetime
-
-        assert (datetime.fromisoformat(decided_at) - datetime.fromisoformat(full_at)).total_seconds() < 2
+        [[*moments, reasons]] = wait_for(lambda: site.run(RULING), "the ruling", 10)
+        decided_at, full_at = map(datetime.fromisoformat, moments)
+        assert (decided_at - full_at).total_seconds() < 2
         assert reasons == ["neither_class"]
-        _task_ids_are_logged(site)
+        lines = [line for line in (site.folder / "celery.log").read_text().splitlines() if line.startswith("{")]
+        assert any(json.loads(line).get("task_id") for line in lines), lines[-5:]
 
 
 @pytest.mark.postgres("tasks run as in a contest")
@@ -215,8 +213,3 @@ def test_submitting_works_while_the_broker_is_away_and_a_lost_hint_costs_one_swe
         started = time.monotonic()
         wait_for(lambda: site.run(RULING), "the ruling", 20)
         assert time.monotonic() - started < 15
-
-
-def _task_ids_are_logged(site: Deployment) -> None:
-    lines = [line for line in (site.folder / "celery.log").read_text().splitlines() if line.startswith("{")]
-    assert any(record.get("task_id") for record in [json.loads(line) for line in lines]), lines[-5:]

@@ -1,6 +1,6 @@
 """Outages: the database away or restarted, a disk full, the picture store away. Each is answered in words that say what
-was kept, with a time to try again, and the first request after it works.
-"""
+was kept, with a time to try again, and the first request after it works. Logs: one JSON object a line, with the
+request's id in each line of a request, and no secret in any form."""
 
 import contextlib
 import errno
@@ -25,7 +25,6 @@ from django.test import Client
 from django.utils import timezone
 from urllib3.exceptions import NewConnectionError
 
-from common.errors import Unavailable
 from common.log_mask import SECRET_LINKS, mask
 from common.outages import OutageLog, TraceOnce, outage_of, storage_full
 from contest.models import Attack
@@ -34,6 +33,8 @@ from labeling.store import FolderStore, picture_key, picture_store
 from tests import factories
 from tests.addresses import patterns
 from tests.contest.attacks import cast
+from tests.contest.pages import lacking
+from tests.refusals import refused
 from tests.services import PostgresServer, postgres_server
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,14 +48,15 @@ def of_sqlite(statement: str, *, before: str = "", locked: bool = False) -> Exce
         contextlib.closing(sqlite3.connect(name, uri=True, timeout=0)) as database,
     ):
         (other if locked else database).executescript(before)
-        try:
+        with pytest.raises(sqlite3.Error) as raised:
             database.execute(statement)
-        except sqlite3.Error as error:
-            kind = {sqlite3.OperationalError: utils.OperationalError}.get(type(error), utils.DatabaseError)
-            wrapped: Exception = kind(*error.args)
-            wrapped.__cause__ = error
-            return wrapped
-    raise AssertionError("the statement was carried out")
+    kind = {sqlite3.OperationalError: utils.OperationalError}.get(raised.type, utils.DatabaseError)
+    return caused(raised.value, kind(*raised.value.args))
+
+
+def caused(error: Exception, wrapped: Exception) -> Exception:
+    wrapped.__cause__ = error
+    return wrapped
 
 
 def no_room() -> OSError:
@@ -63,20 +65,13 @@ def no_room() -> OSError:
 
 def behind(error: Exception) -> Exception:
     """An error of ours that another one caused."""
-    ours = ValueError("the picture was not kept")
-    ours.__cause__ = error
-    return ours
+    return caused(error, ValueError("the picture was not kept"))
 
 
 def while_handling(error: Exception, *, after: Exception) -> Exception:
     """An error that was raised while another one was handled."""
-    try:
-        try:
-            raise after
-        except Exception:
-            raise error  # noqa: B904  # what was handled is only its context
-    except Exception as raised:
-        return raised
+    error.__context__ = after
+    return error
 
 
 LOCK = "CREATE TABLE t (n); BEGIN EXCLUSIVE; INSERT INTO t VALUES (1);"
@@ -109,8 +104,7 @@ CASES: list[tuple[Callable[[], Exception], str | None, str]] = [
 
 @pytest.mark.parametrize(("error", "code", "reason"), CASES, ids=[each[2] for each in CASES])
 def test_what_is_an_outage(error: Callable[[], Exception], code: str | None, reason: str) -> None:
-    found = outage_of(error())
-    assert (found.code if found else None) == code, reason
+    assert getattr(outage_of(error()), "code", None) == code, reason
 
 
 def test_an_outage_is_two_lines_however_often_it_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,9 +113,8 @@ def test_an_outage_is_two_lines_however_often_it_is_met(monkeypatch: pytest.Monk
     with structlog.testing.capture_logs() as logged:
         for work in ("rulings", "panels", "rulings"):
             assert outages.failed(work, OperationalError("away"))
-        outages.succeeded("clock")  # needs no database
-        outages.succeeded("rulings")
-        outages.succeeded("panels")
+        for work in ("clock", "rulings", "panels"):  # the clock needs no database
+            outages.succeeded(work)
         assert not outages.failed("rulings", ValueError("a mistake"))
     assert [line["event"] for line in logged] == ["outage", "outage_over"]
     assert isinstance(logged[0]["exc_info"], OperationalError), "where it was met"
@@ -151,26 +144,18 @@ def full_disk(folder: Path) -> Iterator[None]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-@pytest.fixture
-def captain(signed_in: Any) -> Client:
-    cast.policy()
-    client: Client = signed_in(cast.captain(cast.team("red")))
-    return client
-
-
-def send(client: Client, address: str = "/api/v1/attacks/") -> Any:
-    return client.post(address, {"image": cast.upload(cast.picture())})
-
-
 @pytest.mark.django_db
-def test_a_full_disk_keeps_nothing_of_an_attack_and_says_so(captain: Client, tmp_path: Path) -> None:
+def test_a_full_disk_keeps_nothing_of_an_attack_and_says_so(signed_in: Any, tmp_path: Path) -> None:
+    cast.policy()
+    captain = signed_in(cast.captain(cast.team("red")))
+    sent = lambda: captain.post("/api/v1/attacks/", {"image": cast.upload(cast.picture())})  # noqa: E731
     with full_disk(tmp_path / "pictures"):
-        answer = send(captain)
+        answer = sent()
         left = [path.name for path in (tmp_path / "pictures").rglob("*") if path.is_file()]
     assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (507, "storage_full", "60")
     assert "Nothing of this request was saved" in answer.json()["detail"]
     assert (Attack.objects.count(), left) == (0, ["filler"])
-    assert send(captain).status_code == 201, "with room again the same upload is taken"
+    assert sent().status_code == 201, "with room again the same upload is taken"
 
 
 @pytest.mark.django_db
@@ -181,9 +166,8 @@ def test_a_store_that_is_not_mounted_is_no_missing_picture(client: Client, tmp_p
     assert client.get(address).status_code == 200
     os.rename(tmp_path / "pictures", tmp_path / "elsewhere")
     answer = client.get(address)
-    page = answer.content.decode()
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
-    assert "The picture store does not answer" in page and "store_away" in page
+    assert not lacking(answer.content.decode(), "The picture store does not answer", "store_away")
     os.rename(tmp_path / "elsewhere", tmp_path / "pictures")
     assert client.get(address).status_code == 200
 
@@ -192,9 +176,7 @@ def test_a_folder_that_is_none_any_more_is_an_outage_of_the_store(tmp_path: Path
     store = FolderStore(tmp_path / "kept")
     (tmp_path / "kept").write_bytes(b"not a folder")
     for use in (store.get, store.size, lambda key: store.put(key, b"x"), lambda key: store.part(key, 0, 1)):
-        with pytest.raises(Unavailable) as refused:
-            use("pictures/00.png")
-        assert refused.value.code == "store_away"
+        refused("store_away", use, "pictures/00.png")
 
 
 ASKED = """
@@ -256,9 +238,10 @@ class Site:
         print(json.dumps(asked), file=self._process.stdin, flush=True)
         return json.loads(self._process.stdout.readline() or self._log.read_text())
 
-    def ask(self, path: str, *, method: str = "get", signed_in: bool = False) -> tuple[int, str | None, str]:
-        status, after, body = self.do("ask", method, path, signed_in)
-        return status, after, body
+    def asked(self, path: str) -> tuple[int, Any]:
+        """What a page for machines answers."""
+        status, _, body = self.do("ask", "get", path, False)
+        return status, json.loads(body)
 
     def logged(self, event: str) -> int:
         return sum(json.loads(line)["event"] == event for line in self._log.read_text().splitlines())
@@ -281,11 +264,6 @@ def site(server: PostgresServer, tmp_path: Path) -> Iterator[Site]:
     running.close()
 
 
-def database_check(site: Site) -> str:
-    checks: dict[str, str] = json.loads(site.ask("/readyz")[2])["checks"]
-    return checks["database"]
-
-
 AWAY = [
     ("get", "/leaderboard/", False, "a public page"),
     ("get", "/account/", True, "somebody signed in, whose session cannot be read"),
@@ -299,27 +277,32 @@ AWAY = [
 
 @pytest.mark.postgres("the database goes away and comes back")
 def test_without_its_database_the_site_says_so_and_comes_back_by_itself(site: Site, server: PostgresServer) -> None:
-    assert database_check(site) == "ok"
+    works = [200, "ok", 0.5, 0]
+
+    def told() -> list[Any]:
+        status, ready = site.asked("/readyz")
+        return [status, ready["checks"]["database"], site.do("work"), site.do("task")]
+
+    assert told() == works
     server.stop()
     server.start()
-    assert database_check(site) == "ok", "nothing was asked meanwhile: the kept connection is found dead"
-    assert (site.do("work"), site.do("task")) == (0.5, 0)
+    assert told() == works, "nothing was asked meanwhile: the kept connection is found dead"
     server.stop()
     for method, path, signed_in, reason in AWAY:
-        status, after, body = site.ask(path, method=method, signed_in=signed_in)
+        status, after, body = site.do("ask", method, path, signed_in)
         assert (status, after) == (503, "5"), (reason, body[-300:])
         assert "database_away" in body and "Traceback" not in body, reason
         if path.startswith("/api/"):
             assert set(json.loads(body)) == {"code", "detail"}, reason
         else:
             assert "What was saved before is kept" in body, reason
-    assert (site.ask("/healthz")[0], site.ask("/readyz")[0]) == (200, 503)
+    assert (site.do("ask", "get", "/healthz", False)[0], site.asked("/readyz")[0]) == (200, 503)
     for _ in range(3):
         assert site.do("work") > 0.5, "a worker rests a little longer, and goes on"
         assert site.do("task") is None
     assert site.logged("sweep failed") == 0
     server.start()
-    assert (database_check(site), site.do("work"), site.do("task"), site.logged("outage_over")) == ("ok", 0.5, 0, 1)
+    assert (told(), site.logged("outage_over")) == (works, 1)
 
 
 @pytest.mark.postgres("the database goes away and comes back")
@@ -341,8 +324,7 @@ def test_without_its_database_the_site_says_so_and_comes_back_by_itself(site: Si
 def test_what_postgresql_calls_an_outage(code: str, found: str | None) -> None:
     with pytest.raises(DatabaseError) as raised, connection.cursor() as cursor:
         cursor.execute(f"DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '{code}'; END $$")
-    outage = outage_of(raised.value)
-    assert (outage.code if outage else None) == found
+    assert getattr(outage_of(raised.value), "code", None) == found
     assert settings.DATABASES["default"]["ENGINE"] == "common.postgresql"
 
 
@@ -350,15 +332,11 @@ PERMISSION = "gAAAAABpermission"
 PICTURE = f"/pictures/{PERMISSION}.png"
 NO_PICTURE = f"/pictures/{PERMISSION}.jpg"
 SECRET = "Zk3-secret-of-a-link_9"
-LINKS = [f"/password/MQ/{SECRET}/", f"/register/{SECRET}/", f"/join/{SECRET}/more", f"/team/join/{SECRET}/"]
-
-
-LINKS += [f"/account/email/{SECRET}/", f"/releases/mail/confirm/{SECRET}/", f"/releases/mail/end/{SECRET}/"]
-
-
-LINKS += [f"/sign-in/?next=%2Fjoin%2F{SECRET}%2F", f"/nothing?token={SECRET}"]
-
-
+LINKS = [
+    *(f"/password/MQ/{SECRET}/", f"/register/{SECRET}/", f"/join/{SECRET}/more", f"/team/join/{SECRET}/"),
+    *(f"/account/email/{SECRET}/", f"/releases/mail/confirm/{SECRET}/", f"/releases/mail/end/{SECRET}/"),
+    *(f"/sign-in/?next=%2Fjoin%2F{SECRET}%2F", f"/nothing?token={SECRET}"),
+]
 ADDRESSES = ("/example", "/example?fail=1", PICTURE, f"{PICTURE}?fail=1", NO_PICTURE, *LINKS)
 # In a process of their own, because a process sets its logs up once.
 REQUESTS = """
@@ -466,8 +444,7 @@ def test_every_line_of_a_request_is_json_with_its_id(requests: Any) -> None:
 def test_a_failed_request_is_logged_with_its_trace_and_the_page_names_the_id(requests: Any) -> None:
     logged, status, page = requests["/example?fail=1"]
     failed = next(line for line in logged if line["event"] == "request_failed")
-    assert "broken on purpose" in failed["exception"]
-    assert status == 500
+    assert (status, "broken on purpose" in failed["exception"]) == (500, True)
     assert failed["request_id"] in page and "broken on purpose" not in page
 
 
@@ -504,18 +481,14 @@ def test_every_line_of_a_task_is_json_with_its_id(tmp_path: Path) -> None:
 
 RESET = "ctg5x2-" + "a1b2c3d4" * 4
 RANDOM = "q7Lk0" * 8 + "Zw9"  # 43 characters, as of secrets.token_urlsafe(32)
-# What other parameters of addresses name; none of it opens anything.
-PUBLIC_PARAMETERS = {"public_id", "image_id", "name", "week", "path"}
 
 
 def test_the_mask_knows_every_address_that_is_a_permission() -> None:
     """A parameter that is free text is public by name, or its address is one of the secret links."""
     free = re.compile(r"<(?:str|slug|path):(\w+)>")
-    secret = {
-        route
-        for route in [path.removeprefix("/") for path, _ in patterns()]
-        if set(free.findall(route)) - PUBLIC_PARAMETERS
-    }
+    # What other parameters of addresses name; none of it opens anything.
+    public = {"public_id", "image_id", "name", "week", "path"}
+    secret = {path.removeprefix("/") for path, _ in patterns() if set(free.findall(path)) - public}
     assert {re.sub(r"<\w+:", "<", route) for route in secret} == set(SECRET_LINKS)
     for route in secret:
         address = "/" + free.sub(SECRET, route)

@@ -1,5 +1,5 @@
-"""The contest's time, the machine's and the database's: which is read where, that the demo's clock goes forward only, and
-that the beat's schedule leaves no heap of stale messages."""
+"""The contest's time, the machine's and the database's: which is read where, and that the demo's clock goes forward
+only; and the beat's schedule, which leaves no heap of stale messages."""
 
 import ast
 import re
