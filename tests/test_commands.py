@@ -488,8 +488,7 @@ for name, value in json.loads(sys.argv[1]):
 
 
 def test_a_wrong_setting_stops_the_start_and_is_named(tmp_path: Path) -> None:
-    changes = json.dumps([("LOG_FORMAT", "json"), *WRONG])
-    done = python(tmp_path, "-c", STARTS, changes, **PRODUCTION)
+    done = python(tmp_path, "-c", STARTS, json.dumps([("LOG_FORMAT", "json"), *WRONG]), **PRODUCTION)
     right, *said = done.stdout.splitlines()
     assert right == "started", done.stderr
     for (name, value), line in zip(WRONG, said, strict=True):

@@ -202,8 +202,7 @@ def as_role(signed_in: Any) -> Callable[[str], Client]:
 def person(role: str) -> User | Tasker:
     if role in {"tasker", "newcomer"}:
         return factories.tasker("tara", state={"tasker": "qualified", "newcomer": "learning"}[role])
-    groups = {"organizer": ["organizers"], "board member": ["review board"]}
-    user = factories.user("olga", *groups.get(role, ()))
+    user = factories.user("olga", *{"organizer": ["organizers"], "board member": ["review board"]}.get(role, ()))
     if role == "captain":
         Member.objects.create(team=Team.objects.create(name="red", created_at=factories.NOW), user=user)
     return user

@@ -145,8 +145,7 @@ def test_the_public_part_tells_what_is_public_and_the_private_digest_cannot_be_g
     secret, public = (link_of(seal) for seal in seals())
     common = {"at": "2026-11-18T12:00:00.000000Z", "role": "platform", "action": "stake.receive"}
     common["facts"] = {"kind": "stake"}  # type: ignore[assignment]
-    assert secret.public == common
-    assert public.public == common | {"subject": {"stake": [1]}, "why": "It was due."}
+    assert (secret.public, public.public) == (common, common | {"subject": {"stake": [1]}, "why": "It was due."})
     assert secret.private_sha256 != public.private_sha256 and hidden.salt != told.salt
     guess = {"salt": "", "origin": "shell", "facts": {"cents": 1}, "subject": {"stake": [1]}, "why": "It was due."}
     assert digest(guess) != secret.private_sha256 == digest(guess | {"salt": hidden.salt})

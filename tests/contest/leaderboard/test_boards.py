@@ -262,8 +262,7 @@ def test_a_sweep_makes_every_week_that_is_over_and_the_present_and_then_nothing(
 
 def test_the_present_is_made_again_when_it_is_old() -> None:
     old = AFTER + snapshots.FRESH
-    assert made(AFTER, old - timedelta(seconds=1), old) == [3, 0, 1]
-    assert snapshots.shown("", now=old).made_at == old
+    assert (made(AFTER, old - timedelta(seconds=1), old), snapshots.shown("", now=old).made_at) == ([3, 0, 1], old)
 
 
 @pytest.mark.parametrize(
@@ -362,8 +361,7 @@ def test_an_overrule_is_no_difference_of_a_past_week(made_before: bool, stake: S
     if made_before:
         made(AFTER, later)
     money.overruled(Break.objects.get().image, at=later + MINUTE)
-    assert stakes_end(now=later + MINUTE) == 1
-    assert Stake.objects.get().ended_at is None
+    assert (stakes_end(now=later + MINUTE), Stake.objects.get().ended_at) == (1, None)
     assert made(later + 2 * MINUTE) == [1 if made_before else 4], "the present is made at once"
     assert differences(later + 2 * MINUTE) == []
     states = [[row.state for row in shown(later, week).defenses if row.staked_since] for week in (W47, "")]
@@ -377,8 +375,7 @@ def test_a_stake_that_was_tampered_with_is_found(stake: Stake) -> None:
     (words,) = differences()
     assert f"defense {stake.defense.public_id}, the stake says in force, its changes say broken" in words
     StakeChange.objects.create(stake=stake, end="", ended_at=None, known_at=W47_END - timedelta(hours=1))
-    said = ("2026-W47: defense", "state: shown broken, by the facts staked")
-    assert not lacking(" ".join(differences()), *said)
+    assert not lacking(" ".join(differences()), *(("2026-W47: defense", "state: shown broken, by the facts staked")))
 
 
 @pytest.mark.both("a trigger refuses it")
@@ -466,9 +463,8 @@ def test_the_sorted_column_says_so(released: None, client: Client) -> None:
 
 
 def test_a_heading_keeps_the_week_and_the_order_of_the_other_table(released: None, client: Client) -> None:
-    page = client.get(PAGE, {"defenses": "-days", "attackers": "name", "week": W47}).content.decode()
     assert not lacking(
-        page,
+        client.get(PAGE, {"defenses": "-days", "attackers": "name", "week": W47}).content.decode(),
         'href="?defenses=days&amp;attackers=name&amp;week=2026-W47#defenses">Days unbroken',
         'href="?defenses=-days&amp;attackers=-breaks&amp;week=2026-W47#attackers">Breaks',
     )
