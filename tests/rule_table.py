@@ -73,13 +73,9 @@ def _tests(
         elif isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
             numbers = " ".join(f"R{number}" for number in IN_A_NAME.findall(node.name))
             used = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)} & set(tables)
-            said = [
-                ast.get_docstring(node) or "",
-                *map(_reasons, node.decorator_list),
-                *(_reasons(tables[each]) for each in used),
-            ]
-            said += [_reasons(each.msg) for each in ast.walk(node) if isinstance(each, ast.Assert) and each.msg]
-            yield own, "\n".join([numbers, *said])
+            messages = (each.msg for each in ast.walk(node) if isinstance(each, ast.Assert) and each.msg)
+            said = map(_reasons, (*node.decorator_list, *(tables[each] for each in used), *messages))
+            yield own, "\n".join([numbers, ast.get_docstring(node) or "", *said])
 
 
 def _reasons(node: ast.AST) -> str:

@@ -176,7 +176,8 @@ class TestTheWalk:
                 )
                 if alike or (path, method) in refused or method == "post" and address.startswith(ENDS_THE_WALK):
                     continue
-                answer = getattr(client, method)(address, **_body(method))
+                body = {"data": "{}", "content_type": "application/json"} if method in {"post", "put"} else {}
+                answer = getattr(client, method)(address, **body)
                 asked.add((path, method))
                 assert answer.status_code < 500 and answer.status_code != 429, f"{method} {address}"
                 closed = refused_to_taskers(method, answer)
@@ -202,22 +203,19 @@ class TestTheWalk:
 
 # To these the same is open as to a qualified tasker.
 LIKE_QUALIFIED = ("paused", "learning")
-# Which defenses are published is public; who is signed in to label is refused even that.
-PUBLIC = {"defense", "defense id", "digest", "team", "team id"}
-# Which weeks are released is everybody's to know, and tells nothing of a picture that waits for an answer.
-RECORD = {"week", "manifest"}
-# So is the attack of a week that has ended, by the ID of its picture: which no tasker is ever told.
-PICTURE = {"attack id", "pixels attack"}
-OF_PICTURES = ("/api/v1/images/", "/record/")
-OF_RECORD = ("/releases/", "/feeds/releases", "/api/v1/releases/")
 # Posting there signs out or deletes the account that walks.
 ENDS_THE_WALK = ("/sign-out/", "/account/delete/", "/account/sessions/")
 
 
 def _known(state: str, address: str) -> set[str]:
+    """Which weeks are released is everybody's to know, and tells nothing of a picture that waits for an answer. Which
+    defenses are published is public, and so is the attack of a week that has ended, by the ID of its picture; who is
+    signed in to label is refused even that."""
+    record = {"week", "manifest"}
     if state != "signed out":
-        return RECORD if address.startswith(OF_RECORD) else set()
-    return PUBLIC | RECORD | (PICTURE if address.startswith(OF_PICTURES) else set())
+        return record if address.startswith(("/releases/", "/feeds/releases", "/api/v1/releases/")) else set()
+    picture = {"attack id", "pixels attack"} if address.startswith(("/api/v1/images/", "/record/")) else set()
+    return record | picture | {"defense", "defense id", "digest", "team", "team id"}
 
 
 def walk(world: World) -> Iterator[tuple[str, str | None, str]]:
@@ -237,10 +235,6 @@ def _values(kind: str, world: World) -> list[str]:
     token = picture_url(world.images["attack"], now=timezone.now()).removeprefix("/pictures/").removesuffix(".png")
     names = [world.others[0].public_id, world.images["attack"].public_id, world.secrets["defense id"]]
     return [token, "release-2026-W46", *names]
-
-
-def _body(method: str) -> dict[str, Any]:
-    return {"data": "{}", "content_type": "application/json"} if method in {"post", "put"} else {}
 
 
 def leaked(answer: Any, world: World) -> list[str]:

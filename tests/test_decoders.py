@@ -54,7 +54,6 @@ def test_the_search_passes_over_annotations_and_writers_of_text() -> None:
 
 
 ROOT = Path(__file__).parents[1]
-NOT_THE_APPLICATION = ("tests/", "bench/", ".ci/")
 # Functions and classes by their full names; a name that ends in a dot stands for all of a module.
 DECODERS = (
     *("PIL.Image.open", "PIL.ImageCms.ImageCmsProfile", "PIL.ImageFile.", "PIL.ImageSequence.", "cv2.", "imageio."),
@@ -74,20 +73,14 @@ _PREFIXES = tuple(each for each in DECODERS if each.endswith((".", "read", "mess
 METHODS = frozenset({"unpack", "unpack_from", "iter_unpack", "extractall", "extractfile", "decompress", "raw_decode"})
 
 
-def sources() -> list[Path]:
-    """Return every Python file of the application, also one that is not committed yet."""
-    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"]
-    names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
-    return [ROOT / name for name in names if not name.startswith(NOT_THE_APPLICATION) and (ROOT / name).exists()]
-
-
 def places() -> dict[str, set[str]]:
     """Return the decoders that are used at each place, a file and a function: `labeling/images.py:_open`."""
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"]  # also what is not committed yet
     found: dict[str, set[str]] = defaultdict(set)
-    for path in sources():
-        name = str(path.relative_to(ROOT))
-        for function, decoder in places_in(path.read_text(encoding="utf-8")):
-            found[f"{name}:{function}"].add(decoder)
+    for name in subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split():
+        if not name.startswith(("tests/", "bench/", ".ci/")) and (ROOT / name).exists():
+            for function, decoder in places_in((ROOT / name).read_text(encoding="utf-8")):
+                found[f"{name}:{function}"].add(decoder)
     return dict(found)
 
 
@@ -101,10 +94,8 @@ def _imported(tree: ast.Module) -> dict[str, str]:
     names = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for each in node.names:
-                names[each.asname or each.name.partition(".")[0]] = (
-                    each.name if each.asname else each.name.partition(".")[0]
-                )
+            plain = {top: top for top in (each.name.partition(".")[0] for each in node.names if not each.asname)}
+            names |= plain | {each.asname: each.name for each in node.names if each.asname}
         elif isinstance(node, ast.ImportFrom):
             names |= {each.asname or each.name: f"{node.module}.{each.name}" for each in node.names}
     return names

@@ -45,12 +45,11 @@ start_waiting = Change(
 @pytest.mark.both("statements are composed for each database")
 def test_the_rows_are_those_of_the_queryset_with_what_it_relates(tara: Tasker, otto: Tasker) -> None:
     panels = [factories.panel() for _ in range(3)]
-    held = [factories.assignment(tara, panel, state="leased") for panel in panels[:1]]
+    held = factories.assignment(tara, panels[0], state="leased")
     factories.assignment(tara, panels[1], state="expired")
-    factories.assignment(otto, panels[2], state="leased")
-    others = by_tasker(tasker=otto.pk)
-    found = by_tasker(tasker=tara.pk)
-    assert (found, [each.tasker for each in others], by_tasker(tasker=-1)) == (held, [otto], [])
+    others = factories.assignment(otto, panels[2], state="leased")
+    found, *rest = (by_tasker(tasker=each) for each in (tara.pk, otto.pk, -1))
+    assert (found, rest) == ([held], [[others], []])
     with CaptureQueriesContext(connection) as queries:
         assert (found[0].panel, found[0].tasker.user) == (panels[0], tara.user)
         assert vars(found[0]).keys() >= {field.attname for field in Assignment._meta.concrete_fields}
