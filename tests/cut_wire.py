@@ -20,7 +20,6 @@ class Wire:
         self.was_cut = threading.Event()
 
     def arm(self, marks: bytes, cut: Callable[[], object]) -> None:
-        """Cut the wire when the server answers the next request whose first line holds `marks`."""
         self.was_cut.clear()
         self._armed = (marks, cut)
 

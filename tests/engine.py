@@ -158,7 +158,6 @@ def _stop(server: "subprocess.Popen[bytes]", folder: Path) -> None:
 
 
 def _processes_of(folder: Path) -> list[int]:
-    """Return the processes that this engine started: all are called with a path in its folder."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():

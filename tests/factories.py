@@ -121,13 +121,12 @@ def response(
     known: KnownPicture | None = None,
 ) -> Response:
     """A response that counts in the next free place, or a surplus one; the panel's counters follow."""
-    place = on.places.filter(response=None).order_by("number")[0] if counted else None
     row = Response.objects.create(
         assignment=assignment(by, on, now=now, known=known),
         image=on.image,
         panel=on,
         tasker=by,
-        place=place,
+        place=on.places.filter(response=None).order_by("number")[0] if counted else None,
         contains_bird=bird,
         contains_bicycle=bicycle,
         outline=outline if box else "",
@@ -226,9 +225,8 @@ def carried(case: Case, member: User, now: datetime) -> CaseDecision:
 
 def sent_by_somebody() -> None:
     """Let every picture that no attack sent have come as one: only those break a defense (R29)."""
-    unsent = list(Image.objects.filter(attacks=None))
-    for each in unsent:
+    for each in Image.objects.filter(attacks=None):
         team, _ = Team.objects.get_or_create(name="somebody", defaults={"created_at": each.received_at})
         week = week_at(each.received_at).name
         Attack.objects.create(team=team, image=each, received_at=each.received_at, week=week)
-    Image.objects.filter(pk__in=[each.pk for each in unsent]).update(origin="attack")
+        Image.objects.filter(pk=each.pk).update(origin="attack")

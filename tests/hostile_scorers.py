@@ -57,10 +57,6 @@ def picture_batch(seed: int) -> NDArray[np.uint8]:
 
 
 def as_process(way: str) -> Running:
-    """Start the one that only answers, `not_by_the_picture`, as a plain process: bounded, not sealed.
-
-    No other may run outside a container: as root it would find what it reaches for.
-    """
     command = [sys.executable, *_command(HOSTILE, f"not_by_the_picture {way}")]
     return open_defense(
         lambda socket: start_process(command, HOSTILE, socket, LIMITS),
@@ -90,14 +86,11 @@ class SealedScorer:
         return runner.open(defense, device="cpu", image_size=IMAGE_SIZE, batch_size=ROWS, seed=1)
 
     def left(self) -> list[str]:
-        """Name containers, their processes and files, and what the engine keeps on the disk beyond its images."""
-        containers = [each.id for each in self.client.containers.list(all=True)]
         # A container of this scorer's has a socket out of this folder among its mounts.
         pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-        processes = [pid for pid in pids if os.fsencode(self.folder) in _mounts(pid)]
         return [
-            *(f"container {each}" for each in containers),
-            *(f"process {pid}" for pid in processes),
+            *(f"container {each.id}" for each in self.client.containers.list(all=True)),
+            *(f"process {pid}" for pid in pids if os.fsencode(self.folder) in _mounts(pid)),
             *(f"file {each}" for each in sorted(self.folder.iterdir())),
             *(f"on disk {each}" for each in sorted(self._on_disk() - self._before)),
         ]
@@ -122,7 +115,6 @@ def hostile_images(folder: Path) -> dict[str, Image]:
 
 @contextmanager
 def sealed_scorer(address: str) -> Iterator[SealedScorer]:
-    """Give every hostile program to the engine at `address` as an image, and yield a scorer that runs them."""
     from defense_kit.container import LOADING_SECONDS, connect
 
     client = connect(address, seconds=LOADING_SECONDS)

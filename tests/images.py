@@ -52,7 +52,6 @@ class Image:
 
     @property
     def configuration(self) -> bytes:
-        """The bytes whose digest is the image's id."""
         layers = [f"sha256:{layer.digest}" for layer in self.layers]
         return json.dumps(
             {
@@ -88,7 +87,6 @@ def write_archive(path: Path, images: Iterable[Image], *, names: Sequence[str] =
 
 
 def files_layer(folder: Path, files: Mapping[str, bytes]) -> Layer:
-    """Make a layer of a few files, keyed by their path in the image."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name in sorted(files):

@@ -70,7 +70,6 @@ class Deployment:
         return process
 
     def start_web(self) -> "subprocess.Popen[bytes]":
-        """Serve the pages with gunicorn and wait until they answer; returns the process, with its own group."""
         self.manage("collectstatic", "--noinput", "-v", "0")
         bind = ["--bind", f"127.0.0.1:{self.port}", "--workers", "2", "--threads", "4"]
         web = self.start(sys.executable, "-m", "gunicorn", "config.wsgi", *bind, log="web.log")
@@ -97,7 +96,6 @@ class Deployment:
 
 
 def kill(process: "subprocess.Popen[bytes]") -> None:
-    """Kill a process and its children at once, as a power cut would."""
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 

@@ -62,8 +62,6 @@ def start(site: Deployment) -> "subprocess.Popen[bytes]":
 
 
 def killed_after(number: int, question: str, site: Deployment) -> None:
-    """Start a worker, and kill it as soon as there is more than this; asked over a connection of its own, because work
-    is over in a second."""
     worker = start(site)
     with closing(psycopg2.connect(site.environment["DATABASE_URL"])) as connection:
         connection.autocommit = True

@@ -218,17 +218,25 @@ for line in sys.stdin:
 """
 
 
+def environment_of(url: str, folder: Path) -> dict[str, str]:
+    own = {"DJANGO_SETTINGS_MODULE": "config.settings", "SECRET_KEY": "only-for-tests-" + "x" * 50}
+    return os.environ | own | {"DATABASE_URL": url, "DATA_DIR": str(folder), "LOG_FORMAT": "json"}
+
+
 class Site:
     """A process of the site that does what it is asked."""
 
     def __init__(self, url: str, folder: Path) -> None:
-        environment = os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings", "DATABASE_URL": url}
-        environment |= {"SECRET_KEY": "only-for-tests-" + "x" * 50, "DATA_DIR": str(folder), "LOG_FORMAT": "json"}
         self._log = folder / "log"
         with open(self._log, "wb") as log:
-            command = [sys.executable, "-W", "ignore", "-c", ASKED]
             self._process = subprocess.Popen(
-                command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+                [sys.executable, "-W", "ignore", "-c", ASKED],
+                cwd=ROOT,
+                env=environment_of(url, folder),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
             )
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == "ready\n", self._log.read_text()
@@ -404,17 +412,10 @@ build_tracer("example", example, app=app)("3c1b6d0e-task", (), {}, {"id": "3c1b6
 
 
 def lines(program: str, tmp_path: Path) -> tuple[list[dict[str, Any]], str]:
-    environment = os.environ | {
-        "DJANGO_SETTINGS_MODULE": "config.settings",
-        "SECRET_KEY": "only-for-tests-" + "x" * 50,
-        "DATA_DIR": str(tmp_path),
-        "DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}",
-        "LOG_FORMAT": "json",
-    }
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program],
         cwd=Path(__file__).resolve().parent.parent,
-        env=environment,
+        env=environment_of(f"sqlite:///{tmp_path / 'db.sqlite3'}", tmp_path),
         capture_output=True,
         text=True,
         timeout=120,

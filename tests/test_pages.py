@@ -193,7 +193,6 @@ def allowed_too_much(address: str, answer: Any) -> list[str]:
 
 @pytest.fixture
 def as_role(signed_in: Any) -> Callable[[str], Client]:
-    """Return a function that gives the client of somebody in a role; the policy and a picture to label are there."""
     factories.policy_version()
     factories.panel(release_fixtures.picture(1))
     return lambda role: Client() if role == "stranger" else cast(Client, signed_in(person(role)))

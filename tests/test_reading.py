@@ -133,7 +133,6 @@ def test_no_get_writes_or_locks_and_every_page_is_strict(
 
 
 def client_of(role: str, scene: Scene, signed_in: SignIn) -> Client:
-    """The client of somebody in a role; the captain is of the team that sent the picture."""
     if role in ("stranger", "tasker"):
         return signed_in(factories.tasker("tara")) if role == "tasker" else Client()
     if role == "captain":

@@ -149,7 +149,6 @@ def test_every_call_of_the_page_tells_what_it_answers() -> None:
     calls = [call for group in call_groups().values() for call in group]
     assert len(calls) == len(CALLS)
     for call in calls:
-        assert call.description, call.key
         # One call does nothing but say why not.
         assert bool(call.answers) != (call.key == "qualification_release"), call.key
-        assert all(answer.meaning for answer in (*call.answers, *call.errors)), call.key
+        assert call.description and all(answer.meaning for answer in (*call.answers, *call.errors)), call.key

@@ -48,7 +48,6 @@ PARTIAL = {
 
 
 def modules() -> Iterator[Any]:
-    """Every module of the application but migrations, and what only runs as a program."""
     for room in ROOMS:
         for found in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
             if not re.search(r"\.migrations|__main__$|\.demo\.defense", found.name):

@@ -35,6 +35,10 @@ def record(by: User | None = None, *, number: int = 1, now: datetime = factories
     return audit("stake.receive", by=by, subject={"stake": [number]}, now=now, **told)
 
 
+def three_rows() -> list[AuditEntry]:
+    return [record(number=number) for number in range(1, 4)]
+
+
 def checked() -> AuditCheck:
     return chain_check(now=factories.NOW)
 
@@ -129,7 +133,7 @@ def test_an_account_that_goes_is_forgotten_with_its_places_and_the_chain_holds(o
 
 
 def test_rows_are_sealed_in_order_without_a_gap_and_once() -> None:
-    entries = [record(number=number) for number in range(1, 4)]
+    entries = three_rows()
     assert (entries_seal(), entries_seal()) == (3, 0)
     entries.append(record(number=4))
     assert (entries_seal(), AuditUnsealed.objects.count()) == (1, 0)
@@ -242,8 +246,7 @@ _ENTRY = "UPDATE common_auditentry SET {} WHERE id = (SELECT entry_id FROM commo
     ],
 )
 def test_the_first_row_that_was_changed_is_named(sql: str, words: str) -> None:
-    for number in range(1, 4):
-        record(number=number)
+    three_rows()
     out = StringIO()
     call_command("check_audit", stdout=out)
     last = AuditSeal.objects.get(number=3).sha256
@@ -255,10 +258,8 @@ def test_the_first_row_that_was_changed_is_named(sql: str, words: str) -> None:
 
 
 def test_a_chain_made_anew_or_cut_off_is_found_by_what_was_checked_before() -> None:
-    for number in range(1, 4):
-        record(number=number)
-    entries_seal()
-    assert checked().wrong == ""
+    three_rows()
+    assert (entries_seal(), checked().wrong) == (3, "")
     _by_hand("DELETE FROM common_auditseal WHERE number = 3")
     AuditUnsealed.objects.create(entry=AuditEntry.objects.get(seal=None))
     assert checked().wrong == "The trail ends with row 2, and had 3 rows before."

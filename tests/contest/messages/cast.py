@@ -25,7 +25,6 @@ def person(name: str, *groups: str) -> User:
 
 
 def team(name: str, *people: str) -> Team:
-    """A team of these people, the first of them its captain."""
     made = Team.objects.create(name=name, created_at=NOW)
     for number, each in enumerate(people):
         Member.objects.create(team=made, user=person(each, TEAMS), captain=number == 0)
@@ -50,7 +49,6 @@ def news(to: Any, *, now: datetime = NOW) -> int:
 
 
 def sent(now: datetime = NOW) -> list[EmailMessage]:
-    """What the sweep sends at `now`."""
     mail.outbox.clear()
     assert messages_send(clock=lambda: now) == len(mail.outbox)
     return list(mail.outbox)

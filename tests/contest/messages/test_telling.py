@@ -77,7 +77,6 @@ def nobody_else_is_told(db: None) -> Iterator[None]:
 
 @pytest.fixture
 def attack(red: Team) -> Attack:
-    """A picture that team red sent in the week before RULED."""
     return cast.attack(red)
 
 

@@ -38,7 +38,6 @@ def _is_new(connection: BaseDatabaseWrapper) -> bool:
 
 
 def _keep(connection: BaseDatabaseWrapper, first: Path) -> None:
-    """Copy the database to where others look for it, at once and as a whole."""
     part = first.with_suffix(".part")
     with connection.cursor() as cursor:
         cursor.execute("VACUUM INTO %s", [str(part)])
