@@ -1,5 +1,5 @@
-"""The API keeps to its own schema, whatever is sent to it. Bodies: how long one may be, which each view says, and what it
-may hold; anything else is refused before it is read, for strangers too. An answer to HEAD has none."""
+"""The API keeps to its own schema, whatever is sent to it. Bodies: how long one may be, which each view says, and what
+it may hold; anything else is refused before it is read, for strangers too. An answer to HEAD has none."""
 
 import functools
 from collections.abc import Iterator
