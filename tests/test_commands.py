@@ -13,7 +13,7 @@ import sys
 from argparse import SUPPRESS
 from contextlib import suppress
 from pathlib import Path
-from threading import Event
+from queue import SimpleQueue
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -60,10 +60,7 @@ def test_the_readme_names_only_commands_that_are_there_and_as_they_are_typed() -
 
 
 def caused(error: Exception, code: str) -> Exception:
-    class Cause(Exception):
-        pgcode = code
-
-    error.__cause__ = Cause()
+    error.__cause__ = type("Cause", (Exception,), {"pgcode": code})()
     return error
 
 
@@ -187,16 +184,11 @@ def test_a_line_every_few_seconds_and_no_more() -> None:
 
 
 def test_a_step_that_lasts_is_named_until_it_is_over() -> None:
-    heard, said = Event(), list[str]()
-
-    def write(words: str) -> None:
-        said.append(words)
-        heard.set()
-
-    with still_working(write, seconds=0.01) as begin:
+    said = SimpleQueue[str]()
+    with still_working(said.put, seconds=0.01) as begin:
         begin("Scoring")
-        assert heard.wait(10)
-    assert said[0].startswith("Scoring: ") and said[0].endswith(" s so far")
+        words = said.get(timeout=10)
+    assert words.startswith("Scoring: ") and words.endswith(" s so far")
 
 
 PRINTS = """#!/bin/sh
@@ -326,13 +318,16 @@ def test_make_speaks_of_installing_only_when_something_is_missing(
     python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)
     # Within `make test`, a further make would say which folder it enters.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    environment["PIP_NO_INDEX"] = "1"
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     done = subprocess.run(
-        ["make", ".venv/.runtime"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+        ["make", ".venv/.runtime"],
+        cwd=tmp_path,
+        env=own | {"PIP_NO_INDEX": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
-    assert done.returncode == status
-    assert done.stdout.startswith(said) and bool(done.stdout) == bool(said)
+    assert (done.returncode, bool(done.stdout)) == (status, bool(said)) and done.stdout.startswith(said)
 
 
 def running_with(mark: str) -> list[int]:
