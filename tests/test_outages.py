@@ -76,33 +76,47 @@ def while_handling(error: Exception, *, after: Exception) -> Exception:
 
 LOCK = "CREATE TABLE t (n); BEGIN EXCLUSIVE; INSERT INTO t VALUES (1);"
 FULL = "PRAGMA max_page_count = 2; CREATE TABLE t (n)"
-CASES: list[tuple[Callable[[], Exception], str | None, str]] = [
-    (lambda: of_sqlite("INSERT INTO t VALUES (randomblob(100000))", before=FULL), "storage_full", "SQLite has no room"),
-    (lambda: of_sqlite("SELECT * FROM t", before=LOCK, locked=True), "database_away", "SQLite locked for too long"),
-    (lambda: of_sqlite("SELECT * FROM nothing"), None, "a table that does not exist is our mistake"),
-    (lambda: of_sqlite("SELEC"), None, "so is a statement with a mistake"),
-    (lambda: OperationalError("could not connect to server: Connection refused"), "database_away", "no server"),
-    (lambda: utils.InterfaceError("connection already closed"), "database_away", "a connection that was lost"),
-    (lambda: utils.IntegrityError("duplicate key"), None, "a constraint"),
-    (no_room, "storage_full", "a disk"),
-    (lambda: OSError(errno.EDQUOT, "Disk quota exceeded"), "storage_full", "a quota"),
-    (lambda: OSError(errno.EFBIG, "File too large"), "storage_full", "the limit of a process"),
-    (lambda: OSError(errno.EIO, "Input/output error"), "store_away", "a disk that was taken away"),
-    (lambda: OSError(errno.EROFS, "Read-only file system"), "store_away", "a disk that takes nothing any more"),
-    (lambda: FileNotFoundError(errno.ENOENT, "No such file"), None, "one file that is not there"),
-    (lambda: EndpointConnectionError(endpoint_url="http://store"), "store_away", "a bucket that does not answer"),
-    (lambda: behind(no_room()), "storage_full", "a cause behind another error"),
-    (lambda: ValueError("something else"), None, "a mistake of ours"),
-    (lambda: while_handling(KeyError("b"), after=OSError(errno.EIO, "")), None, "a mistake in handling an outage"),
-    (lambda: while_handling(OSError("closing"), after=OSError(errno.EIO, "")), "store_away", "a failure after another"),
-    (lambda: PermissionError(errno.EACCES, "Permission denied"), None, "a file that is not ours, wherever it lies"),
-    (lambda: NotADirectoryError(errno.ENOTDIR, "Not a directory"), None, "a path that is wrong"),
-    (lambda: NewConnectionError(None, "refused"), None, "a library that others use as well"),  # type: ignore[arg-type]
-    (lambda: behind(ConnectTimeoutError(endpoint_url="http://store")), "store_away", "the store's words for the same"),
-]
 
 
-@pytest.mark.parametrize(("error", "code", "reason"), CASES, ids=[each[2] for each in CASES])
+@pytest.mark.parametrize(
+    ("error", "code", "reason"),
+    [
+        (
+            lambda: of_sqlite("INSERT INTO t VALUES (randomblob(100000))", before=FULL),
+            "storage_full",
+            "SQLite has no room",
+        ),
+        (lambda: of_sqlite("SELECT * FROM t", before=LOCK, locked=True), "database_away", "SQLite locked for too long"),
+        (lambda: of_sqlite("SELECT * FROM nothing"), None, "a table that does not exist is our mistake"),
+        (lambda: of_sqlite("SELEC"), None, "so is a statement with a mistake"),
+        (lambda: OperationalError("could not connect to server: Connection refused"), "database_away", "no server"),
+        (lambda: utils.InterfaceError("connection already closed"), "database_away", "a connection that was lost"),
+        (lambda: utils.IntegrityError("duplicate key"), None, "a constraint"),
+        (no_room, "storage_full", "a disk"),
+        (lambda: OSError(errno.EDQUOT, "Disk quota exceeded"), "storage_full", "a quota"),
+        (lambda: OSError(errno.EFBIG, "File too large"), "storage_full", "the limit of a process"),
+        (lambda: OSError(errno.EIO, "Input/output error"), "store_away", "a disk that was taken away"),
+        (lambda: OSError(errno.EROFS, "Read-only file system"), "store_away", "a disk that takes nothing any more"),
+        (lambda: FileNotFoundError(errno.ENOENT, "No such file"), None, "one file that is not there"),
+        (lambda: EndpointConnectionError(endpoint_url="http://store"), "store_away", "a bucket that does not answer"),
+        (lambda: behind(no_room()), "storage_full", "a cause behind another error"),
+        (lambda: ValueError("something else"), None, "a mistake of ours"),
+        (lambda: while_handling(KeyError("b"), after=OSError(errno.EIO, "")), None, "a mistake in handling an outage"),
+        (
+            lambda: while_handling(OSError("closing"), after=OSError(errno.EIO, "")),
+            "store_away",
+            "a failure after another",
+        ),
+        (lambda: PermissionError(errno.EACCES, "Permission denied"), None, "a file that is not ours, wherever it lies"),
+        (lambda: NotADirectoryError(errno.ENOTDIR, "Not a directory"), None, "a path that is wrong"),
+        (lambda: NewConnectionError(None, "refused"), None, "a library that others use as well"),  # type: ignore[arg-type]
+        (
+            lambda: behind(ConnectTimeoutError(endpoint_url="http://store")),
+            "store_away",
+            "the store's words for the same",
+        ),
+    ],
+)
 def test_what_is_an_outage(error: Callable[[], Exception], code: str | None, reason: str) -> None:
     assert getattr(outage_of(error()), "code", None) == code, reason
 

@@ -120,18 +120,21 @@ def test_a_session_outlives_a_change_of_the_secret_key(client_of_tara: Client, s
     assert who(client_of_tara) == 200
 
 
-ENDS: list[tuple[str, Callable[[], object]]] = [
-    ("another password", lambda: User.objects.filter(username="tara").update(password=make_password("another"))),
-    ("a closed account", lambda: User.objects.filter(username="tara").update(is_active=False)),
-    ("its time is over", lambda: UserSession.objects.update(expire_date=timezone.now() - timedelta(seconds=1))),
-    # Somebody who can write the table and has not the key: another user's number beside the session's own content.
-    ("another's content", lambda: UserSession.objects.update(user=User.objects.get(username="otto"))),
-    ("unsigned content", lambda: UserSession.objects.update(session_data="eyJfYXV0aF91c2VyX2lkIjoiMSJ9:forged:forged")),
-    ("a key that was never given out", lambda: UserSession.objects.update(session_key="x" * 32)),
-]
-
-
-@pytest.mark.parametrize(("what", "end"), ENDS, ids=[row[0] for row in ENDS])
+@pytest.mark.parametrize(
+    ("what", "end"),
+    [
+        ("another password", lambda: User.objects.filter(username="tara").update(password=make_password("another"))),
+        ("a closed account", lambda: User.objects.filter(username="tara").update(is_active=False)),
+        ("its time is over", lambda: UserSession.objects.update(expire_date=timezone.now() - timedelta(seconds=1))),
+        # Somebody who can write the table and has not the key: another user's number beside the session's own content.
+        ("another's content", lambda: UserSession.objects.update(user=User.objects.get(username="otto"))),
+        (
+            "unsigned content",
+            lambda: UserSession.objects.update(session_data="eyJfYXV0aF91c2VyX2lkIjoiMSJ9:forged:forged"),
+        ),
+        ("a key that was never given out", lambda: UserSession.objects.update(session_key="x" * 32)),
+    ],
+)
 def test_a_session_ends_with(what: str, end: Callable[[], object], client_of_tara: Client, otto: Tasker) -> None:
     assert who(client_of_tara) == 200
     end()
@@ -176,10 +179,10 @@ def test_ten_wrong_passwords_close_the_account_for_an_hour_and_say_so(tara: Task
 def test_wrong_passwords_are_counted_by_the_address_that_a_trusted_proxy_names(
     proxies: int, attackers: str, taras: str, closed: bool, reason: str, tara: Tasker, settings: Any
 ) -> None:
-    """Every request comes from the proxy."""
     settings.TRUSTED_PROXIES = proxies
 
     def through_proxy(forwarded_for: str, password: str = PASSWORD) -> int:
+        # Every request comes from the proxy.
         client = Client(REMOTE_ADDR="10.0.0.1", headers={"X-Forwarded-For": forwarded_for})
         return int(sign_in(client, password=password).status_code)
 
@@ -290,38 +293,38 @@ def _get(address: str) -> Callable[[Client, int], Any]:
     return lambda client, number: client.get(address.format(n=number))
 
 
-DOORS = [
-    ("a password of one account", _post(PAGE, username="tara", password="w-{n}"), MOST_TRIES, False),
-    ("names, one password", _post(PAGE, username="w-{n}", password="w"), MOST_NAMES_A_MINUTE, False),
-    ("the API's names", _post(API, username="w-{n}", password="w"), MOST_NAMES_A_MINUTE, False),
-    ("the own password", _post("/account/email/", email="a@example.org", password="w-{n}"), MOST_TRIES, True),
-    ("the own password, for another", _post("/account/password/", password="w-{n}"), MOST_TRIES, True),
-    ("the own password, to leave", _post("/account/delete/", confirmation="{n}", password="w"), None, True),
-    ("invitations", _get("/join/w-{n}/"), MOST_TRIES, False),
-    ("invitations to a team", _get("/team/join/w-{n}/"), MOST_TRIES, False),
-    ("registrations", _get("/register/w-{n}/"), MOST_TRIES, False),
-    ("links to a new password", _get("/password/MQ/w-{n}/"), MOST_TRIES, False),
-    ("links that confirm an address", _get("/account/email/w-{n}/"), MOST_TRIES, True),
-    ("links that confirm a subscription", _get("/releases/mail/confirm/w-{n}/"), MOST_TRIES, False),
-    ("requests for a new password", _post("/password/", email="a@example.org"), MOST_LETTERS_TO_ONE, False),
-    ("requests for an account", _post("/register/", email="a@example.org"), MOST_LETTERS_TO_ONE, False),
-    ("subscriptions", _post("/releases/mail/", email="a@example.org"), MOST_LETTERS_TO_ONE, False),
-    (
-        "requests for another address",
-        _post("/account/email/", email="a@example.org", password=PASSWORD),
-        MOST_LETTERS_TO_ONE,
-        True,
-    ),
-    (
-        "requests for other addresses",
-        _post("/account/email/", email="a{n}@example.org", password=PASSWORD),
-        MOST_TRIES,
-        True,
-    ),
-]
-
-
-@pytest.mark.parametrize(("door", "knock", "most", "inside"), DOORS, ids=[each[0] for each in DOORS])
+@pytest.mark.parametrize(
+    ("door", "knock", "most", "inside"),
+    [
+        ("a password of one account", _post(PAGE, username="tara", password="w-{n}"), MOST_TRIES, False),
+        ("names, one password", _post(PAGE, username="w-{n}", password="w"), MOST_NAMES_A_MINUTE, False),
+        ("the API's names", _post(API, username="w-{n}", password="w"), MOST_NAMES_A_MINUTE, False),
+        ("the own password", _post("/account/email/", email="a@example.org", password="w-{n}"), MOST_TRIES, True),
+        ("the own password, for another", _post("/account/password/", password="w-{n}"), MOST_TRIES, True),
+        ("the own password, to leave", _post("/account/delete/", confirmation="{n}", password="w"), None, True),
+        ("invitations", _get("/join/w-{n}/"), MOST_TRIES, False),
+        ("invitations to a team", _get("/team/join/w-{n}/"), MOST_TRIES, False),
+        ("registrations", _get("/register/w-{n}/"), MOST_TRIES, False),
+        ("links to a new password", _get("/password/MQ/w-{n}/"), MOST_TRIES, False),
+        ("links that confirm an address", _get("/account/email/w-{n}/"), MOST_TRIES, True),
+        ("links that confirm a subscription", _get("/releases/mail/confirm/w-{n}/"), MOST_TRIES, False),
+        ("requests for a new password", _post("/password/", email="a@example.org"), MOST_LETTERS_TO_ONE, False),
+        ("requests for an account", _post("/register/", email="a@example.org"), MOST_LETTERS_TO_ONE, False),
+        ("subscriptions", _post("/releases/mail/", email="a@example.org"), MOST_LETTERS_TO_ONE, False),
+        (
+            "requests for another address",
+            _post("/account/email/", email="a@example.org", password=PASSWORD),
+            MOST_LETTERS_TO_ONE,
+            True,
+        ),
+        (
+            "requests for other addresses",
+            _post("/account/email/", email="a{n}@example.org", password=PASSWORD),
+            MOST_TRIES,
+            True,
+        ),
+    ],
+)
 def test_each_door_closes(
     door: str, knock: Callable[[Client, int], Any], most: int | None, inside: bool, tara: Tasker, signed_in: Any
 ) -> None:

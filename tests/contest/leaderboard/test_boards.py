@@ -385,8 +385,7 @@ def test_a_change_of_a_stake_is_never_changed(stake: Stake) -> None:
 
 
 def test_the_check_runs_once_a_day_of_the_contest_s_zone() -> None:
-    """AFTER is 8 o'clock."""
-    made(AFTER)
+    made(AFTER)  # at 8 o'clock
     moments = (AFTER, AFTER + timedelta(hours=15, minutes=59), AFTER + timedelta(hours=16))
     assert [snapshots.boards_check_nightly(now=each) for each in moments] == [1, 0, 1]
     assert LeaderboardCheck.objects.count() == 2

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.contrib.auth.models import User
@@ -76,23 +77,22 @@ def names(now: datetime = NOW) -> list[str]:
     return [name for name, _ in letters(now)]
 
 
-TO: list[tuple[Callable[[dict[str, Any]], Any], list[str], str]] = [
-    (lambda cast: cast["carl"], ["carl"], "a person"),
-    (lambda cast: [cast["carl"], cast["rita"]], ["carl", "rita"], "people"),
-    (lambda cast: User.objects.filter(username="rita"), ["rita"], "people by a query"),
-    (lambda cast: cast["red"], ["carl", "rosa"], "the members of a team"),
-    (lambda cast: cast["old"], ["carl", "rosa"], "of a team that is part of another one"),
-    (lambda cast: ORGANIZERS, ["olga"], "organizers"),
-    (lambda cast: REVIEW_BOARD, ["rita"], "the board"),
-    (lambda cast: [cast["tara"], cast["carl"]], ["carl"], "never a tasker"),
-    (lambda cast: [cast["gus"]], [], "nobody whose account is closed"),
-    (lambda cast: [], [], "nobody"),
-]
-
-
-@pytest.mark.parametrize(("to", "expected", "why"), TO, ids=[row[2] for row in TO])
+@pytest.mark.parametrize(
+    ("to", "expected", "why"),
+    [
+        (lambda cast: cast["carl"], ["carl"], "a person"),
+        (lambda cast: [cast["carl"], cast["rita"]], ["carl", "rita"], "people"),
+        (lambda cast: User.objects.filter(username="rita"), ["rita"], "people by a query"),
+        (lambda cast: cast["red"], ["carl", "rosa"], "the members of a team"),
+        (lambda cast: cast["old"], ["carl", "rosa"], "of a team that is part of another one"),
+        (lambda cast: ORGANIZERS, ["olga"], "organizers"),
+        (lambda cast: REVIEW_BOARD, ["rita"], "the board"),
+        (lambda cast: [cast["tara"], cast["carl"]], ["carl"], "never a tasker (R8)"),
+        (lambda cast: [cast["gus"]], [], "nobody whose account is closed"),
+        (lambda cast: [], [], "nobody"),
+    ],
+)
 def test_who_is_told(to: Callable[[dict[str, Any]], Any], expected: list[str], why: str, red: Team, carl: User) -> None:
-    """Never a tasker (R8)."""
     old = Team.objects.create(name="old", created_at=NOW, merged_into=red, merged_at=NOW)
     cast = {"red": red, "old": old, "carl": carl, "rita": reviewer(), "gus": person("gus")}
     cast["tara"] = factories.tasker("tara").user
@@ -216,35 +216,28 @@ def test_the_morning_is_the_contest_s_own(daily: User) -> None:
     assert (names(noon - timedelta(minutes=1)), names(noon)) == ([], ["carl"])
 
 
-def fails(error: BaseException) -> Callable[..., Any]:
-    def fail(*_: Any, **__: Any) -> Any:
-        raise error
-
-    return fail
-
-
 def test_a_day_whose_letter_the_server_refuses_is_tried_again(daily: User, monkeypatch: pytest.MonkeyPatch) -> None:
     told(daily)
     with monkeypatch.context() as refusing:
-        refusing.setattr("contest.posting.send", fails(OSError("away")))
+        refusing.setattr("contest.posting.send", Mock(side_effect=OSError("away")))
         assert sent(MORNING) == []
     assert Digest.objects.values_list("taken_at", "tries", "error").get() == (None, 1, "OSError: away")
     assert (sent(MORNING), len(sent(MORNING + posting.AGAIN_AFTER))) == ([], 1)
 
 
-KILLED = [
-    ("contest.messages.sending.post_due", 1, "before the letter, which the next sweep sends"),
-    ("contest.posting.send", 0, "with the letter in hand, which is not repeated"),
-]
-
-
-@pytest.mark.parametrize(("where", "left", "why"), KILLED, ids=[row[2] for row in KILLED])
+@pytest.mark.parametrize(
+    ("where", "left", "why"),
+    [
+        ("contest.messages.sending.post_due", 1, "before the letter, which the next sweep sends"),
+        ("contest.posting.send", 0, "with the letter in hand, which is not repeated"),
+    ],
+)
 def test_a_sweep_that_is_killed_repeats_nothing(
     where: str, left: int, why: str, daily: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told(daily)
     with monkeypatch.context() as dying, pytest.raises(SystemExit):
-        dying.setattr(where, fails(SystemExit("killed")))
+        dying.setattr(where, Mock(side_effect=SystemExit("killed")))
         messages_send(clock=lambda: MORNING)
     taken = None if left else MORNING
     assert Digest.objects.values_list("taken_at", "sent_at").get() == (taken, None), "organizers see what may be lost"
@@ -256,7 +249,7 @@ def test_a_message_that_cannot_be_made_is_in_the_letter_by_its_kind(
 ) -> None:
     told(daily)
     Message.objects.update(kind=MessageKind.ATTACK_RECEIVED.value, facts={})
-    monkeypatch.setattr("contest.messages.letters.written", fails(KeyError("amount")))
+    monkeypatch.setattr("contest.messages.letters.written", Mock(side_effect=KeyError("amount")))
     assert ["Receipts" in str(letter.body) for letter in sent(MORNING)] == [True]
 
 
@@ -442,20 +435,20 @@ def test_in_production_organizers_see_what_did_not_leave_and_not_what_it_says(
     assert [olga.get(each).status_code for each in (letter, f"{letter}html/")] == [404, 404]
 
 
-STATES: list[tuple[dict[str, Any], str, bool, str]] = [
-    ({}, "waits to be sent", False, "new"),
-    ({"rate": "app"}, "shown in the application only", False, "not wanted by e-mail"),
-    ({"rate": "digest"}, "waits for the letter of the day", False, "for the letter of the day"),
-    ({"taken_at": NOW, "sent_at": NOW}, "sent", False, "sent"),
-    ({"taken_at": NOW}, "under way", False, "in a sweep's hands"),
-    ({"taken_at": NOW - DAY}, "lost under way: it may have arrived", True, "in the hands of a sweep that died"),
-    ({"taken_at": NOW - DAY, "error": NOBODY}, "not sent", False, "for nobody"),
-    ({"tries": 1, "error": "away"}, "failed 1 of 5 times", True, "due again"),
-    ({"tries": posting.MOST_TRIES, "error": "away"}, "given up", True, "given up"),
-]
-
-
-@pytest.mark.parametrize(("values", "words", "again", "why"), STATES, ids=[row[3] for row in STATES])
+@pytest.mark.parametrize(
+    ("values", "words", "again", "why"),
+    [
+        ({}, "waits to be sent", False, "new"),
+        ({"rate": "app"}, "shown in the application only", False, "not wanted by e-mail"),
+        ({"rate": "digest"}, "waits for the letter of the day", False, "for the letter of the day"),
+        ({"taken_at": NOW, "sent_at": NOW}, "sent", False, "sent"),
+        ({"taken_at": NOW}, "under way", False, "in a sweep's hands"),
+        ({"taken_at": NOW - DAY}, "lost under way: it may have arrived", True, "in the hands of a sweep that died"),
+        ({"taken_at": NOW - DAY, "error": NOBODY}, "not sent", False, "for nobody"),
+        ({"tries": 1, "error": "away"}, "failed 1 of 5 times", True, "due again"),
+        ({"tries": posting.MOST_TRIES, "error": "away"}, "given up", True, "given up"),
+    ],
+)
 def test_each_state_is_told_and_what_can_be_tried_again_is(
     values: dict[str, Any], words: str, again: bool, why: str, letter: str, olga: Client
 ) -> None:
