@@ -20,7 +20,6 @@ def endpoint() -> Iterator[str]:
 
 @pytest.fixture
 def bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """An empty bucket named `pictures-of-tests`, through a client of its own."""
     import boto3
 
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")

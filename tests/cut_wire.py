@@ -20,19 +20,16 @@ class Wire:
         self.was_cut = threading.Event()
 
     def arm(self, marks: bytes, cut: Callable[[], object]) -> None:
-        """Cut the wire when the server answers the next request whose first line holds `marks`."""
         self.was_cut.clear()
         self._armed = (marks, cut)
 
     def serve(self) -> None:
-        """Relay until the listener is closed."""
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
                 threading.Thread(target=self._relay, args=(client,), daemon=True).start()
 
     def close(self) -> None:
-        """Take no more connections."""
         self._listener.close()
 
     def _relay(self, client: socket.socket) -> None:
@@ -65,7 +62,6 @@ class Wire:
 
 @contextlib.contextmanager
 def wire_to(port: int) -> Iterator[Wire]:
-    """Give a wire to `port`, ended with the block."""
     wire = Wire(port)
     threading.Thread(target=wire.serve, daemon=True).start()
     try:

@@ -90,27 +90,23 @@ def _try_out(address: str, folder: Path) -> None:
     import docker
 
     image = Image([python_layer()], [PYTHON, "-c", "print('ran')"])
-    client = docker.DockerClient(base_url=address, timeout=_START_SECONDS)
-    try:
-        with open(write_archive(folder / "try.tar", [image]), "rb") as archive:
-            client.images.load(archive)
-        client.containers.run(image.id, network_mode="none", init=True, remove=True)
-    except docker.errors.DockerException as error:
-        raise EngineUnavailable(f"a container does not run here: {error}"[:500]) from error
-    finally:
-        client.close()
+    with contextlib.closing(docker.DockerClient(base_url=address, timeout=_START_SECONDS)) as client:
+        try:
+            client.images.load(write_archive(folder / "try.tar", [image]).read_bytes())
+            client.containers.run(image.id, network_mode="none", init=True, remove=True)
+        except docker.errors.DockerException as error:
+            raise EngineUnavailable(f"a container does not run here: {error}"[:500]) from error
 
 
 def _answers(folder: Path) -> bool:
     import docker
     import requests
 
-    with contextlib.suppress(docker.errors.DockerException, requests.RequestException):
-        client = docker.DockerClient(base_url=_address(folder), timeout=5)
-        try:
-            return bool(client.ping())
-        finally:
-            client.close()
+    with (
+        contextlib.suppress(docker.errors.DockerException, requests.RequestException),
+        contextlib.closing(docker.DockerClient(base_url=_address(folder), timeout=5)) as client,
+    ):
+        return bool(client.ping())
     return False
 
 
@@ -162,7 +158,6 @@ def _stop(server: "subprocess.Popen[bytes]", folder: Path) -> None:
 
 
 def _processes_of(folder: Path) -> list[int]:
-    """Return the processes that this engine started: all are called with a path in its folder."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
@@ -173,9 +168,7 @@ def _processes_of(folder: Path) -> list[int]:
 
 
 def _mounts_under(folder: Path) -> list[str]:
-    """Return what is mounted below `folder`, the deepest first."""
-    lines = Path("/proc/self/mountinfo").read_text().splitlines()
-    places = [line.split(" ")[4] for line in lines]
+    places = [line.split(" ")[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     return sorted((place for place in places if place.startswith(f"{folder}/")), key=len, reverse=True)
 
 

@@ -22,7 +22,6 @@ def engine_address() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def containers(engine_address: str) -> Iterator[Any]:
-    """A client of the engine, checked as a scorer checks it."""
     from defense_kit.container import connect
 
     client = connect(engine_address)

@@ -35,14 +35,12 @@ _numbers = count(1)
 
 
 def user(name: str, *groups: str) -> User:
-    """A user with the password `demo-only`."""
     person = User.objects.create_user(name, password=PASSWORD)
     person.groups.set([Group.objects.get_or_create(name=group)[0] for group in groups])
     return person
 
 
 def tasker(name: str, *, state: str = "qualified") -> Tasker:
-    """A tasker and their user."""
     return Tasker.objects.create(user=user(name), state=state, shuffle_seed=next(_numbers), created_at=NOW)
 
 
@@ -123,13 +121,12 @@ def response(
     known: KnownPicture | None = None,
 ) -> Response:
     """A response that counts in the next free place, or a surplus one; the panel's counters follow."""
-    place = on.places.filter(response=None).order_by("number")[0] if counted else None
     row = Response.objects.create(
         assignment=assignment(by, on, now=now, known=known),
         image=on.image,
         panel=on,
         tasker=by,
-        place=place,
+        place=on.places.filter(response=None).order_by("number")[0] if counted else None,
         contains_bird=bird,
         contains_bicycle=bicycle,
         outline=outline if box else "",
@@ -218,7 +215,6 @@ def voted(case: Case, member: User, now: datetime, choice: VoteChoice = VoteChoi
 
 
 def confirmed(case: Case, member: User, now: datetime) -> CaseDecision:
-    """What a member makes of the votes that are there."""
     return case_decide(case=case, seen=count_of(case).mark, explanation="", by=member, now=now)
 
 
@@ -229,9 +225,8 @@ def carried(case: Case, member: User, now: datetime) -> CaseDecision:
 
 def sent_by_somebody() -> None:
     """Let every picture that no attack sent have come as one: only those break a defense (R29)."""
-    unsent = list(Image.objects.filter(attacks=None))
-    for each in unsent:
+    for each in Image.objects.filter(attacks=None):
         team, _ = Team.objects.get_or_create(name="somebody", defaults={"created_at": each.received_at})
         week = week_at(each.received_at).name
         Attack.objects.create(team=team, image=each, received_at=each.received_at, week=week)
-    Image.objects.filter(pk__in=[each.pk for each in unsent]).update(origin="attack")
+        Image.objects.filter(pk=each.pk).update(origin="attack")

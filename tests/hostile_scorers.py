@@ -4,8 +4,8 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -37,20 +37,14 @@ class Running(Protocol):
     def close(self) -> None: ...
 
 
-def _expected() -> dict[str, str]:
-    """Return what each program's first lines declare: the fault that it ends with, or `no fault`.
-
-    A program that can do several things takes a word, and is named `program word`.
-    """
-    found = {}
-    for path in sorted(HOSTILE.glob("*.py")):
-        for fault, word in _DECLARED.findall(path.read_text()):
-            found[f"{path.stem} {word}".strip()] = fault
-    return found
-
-
 _DECLARED = re.compile(r"^# expect: (.+?)(?: when (\w+))?$", re.MULTILINE)
-EXPECTED = _expected()
+# What each program's first lines declare: the fault that it ends with, or `no fault`. A program that can do several
+# things takes a word, and is named `program word`.
+EXPECTED = {
+    f"{path.stem} {word}".strip(): fault
+    for path in sorted(HOSTILE.glob("*.py"))
+    for fault, word in _DECLARED.findall(path.read_text())
+}
 
 
 def _command(folder: Path | str, name: str) -> list[str]:
@@ -59,16 +53,10 @@ def _command(folder: Path | str, name: str) -> list[str]:
 
 
 def picture_batch(seed: int) -> NDArray[np.uint8]:
-    """Return a batch of noise."""
-    rng = np.random.default_rng(seed)
-    return rng.integers(0, 256, (ROWS, IMAGE_SIZE, IMAGE_SIZE, 3), np.uint8)
+    return np.random.default_rng(seed).integers(0, 256, (ROWS, IMAGE_SIZE, IMAGE_SIZE, 3), np.uint8)
 
 
 def as_process(way: str) -> Running:
-    """Start the one that only answers, `not_by_the_picture`, as a plain process: bounded, not sealed.
-
-    No other may run outside a container: as root it would find what it reaches for.
-    """
     command = [sys.executable, *_command(HOSTILE, f"not_by_the_picture {way}")]
     return open_defense(
         lambda socket: start_process(command, HOSTILE, socket, LIMITS),
@@ -80,8 +68,6 @@ def as_process(way: str) -> Running:
 
 
 class SealedScorer:
-    """Runs them as the contest does."""
-
     def __init__(self, address: str, client: Any, images: dict[str, Image], folder: Path) -> None:
         self.client, self.images, self.folder, self.address = client, images, folder, address
         self._before = self._on_disk()
@@ -100,13 +86,11 @@ class SealedScorer:
         return runner.open(defense, device="cpu", image_size=IMAGE_SIZE, batch_size=ROWS, seed=1)
 
     def left(self) -> list[str]:
-        """Name containers, their processes and files, and what the engine keeps on the disk beyond its images."""
-        containers = [each.id for each in self.client.containers.list(all=True)]
         # A container of this scorer's has a socket out of this folder among its mounts.
-        processes = [pid for pid in _pids() if os.fsencode(self.folder) in _proc(pid, "mountinfo")]
+        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
         return [
-            *(f"container {each}" for each in containers),
-            *(f"process {pid}" for pid in processes),
+            *(f"container {each.id}" for each in self.client.containers.list(all=True)),
+            *(f"process {pid}" for pid in pids if os.fsencode(self.folder) in _mounts(pid)),
             *(f"file {each}" for each in sorted(self.folder.iterdir())),
             *(f"on disk {each}" for each in sorted(self._on_disk() - self._before)),
         ]
@@ -117,19 +101,13 @@ class SealedScorer:
         return {str(path) for kind in kinds if (root / kind).is_dir() for path in (root / kind).iterdir()}
 
 
-def _pids() -> Sequence[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-
-
-def _proc(pid: int, name: str) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/{name}").read_bytes()
-    except OSError:
-        return b""
+def _mounts(pid: int) -> bytes:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/mountinfo").read_bytes()
+    return b""
 
 
 def hostile_images(folder: Path) -> dict[str, Image]:
-    """Return an image for each program; they share all their layers."""
     files = {f"opt/hostile/{path.name}": path.read_bytes() for path in HOSTILE.glob("*.py")}
     layers = [python_layer(), numpy_layer(), files_layer(folder, files)]
     return {name: Image(layers, [PYTHON, *_command("/opt/hostile", name)]) for name in EXPECTED}
@@ -137,7 +115,6 @@ def hostile_images(folder: Path) -> dict[str, Image]:
 
 @contextmanager
 def sealed_scorer(address: str) -> Iterator[SealedScorer]:
-    """Give every hostile program to the engine at `address` as an image, and yield a scorer that runs them."""
     from defense_kit.container import LOADING_SECONDS, connect
 
     client = connect(address, seconds=LOADING_SECONDS)

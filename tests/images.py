@@ -29,16 +29,7 @@ _NOT_TAKEN = {
     *("site-packages", "dist-packages", "curses", "sqlite3", "dbm", "venv", "wsgiref", "xmlrpc", "tests", "include"),
 }
 _MODULES_NOT_TAKEN = (
-    "_tkinter",
-    "_sqlite3",
-    "_ssl",
-    "_hashlib",
-    "_curses",
-    "readline",
-    "_gdbm",
-    "_dbm",
-    "nis",
-    "_test",
+    *("_tkinter", "_sqlite3", "_ssl", "_hashlib", "_curses", "readline", "_gdbm", "_dbm", "nis", "_test"),
 )
 
 
@@ -61,7 +52,6 @@ class Image:
 
     @property
     def configuration(self) -> bytes:
-        """The bytes whose digest is the image's id."""
         layers = [f"sha256:{layer.digest}" for layer in self.layers]
         return json.dumps(
             {
@@ -76,7 +66,6 @@ class Image:
 
     @property
     def id(self) -> str:
-        """What an engine calls it."""
         return f"sha256:{hashlib.sha256(self.configuration).hexdigest()}"
 
 
@@ -98,15 +87,13 @@ def write_archive(path: Path, images: Iterable[Image], *, names: Sequence[str] =
 
 
 def files_layer(folder: Path, files: Mapping[str, bytes]) -> Layer:
-    """Make a layer of a few files, keyed by their path in the image."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name in sorted(files):
             _add_bytes(archive, name.lstrip("/"), files[name])
     digest = hashlib.sha256(buffer.getvalue()).hexdigest()
-    path = folder / f"{digest}.tar"
-    path.write_bytes(buffer.getvalue())
-    return Layer(path, digest)
+    (folder / f"{digest}.tar").write_bytes(buffer.getvalue())
+    return Layer(folder / f"{digest}.tar", digest)
 
 
 def python_layer() -> Layer:
@@ -115,14 +102,12 @@ def python_layer() -> Layer:
 
 
 def numpy_layer() -> Layer:
-    """NumPy, to lie above `python_layer`."""
     import numpy
 
     return _cached("numpy", f"{sys.version} {numpy.__version__}", _add_numpy)
 
 
 def torch_layer() -> Layer:
-    """torch, to lie above `numpy_layer`."""
     import torch
 
     return _cached("torch", f"{sys.version} {torch.__version__}", _add_torch)
@@ -146,15 +131,17 @@ def _add_python(archive: tarfile.TarFile) -> None:
     executable = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
     paths = {name: Path(path) for name, path in sysconfig.get_paths(vars={"base": sys.base_prefix}).items()}
     libraries = _libraries(executable)
-    for folder in sorted({paths["stdlib"], paths["platstdlib"]}):
-        _add_tree(archive, folder, _LIBRARY, libraries)
+    for each in sorted({paths["stdlib"], paths["platstdlib"]}):
+        _add_tree(archive, each, _LIBRARY, libraries)
     _add_file(archive, executable, PYTHON.lstrip("/"))
     for name, path in sorted(libraries.items()):
         _add_file(archive, path, name)
     _add_bytes(archive, "etc/passwd", b"root:x:0:0::/:/bin/false\nnobody:x:65534:65534::/:/bin/false\n")
     _add_bytes(archive, "etc/group", b"root:x:0:\nnogroup:x:65534:\n")
     for name, mode in (("tmp", 0o1777), ("proc", 0o755), ("sys", 0o755), ("dev", 0o755), ("run", 0o755)):
-        _add_folder(archive, name, mode)
+        folder = tarfile.TarInfo(name)
+        folder.type, folder.mode = tarfile.DIRTYPE, mode
+        archive.addfile(folder)
 
 
 def _add_numpy(archive: tarfile.TarFile) -> None:
@@ -166,9 +153,7 @@ def _add_numpy(archive: tarfile.TarFile) -> None:
     bundled = package.parent / "numpy.libs"
     if bundled.is_dir():
         _add_tree(archive, bundled, f"{_LIBRARY}/site-packages/numpy.libs", libraries)
-    own = {name: path for name, path in libraries.items() if bundled not in path.parents}
-    for name, path in sorted(own.items()):
-        _add_file(archive, path, name)
+    _add_libraries(archive, libraries, bundled)
 
 
 def _add_torch(archive: tarfile.TarFile) -> None:
@@ -184,9 +169,14 @@ def _add_torch(archive: tarfile.TarFile) -> None:
     _add_file(archive, Path(typing_extensions.__file__), f"{packages}/typing_extensions.py")
     manager = "bin/torch_shm_manager"  # has to be there, and nobody starts it
     _add_file(archive, package / manager, f"{packages}/torch/{manager}")
-    own = {name: path for name, path in libraries.items() if package not in path.resolve().parents}
-    for name, path in sorted(own.items()):
-        _add_file(archive, path, name)
+    _add_libraries(archive, libraries, package)
+
+
+def _add_libraries(archive: tarfile.TarFile, libraries: Mapping[str, Path], there: Path) -> None:
+    """Add the libraries that the modules of a package need, but those that it brings itself."""
+    for name, path in sorted(libraries.items()):
+        if there not in path.resolve().parents:
+            _add_file(archive, path, name)
 
 
 def _add_tree(archive: tarfile.TarFile, folder: Path, name: str, libraries: dict[str, Path]) -> None:
@@ -195,24 +185,17 @@ def _add_tree(archive: tarfile.TarFile, folder: Path, name: str, libraries: dict
         folders[:] = sorted(each for each in folders if each not in _NOT_TAKEN and not each.startswith("config-"))
         for file in sorted(files):
             path = Path(where) / file
-            if _is_taken(path):
+            unwanted = path.name.startswith(_MODULES_NOT_TAKEN) or path.name.endswith((".opt-1.pyc", ".opt-2.pyc"))
+            if {".py", ".pyc", ".so"} & set(path.suffixes) and not unwanted:
                 _add_file(archive, path, f"{name}/{path.relative_to(folder)}")
                 if ".so" in path.suffixes:
                     libraries.update(_libraries(path))
 
 
-def _is_taken(path: Path) -> bool:
-    if path.name.startswith(_MODULES_NOT_TAKEN):
-        return False
-    optimized = path.name.endswith((".opt-1.pyc", ".opt-2.pyc"))
-    return not optimized and bool({".py", ".pyc", ".so"} & set(path.suffixes))
-
-
 def _libraries(path: Path) -> dict[str, Path]:
     """Return the shared libraries that `path` is linked with, by the place where they are looked for."""
-    done = subprocess.run(["ldd", str(path)], capture_output=True, text=True)
     found = {}
-    for line in done.stdout.splitlines():
+    for line in subprocess.run(["ldd", str(path)], capture_output=True, text=True).stdout.splitlines():
         name, _, place = line.strip().partition(" => ")
         target = (place or name).split(" (")[0].strip()
         if target.startswith("/"):
@@ -234,9 +217,3 @@ def _add_bytes(archive: tarfile.TarFile, name: str, data: bytes) -> None:
     entry = tarfile.TarInfo(name)
     entry.size, entry.mode = len(data), 0o644
     archive.addfile(entry, io.BytesIO(data))
-
-
-def _add_folder(archive: tarfile.TarFile, name: str, mode: int) -> None:
-    entry = tarfile.TarInfo(name)
-    entry.type, entry.mode = tarfile.DIRTYPE, mode
-    archive.addfile(entry)

@@ -31,7 +31,6 @@ def _count(change: int) -> None:
 
 
 def wait_until_quiet(seconds: float = 30) -> None:
-    """Return when no request is being answered any more."""
     with _changed:
         if not _changed.wait_for(lambda: _requests == 0, timeout=seconds):
             raise TimeoutError("the server still answers a request")

@@ -28,7 +28,6 @@ FONT = Path("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")
 
 
 def missing() -> list[str]:
-    """Return the Debian packages whose program or font is not there."""
     packages = _not_found(NEEDED)
     return packages if FONT.exists() else [*packages, "fonts-dejavu-core"]
 
@@ -49,17 +48,13 @@ def main() -> int:
     if packages:
         _install(packages)
     for package in optional:
-        _install_if_possible(package, can_install)
+        try:
+            if not can_install:
+                raise PermissionError("installing needs root on Debian")
+            _install([package])
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"Going on without {package}: {error}", flush=True)
     return 0
-
-
-def _install_if_possible(package: str, can_install: bool) -> None:
-    try:
-        if not can_install:
-            raise PermissionError("installing needs root on Debian")
-        _install([package])
-    except (OSError, subprocess.CalledProcessError) as error:
-        print(f"Going on without {package}: {error}", flush=True)
 
 
 def _install(packages: list[str]) -> None:

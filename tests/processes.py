@@ -39,26 +39,25 @@ class Deployment:
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def manage(self, *arguments: str, settings: str = "", check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run a management command to its end."""
-        command = [sys.executable, "manage.py", *arguments]
-        environment = self.environment | ({"DJANGO_SETTINGS_MODULE": settings} if settings else {})
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240)
-        if check and done.returncode != 0:
-            raise AssertionError(f"{' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
+        done = self._python("manage.py", *arguments, **({"DJANGO_SETTINGS_MODULE": settings} if settings else {}))
+        assert not check or done.returncode == 0, f"{' '.join(arguments)}: {done.stdout}\n{done.stderr}"
         return done
+
+    def _python(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env=self.environment | more,
+            capture_output=True,
+            text=True,
+            timeout=240,
+        )
 
     def run(self, code: str) -> Any:
         """Run Python inside the deployment; returns what it assigns to `result` (JSON)."""
-        program = (
-            "import django; django.setup()\n"
-            + code
-            + "\nimport json; print('\\nRESULT ' + json.dumps(result, default=str))"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", program], cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=240
-        )
-        if done.returncode != 0:
-            raise AssertionError(f"{code}\n{done.stdout}\n{done.stderr}")
+        end = "import json; print('\\nRESULT ' + json.dumps(result, default=str))"
+        done = self._python("-c", f"import django; django.setup()\n{code}\n{end}")
+        assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
         return json.loads(done.stdout.rsplit("RESULT ", 1)[1])
 
     def start(self, *command: str, log: str) -> "subprocess.Popen[bytes]":
@@ -71,7 +70,6 @@ class Deployment:
         return process
 
     def start_web(self) -> "subprocess.Popen[bytes]":
-        """Serve the pages with gunicorn and wait until they answer; returns the process, with its own group."""
         self.manage("collectstatic", "--noinput", "-v", "0")
         bind = ["--bind", f"127.0.0.1:{self.port}", "--workers", "2", "--threads", "4"]
         web = self.start(sys.executable, "-m", "gunicorn", "config.wsgi", *bind, log="web.log")
@@ -79,7 +77,6 @@ class Deployment:
         return web
 
     def answers(self) -> bool:
-        """Say whether the web server answers."""
         with contextlib.suppress(OSError), urlopen(f"{self.url}/healthz", timeout=2) as reply:
             return bool(reply.status == 200)
         return False
@@ -99,7 +96,6 @@ class Deployment:
 
 
 def kill(process: "subprocess.Popen[bytes]") -> None:
-    """Kill a process and its children at once, as a power cut would."""
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
@@ -142,7 +138,6 @@ def _database(folder: Path) -> Iterator[str]:
 
 
 def _administrate(server: str, statement: str) -> None:
-    connection = psycopg2.connect(server)
-    connection.autocommit = True
-    with contextlib.closing(connection), connection.cursor() as cursor:
-        cursor.execute(statement)
+    with contextlib.closing(psycopg2.connect(server)) as connection:
+        connection.autocommit = True
+        connection.cursor().execute(statement)

@@ -28,7 +28,6 @@ def rules(book: str) -> dict[int, str]:
 
 
 def not_built(status: str) -> set[int]:
-    """Return the rules that a table of states says are not built yet."""
     return {
         number
         for cells in re.findall(r"^\|(.*)\| not built yet \|$", status, re.MULTILINE)
@@ -37,7 +36,6 @@ def not_built(status: str) -> set[int]:
 
 
 def mentioned(text: str) -> Iterator[int]:
-    """Yield the rules that a text mentions, each of a range."""
     for first, last in MENTION.findall(text):
         yield from range(int(first), int(last or first) + 1)
 
@@ -75,13 +73,9 @@ def _tests(
         elif isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
             numbers = " ".join(f"R{number}" for number in IN_A_NAME.findall(node.name))
             used = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)} & set(tables)
-            said = [
-                ast.get_docstring(node) or "",
-                *map(_reasons, node.decorator_list),
-                *(_reasons(tables[each]) for each in used),
-            ]
-            said += [_reasons(each.msg) for each in ast.walk(node) if isinstance(each, ast.Assert) and each.msg]
-            yield own, "\n".join([numbers, *said])
+            messages = (each.msg for each in ast.walk(node) if isinstance(each, ast.Assert) and each.msg)
+            said = map(_reasons, (*node.decorator_list, *(tables[each] for each in used), *messages))
+            yield own, "\n".join([numbers, ast.get_docstring(node) or "", *said])
 
 
 def _reasons(node: ast.AST) -> str:
@@ -91,7 +85,6 @@ def _reasons(node: ast.AST) -> str:
 
 
 def main(root: Path = ROOT) -> int:
-    """Print the table; return 1 when a rule has no test."""
     book, tests = rules((root / "docs/rules.md").read_text(encoding="utf-8")), proofs(root / "tests")
     for number, title in book.items():
         print(f"R{number}  {title}: {len(tests[number])}")

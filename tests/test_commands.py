@@ -1,7 +1,9 @@
-"""The commands: help that explains everything, errors in one sentence, and a launcher that never mistakes a contest."""
+"""The commands: help that explains everything, errors in one sentence, a launcher that never mistakes a contest, and
+settings that are read or named; production is clean by Django's own list."""
 
 import json
 import os
+import secrets
 import shlex
 import shutil
 import signal
@@ -9,22 +11,22 @@ import socket
 import subprocess
 import sys
 from argparse import SUPPRESS
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from threading import Event
+from queue import SimpleQueue
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import get_commands, load_command_class
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import OperationalError, ProgrammingError
 
 from common.commands import EXIT_NO_READER, EXIT_USAGE, ContestCommand, sentence
 from common.errors import Conflict
 from common.progress import every_few_seconds, still_working
+from config import env
 from tests import services
 from tests.processes import wait_for
 from tests.services import free_port
@@ -34,17 +36,9 @@ APPS = {"common", "labeling", "adjudication", "scoring", "contest"}
 OURS = sorted(name for name, app in get_commands().items() if app in APPS)
 
 
-# Help -----------------------------------------------------------------------------------------------------------------
-
-
-def command(name: str) -> BaseCommand:
-    """Return one of our commands."""
-    return load_command_class(get_commands()[name], name)
-
-
 @pytest.mark.parametrize("name", OURS)
 def test_help_explains_every_option_and_ends_with_an_example_that_works(name: str) -> None:
-    ours = command(name)
+    ours = load_command_class(get_commands()[name], name)
     assert isinstance(ours, ContestCommand) and ours.help
     parser = ours.create_parser("unanimous", name)
     unexplained = [action.dest for action in parser._actions if action.help in {None, "", SUPPRESS}]
@@ -57,8 +51,7 @@ def test_help_explains_every_option_and_ends_with_an_example_that_works(name: st
 
 def test_the_readme_names_only_commands_that_are_there_and_as_they_are_typed() -> None:
     known = set(get_commands())
-    texts = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "templates").rglob("*.html")]
-    for path in texts:
+    for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "templates").rglob("*.html")]:
         text = path.read_text()
         assert "python manage.py" not in text and "`manage.py" not in text and ">manage.py" not in text, path
         for named in text.split("./unanimous ")[1:]:
@@ -66,16 +59,8 @@ def test_the_readme_names_only_commands_that_are_there_and_as_they_are_typed() -
             assert word in known | {"COMMAND", "help"}, f"{path} names {word}"
 
 
-# Errors ---------------------------------------------------------------------------------------------------------------
-
-
 def caused(error: Exception, code: str) -> Exception:
-    """Return an error of the database as PostgreSQL's library raises it, with its code."""
-
-    class Cause(Exception):
-        pgcode = code
-
-    error.__cause__ = Cause()
+    error.__cause__ = type("Cause", (Exception,), {"pgcode": code})()
     return error
 
 
@@ -186,11 +171,7 @@ def test_without_the_installation_the_launcher_is_named() -> None:
     done = subprocess.run(
         [sys.executable, "-S", "-I", str(ROOT / "manage.py"), "settle"], capture_output=True, text=True, timeout=60
     )
-    assert done.returncode == 1
-    assert done.stderr.strip().endswith("run `make run` once, then ./unanimous COMMAND.")
-
-
-# Progress -------------------------------------------------------------------------------------------------------------
+    assert done.returncode == 1 and done.stderr.endswith("run `make run` once, then ./unanimous COMMAND.\n")
 
 
 def test_a_line_every_few_seconds_and_no_more() -> None:
@@ -203,19 +184,12 @@ def test_a_line_every_few_seconds_and_no_more() -> None:
 
 
 def test_a_step_that_lasts_is_named_until_it_is_over() -> None:
-    heard, said = Event(), list[str]()
-
-    def write(words: str) -> None:
-        said.append(words)
-        heard.set()
-
-    with still_working(write, seconds=0.01) as begin:
+    said = SimpleQueue[str]()
+    with still_working(said.put, seconds=0.01) as begin:
         begin("Scoring")
-        assert heard.wait(10)
-    assert said[0].startswith("Scoring: ") and said[0].endswith(" s so far")
+        words = said.get(timeout=10)
+    assert words.startswith("Scoring: ") and words.endswith(" s so far")
 
-
-# The launcher ---------------------------------------------------------------------------------------------------------
 
 PRINTS = """#!/bin/sh
 echo "$*"
@@ -225,7 +199,6 @@ env | grep -E '^(DEMO|DATA_DIR|DATABASE_URL|SECRET_KEY|PORT|LOG_FORMAT|EMAIL_URL
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A copy of the launcher, in a folder whose Python prints what it is given."""
     root = tmp_path / "a tree"
     (root / ".venv/bin").mkdir(parents=True)
     python = root / ".venv/bin/python"
@@ -249,7 +222,6 @@ def launch(tree: Path, *words: str, at: str = "unanimous", **environment: str) -
 
 
 def noted(tree: Path, text: str) -> None:
-    """Leave the note of a demo that `make run` started."""
     (tree / "var").mkdir()
     (tree / "var/demo-settings").write_text(text)
 
@@ -275,8 +247,7 @@ def test_the_demo_is_used_only_where_nothing_names_a_contest(
 ) -> None:
     noted(tree, "PORT=9000\nSECRET_KEY=a=b=\n")
     status, given, said = launch(tree, "settle", **environment)
-    assert status == 0
-    assert ("DEMO=1" in given) == demo, reason
+    assert (status, "DEMO=1" in given) == (0, demo), reason
     assert ("SECRET_KEY=a=b=" in given) == demo, "what the demo runs with is no contest's"
     assert (said == f"The demo contest in {tree}/var\n") == demo, "it says which contest it is"
 
@@ -321,19 +292,15 @@ def test_before_make_run_the_launcher_says_what_to_do(tree: Path) -> None:
 
 
 def test_a_contest_may_be_installed_for_the_machines_own_python(tree: Path) -> None:
-    own = (tree / ".venv/bin/python").rename(tree / "python3")
-    _, given, _ = launch(tree, "settle", SECRET_KEY="k", PATH=f"{own.parent}:{os.environ['PATH']}")
+    (tree / ".venv/bin/python").rename(tree / "python3")
+    _, given, _ = launch(tree, "settle", SECRET_KEY="k", PATH=f"{tree}:{os.environ['PATH']}")
     assert given == [f"{tree}/manage.py settle", "SECRET_KEY=k"]
 
 
 def test_a_link_leads_to_the_tree(tree: Path) -> None:
     noted(tree, "")
     (tree.parent / "link").symlink_to(tree / "unanimous")
-    status, given, _ = launch(tree.parent, "settle", at="link")
-    assert status == 0 and given[0] == f"{tree}/manage.py settle"
-
-
-# make -----------------------------------------------------------------------------------------------------------------
+    assert launch(tree.parent, "settle", at="link")[1][0] == f"{tree}/manage.py settle"
 
 
 @pytest.mark.parametrize(
@@ -351,33 +318,29 @@ def test_make_speaks_of_installing_only_when_something_is_missing(
     python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)
     # Within `make test`, a further make would say which folder it enters.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    environment["PIP_NO_INDEX"] = "1"
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     done = subprocess.run(
-        ["make", ".venv/.runtime"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+        ["make", ".venv/.runtime"],
+        cwd=tmp_path,
+        env=own | {"PIP_NO_INDEX": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
-    assert done.returncode == status
-    assert done.stdout.startswith(said) and bool(done.stdout) == bool(said)
-
-
-# Signals --------------------------------------------------------------------------------------------------------------
+    assert (done.returncode, bool(done.stdout)) == (status, bool(said)) and done.stdout.startswith(said)
 
 
 def running_with(mark: str) -> list[int]:
-    """Return the processes that have `mark` in their environment, and are no zombies."""
     found = []
-    for process in Path("/proc").iterdir():
-        try:
-            if process.name.isdigit() and mark.encode() in (process / "environ").read_bytes():
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark.encode() in (process / "environ").read_bytes():
                 found.append(int(process.name))
-        except OSError:
-            continue
     return found
 
 
 def started_in_the_background(*words: str, **environment: str) -> "subprocess.Popen[str]":
     """Start as a shell without job control does what ends with `&`: with interrupts ignored."""
-    ignore: Callable[[], Any] = lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)  # noqa: E731
     return subprocess.Popen(
         [sys.executable, *words],
         cwd=ROOT,
@@ -385,19 +348,21 @@ def started_in_the_background(*words: str, **environment: str) -> "subprocess.Po
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        preexec_fn=ignore,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
     )
+
+
+def ended(process: "subprocess.Popen[str]", number: int = 0) -> int:
+    """Send a signal, and return how the process ends."""
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    return process.returncode
 
 
 def waited_for(process: "subprocess.Popen[str]", line: str) -> str:
     """Read the output until it has the line, and return that."""
     assert process.stdout is not None
-    read = []
-    for each in process.stdout:
-        read.append(each)
-        if line in each:
-            return each
-    raise AssertionError("".join(read))
+    return next(each for each in process.stdout if line in each)
 
 
 @pytest.mark.parametrize(
@@ -418,9 +383,7 @@ def test_signals_end_what_make_run_starts_also_as_a_background_job(
     waited_for(process, "Ctrl-C ends it")
     # One that begins its program has no environment for a moment.
     wait_for(lambda: len(running_with(str(tmp_path))) >= processes, "the server and its workers")
-    process.send_signal(number)
-    process.communicate(timeout=60)
-    assert (process.returncode, running_with(str(tmp_path))) == (0, [])
+    assert (ended(process, number), running_with(str(tmp_path))) == (0, [])
 
 
 OTHER_SIGNALS = pytest.mark.long("another signal: an interrupt is the one that a background job would not hear")
@@ -436,10 +399,8 @@ def test_any_signal_ends_the_services_and_what_they_serve(number: int, tmp_path:
     process = started_in_the_background("-m", "tests.services", "sh", "-c", script, MARK=mark)
     ports = [urlsplit(url).port for url in waited_for(process, "begun").split()[1:]]
     assert all(answers(port) for port in ports)
-    process.send_signal(number)
-    process.communicate(timeout=60)
-    assert process.returncode == 128 + number
-    assert running_with(mark) == [] and not any(answers(port) for port in ports)
+    assert (ended(process, number), running_with(mark)) == (128 + number, [])
+    assert not any(answers(port) for port in ports)
 
 
 @pytest.mark.parametrize(
@@ -451,12 +412,10 @@ def test_a_signal_while_a_command_starts_leaves_nothing_behind(attempts: int, tm
         mark = f"{tmp_path}-{attempt}"
         script = "kill -TERM $PPID; exec sleep 1000"
         process = started_in_the_background("-m", "tests.services", "sh", "-c", script, MARK=mark)
-        process.communicate(timeout=60)
-        assert (process.returncode, running_with(mark)) == (128 + signal.SIGTERM, [])
+        assert (ended(process), running_with(mark)) == (128 + signal.SIGTERM, [])
 
 
 def answers(port: int | None) -> bool:
-    """Say whether something listens there."""
     with suppress(OSError), socket.create_connection(("127.0.0.1", port or 0), timeout=1):
         return True
     return False
@@ -473,5 +432,129 @@ def test_the_database_of_the_services_is_kept_until_somebody_asks_otherwise(tmp_
         assert "PostgreSQL: postgres://unanimous@127.0.0.1:" in said and "Redis: redis://" in said
         return str(said.splitlines()[-1])
 
-    assert tables("u.execute('CREATE TABLE kept ()'); ") == "1"
-    assert (tables(""), tables("", "--fresh")) == ("1", "0")
+    assert (tables("u.execute('CREATE TABLE kept ()'); "), tables(""), tables("", "--fresh")) == ("1", "1", "0")
+
+
+PRODUCTION = {"SECRET_KEY": secrets.token_urlsafe(60)[:60], "PUBLIC_URL": "https://contest.example.org"}
+
+
+def test_djangos_deployment_check_finds_nothing(tmp_path: Path) -> None:
+    done = python(tmp_path, "manage.py", "check", "--deploy", "--fail-level", "WARNING", **PRODUCTION)
+    assert (done.returncode, "no issues" in done.stdout) == (0, True), done.stderr
+
+
+def test_static_files_can_be_collected_with_names_that_change_with_them(tmp_path: Path) -> None:
+    python(tmp_path, "manage.py", "collectstatic", "--noinput", **PRODUCTION).check_returncode()
+    assert list((tmp_path / "static" / "css").glob("base.????????????.css"))
+    assert list((tmp_path / "static" / "vendor" / "pico").glob("pico.min.????????????.css.gz"))
+
+
+WRONG = [
+    ("SECRET_KEY", ""),
+    ("DEMO", "1"),  # published passwords on a public address
+    ("DEMO", "maybe"),
+    ("PUBLIC_URL", "ftp://contest.example.org"),
+    ("DATABASE_URL", "mysql://somewhere/db"),
+    ("IMAGE_STORE_URL", "gs://bucket"),
+    ("SCORING_DEVICE", "tpu"),
+    ("LOG_FORMAT", "xml"),
+]
+# Each in a child of one process: settings are read once.
+STARTS = """
+import json, os, sys
+import django.core.checks, config.env
+for name, value in json.loads(sys.argv[1]):
+    sys.stdout.flush()
+    if (child := os.fork()) == 0:
+        os.environ.pop(name, None)
+        os.environ.update({name: value} if value else {})
+        try:
+            import django
+            django.setup()
+            print("started")
+        except BaseException as error:
+            print(str(error).splitlines()[-1])
+        sys.stdout.flush()
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+def test_a_wrong_setting_stops_the_start_and_is_named(tmp_path: Path) -> None:
+    done = python(tmp_path, "-c", STARTS, json.dumps([("LOG_FORMAT", "json"), *WRONG]), **PRODUCTION)
+    right, *said = done.stdout.splitlines()
+    assert right == "started", done.stderr
+    for (name, value), line in zip(WRONG, said, strict=True):
+        assert name in line, (value, line)
+
+
+SECRET = "open-sesame"
+DATABASE, BROKER = "DATABASE_URL", "CELERY_BROKER_URL"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        (DATABASE, f"mysql://contest:{SECRET}@db.example/contest", "begins with mysql://"),
+        (DATABASE, f"contest:{SECRET}@db.example/contest", "is no URL"),
+        (DATABASE, SECRET, "is no URL"),
+        (DATABASE, f"postgres://contest:{SECRET}/{SECRET}@db.example/contest", "cannot be read"),
+        (BROKER, f"amqp://contest:{SECRET}@mq.example", "begins with amqp://; "),
+    ],
+)
+def test_a_refused_address_keeps_its_password(
+    name: str, value: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ImproperlyConfigured) as refused:
+        env.database(name, "") if name == DATABASE else env.url(name, "", ("redis",))
+    assert str(refused.value).startswith(f"{name} {words}") and SECRET not in str(refused.value)
+    # Nor does the trace show it: whatever was raised first stays away.
+    shown = refused.value.__context__ if not refused.value.__suppress_context__ else None
+    assert (refused.value.__cause__, shown) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "read", "why"),
+    [
+        ("TRUSTED_PROXIES", "", 0, "nothing is none"),
+        ("TRUSTED_PROXIES", "2", 2, "a count"),
+        ("TRUSTED_PROXIES", "-1", None, "less than none"),
+        ("TRUSTED_PROXIES", "1.5", None, "no whole number"),
+        ("TRUSTED_PROXIES", "one", None, "a word"),
+        ("TRUSTED_PROXIES", "²", None, "a digit that nobody means"),
+        ("CONTACT_EMAIL", "", "", "nothing"),
+        ("CONTACT_EMAIL", " contest@example.org ", "contest@example.org", "an address between blanks"),
+        ("CONTACT_EMAIL", "contest", None, "no address"),
+        ("CONTACT_EMAIL", "a@b@c", None, "two at once"),
+        ("CONTACT_EMAIL", "Contest <contest@example.org>", None, "with a name"),
+        ("CONTACT_EMAIL", 'a"b@example.org', None, "a quote"),
+        ("CONTACT_EMAIL", "a b@example.org", None, "a blank"),
+    ],
+)
+def test_a_setting_is_read_or_named(
+    name: str, value: str, read: object, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    reader = {"TRUSTED_PROXIES": env.count, "CONTACT_EMAIL": env.address}[name]
+    if read is not None:
+        assert reader(name) == read, why
+        return
+    with pytest.raises(ImproperlyConfigured, match=name):
+        reader(name)
+
+
+@pytest.mark.parametrize(
+    ("command", "ended", "why"),
+    [
+        (
+            ["makemigrations", "--check", "--dry-run"],
+            0,
+            "reads the models, and no migration is missing",
+        ),
+        (["check"], 1, "may go before serving: an installation without a key is told so"),
+    ],
+)
+def test_what_needs_a_key(command: list[str], ended: int, why: str, tmp_path: Path) -> None:
+    done = python(tmp_path, "manage.py", *command, SECRET_KEY="", DEMO="")
+    assert (done.returncode, "SECRET_KEY is required" in done.stderr) == (ended, bool(ended)), f"{why}: {done.stderr}"

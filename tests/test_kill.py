@@ -1,9 +1,13 @@
-"""Workers killed with SIGKILL in the middle: nothing is lost and nothing is there twice."""
+"""Workers killed with SIGKILL in the middle: nothing is lost and nothing is there twice. A real Celery worker on a real
+Redis."""
 
+import json
+import os
 import subprocess
 import sys
 import time
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 
 import psycopg2
@@ -11,9 +15,7 @@ import pytest
 
 from tests.processes import Deployment, deployment, kill, wait_for
 
-SETTLED = "SELECT count(*) FROM labeling_panel WHERE state = 'settled'"
 PANELS = 300
-KILLS = 2
 FILL = f"""
 from tests import factories
 from django.db import transaction
@@ -40,10 +42,10 @@ result = {
 @pytest.mark.postgres("killed processes leave locks and leases behind")
 def test_adjudication_survives_killed_workers(tmp_path: Path) -> None:
     with deployment(tmp_path) as site:
-        site.run(FILL)
         settled = 0
-        for _ in range(KILLS):
-            killed_after(settled, SETTLED, site)
+        site.run(FILL)
+        for _ in range(2):
+            killed_after(settled, "SELECT count(*) FROM labeling_panel WHERE state = 'settled'", site)
             now = site.run(COUNT)
             assert now["rulings"] == now["settled"], "a ruling and its panel's end commit together"
             assert settled < now["settled"] < PANELS, "the kill fell in the middle"
@@ -60,22 +62,16 @@ def start(site: Deployment) -> "subprocess.Popen[bytes]":
 
 
 def killed_after(number: int, question: str, site: Deployment) -> None:
-    """Start a worker, and kill it as soon as there is more than this."""
     worker = start(site)
-    wait_for_more_than(number, question, site)
-    kill(worker)
-
-
-def wait_for_more_than(number: int, question: str, site: Deployment) -> None:
-    """Wait until a worker has begun; asked over a connection of its own, because work is over in a second."""
     with closing(psycopg2.connect(site.environment["DATABASE_URL"])) as connection:
         connection.autocommit = True
-        cursor, deadline = connection.cursor(), time.monotonic() + 60
-        cursor.execute(question)
-        while cursor.fetchone()[0] <= number:
+        cursor, found, deadline = connection.cursor(), 0, time.monotonic() + 60
+        while found <= number:
             assert time.monotonic() < deadline, "the worker did not begin"
             time.sleep(0.005)
             cursor.execute(question)
+            ((found,),) = cursor.fetchall()
+    kill(worker)
 
 
 CASES = 12
@@ -124,8 +120,6 @@ result = {
     "wrong": len(check().wrong),
 }
 """
-
-
 # What follows from the rulings, one after the other.
 STEPS = {
     "in force": """SELECT count(*) FROM contest_stake WHERE "end" = ''""",
@@ -145,3 +139,75 @@ def test_what_follows_from_rulings_of_the_board_survives_killed_workers(tmp_path
         start(site)
         done = {"breaks": 0, "in force": CASES, "red": 0, "corrections": CASES, "wrong": 0}
         wait_for(lambda: site.run(FOLLOWED) == done, "every consequence, once")
+
+
+PREPARE = """
+from tests import factories
+result = [factories.tasker(f"tasker-{n}").pk for n in range(3)], factories.panel().pk
+"""
+# A submit in a process of its own, as the web server does it: the hint goes out when the transaction commits.
+SUBMIT = """
+from random import Random
+from django.utils import timezone
+from labeling import services
+from labeling.models import Tasker
+from labeling.policy import Policy
+now, policy = timezone.now(), Policy()
+for tasker in Tasker.objects.all():
+    held = services.assignment_next(tasker=tasker, holding=(), policy=policy, now=now, rng=Random(1))
+    services.response_submit(
+        tasker=tasker, assignment_id=held.public_id, lease_token=held.lease_token, policy_at=lambda moment: policy,
+        now=timezone.now(), data={"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"},
+    )
+result = str(timezone.now())
+"""
+RULING = """
+from adjudication.models import Ruling
+from labeling.models import Panel
+result = [[str(r.decided_at), str(r.panel.full_at), r.reasons] for r in Ruling.objects.select_related("panel")]
+"""
+
+
+def start_worker(site: Deployment, *options: str) -> None:
+    celery = [sys.executable, "-m", "celery", "-A", "config", "worker", "-l", "INFO", "-Q", "quick", "-c", "1"]
+    site.start(*celery, *options, log="celery.log")
+    wait_for(lambda: b"ready." in (site.folder / "celery.log").read_bytes(), "the Celery worker")
+
+
+@pytest.fixture
+def broker() -> str:
+    if not os.environ.get("TEST_REDIS_URL"):
+        pytest.skip("needs a Redis server: TEST_REDIS_URL=redis://127.0.0.1:6379/0")
+    # A number of its own for each worker of the test run, so that two of them do not take each other's tasks.
+    base = os.environ["TEST_REDIS_URL"].rsplit("/", 1)[0]
+    return f"{base}/{int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0')[2:]) + 1}"
+
+
+@pytest.mark.postgres("tasks run as in a contest")
+def test_a_ruling_is_there_within_two_seconds_of_the_last_answer(tmp_path: Path, broker: str) -> None:
+    with deployment(tmp_path) as site:
+        site.environment["CELERY_BROKER_URL"] = broker
+        site.run(PREPARE)
+        start_worker(site)  # no beat: only the hint can have woken it
+        site.run(SUBMIT)
+        [[*moments, reasons]] = wait_for(lambda: site.run(RULING), "the ruling", 10)
+        decided_at, full_at = map(datetime.fromisoformat, moments)
+        assert (decided_at - full_at).total_seconds() < 2
+        assert reasons == ["neither_class"]
+        lines = [line for line in (site.folder / "celery.log").read_text().splitlines() if line.startswith("{")]
+        assert any(json.loads(line).get("task_id") for line in lines), lines[-5:]
+
+
+@pytest.mark.postgres("tasks run as in a contest")
+@pytest.mark.long("a broker goes away and comes back")
+def test_submitting_works_while_the_broker_is_away_and_a_lost_hint_costs_one_sweep(tmp_path: Path, broker: str) -> None:
+    with deployment(tmp_path) as site:
+        site.run(PREPARE)
+        site.environment["CELERY_BROKER_URL"] = "redis://127.0.0.1:9/0"
+        site.run(SUBMIT)
+        assert site.run(RULING) == []
+        site.environment["CELERY_BROKER_URL"] = broker
+        start_worker(site, "-B", "-s", str(tmp_path / "beat"))
+        started = time.monotonic()
+        wait_for(lambda: site.run(RULING), "the ruling", 20)
+        assert time.monotonic() - started < 15

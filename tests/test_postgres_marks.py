@@ -19,16 +19,19 @@ SIGNS = ("cursor", "select_for_update", "copy_expert", "common.lookups", "CREATE
 SHOWN_BY: dict[str, tuple[str, str]] = {
     "adjudication/services.py": ("adjudication/test_services.py", "TestAtOnce::test_many_at_once_make_one_ruling_each"),
     "common/append_only.py": ("contest/awards/test_awards.py", "test_an_examination_is_never_changed"),
-    "common/authentication.py": ("common/test_domain_clock.py", "test_who_is_signed_in_stays_so_and_links_go_on"),
-    "common/changes.py": ("common/test_changes.py", "test_a_commit_of_another_connection_gives_another_mark"),
-    "common/clock.py": ("common/test_clock.py", "test_another_clock_is_noticed"),
+    "common/authentication.py": ("common/test_clocks.py", "test_who_is_signed_in_stays_so_and_links_go_on"),
+    "common/changes.py": ("common/test_database.py", "test_a_commit_of_another_connection_gives_another_mark"),
+    "common/clock.py": ("common/test_clocks.py", "test_another_clock_is_noticed"),
     "common/lookups.py": ("labeling/test_gold.py", "test_gold_takes_the_place_of_an_ordinary_picture_once_per_tasker"),
-    "common/rates.py": ("common/test_rates.py", "test_a_count_is_one_statement_so_that_nobody_removes_the_row_halfway"),
+    "common/rates.py": (
+        "common/test_database.py",
+        "test_a_count_is_one_statement_so_that_nobody_removes_the_row_halfway",
+    ),
     "common/second_factor.py": (
-        "common/test_second_factor.py",
+        "common/test_sign_in.py",
         "test_a_code_works_once_also_the_one_that_turned_it_on",
     ),
-    "common/sessions.py": ("common/test_domain_clock.py", "test_who_is_signed_in_stays_so_and_links_go_on"),
+    "common/sessions.py": ("common/test_clocks.py", "test_who_is_signed_in_stays_so_and_links_go_on"),
     "contest/attacks/letters.py": (
         "contest/attacks/test_sending.py",
         "test_the_letter_of_an_upload_that_was_cut_off_leaves_a_minute_later",

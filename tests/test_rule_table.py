@@ -31,7 +31,6 @@ def helper():
 
 
 def made(folder: Path, status: str = STATUS) -> Path:
-    """A project with four rules and one module of tests."""
     for name, text in (("docs/rules.md", BOOK), ("docs/status.md", status), ("tests/test_it.py", TESTS)):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)

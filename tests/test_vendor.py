@@ -12,8 +12,7 @@ _ROW = re.compile(r"^\| `(?P<file>[^`]+)` \| .+ \| .+ \| `(?P<sha256>[0-9a-f]{64
 def test_every_file_is_listed_and_the_one_that_was_listed() -> None:
     listed = {row["file"]: row["sha256"] for row in _ROW.finditer((VENDOR / "README.md").read_text())}
     files = [path for path in VENDOR.rglob("*") if path.is_file() and path.name != "README.md"]
-    present = {str(path.relative_to(VENDOR)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-    assert present == listed
+    assert {str(path.relative_to(VENDOR)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files} == listed
 
 
 def test_no_style_or_script_reaches_for_another_host() -> None:

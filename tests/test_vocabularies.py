@@ -1,14 +1,21 @@
-"""Every table keyed by the members of an enum names each of them, or says why not: no page ends in a KeyError."""
+"""Every table keyed by the members of an enum names each of them, or says why not: no page ends in a KeyError. Every
+word a tasker reads is in every language: nothing missing, nothing guessed, nothing left unpacked."""
 
 import importlib
 import inspect
+import os
 import pkgutil
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from enum import Enum, StrEnum
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 import adjudication
 import common
@@ -41,29 +48,23 @@ PARTIAL = {
 
 
 def modules() -> Iterator[Any]:
-    """Every module of the application but migrations, and what only runs as a program."""
     for room in ROOMS:
         for found in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
-            name = found.name
-            if ".migrations" not in name and not name.endswith("__main__") and ".demo.defense" not in name:
-                yield importlib.import_module(name)
-
-
-def is_made_here(module: Any, name: str) -> bool:
-    """Say whether a module makes a value, and does not only import it."""
-    return re.search(rf"^{name}\b[^\n]*=", inspect.getsource(module), re.MULTILINE) is not None
+            if not re.search(r"\.migrations|__main__$|\.demo\.defense", found.name):
+                yield importlib.import_module(found.name)
 
 
 def tables() -> Iterator[tuple[str, type[Enum], set[Enum]]]:
-    """The module's mappings with members of one enum as keys: name, the enum, and the keys."""
-    seen: set[int] = set()
+    """The mappings with members of one enum as keys, where they are made: name, the enum, and the keys."""
     for module in modules():
         for name, value in vars(module).items():
-            if not isinstance(value, Mapping) or not value or id(value) in seen:
-                continue
-            kinds = {type(key) for key in value}
-            if len(kinds) == 1 and issubclass(kind := kinds.pop(), Enum) and is_made_here(module, name):
-                seen.add(id(value))
+            kinds = {type(key) for key in value} if isinstance(value, Mapping) else set()
+            made_here = re.compile(rf"^{name}\b[^\n]*=", re.MULTILINE)
+            if (
+                len(kinds) == 1
+                and issubclass(kind := kinds.pop(), Enum)
+                and made_here.search(inspect.getsource(module))
+            ):
                 yield f"{module.__name__}.{name}", kind, set(value)
 
 
@@ -74,7 +75,6 @@ KINDS = {
     for value in vars(module).values()
     if isinstance(value, type) and issubclass(value, StrEnum) and value is not StrEnum
 }
-VALUES = {kind: {str(member.value) for member in kind} for kind in KINDS}
 FOUND = {name: (kind, keys) for name, kind, keys in tables()}
 
 
@@ -94,9 +94,69 @@ def test_what_is_said_to_leave_members_out_does_and_no_other_table_is_missed() -
 
 def test_no_table_of_words_hides_behind_plain_strings() -> None:
     """A table keyed by an enum's values as text is one of its members: type it so, and it is found above."""
-    hidden = []
-    for module in modules():
-        for name, value in vars(module).items():
-            if isinstance(value, Mapping) and len(value) >= 4 and all(type(key) is str for key in value):
-                hidden += [f"{module.__name__}.{name}: {kind.__name__}" for kind in KINDS if set(value) <= VALUES[kind]]
-    assert hidden == []
+    tables = [(f"{module.__name__}.{name}", value) for module in modules() for name, value in vars(module).items()]
+    texts = {
+        name: set(value)
+        for name, value in tables
+        if isinstance(value, Mapping) and len(value) >= 4 and all(type(key) is str for key in value)
+    }
+    values = {kind: {str(member.value) for member in kind} for kind in KINDS}
+    assert [(name, kind) for name, keys in texts.items() for kind in KINDS if keys <= values[kind]] == []
+
+
+ROOT = Path(settings.BASE_DIR)
+CATALOGUES = sorted((ROOT / "locale").glob("*/LC_MESSAGES/django.po"))
+_FIELD = re.compile(r"%\([a-z_]+\)[sd]|\{[a-z_]*\}|%[sd]")
+
+
+def output(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def messages(po: Path) -> dict[str, list[str]]:
+    """Return message -> its translations, read from the packed form of a catalogue; the heading left out."""
+    listed = output("msgattrib", "--no-obsolete", "--no-wrap", str(po))
+    found: dict[str, list[str]] = {}
+    for block in listed.split("\n\n")[1:]:
+        ids = re.findall(r'^(?:msgid|msgid_plural|msgctxt) "(.*)"$', block, re.M)
+        words = [*re.findall(r'^msgstr(?:\[\d\])? "(.*)"((?:\n".*")*)', block, re.M)]
+        found["|".join(ids) or block] = [first + rest for first, rest in words]
+    return found
+
+
+PO = CATALOGUES[0]
+
+
+def test_there_is_a_language_beside_english() -> None:
+    assert [po.parent.parent.name for po in CATALOGUES] == ["de"]
+    assert {code for code, _ in settings.LANGUAGES} == {"en", "de"}
+
+
+def test_every_message_of_the_sources_is_in_the_catalogue(tmp_path: Path) -> None:
+    ignored = shutil.ignore_patterns("*.png", "*.jpg", "__pycache__")
+    for name in (*(room.__name__ for room in ROOMS), "config", "templates", "locale"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
+    shutil.copy(ROOT / "manage.py", tmp_path)
+    run = [sys.executable, "manage.py", "makemessages", "-l", "de", "--no-location", "--no-obsolete"]
+    own = {"DEMO": "1", "DATA_DIR": str(tmp_path / "data"), "DJANGO_SETTINGS_MODULE": "config.settings"}
+    subprocess.run(run, check=True, cwd=tmp_path, capture_output=True, env=os.environ | own)
+    fresh = messages(tmp_path / PO.relative_to(ROOT))
+    assert sorted(fresh) == sorted(messages(PO)), "run make messages, and translate what is new"
+
+
+@pytest.mark.parametrize("chosen", ["--untranslated", "--only-fuzzy"])
+def test_nothing_is_untranslated_or_guessed(chosen: str) -> None:
+    left = output("msgattrib", chosen, "--no-obsolete", str(PO))
+    assert "msgid" not in left.partition('msgid ""')[2], left[-1500:]
+
+
+def test_what_is_filled_in_stands_in_every_translation() -> None:
+    for message, translations in messages(PO).items():
+        wanted, *found = (set(_FIELD.findall(words)) for words in (message, *translations))
+        assert found == [wanted] or len(found) > 1 and all(each <= wanted for each in found), message
+
+
+def test_the_packed_catalogue_is_that_of_the_text(tmp_path: Path) -> None:
+    packed = tmp_path / "django.mo"
+    output("msgfmt", "--check", "-o", str(packed), str(PO))
+    assert PO.with_suffix(".mo").read_bytes() == packed.read_bytes(), "run make messages"

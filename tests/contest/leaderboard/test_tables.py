@@ -97,8 +97,7 @@ def test_who_has_the_credit(
 def test_merged_teams_count_as_the_one_they_are_part_of() -> None:
     merges = (of.Merge(2, 3, W47_END + DAY), of.Merge(3, 1, W47_END + 2 * DAY))
     facts = contest(breaks=(broke(1, 1, 3),), merges=merges, prizes=(of.Prize(2, 500, RELEASED, (1,)),))
-    names = [row.name for row in tables(facts, NOW).attackers]
-    assert names == ["red"]
+    assert [row.name for row in tables(facts, NOW).attackers] == ["red"]
     assert (team(facts, "red").sent, team(facts, "red").valid, team(facts, "red").cents) == (4, 2, 500)
     assert first(facts).broken_by == (Breaker("G-1", "red", SENT),)
     assert [row.name for row in tables(facts, W47_END).attackers] == ["blue", "red"], "nobody knew of it then"
@@ -122,8 +121,7 @@ def test_unpaid_teams_are_marked(since: datetime, until: datetime | None, declar
 def test_an_association_in_error_marks_until_that_was_known() -> None:
     wrong = of.Association(1, SENT - DAY, None, SENT, mistaken_at=RELEASED + DAY)
     facts = contest(attacks=(attack(1),), associations=(wrong,))
-    assert team(facts, "red", RELEASED).unpaid is True
-    assert team(facts, "red", RELEASED + DAY).unpaid is False
+    assert (team(facts, "red", RELEASED).unpaid, team(facts, "red", RELEASED + DAY).unpaid) == (True, False)
 
 
 def test_prizes_are_what_was_got_less_what_went_back_and_told_with_their_breaks() -> None:
@@ -148,10 +146,8 @@ def test_prizes_are_what_was_got_less_what_went_back_and_told_with_their_breaks(
 def test_pictures_are_public_with_their_week_and_verdicts_with_its_release(
     at: datetime, sent: int, valid: int, breaks: int
 ) -> None:
-    rows = {row.name: row for row in tables(contest(breaks=(broke(1, 1, 1),)), at).attackers}
-    assert ("red" in rows) is bool(sent)
-    if sent:
-        assert (rows["red"].sent, rows["red"].valid, rows["red"].breaks) == (sent, valid, breaks)
+    rows = [row for row in tables(contest(breaks=(broke(1, 1, 1),)), at).attackers if row.name == "red"]
+    assert [(row.sent, row.valid, row.breaks) for row in rows] == ([(sent, valid, breaks)] if sent else [])
 
 
 def test_a_later_ruling_counts_from_its_own_time_on() -> None:
@@ -187,10 +183,6 @@ def test_a_defense_stands_as_the_last_that_is_true_of_it(more: dict[str, Any], s
     assert first(contest(**more)).state is state
 
 
-def change(at: datetime, end: str) -> of.StakeChange:
-    return of.StakeChange(at, at if end else None, end)
-
-
 @pytest.mark.parametrize(
     ("at", "state"),
     [
@@ -201,7 +193,8 @@ def change(at: datetime, end: str) -> of.StakeChange:
     ],
 )
 def test_a_stake_stands_as_it_was_known_to(at: datetime, state: DefenseStanding) -> None:
-    changes = (change(SENT, "broken"), change(SENT + 2 * DAY, ""), change(SENT + 3 * DAY, "won"))
+    known = {SENT: "broken", SENT + 2 * DAY: "", SENT + 3 * DAY: "won"}
+    changes = tuple(of.StakeChange(when, when if end else None, end) for when, end in known.items())
     assert first(contest(stakes=(stake(changes=changes),)), at).state is state
 
 
@@ -240,45 +233,56 @@ def test_an_award_stands_while_the_facts_ask_for_it(more: dict[str, Any], state:
 
 
 def test_a_lost_award_ranks_behind_what_is_at_stake() -> None:
-    facts = contest(
-        defenses=(defense(), defense(2)), stakes=(WON, replace(stake(2), at=NOW - DAY)), breaks=(broke(1, 1, 1),)
-    )
+    stakes = (WON, replace(stake(2), at=NOW - DAY))
+    facts = contest(defenses=(defense(), defense(2)), stakes=stakes, breaks=(broke(1, 1, 1),))
     assert [row.id for row in tables(facts, NOW).defenses] == ["D-2", "D-1"]
 
 
 def test_days_unbroken_are_whole_ones_from_the_stake_to_the_first_picture_that_broke_it() -> None:
-    assert first(contest()).days_unbroken == 30
-    row = first(contest(breaks=(broke(1, 1, 1),)))
+    broken = (broke(1, 1, 1),)
+    row = first(contest(breaks=broken))
     assert (row.days_unbroken, row.broken_at, row.broken_week) == (17, SENT, "2026-W47")
-    early = contest(stakes=(stake(at=SENT + DAY),), breaks=(broke(1, 1, 1),))
-    assert first(early).days_unbroken == 0, "broken before it was at stake"
-    ends = (STAKED + DAY - timedelta(microseconds=1), STAKED + DAY)
-    assert [first(contest(), at).days_unbroken for at in ends] == [0, 1], "days of 24 hours"
+    early = first(contest(stakes=(stake(at=SENT + DAY),), breaks=broken))
+    assert early.days_unbroken == 0, "broken before it was at stake"
+    ends = (STAKED + DAY - timedelta(microseconds=1), STAKED + DAY, NOW)
+    assert [first(contest(), at).days_unbroken for at in ends] == [0, 1, 30], "days of 24 hours"
 
 
-def test_attacks_survived_are_valid_ones_of_others_that_it_answered() -> None:
-    assert first(contest()).survived == 2
-    assert first(contest(answers=(of.Answer(1, 1, SENT),))).survived == 1, "3 was not answered"
-    assert first(contest(defenses=(defense(team=2),))).survived == 1, "3 is of its own team"
-    assert first(contest(stakes=(stake(at=SENT + DAY),))).survived == 0, "sent before the stake"
-    assert first(contest(stakes=())).survived is None
-    facts = contest(attacks=(attack(1), attack(3, 2, at=SENT - DAY)), breaks=(broke(1, 1, 1),))
-    assert first(facts).survived == 1, "1 is of the moment it broke"
+@pytest.mark.parametrize(
+    ("more", "survived", "why"),
+    [
+        ({}, 2, "valid ones of others"),
+        ({"answers": (of.Answer(1, 1, SENT),)}, 1, "3 was not answered"),
+        ({"defenses": (defense(team=2),)}, 1, "3 is of its own team"),
+        ({"stakes": (stake(at=SENT + DAY),)}, 0, "sent before the stake"),
+        ({"stakes": ()}, None, "there is no stake"),
+        (
+            {"attacks": (attack(1), attack(3, 2, at=SENT - DAY)), "breaks": (broke(1, 1, 1),)},
+            1,
+            "1 is of the moment it broke",
+        ),
+    ],
+)
+def test_attacks_survived_are_valid_ones_of_others_that_it_answered(
+    more: dict[str, Any], survived: int | None, why: str
+) -> None:
+    assert first(contest(**more)).survived == survived, why
 
 
 def test_who_broke_it_are_the_teams_of_the_earliest_week_in_the_order_of_receipt() -> None:
     later = attack(5, 3, at=W47_END + DAY, week="2026-W48", week_end=W47_END + 7 * DAY)
-    facts = contest(
-        attacks=(attack(1), attack(3, 2, at=SENT - DAY), later),
-        breaks=(broke(1, 1, 1), broke(2, 1, 3), broke(3, 1, 5)),
-        releases=(of.Release(W47_END - 7 * DAY, W47_END + 7 * DAY, RELEASED),),
+    facts = contest()
+    row = first(
+        replace(
+            facts,
+            attacks=(attack(1), attack(3, 2, at=SENT - DAY), later),
+            breaks=(broke(1, 1, 1), broke(2, 1, 3), broke(3, 1, 5)),
+            releases=(of.Release(W47_END - 7 * DAY, W47_END + 7 * DAY, RELEASED),),
+            pictures=(*facts.pictures, of.Picture(5, later.received_at, "2026-W48", True)),
+            rulings=(*facts.rulings, of.Ruling(5, 1, RELEASED, "bird")),
+        )
     )
-    facts = replace(
-        facts,
-        pictures=(*facts.pictures, of.Picture(5, later.received_at, "2026-W48", True)),
-        rulings=(*facts.rulings, of.Ruling(5, 1, RELEASED, "bird")),
-    )
-    assert [each.name for each in first(facts).broken_by] == ["blue", "red"]
+    assert [each.name for each in row.broken_by] == ["blue", "red"]
 
 
 def of_organizers(number: int, at: datetime) -> of.Picture:
@@ -313,19 +317,14 @@ def test_every_team_is_named_with_the_time_of_its_own_picture(known: bool, also:
             rulings=(*facts.rulings, *rulings),
         )
     )
-    assert (row.broken_at, row.broken_week) == (SENT - DAY, "2026-W47"), why
+    days = (SENT - DAY - STAKED) // DAY
+    assert (row.broken_at, row.broken_week, row.days_unbroken) == (SENT - DAY, "2026-W47", days), why
     assert [(each.name, each.at) for each in row.broken_by] == [("blue", SENT - DAY), ("red", SENT)], why
-    assert row.days_unbroken == (SENT - DAY - STAKED) // DAY, why
 
 
 def test_a_mistake_outside_the_contest_breaks_nothing() -> None:
-    facts = contest(
-        attacks=(),
-        pictures=(of_organizers(1, SENT),),
-        rulings=(of.Ruling(1, 1, RELEASED, "bird"),),
-        breaks=(broke(1, 1, 1),),
-    )
-    row = first(facts)
+    pictures, rulings = (of_organizers(1, SENT),), (of.Ruling(1, 1, RELEASED, "bird"),)
+    row = first(contest(attacks=(), pictures=pictures, rulings=rulings, breaks=(broke(1, 1, 1),)))
     assert (row.state, row.broken_at, row.broken_week, row.broken_by) == (DefenseStanding.STAKED, None, "", ())
 
 
@@ -345,14 +344,14 @@ def test_a_stake_whose_time_is_over_waits(more: dict[str, Any], moment: datetime
 def test_a_closed_defense_has_no_clock_and_gets_one_when_it_is_opened() -> None:
     opened = NOW - DAY
     facts = contest(defenses=(defense(opened_at=opened),), stakes=(stake(clock_from=opened, until=opened + 90 * DAY),))
-    assert (first(facts, SENT).clock_ends, first(facts, SENT).open_source) == (None, False)
-    assert (first(facts).clock_ends, first(facts).open_source) == (opened + 90 * DAY, True)
+    rows = [first(facts, at) for at in (SENT, NOW)]
+    assert [(row.clock_ends, row.open_source) for row in rows] == [(None, False), (opened + 90 * DAY, True)]
 
 
 def test_the_newest_totals_of_the_private_set_are_told() -> None:
     trials = tuple(of.Trial(1, at, 100, right, 0, 100 - right, 0) for at, right in ((SENT, 90), (STAKED, 80)))
-    assert first(contest(trials=trials)).eligibility == Eligibility(100, 90, 0, 10, 0)
-    assert first(contest(trials=trials), STAKED).eligibility == Eligibility(100, 80, 0, 20, 0)
+    told = [first(contest(trials=trials), at).eligibility for at in (STAKED, NOW)]
+    assert told == [Eligibility(100, 80, 0, 20, 0), Eligibility(100, 90, 0, 10, 0)]
 
 
 def test_randomised_is_told_of_released_pictures_alone() -> None:
@@ -368,8 +367,7 @@ def test_a_defense_is_not_there_before_its_publication() -> None:
 
 
 def test_equal_ranks_are_shared_and_the_next_ones_passed_over() -> None:
-    assert ranks([(3,), (2,), (2,), (1,)]) == [1, 2, 2, 4]
-    assert ranks([(1, 5), (1, 5), (2, 0)]) == [2, 2, 1]
+    assert (ranks([(3,), (2,), (2,), (1,)]), ranks([(1, 5), (1, 5), (2, 0)])) == ([1, 2, 2, 4], [2, 2, 1])
     assert ranks([]) == []
 
 
@@ -394,17 +392,13 @@ def test_winners_come_before_what_is_at_stake_before_the_broken_ones_and_unstake
 
 
 def test_rows_without_a_value_come_last_either_way() -> None:
-    assert ordered([None, 1, 3, 2], lambda each: each, descending=False) == [1, 2, 3, None]
-    assert ordered([None, 1, 3, 2], lambda each: each, descending=True) == [3, 2, 1, None]
+    found = [ordered([None, 1, 3, 2], lambda each: each, descending=descending) for descending in (False, True)]
+    assert found == [[1, 2, 3, None], [3, 2, 1, None]]
 
 
 def test_tables_come_back_from_json_as_they_were() -> None:
-    facts = contest(
-        breaks=(broke(1, 1, 1),),
-        defenses=(defense(team=2), defense(2)),
-        trials=(of.Trial(1, SENT, 10, 9, 0, 1, 0),),
-    )
-    found = tables(facts, NOW)
+    trials = (of.Trial(1, SENT, 10, 9, 0, 1, 0),)
+    found = tables(contest(breaks=(broke(1, 1, 1),), defenses=(defense(team=2), defense(2)), trials=trials), NOW)
     assert Tables.from_json(found.to_json()) == found
 
 
@@ -441,21 +435,6 @@ def contests(draw: st.DrawFn) -> of.Facts:
     )
 
 
-def shuffled(facts: of.Facts, seed: int) -> of.Facts:
-    rng = Random(seed)
-    mixed = {each.name: getattr(facts, each.name) for each in fields(of.Facts)}
-    return of.Facts(**{name: tuple(rng.sample(rows, len(rows))) for name, rows in mixed.items()})
-
-
-def assert_nothing_later_matters(facts: of.Facts, at: datetime) -> None:
-    """What happens after a moment does not change the table of that moment."""
-    kept = {
-        name: tuple(row for row in getattr(facts, name) if row.at <= at)
-        for name in ("releases", "rulings", "breaks", "merges", "prizes", "answers", "varied")
-    }
-    assert tables(replace(facts, **kept), at) == tables(facts, at)
-
-
 def assert_breakers_sent_what_broke(facts: of.Facts, at: datetime) -> None:
     """Of the earliest week with a break (R35), and each team once."""
     broke_it = {(each.defense, each.picture) for each in facts.breaks}
@@ -468,22 +447,23 @@ def assert_breakers_sent_what_broke(facts: of.Facts, at: datetime) -> None:
 
     for row in tables(facts, at).defenses:
         mine = [each for each in facts.attacks if (numbers[row.id], each.picture) in broke_it]
-        receipts = {(ids[part_of(each.team)], each.received_at) for each in mine}
-        assert receipts.issuperset((each.id, each.at) for each in row.broken_by)
-        assert len({each.id for each in row.broken_by}) == len(row.broken_by)
+        named = [(each.id, each.at) for each in row.broken_by]
+        assert {(ids[part_of(each.team)], each.received_at) for each in mine}.issuperset(named)
         times = [each.at for each in row.broken_by]
-        assert times == sorted(times)
-        assert all(row.broken_at is not None and row.broken_at <= each for each in times)
-        assert (row.broken_at is None) == (times == []) and row.broken_at in [*times[:1], None]
+        assert (len({name for name, _ in named}), sorted(times)) == (len(named), times)
+        assert row.broken_at == (times[0] if times else None)
 
 
 def assert_tables_hold(facts: of.Facts, at: datetime, seed: int) -> None:
-    found = tables(facts, at)
-    assert tables(shuffled(facts, seed), at) == found, "no order of facts matters"
+    found, rng = tables(facts, at), Random(seed)
+    rows = {each.name: getattr(facts, each.name) for each in fields(of.Facts)}
+    mixed = {name: tuple(rng.sample(each, len(each))) for name, each in rows.items()}
+    assert tables(of.Facts(**mixed), at) == found, "no order of facts matters"
+    kinds = ("releases", "rulings", "breaks", "merges", "prizes", "answers", "varied")
+    kept = {name: tuple(row for row in rows[name] if row.at <= at) for name in kinds}
+    assert tables(replace(facts, **kept), at) == found, "what happens later does not change the table of a moment"
     assert sum(row.valid for row in found.attackers) <= len({each.picture for each in facts.attacks}), "credit is once"
-    assert all(row.defenses <= row.breaks <= 3 * row.valid for row in found.attackers)
-    assert all(row.valid <= row.sent for row in found.attackers)
-    assert_nothing_later_matters(facts, at)
+    assert all(row.defenses <= row.breaks <= 3 * row.valid <= 3 * row.sent for row in found.attackers)
     assert_breakers_sent_what_broke(facts, at)
 
 

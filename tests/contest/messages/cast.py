@@ -1,15 +1,11 @@
 """People who are told things: Carl and Rosa of team red, Bea of blue, Olga who organizes, Rita of the board."""
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from threading import Barrier
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core import mail
 from django.core.mail import EmailMessage
-from django.db import connections
 
 from contest.enums import MessageKind
 from contest.messages.sending import messages_send
@@ -20,19 +16,15 @@ from tests import factories
 
 NOW = factories.NOW
 CASE = {"case": "C-1", "what": "an appeal", "due": "Friday"}
-FAILED = {"week": "2026-W47", "at": "now", "error": "full"}
 
 
 def person(name: str, *groups: str) -> User:
-    """Somebody with an address."""
-    user = factories.user(name, *groups)
-    user.email = f"{name}@example.org"
-    user.save(update_fields=["email"])
-    return user
+    factories.user(name, *groups)
+    User.objects.filter(username=name).update(email=f"{name}@example.org")
+    return User.objects.get(username=name)
 
 
 def team(name: str, *people: str) -> Team:
-    """A team of these people, the first of them its captain."""
     made = Team.objects.create(name=name, created_at=NOW)
     for number, each in enumerate(people):
         Member.objects.create(team=made, user=person(each, TEAMS), captain=number == 0)
@@ -48,40 +40,19 @@ def reviewer(name: str = "rita") -> User:
 
 
 def told(to: Any, kind: MessageKind = MessageKind.CASE_OPENED, *, now: datetime = NOW, **more: Any) -> int:
-    """Tell something about a case."""
-    facts = FAILED if kind == MessageKind.RELEASE_FAILED else CASE
+    facts = {"week": "2026-W47", "at": "now", "error": "full"} if kind == MessageKind.RELEASE_FAILED else CASE
     return write(to, kind, about=more.pop("about", "/board/"), now=now, **{**facts, **more})
 
 
 def news(to: Any, *, now: datetime = NOW) -> int:
-    """Tell news of a team."""
-    facts = {"what": "left", "who": "gus", "team": {"name": "red"}}
-    return write(to, MessageKind.TEAM_NEWS, about="/team/", now=now, **facts)
+    return write(to, MessageKind.TEAM_NEWS, about="/team/", now=now, what="left", who="gus", team={"name": "red"})
 
 
 def sent(now: datetime = NOW) -> list[EmailMessage]:
-    """What the sweep sends at `now`."""
     mail.outbox.clear()
     assert messages_send(clock=lambda: now) == len(mail.outbox)
     return list(mail.outbox)
 
 
 def readers(kind: MessageKind) -> list[str]:
-    """Who was told something of a kind."""
-    rows = Message.objects.filter(kind=kind).order_by("user__username")
-    return list(rows.values_list("user__username", flat=True))
-
-
-def at_once(*acts: Callable[[], Any]) -> list[Any]:
-    """Do all at the same time, each in a thread of its own."""
-    barrier = Barrier(len(acts))
-
-    def one(act: Callable[[], Any]) -> Any:
-        try:
-            barrier.wait(10)
-            return act()
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(len(acts)) as pool:
-        return list(pool.map(one, acts))
+    return list(Message.objects.filter(kind=kind).order_by("user__username").values_list("user__username", flat=True))

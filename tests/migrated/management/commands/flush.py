@@ -32,7 +32,6 @@ class Command(flush.Command):
 
 @cache
 def _which_are_written(alias: str) -> str:
-    """Return the statement that names every table with a row."""
     tables = sorted(set(connections[alias].introspection.django_table_names(include_views=False)) - _KEPT)
     return " UNION ALL ".join(f"SELECT '{table}' WHERE EXISTS (SELECT 1 FROM \"{table}\")" for table in tables)
 

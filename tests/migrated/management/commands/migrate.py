@@ -18,7 +18,6 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
-        """Migrate, from a copy where there is one."""
         connection, first = connections[options["database"]], Path(os.environ["MIGRATED"])
         if not _is_new(connection) or options["app_label"]:
             super().handle(*args, **options)
@@ -39,7 +38,6 @@ def _is_new(connection: BaseDatabaseWrapper) -> bool:
 
 
 def _keep(connection: BaseDatabaseWrapper, first: Path) -> None:
-    """Copy the database to where others look for it, at once and as a whole."""
     part = first.with_suffix(".part")
     with connection.cursor() as cursor:
         cursor.execute("VACUUM INTO %s", [str(part)])

@@ -1,4 +1,5 @@
-"""The contest's time and the machine's: which is read where, and that the demo's clock goes forward only."""
+"""The contest's time, the machine's and the database's: which is read where, and that the demo's clock goes forward
+only; and the beat's schedule, which leaves no heap of stale messages."""
 
 import ast
 import re
@@ -12,23 +13,24 @@ from django.conf import settings as configured
 from django.contrib.auth.models import User
 from django.core import mail
 from django.db import DatabaseError, transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.test import Client
 from django.utils import timezone
 
+from common import clock
 from common.authentication import issue_token
 from common.domain_clock import OneTimeMiddleware, demo_ahead, domain_now, one_time
 from common.models import DemoClock
+from config.celery import app
+from contest.pipeline import QUEUES
 from labeling.models import Tasker
 from tests import factories
+from tests.contest.pages import lacking, words
 
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
-INVITED = {"email": "new@example.org", "role": "tasker", "language": "en"}
 PASSWORD = "seven-herons-at-noon"
 ROOT = Path(configured.BASE_DIR)
-APPS = ("common", "labeling", "adjudication", "scoring", "contest", "config")
-
 # Who reads the machine's time, and why the contest's is wrong there.
 REAL_TIME = {
     "common/authentication.py": "API tokens",
@@ -59,8 +61,7 @@ REAL_TIME = {
 def _functions(tree: ast.AST, inside: str = "") -> Iterator[str]:
     """Yield each function that names the machine's clock."""
     for node in ast.iter_child_nodes(tree):
-        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        yield from _functions(node, node.name if is_function else inside)
+        yield from _functions(node, node.name if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else inside)
         if isinstance(node, ast.Attribute) and ast.unparse(node) == "timezone.now":
             yield inside
         if isinstance(node, ast.ImportFrom) and node.module == "django.utils.timezone":
@@ -69,7 +70,8 @@ def _functions(tree: ast.AST, inside: str = "") -> Iterator[str]:
 
 @pytest.mark.slow("it reads the tree of every source")
 def test_only_the_listed_places_read_the_machine_s_time() -> None:
-    paths = [path for app in APPS for path in (ROOT / app).rglob("*.py")]
+    apps = ("common", "labeling", "adjudication", "scoring", "contest", "config")
+    paths = [path for app in apps for path in (ROOT / app).rglob("*.py")]
     # Only a file that has the word can name the clock.
     sources = {str(path.relative_to(ROOT)): text for path in paths if "timezone" in (text := path.read_text())}
     found = {f"{name}::{each}" for name, text in sources.items() for each in _functions(ast.parse(text))}
@@ -80,7 +82,6 @@ def test_only_the_listed_places_read_the_machine_s_time() -> None:
 
 @pytest.fixture
 def moment(monkeypatch: pytest.MonkeyPatch) -> datetime:
-    """The machine's clock stands still."""
     monkeypatch.setattr(timezone, "now", lambda: NOW)
     return NOW
 
@@ -91,17 +92,13 @@ def test_a_moved_clock_is_seen_at_once_and_within_a_request_not_at_all(
 ) -> None:
     settings.DEMO = True
     assert domain_now() == NOW, "without a row it was never moved"
-    row = DemoClock.objects.create(ahead_seconds=60)
-    seen: list[datetime] = []
+    DemoClock.objects.create(ahead_seconds=60)
 
-    def view(_: HttpRequest) -> HttpResponse:
-        seen.append(domain_now())
-        DemoClock.objects.filter(pk=row.pk).update(ahead_seconds=86_400)
-        seen.append(domain_now())
-        return HttpResponse()
+    def view(_: HttpRequest) -> Any:
+        return domain_now(), DemoClock.objects.update(ahead_seconds=86_400), domain_now()
 
-    OneTimeMiddleware(view)(HttpRequest())
-    assert seen == [NOW + timedelta(minutes=1)] * 2
+    minute = NOW + timedelta(minutes=1)
+    assert OneTimeMiddleware(view)(HttpRequest()) == (minute, 1, minute)
     assert domain_now() == NOW + DAY, "the next request, and every sweep"
     with one_time():
         assert domain_now() == NOW + DAY
@@ -138,13 +135,12 @@ def test_who_is_signed_in_stays_so_and_links_go_on(settings: Any, olga: User, si
     factories.policy_version()
     page: Client = signed_in(olga)
     token = issue_token(olga, now=timezone.now())
-    page.post("/organizer/people/", {**INVITED, "action": "invite"})
+    invited = {"email": "new@example.org", "role": "tasker", "language": "en"}
+    page.post("/organizer/people/", {**invited, "action": "invite"})
     link = re.search(r"(/join/\S+)", str(mail.outbox[-1].body))
     assert link is not None
     DemoClock.objects.create(ahead_seconds=400 * 86_400)
-    people = page.get("/organizer/people/")
-    assert people.status_code == 200, "the session"
-    assert "new@example.org" in people.content.decode() and "expired" not in people.content.decode()
+    assert lacking(words(page, "/organizer/people/"), "new@example.org", "expired") == ["expired"], "the session"
     assert Client().get("/api/v1/me/", headers={"Authorization": f"Token {token}"}).status_code == 200, "the token"
     assert Client().get(link[0]).status_code == 200, "the link"
     Client().post(link[0], {"username": "newt", "new_password": PASSWORD, "new_password_again": PASSWORD})
@@ -155,14 +151,46 @@ def test_who_is_signed_in_stays_so_and_links_go_on(settings: Any, olga: User, si
 def test_every_page_says_that_the_clock_was_moved(settings: Any, olga: User, signed_in: Any) -> None:
     settings.DEMO = True
     banner, footer = "The demo's clock is 12 days ahead", "its clock was moved to"
-    pages = {"an organizer": signed_in(olga), "a stranger": Client()}
+    organizer = signed_in(olga)
 
-    def shown(who: str) -> tuple[bool, bool]:
-        page = pages[who].get("/organizer/people/" if who == "an organizer" else "/rules/").content.decode()
-        return banner in page, footer in page
+    def lacks() -> list[list[str]]:
+        asked = ((organizer, "/organizer/people/"), (Client(), "/rules/"))
+        return [lacking(who.get(address).content.decode(), banner, footer) for who, address in asked]
 
-    assert {who: shown(who) for who in pages} == dict.fromkeys(pages, (False, False)), "it was not moved"
+    assert lacks() == [[banner, footer], [banner, footer]], "it was not moved"
     DemoClock.objects.create(ahead_seconds=12 * 86_400)
-    assert {who: shown(who) for who in pages} == {"an organizer": (True, True), "a stranger": (False, True)}
+    assert lacks() == [[], [banner]]
     settings.DEMO = False
-    assert shown("an organizer") == (False, False)
+    assert lacks() == [[banner, footer], [banner, footer]]
+
+
+@pytest.mark.django_db
+def test_the_database_beside_us_has_the_same_clock() -> None:
+    assert not clock.is_apart(clock.apart())
+
+
+@pytest.mark.postgres("the database's own clock")
+@pytest.mark.django_db
+@pytest.mark.parametrize("minutes", [10, -10])
+def test_another_clock_is_noticed(minutes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = timezone.now
+    monkeypatch.setattr(timezone, "now", lambda: real() + timedelta(minutes=minutes))
+    apart = clock.apart()
+    assert clock.is_apart(apart) and abs(apart - timedelta(minutes=minutes)) < timedelta(seconds=2)
+    assert ("ahead of" in clock.words(apart)) is (minutes > 0) and "600 seconds" in clock.words(apart)
+
+
+ENTRIES = app.conf.beat_schedule
+
+
+@pytest.mark.parametrize("name", sorted(ENTRIES))
+def test_an_entry_names_a_task_and_its_message_is_over_when_the_next_ones_are_there(name: str) -> None:
+    app.loader.import_default_modules()
+    assert ENTRIES[name]["task"] in app.tasks
+    expires, period = ENTRIES[name]["options"]["expires"], ENTRIES[name]["schedule"]
+    assert expires >= period  # or the sweep might never run
+    assert expires <= max(period, 60)  # so that at most a minute's worth waits
+
+
+def test_with_a_broker_as_many_sweeps_run_as_without() -> None:
+    assert len(ENTRIES) == sum(len(sweeps) for sweeps in QUEUES.values())
