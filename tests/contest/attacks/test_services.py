@@ -43,11 +43,7 @@ from tests.contest.board.at_once import at_once, codes
 from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
-
-
 SECOND, MILLISECOND, DAY = timedelta(seconds=1), timedelta(milliseconds=1), timedelta(days=1)
-
-
 ONE_A_DAY = Policy(image_size=cast.SIDE, attacks_per_day=1)
 
 
@@ -134,8 +130,7 @@ def test_ten_a_day_and_the_next_day_again(red: Team, now: datetime) -> None:
     midnight = datetime(2026, 11, 19, tzinfo=UTC)
     assert [send(red, shade, now=midnight - SECOND).of_quota for shade in range(10)] == list(range(1, 11))
     words = refused("quota_used", send, red, 99, now=midnight - MILLISECOND).message
-    assert "The next day begins on Thu 19 Nov 2026 00:00:00 UTC" in words
-    assert send(red, 99, now=midnight).of_quota == 1
+    assert "The next day begins on Thu 19 Nov 2026 00:00:00 UTC" in words and send(red, 99, now=midnight).of_quota == 1
 
 
 def test_withdrawn_and_copied_ones_count_and_those_of_other_teams_do_not(red: Team, blue: Team, now: datetime) -> None:
@@ -383,10 +378,7 @@ def test_a_withdrawal_and_the_dealing_at_once_leave_one_of_the_two(red: Team, no
         assert (attack.withdrawn_at is None) == attack.image.panels.exists()
 
 
-PHOTOS = "contest/demo/photos"
-
-
-SIDE = 299
+PHOTOS, SIDE = "contest/demo/photos", 299
 
 
 def photo(name: str = "bird-001.jpg") -> Pillow.Image:
@@ -489,8 +481,7 @@ def test_two_of_one_sweep_are_compared_too_and_withdrawn_ones_as_well(red: Team,
 
 
 def test_pictures_without_structure_fill_no_table(red: Team, now: datetime) -> None:
-    numbers = cast.policy(attacks_per_day=100)
-    cast.send_many(red, MOST_PAIRS + 10, now=now, numbers=numbers)
+    cast.send_many(red, MOST_PAIRS + 10, now=now, numbers=cast.policy(attacks_per_day=100))
     near_duplicates_find(within=6, now=now)
     assert NearDuplicate.objects.filter(image=Attack.objects.latest("pk").image).count() == MOST_PAIRS
 

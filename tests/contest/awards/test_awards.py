@@ -45,14 +45,8 @@ from tests.contest.money.cast import BEFORE, MONDAY, PRIZE, balance
 from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
-
-
 POLICY = Policy()
-
-
 OVER = MONDAY + timedelta(hours=90 * 24)
-
-
 NOW = OVER + timedelta(30)
 
 

@@ -159,7 +159,6 @@ def test_a_fault_of_the_defense_is_final_and_one_of_the_platform_is_waited_for(
 
 
 def two_valid(stake: Stake) -> tuple[cast.Attack, cast.Attack]:
-    """Two valid pictures of a team."""
     red = cast.team("red")
     first, second = cast.attack(red, days=3), cast.attack(red, days=4)
     for each in (first, second):
@@ -331,8 +330,6 @@ def test_a_time_is_over_exactly_at_its_end() -> None:
 
 
 days = st.integers(0, 6)  # few, so that instants are often equal
-
-
 batches = st.none() | st.integers(1, 3)
 
 

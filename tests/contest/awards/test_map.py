@@ -57,8 +57,6 @@ NAME = "The Lab of Names"
 
 
 class Answer(NamedTuple):
-    """What a page said."""
-
     status: int
     text: str
 

@@ -42,17 +42,9 @@ from tests.contest.pages import plain
 from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
-
-
 __all__ = ["nothing_is_lost"]
-
-
 DAY = timedelta(1)
-
-
 MOVE = {"do": "move"}
-
-
 CHEATED = "It looked at the private set."
 
 
@@ -206,7 +198,6 @@ def test_a_stake_that_was_ended_says_so_on_its_page(stake: Stake, other: Stake, 
 
 @pytest.fixture
 def withheld(stake: Stake, other: Stake, makers: Team, rita: User) -> Award:
-    """The award of makers, all of it withheld."""
     (award,) = give(all_met(stake), rita)
     withhold(award, rita)
     return award
@@ -425,8 +416,7 @@ def test_an_award_and_what_a_late_break_makes_of_it_are_told_by_the_pages(
     stake: Stake, rita: User, board: Client
 ) -> None:
     told = {"statement": "Unbroken <90> days.", "reason": "Every condition is met."}
-    case = award_move(all_met(stake), **told, by=rita, now=NOW)
-    factories.carried(case, rosa(), NOW)
+    factories.carried(award_move(all_met(stake), **told, by=rita, now=NOW), rosa(), NOW)
     public = read(Client(), "/money/")
     assert "Unbroken &lt;90&gt; days." in public and "Every condition is met." in public
     found_late(stake, cast.team("red"))

@@ -47,8 +47,6 @@ from tests.contest.pages import lacking, main, words
 from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
-
-
 ATTACKERS, DEFENDERS, POOL = AccountKind.ATTACKERS, AccountKind.DEFENDERS, AccountKind.POOL
 
 
@@ -346,11 +344,7 @@ def owes_of_an_award(one: Team, rita: User) -> None:
 
 
 Debt = Callable[[Team, User], None]
-
-
 DEBTS = [(owes_of_a_stake, AccountKind.ATTACKERS), (owes_of_an_award, AccountKind.DEFENDERS)]
-
-
 each_debt = pytest.mark.parametrize(("debt", "half"), DEBTS, ids=["of a stake", "of an award"])
 
 

@@ -28,11 +28,7 @@ from tests.contest.pages import lacking, main, plain
 from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
-
-
 POOL, OUTSIDE = AccountKind.POOL, AccountKind.OUTSIDE
-
-
 ATTACKERS, DEFENDERS = AccountKind.ATTACKERS, AccountKind.DEFENDERS
 
 
@@ -71,8 +67,7 @@ def test_what_a_team_stakes_comes_from_outside_and_goes_back_to_its_account() ->
     stake = cast.staked(cast.defense("own", red), by=red)
     assert (balance(stake), balance(OUTSIDE)) == (PRIZE, -PRIZE)
     entry, nothing = (stakes.stake_refunded(stake, why="Taken back.", now=cast.SETTLED) for _ in range(2))
-    assert (entry.rule, entry.why, nothing) == ("R36", "Taken back.", None)
-    assert (balance(stake), balance(red)) == (0, PRIZE)
+    assert (entry.rule, entry.why, nothing, balance(stake), balance(red)) == ("R36", "Taken back.", None, 0, PRIZE)
 
 
 # The check ------------------------------------------------------------------------------------------------------------

@@ -44,11 +44,7 @@ from tests.contest.stakes.test_races import until_waiting
 from tests.refusals import refused
 
 pytestmark = [pytest.mark.postgres("several at once: SQLite has one writer"), pytest.mark.django_db(transaction=True)]
-
-
 NOW = CLOSED + timedelta(120)
-
-
 THREADS, SECONDS = 8, 4.0
 
 
@@ -197,8 +193,6 @@ def test_no_payment_comes_between_a_share_and_its_set_off() -> None:
 
 
 __all__ = ["makers", "stake"]
-
-
 A_WHILE = 1.0
 
 

@@ -28,8 +28,6 @@ from tests.contest.pages import queries
 from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
-
-
 RULED = MONDAY.replace(hour=0) + timedelta(days=7)  # two days after the end of its week
 
 

@@ -21,8 +21,6 @@ from tests import tables
 from tests.contest.money.cast import MONDAY
 
 RED, BLUE, GREEN = 1, 2, 3
-
-
 W46, W47, W48 = "2026-W46", "2026-W47", "2026-W48"
 
 

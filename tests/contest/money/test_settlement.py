@@ -29,8 +29,6 @@ from tests.contest.money import cast
 from tests.contest.money.cast import CLOSED, MONDAY, PRIZE, SETTLED, balance
 
 pytestmark = pytest.mark.django_db
-
-
 HALF = 50_000
 
 
@@ -62,7 +60,6 @@ def nothing_is_lost(db: None) -> object:
 
 
 def broke(stake: Stake, by: Team, days: float = 1, **more: object) -> Attack:
-    """An attack that breaks the defense at stake."""
     sent = cast.attack(by, days=days, **more)
     cast.broken(stake.defense, sent)
     return sent
@@ -74,11 +71,7 @@ def unpaid(team: Team) -> Team:
 
 
 Teams = dict[str, Team]
-
-
 Story = Callable[[Stake, Teams], object]
-
-
 R, B = "red", "blue"
 
 
@@ -206,8 +199,7 @@ def test_who_gets_what_of_two_stakes_of_one_week(
 
 
 def shares_of(stake: Stake) -> dict[str, int]:
-    shares = entries_of(stake).exclude(target__team=None).values_list("target__team__name")
-    return dict(shares.annotate(Sum("cents")))
+    return dict(entries_of(stake).exclude(target__team=None).values_list("target__team__name").annotate(Sum("cents")))
 
 
 def entries_of(stake: Stake) -> QuerySet[LedgerEntry]:
@@ -347,11 +339,7 @@ def test_an_association_in_error_costs_a_team_nothing_in_the_end(
 
 
 NOW = CLOSED + timedelta(30)
-
-
 REJECTED = Ballot(VoteChoice.OVERRULE, "", ("uncertain",))
-
-
 BIRD, BICYCLE = (Ballot(VoteChoice.OVERRULE, label) for label in ("bird", "bicycle"))
 
 

@@ -39,13 +39,8 @@ from tests.refusals import refused
 from tests.scoring.trials import cast as trials
 
 pytestmark = pytest.mark.django_db
-
-
 # A week runs from Saturday 00:00 to Saturday 00:00.
-SATURDAY = datetime(2026, 11, 21, tzinfo=UTC)
-
-
-INSTANT = timedelta(microseconds=1)
+SATURDAY, INSTANT = datetime(2026, 11, 21, tzinfo=UTC), timedelta(microseconds=1)
 
 
 def hand_in(team: Any, now: datetime, **values: Any) -> Entry:
@@ -54,7 +49,6 @@ def hand_in(team: Any, now: datetime, **values: Any) -> Entry:
 
 
 def other(number: int) -> dict[str, str]:
-    """Another defense than the first."""
     return {"name": f"net {number}", "image": f"ghcr.io/blue/net@sha256:{number:064x}"}
 
 

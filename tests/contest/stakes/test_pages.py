@@ -26,8 +26,6 @@ from tests.contest.stakes import cast
 from tests.scoring.trials import cast as trials
 
 pytestmark = pytest.mark.django_db
-
-
 DAY = timedelta(days=1)
 
 
