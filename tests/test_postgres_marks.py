@@ -33,15 +33,15 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
     ),
     "common/sessions.py": ("common/test_clocks.py", "test_who_is_signed_in_stays_so_and_links_go_on"),
     "contest/attacks/letters.py": (
-        "contest/attacks/test_sending.py",
+        "contest/attacks/test_uploads.py",
         "test_the_letter_of_an_upload_that_was_cut_off_leaves_a_minute_later",
     ),
     "contest/attacks/quota.py": (
-        "contest/attacks/test_at_once.py",
+        "contest/attacks/test_services.py",
         "test_two_uploads_at_nine_of_ten_are_not_both_the_tenth",
     ),
     "contest/attacks/services.py": (
-        "contest/attacks/test_at_once.py",
+        "contest/attacks/test_services.py",
         "test_a_withdrawal_and_the_dealing_at_once_leave_one_of_the_two",
     ),
     "contest/awards/examinations.py": ("contest/awards/test_awards.py", "test_an_examination_is_never_changed"),
@@ -79,9 +79,9 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
     "contest/health.py": ("test_reading.py", "test_no_get_writes_or_locks_and_every_page_is_strict"),
     "contest/ledger_triggers.py": ("contest/test_written_once.py", "test_many_at_once_spend_what_is_there_and_no_more"),
     "contest/money/correcting.py": ("contest/money/test_correcting.py", "test_of_two_who_confirm_at_once_one_does"),
-    "contest/money/ledger.py": ("contest/awards/test_locks.py", "test_an_award_and_a_deposit_at_once"),
+    "contest/money/ledger.py": ("contest/money/test_locks.py", "test_an_award_and_a_deposit_at_once"),
     "contest/money/payments.py": ("contest/money/test_payments.py", "test_of_two_who_mark_it_at_once_one_does"),
-    "contest/money/settlement.py": ("contest/awards/test_locks.py", "test_an_award_and_a_deposit_at_once"),
+    "contest/money/settlement.py": ("contest/money/test_locks.py", "test_an_award_and_a_deposit_at_once"),
     "contest/record/rebuild/services.py": ("contest/record/test_rebuild.py", "test_everything_is_as_it_was"),
     "contest/releases.py": ("contest/test_publishing.py", "test_only_one_of_two_at_the_same_moment_joins_the_chain"),
     "contest/simulation/apart.py": (

@@ -1,14 +1,16 @@
 """Teams that may attack, their pictures, and the policy that goes with them."""
 
-from collections.abc import Callable, Sequence
+import io
+import zipfile
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
-import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from common.errors import DomainError
 from contest.attacks.services import attack_receive
 from contest.enums import EntitlementKind, EntitlementState, StakeKind
 from contest.models import Attack, BoardDecision, Entitlement, Release, Stake, StakeBatch, Team
@@ -38,8 +40,7 @@ def policy(**numbers: Any) -> Policy:
 
 def next_policy(since: datetime, **numbers: Any) -> Policy:
     """Record another policy that is in force from `since` on."""
-    found = Policy(image_size=SIDE, **numbers)
-    version = PolicyVersion.objects.count() + 1
+    found, version = Policy(image_size=SIDE, **numbers), PolicyVersion.objects.count() + 1
     PolicyVersion.objects.create(version=version, numbers=found.to_json(), in_force_from=since, reason="tests")
     forget_versions()
     return found
@@ -53,8 +54,7 @@ def picture(shade: int = 7, side: int = SIDE) -> bytes:
 def team(name: str, *, entitled: bool = True, email: str = "") -> Team:
     """A team with a captain of its name, whom the board lets attack."""
     captain = factories.user(name)
-    captain.email = email
-    captain.save()
+    User.objects.filter(pk=captain.pk).update(email=email)
     made = team_create(name=f"team {name}", captain=captain, now=LONG_AGO)
     if entitled:
         entitle(made)
@@ -62,7 +62,6 @@ def team(name: str, *, entitled: bool = True, email: str = "") -> Team:
 
 
 def captain(of: Team) -> User:
-    """The captain of a team."""
     return User.objects.get(membership__team=of, membership__captain=True)
 
 
@@ -94,8 +93,13 @@ def send(of: Team, shade: int = 7, *, now: datetime, targets: Sequence[str] = ()
     )
 
 
+def send_many(of: Team, many: int, *, now: datetime, numbers: Policy = POLICY) -> None:
+    """So many pictures of a team, from the darkest on."""
+    for shade in range(many):
+        send(of, shade, now=now, numbers=numbers)
+
+
 def defense(name: str = "A net") -> Defense:
-    """A published defense."""
     return Defense.objects.create(name=name, digest=name, created_at=LONG_AGO, published_at=LONG_AGO)
 
 
@@ -119,24 +123,29 @@ def staked(name: str = "A net", *, since: datetime = LONG_AGO + timedelta(days=2
 
 
 def release(week: str = "2026-W47") -> Release:
-    """Say that a week is released."""
     released_at = BOUNDARY + timedelta(days=2)
     return Release.objects.create(week=week, manifest_sha256="a", counts={}, bytes=1, released_at=released_at)
 
 
 def upload(data: bytes, name: str = "a.png") -> SimpleUploadedFile:
-    """A file as a form sends it."""
     return SimpleUploadedFile(name, data, content_type="image/png")
+
+
+def zipped(*entries: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """A zip of these files."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", method) as archive:
+        for name, data in entries:
+            archive.writestr(name, data)
+    return packed.getvalue()
+
+
+def stored(within: str = "") -> list[Path]:
+    folder = Path(settings.IMAGE_STORE_URL.removeprefix("file://"))
+    return [path for path in (folder / within).rglob("*") if path.is_file()]
 
 
 def main_of(answer: Any) -> str:
     """What stands between the header and the footer of a page."""
     page: str = answer.content.decode()
     return page.partition("<main")[2].partition("</main>")[0]
-
-
-def refusal(kind: type[DomainError], call: Callable[..., Any], *args: Any, **more: Any) -> DomainError:
-    """The error of this kind that a call is refused with."""
-    with pytest.raises(kind) as found:
-        call(*args, **more)
-    return found.value

@@ -14,7 +14,12 @@ from tests.contest.attacks import cast
 @pytest.fixture
 def red(now: datetime) -> Team:
     cast.policy()
-    return cast.team("red")
+    return cast.team("red", email="red@example.org")
+
+
+@pytest.fixture
+def blue(red: Team) -> Team:
+    return cast.team("blue")
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """What became of an attack, from its receipt to the end of its appeals, as its team reads it."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,8 +24,8 @@ from tests.contest.attacks import cast
 from tests.contest.attacks.cast import BOUNDARY, POLICY, send
 from tests.contest.board import case_cast
 from tests.contest.board import cast as board
-from tests.contest.board.cast import Scene
 from tests.contest.money import cast as money
+from tests.contest.pages import lacking
 
 pytestmark = pytest.mark.django_db
 LATER = BOUNDARY + timedelta(days=1)
@@ -37,23 +38,16 @@ def attack(now: datetime) -> Attack:
     return send(cast.team("red"), now=now)
 
 
-def dealt(attack: Attack) -> None:
+def dealt() -> None:
     panels_deal(policy=POLICY, now=BOUNDARY)
 
 
 def ruled(attack: Attack, **values: Any) -> Ruling:
-    if not attack.image.panels.exists():
-        dealt(attack)
+    dealt()
     panel = factories.settle(attack.image.panels.get(), now=LATER)
-    defaults: dict[str, Any] = {
-        "verdict": "valid",
-        "label": "bird",
-        "number": 1,
-        "decided_by": "rules",
-        "decided_at": LATER,
-    }
-    defaults |= {"panel": panel, "policy": factories.policy_version(), "response_ids": [], "reasons": []}
-    return Ruling.objects.create(image=attack.image, **(defaults | values))
+    told = {"verdict": "valid", "label": "bird", "number": 1, "reasons": [], "decided_by": "rules", "decided_at": LATER}
+    told |= {"image": attack.image, "panel": panel, "policy": factories.policy_version(), "response_ids": []}
+    return Ruling.objects.create(**(told | values))
 
 
 def answered(attack: Attack, *answers: int, by: Defense | None = None) -> Defense:
@@ -86,7 +80,7 @@ def test_before_the_boundary_and_after_it(attack: Attack, now: datetime) -> None
     ]
     assert (state(copy, now), told(copy, now)) == (state(attack, now), told(attack, now))
     assert state(attack, BOUNDARY) == "being labeled"
-    dealt(attack)
+    dealt()
     assert told(attack, BOUNDARY)[1:] == [
         "The week ended: public with all attacks of the week.",
         "Given to a panel of 3 taskers.",
@@ -94,32 +88,32 @@ def test_before_the_boundary_and_after_it(attack: Attack, now: datetime) -> None
     ]
 
 
-def test_withdrawn(attack: Attack, now: datetime) -> None:
-    attack_withdraw(attack=attack, by=cast.captain(attack.team), now=now)
-    assert state(attack, LATER) == "withdrawn"
-    assert told(attack, LATER)[1].startswith("Withdrawn. It is never labeled nor published")
+def withdrawn(attack: Attack) -> None:
+    attack_withdraw(attack=attack, by=cast.captain(attack.team), now=attack.received_at)
 
 
-def test_rejected_with_every_reason(attack: Attack) -> None:
+def rejected(attack: Attack) -> None:
     ruled(attack, verdict="rejected", label="", reasons=["uncertain", "too_small", "truncated"])
-    assert state(attack, LATER) == "rejected"
-    words = "The rules rejected it: a tasker was not sure; the object is too small; the object is cut off."
-    assert words in told(attack, LATER)
 
 
-def test_valid_and_being_scored(attack: Attack) -> None:
-    ruled(attack)
-    answered(attack, 1)
-    assert state(attack, LATER) == "being scored"
-    assert "Being scored: 1 of 2 answers of the published defenses are in." in told(attack, LATER)
-    assert "The rules found it valid: bird." in told(attack, LATER)
+def scored(*answers: int) -> Callable[[Attack], object]:
+    return lambda attack: (ruled(attack), answered(attack, *answers))
 
 
-def test_valid_and_broke_nothing(attack: Attack) -> None:
-    ruled(attack)
-    answered(attack, 1, -1)
-    assert state(attack, LATER) == "broke nothing"
-    assert "Every published defense was asked, and none was confidently wrong." in told(attack, LATER)
+BECAME: list[tuple[Callable[[Attack], object], str, list[str]]] = [
+    (withdrawn, "withdrawn", ["Withdrawn. It is never labeled nor published"]),
+    (rejected, "rejected", ["The rules rejected it: a tasker was not sure; the object is too small; "
+                            "the object is cut off."]),
+    (scored(1), "being scored", ["Being scored: 1 of 2 answers of the published defenses are in.",
+                                 "The rules found it valid: bird."]),
+    (scored(1, -1), "broke nothing", ["Every published defense was asked, and none was confidently wrong."]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("story", "word", "said"), BECAME, ids=[row[1] for row in BECAME])
+def test_what_became_of_it(story: Callable[[Attack], object], word: str, said: list[str], attack: Attack) -> None:
+    story(attack)
+    assert state(attack, LATER) == word and lacking("\n".join(told(attack, LATER)), *said) == []
 
 
 def test_it_broke_each_defense_once_until_the_board_overrules(attack: Attack) -> None:
@@ -128,14 +122,12 @@ def test_it_broke_each_defense_once_until_the_board_overrules(attack: Attack) ->
     answered(attack, 0, 0)
     answered(attack, 1, 0, by=releases.defense(2, name="Another"))
     assert state(attack, LATER) == "broke 2 defenses"
-    broke = [words for words in told(attack, LATER) if words.startswith("It broke")]
-    assert broke == ["It broke A net", "It broke Another"]
+    assert [said for said in told(attack, LATER) if "broke" in said] == ["It broke A net", "It broke Another"]
     overruled = {"verdict": "rejected", "label": "", "reasons": ["depiction"], "explanation": "A toy."}
     ruled(attack, number=2, decided_by="board", **overruled)
-    assert state(attack, LATER) == "rejected"
-    words = told(attack, LATER)
-    assert "The review board rejected it: it is a depiction." in words
-    assert not [each for each in words if each.startswith("It broke")]
+    said = told(attack, LATER)
+    assert state(attack, LATER) == "rejected" and "The review board rejected it: it is a depiction." in said
+    assert "broke" not in " ".join(said)
 
 
 @pytest.mark.parametrize(("days", "words"), [(6.99, "ends."), (7, "ended."), (30, "ended.")])
@@ -148,10 +140,8 @@ def test_the_window_for_appeals_is_counted_from_the_ruling_that_holds(attack: At
 def test_a_page_of_attacks_costs_as_many_questions_as_one(
     attack: Attack, now: datetime, django_assert_max_num_queries: Any
 ) -> None:
-    team = Team.objects.get()
-    attacks = [attack, *(send(team, shade, now=now) for shade in range(20, 26))]
-    for each in attacks:
-        each.refresh_from_db()
+    cast.send_many(attack.team, 6, now=now)
+    attacks = list(Attack.objects.all())
     with django_assert_max_num_queries(9):
         found = standings(attacks, all_told=False, now=LATER)
     assert {each.state for each in found.values()} == {AttackState.LABELING}
@@ -165,11 +155,10 @@ def test_of_the_contests_own_pictures_the_page_says_what_it_says_of_one_with_a_r
     ruled(attack, decided_at=BOUNDARY - timedelta(days=60))
     answered(attack, 0, 0)
     Image.objects.update(origin="gold")
-    assert state(attack, BOUNDARY - timedelta(seconds=1)) == "under embargo"
-    assert state(attack, LATER) == "kept out"
+    assert (state(attack, BOUNDARY - timedelta(seconds=1)), state(attack, LATER)) == ("under embargo", "kept out")
     own = told(attack, LATER)
     other = send(Team.objects.get(), 9, now=attack.received_at)
-    dealt(other)
+    dealt()
     Panel.objects.filter(image=other.image).update(state=PanelState.HELD)
     assert own == told(other, LATER) == ["Received whole, in week 2026-W47.", "The week ended.", KEPT_OUT]
     assert state(other, LATER) == "kept out"
@@ -195,8 +184,7 @@ def test_what_comes_of_a_copy_is_told_with_the_release(attack: Attack, now: date
     assert standings([copy], all_told=True, now=LATER)[copy.pk].words == "broke 1 defense", "organizers know"
     assert "It broke" in [each.words for each in story(copy, all_told=True, now=LATER)]
     cast.release()
-    assert state(copy, LATER) == "broke 1 defense"
-    assert "It broke A net" in told(copy, LATER)
+    assert state(copy, LATER) == "broke 1 defense" and "It broke A net" in told(copy, LATER)
 
 
 # More taskers ---------------------------------------------------------------------------------------------------------
@@ -204,7 +192,7 @@ def test_what_comes_of_a_copy_is_told_with_the_release(attack: Attack, now: date
 
 def test_who_sent_it_first_reads_of_more_taskers_when_the_board_tells_them_so() -> None:
     """R19, R24: the story says it no earlier than the letter about the decision, and to a copy's sender not at all."""
-    scene = Scene.make()
+    scene = board.Scene.make()
     User.objects.filter(pk=case_cast.joins(scene.red, "rob").pk).update(email="rob@example.org")
     copy = Attack.objects.create(
         team=money.team("copies"), image=scene.image, received_at=scene.attack.received_at, week=scene.attack.week,

@@ -1,7 +1,5 @@
 """The pages and calls of attacks: who may open what, and what each says (R23-R26)."""
 
-import io
-import zipfile
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,18 +11,17 @@ from django.test import Client
 
 from adjudication.models import Ruling
 from common.authentication import issue_token
-from contest.attacks import access
-from contest.attacks.near import near_duplicates_find
-from contest.attacks.services import attack_withdraw
+from contest.attacks import access, near, services
 from contest.enums import EntitlementKind, EntitlementState
 from contest.messages.sending import messages_send
 from contest.models import Attack, Entitlement, Entry, NearDuplicate, Stake, Team, TeamMerge
 from labeling.models import Image, Tasker
 from labeling.services import panels_deal
 from scoring.models import Defense
-from tests import factories
+from tests import factories, tables
 from tests.contest.attacks import cast
 from tests.contest.attacks.cast import BOUNDARY, main_of, picture, send, upload
+from tests.contest.pages import lacking
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
@@ -32,13 +29,7 @@ PAGE, SCRIPT, API = SENDING = ("/attacks/", "/attacks/send/", "/api/v1/attacks/"
 
 
 @pytest.fixture
-def blue(red: Team) -> Team:
-    return cast.team("blue")
-
-
-@pytest.fixture
 def green(red: Team) -> Team:
-    """A team that may not attack."""
     return cast.team("green", entitled=False)
 
 
@@ -81,8 +72,7 @@ def test_who_may_open_what_before_and_after_the_boundary(
         clock(moment)
         for address, (before, later) in OPEN.items():
             expected = (later or before) if after else before
-            answer = client.get(address.format(id=attack.public_id))
-            assert answer.status_code == expected[place], (address, moment)
+            assert client.get(address.format(id=attack.public_id)).status_code == expected[place], (address, moment)
     if role != "own team":
         clock(now)
         sends = [*SENDING, f"/attacks/{attack.public_id}/withdraw/"] if role != "other team" else []
@@ -136,16 +126,15 @@ def test_every_refusal_to_a_script_and_by_the_api_is_json(
 
 # For whom a page was opened ------------------------------------------------------------------------------------------
 
-SAME = [
+
+@tables.cases(
+    "named status why",
     (lambda red, blue: red.public_id, 200, "the page of the team itself"),
     (lambda red, blue: "", 200, "a page without an ID"),
     (lambda red, blue: blue.public_id, 409, "another team's"),
     (lambda red, blue: "G-NOBODY", 409, "an ID of no team"),
     (lambda red, blue: "G\x00", 409, "no ID at all"),
-]
-
-
-@pytest.mark.parametrize(("named", "status", "why"), SAME, ids=[row[2] for row in SAME])
+)
 def test_the_team_that_a_page_names_decides(
     named: Callable[[Team, Team], str], status: int, why: str, captain: Client, red: Team, blue: Team
 ) -> None:
@@ -161,8 +150,7 @@ def test_a_page_of_another_team_says_so_and_one_that_became_part_of_ones_own_is_
     assert f'<input type="hidden" name="team" value="{red.public_id}">' in main_of(captain.get(PAGE))
     sent = {"image": upload(picture()), "team": blue.public_id}
     refused = captain.post(PAGE, sent).content.decode()
-    for words in ("opened for team team blue", "signed in as a member of team team red", "reload"):
-        assert words in refused
+    assert lacking(refused, "opened for team team blue", "signed in as a member of team team red", "reload") == []
     Team.objects.filter(pk=blue.pk).update(merged_into=red, merged_at=now)
     TeamMerge.objects.create(team=blue, into=red, reason="one group", merged_at=now)
     assert captain.post(SCRIPT, sent | {"image": upload(picture())}).status_code == 200
@@ -184,26 +172,11 @@ def test_a_hand_in_for_another_team_is_refused_before_it_is_sent(captain: Client
 def test_the_page_works_without_a_script(captain: Client, red: Team, now: datetime) -> None:
     assert "Choose at least one picture first." in main_of(captain.post(PAGE, {}))
     files = [upload(picture(1), "one.png"), upload(b"no", "two.png"), upload(picture(1), "three.png")]
-    page = main_of(captain.post(PAGE, {"image": files}))
-    attack = Attack.objects.get()
+    page, attack = main_of(captain.post(PAGE, {"image": files})), Attack.objects.get()
     assert (attack.received_at, attack.file_name, attack.sent_by) == (now, "one.png", cast.captain(red))
-    assert f"receipt {attack.public_id}</a>" in page
-    assert "refused. This is not a PNG, JPEG or WebP picture" in page
-    assert f"sent exactly this picture before: receipt {attack.public_id}" in page
-    assert "9 left for your team today" in page
-
-
-def test_the_script_gets_a_receipt_or_a_refusal_for_each(captain: Client) -> None:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for name, data in (("a.png", picture(1)), ("b.png", b"x"), ("c.png", picture(1))):
-            archive.writestr(name, data)
-    answer = captain.post(SCRIPT, {"image": upload(packed.getvalue(), "many.zip")}).json()
-    receipt = Attack.objects.get().public_id
-    first, second, third = answer["outcomes"]
-    assert (first["receipt"]["id"], first["receipt"]["url"]) == (receipt, f"/attacks/{receipt}/")
-    assert second["refused"]["code"] == "not_a_picture"
-    assert (third["refused"]["code"], third["refused"]["receipt"]) == ("sent_before", receipt)
+    assert f"receipt {attack.public_id}</a>" in page and "refused. This is not a PNG, JPEG or WebP picture" in page
+    before = f"sent exactly this picture before: receipt {attack.public_id}"
+    assert before in page and "9 left for your team today" in page
 
 
 def test_an_upload_against_what_is_not_staked_is_refused_as_a_whole(captain: Client, now: datetime) -> None:
@@ -213,8 +186,7 @@ def test_an_upload_against_what_is_not_staked_is_refused_as_a_whole(captain: Cli
         captain.post(address, {"image": upload(picture()), "defenses": [old.public_id, free.public_id]})
         for address in SENDING
     ]
-    assert [each.status_code for each in answers] == [400] * 3
-    assert "<code>not_staked</code>" in main_of(answers[0])
+    assert [each.status_code for each in answers] == [400] * 3 and "<code>not_staked</code>" in main_of(answers[0])
     assert [each.json()["code"] for each in answers[1:]] == ["not_staked"] * 2
     assert answers[2].json()["fields"]["defenses"] == [
         f"Time over, and waiting for the board: {old.public_id}. What is sent now wins nothing of that stake. "
@@ -246,8 +218,7 @@ def test_a_team_that_may_not_attack_is_led_to_its_request(
 
 def test_a_researcher_without_a_team_is_told_to_found_or_join_one(clock: Any, red: Team, signed_in: Any) -> None:
     answer = signed_in(factories.user("nora", "teams")).get(PAGE)
-    assert answer.status_code == 403
-    assert "Found one, or join one by its invitation" in main_of(answer)
+    assert answer.status_code == 403 and "Found one, or join one by its invitation" in main_of(answer)
     assert '<a role="button" href="/team/">' in main_of(answer)
 
 
@@ -306,15 +277,6 @@ def test_the_api_refuses_at_the_field(captain: Client) -> None:
     answer = captain.post(API, {"image": "x"}, content_type="application/json")
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
     assert not Attack.objects.exists()
-
-
-def test_the_api_says_what_is_used_up_and_what_was_sent_before(captain: Client, red: Team, now: datetime) -> None:
-    cast.policy(attacks_per_day=1)
-    attack = send(red, now=now)
-    again = captain.post(API, {"image": upload(picture())})
-    assert (again.status_code, again.json()["code"], again.json()["receipt"]) == (409, "sent_before", attack.public_id)
-    other = captain.post(API, {"image": upload(picture(8))})
-    assert (other.status_code, other.json()["code"]) == (429, "quota_used")
 
 
 def test_the_api_lists_ones_own_by_pages(
@@ -379,8 +341,7 @@ def test_a_receipt_names_the_zone_and_what_is_left_on_its_day(
 ) -> None:
     attack = send(red, now=now)
     address = f"/attacks/{attack.public_id}/"
-    page = main_of(captain.get(address))
-    for words in (
+    told = (
         "Wed 18 Nov 2026 12:00:00 UTC",
         "zone UTC",
         "2026-W47, to Sat 21 Nov 2026 00:00:00 UTC",
@@ -390,8 +351,8 @@ def test_a_receipt_names_the_zone_and_what_is_left_on_its_day(
         "Under embargo until the week ends",
         "Withdraw</a>",
         "shade-7.png",
-    ):
-        assert words in page
+    )
+    assert lacking(main_of(captain.get(address)), *told) == []
     clock(now.replace(hour=23, minute=59))
     assert "9 left today" in main_of(captain.get(address))
     clock(now.replace(hour=0) + DAY)
@@ -405,6 +366,9 @@ def test_a_used_up_day_says_before_anything_is_sent_when_the_next_begins(red: Te
     assert f'<span id="next-day" hidden>. {words}' in main_of(captain.get(PAGE))
     answer = captain.post(SCRIPT, {"image": upload(picture())}).json()
     assert (answer["quota_left"], answer["day_ends"]) == (0, "Thu 19 Nov 2026 00:00:00 UTC")
+    assert answer["outcomes"][0]["receipt"]["url"] == f"/attacks/{Attack.objects.get().public_id}/"
+    late = captain.post(API, {"image": upload(picture(8))})
+    assert (late.status_code, late.json()["code"]) == (429, "quota_used")
     assert f'<span id="next-day">. {words}' in main_of(captain.get(PAGE))
 
 
@@ -423,8 +387,7 @@ def test_withdrawing_is_asked_about_first_and_over_with_the_week(
     attack.refresh_from_db()
     assert (attack.withdrawn_at, attack.withdrawn_by) == (now, cast.captain(red))
     page = main_of(captain.get(f"/attacks/{attack.public_id}/"))
-    assert "withdrawn" in page and "Withdraw</a>" not in page
-    assert captain.post(address).status_code == 409
+    assert "withdrawn" in page and "Withdraw</a>" not in page and captain.post(address).status_code == 409
     clock(BOUNDARY)
     late = captain.post(f"/attacks/{stays.public_id}/withdraw/")
     assert late.status_code == 409 and "can no longer be withdrawn" in main_of(late)
@@ -481,9 +444,9 @@ def test_a_copy_tells_nothing_of_another_teams_picture_before_the_boundary_nor_w
     ruling |= {"policy": factories.policy_version(), "decided_by": "rules", "decided_at": BOUNDARY + DAY}
     Ruling.objects.create(image=first.image, panel=panel, **ruling)
     assert "it is a depiction" in main_of(reds.get(f"/attacks/{first.public_id}/"))
+    secrets = ["rejected", "depiction", "Given to a panel"]
     for each in (PAGE, address, f"/attacks/{first.public_id}/"):
-        page = main_of(blues.get(each))
-        assert ("rejected" in page, "depiction" in page, "Given to a panel" in page) == (False, False, False), each
+        assert lacking(main_of(blues.get(each)), *secrets) == secrets, each
     assert blues.get(API).json()["results"][0]["state"] == "waiting for the release"
     rulings = f"/api/v1/rulings/?image={first.image.public_id}"
     assert (blues.get(rulings).json()["count"], reds.get(rulings).json()["count"]) == (0, 1)
@@ -495,20 +458,19 @@ def test_a_week_is_listed_when_it_has_ended_without_what_was_withdrawn(
     red: Team, blue: Team, now: datetime, clock: Any
 ) -> None:
     kept, taken_back = send(red, 1, now=now), send(blue, 2, now=now)
-    attack_withdraw(attack=taken_back, by=cast.captain(blue), now=now)
+    services.attack_withdraw(attack=taken_back, by=cast.captain(blue), now=now)
     before = main_of(Client().get("/attacks/weeks/2026-W47/"))
     assert "Until then they are under embargo" in before and kept.public_id not in before
     clock(BOUNDARY)
-    after = main_of(Client().get("/attacks/weeks/2026-W47/"))
-    assert "1 attack, in the order of receipt" in after
-    assert (kept.public_id in after, taken_back.public_id in after) == (True, False)
+    told = ("1 attack, in the order of receipt", kept.public_id, taken_back.public_id)
+    assert lacking(main_of(Client().get("/attacks/weeks/2026-W47/")), *told) == [taken_back.public_id]
     assert Client().get(f"/attacks/{taken_back.public_id}/").status_code == 404
 
 
 @pytest.mark.parametrize("address", ["/attacks/weeks/{}/", "/weeks/{}/", "/leaderboard/?week={}"])
 def test_no_week_lies_at_the_end_of_the_calendar(address: str, red: Team, clock: Any) -> None:
-    for name in ("9999-W52", "0001-W01", "0001-W02", "3000-W01", "1999-W52"):
-        assert Client().get(address.format(name)).status_code in (400, 404), name
+    names = ("9999-W52", "0001-W01", "0001-W02", "3000-W01", "1999-W52")
+    assert {Client().get(address.format(name)).status_code for name in names} <= {400, 404}
 
 
 def test_the_organizers_see_all_of_a_week_and_what_is_the_contests_own(
@@ -517,10 +479,9 @@ def test_the_organizers_see_all_of_a_week_and_what_is_the_contests_own(
     attacks = [send(red, now=now), send(blue, now=now + DAY), send(red, 8, now=BOUNDARY)]
     clock(BOUNDARY)
     client = signed_in(olga)
-    assert all(each.public_id in main_of(client.get("/organizer/attacks/")) for each in attacks)
-    of_week = main_of(client.get("/organizer/attacks/?week=2026-W48"))
-    assert [each.public_id in of_week for each in attacks] == [False, False, True]
-    assert client.get("/organizer/attacks/?week=x&page=y").status_code == 200
+    ids = [each.public_id for each in attacks]
+    found = [lacking(main_of(client.get(f"/organizer/attacks/{asked}")), *ids) for asked in ("", "?week=2026-W48")]
+    assert (found, client.get("/organizer/attacks/?week=x&page=y").status_code) == ([[], ids[:2]], 200)
     Image.objects.update(origin="gold")
     address = f"/attacks/{attacks[0].public_id}/"
     assert "gold: one of the contest's own pictures" in main_of(client.get(address))
@@ -533,14 +494,12 @@ def test_an_organizer_looks_at_a_pair_once(
     """R26."""
     send(red, 1, now=now)
     send(blue, 2, now=now)
-    near_duplicates_find(within=6, now=now)
+    near.near_duplicates_find(within=6, now=now)
     client, address, pair = signed_in(olga), "/organizer/near-duplicates/", NearDuplicate.objects.get()
     page = main_of(client.get(address))
     assert "<strong>0</strong> of 64 bits differ" in page and "team red" in page and "team blue" in page
     assert client.post(address, {"pair": pair.pk}).status_code == 303
     pair.refresh_from_db()
-    assert (pair.seen_by, pair.seen_at) == (olga, now)
-    assert "No pair waits" in main_of(client.get(address))
+    assert (pair.seen_by, pair.seen_at) == (olga, now) and "No pair waits" in main_of(client.get(address))
     assert "Seen by olga" in main_of(client.get(f"{address}?show=seen"))
-    for wrong in ("0", "x", "", "9" * 30):
-        assert client.post(address, {"pair": wrong}).status_code == 404, wrong
+    assert {client.post(address, {"pair": wrong}).status_code for wrong in ("0", "x", "", "9" * 30)} == {404}

@@ -1,57 +1,59 @@
-"""From 90 days unbroken to the award, and what a break found late makes of it (R33, R36-R38)."""
+"""From 90 days unbroken to the award, and what is found late makes of it (R22, R27, R33, R36-R38)."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
 
-from contest.awards.conditions import checklist, contenders, own_conditions, ready
+from contest.awards.conditions import checklist, contenders, own_conditions, ready, why_never
 from contest.awards.examinations import Share, examined_share, queue_of
 from contest.awards.services import award_give, change_of, rerun_begin
 from contest.awards.settling import prizes_settle
 from contest.board.moves import award_move
 from contest.enums import AccountKind, DefenseStanding, StakeEnd
-from contest.models import Association, Attack, Award, Break, Examination, LedgerEntry, Member, Stake, Team
-from contest.money.due import payable
+from contest.leaderboard.reading import read_facts
+from contest.leaderboard.tables import tables as leaderboard
+from contest.models import (
+    Association,
+    Attack,
+    Award,
+    Break,
+    Entry,
+    Examination,
+    LedgerEntry,
+    Member,
+    Stake,
+    Team,
+    TeamMerge,
+)
+from contest.money import due, ledger
 from contest.money.figures import debts, money_figures
-from contest.money.ledger import account, check, move
 from contest.stakes.selectors import standing_of, standings, unbroken_until
+from contest.teams.selectors import is_paid_throughout
+from labeling.models import Image
 from labeling.policy import Policy
 from scoring.enums import RerunState
 from scoring.models import Defense, Prediction, Rerun, Superseded
-from tests import factories
+from tests import factories, tables
 from tests.contest.awards.cast import confirm
+from tests.contest.awards.conftest import HALF
 from tests.contest.money import cast
 from tests.contest.money.cast import BEFORE, MONDAY, PRIZE, balance
-from tests.factories import mandate
 from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
 POLICY = Policy()
 OVER = MONDAY + timedelta(hours=90 * 24)
 NOW = OVER + timedelta(30)
-HALF = 50_001
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_lost(db: None) -> object:
     yield
-    assert check().wrong == ()
-
-
-@pytest.fixture
-def makers(olga: User) -> Team:
-    factories.policy_version()
-    cast.deposit(2 * HALF, olga)
-    return cast.team("makers")
-
-
-@pytest.fixture
-def stake(makers: Team) -> Stake:
-    return cast.staked(cast.defense("net", makers))
+    assert ledger.check().wrong == ()
 
 
 def run_again(stake: Stake, answer: int = 1, *, state: RerunState = RerunState.APPLIED) -> Rerun:
@@ -83,7 +85,12 @@ def unmet(stake: Stake) -> set[str]:
 def give(stake: Stake, by: User) -> list[Award]:
     fresh = Stake.objects.get(pk=stake.pk)
     return award_give(
-        stake=fresh, statement="Unbroken.", reason="All is met.", policy=POLICY, by=mandate("award", by, NOW), now=NOW
+        stake=fresh,
+        statement="Unbroken.",
+        reason="All is met.",
+        policy=POLICY,
+        by=factories.mandate("award", by, NOW),
+        now=NOW,
     )
 
 
@@ -98,47 +105,27 @@ def test_every_condition_is_met_and_its_fourteen_weeks_are_looked_over_at_once(
         assert unmet(stake) == set()
 
 
-def associated(stake: Stake) -> None:
-    team = stake.defense.entry.team
-    Association.objects.create(team=team, reason="Works here.", since=BEFORE, declared_at=BEFORE)
+def associated(
+    team: Team, since: datetime = BEFORE, until: datetime | None = None, declared: datetime = NOW
+) -> Association:
+    return Association.objects.create(team=team, reason="Works here.", since=since, until=until, declared_at=declared)
 
 
-def valid_and_not_run_again(stake: Stake) -> None:
-    sent = cast.attack(cast.team("red"))
-    cast.ruled(sent.image)
+def disqualified(stake: Stake) -> None:
+    associated(stake.defense.entry.team, declared=BEFORE)
+
+
+def valid_and_not_run_again(stake: Stake, by: str = "red") -> None:
+    cast.ruled(cast.attack(cast.team(by)).image)
     cast.caught_up(stake.defense)
 
 
-def mistaken_in_the_rerun(stake: Stake) -> None:
-    Rerun.objects.all().update(state=RerunState.CANCELLED)
-    valid_and_not_run_again(stake)
-    run_again(stake, answer=0)
+def cancelled(stake: Stake) -> None:
+    Rerun.objects.update(state=RerunState.CANCELLED)
 
 
-def begun_too_early(stake: Stake) -> None:
-    valid_and_not_run_again(stake)
-    run_again(stake)
-    Rerun.objects.update(asked_at=OVER - timedelta(microseconds=1))
-
-
-def closed_source(stake: Stake) -> None:
-    stake.defense.entry.opened_at = None
-    stake.defense.entry.save()
-
-
-def opened_later(stake: Stake) -> None:
-    Stake.objects.filter(pk=stake.pk).update(clock_from=MONDAY + timedelta(40))
-
-
-def rejected(stake: Stake) -> None:
-    cast.ruled(cast.attack(cast.team("red")).image, "")
-
-
-def rejected_and_run_again(stake: Stake) -> None:
-    rejected(stake)
-    cast.ruled(cast.attack(cast.team("blue"), days=2).image)
-    cast.caught_up(stake.defense)
-    run_again(stake)
+def rejected(stake: Stake, *, at: datetime | None = None) -> Image:
+    return cast.ruled(cast.attack(cast.team("red")).image, "", at=at).image
 
 
 def answered_again(stake: Stake) -> None:
@@ -146,38 +133,18 @@ def answered_again(stake: Stake) -> None:
     run_again(stake, state=RerunState.RUNNING)
 
 
-def staked_by_its_team(stake: Stake) -> None:
-    Stake.objects.filter(pk=stake.pk).update(kind="team", paid_by=stake.defense.entry.team, batch=None)
-    emptied(stake)
-
-
 def unruled(stake: Stake) -> None:
     cast.attack(cast.team("red"), days=89.9)
 
 
-def just_ruled(stake: Stake) -> None:
-    sent = cast.attack(cast.team("red"))
-    cast.ruled(sent.image, "", at=NOW - timedelta(6))
-    confirm(sent.image, stake.defense, factories.user("bea", "review board"), NOW)
-
-
-def broken(stake: Stake) -> None:
-    Rerun.objects.update(state=RerunState.CANCELLED)
-    cast.broken(stake.defense, cast.attack(cast.team("red")))
-    run_again(stake)
-
-
 def emptied(stake: Stake) -> None:
-    half = account(AccountKind.DEFENDERS)
-    move(half, account(AccountKind.POOL), HALF, rule="R34", why="A test.", causes={}, now=NOW)
+    half, pool = (ledger.account(kind) for kind in (AccountKind.DEFENDERS, AccountKind.POOL))
+    ledger.move(half, pool, HALF, rule="R34", why="A test.", causes={}, now=NOW)
 
 
-def another_before(stake: Stake) -> None:
-    cast.staked(cast.defense("older", cast.team("older")), at=MONDAY - timedelta(1))
-
-
-FIGURES: list[tuple[Callable[[Stake], None], dict[str, str], str]] = [
-    (rejected_and_run_again, {
+@tables.cases(
+    "story words why",
+    (lambda s: (rejected(s), valid_and_not_run_again(s, "blue"), run_again(s)), {
         "unbroken": "Its time was over on Sun 14 Feb 2027 09:00:00 UTC.",
         "weeks": "14 of 14.",
         "appeals": "14 of 14.",
@@ -188,14 +155,12 @@ FIGURES: list[tuple[Callable[[Stake], None], dict[str, str], str]] = [
         "appeals": "13 of 14. When the others close is known once they are settled.",
         "examined": "No picture of its time was rejected."}, "of appeals only what is known"),
     (answered_again, {"run_again": "is finished, not applied: an organizer applies it."}, "a re-run that is answered"),
-    (staked_by_its_team, {"half": "USD 0.00 in the defenders' half. The captain of its team can ask the board"},
+    (lambda s: (Stake.objects.update(kind="team", paid_by=s.defense.entry.team, batch=None), emptied(s)),
+     {"half": "USD 0.00 in the defenders' half. The captain of its team can ask the board"},
      "nothing is left to win, and the board ends no stake that a team paid"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("story", "words", "why"), FIGURES, ids=[row[2] for row in FIGURES])
+)  # fmt: skip
 def test_its_lines_say_their_figures(
-    story: Callable[[Stake], None], words: dict[str, str], why: str, stake: Stake
+    story: Callable[[Stake], object], words: dict[str, str], why: str, stake: Stake
 ) -> None:
     story(stake)
     fresh = Stake.objects.select_related("defense__entry__team", "paid_by").get(pk=stake.pk)
@@ -203,25 +168,55 @@ def test_its_lines_say_their_figures(
     assert {name: text for name, text in words.items() if text not in figures[name]} == {}, why
 
 
-MISSING: list[tuple[Callable[[Stake], None], set[str], str]] = [
-    (closed_source, {"unbroken", "source", "weeks", "appeals"}, "closed source cannot win (R33)"),
-    (opened_later, {"unbroken", "weeks", "appeals"}, "opened later: new 90 days (R33)"),
-    (associated, {"team"}, "associated with the contest (R27)"),
+@tables.cases(
+    "story lines_unmet why",
+    (
+        lambda s: Entry.objects.filter(defense=s.defense).update(opened_at=None),
+        {"unbroken", "source", "weeks", "appeals"},
+        "closed source cannot win (R33)",
+    ),
+    (
+        lambda s: Stake.objects.filter(pk=s.pk).update(clock_from=MONDAY + timedelta(40)),
+        {"unbroken", "weeks", "appeals"},
+        "opened later: new 90 days (R33)",
+    ),
+    (disqualified, {"team"}, "associated with the contest (R27)"),
     (unruled, {"weeks", "appeals"}, "a week of its time is not settled"),
-    (just_ruled, {"appeals"}, "settled, and its appeals are open"),
-    (begun_too_early, {"run_again"}, "run again before its time was over"),
+    (
+        lambda s: confirm(rejected(s, at=NOW - timedelta(6)), s.defense, factories.user("bea", "review board"), NOW),
+        {"appeals"},
+        "settled, and its appeals are open",
+    ),
+    (
+        lambda s: (
+            valid_and_not_run_again(s),
+            run_again(s),
+            Rerun.objects.update(asked_at=OVER - timedelta(microseconds=1)),
+        ),
+        {"run_again"},
+        "run again before its time was over",
+    ),
     (valid_and_not_run_again, {"run_again"}, "a valid attack was not run again"),
-    (mistaken_in_the_rerun, {"run_again"}, "the other class in the re-run"),
+    (
+        lambda s: (cancelled(s), valid_and_not_run_again(s), run_again(s, answer=0)),
+        {"run_again"},
+        "the other class in the re-run",
+    ),
     (rejected, {"examined"}, "a rejected picture that nobody examined"),
-    (broken, {"no_break"}, "a break that holds, and the re-run is right now"),
-    (another_before, {"first"}, "another is unbroken for longer"),
+    (
+        lambda s: (cancelled(s), cast.broken(s.defense, cast.attack(cast.team("red"))), run_again(s)),
+        {"no_break"},
+        "a break that holds, and the re-run is right now",
+    ),
+    (
+        lambda s: cast.staked(cast.defense("older", cast.team("older")), at=MONDAY - timedelta(1)),
+        {"first"},
+        "another is unbroken for longer",
+    ),
     (emptied, {"half"}, "nothing to give"),
-]
-
-
-@pytest.mark.parametrize(("story", "lines_unmet", "why"), MISSING, ids=[row[2] for row in MISSING])
+)
 def test_what_keeps_an_award_back(
-    story: Callable[[Stake], None], lines_unmet: set[str], why: str, stake: Stake, rita: User
+    story: Callable[[Stake], object], lines_unmet: set[str], why: str, stake: Stake, rita: User
 ) -> None:
     all_met(stake)
     story(stake)
@@ -241,8 +236,7 @@ def test_a_member_of_the_board_never_wins(stake: Stake, makers: Team) -> None:
 
 
 def test_at_the_very_end_of_the_90_days_its_time_is_over(stake: Stake) -> None:
-    assert contenders(now=OVER) == [stake]
-    assert contenders(now=OVER - timedelta(microseconds=1)) == []
+    assert (contenders(now=OVER), contenders(now=OVER - timedelta(microseconds=1))) == ([stake], [])
 
 
 # The decision ---------------------------------------------------------------------------------------------------------
@@ -253,8 +247,8 @@ def test_the_first_unbroken_defense_wins_the_defenders_half(stake: Stake, makers
     stake.refresh_from_db()
     assert (award.cents, award.statement, stake.end) == (HALF, "Unbroken.", StakeEnd.WON)
     assert all(each["passed"] for each in award.conditions) and len(award.conditions) == 11
-    assert (balance(makers), balance(AccountKind.DEFENDERS)) == (HALF, 0)
-    assert balance(AccountKind.ATTACKERS) == HALF, "the board's stake returns"
+    accounts = (makers, AccountKind.DEFENDERS, AccountKind.ATTACKERS)
+    assert [balance(each) for each in accounts] == [HALF, 0, HALF], "the board's stake returns"
     entry = LedgerEntry.objects.get(source__kind="defenders")
     assert (entry.rule, entry.causes, entry.decision) == ("R36", {"award": [award.pk]}, award.decision)
     assert award.decision.subject == {"stake": [stake.pk], "defense": [stake.defense_id]}
@@ -264,32 +258,21 @@ def test_only_the_board_awards_and_never_without_words_or_twice(stake: Stake, ol
     all_met(stake)
     refused("not_on_board", award_move, stake, statement="Unbroken.", reason="Every line is met.", by=olga, now=NOW)
     for statement, reason in (("", "Why."), ("Unbroken.", " ")):
-        told = {"statement": statement, "reason": reason, "policy": POLICY, "by": mandate("award", rita, NOW)}
+        told = {"statement": statement, "reason": reason, "policy": POLICY, "by": factories.mandate("award", rita, NOW)}
         refused("invalid", award_give, stake=stake, now=NOW, **told)
     assert not Award.objects.exists()
     give(stake, rita)
     refused("stake_over", give, stake, rita)
 
 
-@pytest.fixture
-def two(makers: Team) -> tuple[Stake, Stake]:
-    """Two defenses of one batch, the second handed in earlier."""
-    both = cast.batch()
-    late = cast.staked(cast.defense("late", makers, received=BEFORE + timedelta(1)), of=both)
-    early = cast.staked(cast.defense("early", cast.team("others")), of=both)
-    return late, early
-
-
 def test_two_of_one_batch_share_odd_cents_to_the_first_received(two: tuple[Stake, Stake], rita: User) -> None:
     late, early = two
     cast.ruled(cast.attack(cast.team("red")).image)
-    for each in two:
-        cast.caught_up(each.defense)
+    cast.all_caught_up()
     all_met(late)
     assert unmet(late) == {"batch"}, "the other one is not ready"
     all_met(early)
-    given = {award.stake: award.cents for award in give(late, rita)}
-    assert given == {late: HALF // 2, early: HALF // 2 + 1}
+    assert {award.stake: award.cents for award in give(late, rita)} == {late: HALF // 2, early: HALF // 2 + 1}
     assert balance(AccountKind.DEFENDERS) == 0 and balance(AccountKind.ATTACKERS) == HALF
     assert set(Stake.objects.values_list("end", flat=True)) == {"won"}
 
@@ -301,15 +284,6 @@ def test_one_of_the_batch_that_is_broken_does_not_share(two: tuple[Stake, Stake]
     cast.caught_up(late.defense)
     (award,) = give(all_met(late), rita)
     assert (award.cents, balance(makers)) == (HALF, HALF)
-
-
-def test_stakes_of_other_batches_go_on(stake: Stake, rita: User) -> None:
-    other = cast.staked(cast.defense("other", cast.team("others")), at=MONDAY + timedelta(1))
-    give(all_met(stake), rita)
-    other.refresh_from_db()
-    assert (other.end, balance(other)) == ("", PRIZE)
-    run_again(other)
-    assert unmet(other) == {"half"}
 
 
 # Found late -----------------------------------------------------------------------------------------------------------
@@ -327,18 +301,17 @@ def test_what_was_won_waits_while_a_late_break_may_still_take_it(stake: Stake, m
     red, blue = cast.team("red"), cast.team("blue")
     cast.attack(red, days=90.1)
     give(all_met(stake), rita)
-    assert payable(makers, now=NOW).due == balance(makers) == HALF, "what came too late holds back nothing"
+    assert due.payable(makers, now=NOW).due == balance(makers) == HALF, "what came too late holds back nothing"
     undecided = cast.attack(blue, days=50.1)
-    assert payable(makers, now=NOW).due == 0
+    assert due.payable(makers, now=NOW).due == 0
     found_late(stake, red)
     assert sweep() == 0, "a verdict of that week is missing"
-    found = payable(makers, now=NOW + timedelta(2))
+    found = due.payable(makers, now=NOW + timedelta(2))
     assert (found.due, found.waiting, found.weeks) == (0, HALF, (undecided.week,))
 
 
 def sweep() -> int:
-    later = NOW + timedelta(2)
-    return prizes_settle(now=later)
+    return prizes_settle(now=(NOW + timedelta(2)))
 
 
 def test_a_break_found_late_takes_the_award_back_and_pays_the_attackers(stake: Stake, makers: Team, rita: User) -> None:
@@ -346,10 +319,9 @@ def test_a_break_found_late_takes_the_award_back_and_pays_the_attackers(stake: S
     red = cast.team("red")
     found_late(stake, red)
     change = change_of(award.decision)
-    assert ([row.stake for row in change.lost], change.kept) == ([stake], ())
-    assert sweep() == 2 and sweep() == 0
-    assert (balance(makers), balance(red)) == (0, PRIZE)
-    assert (balance(AccountKind.DEFENDERS), balance(AccountKind.ATTACKERS)) == (HALF, HALF - PRIZE)
+    assert ([row.stake for row in change.lost], change.kept) == ([stake], ()) and sweep() == 2 and sweep() == 0
+    accounts = (makers, red, AccountKind.DEFENDERS, AccountKind.ATTACKERS)
+    assert [balance(each) for each in accounts] == [0, PRIZE, HALF, HALF - PRIZE]
     back = LedgerEntry.objects.get(corrects__source__kind="defenders")
     assert (back.rule, back.cents, back.decision) == ("R37", HALF, award.decision)
     assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.BROKEN
@@ -368,7 +340,7 @@ def test_what_was_paid_out_of_a_lost_award_is_owed_and_told_with_the_break(
     stake: Stake, makers: Team, rita: User
 ) -> None:
     (award,) = give(all_met(stake), rita)
-    pay(makers, HALF - 5)
+    cast.paid_out(makers, HALF - 5, now=NOW)
     assert list(debts()) == []
     found_late(stake, cast.team("red"))
     sweep()
@@ -380,18 +352,11 @@ def test_what_was_paid_out_of_a_lost_award_is_owed_and_told_with_the_break(
     assert money_figures(told_at=NOW).debts == tuple(debts())
 
 
-def pay(team: Team, cents: int) -> LedgerEntry:
-    own, outside = account(AccountKind.TEAM, team=team), account(AccountKind.OUTSIDE)
-    return move(own, outside, cents, rule="R34", why="Paid.", causes={}, now=NOW)
-
-
-def broken_late(early: Stake) -> None:
-    found_late(early, cast.team("red"))
-
-
-@pytest.mark.parametrize("lose", [broken_late, associated], ids=["broken (R37)", "not paid (R27)"])
+@pytest.mark.parametrize(
+    "lose", [lambda early: found_late(early, cast.team("red")), disqualified], ids=["broken (R37)", "not paid (R27)"]
+)
 def test_the_other_of_the_batch_gets_all_of_it(
-    lose: Callable[[Stake], None], two: tuple[Stake, Stake], makers: Team, rita: User
+    lose: Callable[[Stake], object], two: tuple[Stake, Stake], makers: Team, rita: User
 ) -> None:
     late, early = two
     all_met(early)
@@ -420,8 +385,7 @@ def test_every_rejected_picture_of_its_time_is_examined_whatever_it_was_aimed_at
     for sent in (*inside, cast.attack(red, days=-3), cast.attack(red, days=90)):
         cast.ruled(sent.image, "")
     cast.ruled(cast.attack(red, days=11).image)
-    taken_back = cast.attack(red, days=12, withdrawn_at=MONDAY + timedelta(12.5))
-    cast.ruled(taken_back.image, "")
+    cast.ruled(cast.attack(red, days=12, withdrawn_at=MONDAY + timedelta(12.5)).image, "")
     assert set(queue_of(stake.defense, rita, now=NOW).mine) == {each.image for each in inside}
     for sent in inside:
         confirm(sent.image, stake.defense, rita, NOW)
@@ -430,10 +394,9 @@ def test_every_rejected_picture_of_its_time_is_examined_whatever_it_was_aimed_at
 
 
 def test_who_confirms_is_on_the_board_and_what_is_rejected(stake: Stake, olga: User, rita: User) -> None:
-    sent = cast.attack(cast.team("red"))
-    cast.ruled(sent.image)
-    refused("not_on_board", confirm, sent.image, stake.defense, olga, NOW)
-    refused("not_rejected", confirm, sent.image, stake.defense, rita, NOW)
+    image = cast.ruled(cast.attack(cast.team("red")).image).image
+    refused("not_on_board", confirm, image, stake.defense, olga, NOW)
+    refused("not_rejected", confirm, image, stake.defense, rita, NOW)
 
 
 @pytest.mark.both("a trigger refuses it")
@@ -443,8 +406,7 @@ def test_an_examination_is_never_changed(stake: Stake, rita: User) -> None:
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
         Examination.objects.filter(pk=made.pk).update(at=MONDAY)
     rita.delete()
-    made.refresh_from_db()
-    assert made.confirmed_by is None
+    assert Examination.objects.get(pk=made.pk).confirmed_by is None
 
 
 def test_the_re_run_of_all_attacks_begins_when_its_time_is_over(stake: Stake, olga: User) -> None:
@@ -458,3 +420,73 @@ def test_the_re_run_of_all_attacks_begins_when_its_time_is_over(stake: Stake, ol
 def test_without_an_owner_nobody_wins(makers: Team) -> None:
     stake = cast.staked(Defense.objects.create(name="x", digest="sha256:x", created_at=BEFORE, published_at=BEFORE))
     assert contenders(now=NOW) == [] and not ready(own_conditions(stake, policy=POLICY, now=NOW))
+
+
+DAY = timedelta(1)
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "paid", "why"),
+    [
+        (MONDAY + DAY, MONDAY + 2 * DAY, False, "in the middle of its time"),
+        (BEFORE, MONDAY, True, "over when its clock began: the end is not in it"),
+        (BEFORE, MONDAY + timedelta(microseconds=1), False, "over just after its clock began"),
+        (NOW, None, False, "from the award on"),
+        (NOW + timedelta(microseconds=1), None, True, "after the award"),
+    ],
+)
+def test_an_association_anywhere_in_its_time_makes_it_unpaid(
+    since: datetime, until: datetime | None, paid: bool, why: str, stake: Stake, makers: Team
+) -> None:
+    all_met(stake)
+    associated(makers, since, until, BEFORE)
+    assert lines(stake)["team"] is paid, why
+    assert contenders(now=NOW) == ([stake] if paid else []) and bool(why_never(stake, now=NOW)) is not paid
+
+
+def test_of_a_merged_team_counts_what_it_was_part_of_at_the_time(makers: Team) -> None:
+    other = cast.team("other")
+    Team.objects.filter(pk=other.pk).update(merged_into=makers, merged_at=MONDAY + 10 * DAY)
+    associated(other, MONDAY + DAY, MONDAY + 2 * DAY)
+    assert is_paid_throughout(makers, MONDAY, NOW), "it was not part of them yet"
+    assert not is_paid_throughout(Team.objects.get(pk=other.pk), MONDAY, NOW)
+    associated(other, BEFORE)
+    assert not is_paid_throughout(makers, MONDAY, NOW), "from the merge on it is"
+    assert is_paid_throughout(makers, MONDAY, MONDAY + 9 * DAY)
+
+
+def test_one_declared_after_the_award_takes_it_back(stake: Stake, makers: Team, rita: User) -> None:
+    (award,) = give(all_met(stake), rita)
+    associated(makers, NOW + DAY, declared=NOW + DAY)
+    assert prizes_settle(now=NOW + DAY) == 0 and balance(makers) == HALF, "one from after the award changes nothing"
+    made, change = associated(makers, BEFORE, declared=NOW + DAY), change_of(award.decision)
+    assert ([row.stake for row in change.unpaid], change.lost, change.kept) == ([stake], (), ())
+    later = NOW + 2 * DAY
+    assert prizes_settle(now=later) == 1 and prizes_settle(now=later) == 0
+    assert (balance(makers), balance(AccountKind.DEFENDERS)) == (0, HALF)
+    back = LedgerEntry.objects.get(corrects__source__kind="defenders")
+    assert (back.rule, back.causes) == ("R27", {"award": [award.pk], "team": [makers.pk]})
+    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
+    made.until = BEFORE + DAY
+    made.save()
+    assert prizes_settle(now=later) == 1 and balance(makers) == HALF, "declared wrongly, and corrected"
+    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.WON
+
+
+def test_the_leaderboard_tells_it_from_the_day_on_which_it_was_declared(stake: Stake, makers: Team, rita: User) -> None:
+    give(all_met(stake), rita)
+    other = cast.team("other")
+    associated(other, BEFORE, declared=NOW + DAY)
+    TeamMerge.objects.create(team=other, into=makers, reason="One.", merged_at=MONDAY + DAY)
+    Team.objects.filter(pk=other.pk).update(merged_into=makers, merged_at=MONDAY + DAY)
+    facts = read_facts()
+    states = [leaderboard(facts, at).defenses[0].state for at in (NOW, NOW + DAY)]
+    assert states == [DefenseStanding.WON, DefenseStanding.PUBLISHED]
+    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
+
+
+def test_a_self_staker_keeps_the_own_stake(makers: Team, rita: User) -> None:
+    give(all_met(cast.staked(cast.defense("own", makers), by=makers)), rita)
+    associated(makers, BEFORE)
+    prizes_settle(now=NOW)
+    assert balance(makers) == PRIZE, "what it paid itself is no prize"

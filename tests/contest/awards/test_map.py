@@ -26,7 +26,6 @@ from tests.contest.board.motions import (
     withholding_an_award,
 )
 from tests.contest.money import cast
-from tests.contest.money.cast import BEFORE
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow("every route as every role against every state")]
 Make = Callable[[User, User], Motion]
@@ -58,8 +57,6 @@ NAME = "The Lab of Names"
 
 
 class Answer(NamedTuple):
-    """What a page said."""
-
     status: int
     text: str
 
@@ -85,7 +82,9 @@ class People:
             "recused": factories.user("rex", "review board"),
         }
         for role, team in (("tied to others", others), ("recused", self.team)):
-            Conflict.objects.create(member=self.people[role], team=team, kind="other", since=BEFORE, declared_at=NOW)
+            Conflict.objects.create(
+                member=self.people[role], team=team, kind="other", since=cast.BEFORE, declared_at=NOW
+            )
         self.case = self.motion.move(rita) if moved else None
 
     @property

@@ -1,52 +1,48 @@
-"""Stakes that lost the race or can never win it, and prizes that are withheld for good (R36, R38)."""
+"""Stakes that lost the race or can never win it, prizes withheld for good, and the board's pages (R36, R38)."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from contest.awards.aside import forfeited_of
-from contest.awards.conditions import contenders
+from contest.awards import aside, conditions, services
 from contest.awards.forfeits import award_forfeit, award_withhold, forfeitable, withholdable
 from contest.awards.races import awards_that_stand, ending_of, race_end
-from contest.awards.services import change_of
 from contest.awards.settling import prizes_settle
-from contest.board.moves import award_withhold_move, end_move
+from contest.board.moves import award_move, award_withhold_move, end_move
 from contest.enums import AccountKind, DefenseStanding, StakeEnd
 from contest.leaderboard.reading import read_facts
-from contest.leaderboard.tables import tables
+from contest.leaderboard.tables import tables as leaderboard
 from contest.models import Account, Association, Award, BoardDecision, Case, LedgerEntry, Stake, StakeChange, Team
 from contest.money.ledger import move
-from contest.money.withholding import money_return, money_withhold, withholdings
+from contest.money.withholding import withholdings
 from contest.stakes.selectors import staked, standing_of
 from contest.stakes.shown import stake_shown
-from tests import factories
+from scoring.models import Rerun
+from tests import factories, tables
+from tests.contest.awards.conftest import HALF
 from tests.contest.awards.test_awards import (
-    HALF,
     NOW,
     all_met,
-    broken_late,
+    associated,
     found_late,
     give,
-    makers,
     nothing_is_lost,
-    pay,
     run_again,
-    stake,
     sweep,
-    two,
     unmet,
+    valid_and_not_run_again,
 )
 from tests.contest.money import cast
 from tests.contest.money.cast import BEFORE, MONDAY, PRIZE, balance
-from tests.factories import carried, mandate
+from tests.contest.pages import plain
 from tests.refusals import refused
 
-__all__ = ["makers", "nothing_is_lost", "stake", "two"]
 pytestmark = pytest.mark.django_db
-SignIn = Callable[[User], Client]
+__all__ = ["nothing_is_lost"]
 DAY = timedelta(1)
 MOVE = {"do": "move"}
 CHEATED = "It looked at the private set."
@@ -59,37 +55,40 @@ def other(makers: Team) -> Stake:
 
 
 def withhold(award: Award, rita: User, reason: str = CHEATED) -> LedgerEntry | None:
-    return award_withhold(award=award, reason=reason, by=mandate("withhold", rita, NOW), now=NOW)
+    return award_withhold(award=award, reason=reason, by=factories.mandate("withhold", rita, NOW), now=NOW)
 
 
 def forfeit(award: Award, rita: User, now: datetime = NOW) -> list[LedgerEntry]:
-    return award_forfeit(award=award, reason="Disqualified.", by=mandate("forfeit", rita, now), now=now)
+    return award_forfeit(award=award, reason="Disqualified.", by=factories.mandate("forfeit", rita, now), now=now)
 
 
 def end_race(of: Stake, rita: User, *, now: datetime = NOW, reason: str = "The race is over.") -> Stake:
-    return race_end(stake=of, reason=reason, by=mandate("end", rita, now), now=now)
+    return race_end(stake=of, reason=reason, by=factories.mandate("end", rita, now), now=now)
 
 
 # The race -------------------------------------------------------------------------------------------------------------
 
 
-def test_what_lost_the_race_is_ended_and_its_money_returns(stake: Stake, other: Stake, rita: User) -> None:
+def test_what_lost_the_race_is_ended(stake: Stake, other: Stake, rita: User) -> None:
     assert ending_of(other, now=NOW) is None, "it may still win"
     give(all_met(stake), rita)
-    sent = cast.attack(cast.team("red"), days=60)
     ended = end_race(other, rita)
-    assert (ended.end, ended.ended_at) == (StakeEnd.OVERTAKEN, NOW)
+    assert (ended.end, ended.ended_at, StakeChange.objects.get(stake=other).end) == ("overtaken", NOW, "overtaken")
     decision = BoardDecision.objects.get(kind="end")
     assert (decision.reason, decision.details) == ("The race is over.", {"end": "overtaken"})
     assert decision.subject == {"stake": [other.pk], "defense": [other.defense_id]}
-    assert StakeChange.objects.get(stake=other).end == StakeEnd.OVERTAKEN
     assert balance(other) == PRIZE, "until the week of its end is settled"
+    assert standing_of(other.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
+
+
+def test_the_money_of_what_lost_the_race_returns_and_a_picture_from_before_is_paid(other: Stake, rita: User) -> None:
+    sent = cast.attack(cast.team("red"), days=60)
+    cast.ended(other, StakeEnd.OVERTAKEN, at=NOW)
     prizes_settle(now=NOW + 8 * DAY)
     assert (balance(other), balance(AccountKind.ATTACKERS)) == (0, HALF)
-    assert standing_of(other.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
     cast.broken(other.defense, sent)
     prizes_settle(now=NOW + 9 * DAY)
-    assert balance(sent.team) == PRIZE, "a picture sent before the end still pays who broke it"
+    assert balance(sent.team) == PRIZE
 
 
 def test_what_can_never_win_is_taken_back(other: Stake, rita: User) -> None:
@@ -117,11 +116,6 @@ def test_only_the_board_ends_its_own_stakes_and_gives_a_reason(
     assert ending_of(later, now=NOW + 2 * DAY) is None, "an award from before the stake ends no race"
 
 
-def associated(award: Award, rita: User) -> None:
-    team = award.stake.defense.entry.team
-    Association.objects.create(team=team, reason="Works here.", since=BEFORE, declared_at=NOW)
-
-
 def lost_and_settled(award: Award, rita: User) -> None:
     found_late(award.stake, cast.team("red"))
     sweep()
@@ -132,17 +126,15 @@ def forfeited(award: Award, rita: User) -> None:
     forfeit(award, rita)
 
 
-GONE: list[tuple[Callable[[Award, User], object], bool, str]] = [
+@tables.cases(
+    "then over why",
     (lambda award, rita: None, True, "it stands"),
     (lambda award, rita: found_late(award.stake, cast.team("red")), False, "lost by a break, not settled yet"),
     (lost_and_settled, False, "lost by a break, and the half is there again"),
-    (associated, False, "its team is not paid"),
+    (lambda award, rita: associated(award.stake.defense.entry.team), False, "its team is not paid"),
     (withhold, True, "it may be given back"),
     (forfeited, False, "taken for good"),
-]
-
-
-@pytest.mark.parametrize(("then", "over", "why"), GONE, ids=[row[2] for row in GONE])
+)
 def test_the_race_is_over_while_the_award_stands(
     then: Callable[[Award, User], object], over: bool, why: str, stake: Stake, other: Stake, rita: User
 ) -> None:
@@ -161,12 +153,11 @@ def test_the_race_is_over_while_one_of_the_batch_has_the_prize(two: tuple[Stake,
     third = cast.staked(cast.defense("third", cast.team("third")), at=MONDAY + DAY)
     give(all_met(late), rita)
     found_late(early, cast.team("red"))
-    ending = ending_of(third, now=NOW + 2 * DAY)
-    assert ending is not None and ending.why == "late was awarded the prize while this was at stake."
+    assert ending_of(third, now=NOW + 2 * DAY).why == "late was awarded the prize while this was at stake."
 
 
 @pytest.fixture
-def board(rita: User, signed_in: SignIn, monkeypatch: pytest.MonkeyPatch) -> Client:
+def board(rita: User, signed_in: Any, monkeypatch: pytest.MonkeyPatch) -> Client:
     """A member, who reads the pages when the time is over."""
     monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
     return signed_in(rita)
@@ -176,21 +167,30 @@ def read(client: Client, address: str) -> str:
     return client.get(address).content.decode()
 
 
-def test_the_board_ends_it_by_the_page(stake: Stake, other: Stake, rita: User, board: Client) -> None:
+def rosa() -> User:
+    return factories.user("rosa", "review board")
+
+
+def test_the_board_moves_by_the_page_to_end_it(stake: Stake, other: Stake, rita: User, board: Client) -> None:
     address, form = f"/board/awards/{other.pk}/", {"end": "1", "reason": "The race is over for it."}
     assert "End this stake" not in read(board, address)
     give(all_met(stake), rita)
-    assert "net was awarded the prize while this was at stake" in read(board, address)
-    assert board.post(address, form | {"reason": ""}).status_code == 400
-    assert board.post(address, {"forfeit": "1", "reason": "x"}).status_code == 404
-    done = board.post(address, form | MOVE, follow=True).content.decode()
+    refusals = [board.post(address, wrong) for wrong in (form | {"reason": ""}, {"forfeit": "1", "reason": "x"})]
+    assert [each.status_code for each in refusals] == [400, 404]
+    assert "net was awarded the prize while this was at stake" in plain(refusals[0])
+    done = plain(board.post(address, form | MOVE, follow=True))
     case = Case.objects.get(motion="end", state="open")
     assert f"Moved as case {case.public_id}" in done and "A motion to end a stake: other. Moved by you, 1 of 2" in done
     assert "End this stake" not in done and Stake.objects.get(pk=other.pk).ended_at is None, "one vote is no decision"
-    carried(case, factories.user("rosa", "review board"), NOW)
+
+
+def test_a_stake_that_was_ended_says_so_on_its_page(stake: Stake, other: Stake, rita: User, board: Client) -> None:
+    give(all_met(stake), rita)
+    factories.carried(end_move(other, reason="The race is over for it.", by=rita, now=NOW), rosa(), NOW)
     assert Stake.objects.get(pk=other.pk).end == StakeEnd.OVERTAKEN
+    address = f"/board/awards/{other.pk}/"
     assert "The stake is over: overtaken." in read(board, address)
-    assert board.post(address, form).status_code == 409
+    assert board.post(address, {"end": "1", "reason": "The race is over for it."}).status_code == 409
 
 
 # Withheld for good ----------------------------------------------------------------------------------------------------
@@ -198,7 +198,6 @@ def test_the_board_ends_it_by_the_page(stake: Stake, other: Stake, rita: User, b
 
 @pytest.fixture
 def withheld(stake: Stake, other: Stake, makers: Team, rita: User) -> Award:
-    """The award of makers, all of it withheld."""
     (award,) = give(all_met(stake), rita)
     withhold(award, rita)
     return award
@@ -208,29 +207,24 @@ def test_a_withheld_prize_goes_back_and_the_next_is_awarded(
     withheld: Award, other: Stake, makers: Team, rita: User
 ) -> None:
     run_again(other)
-    assert unmet(other) == {"half"}
-    assert forfeitable(withheld) == HALF
+    assert (unmet(other), forfeitable(withheld)) == ({"half"}, HALF)
     (entry,) = forfeit(withheld, rita)
     assert (entry.rule, entry.cents, entry.target.kind) == ("R38", HALF, AccountKind.DEFENDERS)
     assert entry.decision and (entry.decision.kind, entry.decision.reason) == ("forfeit", "Disqualified.")
     assert (balance(AccountKind.WITHHELD), balance(AccountKind.DEFENDERS)) == (0, HALF)
     assert withholdings() == [] and forfeitable(withheld) == 0
-    of, by = Account.objects.get(team=makers), mandate("return", rita, NOW)
-    refused("nothing_withheld", money_return, of=of, award=withheld, reason="Sorry.", by=by, now=NOW)
+    refused("nothing_withheld", cast.given_back, makers, rita, award=withheld, now=NOW)
     refused("nothing_withheld", forfeit, withheld, rita)
     assert prizes_settle(now=NOW) == 0, "the winner is not paid out of the half again"
-    assert contenders(now=NOW) == [other] and unmet(other) == set()
+    assert conditions.contenders(now=NOW) == [other] and unmet(other) == set()
     give(other, rita)
-    assert balance(Team.objects.get(name="others")) == HALF
-    assert prizes_settle(now=NOW) == 0
+    assert (balance(Team.objects.get(name="others")), prizes_settle(now=NOW)) == (HALF, 0)
 
 
 def test_what_else_is_withheld_of_the_team_is_not_the_halfs(stake: Stake, makers: Team, rita: User) -> None:
     (award,) = give(all_met(stake), rita)
-    own = cast.staked(cast.defense("second", makers), by=makers, at=NOW)
-    cast.ended(own, StakeEnd.WITHDRAWN, at=NOW + DAY)
-    of = Account.objects.get(team=makers)
-    money_withhold(of=of, cents=PRIZE, reason="Another matter.", by=mandate("withhold", rita, NOW), now=NOW)
+    cast.ended(cast.staked(cast.defense("second", makers), by=makers, at=NOW), StakeEnd.WITHDRAWN, at=NOW + DAY)
+    cast.withheld(makers, PRIZE, rita, now=NOW)
     assert (forfeitable(award), withholdable(award)) == (0, HALF)
     refused("nothing_withheld", forfeit, award, rita)
     withhold(award, rita)
@@ -238,25 +232,22 @@ def test_what_else_is_withheld_of_the_team_is_not_the_halfs(stake: Stake, makers
     forfeit(award, rita)
     assert (balance(AccountKind.WITHHELD), balance(AccountKind.DEFENDERS)) == (PRIZE, HALF)
     assert [(each.award, each.cents) for each in withholdings()] == [(None, PRIZE)], "its own stake is not the half's"
-    money_return(of=of, reason="Cleared up.", by=mandate("return", rita, NOW), now=NOW)
+    cast.given_back(makers, rita, now=NOW)
     assert balance(makers) == PRIZE
 
 
 def taken_back(paid: LedgerEntry) -> None:
-    told = {"rule": "R34", "why": "It came back.", "causes": {}, "now": NOW}
-    move(paid.target, paid.source, paid.cents, corrects=paid, **told)
+    move(paid.target, paid.source, paid.cents, corrects=paid, rule="R34", why="It came back.", causes={}, now=NOW)
 
 
-LEFT: list[tuple[Callable[[Team], object], int, str]] = [
+@tables.cases(
+    "then left why",
     (lambda makers: None, HALF, "all of it"),
-    (lambda makers: pay(makers, HALF), 0, "paid out, and what lies there is of an attack"),
-    (lambda makers: pay(makers, HALF - 5), 5, "paid out in part"),
-    (lambda makers: pay(makers, HALF + 7), 0, "paid out with a part of the other prize"),
-    (lambda makers: taken_back(pay(makers, HALF)), HALF, "the payment came back"),
-]
-
-
-@pytest.mark.parametrize(("then", "left", "why"), LEFT, ids=[row[2] for row in LEFT])
+    (lambda makers: cast.paid_out(makers, HALF, now=NOW), 0, "paid out, and what lies there is of an attack"),
+    (lambda makers: cast.paid_out(makers, HALF - 5, now=NOW), 5, "paid out in part"),
+    (lambda makers: cast.paid_out(makers, HALF + 7, now=NOW), 0, "paid out with a part of the other prize"),
+    (lambda makers: taken_back(cast.paid_out(makers, HALF, now=NOW)), HALF, "the payment came back"),
+)
 def test_only_what_is_left_of_the_award_is_withheld_and_taken(
     then: Callable[[Team], object], left: int, why: str, stake: Stake, makers: Team, rita: User
 ) -> None:
@@ -293,8 +284,7 @@ def test_of_two_winners_of_a_team_one_is_withheld(makers: Team, rita: User) -> N
     withhold(awards[first], rita)
     assert [withholdable(awards[each]) for each in (first, second)] == [0, HALF // 2]
     forfeit(awards[first], rita)
-    assert prizes_settle(now=NOW) == 0
-    assert (balance(makers), balance(AccountKind.DEFENDERS)) == (HALF // 2, HALF // 2 + 1)
+    assert (prizes_settle(now=NOW), balance(makers), balance(AccountKind.DEFENDERS)) == (0, HALF // 2, HALF // 2 + 1)
     standing = [standing_of(each.defense, now=factories.NOW) for each in (first, second)]
     assert standing == [DefenseStanding.PUBLISHED, DefenseStanding.WON]
 
@@ -305,8 +295,7 @@ def test_an_award_of_a_team_that_was_merged_is_withheld(stake: Stake, makers: Te
     award = Award.objects.get(pk=award.pk)
     withhold(award, rita)
     (entry,) = forfeit(award, rita)
-    assert (entry.cents, balance(makers), balance(AccountKind.DEFENDERS)) == (HALF, 0, HALF)
-    assert prizes_settle(now=NOW) == 0
+    assert (entry.cents, balance(makers), balance(AccountKind.DEFENDERS), prizes_settle(now=NOW)) == (HALF, 0, HALF, 0)
 
 
 def test_what_is_withheld_of_one_award_is_no_part_of_another(
@@ -314,14 +303,14 @@ def test_what_is_withheld_of_one_award_is_no_part_of_another(
 ) -> None:
     second = cast.staked(cast.defense("second", makers), at=MONDAY + DAY)
     (award,) = give(all_met(stake), rita)
-    pay(makers, HALF)
+    cast.paid_out(makers, HALF, now=NOW)
     cast.deposit(2 * HALF, olga)
     (other,) = give(all_met(second), rita)
     withhold(other, rita)
     assert (withholdable(award), forfeitable(award)) == (0, 0)
-    associated(award, rita)
-    assert change_of(award.decision).flows.owed == {makers.pk: HALF}, "it was paid out, and is owed whole"
-    assert change_of(other.decision).flows.owed == {}, "it was not"
+    associated(makers)
+    assert services.change_of(award.decision).flows.owed == {makers.pk: HALF}, "it was paid out, and is owed whole"
+    assert services.change_of(other.decision).flows.owed == {}, "it was not"
 
 
 def test_who_forfeits_an_award_has_not_won(withheld: Award, stake: Stake, rita: User) -> None:
@@ -330,26 +319,25 @@ def test_who_forfeits_an_award_has_not_won(withheld: Award, stake: Stake, rita: 
     assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
     ended = stake_shown(Stake.objects.get(pk=stake.pk), NOW + DAY)
     assert ended.end_words == "awarded the prize, which the board took back"
-    states = [tables(read_facts(), at).defenses for at in (NOW + DAY / 2, NOW + DAY)]
+    states = [leaderboard(read_facts(), at).defenses for at in (NOW + DAY / 2, NOW + DAY)]
     told = [{each.name: each.state for each in rows}["net"] for rows in states]
     assert told == [DefenseStanding.WON, DefenseStanding.PUBLISHED]
 
 
 def test_a_break_found_after_it_makes_no_debt(withheld: Award, stake: Stake, rita: User) -> None:
     forfeit(withheld, rita)
-    broken_late(stake)
+    found_late(stake, cast.team("red"))
     sweep()
-    change = change_of(withheld.decision)
-    assert (change.flows.owed, forfeited_of(withheld.decision)) == ({}, {stake.defense.entry.team_id: HALF})
+    change = services.change_of(withheld.decision)
+    assert (change.flows.owed, aside.forfeited_of(withheld.decision)) == ({}, {stake.defense.entry.team_id: HALF})
     assert balance(AccountKind.DEFENDERS) == HALF
 
 
 def test_what_is_withheld_of_a_lost_award_is_no_debt(withheld: Award, stake: Stake, makers: Team, rita: User) -> None:
     found_late(stake, cast.team("red"))
     sweep()
-    assert change_of(withheld.decision).flows.owed == {}, "it was not paid out"
-    of = Account.objects.get(team=makers)
-    money_return(of=of, award=withheld, reason="Nothing is left to withhold.", by=mandate("return", rita, NOW), now=NOW)
+    assert services.change_of(withheld.decision).flows.owed == {}, "it was not paid out"
+    cast.given_back(makers, rita, award=withheld, now=NOW)
     sweep()
     assert (balance(makers), balance(AccountKind.DEFENDERS)) == (0, HALF)
 
@@ -361,37 +349,79 @@ def test_the_board_takes_it_for_good_by_the_page(withheld: Award, board: Client)
     assert board.post(address, form | {"reason": ""}).status_code == 400
     done = board.post(address, form | MOVE, follow=True).content.decode()
     assert "A motion to take a prize for good: net. Moved by you, 1 of 2 votes" in done
-    assert 'name="forfeit"' not in done and forfeited_of(withheld.decision) == {}
-    carried(Case.objects.get(motion="forfeit", state="open"), factories.user("rosa", "review board"), NOW)
+    assert 'name="forfeit"' not in done and aside.forfeited_of(withheld.decision) == {}
+    factories.carried(Case.objects.get(motion="forfeit", state="open"), rosa(), NOW)
     done = read(board, address)
     assert "USD 500.01 of this award were withheld for good" in done and "the defense has not won" in done
     assert "It looked at the private set." in done and "team makers" in done, "its entries are all there"
     assert "taken back since" in read(board, "/board/awards/")
 
 
-def test_the_board_withholds_it_by_the_page_and_gives_it_back(
-    stake: Stake, makers: Team, rita: User, board: Client
-) -> None:
+def test_the_board_withholds_it_by_the_page(stake: Stake, makers: Team, rita: User, board: Client) -> None:
     (award,) = give(all_met(stake), rita)
-    of = Account.objects.get(team=makers)
-    money_withhold(of=of, cents=1, reason="Another matter.", by=mandate("withhold", rita, NOW), now=NOW)
+    cast.withheld(makers, 1, rita, now=NOW)
     address, form = f"/board/awards/{stake.pk}/", {"withhold": "1", "reason": CHEATED}
-    assert "USD 500.00 of this award are on the team" in read(board, address)
-    assert "taken back since" not in read(board, "/board/awards/")
-    assert board.post(address, form | {"reason": ""}).status_code == 400
+    wrong = board.post(address, form | {"reason": ""})
+    assert wrong.status_code == 400 and "USD 500.00 of this award are on the team" in plain(wrong)
     done = board.post(address, form | MOVE, follow=True).content.decode()
     assert "A motion to withhold money: net. Moved by you, 1 of 2 votes" in done and 'name="withhold"' not in done
     assert withholdable(award) == 50_000
-    rosa = factories.user("rosa", "review board")
-    carried(Case.objects.get(motion="withhold", state="open"), rosa, NOW)
-    assert withholdable(award) == 0
-    assert board.post(address, form).status_code == 409
+    factories.carried(Case.objects.get(motion="withhold", state="open"), rosa(), NOW)
+    assert (withholdable(award), board.post(address, form).status_code) == (0, 409)
+
+
+def test_the_board_gives_a_withheld_award_back_by_the_page(
+    withheld: Award, makers: Team, rita: User, board: Client
+) -> None:
     listed = read(board, "/board/withheld/")
-    assert "Team makers, its award for net: USD 500.00" in listed and "Team makers: USD 0.01" in listed
-    assert "its award for" in read(board, "/money/")
-    given = {"account": of.pk, "award": award.pk, "return": "1", "reason": CHEATED} | MOVE
-    listed = board.post("/board/withheld/", given, follow=True).content.decode()
+    assert "Team makers, its award for net: USD 500.01" in listed and "its award for" in read(board, "/money/")
+    assert "taken back since" not in read(board, "/board/awards/")
+    given = {"account": Account.objects.get(team=makers).pk, "award": withheld.pk, "return": "1", "reason": CHEATED}
+    listed = board.post("/board/withheld/", given | MOVE, follow=True).content.decode()
     assert "A motion about what is returned: team makers, net. Moved by you" in listed
-    assert listed.count('name="return"') == 1 and "It is moved to give this back." in listed
-    carried(Case.objects.get(motion="return", state="open"), rosa, NOW)
-    assert [(each.award, each.cents) for each in withholdings()] == [(None, 1)]
+    assert 'name="return"' not in listed and "It is moved to give this back." in listed
+    factories.carried(Case.objects.get(motion="return", state="open"), rosa(), NOW)
+    assert withholdings() == []
+
+
+def test_the_checklist_says_what_is_not_met_and_it_is_refused(stake: Stake, board: Client) -> None:
+    valid_and_not_run_again(stake)
+    address = f"/board/awards/{stake.pk}/"
+    found = read(board, address)
+    assert found.count(">met<") == 10 and found.count(">not yet<") == 1
+    assert "Run all attacks again" in found and "An award can be decided when every condition is met" in found
+    told = {"statement": "Unbroken.", "reason": "Every condition is met."}
+    assert board.post(address, told).status_code == 409 and not Award.objects.exists()
+
+
+def test_the_re_run_is_begun_by_the_page(stake: Stake, rita: User, board: Client) -> None:
+    valid_and_not_run_again(stake)
+    done = board.post(f"/board/awards/{stake.pk}/", {"rerun": "1"}, follow=True)
+    assert "is being prepared" in plain(done) and Rerun.objects.get().asked_by == rita
+    assert board.post(f"/board/awards/{stake.pk}/", {"rerun": "1"}).status_code == 409
+
+
+def test_the_award_by_the_page(stake: Stake, olga: User, signed_in: Any, board: Client) -> None:
+    all_met(stake)
+    address = f"/board/awards/{stake.pk}/"
+    form = {"statement": "Unbroken for 90 days.", "reason": "Every condition is met.", "do": "move"}
+    assert "Only members of the review board decide this" in read(signed_in(olga), address)
+    assert board.post(address, form | {"statement": ""}).status_code == 400
+    moved = board.post(address, form, follow=True).content.decode()
+    assert "A motion to award the prize: net. Moved by you, 1 of 2 votes" in moved and 'name="statement"' not in moved
+    assert "The award is moved." in moved and not Award.objects.exists()
+
+
+def test_an_award_and_what_a_late_break_makes_of_it_are_told_by_the_pages(
+    stake: Stake, rita: User, board: Client
+) -> None:
+    told = {"statement": "Unbroken <90> days.", "reason": "Every condition is met."}
+    factories.carried(award_move(all_met(stake), **told, by=rita, now=NOW), rosa(), NOW)
+    public = read(Client(), "/money/")
+    assert "Unbroken &lt;90&gt; days." in public and "Every condition is met." in public
+    found_late(stake, cast.team("red"))
+    assert "A break found late changes this award" in read(board, f"/board/awards/{stake.pk}/")
+    sweep()
+    found = read(board, f"/board/awards/{stake.pk}/")
+    assert "net was broken in week 2027-W01, within its time" in found and "it has not won" in found
+    assert "Correction: net lost the award" in found

@@ -8,22 +8,26 @@ from django.contrib.auth.models import User
 from django.db.models import Max
 
 from adjudication.models import Ruling
+from contest.awards.settling import prizes_settle
 from contest.enums import AccountKind, StakeEnd, StakeKind
 from contest.models import (
     Account,
     Attack,
+    Award,
     BoardDecision,
     Break,
+    Correction,
     Entry,
     LedgerEntry,
+    Payment,
     Release,
     Stake,
     StakeBatch,
     Team,
 )
-from contest.money.deposits import pool_deposit
-from contest.money.stakes import stake_funded
-from contest.stakes.services import stake_end
+from contest.money import correcting, deposits, payments, stakes, withholding
+from contest.money.ledger import account, move
+from contest.stakes import ends, services
 from contest.weeks import week_at
 from labeling.enums import PanelState
 from labeling.models import Image, Panel
@@ -40,13 +44,12 @@ _numbers = count(1)
 
 
 def team(name: str) -> Team:
-    """A team without members."""
     return Team.objects.create(name=name, created_at=BEFORE)
 
 
 def deposit(cents: int, by: User, now: datetime = BEFORE) -> LedgerEntry:
-    """Money for the pool."""
-    return pool_deposit(cents=cents, reason="A gift.", by=by, now=now)
+    factories.policy_version()
+    return deposits.pool_deposit(cents=cents, reason="A gift.", by=by, now=now)
 
 
 def defense(name: str, of: Team | None = None, *, opened: bool = True, received: datetime = BEFORE) -> Defense:
@@ -77,7 +80,7 @@ def staked(
     if by is None:
         told["batch"] = of or batch(at)
     stake = Stake.objects.create(defense=on, cents=cents, asked_at=at, staked_at=at, clock_from=at, **told)
-    stake_funded(stake, now=at)
+    stakes.stake_funded(stake, now=at)
     return stake
 
 
@@ -146,6 +149,13 @@ def broken(of: Defense, by: Attack, *, found: datetime | None = None) -> Break:
     return Break.objects.create(defense=of, image=by.image, ruling=ruling, prediction=proof, found_at=found)
 
 
+def broken_stake(by: Team, makers: Team, name: str = "net", *, days: float = 1, **more: Any) -> Stake:
+    """A stake in force on a defense of the makers that a team broke."""
+    stake = staked(defense(name, makers), **more)
+    broken(stake.defense, attack(by, days=days))
+    return stake
+
+
 def caught_up(late: Defense) -> Defense:
     """The same defense, with a right answer on every valid picture there is."""
     for ruling in Ruling.objects.filter(verdict="valid").exclude(image__predictions__defense=late):
@@ -153,27 +163,96 @@ def caught_up(late: Defense) -> Defense:
     return late
 
 
+def all_caught_up() -> None:
+    """Every defense has answered every valid picture there is."""
+    for each in Defense.objects.all():
+        caught_up(each)
+
+
 def ended(stake: Stake, end: StakeEnd = StakeEnd.BROKEN, *, at: datetime = SETTLED) -> Stake:
     """The same stake, over."""
-    over = stake_end(stake, end, now=at)
+    over = services.stake_end(stake, end, now=at)
     stake.refresh_from_db()
     return over
 
 
+def swept(now: datetime) -> int:
+    """What a sweep ends and posts; returns of how many stakes and awards it moved money."""
+    ends.stakes_end(now=now)
+    return prizes_settle(now=now)
+
+
+def settled(stake: Stake) -> int:
+    """A broken stake is over and swept."""
+    ended(stake)
+    return prizes_settle(now=SETTLED)
+
+
+def paid(team: Team, by: User, other: User, reference: str = "SEPA 7") -> Payment:
+    """One organizer asks for what is due at CLOSED, and the other one pays it."""
+    asked = payments.payment_ask(team=team, by=by, now=CLOSED)
+    return payments.payment_pay(payment_id=asked.pk, reference=reference, by=other, now=CLOSED)
+
+
+def corrected(entry: LedgerEntry, cents: int, by: User, other: User, reason: str = "It came once.") -> Correction:
+    """One organizer asks for a correction, and the other one confirms it."""
+    asked = correcting.correction_ask(entry=entry.pk, cents=cents, reason=reason, by=by, now=CLOSED)
+    return correcting.correction_confirm(correction_id=asked.pk, by=other, now=CLOSED)
+
+
+def repaid(team: Team, cents: int, by: User, other: User) -> Correction:
+    """A team gives back what it owes."""
+    asked = correcting.repayment_ask(team=team, cents=cents, reason="Wire 9.", by=by, now=CLOSED)
+    return correcting.correction_confirm(correction_id=asked.pk, by=other, now=CLOSED)
+
+
 def overruled(image: Image, *, at: datetime = CLOSED, label: str = "") -> Ruling:
-    """A later ruling on a picture."""
     return ruled(image, label, at=at)
 
 
 def balance(of: Team | Stake | AccountKind) -> int:
-    """What lies on an account."""
-    if isinstance(of, Team):
-        rows = Account.objects.filter(team=of)
-    elif isinstance(of, Stake):
-        rows = Account.objects.filter(stake=of)
-    else:
-        rows = Account.objects.filter(kind=of)
-    return rows.values_list("balance_cents", flat=True).first() or 0
+    key = {Team: "team", Stake: "stake"}.get(type(of), "kind")
+    return Account.objects.filter(**{key: of}).values_list("balance_cents", flat=True).first() or 0
+
+
+def account_of(of: Team | Stake) -> Account:
+    return account(AccountKind.TEAM, team=of) if isinstance(of, Team) else account(AccountKind.STAKE, stake=of)
+
+
+def withheld(
+    of: Team | Stake,
+    cents: int,
+    by: User,
+    *,
+    team: Team | None = None,
+    now: datetime = CLOSED,
+    why: str = "Looked into.",
+) -> LedgerEntry | None:
+    """The board withholds money of an account; of a stake, of the share of a team."""
+    told = {"of": account_of(of), "cents": cents, "team": team, "reason": why, "now": now}
+    return withholding.money_withhold(**told, by=factories.mandate("withhold", by, now))
+
+
+def given_back(
+    of: Team | Stake,
+    by: User,
+    *,
+    team: Team | None = None,
+    award: Award | None = None,
+    now: datetime = CLOSED,
+    why: str = "Cleared up.",
+) -> BoardDecision:
+    """The board gives back what it withheld."""
+    told = {"of": account_of(of), "team": team, "award": award, "reason": why, "now": now}
+    return withholding.money_return(**told, by=factories.mandate("return", by, now))
+
+
+def paid_out(team: Team, cents: int | None = None, *, now: datetime = CLOSED) -> LedgerEntry | None:
+    """What a team has, or so much of it, leaves its account; nothing of no money."""
+    if cents := balance(team) if cents is None else cents:
+        own, outside = account(AccountKind.TEAM, team=team), account(AccountKind.OUTSIDE)
+        return move(own, outside, cents, rule="R34", why="Paid.", causes={}, now=now)
+    return None
 
 
 def open_again(image: Image) -> None:
@@ -182,6 +261,5 @@ def open_again(image: Image) -> None:
 
 
 def released(*weeks: str) -> None:
-    """Publish weeks."""
     for week in weeks:
         Release.objects.create(week=week, manifest_sha256=week, counts={}, bytes=1, released_at=SETTLED)

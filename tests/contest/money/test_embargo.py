@@ -16,19 +16,13 @@ from django.core.cache import cache
 from django.db import transaction
 from django.test import Client
 
-from contest.awards.settling import prizes_settle
-from contest.models import Account, Attack, LedgerEntry, Message, Stake, Team
-from contest.money.correcting import correction_ask, correction_confirm, repayment_ask
+from contest.models import Attack, LedgerEntry, Message, Stake, Team
 from contest.money.figures import debts
-from contest.money.payments import payment_ask, payment_pay
-from contest.money.withholding import money_return, money_withhold
-from contest.stakes.ends import stakes_end
 from tests import factories
 from tests.contest.attacks import cast as sending
 from tests.contest.money import cast
 from tests.contest.money.cast import CLOSED, PRIZE, SETTLED, balance
 from tests.contest.test_embargo import clock, plain, reach, refusals_without_a_page
-from tests.factories import mandate
 
 __all__ = ["clock", "refusals_without_a_page"]
 pytestmark = [pytest.mark.django_db, pytest.mark.slow("reads every page and call four times")]
@@ -53,19 +47,13 @@ class Contest:
     def words(self) -> list[str]:
         """What an address could be asked with."""
         first = self.sent["red"][0]
-        ids = (first.public_id, first.image.public_id, first.team.public_id)
-        return [*ids, self.stakes[0].defense.public_id, "2026-W47"]
-
-    def swept(self, now: datetime) -> None:
-        stakes_end(now=now)
-        prizes_settle(now=now)
+        named = (first, first.image, first.team, self.stakes[0].defense)
+        return [*(each.public_id for each in named), "2026-W47"]
 
     def broken_by(self, name: str) -> Team:
         """Let a team break them all, and everything happen that can follow before the week is released."""
         for stake, attack in zip(self.stakes, self.sent[name], strict=True):
             cast.broken(stake.defense, attack)
-        for stake in self.stakes:
-            cast.caught_up(stake.defense)
         team = self.sent[name][0].team
         self._withheld_before_it_is_shared(team)
         self._paid(team)
@@ -74,46 +62,31 @@ class Contest:
 
     def _withheld_before_it_is_shared(self, team: Team) -> None:
         given_back, shrinking = self.stakes[:2]
-        self._withhold(given_back, team)
-        self._withhold(shrinking, team)
+        for stake in (given_back, shrinking):
+            cast.withheld(stake, PRIZE, self.rita, team=team, now=SETTLED, why=f"Team {team.name} is looked into.")
         cast.broken(shrinking.defense, self.late)
-        for stake in self.stakes:
-            cast.caught_up(stake.defense)
-        self.swept(SETTLED)
+        cast.all_caught_up()
+        cast.swept(SETTLED)
         follows = LedgerEntry.objects.filter(rule="R38", why__contains="follows that share")
         assert follows.exists() and balance(shrinking) == 0
-        of = Account.objects.get(stake=given_back)
-        money_return(
-            of=of, team=team, reason=f"{team.name} was right.", by=mandate("return", self.rita, CLOSED), now=CLOSED
-        )
-        self.swept(CLOSED)
-
-    def _withhold(self, stake: Stake, team: Team) -> None:
-        of, why = Account.objects.get(stake=stake), f"Team {team.name} is looked into."
-        money_withhold(
-            of=of, team=team, cents=PRIZE, reason=why, by=mandate("withhold", self.rita, SETTLED), now=SETTLED
-        )
+        cast.given_back(given_back, self.rita, team=team, why=f"{team.name} was right.")
+        cast.swept(CLOSED)
 
     def _paid(self, team: Team) -> None:
-        payment = payment_ask(team=team, by=self.olga, now=CLOSED)
-        paid = payment_pay(payment_id=payment.pk, reference="wire 7", by=self.olaf, now=CLOSED)
-        assert paid.entry is not None
-        asked = correction_ask(entry=paid.entry.pk, cents=20, reason="It came back.", by=self.olga, now=CLOSED)
-        correction_confirm(correction_id=asked.pk, by=self.olaf, now=CLOSED)
-        of, why = Account.objects.get(team=team), f"Team {team.name} is looked into."
-        money_withhold(of=of, cents=15, reason=why, by=mandate("withhold", self.rita, CLOSED), now=CLOSED)
-        money_return(of=of, reason=why, by=mandate("return", self.rita, CLOSED), now=CLOSED)
-        money_withhold(of=of, cents=5, reason=why, by=mandate("withhold", self.rita, CLOSED), now=CLOSED)
+        cast.corrected(cast.paid(team, self.olga, self.olaf).entry, 20, self.olga, self.olaf)
+        why = f"Team {team.name} is looked into."
+        cast.withheld(team, 15, self.rita, why=why)
+        cast.given_back(team, self.rita, why=why)
+        cast.withheld(team, 5, self.rita, why=why)
 
     def _overruled(self, team: Team) -> None:
         """Two are overruled: what was paid of them is owed, and some of that comes back."""
         for stake in self.stakes[3:]:
             cast.overruled(stake.defense.breaks.get().image, at=CLOSED)
-        self.swept(CLOSED)
+        cast.swept(CLOSED)
         assert {each.team for each in debts()} == {team}
-        asked = repayment_ask(team=team, cents=10, reason="Wire 9.", by=self.olga, now=CLOSED)
-        correction_confirm(correction_id=asked.pk, by=self.olaf, now=CLOSED)
-        self.swept(CLOSED)
+        cast.repaid(team, 10, self.olga, self.olaf)
+        cast.swept(CLOSED)
 
 
 @pytest.fixture

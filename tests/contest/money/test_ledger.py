@@ -1,26 +1,30 @@
-"""Deposits, the halves of the pool, reserved stakes, and the check that no cent is lost (R34)."""
+"""Deposits, the halves of the pool, reserved stakes, the check that no cent is lost (R34), and the pages of money."""
 
+import csv
+import io
 from datetime import datetime
 from io import StringIO
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.test import Client
+from django.utils import timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from common.errors import Conflict
-from contest.enums import AccountKind, StakeKind
-from contest.models import Account, LedgerEntry, Stake
-from contest.money.deposits import pool_deposit
+from contest.enums import AccountKind
+from contest.models import Account, Attack, Case, LedgerEntry, Member, Payment, Team
+from contest.money import deposits, figures, nightly, payments, stakes
 from contest.money.ledger import account, check, move
-from contest.money.nightly import CHECK_EVERY, ledger_check_now_and_then
-from contest.money.stakes import stake_funded, stake_refunded
 from contest.money.words import cents_of, money
-from tests import factories
+from tests import factories, tables
 from tests.contest.money import cast
-from tests.contest.money.cast import PRIZE, balance
+from tests.contest.money.cast import PRIZE, SETTLED, balance
+from tests.contest.pages import lacking, main, plain
 from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +47,7 @@ def test_a_deposit_needs_a_sum_and_a_reason(olga: User, now: datetime) -> None:
     wrong = [(0, "A gift.", "cents"), (-5, "A gift.", "cents"), (10**15, "A gift.", "cents"), (5, " \x00", "reason"),
              (5, "x" * 1001, "reason")]  # fmt: skip
     for cents, reason, field in wrong:
-        assert refused("invalid", pool_deposit, cents=cents, reason=reason, by=olga, now=now).field == field
+        assert refused("invalid", deposits.pool_deposit, cents=cents, reason=reason, by=olga, now=now).field == field
     assert not LedgerEntry.objects.exists()
 
 
@@ -57,28 +61,13 @@ def test_no_account_gives_more_than_it_has_or_less_than_a_cent(olga: User, now: 
     assert balance(POOL) == 1, "one cent waits in the pool"
 
 
-def test_the_board_stakes_what_the_attackers_half_has(olga: User) -> None:
-    factories.policy_version()
-    cast.deposit(2 * PRIZE, olga)
-    first = cast.staked(cast.defense("first", cast.team("red")))
-    assert (balance(first), balance(ATTACKERS)) == (PRIZE, 0)
-    entry = LedgerEntry.objects.get(target__stake=first)
-    assert (entry.rule, entry.causes) == ("R32", {"stake": [first.pk]})
-    second = Stake(defense=cast.defense("second"), kind=StakeKind.BOARD, cents=1, asked_at=cast.MONDAY)
-    second.batch = cast.batch()
-    second.save()
-    refused("not_enough", stake_funded, second, now=cast.MONDAY)
-
-
 def test_what_a_team_stakes_comes_from_outside_and_goes_back_to_its_account() -> None:
     factories.policy_version()
     red = cast.team("red")
     stake = cast.staked(cast.defense("own", red), by=red)
     assert (balance(stake), balance(OUTSIDE)) == (PRIZE, -PRIZE)
-    entry = stake_refunded(stake, why="Taken back.", now=cast.SETTLED)
-    assert entry is not None and (entry.rule, entry.why) == ("R36", "Taken back.")
-    assert (balance(stake), balance(red)) == (0, PRIZE)
-    assert stake_refunded(stake, why="Taken back.", now=cast.SETTLED) is None, "nothing is left"
+    entry, nothing = (stakes.stake_refunded(stake, why="Taken back.", now=cast.SETTLED) for _ in range(2))
+    assert (entry.rule, entry.why, nothing, balance(stake), balance(red)) == ("R36", "Taken back.", None, 0, PRIZE)
 
 
 # The check ------------------------------------------------------------------------------------------------------------
@@ -99,8 +88,8 @@ def test_the_command_says_whether_all_adds_up(olga: User, now: datetime) -> None
 def test_the_nightly_check_runs_once_a_day(olga: User, now: datetime) -> None:
     cast.deposit(100, olga, now)
     Account.objects.filter(kind=POOL).update(balance_cents=7)
-    hours = (now, now + CHECK_EVERY / 2, now + CHECK_EVERY)
-    assert [ledger_check_now_and_then(now=each) for each in hours] == [2, 0, 2]
+    hours = (now, now + nightly.CHECK_EVERY / 2, now + nightly.CHECK_EVERY)
+    assert [nightly.ledger_check_now_and_then(now=each) for each in hours] == [2, 0, 2]
 
 
 # Properties -----------------------------------------------------------------------------------------------------------
@@ -121,8 +110,7 @@ class WhateverMoves(TestCase):
             except Conflict as late:
                 assert late.code == "not_enough"
         balances = dict(Account.objects.values_list("kind", "balance_cents"))
-        assert sum(balances.values()) == 0
-        assert all(cents >= 0 for kind, cents in balances.items() if kind != OUTSIDE)
+        assert sum(balances.values()) == 0 and all(cents >= 0 for kind, cents in balances.items() if kind != OUTSIDE)
         assert check().wrong == ()
 
 
@@ -143,3 +131,143 @@ def test_a_typed_sum_is_read_exactly_or_not_at_all(typed: str, cents: int | None
 @pytest.mark.parametrize(("cents", "words"), [(123_450, "USD 1,234.50"), (1, "USD 0.01"), (-105, "−USD 1.05")])
 def test_a_sum_in_words(cents: int, words: str) -> None:
     assert money(cents, "USD") == words
+
+
+WHY = "Two accounts of one person."
+
+
+@pytest.fixture(autouse=True)
+def after_the_appeals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the pages look from a day when the appeals of the week are closed."""
+    monkeypatch.setattr("django.utils.timezone.now", lambda: cast.CLOSED)
+
+
+def test_everybody_sees_where_the_money_is_and_why(red: Team, rita: User, client: Client) -> None:
+    cast.withheld(red, 500, rita, now=SETTLED, why="<b>Two</b> accounts.")
+    shown = main(client, "/money/")
+    assert "Two" not in shown and red.name not in shown, "it is about money of a week that is not released"
+    assert "It follows from a break that is told of with the release" in shown
+    cast.released("2026-W47")
+    shown = main(client, "/money/")
+    entry, attack = LedgerEntry.objects.get(target__team=red, rule="R35"), red.attacks.get()
+    told = ("USD 200.02", "USD 95.01", "USD 5.00. &lt;b&gt;Two&lt;/b&gt; accounts.", f'id="entry-{entry.pk}"', "R35")
+    why = "Share of the attacker prize: net was broken in week 2026-W47."
+    assert lacking(shown, *told, why, f'href="/attacks/{attack.public_id}/"') == [], "a half, and the prize of team red"
+    Attack.objects.filter(pk=attack.pk).update(received_at=cast.CLOSED)
+    assert attack.public_id not in main(client, "/money/"), "of a picture sent again this week no attack is named"
+
+
+def test_the_ledger_goes_on_over_pages(olga: User, client: Client, django_assert_max_num_queries: Any) -> None:
+    cast.deposit(2, olga)
+    with django_assert_max_num_queries(20) as few:
+        figures.entries(told_at=cast.CLOSED)
+    for _ in range(19):
+        cast.deposit(2, olga)
+    with django_assert_max_num_queries(len(few)):
+        figures.entries(told_at=cast.CLOSED)
+    first, last = main(client, "/money/"), LedgerEntry.objects.order_by("-pk")[49].pk
+    assert f'href="?before={last}#ledger"' in first and f'id="entry-{last - 1}"' not in first
+    assert f'id="entry-{last - 1}"' in main(client, f"/money/?before={last}")
+    assert client.get("/money/?before=x").status_code == client.get("/money/?before=9" + "9" * 30).status_code == 200
+
+
+def test_a_team_sees_its_own_account_and_no_other(
+    red: Team, captain: User, tara: Any, signed_in: Any, stan: User
+) -> None:
+    shown = main(signed_in(captain), "/team/money/")
+    assert "USD 100.01" in shown and "Share of the attacker prize" in shown
+    assert "A gift." not in shown, "deposits are not its entries"
+    other = factories.user("bert")
+    Member.objects.create(team=Team.objects.get(name="makers"), user=other)
+    assert "Share of the attacker prize" not in main(signed_in(other), "/team/money/")
+    assert signed_in(stan).get("/team/money/").status_code == 404
+    assert signed_in(tara).get("/money/").status_code == 403, "taskers are told nothing of money"
+
+
+def test_a_deposit_by_the_form_which_keeps_what_was_typed(olga: User, signed_in: Any) -> None:
+    client = signed_in(olga)
+    wrong = [("12,5", "Why.", "like 1234.50"), ("5", " ", "where the money came from"), ("0", "Why.", "more than none")]
+    for typed, reason, said in wrong:
+        answer = client.post("/organizer/money/", {"sum": typed, "reason": reason})
+        assert answer.status_code == 400 and lacking(answer.content.decode(), said, f'value="{typed}"') == []
+    assert not LedgerEntry.objects.exists()
+    answer = client.post("/organizer/money/", {"sum": "1,000.01", "reason": "From the sponsors."}, follow=True)
+    assert "USD 1,000.01 came into the pool" in answer.content.decode()
+    assert LedgerEntry.objects.order_by("pk")[0].made_by == olga
+
+
+def test_a_payment_is_asked_for_and_called_off_by_the_page(red: Team, olga: User, signed_in: Any) -> None:
+    client, makers = signed_in(olga), Team.objects.get(name="makers")
+    shown = plain(client.post(f"/organizer/money/ask/{red.public_id}/", follow=True))
+    payment, sent = Payment.objects.get(), red.attacks.get().public_id  # who broke what, before the release
+    assert lacking(shown, "wait for another organizer", f"Asked for: payment {payment.pk}", sent) == []
+    assert "Ask for payment" not in shown
+    asked = [client.post(f"/organizer/money/ask/{team}/").status_code for team in (makers.public_id, "G-00000")]
+    assert asked == [409, 404], "a team without money, and none"
+    shown = plain(client.post(f"/organizer/money/payments/{payment.pk}/", {"cancel": "1"}, follow=True))
+    assert "is cancelled. Nothing was moved." in shown and balance(red) == PRIZE
+
+
+def test_another_organizer_pays_by_the_page(red: Team, olga: User, olaf: User, signed_in: Any) -> None:
+    first, second = signed_in(olga), signed_in(olaf)
+    address = f"/organizer/money/payments/{payments.payment_ask(team=red, by=olga, now=cast.CLOSED).pk}/"
+    assert "Another organizer transfers it" in main(first, address)
+    assert first.post(address, {"reference": "SEPA 7"}).status_code == 403
+    assert second.post(address, {"reference": " "}).status_code == 400
+    paid = plain(second.post(address, {"reference": "SEPA 7"}, follow=True))
+    assert "recorded as paid" in paid and "reference SEPA 7" in main(second, address) and balance(red) == 0
+    assert second.post(address, {"reference": "SEPA 8"}).status_code == 409
+
+
+@pytest.mark.parametrize("address", ["/organizer/money/", "/organizer/money/ask/G-00000/", "/board/withheld/"])
+def test_a_stranger_posts_nothing(address: str, stan: User, signed_in: Any, client: Client) -> None:
+    assert client.post(address, {"sum": "1"}).status_code == 302
+    assert signed_in(stan).post(address, {"sum": "1"}).status_code == 404 and not LedgerEntry.objects.exists()
+
+
+def test_the_files(red: Team, olga: User, signed_in: Any) -> None:
+    for name, first in (("payables", "team_id"), ("receipts", "entry")):
+        answer = signed_in(olga).get(f"/organizer/money/{name}.csv")
+        rows = list(csv.reader(io.StringIO(answer.content.decode())))
+        assert (rows[0][0], len(rows), {len(row) for row in rows}) == (first, 2, {len(rows[0])})
+        assert answer["Content-Disposition"] == f'attachment; filename="{name}-2026-12-26.csv"'
+
+
+def test_the_organizers_see_that_it_does_not_add_up(red: Team, olga: User, signed_in: Any) -> None:
+    assert "adds up" in main(signed_in(olga), "/organizer/money/")
+    Account.objects.filter(kind="pool").update(balance_cents=7)
+    assert "Pay nothing until it does" in main(signed_in(olga), "/organizer/money/")
+
+
+def test_the_board_withholds_and_gives_back_by_its_page(red: Team, rita: User, signed_in: Any) -> None:
+    client, of = signed_in(rita), cast.account_of(red).pk
+    form = {"account": of, "sum": "7", "reason": WHY, "do": "move"}
+    wrong = client.post("/board/withheld/", form | {"reason": " "})
+    assert wrong.status_code == 400 and "Give the reason" in wrong.content.decode()
+    assert client.post("/board/withheld/", form | {"account": "0"}).status_code == 400
+    done = client.post("/board/withheld/", form, follow=True)
+    assert "A motion to withhold money: team red. Moved by you, 1 of 2 votes" in done.content.decode()
+    assert balance(red) == PRIZE, "one vote is no decision"
+    rosa = factories.user("rosa", "review board")
+    factories.carried(Case.objects.get(), rosa, timezone.now())
+    assert balance(red) == PRIZE - 700
+    done = client.post("/board/withheld/", {"account": of, "return": "1", "reason": WHY, "do": "move"}, follow=True)
+    assert "It is moved to give this back." in done.content.decode()
+    factories.carried(Case.objects.get(state="open"), rosa, timezone.now())
+    assert balance(red) == PRIZE and "Nothing is withheld." in main(client, "/board/withheld/")
+
+
+@tables.cases(
+    "cents words never why",
+    (PRIZE, "came back", "of it came back", "all of it"),
+    (2_500, "USD 25.00 of it came back", "", "a part of it"),
+)
+def test_a_payment_that_came_back_says_how_much_of_it(
+    cents: int, words: str, never: str, why: str, red: Team, olga: User, olaf: User, captain: User, signed_in: Any
+) -> None:
+    paid = cast.paid(red, olga, olaf)
+    cast.corrected(paid.entry, cents, olga, olaf)
+    shown = [main(signed_in(olga), "/organizer/money/"), main(signed_in(captain), "/team/money/")]
+    assert all(words in each and (not never or never not in each) for each in shown), why
+    part = "All" if cents == PRIZE else "USD 25.00"
+    assert f"{part} of it came back." in main(signed_in(olga), f"/organizer/money/payments/{paid.pk}/")

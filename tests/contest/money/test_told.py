@@ -14,20 +14,16 @@ from common.errors import Conflict
 from contest.awards.settling import prizes_settle
 from contest.enums import AccountKind
 from contest.leaderboard.reading import read_facts
-from contest.models import Account, Attack, BoardDecision, LedgerEntry, Member, Payment, Stake, Team
-from contest.money.correcting import correction_ask, correction_confirm, repayment_ask
+from contest.models import Attack, BoardDecision, LedgerEntry, Member, Payment, Stake, Team
 from contest.money.figures import Money, debts, entries, money_figures
 from contest.money.ledger import account, check, move
-from contest.money.payments import payment_ask, payment_pay
-from contest.money.withholding import money_return, money_withhold
 from contest.releases import release_week
-from contest.stakes.ends import stakes_end
 from contest.weeks import week_at
-from tests import factories
+from tests import factories, tables
 from tests.contest.awards.test_awards import all_met, found_late, give, sweep
 from tests.contest.money import cast
 from tests.contest.money.cast import BEFORE, CLOSED, MONDAY, PRIZE, SETTLED, balance
-from tests.factories import mandate
+from tests.contest.pages import lacking, main
 
 pytestmark = pytest.mark.django_db
 OUTSIDE = AccountKind.OUTSIDE
@@ -45,33 +41,25 @@ class Broken:
     olaf: User
     rita: User
 
-    @property
-    def account(self) -> Account:
-        return Account.objects.get(team=self.red)
-
     def settled(self) -> None:
         prizes_settle(now=SETTLED)
 
     def pays(self) -> Payment:
-        asked = payment_ask(team=self.red, by=self.olga, now=CLOSED)
-        return payment_pay(payment_id=asked.pk, reference="wire", by=self.olaf, now=CLOSED)
+        return cast.paid(self.red, self.olga, self.olaf)
 
     def overruled(self) -> None:
         cast.overruled(self.attack.image)
-        stakes_end(now=CLOSED)
-        prizes_settle(now=CLOSED)
+        cast.swept(CLOSED)
 
     def owed(self) -> None:
         self.overruled()
         assert [each.team for each in debts()] == [self.red]
 
     def withholds_share(self) -> None:
-        of, by = Account.objects.get(stake=self.stake), mandate("withhold", self.rita, SETTLED)
-        money_withhold(of=of, team=self.red, cents=PRIZE, reason="Looked into.", by=by, now=SETTLED)
+        cast.withheld(self.stake, PRIZE, self.rita, team=self.red, now=SETTLED)
 
     def returns_share(self) -> None:
-        of, by = Account.objects.get(stake=self.stake), mandate("return", self.rita, CLOSED)
-        money_return(of=of, team=self.red, reason="Red was right.", by=by, now=CLOSED)
+        cast.given_back(self.stake, self.rita, team=self.red, why="Red was right.")
 
     def shrinks(self) -> None:
         cast.broken(self.stake.defense, cast.attack(cast.team("blue"), days=1.1))
@@ -79,22 +67,17 @@ class Broken:
         assert LedgerEntry.objects.filter(why__contains="follows that share").exists()
 
     def withholds(self) -> None:
-        by = mandate("withhold", self.rita, CLOSED)
-        money_withhold(of=self.account, cents=500, reason="Looked into.", by=by, now=CLOSED)
+        cast.withheld(self.red, 500, self.rita)
 
     def returns(self) -> None:
-        money_return(of=self.account, reason="Red was right.", by=mandate("return", self.rita, CLOSED), now=CLOSED)
+        cast.given_back(self.red, self.rita, why="Red was right.")
 
     def repays(self) -> None:
-        self.confirmed(repayment_ask(team=self.red, cents=100, reason="Wire 9.", by=self.olga, now=CLOSED))
+        cast.repaid(self.red, 100, self.olga, self.olaf)
         prizes_settle(now=CLOSED)
 
     def came_back(self) -> None:
-        entry = LedgerEntry.objects.get(target__kind=OUTSIDE)
-        self.confirmed(correction_ask(entry=entry.pk, cents=100, reason="Red's IBAN.", by=self.olga, now=CLOSED))
-
-    def confirmed(self, asked: Any) -> None:
-        correction_confirm(correction_id=asked.pk, by=self.olaf, now=CLOSED)
+        cast.corrected(LedgerEntry.objects.get(target__kind=OUTSIDE), 100, self.olga, self.olaf, "Red's IBAN.")
 
     def named(self) -> None:
         told = {"subject": {}, "reason": "As Red broke net.", "policy": factories.policy_version()}
@@ -114,7 +97,6 @@ class Broken:
 
 @pytest.fixture(scope="module")
 def made(module_world: Path) -> Broken:
-    factories.policy_version()
     olga, olaf = (factories.user(name, "organizers") for name in ("olga", "olaf"))
     cast.deposit(20 * PRIZE, olga)
     red, stake = cast.team("red"), cast.staked(cast.defense("net", cast.team("makers")))
@@ -137,26 +119,22 @@ def nothing_is_lost(db: None) -> object:
 
 
 def page() -> str:
-    answer = Client().get("/money/")
-    assert answer.status_code == 200
-    return answer.content.decode()
+    return main(Client(), "/money/")
 
 
 def adds_up(shown: Money, why: str = "") -> None:
     """All sums are those of the rows that are listed."""
-    in_all = sum(shown.balances.values()) + shown.staked + shown.held
-    assert shown.received - shown.paid == in_all, why
+    assert shown.received - shown.paid == (sum(shown.balances.values()) + shown.staked + shown.held), why
     assert shown.untold >= 0 and shown.withheld_untold >= 0, why
-    rows = [row.entry for row in entries(told_at=CLOSED, most=1000)[0]]
-    sides = {"received": 0, "paid": 0}
-    for row in rows:
-        side = "received" if OUTSIDE in (row.source.kind if row.corrects_id is None else row.target.kind,) else "paid"
-        if OUTSIDE in (row.source.kind, row.target.kind):
-            sides[side] += row.cents if row.corrects_id is None else -row.cents
-    assert (shown.received, shown.paid) == (sides["received"], sides["paid"]), why
+    received = paid = 0
+    for row in (row.entry for row in entries(told_at=CLOSED, most=1000)[0]):
+        came, went = ((side.kind == OUTSIDE) * row.cents for side in (row.source, row.target))
+        received, paid = (received + came, paid + went) if row.corrects_id is None else (received - went, paid - came)
+    assert (shown.received, shown.paid) == (received, paid), why
 
 
-HAPPENED: list[tuple[list[Callable[[Broken], object]], str]] = [
+@tables.cases(
+    "happened why",
     ([Broken.settled], "its share is on its account"),
     ([Broken.settled, Broken.pays], "its share was paid out"),
     ([Broken.settled, Broken.pays, Broken.owed], "what was paid is owed"),
@@ -168,18 +146,15 @@ HAPPENED: list[tuple[list[Callable[[Broken], object]], str]] = [
     ([Broken.settled, Broken.withholds], "the board withheld what is on its account"),
     ([Broken.settled, Broken.withholds, Broken.returns], "what was withheld of its account was given back"),
     ([Broken.settled, Broken.named], "the board names it in another decision"),
-]
-
-
-@pytest.mark.parametrize(("happened", "why"), HAPPENED, ids=[row[1] for row in HAPPENED])
+)
 def test_until_the_release_the_page_does_not_name_who_broke_it(
     happened: list[Callable[[Broken], object]], why: str, broken: Broken
 ) -> None:
     for happens in happened:
         happens(broken)
     shown = page()
-    for secret in (" red", ">red", "Red ", broken.red.public_id, broken.attack.public_id, "2026-W47", "Looked into"):
-        assert secret not in shown.split("<main")[1], (secret, why)
+    secrets = (" red", ">red", "Red ", broken.red.public_id, broken.attack.public_id, "2026-W47", "Looked into")
+    assert lacking(shown, *secrets) == [*secrets], why
     adds_up(money_figures(told_at=CLOSED), why)
     cast.released("2026-W47")
     shown = page()
@@ -195,11 +170,9 @@ def test_until_the_release_the_page_does_not_name_who_broke_it(
 def both(broken: Broken) -> Broken:
     """The same, and a share of an earlier week that is released."""
     early = cast.staked(cast.defense("early", Team.objects.get(name="makers"), received=BEFORE), at=EARLIER)
-    sent = cast.attack(broken.red, days=-6)
-    cast.broken(early.defense, sent)
+    cast.broken(early.defense, cast.attack(broken.red, days=-6))
     cast.ended(early)
-    for stake in Stake.objects.all():
-        cast.caught_up(stake.defense)
+    cast.all_caught_up()
     cast.released("2026-W46")
     broken.settled()
     return broken
@@ -207,11 +180,9 @@ def both(broken: Broken) -> Broken:
 
 def test_a_payment_of_both_leaves_what_is_told_as_it_was(both: Broken) -> None:
     before = money_figures(told_at=CLOSED)
-    assert [(each.team, each.cents) for each in before.teams] == [(both.red, PRIZE)]
-    assert both.pays().cents == 2 * PRIZE
+    assert ([(each.team, each.cents) for each in before.teams], both.pays().cents) == ([(both.red, PRIZE)], 2 * PRIZE)
     after = money_figures(told_at=CLOSED)
-    assert (after.teams, after.held, after.paid) == (before.teams, before.held, 0)
-    assert after.waits and not before.waits
+    assert (after.teams, after.held, after.paid) == (before.teams, before.held, 0) and after.waits and not before.waits
     assert "What a team was paid, gave back or had withheld" in page()
     adds_up(after)
     cast.released("2026-W47")
@@ -231,9 +202,8 @@ def test_a_payment_from_before_the_share_stays_listed(broken: Broken) -> None:
 
 def test_what_is_set_off_against_a_told_debt_is_owed_still(broken: Broken) -> None:
     cast.released("2026-W47")
-    broken.settled()
-    broken.pays()
-    broken.owed()
+    for happens in (Broken.settled, Broken.pays, Broken.owed):
+        happens(broken)
     assert [each.cents for each in money_figures(told_at=CLOSED).debts] == [PRIZE]
     broken.breaks_late()
     assert list(debts()) == [] and balance(broken.red) == 0
@@ -257,7 +227,7 @@ def test_an_award_that_a_late_break_takes_is_told_with_its_week(broken: Broken) 
     after = money_figures(told_at=CLOSED)
     assert (after.balances, after.teams, after.held) == (before.balances, before.teams, before.held)
     adds_up(after)
-    shown = page().split("<main")[1]
+    shown = page()
     assert "found late" not in shown and " red" not in shown and shown.count("follows from a break") == follow
     cast.released(*{each.week for each in Attack.objects.all()})
     assert "found late" in page()
@@ -272,7 +242,7 @@ def own_page(broken: Broken, signed_in: Any) -> Callable[[], str]:
     carl = factories.user("carl")
     Member.objects.create(team=broken.red, user=carl, captain=True)
     broken.settled()
-    return lambda: signed_in(carl).get("/team/money/").content.decode().split("<main")[1]
+    return lambda: main(signed_in(carl), "/team/money/")
 
 
 def test_a_team_is_not_told_which_other_team_broke_it_earlier(broken: Broken, own_page: Callable[[], str]) -> None:
@@ -283,8 +253,8 @@ def test_a_team_is_not_told_which_other_team_broke_it_earlier(broken: Broken, ow
     shown = own_page()
     assert "Correction: what is due for net changed" in shown
     assert broken.attack.public_id in shown and broken.attack.image.public_id in shown, "what it sent itself it knows"
-    for secret in (other.public_id, other.image.public_id, "blue"):
-        assert secret not in shown, secret
+    secrets = [other.public_id, other.image.public_id, "blue"]
+    assert lacking(shown, *secrets) == secrets
     cast.released("2026-W47")
     assert other.public_id in own_page() and other.image.public_id in own_page()
 

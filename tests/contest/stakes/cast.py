@@ -11,8 +11,7 @@ from django.contrib.auth.models import Group, User
 from adjudication.models import Ruling
 from contest.models import Attack, Break, Entry, Stake, StakeBatch, Team
 from contest.money.deposits import pool_deposit
-from contest.stakes import selectors, services
-from contest.stakes.entries import HandIn
+from contest.stakes import entries, selectors, services
 from contest.teams.services import member_add, team_create
 from contest.weeks import week_at
 from labeling.enums import Label
@@ -22,7 +21,6 @@ from scoring.enums import Outcome, RunState, TrialKind
 from scoring.models import Defense, Prediction, Run, RunItem
 from scoring.trials.services import framework_check
 from tests import factories, images
-from tests.factories import mandate
 from tests.scoring.cast import ruled
 from tests.scoring.trials import cast as trials
 
@@ -31,9 +29,7 @@ IN_REGISTRY = "ghcr.io/blue/steadfast@sha256:" + "ab" * 32
 
 
 def person(name: str, *groups: str) -> User:
-    """Somebody, made once."""
-    found = User.objects.filter(username=name).first()
-    return found or factories.user(name, *groups)
+    return User.objects.filter(username=name).first() or factories.user(name, *groups)
 
 
 def team(name: str = "blue", *, now: datetime = factories.NOW) -> Team:
@@ -45,22 +41,18 @@ def team(name: str = "blue", *, now: datetime = factories.NOW) -> Team:
 
 
 def captain(of: Team) -> User:
-    """The captain."""
     return of.members.get(captain=True).user
 
 
 def member(of: Team) -> User:
-    """The other one."""
     return of.members.get(captain=False).user
 
 
 def board() -> User:
-    """A member of the board."""
     return person("rita", "review board")
 
 
 def organizer() -> User:
-    """An organizer."""
     return person("olga", "organizers")
 
 
@@ -88,7 +80,6 @@ def entry(
 
 
 def published(of: Team, name: str = "", *, now: datetime = factories.NOW, closed: bool = False) -> Defense:
-    """A published defense of a team."""
     return entry(of, name, now=now, published=now, closed=closed).defense
 
 
@@ -101,21 +92,19 @@ def eligible(defense: Defense) -> None:
 
 def staked(*defenses: Defense, now: datetime = factories.NOW) -> StakeBatch:
     """A batch of the board's."""
-    return services.stake_batch(defenses, "reproducible", "they are ready", by=mandate("stake", board(), now), now=now)
+    return services.stake_batch(
+        defenses, "reproducible", "they are ready", by=factories.mandate("stake", board(), now), now=now
+    )
 
 
 def stake(defense: Defense) -> Stake:
     """Its newest stake, read again."""
-    found = selectors.stake_of(defense)
-    assert found is not None
-    return found
+    return selectors.stake_of(defense)
 
 
 def self_staked(defense: Defense, now: datetime) -> Stake:
     """A stake that the defense's own team paid for."""
-    owner = selectors.owner_of(defense)
-    assert owner is not None
-    asked = services.stake_ask(defense, by=captain(owner), now=now)
+    asked = services.stake_ask(defense, by=captain(selectors.owner_of(defense)), now=now)
     return services.stake_receive(asked, "wire 7", by=organizer(), now=now)
 
 
@@ -170,18 +159,16 @@ def archive(folder: Path, text: bytes = b"print('x')") -> Path:
 
 
 def zipped(path: Path, name: str = "model.py") -> Path:
-    """A small zip."""
     with zipfile.ZipFile(path, "w") as packed:
         packed.writestr(name, b"import torch\n")
     return path
 
 
-def given(**values: Any) -> HandIn:
+def given(**values: Any) -> entries.HandIn:
     """A hand-in by a digest in a registry."""
-    return HandIn(**({"name": "steadfast", "licence": "Apache-2.0", "image": IN_REGISTRY} | values))
+    return entries.HandIn(**({"name": "steadfast", "licence": "Apache-2.0", "image": IN_REGISTRY} | values))
 
 
 def policy(now: datetime = factories.NOW) -> Any:
-    """The policy in force."""
     factories.policy_version()
     return policy_in_force(now).policy

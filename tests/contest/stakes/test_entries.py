@@ -1,36 +1,46 @@
-"""Handing in, due dates, publication, opening the source, taking back (R28, R31-R33)."""
+"""Handing in, due dates, publication, opening the source, taking back: only when nothing can change what becomes of the
+prize (R22, R28, R29, R31-R33, R35).
+"""
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 
-from common.errors import Conflict, InvalidInput, WrongFields
-from contest.enums import DefenseStanding
-from contest.models import Entry
+from common.errors import WrongFields
+from contest.awards.settling import prizes_settle
+from contest.enums import DefenseStanding, StakeEnd
+from contest.models import Entry, Member, Stake, Team
 from contest.stakes import entries, selectors, services
+from contest.stakes.ends import not_final, stakes_end
 from contest.weeks import week_at
 from labeling.models import PolicyVersion
 from labeling.policy import Policy
 from labeling.selectors import forget_versions
 from labeling.store import picture_store
 from scoring.enums import RunState, TrialKind
-from scoring.models import Defense, Trial
+from scoring.models import Defense, RunItem, Trial
 from scoring.sealed import archive_key
+from scoring.services import runs_plan
 from scoring.trials import handed_in
 from scoring.trials.services import framework_check, trials_plan
-from tests import factories
+from tests import factories, tables
+from tests.contest.money import cast as money
+from tests.contest.money.cast import CLOSED, MONDAY, PRIZE, SETTLED, balance
+from tests.contest.pages import words
 from tests.contest.stakes import cast
 from tests.refusals import refused
 from tests.scoring.trials import cast as trials
 
 pytestmark = pytest.mark.django_db
 # A week runs from Saturday 00:00 to Saturday 00:00.
-SATURDAY = datetime(2026, 11, 21, tzinfo=UTC)
-INSTANT = timedelta(microseconds=1)
+SATURDAY, INSTANT = datetime(2026, 11, 21, tzinfo=UTC), timedelta(microseconds=1)
 
 
 def hand_in(team: Any, now: datetime, **values: Any) -> Entry:
@@ -39,7 +49,6 @@ def hand_in(team: Any, now: datetime, **values: Any) -> Entry:
 
 
 def other(number: int) -> dict[str, str]:
-    """Another defense than the first."""
     return {"name": f"net {number}", "image": f"ghcr.io/blue/net@sha256:{number:064x}"}
 
 
@@ -47,15 +56,13 @@ def other(number: int) -> dict[str, str]:
 
 
 def test_an_archive_with_everything_is_kept_under_its_hashes(tmp_path: Path, now: datetime) -> None:
-    team = cast.team()
-    weights = tmp_path / "net.pt"
+    team, weights = cast.team(), tmp_path / "net.pt"
     weights.write_bytes(b"w" * 900)
     files = {"source": cast.zipped(tmp_path / "s.zip"), "training_code": cast.zipped(tmp_path / "t.zip", "train.py")}
     made = hand_in(team, now, image="", archive=cast.archive(tmp_path / "a"), weights=weights, **files)
-    defense = made.defense
-    store = picture_store()
-    assert store.exists(archive_key(defense.archive)) and store.exists(handed_in.source_key(defense.source))
-    assert store.exists(handed_in.source_key(made.training_code)) and made.training_code != defense.source
+    defense, store = made.defense, picture_store()
+    zips = [handed_in.source_key(each) for each in (defense.source, made.training_code)]
+    assert all(map(store.exists, (archive_key(defense.archive), *zips))) and len(set(zips)) == 2
     assert store.get(handed_in.weights_key(defense.weights)) == b"w" * 900
     assert (made.received_at, made.opened_at, made.licence) == (now, now, "Apache-2.0")
     assert (made.handed_in_by, made.team) == (cast.captain(team), team)
@@ -72,7 +79,8 @@ def test_a_digest_in_a_registry_is_pinned_closed_and_tried(now: datetime) -> Non
     assert Trial.objects.get(defense=defense).kind == TrialKind.SMOKE, "its trials begin by themselves"
 
 
-WRONG = [
+@tables.cases(
+    "values fields why",
     ({"name": " "}, {"name"}, "no name"),
     ({"name": "a\nb"}, {"name"}, "a name of two lines"),
     ({"licence": ""}, {"licence"}, "no licence"),
@@ -81,10 +89,7 @@ WRONG = [
     ({"image": ""}, {"archive"}, "no image at all"),
     ({"archive": Path("/nowhere.tar")}, {"archive"}, "an archive and a digest"),
     ({"name": "", "licence": "\x00"}, {"name", "licence"}, "two things at once, and a NUL is nothing"),
-]
-
-
-@pytest.mark.parametrize(("values", "fields", "why"), WRONG, ids=[row[2] for row in WRONG])
+)
 def test_what_is_wrong_is_named_all_at_once(values: dict[str, Any], fields: set[str], why: str, now: datetime) -> None:
     with pytest.raises(WrongFields) as refused:
         hand_in(cast.team(), now, **values)
@@ -92,8 +97,8 @@ def test_what_is_wrong_is_named_all_at_once(values: dict[str, Any], fields: set[
     assert not Defense.objects.exists()
 
 
-IMAGES = [
-    ("steadfast@sha256:" + "ab" * 32, "", "an image of the engine's own registry"),
+@tables.cases(
+    "image code why",
     ("team/steadfast:v1@sha256:" + "ab" * 32, "bad_image", "a tag can move, and only the digest says what runs"),
     ("ghcr.io/blue/net", "bad_image", "no digest"),
     ("ghcr.io/blue/net@sha256:" + "AB" * 32, "bad_image", "a digest in capitals"),
@@ -103,32 +108,24 @@ IMAGES = [
     ("localhost:5000/net@sha256:" + "ab" * 32, "registry_unknown", "the scorer's own machine"),
     ("169.254.169.254/net@sha256:" + "ab" * 32, "registry_unknown", "an address inside"),
     ("registry.example.org:5000/net@sha256:" + "ab" * 32, "registry_unknown", "a registry that is not in use here"),
-]
-
-
-@pytest.mark.parametrize(("image", "code", "why"), IMAGES, ids=[row[2] for row in IMAGES])
-def test_images_in_registries(image: str, code: str, why: str, now: datetime) -> None:
-    if not code:
-        assert hand_in(cast.team(), now, image=image).defense.image == image, why
-        return
-    with pytest.raises(InvalidInput) as refused:
-        hand_in(cast.team(), now, image=image)
-    assert (refused.value.code, refused.value.field) == (code, "image"), why
+)
+def test_images_that_cannot_be_used(image: str, code: str, why: str, now: datetime) -> None:
+    assert refused(code, hand_in, cast.team(), now, image=image).field == "image", why
 
 
 def test_the_registries_in_use_are_a_setting(settings: Any, now: datetime) -> None:
+    own = "steadfast@sha256:" + "ab" * 32
+    assert hand_in(cast.team(), now, image=own).defense.image == own, "an image of the engine's own registry"
     settings.DEFENSE_REGISTRIES = ["registry.example.org:5000"]
-    image = "registry.example.org:5000/net@sha256:" + "ab" * 32
-    assert hand_in(cast.team(), now, image=image).defense.image == image
-    refused("registry_unknown", hand_in, Entry.objects.get().team, now, name="another")
+    image = f"registry.example.org:5000/{own}"
+    assert hand_in(cast.team("red"), now, name="another", image=image).defense.image == image
+    refused("registry_unknown", hand_in, Entry.objects.all()[0].team, now, name="a third")
 
 
 def test_a_wrong_zip_names_its_field_and_keeps_nothing(tmp_path: Path, now: datetime) -> None:
     wrong = tmp_path / "t.zip"
     wrong.write_bytes(b"no zip")
-    with pytest.raises(InvalidInput) as refused:
-        hand_in(cast.team(), now, training_code=wrong)
-    assert (refused.value.code, refused.value.field) == ("bad_source", "training_code")
+    assert refused("bad_source", hand_in, cast.team(), now, training_code=wrong).field == "training_code"
     assert not Defense.objects.exists() and not any((tmp_path / "pictures").iterdir())
 
 
@@ -144,7 +141,8 @@ def test_the_same_again_is_known_and_counts_once(tmp_path: Path, now: datetime) 
     assert hand_in(team, now) == first == hand_in(team, now, source=source), "what is not sent again is no difference"
 
 
-DIFFERENT = [
+@tables.cases(
+    "values closed named addable why",
     ({"licence": "MIT"}, False, "licence", False, "another licence"),
     ({"description": "Better."}, False, "description", False, "a description"),
     ({"source": "s"}, True, "source", True, "source for a closed one, which is added on its page"),
@@ -155,10 +153,7 @@ DIFFERENT = [
     ({"weights": "w"}, False, "weights", False, "weights"),
     ({"source": "s", "weights": "w", "licence": "MIT", "description": "x"}, True,
      "source, weights, licence and description", True, "everything is named"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("values", "closed", "named", "addable", "why"), DIFFERENT, ids=[row[4] for row in DIFFERENT])
+)  # fmt: skip
 def test_nothing_is_dropped_without_a_word(
     values: dict[str, str], closed: bool, named: str, addable: bool, why: str, tmp_path: Path, now: datetime
 ) -> None:
@@ -166,27 +161,22 @@ def test_nothing_is_dropped_without_a_word(
     first = hand_in(team, now, **({} if closed else {"source": cast.zipped(tmp_path / "first.zip", "first.py")}))
     files = {name: cast.zipped(tmp_path / name, "other.py") for name in ("source", "training_code", "weights")}
     sent = {name: files.get(name, text) for name, text in values.items()}
-    with pytest.raises(Conflict) as refused:
-        hand_in(team, now, **sent)
-    words = refused.value.message
-    assert (refused.value.code, f"Different now: {named}." in words) == ("differs", True), why
-    assert (first.defense.public_id in words) is addable
+    words = refused("differs", hand_in, team, now, **sent).message
+    assert (f"Different now: {named}." in words, first.defense.public_id in words) == (True, addable), why
     assert ("another version" in words) is not (addable and set(values) <= {"source", "training_code"})
     again = Entry.objects.select_related("defense").get()
-    assert (again.licence, again.defense.description, again.defense.weights) == ("Apache-2.0", "", "")
-    assert again.defense.source == first.defense.source
+    kept = (again.licence, again.defense.description, again.defense.weights, again.defense.source)
+    assert kept == ("Apache-2.0", "", "", first.defense.source)
 
 
-TAKEN = [
+@tables.cases(
+    "values who code why",
     ({}, "blue", "name_taken", "another image under a name of one's own"),
     ({}, "red", "name_taken", "the name of another team's defense"),
     ({"name": "STEADFAST"}, "red", "name_taken", "the same name in capitals"),
     ({"name": "shipped"}, "red", "name_taken", "the name of a shipped defense"),
     ({"image": cast.IN_REGISTRY}, "red", "name_taken", "the very same of another team"),
-]
-
-
-@pytest.mark.parametrize(("values", "who", "code", "why"), TAKEN, ids=[row[3] for row in TAKEN])
+)
 def test_each_defense_has_a_name_of_its_own(
     values: dict[str, Any], who: str, code: str, why: str, now: datetime
 ) -> None:
@@ -235,8 +225,7 @@ def test_what_counts(what: str, left: int, why: str, now: datetime) -> None:
 def test_merged_teams_count_together(now: datetime) -> None:
     blue, red = cast.team("blue"), cast.team("red")
     hand_in(red, now)
-    red.merged_into, red.merged_at = blue, now
-    red.save()
+    Team.objects.filter(pk=red.pk).update(merged_into=blue, merged_at=now)
     assert selectors.hand_ins_left(blue, cast.policy(), now) == 2
     assert [each.team for each in selectors.entries_of(blue)] == [red]
 
@@ -244,17 +233,15 @@ def test_merged_teams_count_together(now: datetime) -> None:
 # The due date
 
 
-DUE = [
+@tables.cases(
+    "received zone due why",
     ("2026-11-21T00:00:00+00:00", "UTC", "2026-12-05T00:00:00+00:00", "the first moment of a week"),
     ("2026-11-20T23:59:59.999+00:00", "UTC", "2026-11-28T00:00:00+00:00", "the last moment of the week before"),
     ("2026-11-18T12:00:00+00:00", "UTC", "2026-11-28T00:00:00+00:00", "in the middle of a week"),
     ("2026-03-25T12:00:00+00:00", "Europe/Berlin", "2026-04-03T22:00:00+00:00", "clocks go forward in between"),
     ("2026-10-21T12:00:00+00:00", "Europe/Berlin", "2026-10-30T23:00:00+00:00", "clocks go back in between"),
     ("2028-02-23T12:00:00+00:00", "UTC", "2028-03-04T00:00:00+00:00", "over a leap day"),
-]
-
-
-@pytest.mark.parametrize(("received", "zone", "due", "why"), DUE, ids=[row[3] for row in DUE])
+)
 def test_due_by_the_end_of_the_following_week(received: str, zone: str, due: str, why: str) -> None:
     factories.policy_version()
     PolicyVersion.objects.update(numbers=replace(Policy(), time_zone=zone).to_json())
@@ -265,21 +252,24 @@ def test_due_by_the_end_of_the_following_week(received: str, zone: str, due: str
 # Publication
 
 
+def published(now: datetime) -> int:
+    return entries.defenses_publish(policy=cast.policy(), now=now)
+
+
 def test_an_eligible_defense_is_published_at_once_and_unstaked(now: datetime) -> None:
     made = cast.entry(cast.team(), now=now)
-    assert entries.defenses_publish(policy=cast.policy(), now=now) == 0
-    assert selectors.standing_of(made.defense, now=factories.NOW) is DefenseStanding.RECEIVED
+    assert (published(now), selectors.standing_of(made.defense, now=now)) == (0, DefenseStanding.RECEIVED)
     cast.eligible(made.defense)
-    assert selectors.standing_of(made.defense, now=factories.NOW) is DefenseStanding.ELIGIBLE
+    assert selectors.standing_of(made.defense, now=now) is DefenseStanding.ELIGIBLE
     later = now + timedelta(hours=3)
-    assert entries.defenses_publish(policy=cast.policy(), now=later) == 1
-    assert entries.defenses_publish(policy=cast.policy(), now=later) == 0, "running it twice changes nothing"
+    assert [published(later) for _ in range(2)] == [1, 0], "running it twice changes nothing"
     defense = Defense.objects.get(pk=made.defense_id)
     assert (defense.published_at, selectors.stake_of(defense)) == (later, None)
-    assert selectors.standing_of(defense, now=factories.NOW) is DefenseStanding.PUBLISHED
+    assert selectors.standing_of(defense, now=now) is DefenseStanding.PUBLISHED
 
 
-NOT_PUBLISHED = [
+@tables.cases(
+    "change why",
     (lambda made: Trial.objects.filter(kind="smoke").delete(), "no smoke test"),
     (lambda made: Trial.objects.filter(kind="private").update(state=RunState.QUEUED), "a trial under way"),
     (lambda made: Trial.objects.filter(kind="private").update(totals={"pictures": 10, "right": 5, "abstained": 5}),
@@ -289,27 +279,22 @@ NOT_PUBLISHED = [
     (lambda made: entries.entry_withdraw(made, by=cast.captain(made.team), now=factories.NOW), "taken back"),
     (lambda made: Defense.objects.create(name=made.defense.name, digest="y", created_at=factories.NOW,
                                          published_at=factories.NOW), "another one of this name is in force"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("change", "why"), NOT_PUBLISHED, ids=[row[1] for row in NOT_PUBLISHED])
+)  # fmt: skip
 def test_not_published(change: Any, why: str, now: datetime) -> None:
     made = cast.entry(cast.team(), now=now)
     cast.eligible(made.defense)
     change(made)
-    assert entries.defenses_publish(policy=cast.policy(), now=now) == 0, why
+    assert published(now) == 0, why
 
 
-OVERDUE = [
+@tables.cases(
+    "after what missing why",
     (timedelta(0), None, ["container", "private", "earlier", "speed", "framework"], "nothing was done by the date"),
     (-INSTANT, None, None, "the date is not over"),
     (timedelta(0), "passed", ["private", "earlier", "speed", "framework"], "the contest is behind"),
     (timedelta(0), "failed", None, "one that failed is not published by any date"),
     (timedelta(0), "withdrawn", None, "taken back"),
-]
-
-
-@pytest.mark.parametrize(("after", "what", "missing", "why"), OVERDUE, ids=[row[3] for row in OVERDUE])
+)
 def test_what_is_overdue(
     after: timedelta, what: str | None, missing: list[str] | None, why: str, now: datetime
 ) -> None:
@@ -329,8 +314,7 @@ def test_what_is_overdue(
 def test_a_closed_defense_is_opened_once(tmp_path: Path, now: datetime) -> None:
     team = cast.team()
     made = hand_in(team, now)
-    later = now + timedelta(days=3)
-    source = cast.zipped(tmp_path / "s.zip")
+    later, source = now + timedelta(days=3), cast.zipped(tmp_path / "s.zip")
     opened = entries.source_open(made, source, by=cast.member(team), now=later, training_code=source)
     defense = Defense.objects.get(pk=made.defense_id)
     assert (opened.opened_at, selectors.is_open(defense)) == (later, True)
@@ -341,6 +325,11 @@ def test_a_closed_defense_is_opened_once(tmp_path: Path, now: datetime) -> None:
 # Taking back
 
 
+BEFORE_IT: dict[str, Callable[[Entry, datetime], object]] = {
+    "asked": lambda made, now: services.stake_ask(made.defense, by=cast.captain(made.team), now=now),
+    "staked": lambda made, now: cast.staked(made.defense, now=now),
+    "withdrawn": lambda made, now: entries.entry_withdraw(made, by=cast.captain(made.team), now=now),
+}
 BACK = [
     ("received", "", "before its publication"),
     ("published", "", "published and not at stake"),
@@ -356,12 +345,8 @@ def test_taking_a_defense_back(what: str, code: str, why: str, tmp_path: Path, n
     cast.funded()
     made = cast.entry(team, now=now, published=None if what == "received" else now, closed=True)
     answer = cast.answered(made.defense, cast.picture(now), now)
-    if what == "asked":
-        services.stake_ask(made.defense, by=cast.captain(team), now=now)
-    if what == "staked":
-        cast.staked(made.defense, now=now)
-    if what == "withdrawn":
-        entries.entry_withdraw(made, by=cast.captain(team), now=now)
+    if what in BEFORE_IT:
+        BEFORE_IT[what](made, now)
     if code:
         assert refused(code, entries.entry_withdraw, made, by=cast.captain(team), now=now), why
         return
@@ -370,8 +355,139 @@ def test_taking_a_defense_back(what: str, code: str, why: str, tmp_path: Path, n
     back = entries.entry_withdraw(made, by=cast.captain(team), now=now)
     defense = Defense.objects.get(pk=made.defense_id)
     assert (back.withdrawn_at, defense.retired_at) == (now, now), why
-    assert selectors.standing_of(defense, now=factories.NOW) is DefenseStanding.WITHDRAWN
-    assert selectors.open_stake_of(defense) is None
-    answer.refresh_from_db()
-    assert answer.defense == defense, "its answers stay"
+    standing = selectors.standing_of(defense, now=factories.NOW)
+    assert (standing, selectors.open_stake_of(defense)) == (DefenseStanding.WITHDRAWN, None)
+    assert answer in defense.predictions.all(), "its answers stay"
     refused("withdrawn", entries.source_open, back, cast.zipped(tmp_path / "s.zip"), by=cast.captain(team), now=now)
+
+
+@pytest.fixture
+def captain(db: None) -> User:
+    return factories.user("cap")
+
+
+@pytest.fixture
+def stake(olga: User, captain: User) -> Stake:
+    """A defense at stake since MONDAY."""
+    money.deposit(100_000, olga)
+    makers = money.team("makers")
+    Member.objects.create(team=makers, user=captain, captain=True)
+    return money.staked(money.defense("net", makers))
+
+
+def withdrawn(stake: Stake, by: User, now: datetime) -> Defense:
+    entries.entry_withdraw(stake.defense.entry, by=by, now=now)
+    return Defense.objects.get(pk=stake.defense_id)
+
+
+def stays(stake: Stake, by: User, now: datetime) -> str:
+    error = refused("not_final", withdrawn, stake, by, now)
+    assert Defense.objects.get(pk=stake.defense_id).retired_at is None
+    return error.message
+
+
+def test_a_broken_defense_stays_until_the_earlier_week_is_run_too(stake: Stake, captain: User) -> None:
+    red, blue = money.team("red"), money.team("blue")
+    money.broken(stake.defense, money.attack(red, days=6))
+    earlier = money.attack(blue, days=1)
+    stakes_end(now=SETTLED)
+    assert "it waits for 2026-W47, 2026-W48. It can be taken back when the pictures" in stays(stake, captain, SETTLED)
+    money.ruled(earlier.image, at=SETTLED)
+    runs_plan(policy=Policy(), now=SETTLED, rng=random.Random(1))
+    assert RunItem.objects.filter(defense=stake.defense, image=earlier.image).exists(), "it is run all the same"
+    RunItem.objects.filter(image=earlier.image).delete()
+    assert prizes_settle(now=SETTLED) == 1 and balance(red) == PRIZE, "the week of the break alone is settled"
+    money.broken(stake.defense, earlier, found=SETTLED)
+    for _ in range(2):
+        money.swept(CLOSED)
+    assert (balance(red), balance(blue)) == (0, PRIZE), "the earlier week has the prize"
+    assert withdrawn(stake, captain, CLOSED).retired_at == CLOSED
+
+
+def test_the_day_is_named_as_soon_as_it_is_known(stake: Stake, captain: User) -> None:
+    money.broken(stake.defense, money.attack(money.team("red"), days=1))
+    ruled = MONDAY.replace(hour=0) + timedelta(7)  # two days after its week
+    at = ruled + timedelta(7)
+    assert "2026-W47" in stays(stake, captain, ruled), "no sweep has seen the break, and it is seen"
+    stakes_end(now=ruled)
+    words = stays(stake, captain, at - timedelta(microseconds=1))
+    assert "it waits for 2026-W47. It can be taken back from Mon 30 Nov 2026 00:00:00 UTC on" in words
+    assert withdrawn(stake, captain, at).retired_at == at
+
+
+def test_a_void_stake_waits_for_the_week_of_its_break_alone(stake: Stake, captain: User) -> None:
+    money.broken(stake.defense, money.attack(money.team("red"), days=-6))
+    money.attack(money.team("blue"), days=1)
+    stakes_end(now=MONDAY + timedelta(1))
+    assert [week.name for week in not_final(stake.defense, now=MONDAY + timedelta(1)).weeks] == ["2026-W46"]
+    assert not_final(stake.defense, now=CLOSED) is None
+
+
+def test_a_broken_stake_waits_for_a_week_of_before_that_may_void_it(stake: Stake, captain: User) -> None:
+    other = money.staked(money.defense("other", money.team("others")))
+    money.broken(stake.defense, money.attack(money.team("red"), days=1))
+    early = money.attack(money.team("blue"), days=-20)
+    stakes_end(now=SETTLED)
+    assert early.week in stays(stake, captain, CLOSED)
+    money.ended(other, StakeEnd.WITHDRAWN)
+    assert not_final(other.defense, now=CLOSED) is None, "what was taken back unbroken waits for nothing of before"
+    money.ruled(early.image, "", at=SETTLED)
+    assert withdrawn(stake, captain, CLOSED).retired_at == CLOSED
+
+
+def test_no_stake_comes_back_into_force_on_a_defense_that_is_retired(stake: Stake, captain: User) -> None:
+    sent = money.attack(money.team("red"), days=1)
+    money.broken(stake.defense, sent)
+    stakes_end(now=SETTLED)
+    withdrawn(stake, captain, CLOSED)
+    money.overruled(sent.image, at=CLOSED + timedelta(1))
+    for _ in range(2):
+        stakes_end(now=CLOSED + timedelta(1))
+        stake.refresh_from_db()
+        assert (stake.end, stake.ended_at) == (StakeEnd.WITHDRAWN, CLOSED)
+    prizes_settle(now=CLOSED + timedelta(1))
+    assert balance(stake) == 0, "the money is back where it came from"
+
+
+def test_one_that_comes_back_into_force_is_at_stake_and_ends_where_its_defense_is_retired(
+    stake: Stake, captain: User
+) -> None:
+    sent = money.attack(money.team("red"), days=1)
+    money.broken(stake.defense, sent)
+    stakes_end(now=SETTLED)
+    money.overruled(sent.image)
+    refused("staked", withdrawn, stake, captain, CLOSED + timedelta(30))
+    Defense.objects.filter(pk=stake.defense_id).update(retired_at=CLOSED)
+    stakes_end(now=CLOSED)
+    stake.refresh_from_db()
+    assert (stake.end, stake.ended_at) == (StakeEnd.WITHDRAWN, CLOSED)
+
+
+def test_what_the_board_returns_is_broken_by_what_was_sent_before(stake: Stake, captain: User, rita: User) -> None:
+    blue = money.team("blue")
+    sent, returned = money.attack(blue, days=1), MONDAY + timedelta(2)
+    services.return_ask(stake, "A mistake of ours.", by=captain, now=returned)
+    services.return_decide(
+        stake, granted=True, reason="Granted.", by=factories.mandate("return", rita, returned), now=returned
+    )
+    assert balance(stake) == 0 and "2026-W47" in stays(stake, captain, returned)
+    money.broken(stake.defense, sent)
+    money.swept(SETTLED)
+    assert balance(blue) == PRIZE
+    assert selectors.standing_of(withdrawn(stake, captain, CLOSED), now=factories.NOW) is DefenseStanding.WITHDRAWN
+
+
+def test_its_page_says_when_instead_of_offering_it(
+    stake: Stake, captain: User, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("django.utils.timezone.now", lambda: SETTLED)
+    money.broken(stake.defense, money.attack(money.team("red"), days=1))
+    stakes_end(now=SETTLED)
+    client.force_login(captain)
+    address = f"/team/defenses/{stake.defense.public_id}/"
+    shown = words(client, address)
+    assert "It can be taken back from Mon 30 Nov 2026" in shown and "Take net back for good" not in shown
+    assert client.post(f"{address}withdraw/", {"sure": "yes"}).status_code == 409
+    monkeypatch.setattr("django.utils.timezone.now", lambda: CLOSED)
+    client.force_login(captain)
+    assert "Take net back for good" in words(client, address)

@@ -10,7 +10,6 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
-from django.utils.html import strip_tags
 
 from contest.defenses.eligibility import failures, next_step
 from contest.enums import DefenseStanding, MessageKind
@@ -22,7 +21,8 @@ from scoring.enums import Fault, RunState, TrialKind
 from scoring.models import Defense
 from scoring.trials.enums import Condition
 from scoring.trials.services import framework_check, trials_plan
-from tests import factories
+from tests import factories, tables
+from tests.contest.pages import words
 from tests.contest.stakes import cast
 from tests.scoring.trials import cast as trials
 
@@ -44,21 +44,17 @@ def made(blue: Team) -> Entry:
     return found
 
 
-def again(defense: Defense, kind: TrialKind, **values: Any) -> None:
-    """One more finished trial of a kind."""
-    trials.passed(defense, kind, **values)
-
-
 def private(**totals: int) -> Callable[[Defense], None]:
-    return lambda defense: again(defense, PRIVATE, totals={"rows": 16, "milliseconds": 900} | totals)
+    return lambda defense: trials.passed(defense, PRIVATE, totals={"rows": 16, "milliseconds": 900} | totals)
 
 
 def crashed(kind: TrialKind, totals: dict[str, Any]) -> Callable[[Defense], None]:
-    return lambda defense: again(defense, kind, totals=totals, fault=Fault.CRASHED)
+    return lambda defense: trials.passed(defense, kind, totals=totals, fault=Fault.CRASHED)
 
 
 # what failed, the conditions, words of what was missed
-CASES: list[tuple[Callable[[Defense], None], list[Condition], str, str]] = [
+@tables.cases(
+    "change conditions words why",
     (private(pictures=10, right=7, abstained=3), [Condition.PRIVATE],
      "7 of 10 right. At least 80 % is needed: 8.", "too few right"),
     (private(pictures=11, right=8, abstained=3), [Condition.PRIVATE],
@@ -68,20 +64,18 @@ CASES: list[tuple[Callable[[Defense], None], list[Condition], str, str]] = [
     (private(pictures=10, right=9, faults=1), [Condition.PRIVATE],
      "1 of them had no answer because of a fault; before publication that is a wrong answer.",
      "a fault is a wrong answer"),
-    (lambda defense: again(defense, PRIVATE, totals=trials.GOOD[PRIVATE] | {"milliseconds": 10_000_000}),
+    (lambda defense: trials.passed(defense, PRIVATE, totals=trials.GOOD[PRIVATE] | {"milliseconds": 10_000_000}),
      [Condition.SPEED], "A picture may take at most 60 s.", "too slow"),
     (crashed(SMOKE, {"accepted": False, "rounds": 0}), [Condition.CONTAINER],
      "The smoke test ended in the fault crashed: The program ended", "it crashed"),
-    (lambda defense: again(defense, SMOKE, totals={"accepted": False, "pictures_per_minute": 0}),
+    (lambda defense: trials.passed(defense, SMOKE, totals={"accepted": False, "pictures_per_minute": 0}),
      [Condition.CONTAINER], "The smoke test was not accepted. It answered 0 pictures a minute.", "slow in smoke"),
-    (lambda defense: again(defense, EARLIER, totals={"pictures": 4, "right": 3, "wrong": 1}), [Condition.EARLIER],
+    (lambda defense: trials.passed(defense, EARLIER, totals={"pictures": 4, "right": 3, "wrong": 1}),
+     [Condition.EARLIER],
      "1 of 4 answers to earlier valid attacks counted as wrong. None may be.", "a confident mistake"),
     (lambda defense: framework_check(defense, passed=False, reason="compiled", by=cast.board(), now=factories.NOW)
      and None, [Condition.FRAMEWORK], "The review board's check: compiled", "the board said no"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("change", "conditions", "words", "why"), CASES, ids=[row[3] for row in CASES])
+)  # fmt: skip
 def test_what_was_missed_is_named_and_a_new_private_set_promised_where_it_helps(
     change: Callable[[Defense], None], conditions: list[Condition], words: str, why: str, made: Entry, now: datetime
 ) -> None:
@@ -95,36 +89,35 @@ def test_what_was_missed_is_named_and_a_new_private_set_promised_where_it_helps(
     trials.private(4, seed=300)
     trials_plan(policy=cast.policy(), now=now, rng=random.Random(1))
     helps = standing_of(made.defense, now=now) is DefenseStanding.RECEIVED
-    assert ("begins again by itself" in said) == helps, why
-    assert helps == (conditions[0] in {Condition.PRIVATE, Condition.SPEED}), why
+    assert ("begins again by itself" in said) == helps == (conditions[0] in {Condition.PRIVATE, Condition.SPEED}), why
     assert "Hand in a new version" in said
 
 
 def test_two_failures_are_mended_by_a_new_set_where_it_mends_both(made: Entry, now: datetime) -> None:
-    again(made.defense, PRIVATE, totals=WEAK)
-    again(made.defense, SMOKE, totals={"accepted": False})
+    trials.passed(made.defense, PRIVATE, totals=WEAK)
+    trials.passed(made.defense, SMOKE, totals={"accepted": False})
     assert "begins again" not in next_step(failures([made.defense], now=now)[made.defense_id])
 
 
 # What takes it back to waiting
-BACK: list[tuple[Callable[[Entry], Any], str]] = [
+@tables.cases(
+    "change why",
     (lambda made: trials.private(4, seed=300), "a new private set asks it again"),
     (lambda made: trials.ask(made.defense, PRIVATE, factories.NOW), "an organizer asked for another trial"),
-    (lambda made: again(made.defense, PRIVATE, state=RunState.DEAD, totals={}), "the platform's fault is no failure"),
-]
-
-
-@pytest.mark.parametrize(("change", "why"), BACK, ids=[row[1] for row in BACK])
+    (
+        lambda made: trials.passed(made.defense, PRIVATE, state=RunState.DEAD, totals={}),
+        "the platform's fault is no failure",
+    ),
+)
 def test_it_waits_again(change: Callable[[Entry], Any], why: str, made: Entry, now: datetime) -> None:
-    again(made.defense, PRIVATE, totals=WEAK)
+    trials.passed(made.defense, PRIVATE, totals=WEAK)
     assert standing_of(made.defense, now=now) is DefenseStanding.NOT_ELIGIBLE
     change(made)
-    assert standing_of(made.defense, now=now) is DefenseStanding.RECEIVED
-    assert failures([made.defense], now=now) == {}
+    assert standing_of(made.defense, now=now) is DefenseStanding.RECEIVED and failures([made.defense], now=now) == {}
 
 
 def test_after_its_publication_or_withdrawal_it_is_no_failure(made: Entry, now: datetime) -> None:
-    again(made.defense, PRIVATE, totals=WEAK)
+    trials.passed(made.defense, PRIVATE, totals=WEAK)
     for changed in ({"published_at": now}, {"published_at": None, "retired_at": now}):
         Defense.objects.filter(pk=made.defense_id).update(**changed)
         defense = Defense.objects.get(pk=made.defense_id)
@@ -136,24 +129,18 @@ def test_after_its_publication_or_withdrawal_it_is_no_failure(made: Entry, now: 
 # Where it is shown ----------------------------------------------------------------------------------------------------
 
 
-def said(client: Client, address: str) -> str:
-    answer = client.get(address)
-    assert answer.status_code == 200, address
-    return " ".join(strip_tags(answer.content.decode()).split())
-
-
 def test_every_page_and_call_says_so(made: Entry, signed_in: Any, monkeypatch: Any, now: datetime) -> None:
     monkeypatch.setattr("django.utils.timezone.now", lambda: now)
     waiting = cast.entry(made.team, "another net")
-    again(made.defense, PRIVATE, totals=WEAK)
+    trials.passed(made.defense, PRIVATE, totals=WEAK)
     missed, by_then = "5 of 10 right. At least 80 % is needed: 8.", "if eligible"
     team = signed_in(cast.captain(made.team))
-    listed = said(team, "/team/defenses/")
+    listed = words(team, "/team/defenses/")
     assert "not eligible" in listed and "not published: why, and what to do" in listed and listed.count(by_then) == 1
-    page = said(team, f"/team/defenses/{made.defense.public_id}/")
+    page = words(team, f"/team/defenses/{made.defense.public_id}/")
     assert missed in page and "Hand in a new version" in page and by_then not in page
     assert page.count("begins again by itself when organizers import a new private set") == 1
-    assert by_then in said(team, f"/team/defenses/{waiting.defense.public_id}/")
+    assert by_then in words(team, f"/team/defenses/{waiting.defense.public_id}/")
     told = {each["id"]: each for each in team.get("/api/v1/defenses/").json()}
     mine, other = told[made.defense.public_id], told[waiting.defense.public_id]
     assert (mine["state"], mine["due_at"], [each["condition"] for each in mine["failed"]]) == (
@@ -162,24 +149,24 @@ def test_every_page_and_call_says_so(made: Entry, signed_in: Any, monkeypatch: A
     assert missed in mine["failed"][0]["words"]
     assert (other["state"], other["failed"]) == ("received", []) and other["due_at"]
     board = signed_in(cast.board())
-    checks = said(board, "/board/frameworks/")
+    checks = words(board, "/board/frameworks/")
     assert "the net" not in checks and "another net" in checks and "Left out: 1 defense that failed a trial." in checks
-    assert missed in said(board, reverse("framework", args=[made.defense.public_id]))
+    assert missed in words(board, reverse("framework", args=[made.defense.public_id]))
     organizer = signed_in(cast.organizer())
-    stakes = said(organizer, "/organizer/stakes/")
+    stakes = words(organizer, "/organizer/stakes/")
     section = stakes.partition("Not eligible")[2].partition("At stake")[0]
     assert "the net" in section and missed in section and "another net" not in section
     assert "the net" not in stakes.partition("Publication overdue")[2].partition("Not eligible")[0]
-    assert "not eligible" in said(organizer, "/defenses/")
-    shown = said(organizer, f"/defenses/{made.defense.public_id}/")
+    assert "not eligible" in words(organizer, "/defenses/")
+    shown = words(organizer, f"/defenses/{made.defense.public_id}/")
     assert missed in shown and by_then not in shown
-    again(made.defense, SMOKE, totals={"accepted": False})
+    trials.passed(made.defense, SMOKE, totals={"accepted": False})
     for client, address in ((team, "/team/defenses/"), (organizer, "/defenses/")):
-        assert "import a new private set" not in said(client, f"{address}{made.defense.public_id}/")
+        assert "import a new private set" not in words(client, f"{address}{made.defense.public_id}/")
 
 
 def test_strangers_and_rivals_are_told_nothing(made: Entry, signed_in: Any) -> None:
-    again(made.defense, PRIVATE, totals=WEAK)
+    trials.passed(made.defense, PRIVATE, totals=WEAK)
     rival = signed_in(cast.captain(cast.team("green")))
     for client in (Client(), rival):
         assert "the net" not in client.get("/defenses/").content.decode()
@@ -192,7 +179,7 @@ def test_what_the_board_refused_stays_on_its_list_and_code_is_shown_as_code(
     made: Entry, signed_in: Any, now: datetime
 ) -> None:
     framework_check(made.defense, passed=False, reason="compiled", by=cast.board(), now=now)
-    page = said(signed_in(cast.board()), "/board/frameworks/")
+    page = words(signed_in(cast.board()), "/board/frameworks/")
     assert "the net" in page and "not passed" in page and "Left out" not in page
     crashed(SMOKE, {"accepted": False, "rounds": 0})(made.defense)
     page = signed_in(cast.captain(made.team)).get(f"/team/defenses/{made.defense.public_id}/").content.decode()
@@ -203,23 +190,19 @@ def test_what_the_board_refused_stays_on_its_list_and_code_is_shown_as_code(
 # The message ----------------------------------------------------------------------------------------------------------
 
 
-def readers() -> list[str]:
-    rows = Message.objects.filter(kind=MessageKind.NOT_ELIGIBLE).order_by("pk")
-    return list(rows.values_list("user__username", flat=True))
-
-
 def test_a_team_is_told_once_of_each_failure(made: Entry, now: datetime) -> None:
     assert not_eligible_tell(now=now) == 0
-    again(made.defense, PRIVATE, totals=WEAK)
+    trials.passed(made.defense, PRIVATE, totals=WEAK)
     assert [not_eligible_tell(now=now) for _ in range(2)] == [2, 0]
-    assert readers() == ["cap-blue", "mem-blue"]
-    letter = written(Message.objects.filter(kind=MessageKind.NOT_ELIGIBLE)[0])
+    letters = Message.objects.filter(kind=MessageKind.NOT_ELIGIBLE).order_by("pk")
+    assert [each.user.username for each in letters if each.user] == ["cap-blue", "mem-blue"]
+    letter = written(letters[0])
     assert letter.title == "the net is not eligible" and "At least 80 % is needed: 8." in letter.text
     made.team.members.create(user=factories.user("late"))
     assert not_eligible_tell(now=now) == 0, "who joins later reads it on the page"
     trials.private(4, seed=300)
     assert not_eligible_tell(now=now) == 0, "it waits again"
-    again(made.defense, PRIVATE, totals=WEAK, finished_at=now + timedelta(hours=1))
+    trials.passed(made.defense, PRIVATE, totals=WEAK, finished_at=now + timedelta(hours=1))
     assert not_eligible_tell(now=now + timedelta(hours=1)) == 3, "it failed the new set as well"
 
 
@@ -227,17 +210,16 @@ def test_a_list_asks_as_many_questions_as_one(
     blue: Team, made: Entry, now: datetime, django_assert_max_num_queries: Any
 ) -> None:
     for number in range(5):
-        again(cast.entry(blue, f"net of five {number}").defense, PRIVATE, totals=WEAK)
+        trials.passed(cast.entry(blue, f"net of five {number}").defense, PRIVATE, totals=WEAK)
     with django_assert_max_num_queries(6):
         assert len(failures(Defense.objects.all(), now=now)) == 5
 
 
 @pytest.mark.parametrize("address", ["/api/v1/defenses/", "/team/defenses/"])
 def test_a_list_reads_the_conditions_once(address: str, blue: Team, made: Entry, signed_in: Any) -> None:
-    again(made.defense, PRIVATE, totals=WEAK)
+    trials.passed(made.defense, PRIVATE, totals=WEAK)
     client = signed_in(cast.captain(blue))
     client.get(address)
     with CaptureQueriesContext(connection) as queries:
         assert "the net" in client.get(address).content.decode()
-    checks = [each for each in queries.captured_queries if 'FROM "scoring_frameworkcheck"' in each["sql"]]
-    assert len(checks) == 1, f"of {len(queries)} queries"
+    assert sum('FROM "scoring_frameworkcheck"' in each["sql"] for each in queries.captured_queries) == 1

@@ -1,65 +1,41 @@
 """Two at once, on real PostgreSQL: staking beside staking, beside a break, and handing in beside handing in."""
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
 from threading import Event
-from typing import Any
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 
-from common.errors import DomainError
 from contest.breaks import breaks_record
 from contest.enums import StakeEnd
 from contest.models import Entry, Stake, StakeBatch
 from contest.stakes import ends, entries, selectors, services
 from scoring.enums import RunState
 from scoring.models import Defense
-from tests import factories
+from tests import factories, tables
 from tests.at_once import refusals_at_once
+from tests.contest.board.at_once import beside
 from tests.contest.stakes import cast
-from tests.factories import mandate
 from tests.scoring.cast import ruled
 
 pytestmark = [pytest.mark.postgres("several at once: SQLite has one writer"), pytest.mark.django_db(transaction=True)]
 NOW = factories.NOW
 LONG = 20.0
-
-
-def in_thread(pool: ThreadPoolExecutor, act: Callable[[], Any]) -> "Future[str]":
-    """Do `act` in a thread with a connection of its own; return the code of its refusal, or nothing."""
-
-    def done() -> str:
-        try:
-            act()
-        except DomainError as error:
-            return error.code
-        finally:
-            connections.close_all()
-        return ""
-
-    return pool.submit(done)
-
-
-def waiting() -> int:
-    """Return how many wait for a lock in this database."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_stat_clear_snapshot()")  # within a transaction it would show the same again
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        )
-        return int(cursor.fetchone()[0])
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
 def until_waiting(many: int = 1) -> None:
-    """Return when so many wait for a lock."""
-    ended = Event()
+    """Return when so many wait for a lock in this database."""
     for _ in range(int(LONG * 20)):
-        if waiting() >= many:
-            return
-        ended.wait(0.05)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_stat_clear_snapshot()")  # within a transaction it would show the same again
+            cursor.execute(WAITING)
+            if cursor.fetchone()[0] >= many:
+                return
+        Event().wait(0.05)
     raise AssertionError(f"{many} never waited for a lock")
 
 
@@ -72,7 +48,7 @@ def defense() -> Defense:
 
 
 def batch(*chosen: Defense) -> None:
-    services.stake_batch(chosen, "c", "r", by=mandate("stake", cast.board(), NOW), now=NOW)
+    services.stake_batch(chosen, "c", "r", by=factories.mandate("stake", cast.board(), NOW), now=NOW)
 
 
 def test_two_batches_with_the_same_defense_lock_in_one_order(defense: Defense) -> None:
@@ -109,7 +85,7 @@ def test_a_break_that_is_being_recorded_is_waited_for(
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
             assert breaks_record(now=NOW) == 1
-            late = in_thread(pool, staking)
+            late = beside(pool, staking)
             until_waiting()
         assert late.result(LONG) == "broken"
     assert not Stake.objects.filter(staked_at__isnull=False).exists()
@@ -120,28 +96,24 @@ def test_a_break_found_while_it_is_being_staked_ends_the_stake(defense: Defense)
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
             cast.staked(defense, now=NOW)
-            recording = in_thread(pool, lambda: breaks_record(now=NOW))
+            recording = beside(pool, lambda: breaks_record(now=NOW))
             until_waiting()
-        assert recording.result(LONG) == ""
-    assert ends.stakes_end(now=NOW) == 1
-    assert cast.stake(defense).end == StakeEnd.BROKEN
+        assert recording.result(LONG) == 1
+    assert (ends.stakes_end(now=NOW), cast.stake(defense).end) == (1, StakeEnd.BROKEN)
 
 
 def test_two_sweeps_beside_each_other(defense: Defense) -> None:
     cast.staked(defense, now=NOW)
     cast.broken(defense, NOW, found=NOW)
     changed: list[int] = []
-    assert refusals_at_once(*[lambda: changed.append(ends.stakes_end(now=NOW))] * 2) == ["", ""]
-    assert sum(changed) == 1
+    assert (refusals_at_once(*[lambda: changed.append(ends.stakes_end(now=NOW))] * 2), sum(changed)) == (["", ""], 1)
 
 
-TWO = [
+@tables.cases(
+    "numbers said there why",
     ((1, 2), ["", "quota_used"], 3, "two at the last place of the week"),
     ((1, 1), ["", ""], 3, "the same twice is one"),
-]
-
-
-@pytest.mark.parametrize(("numbers", "said", "there", "why"), TWO, ids=[row[3] for row in TWO])
+)
 def test_two_hand_ins_at_once(
     numbers: tuple[int, int], said: list[str], there: int, why: str, defense: Defense
 ) -> None:

@@ -1,6 +1,5 @@
 """Staking by the board and by paying teams, what ends a stake, what brings it back, and its clock (R22, R32-R37)."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,18 +14,16 @@ from contest.breaks import breaks_record
 from contest.enums import AccountKind, DecisionKind, DefenseStanding, StakeEnd, StakeKind
 from contest.models import Attack, BoardDecision, Break, Entry, LedgerEntry, Stake, StakeBatch
 from contest.money.ledger import account, move
-from contest.money.stakes import stake_account
-from contest.stakes import ends, entries, selectors, services
-from contest.stakes.shown import clock_of
+from contest.stakes import ends, entries, selectors, services, shown
 from labeling.enums import Label
 from labeling.models import PolicyVersion
 from labeling.policy import Policy
 from labeling.selectors import forget_versions
 from scoring.enums import Outcome
 from scoring.models import Defense
-from tests import factories
+from tests import factories, tables
+from tests.contest.money.cast import balance
 from tests.contest.stakes import cast
-from tests.factories import mandate
 from tests.refusals import refused
 from tests.scoring.cast import ruled
 
@@ -38,15 +35,7 @@ PRIZE = Policy().attacker_prize_cents
 STAKED = factories.NOW
 WEEK_BEGAN = datetime(2026, 11, 14, tzinfo=UTC)
 UNTIL = STAKED + 90 * DAY
-
-
-def balance(of: Any) -> int:
-    of.refresh_from_db()
-    return int(of.balance_cents)
-
-
-def attackers() -> Any:
-    return account(AccountKind.ATTACKERS)
+ATTACKERS = AccountKind.ATTACKERS
 
 
 @pytest.fixture
@@ -64,7 +53,6 @@ def at_stake(defense: Defense) -> Stake:
 
 
 def end_of(stake: Stake) -> tuple[str, datetime | None]:
-    """How and when it ended."""
     stake.refresh_from_db()
     return stake.end, stake.ended_at
 
@@ -88,29 +76,29 @@ def asked(defense: Defense) -> Stake:
 def test_a_batch_is_one_recorded_decision(defense: Defense) -> None:
     other = cast.published(cast.team("red"), "other", now=STAKED - DAY)
     cast.overruled(cast.broken(other, STAKED - DAY, found=STAKED), at=STAKED)  # in nobody's way
-    before, by = balance(attackers()), mandate("stake", cast.board(), STAKED)
+    before, by = balance(ATTACKERS), factories.mandate("stake", cast.board(), STAKED)
     batch = services.stake_batch([other, defense], " by age ", "ready", by=by, now=STAKED)
     decision = BoardDecision.objects.get()
     assert (batch.criteria, batch.staked_at, batch.decision) == ("by age", STAKED, decision)
     assert (decision.kind, decision.reason, decision.decided_by) == (DecisionKind.STAKE, "ready", cast.board())
-    assert decision.subject == {"defense": sorted([defense.pk, other.pk])}
-    assert decision.details == {"criteria": "by age"}
+    assert (decision.subject, decision.details) == ({"defense": sorted([defense.pk, other.pk])}, {"criteria": "by age"})
     for stake in batch.stakes.all():
         assert (stake.kind, stake.cents, stake.paid_by) == (StakeKind.BOARD, PRIZE, None)
         assert {stake.asked_at, stake.staked_at, stake.clock_from} == {STAKED}, "now, for all of them"
-        assert (balance(stake_account(stake)), selectors.unbroken_until(stake)) == (PRIZE, UNTIL)
-    assert balance(attackers()) == before - 2 * PRIZE
-    assert {entry.decision for entry in LedgerEntry.objects.filter(rule="R32")} == {decision}
+        assert (balance(stake), selectors.unbroken_until(stake)) == (PRIZE, UNTIL)
+    assert balance(ATTACKERS) == before - 2 * PRIZE
+    told = {(entry.decision, *entry.causes["stake"]) for entry in LedgerEntry.objects.filter(rule="R32")}
+    assert told == {(decision, stake.pk) for stake in batch.stakes.all()}
     assert list(selectors.staked(STAKED)) == [other, defense] and selectors.stakes_in_force().count() == 2
 
 
 def half_too_small(d: Defense) -> None:
-    half = account(AccountKind.ATTACKERS)
-    told = {"rule": "R34", "why": "Gone.", "causes": {}, "now": STAKED}
+    half, told = account(ATTACKERS), {"rule": "R34", "why": "Gone.", "causes": {}, "now": STAKED}
     move(half, account(AccountKind.POOL), half.balance_cents - 2 * PRIZE + 1, **told)
 
 
-REFUSED: list[tuple[Any, str, str]] = [
+@tables.cases(
+    "change code why",
     (lambda d: Defense.objects.filter(pk=d.pk).update(published_at=None), "not_published", "not published"),
     (lambda d: entries.entry_withdraw(d.entry, by=cast.captain(d.entry.team), now=STAKED), "withdrawn", "taken back"),
     (lambda d: cast.staked(d, now=STAKED), "staked", "one stake at a time for a defense"),
@@ -119,23 +107,20 @@ REFUSED: list[tuple[Any, str, str]] = [
     (lambda d: cast.broken(d, STAKED, found=STAKED), "broken", "broken by a new picture"),
     (lambda d: Entry.objects.filter(defense=d).delete(), "no_team", "nobody could win with it"),
     (half_too_small, "not_enough", "the half has one cent too few for both"),
-]
-
-
-@pytest.mark.parametrize(("change", "code", "why"), REFUSED, ids=[row[2] for row in REFUSED])
+)
 def test_what_the_board_cannot_stake(change: Any, code: str, why: str, defense: Defense) -> None:
     change(defense)
     other = cast.published(cast.team("red"), "other", now=STAKED - DAY)
-    batches, held, now = StakeBatch.objects.count(), balance(attackers()), STAKED + DAY
-    by = mandate("stake", cast.board(), now)
+    batches, held, now = StakeBatch.objects.count(), balance(ATTACKERS), STAKED + DAY
+    by = factories.mandate("stake", cast.board(), now)
     assert refused(code, services.stake_batch, [other, defense], "c", "r", by=by, now=now), why
-    assert (StakeBatch.objects.count(), balance(attackers())) == (batches, held), "all of a batch or none"
+    assert (StakeBatch.objects.count(), balance(ATTACKERS)) == (batches, held), "all of a batch or none"
     assert selectors.stake_of(other) is None and other in selectors.stakeable()
     assert (defense in selectors.stakeable()) is (code == "not_enough"), "the page does not offer it either"
 
 
 def test_a_batch_needs_words_and_only_the_board_stakes_it(defense: Defense) -> None:
-    by = mandate("stake", cast.board(), STAKED)
+    by = factories.mandate("stake", cast.board(), STAKED)
     for wrong, value in (("criteria", " "), ("reason", "\x00"), ("defenses", [])):
         asked = {"defenses": [defense], "criteria": "c", "reason": "r"} | {wrong: value}
         assert refused("invalid", services.stake_batch, **asked, by=by, now=STAKED).field == wrong
@@ -151,27 +136,25 @@ def test_a_team_stakes_its_own_defense_when_its_payment_is_recorded(asked: Stake
     assert (asked.kind, asked.paid_by, asked.cents) == (StakeKind.TEAM, defense.entry.team, PRIZE)
     assert list(selectors.stakes_asked()) == [asked] and not selectors.staked(STAKED).exists()
     next_policy(attacker_prize_cents=7)
-    later, held = STAKED + 3 * DAY, balance(attackers())
+    later, held = STAKED + 3 * DAY, balance(ATTACKERS)
     stake = services.stake_receive(asked, " wire 7 ", by=cast.organizer(), now=later)
     assert (stake.staked_at, stake.clock_from, stake.receipt, stake.received_by) == (
         *(later, later, "wire 7"),
         cast.organizer(),
     )
     assert selectors.unbroken_until(stake) == later + 90 * DAY, "the clock begins with the payment"
-    assert (balance(stake_account(stake)), balance(attackers())) == (PRIZE, held), "as asked for, and from outside"
+    assert (balance(stake), balance(ATTACKERS)) == (PRIZE, held), "as asked for, and from outside"
     assert list(selectors.staked(later)) == [defense]
 
 
-RECEIPTS: list[tuple[Any, str, str]] = [
+@tables.cases(
+    "change code why",
     (lambda s: services.stake_receive(s, "x", by=cast.organizer(), now=STAKED), "received_before", "recorded twice"),
     (lambda s: cast.broken(s.defense, STAKED, found=STAKED), "broken", "broken while it waited"),
     (lambda s: services.stake_cancel(s, by=cast.organizer(), now=STAKED), "stake_over", "the wish was dropped"),
     (lambda s: entries.entry_withdraw(s.defense.entry, by=cast.captain(s.paid_by), now=STAKED), "stake_over",
      "taken back"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("change", "code", "why"), RECEIPTS, ids=[row[2] for row in RECEIPTS])
+)  # fmt: skip
 def test_a_payment_that_cannot_be_recorded(change: Any, code: str, why: str, asked: Stake) -> None:
     change(asked)
     before = LedgerEntry.objects.count()
@@ -182,8 +165,8 @@ def test_a_payment_that_cannot_be_recorded(change: Any, code: str, why: str, ask
 def test_who_asks_who_records_a_payment_and_that_it_says_which(asked: Stake) -> None:
     team, red = asked.defense.entry.team, cast.team("red")
     for receipt in ("", " \x00", "x" * 201, "a\nb"):
-        wrong = refused("invalid", services.stake_receive, asked, receipt, by=cast.organizer(), now=STAKED)
-        assert wrong.field == "receipt"
+        told = {"by": cast.organizer(), "now": STAKED}
+        assert refused("invalid", services.stake_receive, asked, receipt, **told).field == "receipt"
     for who in (cast.captain(team), cast.board(), cast.person("stan")):
         refused("not_an_organizer", services.stake_receive, asked, "x", by=who, now=STAKED)
     refused("not_captain", services.stake_ask, asked.defense, by=cast.member(team), now=STAKED)
@@ -208,7 +191,8 @@ def test_who_may_drop_a_wish(who: str, asked: Stake, defense: Defense) -> None:
 # What ends a stake
 
 
-BREAKS = [
+@tables.cases(
+    "sent end why",
     (WEEK_BEGAN - INSTANT, StakeEnd.VOID, "of the week before: it had been broken before it was at stake"),
     (WEEK_BEGAN - 40 * DAY, StakeEnd.VOID, "of long before, found by a late ruling"),
     (WEEK_BEGAN, StakeEnd.BROKEN, "of the first moment of the week in which it was staked"),
@@ -216,10 +200,7 @@ BREAKS = [
     (STAKED + INSTANT, StakeEnd.BROKEN, "sent just after"),
     (UNTIL - INSTANT, StakeEnd.BROKEN, "sent in the last moment of its time"),
     (UNTIL, None, "sent when its time was over"),
-]
-
-
-@pytest.mark.parametrize(("sent", "end", "why"), BREAKS, ids=[row[2] for row in BREAKS])
+)
 def test_a_break_ends_the_stake(sent: datetime, end: StakeEnd | None, why: str, at_stake: Stake) -> None:
     found, other = UNTIL + DAY, cast.published(cast.team("red"), now=STAKED)
     cast.broken(other, STAKED + DAY, found=STAKED + 9 * DAY)
@@ -229,8 +210,7 @@ def test_a_break_ends_the_stake(sent: datetime, end: StakeEnd | None, why: str, 
     assert ends.stakes_end(now=found + DAY) == 0, "running it twice changes nothing"
     assert end_of(at_stake) == ((end, found) if end else ("", None)), why
     untold = selectors.standings([at_stake.defense], breaks=Break.objects.none(), now=factories.NOW)
-    broken = untold[at_stake.defense_id] is DefenseStanding.BROKEN
-    assert broken is bool(end), "known before the release of the week"
+    assert (untold[at_stake.defense_id] is DefenseStanding.BROKEN) is bool(end), "known before the release of the week"
 
 
 def test_a_picture_of_the_organizers_ends_no_stake_and_one_never_to_be_labeled_counts_from_its_attack(
@@ -253,8 +233,7 @@ def test_the_first_break_found_that_holds_is_when_it_ended(at_stake: Stake) -> N
     ends.stakes_end(now=STAKED + 12 * DAY)
     assert end_of(at_stake) == (StakeEnd.BROKEN, STAKED + 9 * DAY)
     cast.overruled(breaks[1], at=STAKED + 13 * DAY)
-    assert ends.stakes_end(now=STAKED + 13 * DAY) == 1
-    assert end_of(at_stake) == (StakeEnd.BROKEN, STAKED + 10 * DAY)
+    assert (ends.stakes_end(now=STAKED + 13 * DAY), end_of(at_stake)) == (1, (StakeEnd.BROKEN, STAKED + 10 * DAY))
 
 
 def test_a_late_break_of_an_earlier_week_changes_how_it_ended(at_stake: Stake) -> None:
@@ -262,19 +241,16 @@ def test_a_late_break_of_an_earlier_week_changes_how_it_ended(at_stake: Stake) -
     cast.broken(at_stake.defense, STAKED + DAY, found=STAKED + 9 * DAY)
     ends.stakes_end(now=STAKED + 9 * DAY)
     late = cast.broken(at_stake.defense, WEEK_BEGAN - DAY, found=STAKED + 20 * DAY)
-    assert ends.stakes_end(now=STAKED + 20 * DAY) == 1
-    assert end_of(at_stake) == (StakeEnd.VOID, STAKED + 20 * DAY)
+    assert (ends.stakes_end(now=STAKED + 20 * DAY), end_of(at_stake)) == (1, (StakeEnd.VOID, STAKED + 20 * DAY))
     cast.overruled(late, at=STAKED + 21 * DAY)
-    assert ends.stakes_end(now=STAKED + 21 * DAY) == 1
-    assert end_of(at_stake) == (StakeEnd.BROKEN, STAKED + 9 * DAY)
+    assert (ends.stakes_end(now=STAKED + 21 * DAY), end_of(at_stake)) == (1, (StakeEnd.BROKEN, STAKED + 9 * DAY))
 
 
 @pytest.mark.parametrize("end", [StakeEnd.WON, StakeEnd.OVERTAKEN, StakeEnd.WITHDRAWN])
 def test_an_end_that_people_decided_stays(end: StakeEnd, at_stake: Stake) -> None:
     ends.stake_end(at_stake, end, now=UNTIL)
     cast.broken(at_stake.defense, STAKED + DAY, found=UNTIL + DAY)
-    assert ends.stakes_end(now=UNTIL + DAY) == 0
-    assert end_of(at_stake) == (end, UNTIL)
+    assert (ends.stakes_end(now=UNTIL + DAY), end_of(at_stake)) == (0, (end, UNTIL))
     refused("stake_over", ends.stake_end, at_stake, StakeEnd.WON, now=UNTIL)
 
 
@@ -294,7 +270,7 @@ def test_a_stake_comes_back_when_the_ruling_is_overruled(sent: datetime, at_stak
     assert list(selectors.staked(found + DAY)) == [at_stake.defense]
     assert selectors.standing_of(at_stake.defense, now=factories.NOW) is DefenseStanding.STAKED
     prizes_settle(now=found + DAY)
-    assert balance(stake_account(at_stake)) == PRIZE, "and the money is back on it"
+    assert balance(at_stake) == PRIZE, "and the money is back on it"
     assert selectors.breaks_of_stake(at_stake) == []
 
 
@@ -317,8 +293,7 @@ def test_a_class_that_changed_makes_other_answers_mistakes(at_stake: Stake) -> N
     cast.answered(at_stake.defense, image, found, answer=Outcome.BIRD)
     assert (breaks_record(now=found), ends.stakes_end(now=found)) == (0, 0)
     ruled(image, label=Label.BICYCLE, number=2)
-    assert breaks_record(now=found + DAY) == 1
-    assert ends.stakes_end(now=found + DAY) == 1
+    assert (breaks_record(now=found + DAY), ends.stakes_end(now=found + DAY)) == (1, 1)
 
 
 def test_an_ended_stake_comes_back_before_another_can_begin(at_stake: Stake) -> None:
@@ -327,12 +302,11 @@ def test_an_ended_stake_comes_back_before_another_can_begin(at_stake: Stake) -> 
     ends.stakes_end(now=found)
     cast.overruled(proof, at=found)
     assert at_stake.defense not in selectors.stakeable(), "the board's page does not offer it"
-    doors: list[Callable[[], object]] = [
+    for door in (
         lambda: services.batch_check([at_stake.defense], now=found + DAY),  # what the page of a motion says
         lambda: cast.staked(at_stake.defense, now=found + DAY),
         lambda: cast.self_staked(at_stake.defense, found + DAY),
-    ]
-    for door in doors:
+    ):
         refused("staked", door)
     ends.stakes_end(now=found + DAY)
     assert [each.end for each in Stake.objects.filter(defense=at_stake.defense)] == [""]
@@ -354,17 +328,15 @@ def test_a_closed_defense_has_no_clock_and_the_source_handed_in_later_starts_a_n
     closed: Defense, tmp_path: Path
 ) -> None:
     stake, late = cast.stake(closed), STAKED + 400 * DAY
-    assert (selectors.unbroken_until(stake), selectors.is_due(stake, late), clock_of(stake, late)) == (
+    assert (selectors.unbroken_until(stake), selectors.is_due(stake, late), shown.clock_of(stake, late)) == (
         *(None, False),
         None,
     )
     assert list(selectors.staked(late)) == [closed], "it can be attacked for as long as it is closed"
     opened = STAKED + 80 * DAY
-    source = cast.zipped(tmp_path / "s.zip")
-    entries.source_open(closed.entry, source, by=cast.captain(closed.entry.team), now=opened)
+    entries.source_open(closed.entry, cast.zipped(tmp_path / "s.zip"), by=cast.captain(closed.entry.team), now=opened)
     stake = cast.stake(Defense.objects.get(pk=closed.pk))
-    assert (stake.staked_at, stake.clock_from) == (STAKED, opened)
-    assert selectors.unbroken_until(stake) == opened + 90 * DAY
+    assert (stake.staked_at, stake.clock_from, selectors.unbroken_until(stake)) == (STAKED, opened, opened + 90 * DAY)
     cast.broken(closed, WEEK_BEGAN, found=opened)
     assert selectors.outcome_of(stake).end is StakeEnd.BROKEN, "what came while it was closed still breaks it"
 
@@ -385,12 +357,12 @@ def test_opened_while_its_break_was_wrongly_held_it_comes_back_with_the_new_cloc
 
 
 def returned(stake: Stake, now: datetime, *, granted: bool) -> Stake:
-    by = mandate("return", cast.board(), now)
-    return services.return_decide(stake, granted=granted, reason="fair", by=by, now=now)
+    told = {"granted": granted, "reason": "fair", "now": now}
+    return services.return_decide(stake, **told, by=factories.mandate("return", cast.board(), now))
 
 
 def test_the_board_refuses_and_later_returns_a_defense_that_its_team_asks_for(at_stake: Stake) -> None:
-    captain, held = cast.captain(at_stake.defense.entry.team), balance(attackers())
+    captain, held = cast.captain(at_stake.defense.entry.team), balance(ATTACKERS)
     services.return_ask(at_stake, "we found a mistake of ours", by=captain, now=STAKED)
     assert list(selectors.staked(STAKED + DAY)) == [at_stake.defense], "until the board answers it stays at stake"
     returned(at_stake, STAKED + DAY, granted=False)
@@ -399,36 +371,34 @@ def test_the_board_refuses_and_later_returns_a_defense_that_its_team_asks_for(at
     services.return_ask(at_stake, "again", by=captain, now=STAKED + DAY)
     done = returned(at_stake, STAKED + 2 * DAY, granted=True)
     decision = BoardDecision.objects.filter(kind=DecisionKind.RETURN).order_by("-pk")[0]
-    assert (done.end, done.ended_at, decision.reason) == (StakeEnd.WITHDRAWN, STAKED + 2 * DAY, "fair")
-    assert decision.subject == {"stake": [done.pk], "defense": [done.defense_id]}
-    assert decision.details == {"granted": True}
-    assert (balance(stake_account(done)), balance(attackers())) == (0, held + PRIZE)
-    defense, told = Defense.objects.get(pk=done.defense_id), "what was sent in its time is run still"
-    assert selectors.standing_of(defense, now=factories.NOW) is DefenseStanding.PUBLISHED, told
+    assert (done.end, done.ended_at) == (StakeEnd.WITHDRAWN, STAKED + 2 * DAY)
+    subject = {"stake": [done.pk], "defense": [done.defense_id]}
+    assert (decision.reason, decision.details, decision.subject) == ("fair", {"granted": True}, subject)
+    assert (balance(done), balance(ATTACKERS)) == (0, held + PRIZE)
+    standing = selectors.standing_of(Defense.objects.get(pk=done.defense_id), now=factories.NOW)
+    assert standing is DefenseStanding.PUBLISHED, "what was sent in its time is run still"
 
 
 def test_a_self_staker_that_is_returned_has_its_money_on_its_account(defense: Defense) -> None:
     stake = cast.self_staked(defense, STAKED)
     services.return_ask(stake, "r", by=cast.captain(defense.entry.team), now=STAKED)
     returned(stake, STAKED, granted=True)
-    assert balance(account(AccountKind.TEAM, team=defense.entry.team)) == PRIZE
+    assert balance(defense.entry.team) == PRIZE
 
 
-RETURNS: list[tuple[Any, type[DomainError], str]] = [
+@tables.cases(
+    "do error why",
     (lambda s: services.return_ask(s, " ", by=cast.captain(s.defense.entry.team), now=STAKED), InvalidInput, "why"),
     (lambda s: services.return_ask(s, "r", by=cast.member(s.defense.entry.team), now=STAKED), NotAllowed, "a member"),
     (lambda s: services.return_ask(s, "r", by=cast.captain(cast.team("red")), now=STAKED), NotAllowed, "another team"),
-    (lambda s: services.return_decide(s, granted=True, reason="r", by=mandate("return", cast.board(), STAKED),
+    (lambda s: services.return_decide(s, granted=True, reason="r", by=factories.mandate("return", cast.board(), STAKED),
                                       now=STAKED), Conflict, "nobody asked"),
     (lambda s: [services.return_ask(s, "r", by=cast.captain(s.defense.entry.team), now=STAKED) for _ in (1, 2)],
      Conflict, "asked twice"),
     (lambda s: [services.return_ask(s, "r", by=cast.captain(s.defense.entry.team), now=STAKED),
                 answer_move(s, granted=True, reason="They ask for it in time.", by=cast.organizer(), now=STAKED)],
      NotAllowed, "an organizer is not the board"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("do", "error", "why"), RETURNS, ids=[row[2] for row in RETURNS])
+)  # fmt: skip
 def test_returns_that_are_refused(do: Any, error: type[DomainError], why: str, at_stake: Stake) -> None:
     with pytest.raises(error):
         do(at_stake)
@@ -439,7 +409,8 @@ def test_returns_that_are_refused(do: Any, error: type[DomainError], why: str, a
 # The clock
 
 
-CLOCK = [
+@tables.cases(
+    "at left over why",
     (STAKED, "90 d 00:00:00", False, "at its beginning"),
     (STAKED + INSTANT, "90 d 00:00:00", False, "a begun second is whole"),
     (STAKED + timedelta(seconds=1), "89 d 23:59:59", False, "a second later"),
@@ -448,26 +419,20 @@ CLOCK = [
     (UNTIL - INSTANT, "00:00:01", False, "the last moment"),
     (UNTIL, "00:00:00", True, "exactly at its end it is over"),
     (UNTIL + DAY, "00:00:00", True, "and stays so"),
-]
-
-
-@pytest.mark.parametrize(("at", "left", "over", "why"), CLOCK, ids=[row[3] for row in CLOCK])
+)
 def test_the_clock(at: datetime, left: str, over: bool, why: str, at_stake: Stake) -> None:
     next_policy(stake_hours=24)  # moves no clock that runs
-    clock = clock_of(at_stake, at)
-    assert clock is not None and (clock.left, clock.over, clock.until) == (left, over, UNTIL), why
-    assert (selectors.is_due(at_stake, at), selectors.staked(at).exists()) == (over, not over)
-    assert clock.span == "90 × 24 h"
+    clock = shown.clock_of(at_stake, at)
+    assert (clock.left, clock.over, clock.until) == (left, over, UNTIL), why
+    assert (selectors.is_due(at_stake, at), selectors.staked(at).exists(), clock.span) == (over, not over, "90 × 24 h")
 
 
-ZONES = [
+@tables.cases(
+    "zone begun until why",
     ("Europe/Berlin", "2026-03-01T12:00:00+00:00", "2026-05-30T12:00:00+00:00", "clocks go forward: hours count"),
     ("Europe/Berlin", "2026-10-01T12:00:00+00:00", "2026-12-30T12:00:00+00:00", "clocks go back"),
     ("Pacific/Auckland", "2028-01-15T12:00:00+00:00", "2028-04-14T12:00:00+00:00", "over a leap day"),
-]
-
-
-@pytest.mark.parametrize(("zone", "begun", "until", "why"), ZONES, ids=[row[3] for row in ZONES])
+)
 def test_90_days_are_hours_in_any_zone(zone: str, begun: str, until: str, why: str, at_stake: Stake) -> None:
     PolicyVersion.objects.update(numbers=replace(Policy(), time_zone=zone).to_json())
     forget_versions()
