@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from scoring.enums import Likeness, RunState, TrialKind
-from scoring.models import CopyFlag, Defense, Prediction
+from scoring.models import CopyFlag, Defense, Prediction, Trial
 from scoring.trials import answers, copies
+from tests import factories
 from tests.contest.release_fixtures import scored
 from tests.scoring import cast as scoring_cast
 from tests.scoring.trials import cast
@@ -31,37 +32,33 @@ LAYERS: list[tuple[Sequence[str], Sequence[str], tuple[int, bool] | None, str]] 
 ]
 
 
+PUBLISHED = {"published_at": factories.NOW}
+
+
+@pytest.fixture
+def older() -> Defense:
+    return cast.container("older", layers=["py", "b"], weights="w" * 64, **PUBLISHED)
+
+
 @pytest.mark.parametrize(("ours", "theirs", "found", "why"), LAYERS)
 def test_layers_above_a_common_base_are_flagged(
     ours: Sequence[str], theirs: Sequence[str], found: tuple[int, bool] | None, why: str
 ) -> None:
     figures = copies.shared_layers(ours, theirs)
-    told = None if figures is None else (figures["above_the_base"], figures["their_top_layer"])
-    assert told == found, why
+    assert (figures and (figures["above_the_base"], figures["their_top_layer"])) == found, why
 
 
-def test_the_figures_of_layers_are_plain_numbers() -> None:
-    assert copies.shared_layers(["py", "np", "b", "x"], ["py", "np", "b"]) == {
-        "shared": 3, "of_theirs": 3, "of_ours": 4, "base": 3, "above_the_base": 0, "their_top_layer": True,
-        "percent_of_theirs": 100.0,
-    }  # fmt: skip
-
-
-def published(name: str = "older", **values: Any) -> Defense:
-    return cast.container(name, published_at=cast.factories.NOW, **values)
-
-
-def test_flags_are_made_once(now: datetime) -> None:
-    original = published(layers=["py", "b"], weights="w" * 64)
+def test_flags_are_made_once_with_figures_in_plain_numbers(older: Defense, now: datetime) -> None:
     newcomer = cast.container(layers=["py", "b", "c"], weights="w" * 64)
-    assert copies.copies_flag(now=now) == 2
-    assert copies.copies_flag(now=now) == 0
-    flags = CopyFlag.objects.order_by("likeness")
-    assert [(each.defense, each.original, each.likeness) for each in flags] == [
-        (newcomer, original, Likeness.LAYERS),
-        (newcomer, original, Likeness.WEIGHTS),
-    ]
-    assert all(each.figures["same_name"] is False for each in flags)
+    assert [copies.copies_flag(now=now) for _ in range(2)] == [2, 0]
+    layers, weights = CopyFlag.objects.order_by("likeness")
+    assert (layers.likeness, weights.likeness) == (Likeness.LAYERS, Likeness.WEIGHTS)
+    assert {(each.defense, each.original) for each in (layers, weights)} == {(newcomer, older)}
+    assert weights.figures["same_name"] is False
+    assert layers.figures == {
+        "shared": 2, "of_theirs": 2, "of_ours": 3, "base": 2, "above_the_base": 0, "their_top_layer": True,
+        "percent_of_theirs": 100.0, "same_name": False,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -70,13 +67,13 @@ def test_flags_are_made_once(now: datetime) -> None:
         ({"weights": ""}, {"weights": ""}, 0, "no weights are nobody's weights"),
         ({"weights": "a"}, {"weights": "b"}, 0, "other weights"),
         ({"weights": "a"}, {"weights": "a", "published_at": None}, 0, "never published: nothing to copy"),
-        ({"weights": "a"}, {"weights": "a", "retired_at": cast.factories.NOW}, 1, "a retired one counts"),
+        ({"weights": "a"}, {"weights": "a", "retired_at": factories.NOW}, 1, "a retired one counts"),
     ],
 )
 def test_who_is_compared_with_whom(
     newer: dict[str, Any], older: dict[str, Any], flags: int, why: str, now: datetime
 ) -> None:
-    cast.container("older", **({"published_at": cast.factories.NOW} | older))
+    cast.container("older", **(PUBLISHED | older))
     cast.container("newer", **newer)
     assert copies.copies_flag(now=now) == flags, why
 
@@ -101,20 +98,19 @@ LABELS = [1, 0, -1, 1, 0] * 10
         (b"", False, "a fault ended it at once"),
     ],
 )
-def test_answers_to_the_private_set_are_compared(ours: bytes, flagged: bool, why: str, now: datetime) -> None:
-    original, newcomer = published(), cast.container()
-    cast.passed(original, TrialKind.PRIVATE, answers=kept(LABELS))
-    cast.passed(newcomer, TrialKind.PRIVATE, answers=ours)
+def test_answers_to_the_private_set_are_compared(
+    ours: bytes, flagged: bool, why: str, older: Defense, now: datetime
+) -> None:
+    cast.passed(older, TrialKind.PRIVATE, answers=kept(LABELS))
+    cast.passed(cast.container(), TrialKind.PRIVATE, answers=ours)
     assert copies.copies_flag(now=now) == int(flagged), why
-    if flagged:
-        figures = CopyFlag.objects.get().figures
-        assert (figures["pictures"], figures["same"], figures["answered"]) == (50, 50, 40)
-        assert figures["scores_vary"] is True
+    parts = {"pictures": 50, "same": 50, "answered": 40, "scores_vary": True}
+    assert all(flag.figures | parts == flag.figures for flag in CopyFlag.objects.all())
 
 
-def test_altered_pictures_and_other_kinds_of_number_are_kept_apart(now: datetime) -> None:
-    original, newcomer = published(), cast.container()
-    cast.passed(original, TrialKind.PRIVATE, answers=kept(LABELS))
+def test_altered_pictures_and_other_kinds_of_number_are_kept_apart(older: Defense, now: datetime) -> None:
+    newcomer = cast.container()
+    cast.passed(older, TrialKind.PRIVATE, answers=kept(LABELS))
     cast.passed(newcomer, TrialKind.EARLIER, answers=kept(LABELS))  # the same numbers, of Images
     altered = [(at, 1, 1, 0.0, 0.0) for at in range(60)]
     cast.passed(newcomer, TrialKind.PROBE, answers=answers.pack(answers.rows_of(altered)))
@@ -122,16 +118,15 @@ def test_altered_pictures_and_other_kinds_of_number_are_kept_apart(now: datetime
     assert set(copies.answers_of(newcomer)) == {("image", number) for number in range(1, 51)}
 
 
-def test_official_answers_of_the_older_one_are_compared_too(now: datetime) -> None:
-    original, newcomer = published(), cast.container()
-    images = scoring_cast.valid_pictures(50)
-    for image, label in zip(images, LABELS, strict=True):
-        scored(original, image, [label])
+def test_official_answers_of_the_older_one_are_compared_too(older: Defense, now: datetime) -> None:
+    newcomer = cast.container()
+    for image, label in zip(scoring_cast.valid_pictures(50), LABELS, strict=True):
+        scored(older, image, [label])
     official = Prediction.objects.order_by("image_id").values_list("image_id", "answer", "score_bicycle", "score_bird")
     rows = [(image, 0, answer, bicycle, bird) for image, answer, bicycle, bird in official]
-    trial = cast.passed(newcomer, TrialKind.EARLIER, answers=answers.pack(answers.rows_of(rows)))
+    cast.passed(newcomer, TrialKind.EARLIER, answers=answers.pack(answers.rows_of(rows)))
     assert copies.copies_flag(now=now) == 1
-    assert CopyFlag.objects.get().likeness == Likeness.OUTPUTS
-    assert CopyFlag.objects.get().figures["scores_vary"] is False
-    type(trial).objects.filter(pk=trial.pk).update(state=RunState.DEAD)
+    flag = CopyFlag.objects.get()
+    assert (flag.likeness, flag.figures["scores_vary"]) == (Likeness.OUTPUTS, False)
+    Trial.objects.filter(defense=newcomer).update(state=RunState.DEAD)
     assert copies.answers_of(newcomer) == {}

@@ -14,21 +14,17 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from common.errors import InvalidInput, NotFound
+from common.errors import InvalidInput
 from defense_kit.layers import Budget
 from labeling.store import FolderStore, picture_store
 from scoring.models import Defense
 from scoring.sealed import archive_key
 from scoring.trials import handed_in
 from tests import images
+from tests.refusals import refused
 from tests.scoring.trials import cast
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def archive(tmp_path: Path) -> Path:
-    return an_archive(tmp_path)
 
 
 def an_archive(folder: Path, *, count: int = 1, **values: Any) -> Path:
@@ -47,31 +43,35 @@ def a_zip(path: Path, files: dict[str, bytes]) -> Path:
 SOURCE = {"src/model.py": b"import torch\n" * 40, "Dockerfile": b"FROM scratch\n", "weights/net.pt": b"w" * 900}
 
 
-def test_everything_is_kept_under_its_hash(archive: Path, tmp_path: Path, now: datetime) -> None:
-    source = a_zip(tmp_path / "source.zip", SOURCE)
-    weights = tmp_path / "net.pt"
+def hand_in(archive: Path, now: datetime, **values: Any) -> tuple[Defense, bool]:
+    return handed_in.defense_hand_in(archive, **{"name": "a", "source": None, "weights": [], "now": now, **values})
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def test_everything_is_kept_under_its_hash(tmp_path: Path, now: datetime) -> None:
+    archive, source, weights = an_archive(tmp_path), a_zip(tmp_path / "source.zip", SOURCE), tmp_path / "net.pt"
     weights.write_bytes(b"w" * 900)
-    defense, new = handed_in.defense_hand_in(
-        archive, name=" steadfast ", source=source, weights=[weights], description="d", now=now
-    )
-    assert new and (defense.name, defense.description, defense.reference) == ("steadfast", "d", "")
-    assert defense.digest == defense.image and defense.digest.startswith("sha256:")
-    assert defense.archive == hashlib.sha256(archive.read_bytes()).hexdigest()
-    assert defense.source == hashlib.sha256(source.read_bytes()).hexdigest()
-    assert defense.weights == hashlib.sha256(b"w" * 900).hexdigest()
-    assert len(defense.layers) == 1 and defense.layers[0].startswith("sha256:")
+    defense, new = hand_in(archive, now, name=" steadfast ", source=source, weights=[weights], description="d")
+    assert (new, defense.name, defense.description, defense.reference) == (True, "steadfast", "d", "")
+    assert (defense.published_at, defense.demo) == (None, False)
+    assert (defense.archive, defense.source) == (sha256(archive.read_bytes()), sha256(source.read_bytes()))
+    assert defense.weights == sha256(b"w" * 900)
+    assert [each.partition(":")[0] for each in (defense.digest, *defense.layers)] == ["sha256"] * 2
+    assert defense.digest == defense.image
     assert picture_store().get(archive_key(defense.archive)) == archive.read_bytes()
     assert picture_store().get(handed_in.source_key(defense.source)) == source.read_bytes()
-    assert (defense.published_at, defense.demo) == (None, False)
 
 
 def test_several_files_of_weights_have_one_hash_in_any_order(tmp_path: Path) -> None:
+    for name in "12":
+        (tmp_path / name).write_text(name)
     one, two = tmp_path / "1", tmp_path / "2"
-    one.write_bytes(b"1")
-    two.write_bytes(b"2")
     both = handed_in.weights_sha256([one, two])
     assert both == handed_in.weights_sha256([two, one]) and len(both) == 64
-    assert both != handed_in.weights_sha256([one]) == hashlib.sha256(b"1").hexdigest()
+    assert both != handed_in.weights_sha256([one]) == sha256(b"1")
     assert handed_in.weights_sha256([]) == ""
 
 
@@ -98,32 +98,27 @@ def test_what_is_refused_leaves_nothing(
     path = make(tmp_path)
     source = tmp_path / values["source"] if "source" in values else None
     weights = [tmp_path / each for each in values.get("weights", [])]
-    with pytest.raises(InvalidInput) as refused:
-        handed_in.defense_hand_in(path, name=values.get("name", "a"), source=source, weights=weights, now=now)
-    assert refused.value.code == code, why
-    assert not Defense.objects.exists()
-    assert not any((tmp_path / "pictures").rglob("*"))
+    refused(code, hand_in, path, now, name=values.get("name", "a"), source=source, weights=weights)
+    assert not Defense.objects.exists() and not any((tmp_path / "pictures").rglob("*")), why
 
 
-def test_a_file_too_large_is_refused_without_being_read(archive: Path, now: datetime) -> None:
-    huge = archive.with_name("huge.tar")
-    with huge.open("wb") as file:
+def test_a_file_too_large_is_refused_without_being_read(tmp_path: Path, now: datetime) -> None:
+    with (tmp_path / "huge.tar").open("wb") as file:
         file.truncate(handed_in.MOST_ARCHIVE_BYTES + 1)
-    with pytest.raises(InvalidInput) as refused:
-        handed_in.defense_hand_in(huge, name="a", source=None, weights=[], now=now)
-    assert refused.value.code == "too_large"
+    refused("too_large", hand_in, tmp_path / "huge.tar", now)
 
 
 # The source listing
 
 
-def handed(tmp_path: Path, files: dict[str, bytes], now: datetime) -> Defense:
-    source = a_zip(tmp_path / "source.zip", files)
-    return handed_in.defense_hand_in(an_archive(tmp_path), name="a", source=source, weights=[], now=now)[0]
+def listed(folder: Path, files: dict[str, bytes]) -> handed_in.Listing:
+    with a_zip(folder / "source.zip", files).open("rb") as file:
+        return handed_in.list_source(file)
 
 
 def test_the_listing_names_files_sizes_and_languages(tmp_path: Path, now: datetime) -> None:
-    listing = handed_in.source_listing(handed(tmp_path, SOURCE, now))
+    source = a_zip(tmp_path / "source.zip", SOURCE)
+    listing = handed_in.source_listing(hand_in(an_archive(tmp_path), now, source=source)[0])
     assert [(each.path, each.bytes, each.language) for each in listing.files] == [
         ("Dockerfile", 13, "Dockerfile"),
         ("src/model.py", 520, "Python"),
@@ -132,25 +127,19 @@ def test_the_listing_names_files_sizes_and_languages(tmp_path: Path, now: dateti
     assert listing.languages == (("Weights", 1, 900), ("Python", 1, 520), ("Dockerfile", 1, 13))
 
 
-@pytest.mark.parametrize(
-    ("path", "language"),
-    [
-        ("a.PY", "Python"),
-        ("b.prototxt", "Caffe model"),
-        ("lib.so", "Compiled"),
-        ("README", "Other"),
-        ("x.bin", "Other"),
-    ],
-)
-def test_languages_go_by_the_name(path: str, language: str, tmp_path: Path, now: datetime) -> None:
-    assert handed_in.source_listing(handed(tmp_path, {path: b""}, now)).files[0].language == language
+def test_languages_go_by_the_name(tmp_path: Path) -> None:
+    languages = {
+        **{"a.PY": "Python", "b.prototxt": "Caffe model", "lib.so": "Compiled"},
+        **{"README": "Other", "x.bin": "Other"},
+    }
+    found = listed(tmp_path, dict.fromkeys(languages, b""))
+    assert {each.path: each.language for each in found.files} == languages
 
 
 def test_a_hostile_zip_is_only_listed(tmp_path: Path) -> None:
     """One that was taken in before there was a check of its names."""
     names = ["../../etc/passwd", "/root/.ssh/id", "a\x1b[31mred\nline.py", "x" * 5000]
-    with open(a_zip(tmp_path / "source.zip", dict.fromkeys(names, b"x")), "rb") as file:
-        listing = handed_in.list_source(file)
+    listing = listed(tmp_path, dict.fromkeys(names, b"x"))
     assert len(listing.files) == 4
     assert all(each.path.isprintable() and len(each.path) <= 200 for each in listing.files)
     assert {path.name for path in tmp_path.iterdir()} == {"source.zip", "pictures"}
@@ -199,13 +188,16 @@ HARMFUL = [
 ]
 
 
+def kept(folder: Path, data: bytes, *of: str) -> str:
+    (folder / "source.zip").write_bytes(data)
+    return handed_in.zip_keep(folder / "source.zip", *of)
+
+
 @pytest.mark.parametrize(("data", "words", "why"), HARMFUL, ids=[row[2] for row in HARMFUL])
 def test_a_zip_that_would_harm_its_readers_is_refused(data: bytes, words: str, why: str, tmp_path: Path) -> None:
-    path = tmp_path / "source.zip"
-    path.write_bytes(data)
-    with pytest.raises(InvalidInput, match=words) as refused:
-        handed_in.zip_keep(path, "source", "training_code")
-    assert (refused.value.code, refused.value.field) == ("bad_source", "training_code"), why
+    with pytest.raises(InvalidInput, match=words) as found:
+        kept(tmp_path, data, "source", "training_code")
+    assert (found.value.code, found.value.field) == ("bad_source", "training_code"), why
     assert not any((tmp_path / "pictures").rglob("*"))
 
 
@@ -225,17 +217,13 @@ def test_what_ordinary_programs_pack_is_taken(is_seen: bool, tmp_path: Path) -> 
     small = (member("zeros.bin", bytes(1 << 20)), member("ä.py"))
     packed = zip_of(member("./", b""), member("./src/", b""), member("./src/a.py"), *small)
     size = struct.unpack_from("<I", packed, len(packed) - 10)[0]
-    path = tmp_path / "source.zip"
-    path.write_bytes(zip64(packed, listed=5, list_bytes=size, is_seen=is_seen))
-    assert handed_in.zip_keep(path, "source", "source")
+    assert kept(tmp_path, zip64(packed, listed=5, list_bytes=size, is_seen=is_seen), "source", "source")
 
 
 @pytest.mark.parametrize(("listed", "list_bytes"), [(handed_in.MOST_FILES + 1, 200), (1, 1 << 40)])
 def test_longer_numbers_are_held_to_the_same_caps(listed: int, list_bytes: int, tmp_path: Path) -> None:
-    path = tmp_path / "source.zip"
-    path.write_bytes(zip64(zip_of(member("a.py")), listed=listed, list_bytes=list_bytes))
     with pytest.raises(InvalidInput, match="lists too much"):
-        handed_in.zip_keep(path, "source", "source")
+        kept(tmp_path, zip64(zip_of(member("a.py")), listed=listed, list_bytes=list_bytes), "source", "source")
 
 
 def test_layers_are_not_unpacked_where_an_archive_is_taken_in(
@@ -243,47 +231,33 @@ def test_layers_are_not_unpacked_where_an_archive_is_taken_in(
 ) -> None:
     """That is the scorer's, before anything runs: a few megabytes may unpack to gigabytes."""
     monkeypatch.setattr(Budget, "spend", None)
-    assert handed_in.defense_hand_in(an_archive(tmp_path), name="a", source=None, weights=[], now=now)[1]
+    assert hand_in(an_archive(tmp_path), now)[1]
 
 
-def test_a_zip_of_too_many_files_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_zip_of_too_many_files_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handed_in, "MOST_FILES", 20)
     monkeypatch.setattr(handed_in, "MIB", 97)  # the entries' marks lie across pieces
-    for count, refused in ((20, False), (21, True)):
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w") as archive:
-            for number in range(count):
-                archive.writestr(str(number), b"")
-        packed.seek(0)
-        if not refused:
-            assert len(handed_in.list_source(packed).files) == 20
-            continue
+    assert len(listed(tmp_path, {str(number): b"" for number in range(20)}).files) == 20
+    with a_zip(tmp_path / "more.zip", {str(number): b"" for number in range(21)}).open("rb") as file:
         monkeypatch.setattr(zipfile, "ZipFile", None)  # nothing may open it
         with pytest.raises(InvalidInput, match="at most 20"):
-            handed_in.list_source(packed)
+            handed_in.list_source(file)
 
 
 def test_without_a_readable_source_there_is_nothing_to_list(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each in words: none was handed in, it is gone, the store does not answer."""
+    refused("no_source", handed_in.source_listing, cast.container())
     gone = cast.container("b", source="0" * 64)
-
-    def failing(*_: Any) -> None:
-        raise RuntimeError("a bucket that does not answer")
-
-    for defense, code in ((cast.container(), "no_source"), (gone, "picture_missing")):
-        with pytest.raises(NotFound) as missing:
-            handed_in.source_listing(defense)
-        assert missing.value.code == code
-    monkeypatch.setattr(FolderStore, "fetch", failing)
-    with pytest.raises(NotFound, match="RuntimeError") as missing:
-        handed_in.source_listing(gone)
-    assert missing.value.code == "source_unreadable"
+    refused("picture_missing", handed_in.source_listing, gone)
+    monkeypatch.setattr(FolderStore, "fetch", None)
+    assert "TypeError" in str(refused("source_unreadable", handed_in.source_listing, gone))
 
 
 # The command
 
 
-def test_the_command_says_under_which_id(archive: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_under_which_id(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archive = an_archive(tmp_path)
     call_command("import_defense", archive, "--name", "a")
     defense = Defense.objects.get()
     assert capsys.readouterr().out == f"{defense.public_id} a {defense.digest[:19]}: taken in\n"
@@ -294,6 +268,6 @@ def test_the_command_says_under_which_id(archive: Path, capsys: pytest.CaptureFi
 
 
 def test_the_command_says_why_not(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="no image archive") as refused:
+    with pytest.raises(CommandError, match="no image archive") as found:
         call_command("import_defense", tmp_path / "x.tar", "--name", "a")
-    assert refused.value.returncode == 1
+    assert found.value.returncode == 1

@@ -9,14 +9,14 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import IntegrityError, transaction
 
-from common.errors import Conflict, InvalidInput, NotAllowed
 from labeling.policy import Policy
 from scoring import selectors as scoring
 from scoring import tasks
 from scoring.enums import Fault, RunState, TrialKind
-from scoring.models import Defense, FrameworkCheck, Trial
+from scoring.models import FrameworkCheck, Trial
 from scoring.trials import selectors, services
 from tests import factories
+from tests.refusals import refused
 from tests.scoring import cast as scoring_cast
 from tests.scoring.cast import POLICY
 from tests.scoring.trials import cast
@@ -39,21 +39,20 @@ def test_trials_follow_each_other_and_end(now: datetime) -> None:
     cast.private(2)
     newcomer = cast.container()
     for kind in TrialKind:
-        assert plan(now) == 1
-        assert plan(now) == 0  # one at a time
+        assert (plan(now), plan(now)) == (1, 0), "one at a time"
         trial = Trial.objects.get(defense=newcomer, kind=kind)
         assert (trial.state, trial.number, trial.asked_by, trial.batch_size) == (RunState.QUEUED, 1, None, 4)
         asked = {selectors.ASKED: {"sha256": selectors.fingerprint([])}} if kind is EARLIER else {}
         finish(trial, now, cast.GOOD[kind] | asked)
     assert plan(now) == 0
-    assert Trial.objects.get(kind=PRIVATE).private_set == selectors.private_set_in_force()
-    assert set(Trial.objects.exclude(kind=PRIVATE).values_list("private_set", flat=True)) == {None}
+    in_force = selectors.private_set_in_force()
+    assert {each.private_set for each in Trial.objects.exclude(kind=PRIVATE)} == {None}
+    assert Trial.objects.get(kind=PRIVATE).private_set == in_force
 
 
 def test_seeds_are_as_long_as_those_of_official_runs(now: datetime) -> None:
     seeds = [cast.ask(cast.container(f"d{seed}"), SMOKE, now, seed=seed).seed for seed in range(40)]
-    assert all(0 <= seed < 2**63 for seed in seeds)
-    assert 8 < sum(seed >= 2**62 for seed in seeds) < 32
+    assert all(0 <= seed < 2**63 for seed in seeds) and 8 < sum(seed >= 2**62 for seed in seeds) < 32
 
 
 def test_attacks_and_a_private_set_that_came_later_are_asked_about(now: datetime) -> None:
@@ -115,11 +114,8 @@ def test_nothing_follows_a_trial_that_is_not_passed(
 
 
 def test_without_a_complete_private_set_trials_wait(now: datetime) -> None:
-    newcomer = cast.container()
-    Trial.objects.create(
-        defense=newcomer, kind=SMOKE, number=1, seed=1, batch_size=4, state=RunState.FINISHED, created_at=now,
-        totals={"accepted": True},
-    )  # fmt: skip
+    smoke = {"kind": SMOKE, "number": 1, "seed": 1, "batch_size": 4, "totals": {"accepted": True}}
+    Trial.objects.create(defense=cast.container(), state=RunState.FINISHED, created_at=now, **smoke)
     assert plan(now) == 0
     cast.private(2)
     assert plan(now) == 1
@@ -144,9 +140,7 @@ def test_only_containers_before_publication_are_tried_by_themselves(
 def test_the_same_trial_is_not_asked_for_twice_at_a_time(now: datetime) -> None:
     newcomer = cast.container()
     cast.ask(newcomer, SMOKE, now)
-    with pytest.raises(Conflict) as refused:
-        cast.ask(newcomer, SMOKE, now)
-    assert refused.value.code == "trial_under_way"
+    refused("trial_under_way", cast.ask, newcomer, SMOKE, now)
     with pytest.raises(IntegrityError), transaction.atomic():
         Trial.objects.create(defense=newcomer, kind=SMOKE, number=9, seed=1, batch_size=4, created_at=now)
 
@@ -164,48 +158,43 @@ REFUSED = [
 def test_a_trial_that_may_not_be_is_refused(
     kind: TrialKind, values: dict[str, Any], code: str, why: str, olga: User, now: datetime
 ) -> None:
-    with pytest.raises(Conflict) as refused:
-        services.trial_ask(cast.container(**values), kind, by=olga, policy=POLICY, now=now, rng=random.Random(1))
-    assert refused.value.code == code, why
+    asked = {"by": olga, "policy": POLICY, "now": now, "rng": random.Random(1)}
+    refused(code, services.trial_ask, defense := cast.container(**values), kind, **asked)
     if values.get("published_at"):
         cast.private(2)
-        asked = Trial.objects.filter(asked_by=olga)
-        services.trial_ask(Defense.objects.get(), kind, by=olga, policy=POLICY, now=now, rng=random.Random(1))
-        assert [trial.kind for trial in asked] == [kind]
+        services.trial_ask(defense, kind, **asked)
+        assert [trial.kind for trial in Trial.objects.filter(asked_by=olga)] == [kind]
 
 
 def test_trials_are_claimed_in_their_order_and_not_before_their_rest(now: datetime) -> None:
     first, second = (cast.ask(cast.container(name), SMOKE, now) for name in ("one", "two"))
     Trial.objects.filter(pk=first.pk).update(not_before=now + timedelta(minutes=1))
-    assert services.trial_claim(worker="w", now=now) == second
-    assert services.trial_claim(worker="w", now=now) is None
-    assert services.trial_claim(worker="w", now=now + timedelta(minutes=1)) == first
+    minutes = (0, 0, 1)
+    found = [services.trial_claim(worker="w", now=now + timedelta(minutes=each)) for each in minutes]
+    assert found == [second, None, first]
 
 
 def test_the_tasks_do_what_the_services_do(now: datetime) -> None:
     factories.policy_version()
     cast.container()
     tasks.plan_trials()
-    trial = Trial.objects.get()
-    Trial.objects.update(state=RunState.RUNNING, attempt=1, lease_until=now)
+    assert Trial.objects.update(state=RunState.RUNNING, attempt=1, lease_until=now) == 1
     tasks.reclaim_trials()
-    trial.refresh_from_db()
-    assert trial.state == RunState.QUEUED
+    assert Trial.objects.get().state == RunState.QUEUED
     tasks.look_for_copied_defenses()
 
 
 def test_only_what_the_platform_is_to_blame_for_is_tried_again(
     now: datetime, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    dead = {"state": RunState.DEAD}
-    again = cast.passed(cast.container("one"), SMOKE, fault=Fault.PLATFORM, **dead)
-    other = cast.passed(cast.container("two"), SMOKE, fault=Fault.IMAGE_PULL, **dead)
-    cast.passed(cast.container("three"), SMOKE, fault=Fault.CRASHED, **dead)
-    cast.passed(cast.container("four", retired_at=now), SMOKE, fault=Fault.PLATFORM, **dead)
-    replaced = cast.passed(cast.container("five"), SMOKE, fault=Fault.PLATFORM, **dead)
-    cast.passed(replaced.defense, SMOKE)
-    assert services.trials_retry(now=now, trial=again.pk) == 1
-    assert services.trials_retry(now=now, trial=again.pk) == 0
+    def dead(name: str, fault: Fault, **values: Any) -> Trial:
+        return cast.passed(cast.container(name, **values), SMOKE, fault=fault, state=RunState.DEAD)
+
+    again, other = dead("one", Fault.PLATFORM), dead("two", Fault.IMAGE_PULL)
+    dead("three", Fault.CRASHED)
+    dead("four", Fault.PLATFORM, retired_at=now)
+    cast.passed(dead("five", Fault.PLATFORM).defense, SMOKE)  # which takes its place
+    assert [services.trials_retry(now=now, trial=again.pk) for _ in range(2)] == [1, 0]
     call_command("retry_dead_runs")
     assert capsys.readouterr().out == "0 runs queued again, 1 trials\n"
     assert set(Trial.objects.filter(state=RunState.QUEUED)) == {again, other}
@@ -217,11 +206,8 @@ def test_a_trial_asked_for_at_the_same_moment_is_not_doubled(now: datetime, monk
     cast.ask(newcomer, SMOKE, now)
     # As a statement sees it that began before the new trial was there.
     monkeypatch.setattr(selectors, "trials_to_retry", lambda: Trial.objects.filter(pk=dead.pk))
-    with pytest.raises(Conflict) as refused:
-        services.trials_retry(now=now)
-    assert refused.value.code == "trial_under_way"
-    dead.refresh_from_db()
-    assert dead.state == RunState.DEAD
+    refused("trial_under_way", services.trials_retry, now=now)
+    assert Trial.objects.get(pk=dead.pk).state == RunState.DEAD
 
 
 # The framework
@@ -229,15 +215,12 @@ def test_a_trial_asked_for_at_the_same_moment_is_not_doubled(now: datetime, monk
 
 @pytest.mark.parametrize("reason", ["", "  ", "x" * 4001])
 def test_a_check_has_a_reason(reason: str, rita: User, now: datetime) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        services.framework_check(cast.container(), passed=True, reason=reason, by=rita, now=now)
-    assert refused.value.code == "no_reason"
+    refused("no_reason", services.framework_check, cast.container(), passed=True, reason=reason, by=rita, now=now)
 
 
 def test_the_board_alone_checks_a_framework(olga: User, now: datetime) -> None:
     """Organizers run the trials; whether the code is readable is a board check (R31, 4)."""
     for by in (olga, factories.user("carl", "teams")):
-        with pytest.raises(NotAllowed) as refused:
-            services.framework_check(cast.container(by.username), passed=True, reason="PyTorch", by=by, now=now)
-        assert refused.value.code == "not_on_board"
+        check = {"passed": True, "reason": "PyTorch", "by": by, "now": now}
+        refused("not_on_board", services.framework_check, cast.container(by.username), **check)
     assert not FrameworkCheck.objects.exists()

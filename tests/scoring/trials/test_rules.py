@@ -1,17 +1,24 @@
-"""What answers add up to and when that is enough: tables with a reason per row, and properties (R30, R31)."""
+"""The rules of trials, without a database: what answers add up to, in which order and how altered pictures are asked
+about (R30, R31)."""
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from labeling.enums import Label
-from scoring.enums import Outcome
-from scoring.trials import totals
+from scoring.enums import Outcome, TrialKind
+from scoring.trials import answers, probe, totals
+from scoring.trials.enums import Variant
+from scoring.trials.order import Order
 from scoring.trials.totals import Totals
 
 BIRD, BICYCLE = Label.BIRD, Label.BICYCLE
+
+
 PARTS = [
     (BIRD, Outcome.BIRD, "right", "the class"),
     (BICYCLE, Outcome.BICYCLE, "right", "the class"),
@@ -38,11 +45,10 @@ def test_totals_add_up_and_survive_being_written(pairs: list[tuple[Label, int | 
     assert found.mistakes == found.wrong + found.faults
 
 
-def test_totals_that_do_not_add_up_are_refused() -> None:
+@pytest.mark.parametrize("parts", [{"pictures": 3, "right": 1}, {"pictures": 0, "right": 1, "wrong": -1}])
+def test_totals_that_do_not_add_up_are_refused(parts: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="do not add up"):
-        Totals(pictures=3, right=1)
-    with pytest.raises(ValueError, match="do not add up"):
-        Totals(pictures=0, right=1, wrong=-1)
+        Totals(**parts)
 
 
 # right, wrong, abstained, faults, percent, strict -> enough
@@ -65,15 +71,14 @@ ENOUGH = [
 def test_when_the_private_set_is_passed(
     parts: tuple[int, ...], percent: int, strict: bool, enough: bool, why: str
 ) -> None:
-    found = Totals(sum(parts), *parts)
-    assert totals.passes_private(found, percent=percent, strict=strict) is enough, why
+    assert totals.passes_private(Totals(sum(parts), *parts), percent=percent, strict=strict) is enough, why
 
 
 @given(ANSWERS, st.integers(1, 100))
 def test_the_strict_reading_is_never_easier(pairs: Any, percent: int) -> None:
     found = totals.count(pairs)
-    strict = totals.passes_private(found, percent=percent, strict=True)
-    assert not strict or totals.passes_private(found, percent=percent, strict=False)
+    strict, lenient = (totals.passes_private(found, percent=percent, strict=each) for each in (True, False))
+    assert lenient or not strict
 
 
 @given(st.integers(1, 10**6), st.data())
@@ -106,8 +111,8 @@ def test_when_the_earlier_attacks_are_passed(parts: tuple[int, ...], passes: boo
     ],
 )
 def test_when_it_is_quick_enough(rows: int, milliseconds: int, quick: bool, a_minute: int, why: str) -> None:
-    assert totals.is_quick_enough(rows, milliseconds, seconds_per_picture=60) is quick, why
-    assert totals.per_minute(rows, milliseconds) == a_minute, why
+    found = totals.is_quick_enough(rows, milliseconds, seconds_per_picture=60), totals.per_minute(rows, milliseconds)
+    assert found == (quick, a_minute), why
 
 
 # The odds of throwing so uneven a split with a fair coin, both sides counted, by hand.
@@ -121,8 +126,7 @@ def test_the_odds_of_a_split(lost: int, gained: int, p: float) -> None:
 
 @given(st.integers(0, 200), st.integers(0, 200))
 def test_the_odds_are_odds_and_the_same_either_way(lost: int, gained: int) -> None:
-    assert 0 < totals.chance(lost, gained) <= 1
-    assert totals.chance(lost, gained) == totals.chance(gained, lost)
+    assert 0 < totals.chance(lost, gained) == totals.chance(gained, lost) <= 1
 
 
 SHOWN = [
@@ -144,12 +148,10 @@ def test_when_the_board_is_shown_a_difference(pictures: int, lost: int, gained: 
 
 
 def test_a_difference_counts_what_was_right_and_is_not_any_more() -> None:
-    labels = [BIRD, BIRD, BICYCLE, BICYCLE]
     plain = [Outcome.BIRD, Outcome.BIRD, Outcome.ABSTAIN, Outcome.BICYCLE]
     altered = [Outcome.ABSTAIN, Outcome.BICYCLE, Outcome.BICYCLE, None]
-    found = totals.difference(labels, plain, altered)
-    assert (found.pictures, found.lost, found.gained) == (4, 3, 1)
-    assert found.to_json()["points"] == 50.0
+    found = totals.difference([BIRD, BIRD, BICYCLE, BICYCLE], plain, altered)
+    assert (found.pictures, found.lost, found.gained, found.to_json()["points"]) == (4, 3, 1, 50.0)
 
 
 def alike(pictures: int = 50, answered: int = 10, *, other: int = 0, off: float = 0.0) -> totals.Comparison:
@@ -171,3 +173,83 @@ def alike(pictures: int = 50, answered: int = 10, *, other: int = 0, off: float 
 )
 def test_when_answers_are_alike(values: Any, flagged: bool, why: str) -> None:
     assert alike(**values).is_alike is flagged, why
+
+
+NAMES = [f"{number:064x}" for number in range(200)]
+
+
+ORDER = Order("the secret", TrialKind.PRIVATE, 7, 1)
+
+
+def in_order(
+    defense: int = 7, number: int = 1, *, secret: str = "the secret", kind: Any = TrialKind.PRIVATE
+) -> list[str]:
+    return Order(secret, kind, defense, number).of(NAMES, str)
+
+
+def test_the_same_trial_has_the_same_order_whatever_came_first() -> None:
+    assert ORDER.of(NAMES[::-1], str) == in_order() != NAMES == sorted(in_order())
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        ({"secret": "another"}, "another installation"),
+        ({"kind": TrialKind.EARLIER}, "another kind"),
+        ({"defense": 8}, "another defense"),
+        ({"number": 2}, "the next trial"),
+        ({"defense": 71}, "numbers do not run together"),
+    ],
+)
+def test_another_trial_has_another_order(other: dict[str, Any], why: str) -> None:
+    assert sum(one == name for one, name in zip(in_order(), in_order(**other), strict=True)) < 10, why
+
+
+def test_no_beginning_has_much_more_of_what_was_imported_first() -> None:
+    for number in range(20):
+        more = np.cumsum([1 if name in NAMES[:100] else -1 for name in in_order(number=number)])
+        assert abs(more).max() < 60 and more[-1] == 0  # four times the spread of 200 tosses of a coin
+
+
+def test_the_secret_is_not_written_anywhere() -> None:
+    assert "the secret" not in repr(ORDER)
+
+
+SHA, OTHER = "ab" * 32, "cd" * 32
+
+
+@pytest.fixture
+def picture() -> NDArray[np.uint8]:
+    values = np.random.default_rng(1).integers(0, 256, (31, 31, 3), dtype=np.uint8)
+    values[0], values[1] = 0, 255
+    return values
+
+
+def test_noise_moves_every_value_by_one_and_is_the_picture_s_own(picture: NDArray[np.uint8]) -> None:
+    noised = probe.noised(picture, SHA)
+    assert set(np.unique(np.abs(noised.astype(int) - picture.astype(int)))) == {1}
+    assert 0 < (noised > picture).mean() < 1
+    assert np.array_equal(noised, probe.noised(picture, SHA))
+    assert not np.array_equal(noised, probe.noised(picture, OTHER))
+
+
+def test_a_shift_moves_by_one_pixel_and_repeats_the_edge(picture: NDArray[np.uint8]) -> None:
+    shifted = probe.shifted(picture)
+    assert np.array_equal(shifted[:, 1:], picture[:, :-1]) and np.array_equal(shifted[:, 0], picture[:, 0])
+    assert (shifted.dtype, shifted.shape) == (np.uint8, picture.shape)
+
+
+def test_each_variant_is_another_picture_and_plain_is_the_same(picture: NDArray[np.uint8]) -> None:
+    before = picture.tobytes()
+    shown = {variant: probe.altered(picture, variant, SHA).tobytes() for variant in Variant}
+    assert (shown[Variant.PLAIN], picture.tobytes(), len(set(shown.values()))) == (before, before, len(Variant))
+
+
+def test_kept_answers_come_back_in_the_pictures_order() -> None:
+    kept = answers.pack(answers.rows_of([(7, 1, -1, 0.25, 0.5), (3, 0, 1, 0.1, 0.9), (7, 0, 0, 1.0, 0.0)]))
+    back = answers.unpack(memoryview(kept))
+    assert (len(kept), len(answers.unpack(answers.pack(answers.rows_of([]))))) == (3 * 20, 0)
+    assert back[["picture", "variant", "label"]].tolist() == [(3, 0, 1), (7, 0, 0), (7, 1, -1)]
+    assert back["scores"][0].tolist() == pytest.approx([0.1, 0.9])
+    with pytest.raises(ValueError):
+        answers.unpack(kept[:-1])
