@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from defense_kit.conversation import Deadlines
-from defense_kit.harness import open_defense
 from defense_kit.limits import Limits
-from defense_kit.process import start_process
 from defense_kit.protocol import Answers
 from scoring.models import Defense
 from scoring.sealed import ContainerRunner, Patience
@@ -62,21 +59,6 @@ def picture_batch(seed: int) -> NDArray[np.uint8]:
     """Return a batch of noise."""
     rng = np.random.default_rng(seed)
     return rng.integers(0, 256, (ROWS, IMAGE_SIZE, IMAGE_SIZE, 3), np.uint8)
-
-
-def as_process(way: str) -> Running:
-    """Start the one that only answers, `not_by_the_picture`, as a plain process: bounded, not sealed.
-
-    No other may run outside a container: as root it would find what it reaches for.
-    """
-    command = [sys.executable, *_command(HOSTILE, f"not_by_the_picture {way}")]
-    return open_defense(
-        lambda socket: start_process(command, HOSTILE, socket, LIMITS),
-        image_size=IMAGE_SIZE,
-        batch_size=ROWS,
-        seed=1,
-        deadlines=PATIENT,
-    )
 
 
 class SealedScorer:

@@ -5,7 +5,6 @@ import operator
 import random
 import time
 from collections import Counter
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from scoring.enums import Fault, Outcome, RunState, TrialKind
 from scoring.models import PrivatePicture, Run, Trial
 from scoring.runner import Answers, RunnerFault
 from scoring.trials import answers as kept
-from scoring.trials import probe, selectors, services
+from scoring.trials import selectors, services
 from scoring.trials.enums import Variant
 from scoring.trials.order import Order
 from scoring.trials.private_set import private_key
@@ -185,7 +184,7 @@ def test_a_fault_of_the_defense_counts_as_wrong_from_its_batch_on(
 
 
 def test_an_illegal_answer_is_a_fault(now: datetime) -> None:
-    """`tests/scoring/test_runner.py` has every kind of answer."""
+    """`tests/scoring/test_reference.py` has every kind of answer."""
     found = worked(private_trial(now), now, cast.Opening(lambda images: cast.answers([1] * 3)))
     assert (found.fault, found.totals["faults"]) == (Fault.PROTOCOL, 4)
 
@@ -226,22 +225,6 @@ def test_an_error_of_the_platform_in_a_private_trial_is_named_by_its_kind(now: d
     assert (found.fault, found.fault_text) == (Fault.PLATFORM, "OSError")
 
 
-def away(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, errors: list[Exception], *, kept: bool) -> None:
-    """Let the database be away when `name` is called, once for each error; `kept`: after it was carried out."""
-    real = getattr(module, name)
-
-    def restarting(*asked: Any, **values: Any) -> Any:
-        if not errors:
-            return real(*asked, **values)
-        if kept:
-            real(*asked, **values)
-        raise errors.pop()
-
-    monkeypatch.setattr(module, name, restarting)
-    monkeypatch.setattr("scoring.persistence.time.sleep", lambda _: None)
-    monkeypatch.setattr("scoring.persistence.connection.close", lambda: None)  # the test's own transaction
-
-
 @pytest.mark.parametrize("kept_first", [False, True])
 def test_a_database_that_restarts_does_not_cost_a_trial(
     kept_first: bool, now: datetime, monkeypatch: pytest.MonkeyPatch
@@ -250,7 +233,7 @@ def test_a_database_that_restarts_does_not_cost_a_trial(
     errors: list[Exception] = [OperationalError("the server is going away")]
     if not kept_first:
         errors.append(InterfaceError("the connection is closed"))
-    away(monkeypatch, services, "trial_finish", errors, kept=kept_first)
+    scoring_cast.away(monkeypatch, services, "trial_finish", errors, kept=kept_first)
     found = worked(trial, now, cast.Opening(cast.knowing(truth)))
     assert (found.state, found.attempt, found.tries, found.totals["right"]) == (RunState.FINISHED, 1, 0, 4)
     assert errors == []
@@ -258,7 +241,7 @@ def test_a_database_that_restarts_does_not_cost_a_trial(
 
 def test_a_fault_is_kept_too_when_the_database_is_back(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
     trial = cast.ask(cast.container(), SMOKE, now)
-    away(monkeypatch, leases, "fault", [OperationalError("the server is going away")], kept=False)
+    scoring_cast.away(monkeypatch, leases, "fault", [OperationalError("the server is going away")], kept=False)
     found = worked(trial, now, not_starting(Fault.PLATFORM))
     assert (found.state, found.tries) == (RunState.QUEUED, 1)
 
@@ -314,32 +297,16 @@ def test_without_attacks_there_is_nothing_to_fail(now: datetime) -> None:
 # The memorisation probe
 
 
-def probed(now: datetime, monkeypatch: pytest.MonkeyPatch, knows: Sequence[Variant]) -> Trial:
-    """A probe of twelve pictures, of a defense that knows these variants of each and abstains on all else."""
-    cast.published(monkeypatch, scoring_cast.valid_pictures(12))
-    trial = cast.ask(cast.container(), TrialKind.PROBE, now)
-    truth = {
-        probe.altered(load_picture(each.pixels_sha256, 75), variant, each.pixels_sha256).tobytes(): cast.NAMED[
-            each.label
-        ]
-        for each in selectors.probe_questions(75, order_of(trial))
-        for variant in knows
-    }
-    return worked(trial, now, cast.Opening(cast.knowing(truth)))
-
-
 def test_a_defense_that_learned_by_heart_is_found_out(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
-    trial = probed(now, monkeypatch, [Variant.PLAIN])
-    found, differences = trial.totals, trial.totals["differences"]
-    assert [found[name]["right"] for name in ("plain", "noise", "shift")] == [12, 0, 0]
-    assert (found["noise"]["abstained"], found["shown"], len(kept.unpack(trial.answers))) == (12, True, 36)
-    assert (differences["noise"]["lost"], differences["noise"]["points"]) == (12, 100.0)
-    assert differences["shift"]["p"] == pytest.approx(2 / 2**12)
-
-
-def test_a_defense_that_looks_is_not_shown(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = probed(now, monkeypatch, list(Variant)).totals
-    assert [*(found[name]["right"] for name in ("plain", "noise", "shift")), found["shown"]] == [12, 12, 12, False]
+    cast.published(monkeypatch, scoring_cast.valid_pictures(12))
+    trial = cast.ask(cast.container(), PROBE, now)
+    known = cast.truth_of(selectors.probe_questions(75, order_of(trial)), picture_key)
+    found = worked(trial, now, cast.Opening(cast.knowing(known)))
+    right = [found.totals[name]["right"] for name in ("plain", "noise", "shift")]
+    noise, shift = (found.totals["differences"][name] for name in ("noise", "shift"))
+    assert (right, found.totals["noise"]["abstained"], found.totals["shown"]) == ([12, 0, 0], 12, True)
+    assert (noise["lost"], noise["points"], shift["p"]) == (12, 100.0, pytest.approx(2 / 2**12))
+    assert len(kept.unpack(found.answers)) == 36
 
 
 def test_variants_of_a_picture_have_the_same_companions(
@@ -444,11 +411,3 @@ def test_a_scorer_that_lost_its_lease_writes_nothing(now: datetime) -> None:
     assert (found.state, found.attempt, found.totals, bytes(found.answers)) == (RunState.RUNNING, 7, {}, b"")
     assert services.trials_reclaim(now=now + leases.LEASE + timedelta(seconds=1)) == 1
     assert done(trial).state == RunState.QUEUED
-
-
-def test_a_shipped_defense_goes_through_the_same_trial(now: datetime) -> None:
-    (shipped,) = scoring_cast.publish(now, "numpy-statistics")
-    cast.private(6)
-    found = worked(cast.ask(shipped, PRIVATE, now), now, scoring_cast.shipped)
-    assert (found.state, found.totals["pictures"], found.totals["faults"]) == (RunState.FINISHED, 6, 0)
-    assert Image.objects.count() == 0
