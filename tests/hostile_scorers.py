@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from defense_kit.conversation import Deadlines
-from defense_kit.harness import open_defense
 from defense_kit.limits import Limits
-from defense_kit.process import start_process
 from defense_kit.protocol import Answers
 from scoring.models import Defense
 from scoring.sealed import ContainerRunner, Patience
@@ -54,17 +51,6 @@ def _command(folder: Path | str, name: str) -> list[str]:
 
 def picture_batch(seed: int) -> NDArray[np.uint8]:
     return np.random.default_rng(seed).integers(0, 256, (ROWS, IMAGE_SIZE, IMAGE_SIZE, 3), np.uint8)
-
-
-def as_process(way: str) -> Running:
-    command = [sys.executable, *_command(HOSTILE, f"not_by_the_picture {way}")]
-    return open_defense(
-        lambda socket: start_process(command, HOSTILE, socket, LIMITS),
-        image_size=IMAGE_SIZE,
-        batch_size=ROWS,
-        seed=1,
-        deadlines=PATIENT,
-    )
 
 
 class SealedScorer:

@@ -1,4 +1,4 @@
-"""What a service refuses, in one line."""
+"""What a service refuses, and what a run ends with, in one line."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from common.errors import DomainError
+from defense_kit.faults import Fault, RunnerFault
 
 
 def refused(code: str, act: Callable[..., Any], *given: Any, **told: Any) -> DomainError:
@@ -13,4 +14,12 @@ def refused(code: str, act: Callable[..., Any], *given: Any, **told: Any) -> Dom
     with pytest.raises(DomainError) as found:
         act(*given, **told)
     assert found.value.code == code, found.value
+    return found.value
+
+
+def faulted(fault: Fault, act: Callable[..., Any], *given: Any, **told: Any) -> RunnerFault:
+    """Do what ends with this fault of a run; return it."""
+    with pytest.raises(RunnerFault) as found:
+        act(*given, **told)
+    assert found.value.fault == fault, found.value
     return found.value

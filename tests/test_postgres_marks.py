@@ -139,7 +139,7 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "scoring/test_races.py",
         "test_answers_with_lower_numbers_that_are_on_their_way_are_not_meant",
     ),
-    "scoring/trials/private_set.py": ("scoring/trials/test_private_set.py", "test_a_complete_set_never_changes"),
+    "scoring/trials/private_set.py": ("scoring/trials/test_handed_in.py", "test_a_complete_set_never_changes"),
 }
 
 

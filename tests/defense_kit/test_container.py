@@ -1,24 +1,44 @@
-"""Containers are sealed, flag by flag, and images kept and thrown away: in a real engine."""
+"""An image archive is read before an engine sees it: what does not belong there is refused, names are left out, and
+what its layers unpack to is bounded. Containers are sealed, flag by flag, in a real engine."""
 
+import functools
+import gzip
+import hashlib
+import io
+import json
+import lzma
 import socket
+import tarfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from defense_kit import container
+from defense_kit import archive, container
+from defense_kit.archive import glance_at_archive, read_archive, without_names
 from defense_kit.container import Sealing
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.launch import Launched
+from defense_kit.layers import Budget
 from defense_kit.limits import Limits
-from tests.images import PYTHON, Image, files_layer, python_layer, write_archive
+from tests.images import PYTHON, Image, Layer, files_layer, python_layer, write_archive
+from tests.refusals import faulted
 
 LIMITS = Limits(memory_mib=128, cpus=1, processes=24, scratch_mib=8, files=64, log_kib=32)
+
+
 SCORER = "test-container"
+
+
 GPU = "GPU-00000000-1111-2222-3333-444444444444"
+
+
 DIGEST = f"sha256:{'ab' * 32}"
+
+
 RUNNABLE = {"Cmd": ["/run"]}
 
 
@@ -83,6 +103,7 @@ def test_a_created_container_has_every_flag(start: Callable[..., Any], listening
         "Init": True,
         "AutoRemove": False,
         "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
+        "LogConfig": {"Type": "none", "Config": {}},
         "Tmpfs": {"/tmp": "rw,exec,nosuid,nodev,mode=1777,size=8388608,nr_inodes=65536"},
         "Binds": None,
         "Devices": None,
@@ -99,34 +120,22 @@ def test_a_created_container_has_every_flag(start: Callable[..., Any], listening
         "fsize": (8 << 20, 8 << 20),
         "core": (0, 0),
     }
-    assert host["LogConfig"] == {"Type": "none", "Config": {}}
     assert {"/proc/kcore", "/proc/keys", "/sys/firmware"} <= set(host["MaskedPaths"])
     assert {"/proc/sys", "/proc/sysrq-trigger"} <= set(host["ReadonlyPaths"])
     (mount,) = made["Mounts"]
-    assert (mount["Type"], mount["Source"], mount["Destination"], mount["RW"]) == (
-        "bind",
-        str(listening),
-        container.SOCKET,
-        False,
-    )
-    assert configuration["User"] == "65534:65534"
-    assert configuration["Hostname"] == "defense"
-    assert configuration["Image"] == made["Image"] == launched.container.image.id
-    assert configuration["Healthcheck"] == {"Test": ["NONE"]}
-    assert configuration["Labels"] == {
-        "unanimous.scorer": SCORER,
-        "unanimous.attempt": "41",
-        "unanimous.digest": made["Image"],
-    }
-    assert launched.uid == 65534
+    bind = {"Type": "bind", "Source": str(listening), "Destination": container.SOCKET, "RW": False}
+    assert mount | bind == mount
+    labels = {"unanimous.scorer": SCORER, "unanimous.attempt": "41", "unanimous.digest": made["Image"]}
+    asked = {"User": "65534:65534", "Hostname": "defense", "Healthcheck": {"Test": ["NONE"]}, "Labels": labels}
+    assert configuration | asked | {"Image": made["Image"]} == configuration
+    assert (launched.container.image.id, launched.uid) == (made["Image"], 65534)
 
 
 def test_a_card_and_another_runtime_are_asked_for_where_they_are_wanted(tmp_path: Path) -> None:
     sealing = Sealing(DIGEST, SCORER, gpu=GPU, runtime="runsc")
     options = container.container_options(sealing, LIMITS, RUNNABLE, tmp_path)
-    assert options["runtime"] == "runsc"
     (request,) = options["device_requests"]
-    assert (request.device_ids, request.count) == ([GPU], 0)
+    assert (options["runtime"], request.device_ids, request.count) == ("runsc", [GPU], 0)
     plain = container.container_options(Sealing(DIGEST, SCORER), LIMITS, RUNNABLE, tmp_path)
     assert not {"runtime", "device_requests"} & set(plain)
 
@@ -144,21 +153,17 @@ def test_what_an_image_asks_for_is_overruled_and_its_program_kept(start: Callabl
         *("LD_PRELOAD=/x.so", "LD_LIBRARY_PATH=/x", "NVIDIA_VISIBLE_DEVICES=all", "PYTHONHASHSEED=7", "HOME=/root"),
         *("DEFENSE_SOCKET=/elsewhere", "GODEBUG=x", "SECRET=1"),
     ]
+    names = ("com.docker.compose.project", container.ATTEMPT_LABEL, container.SCORER_LABEL)
     launched = start(
         "import os; print((os.getuid(), os.getcwd(), dict(os.environ)))",
         Env=brought,
         User="0:0",
         WorkingDir="/usr",
         Healthcheck={"Test": ["CMD", PYTHON, "-c", "1"], "Interval": 10**9},
-        Labels={
-            "com.docker.compose.project": "theirs",
-            container.ATTEMPT_LABEL: "999",
-            container.SCORER_LABEL: "somebody else",
-        },
+        Labels=dict(zip(names, ("theirs", "999", "somebody else"), strict=True)),
     )
     over(launched)
     uid, folder, found = eval(launched.log())  # noqa: S307 - our own program's words
-    assert (uid, folder) == (65534, "/usr")
     wanted = {
         "PATH": "/opt/bin:/usr/local/bin",
         "LANG": "C.UTF-8",
@@ -167,11 +172,9 @@ def test_what_an_image_asks_for_is_overruled_and_its_program_kept(start: Callabl
         "PYTHONHASHSEED": "0",
         "DEFENSE_SOCKET": container.SOCKET,
     }
-    assert found | wanted == found
+    assert (uid, folder, found | wanted) == (65534, "/usr", found)
     assert not {"LD_PRELOAD", "LD_LIBRARY_PATH", "NVIDIA_VISIBLE_DEVICES", "GODEBUG", "SECRET"} & set(found)
-    labels = launched.container.labels
-    names = ("com.docker.compose.project", container.ATTEMPT_LABEL, container.SCORER_LABEL)
-    assert [labels[name] for name in names] == ["", "41", SCORER]
+    assert [launched.container.labels[name] for name in names] == ["", "41", SCORER]
 
 
 FILLING = """
@@ -179,6 +182,8 @@ from pathlib import Path
 for number in range(9):
     Path(f"/tmp/{number}").write_bytes(bytes(1 << 20))
 """
+
+
 TOO_LARGE = """
 import signal
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
@@ -196,6 +201,8 @@ ENDS = [
     (TOO_LARGE, Fault.DISK, "wrote more than it may", "file"),
     ("raise RuntimeError('CUDA out of memory. Tried to allocate')", Fault.GPU_OUT_OF_MEMORY, "status 1", "card"),
 ]
+
+
 ENDS_ALIKE = [
     ("pass", Fault.CRASHED, "status 0", "by itself"),
     ("import os; os.kill(os.getpid(), 15)", Fault.PLATFORM, "status 143: it was killed", "ended"),
@@ -219,19 +226,15 @@ def test_the_reason_for_an_end_is_told(start: Callable[..., Any], ends: list[Any
 def test_no_container_is_left_where_the_engine_does_not_tell_who_its_users_are(
     containers: Any, start: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def _fail() -> None:
-        raise OSError("the engine went away")
-
-    monkeypatch.setattr(containers, "info", _fail)
-    with pytest.raises(RunnerFault, match="went away"):
+    monkeypatch.setattr(containers, "info", functools.partial(open, "/the/engine/went/away"))
+    with pytest.raises(RunnerFault, match="went/away"):
         start("pass")
     assert containers.containers.list(all=True) == []
 
 
 def test_a_program_that_is_not_there_is_the_defenses_fault(start: Callable[..., Any]) -> None:
     launched = start("", Cmd=None, Entrypoint=["/not/there"])
-    assert over(launched)[0] is Fault.CRASHED
-    assert "/not/there" in launched.log()
+    assert (over(launched)[0], "/not/there" in launched.log()) == (Fault.CRASHED, True)
 
 
 def test_stopping_kills_removes_and_keeps_the_log(start: Callable[..., Any], containers: Any) -> None:
@@ -242,16 +245,8 @@ def test_stopping_kills_removes_and_keeps_the_log(start: Callable[..., Any], con
     for _ in range(2):
         launched.stop()
     assert containers.containers.list(all=True, filters={"id": launched.container.id}) == []
-    assert launched.log() == "up\n"
-    assert launched.ended()[0] is Fault.PLATFORM, "nobody but the scorer could remove it"
-
-
-def test_only_the_leftovers_of_this_scorer_are_removed(start: Callable[..., Any], containers: Any) -> None:
-    ours, others = start("import time; time.sleep(600)"), start("import time; time.sleep(601)", scorer=f"{SCORER}-2")
-    assert container.remove_leftovers(containers, SCORER) == 1
-    assert ours.ended()[0] is Fault.PLATFORM
-    assert others.ended() is None
-    assert container.remove_leftovers(containers, SCORER) == 0
+    # Nobody but the scorer could remove it.
+    assert (launched.log(), launched.ended()[0]) == ("up\n", Fault.PLATFORM)
 
 
 @pytest.fixture
@@ -274,26 +269,13 @@ def test_another_image_or_layer_than_the_one_named_is_not_loaded(
     containers: Any, small: Callable[[str], Image], tmp_path: Path
 ) -> None:
     image = small("another")
-    with pytest.raises(RunnerFault, match="expected sha256:abab") as caught:
-        container.load_archive(containers, write_archive(tmp_path / "image.tar", [image]), DIGEST)
-    assert caught.value.fault is Fault.IMAGE_PULL
-    assert not container.present(containers, image.id)
+    path = write_archive(tmp_path / "image.tar", [image])
+    fault = faulted(Fault.IMAGE_PULL, container.load_archive, containers, path, DIGEST)
+    assert "expected sha256:abab" in fault.text and not container.present(containers, image.id)
     image.layers[0].path.write_bytes(small("to this").layers[0].path.read_bytes())
-    with pytest.raises(RunnerFault) as caught:  # the engine refuses a layer that is not what the image says
-        container.load_archive(containers, write_archive(tmp_path / "changed.tar", [image]), image.id)
-    assert caught.value.fault is Fault.IMAGE_PULL
-
-
-def test_an_image_that_is_not_there_is_not_started(containers: Any, listening: Path) -> None:
-    with pytest.raises(RunnerFault, match="the engine does not have") as caught:
-        container.start_container(containers, Sealing(DIGEST, SCORER), LIMITS, listening)
-    assert caught.value.fault is Fault.IMAGE_PULL
-
-
-def test_a_registry_out_of_reach_is_the_platforms_fault(containers: Any) -> None:
-    with pytest.raises(RunnerFault) as caught:
-        container.pull(containers, f"127.0.0.1:9/defense@{DIGEST}")
-    assert caught.value.fault is Fault.PLATFORM
+    # The engine refuses a layer that is not what the image says.
+    changed = write_archive(tmp_path / "changed.tar", [image])
+    faulted(Fault.IMAGE_PULL, container.load_archive, containers, changed, image.id)
 
 
 def test_the_longest_unused_images_go_first(containers: Any, small: Callable[[str], Image], tmp_path: Path) -> None:
@@ -305,6 +287,13 @@ def test_the_longest_unused_images_go_first(containers: Any, small: Callable[[st
     left = iter([False, False, True])
     assert container.prune(containers, enough=lambda: next(left), keep=images[3].id) == 2
     assert [container.present(containers, image.id) for image in images] == [True, False, False, True]
+
+
+def test_an_image_that_is_neither_there_nor_in_reach_is_not_started(containers: Any, listening: Path) -> None:
+    sealing = Sealing(DIGEST, SCORER)
+    fault = faulted(Fault.IMAGE_PULL, container.start_container, containers, sealing, LIMITS, listening)
+    assert "the engine does not have" in fault.text
+    faulted(Fault.PLATFORM, container.pull, containers, f"127.0.0.1:9/defense@{DIGEST}")
 
 
 @pytest.mark.parametrize(
@@ -322,5 +311,256 @@ def test_the_longest_unused_images_go_first(containers: Any, small: Callable[[st
 )
 def test_an_engine_that_cannot_seal_is_not_used(changes: dict[str, Any], missing: list[str]) -> None:
     able = {"MemoryLimit": True, "PidsLimit": True, "CpuCfsQuota": True}
-    info = {**able, "SecurityOptions": ["name=seccomp,profile=default"], **changes}
-    assert container.missing_seals(info) == missing
+    assert container.missing_seals({**able, "SecurityOptions": ["name=seccomp,profile=default"], **changes}) == missing
+
+
+@pytest.fixture
+def layer(tmp_path: Path) -> Layer:
+    return files_layer(tmp_path, {"run": b"program"})
+
+
+def image(layer: Layer, **changes: Any) -> Image:
+    return Image(**{"layers": [layer], "command": ["/run"], **changes})
+
+
+def add(archive: tarfile.TarFile, name: str, data: bytes = b"[]", **changes: Any) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(data)
+    for key, value in changes.items():
+        setattr(member, key, value)
+    archive.addfile(member, io.BytesIO(data))
+
+
+def cleaned(path: Path) -> bytes:
+    """What the engine is given of an archive; it is the same image."""
+    clean = b"".join(without_names(path))
+    copy = path.with_name("clean.tar")
+    copy.write_bytes(clean)
+    assert read_archive(copy) == read_archive(path)
+    return clean
+
+
+def test_names_are_left_out_and_all_else_is_kept(tmp_path: Path, layer: Layer) -> None:
+    wanted = image(layer)
+    path = write_archive(tmp_path / "image.tar", [wanted], names=["python:3.11"])
+    index = {"manifests": [{"digest": "sha256:1", "annotations": {"io.containerd.image.name": "python:3.11"}}]}
+    with tarfile.open(path, "a") as archive:
+        add(archive, "repositories", b'{"python": {}}')
+        add(archive, "index.json", json.dumps(index).encode())
+        add(archive, "blobs", b"", type=tarfile.DIRTYPE)
+        add(archive, "blobs/link", b"", type=tarfile.SYMTYPE, linkname="../layer")
+    facts, clean = read_archive(path), cleaned(path)
+    assert (facts.id, facts.layers, b"python" in clean) == (wanted.id, (f"sha256:{layer.digest}",), False)
+    with tarfile.open(fileobj=io.BytesIO(clean)) as archive, tarfile.open(path) as whole:
+        assert archive.getnames() == [name for name in whole.getnames() if name != "repositories"]
+        assert archive.extractfile(f"{layer.digest}.tar").read() == layer.path.read_bytes()  # type: ignore[union-attr]
+        assert archive.getmember("blobs/link").linkname == "../layer"
+
+
+def test_names_in_another_case_are_left_out(tmp_path: Path, layer: Layer) -> None:
+    """The engine's JSON does not mind the case of a key."""
+    wanted = image(layer)
+    entry = {"digest": "sha256:1", "size": 1, "Annotations": {"a": "python:3.11"}, "ANNOTATIONS": "python:3.11"}
+    index = {"manifests": [entry], "Manifests": [{"annotations": "python:3.11"}], "annotations": "python:3.11"}
+    kept = {"Config": f"{wanted.id.removeprefix('sha256:')}.json", "Layers": [f"{layer.digest}.tar"]}
+    manifest = kept | dict.fromkeys(("RepoTags", "repotags", "REPOTAGS"), ["python:3.11"])
+    with tarfile.open(tmp_path / "image.tar", "w") as archive:
+        add(archive, "manifest.json", json.dumps([manifest]).encode())
+        add(archive, "index.json", json.dumps(index).encode())
+        add(archive, kept["Config"], wanted.configuration)
+        archive.add(layer.path, f"{layer.digest}.tar")
+    clean = cleaned(tmp_path / "image.tar")
+    assert b"python" not in clean
+    with tarfile.open(fileobj=io.BytesIO(clean)) as archive:
+        found = [json.load(archive.extractfile(name)) for name in ("manifest.json", "index.json")]  # type: ignore[arg-type]
+    assert found[0] == [kept | {"RepoTags": None}]
+    assert found[1]["manifests"] == [{"digest": "sha256:1", "size": 1}]
+
+
+def test_no_attribute_of_the_archives_own_reaches_the_engine(tmp_path: Path, layer: Layer) -> None:
+    """A size among them would make the engine find other members than those that were checked."""
+    path = write_archive(tmp_path / "image.tar", [image(layer)])
+    with (
+        tarfile.open(tmp_path / "own.tar", "w", pax_headers={"comment": "for all"}) as own,
+        tarfile.open(path) as archive,
+    ):
+        *members, manifest = ((member, archive.extractfile(member).read()) for member in archive.getmembers())  # type: ignore[union-attr]
+        for member, data in members:
+            own.addfile(member, io.BytesIO(data))
+        headers = {"size": str(len(manifest[1])), "comment": "for one", "SCHILY.xattr.user.x": "x"}
+        add(own, "manifest.json", manifest[1], pax_headers=headers)
+        add(own, "folder", b"", type=tarfile.DIRTYPE, mode=0o7777, uid=7, uname="somebody")
+    clean = cleaned(tmp_path / "own.tar")
+    assert read_archive(tmp_path / "own.tar") == read_archive(path)
+    words = (b"manifest.json", b"comment", b"xattr", b"size=", b"somebody")
+    assert [word for word in words if word in clean] == [b"manifest.json"]
+
+
+# What is added to an image's archive, and the refusal.
+ADDED: list[tuple[list[dict[str, Any]], str, str]] = [
+    (
+        [{"pax_headers": {"GNU.sparse.size": str(1 << 40), "GNU.sparse.map": "0,0"}}],
+        "does not belong there: x",
+        "holes that an engine fills",
+    ),
+    ([{"type": tarfile.GNUTYPE_SPARSE}], "does not belong there: x", "holes of GNU"),
+    (
+        [{"pax_headers": {"path": "index.json\0x"}}],
+        "does not belong there: index.json",
+        "a name with an end in it",
+    ),
+    (
+        [{"name": "index.json", "type": tarfile.SYMTYPE, "linkname": "x"}],
+        "does not belong there: index.json",
+        "a link in the place of the index",
+    ),
+    ([{"pax_headers": {"comment": "x" * (1 << 17)}}], "a header of 1310", "a long header"),
+    ([{"name": "index.json"}], "not an archive as docker save writes it", "an index that is none"),
+    ([{"name": "manifest.json"}], "manifest.json twice", "the engine would take the second one"),
+    ([{"name": "./manifest.json"}], "does not belong there: ./manifest.json", "another spelling"),
+    (
+        [{"name": "here", "type": tarfile.SYMTYPE, "linkname": "."}, {"name": "here/manifest.json"}],
+        "here/manifest.json twice",
+        "behind a link, written over the first",
+    ),
+    ([{"name": "/etc/passwd"}], "does not belong there: /etc/passwd", "an absolute path"),
+    ([{"name": "../up"}], "does not belong there: ../up", "a way out"),
+    ([{"name": "disk", "type": tarfile.BLKTYPE}], "does not belong there: disk", "a device"),
+    ([{"name": "pipe", "type": tarfile.FIFOTYPE}], "does not belong there: pipe", "a pipe"),
+    ([{"name": f"f{number}"} for number in range(10_000)], "holds more than 10000 members", "too many members"),
+]
+
+
+@pytest.mark.parametrize(("members", "words", "why"), ADDED, ids=[row[2] for row in ADDED])
+def test_what_does_not_belong_in_an_archive_is_refused(
+    members: list[dict[str, Any]], words: str, why: str, tmp_path: Path, layer: Layer
+) -> None:
+    """What an engine would read otherwise, too."""
+    path = write_archive(tmp_path / "image.tar", [image(layer)])
+    with tarfile.open(path, "a") as archive:
+        for changes in members:
+            add(archive, **{"name": "x", "data": b"", **changes})
+    assert words in refusal(path), why
+
+
+NO_LAYERS = [
+    (b"no tar at all", "not an archive", "no tar"),
+    (gzip.compress(b"no tar at all" * 100), "not an archive", "no tar, packed"),
+    (lzma.compress(b"x"), "another way than with gzip", "packed in another way"),
+]
+
+
+@pytest.mark.parametrize(("content", "words", "why"), NO_LAYERS, ids=[row[2] for row in NO_LAYERS])
+def test_a_glance_sees_what_is_no_layer(content: bytes, words: str, why: str, tmp_path: Path) -> None:
+    path = holding(tmp_path, content)
+    for read in (glance_at_archive, read_archive):
+        assert words in faulted(Fault.IMAGE_PULL, read, path).text, why
+
+
+def test_a_glance_costs_little_whatever_the_layers_unpack_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    header = tarfile.TarInfo("zeros")
+    header.size = 128 << 20
+    path = holding(tmp_path, gzip.compress(header.tobuf() + bytes(header.size + 2 * tarfile.BLOCKSIZE), 1))
+    began = time.process_time()
+    facts = glance_at_archive(path)
+    assert time.process_time() - began < 0.2
+    with monkeypatch.context() as patched:
+        patched.setattr(archive, "Budget", partial(Budget, most_seconds=0.05))
+        assert "seconds to unpack" in refusal(path)
+    assert read_archive(path) == facts
+
+
+@pytest.mark.parametrize(
+    ("images", "words"),
+    [
+        ([{"architecture": "arm64"}], "the image is for linux/arm64, expected linux/amd64"),
+        ([{"more": {"Volumes": {"/data": {}}}}], "the image declares volumes"),
+        ([{"command": []}], "does not say what to run"),
+        ([{}, {"command": ["/other"]}], "holds 2 images, expected one"),
+    ],
+)
+def test_an_image_that_cannot_run_sealed_is_refused(
+    tmp_path: Path, layer: Layer, images: list[dict[str, Any]], words: str
+) -> None:
+    path = write_archive(tmp_path / "image.tar", [image(layer, **changes) for changes in images])
+    assert words in refusal(path)
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [b"{}", b"[1]", b"[{}]", b"nonsense", b"[" * 100_000, b'[{"Config": "missing"}]', b'[{"Config": "manifest.json"}]'],
+)
+def test_a_manifest_that_is_none_is_refused(tmp_path: Path, manifest: bytes) -> None:
+    path = tmp_path / "image.tar"
+    with tarfile.open(path, "w") as archive:
+        add(archive, "manifest.json", manifest)
+    assert refusal(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x1f\x8b compressed", b"x" * 4096], ids=["empty", "compressed", "nonsense"])
+def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "image.tar").write_bytes(content)
+    assert "not an archive as docker save writes it" in refusal(tmp_path / "image.tar")
+
+
+def holding(folder: Path, content: bytes) -> Path:
+    """The archive of an image whose one layer is `content`."""
+    (folder / "layer").write_bytes(content)
+    layer = Layer(folder / "layer", f"sha256:{hashlib.sha256(content).hexdigest()}")
+    return write_archive(folder / "image.tar", [image(layer)])
+
+
+def refusal(path: Path) -> str:
+    return faulted(Fault.IMAGE_PULL, read_archive, path).text
+
+
+MIB = 1 << 20
+
+
+def layer_of(files: int = 1, size: int = MIB, **headers: str) -> bytes:
+    """A tar with so many files of zeros."""
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for number in range(files):
+            add(archive, f"file-{number}", bytes(size), pax_headers=headers)
+    return whole.getvalue()
+
+
+FITS = [
+    (layer_of(), "as it is"),
+    (gzip.compress(layer_of()), "compressed with gzip"),
+    (gzip.compress(layer_of()) + gzip.compress(bytes(512)), "compressed in two pieces"),
+    (layer_of(files=3, size=0), "files without content"),
+]
+
+
+@pytest.mark.parametrize(("content", "why"), FITS, ids=[why for _, why in FITS])
+def test_a_layer_that_fits_is_passed(content: bytes, why: str) -> None:
+    Budget(most_bytes=2 * MIB, most_files=3).spend(io.BytesIO(content))
+
+
+TOO_MUCH = [
+    (layer_of(size=3 * MIB), "2 MiB", "too large as it is"),
+    (gzip.compress(layer_of(size=3 * MIB)), "2 MiB", "a few kilobytes that unpack to too much"),
+    (gzip.compress(layer_of() + bytes(3 * MIB)), "2 MiB", "zeros behind the end of the tar"),
+    (layer_of(files=4, size=0), "3 files", "too many files"),
+    (
+        layer_of(**{"GNU.sparse.major": "0", "GNU.sparse.minor": "1", "GNU.sparse.map": f"0,{MIB}"}),
+        *("sparse file", "holes that an engine fills"),
+    ),
+    (layer_of(comment="x" * (1 << 17)), "a header of", "a header that fills the memory"),
+    (lzma.compress(layer_of()), "another way than with gzip", "what is not looked into"),
+]
+
+
+@pytest.mark.parametrize(("content", "said", "why"), TOO_MUCH, ids=[why for *_, why in TOO_MUCH])
+def test_a_layer_that_unpacks_to_too_much_is_refused(content: bytes, said: str, why: str) -> None:
+    budget = Budget(most_bytes=2 * MIB, most_files=3)
+    assert said in faulted(Fault.IMAGE_PULL, budget.spend, io.BytesIO(content)).text, why
+
+
+def test_all_layers_of_an_image_count_together() -> None:
+    budget = Budget(most_bytes=3 * MIB)
+    for _ in range(2):
+        budget.spend(io.BytesIO(layer_of()))
+    assert "3 MiB" in faulted(Fault.IMAGE_PULL, budget.spend, io.BytesIO(layer_of())).text

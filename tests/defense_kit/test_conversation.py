@@ -1,11 +1,16 @@
 """The scorer's end against peers that break each rule of defense protocol v1, over a socketpair."""
 
+import json
 import os
 import socket
 import struct
+import threading
 import time
 import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +21,75 @@ from defense_kit import conversation as module
 from defense_kit import frames
 from defense_kit.conversation import Conversation, Deadlines, Gate
 from defense_kit.faults import Fault, RunnerFault
-from tests.defense_kit.peers import DEADLINES, HELLO, IMAGES, ROWS, SIZE, Act, Peer, answers, talking_to
+from tests.refusals import faulted
+
+SIZE = 4
+ROWS = 3
+DEADLINES = Deadlines(start=0.4, hello=0.4, batch=0.4)
+ENDED = (Fault.CRASHED, "it ended with exit status 0")
+HELLO = {"name": "peer", "protocol": 1}
+IMAGES = np.arange(ROWS * SIZE * SIZE * 3, dtype=np.uint8).reshape(ROWS, SIZE, SIZE, 3)
+
+Act = Callable[["Peer"], object]
+
+
+class Peer:
+    """The other end of a socketpair, in a thread: a defense that does exactly what a test wants, rightly by default."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection, self.raw = connection, connection.sendall
+
+    def hello(self, said: object = HELLO) -> None:
+        payload = said if isinstance(said, bytes) else json.dumps(said).encode()
+        self.raw(frames.pack_header(frames.HELLO, 0, 0, len(payload)) + payload)
+
+    def read(self) -> tuple[int, int, int, bytes]:
+        """Read one frame; return kind, request id, rows and payload."""
+        _, _, kind, request_id, rows, size, _ = frames.HEADER.unpack(self._exactly(frames.HEADER.size))
+        return kind, request_id, rows, self._exactly(size)
+
+    def _exactly(self, size: int) -> bytes:
+        data = self.connection.recv(size, socket.MSG_WAITALL)
+        if len(data) < size:
+            raise ConnectionError
+        return data
+
+    def greet(self) -> dict[str, object]:
+        """HELLO and READY; return what READY says."""
+        self.hello()
+        return dict(json.loads(self.read()[3]))
+
+    def answer(self, request_id: int = 1, payload: bytes | None = None, rows: int = ROWS) -> None:
+        payload = answers(rows) if payload is None else payload
+        self.raw(frames.pack_header(frames.ANSWER, request_id, rows, len(payload)) + payload)
+
+
+def answers(rows: int = ROWS, label: int = 1, scores: tuple[float, float] = (0.25, 0.75)) -> bytes:
+    """Return the payload of an ANSWER that says the same in every row."""
+    return frames.pack_answers(np.full(rows, label, np.int8), np.tile(np.float32(scores), (rows, 1)))
+
+
+@contextmanager
+def talking_to(act: Act, deadlines: Deadlines = DEADLINES) -> Iterator[Conversation]:
+    """Yield a conversation with a peer that does `act` and then hangs up."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    finished = threading.Event()
+
+    def run() -> None:
+        with theirs, suppress(OSError):  # we may hang up on it at any time
+            act(Peer(theirs))
+        finished.set()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    conversation = Conversation(ours, deadlines, lambda: ENDED if finished.is_set() else None)
+    try:
+        yield conversation
+    finally:
+        conversation.close()
+        thread.join(5)
+        assert not thread.is_alive(), "the peer outlived the conversation"
+
 
 BIG = np.zeros((256, 200, 200, 3), np.uint8)  # more than a socket's buffers hold
 DEADLINE_SLACK = 1.0  # seconds; the machine may be busy
@@ -32,32 +105,15 @@ def stay(peer: Peer) -> None:
 
 def header(**changed: object) -> bytes:
     """Return the header of a right ANSWER to request 1, with some fields changed."""
-    fields: dict[str, object] = {
-        "magic": frames.MAGIC,
-        "version": frames.VERSION,
-        "kind": frames.ANSWER,
-        "request_id": 1,
-        "rows": ROWS,
-        "size": 12 * ROWS,
-        "reserved": 0,
-    }
-    return frames.HEADER.pack(*(fields | changed).values())
+    right = {"magic": frames.MAGIC, "version": frames.VERSION, "kind": frames.ANSWER, "request_id": 1}
+    return frames.HEADER.pack(*(right | {"rows": ROWS, "size": 12 * ROWS, "reserved": 0} | changed).values())
 
 
-def greet(peer: Peer) -> None:
-    peer.greet()
-
-
-def read(peer: Peer) -> None:
-    peer.read()
+greet, read = Peer.greet, Peer.read
 
 
 def answer(request_id: int, **values: int) -> Act:
     return lambda peer: peer.answer(request_id, **values)
-
-
-def raw(data: bytes) -> Act:
-    return lambda peer: peer.raw(data)
 
 
 def drip(data: bytes) -> Act:
@@ -82,8 +138,12 @@ def sleep(seconds: float) -> Act:
     return lambda peer: time.sleep(seconds)
 
 
-def first_bytes(peer: Peer) -> None:
-    peer.connection.recv(frames.HEADER.size)
+def raw(data: bytes) -> Act:
+    return lambda peer: peer.raw(data)
+
+
+def first_bytes(peer: Peer) -> bytes:
+    return peer.connection.recv(frames.HEADER.size)
 
 
 def hello(said: object) -> Act:
@@ -115,9 +175,6 @@ def error(text: bytes) -> Act:
 
 
 RIGHT = header() + answers()
-LONG_HELLO = frames.pack_header(frames.HELLO, 0, 0, 4000)
-UNCALLED = peer_that(hello(HELLO), answer(1), stay)
-OUT_OF_ORDER = peer_that(greet, read, read, answer(2), answer(1), stay)
 
 TOO_SOON = peer_that(greet, first_bytes, answer(1, rows=len(BIG)), sleep(0.2), stay)
 LONG_TEXT = b"x" * 4096
@@ -232,18 +289,16 @@ NEEDS_BIG = {"never reads", "reads one byte at a time", "an answer before the wh
 @pytest.mark.parametrize(("reason", "act", "fault", "words"), HOSTILE, ids=[row[0] for row in HOSTILE])
 def test_each_way_to_break_the_protocol_has_its_fault_in_time(reason: str, act: Act, fault: Fault, words: str) -> None:
     began = time.monotonic()
-    with talking_to(act) as conversation, pytest.raises(RunnerFault) as caught:
-        (converse_big if reason in NEEDS_BIG else converse)(conversation)
-    assert (caught.value.fault, words in caught.value.text) == (fault, True), caught.value
+    with talking_to(act) as conversation:
+        found = faulted(fault, converse_big if reason in NEEDS_BIG else converse, conversation)
+    assert words in found.text and not any(letter < " " and letter != "\n" for letter in found.text)
     assert time.monotonic() - began < DEADLINES.hello + 2 * DEADLINES.batch + DEADLINE_SLACK
-    assert not any(letter < " " and letter != "\n" for letter in caught.value.text)
 
 
 def test_a_length_of_4_gib_is_refused_without_making_room_for_it() -> None:
     with talking_to(answered(header(size=2**32 - 1))) as conversation:
         tracemalloc.start()
-        with pytest.raises(RunnerFault, match="expected 36"):
-            converse(conversation)
+        assert "expected 36" in faulted(Fault.PROTOCOL, converse, conversation).text
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert peak < 1 << 20
@@ -265,16 +320,17 @@ def test_answers_come_back_in_order_with_two_batches_under_way() -> None:
         assert conversation.hello() == "peer"
         conversation.ready(SIZE, ROWS, 5)
         conversation.send(1, batches[0])
+        labels = []
         for number, batch in enumerate(batches[1:], 2):
             conversation.send(number, batch)
-            assert conversation.receive().labels.tolist() == [(number - 2) % 3 - 1] * ROWS
-        assert conversation.receive().labels.tolist() == [19 % 3 - 1] * ROWS
+            labels.append(conversation.receive().labels.tolist())
+        labels.append(conversation.receive().labels.tolist())
+        assert labels == [[number % 3 - 1] * ROWS for number in range(20)]
         assert conversation.outstanding == 0
 
 
 def test_a_peer_that_reads_the_next_batch_only_after_its_answer_is_no_slower_than_its_answers() -> None:
     """Sending the second batch has to wait for the answer to the first, and counts against neither."""
-
     each = [act for number in (1, 2, 3) for act in (read, sleep(0.5), answer(number, rows=len(BIG)))]
     with talking_to(peer_that(greet, *each, stay), Deadlines(start=5, hello=5, batch=0.9)) as conversation:
         begin(conversation, 200, len(BIG))
@@ -296,8 +352,8 @@ def test_an_answer_that_waited_for_a_busy_scorer_is_not_late() -> None:
 def test_what_was_said_before_the_end_is_heard_though_writing_failed() -> None:
     words = b"ValueError: bad weights"
     dies = peer_that(greet, first_bytes, raw(frames.pack_header(frames.ERROR, 0, 0, len(words)) + words))
-    with talking_to(dies) as conversation, pytest.raises(RunnerFault, match="bad weights"):
-        converse_big(conversation)
+    with talking_to(dies) as conversation:
+        assert "bad weights" in faulted(Fault.CRASHED, converse_big, conversation).text
 
 
 def test_a_third_batch_and_an_answer_to_nothing_are_the_callers_mistakes() -> None:
@@ -323,35 +379,6 @@ def test_a_name_is_cut_and_cleaned() -> None:
     with talking_to(opening(hello({"name": "a\x1b[31m\nb" + "c" * 500, "protocol": 1}))) as conversation:
         name = conversation.hello()
     assert name.startswith("a[31m b") and len(name) == 100
-
-
-def over_the_program(reason: tuple[Fault, str] | None) -> RunnerFault:
-    """Return the fault of a peer that hung up while `ended` says `reason`."""
-    ours, theirs = socket.socketpair()
-    theirs.close()
-    conversation = Conversation(ours, DEADLINES, lambda: reason)
-    with pytest.raises(RunnerFault) as caught:
-        conversation.hello()
-    conversation.close()
-    return caught.value
-
-
-def test_a_hang_up_has_the_reason_that_the_launcher_knows(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert over_the_program((Fault.OUT_OF_MEMORY, "why")).fault is Fault.OUT_OF_MEMORY
-    monkeypatch.setattr(module, "GRACE_SECONDS", 0.1)
-    found = over_the_program(None)
-    assert (found.fault, "went on running" in found.text) == (Fault.CRASHED, True)
-
-
-def test_a_program_that_ended_while_a_child_holds_the_socket_is_noticed_before_the_deadline() -> None:
-    ours, theirs = socket.socketpair()
-    conversation = Conversation(ours, Deadlines(60, 60, 60), lambda: (Fault.OUT_OF_MEMORY, "killed"))
-    began = time.monotonic()
-    with pytest.raises(RunnerFault, match="killed"):
-        conversation.hello()
-    assert time.monotonic() - began < 5
-    conversation.close()
-    theirs.close()
 
 
 # ------------------------------------------------------------------------------------------------- any bytes at all
@@ -396,6 +423,27 @@ def test_no_bytes_raise_anything_but_a_fault_or_block_past_the_deadline(sent: by
 # --------------------------------------------------------------------------------------------------------- the gate
 
 
+@pytest.mark.parametrize(
+    ("hangs_up", "reason", "fault", "words", "why"),
+    [
+        (True, (Fault.OUT_OF_MEMORY, "why"), Fault.OUT_OF_MEMORY, "why", "the launcher knows"),
+        (True, None, Fault.CRASHED, "went on running", "nobody knows"),
+        (False, (Fault.OUT_OF_MEMORY, "killed"), Fault.OUT_OF_MEMORY, "killed", "a child of it holds the socket"),
+    ],
+)
+def test_an_end_has_the_reason_that_the_launcher_knows_long_before_the_deadline(
+    hangs_up: bool, reason: Any, fault: Fault, words: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "GRACE_SECONDS", 0.1)
+    ours, theirs = socket.socketpair()
+    if hangs_up:
+        theirs.close()
+    began = time.monotonic()
+    with closing(Conversation(ours, Deadlines(60, 60, 60), lambda: reason)) as conversation, theirs:
+        assert words in faulted(fault, conversation.hello).text, why
+    assert time.monotonic() - began < 5
+
+
 def connect(path: Path) -> socket.socket:
     peer = socket.socket(socket.AF_UNIX)
     peer.connect(str(path))
@@ -413,8 +461,7 @@ def test_the_gate_lets_one_peer_in_and_nobody_after_it(tmp_path: Path) -> None:
     first, second = connect(gate.path), connect(gate.path)
     with gate.accept(time.monotonic() + 1, running) as connection, first, second:
         first.sendall(b"first")
-        assert connection.recv(5) == b"first"
-        assert not folder.exists()
+        assert (connection.recv(5), folder.exists()) == (b"first", False)
         with pytest.raises(OSError):
             connect(gate.path)
         second.settimeout(1)
@@ -423,10 +470,8 @@ def test_the_gate_lets_one_peer_in_and_nobody_after_it(tmp_path: Path) -> None:
 
 
 def test_a_peer_of_another_user_is_sent_away_and_the_right_one_still_let_in(tmp_path: Path) -> None:
-    with Gate(tmp_path) as gate, connect(gate.path) as stranger, pytest.raises(RunnerFault) as caught:
-        stranger.settimeout(1)
-        gate.accept(time.monotonic() + 0.3, running, uid=os.getuid() + 1)
-    assert caught.value.fault is Fault.START_TIMEOUT
+    with Gate(tmp_path) as gate, connect(gate.path):
+        faulted(Fault.START_TIMEOUT, gate.accept, time.monotonic() + 0.3, running, uid=os.getuid() + 1)
     with Gate(tmp_path) as gate, connect(gate.path):
         gate.accept(time.monotonic() + 1, running, uid=os.getuid()).close()
 
@@ -434,7 +479,5 @@ def test_a_peer_of_another_user_is_sent_away_and_the_right_one_still_let_in(tmp_
 def test_a_path_that_no_socket_can_have_is_the_platforms_fault(tmp_path: Path) -> None:
     deep = tmp_path / ("x" * 120)
     deep.mkdir()
-    with pytest.raises(RunnerFault) as caught:
-        Gate(deep)
-    assert caught.value.fault is Fault.PLATFORM
+    faulted(Fault.PLATFORM, Gate, deep)
     assert list(deep.iterdir()) == []

@@ -2,23 +2,23 @@
 
 import random
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from threading import Barrier
 from typing import Any
 
 import numpy as np
+import pytest
 from django.contrib.auth.models import User
-from django.db import DatabaseError, connections
+from django.db import DatabaseError
 from numpy.typing import NDArray
 
 from adjudication.models import Ruling
 from labeling.enums import Label
 from labeling.models import Image
-from labeling.png import decode_png, encode_png, pixels_sha256
+from labeling.png import encode_png, pixels_sha256
 from labeling.policy import Policy
 from labeling.store import picture_key, picture_store
 from scoring import reruns, services
+from scoring.arrays import load_picture
 from scoring.engine import Scorer
 from scoring.enums import Fault
 from scoring.models import Defense, Rerun
@@ -41,7 +41,7 @@ def stored(picture: NDArray[np.uint8]) -> Image:
     return factories.image(pixels_sha256=sha, width=size, height=size)
 
 
-def ruled(image: Image, *, verdict: str = "valid", label: str = "bird", number: int = 1) -> Ruling:
+def ruled(image: Image, *, verdict: str = "valid", label: str = "bird", number: int = 1, **values: Any) -> Ruling:
     """A ruling on `image`."""
     return Ruling.objects.create(
         image=image,
@@ -53,6 +53,7 @@ def ruled(image: Image, *, verdict: str = "valid", label: str = "bird", number: 
         response_ids=[],
         decided_at=factories.NOW,
         decided_by="rules",
+        **values,
     )
 
 
@@ -69,8 +70,7 @@ def valid_pictures(count: int, *, size: int = SIZE, seed: int = 7) -> list[Image
 
 def publish(now: datetime, *keys: str) -> list[Defense]:
     """The shipped defenses called `keys`, in force; all of them when none is named."""
-    wanted = [each for each in REFERENCES if not keys or each.key in keys]
-    return [services.reference_publish(each, now=now)[0] for each in wanted]
+    return [services.reference_publish(each, now=now)[0] for each in REFERENCES if not keys or each.key in keys]
 
 
 def plan(now: datetime, *, seed: int = 1, policy: Policy = POLICY) -> int:
@@ -102,10 +102,8 @@ def answered_later(now: datetime, pictures: int, **values: Any) -> None:
 
 def prepare(now: datetime, *, seed: int = 5) -> int:
     """Sweep until no re-run is being prepared; return how many steps it took."""
-    steps, rng = 0, random.Random(seed)
-    while done := reruns_prepare(now=now, rng=rng):
-        steps += done
-    return steps
+    rng = random.Random(seed)
+    return sum(iter(lambda: reruns_prepare(now=now, rng=rng), 0))
 
 
 def begun(defense: Defense, by: User, now: datetime, *, scope: Scope, reason: str = "why") -> Rerun:
@@ -163,7 +161,7 @@ def allergic_to(*poison: Image, late: bool = False) -> Any:
 
     `late`: the crash shows while the next batch is being sent, if there is one.
     """
-    bad = [_pixels(image) for image in poison]
+    bad = [load_picture(image.pixels_sha256, image.width) for image in poison]
 
     def is_bad(images: NDArray[np.uint8]) -> bool:
         return any(np.array_equal(image, each) for image in images for each in bad)
@@ -174,11 +172,6 @@ def allergic_to(*poison: Image, late: bool = False) -> Any:
         return answers
 
     return lambda _: Seeing(crash, is_bad if late else None)
-
-
-def _pixels(image: Image) -> NDArray[np.uint8]:
-    flat = decode_png(picture_store().get(picture_key(image.pixels_sha256)))[2]
-    return np.frombuffer(flat, dtype=np.uint8).reshape(image.height, image.width, 3)
 
 
 def answering(change: Callable[[Answers], Answers], *names: str) -> Any:
@@ -208,19 +201,22 @@ def server_gone_at(sql_start: str, nth: int) -> Callable[..., Any]:
     return wrapper
 
 
-def at_once(do: Callable[[Any], Any], arguments: Sequence[Any]) -> list[Any]:
-    """What `do` gives for each argument, all begun at the same moment, each with a connection of its own."""
-    together = Barrier(len(arguments))
+def away(
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, errors: list[Exception], *, kept: bool = False
+) -> None:
+    """Let the database be away when `name` is called, once for each error; `kept`: after it was carried out."""
+    real = getattr(module, name)
 
-    def one(argument: Any) -> Any:
-        together.wait()
-        try:
-            return do(argument)
-        finally:
-            connections.close_all()
+    def restarting(*asked: Any, **values: Any) -> Any:
+        if not errors:
+            return real(*asked, **values)
+        if kept:
+            real(*asked, **values)
+        raise errors.pop()
 
-    with ThreadPoolExecutor(len(arguments)) as pool:
-        return list(pool.map(one, arguments))
+    monkeypatch.setattr(module, name, restarting)
+    monkeypatch.setattr("scoring.persistence.time.sleep", lambda _: None)
+    monkeypatch.setattr("scoring.persistence.connection.close", lambda: None)  # the test's own transaction
 
 
 def shipped(defense: Defense) -> ReferenceRunner:
@@ -235,8 +231,5 @@ def scorer_at(now: datetime, *, device: str = "auto", name: str = "one", find_ru
 
 def work_all(now: datetime, *, device: str = "auto", name: str = "one", **values: Any) -> int:
     """Work until nothing waits; return how many runs were worked on."""
-    done = 0
     with scorer_at(now, device=device, name=name, **values) as scorer:
-        while scorer.work_one():
-            done += 1
-    return done
+        return len(list(iter(scorer.work_one, False)))

@@ -4,13 +4,12 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from defense_kit import container
 from defense_kit.conversation import Deadlines
@@ -19,32 +18,20 @@ from tests.hostile_scorers import (
     EXPECTED,
     LIMITS,
     PATIENT,
-    ROWS,
     Running,
     SealedScorer,
-    as_process,
     picture_batch,
     sealed_scorer,
 )
 
-BATCHES = 4
 NO_FAULT = "no fault"
-SHORT = 1.0
-PROBES = (
-    *("network_probe", "host_files", "clock_and_environment"),
-    *("system_calls", "links_and_devices", "second_connection"),
-)
 _ROOT = {".dockerenv", "dev", "etc", "lib", "lib64", "opt", "proc", "run", "sbin", "sys", "tmp", "usr"}
 _DEVICES = {
     *("core", "fd", "full", "mqueue", "null", "ptmx", "pts", "random", "shm"),
     *("stderr", "stdin", "stdout", "tty", "urandom", "zero"),
 }
 # The deadline that a program is expected to miss is short, all others are what a busy machine needs.
-DEADLINES = {
-    "start_timeout": replace(PATIENT, start=SHORT),
-    "hello_timeout": replace(PATIENT, hello=SHORT),
-    "batch_timeout": replace(PATIENT, batch=SHORT),
-}
+DEADLINES = {f"{name}_timeout": replace(PATIENT, **{name: 1.0}) for name in ("start", "hello", "batch")}
 
 
 @pytest.fixture(scope="module")
@@ -53,39 +40,30 @@ def scorer(engine_address: str) -> Iterator[SealedScorer]:
         yield running
 
 
-def ask(running: Running) -> list[list[int]]:
-    """Send all batches, two of them on their way at a time; return the labels."""
-    labels = []
+def ask(running: Running) -> None:
+    """Send four batches, two of them on their way at a time."""
     running.send(picture_batch(0))
-    for number in range(1, BATCHES):
+    for number in (1, 2, 3):
         running.send(picture_batch(number))
-        labels.append(running.receive().labels.tolist())
-    labels.append(running.receive().labels.tolist())
-    return labels
+        running.receive()
+    running.receive()
 
 
 def outcome(scorer: SealedScorer, name: str, deadlines: Deadlines) -> tuple[str, str]:
     """Run a program and return its fault, or `no fault`, and its log."""
     try:
-        running = scorer.open(name, deadlines)
+        with closing(scorer.open(name, deadlines)) as running:
+            ask(running)
+            return NO_FAULT, running.log()
     except RunnerFault as fault:
         return fault.fault, fault.log
-    try:
-        ask(running)
-        return NO_FAULT, running.log()
-    except RunnerFault as fault:
-        return fault.fault, fault.log
-    finally:
-        running.close()
 
 
 def ends_as_expected(scorer: SealedScorer, name: str) -> None:
-    wanted = EXPECTED[name]
-    started = time.monotonic()
+    wanted, started = EXPECTED[name], time.monotonic()
     ended, log = outcome(scorer, name, DEADLINES.get(wanted, PATIENT))
     assert ended == wanted, log
-    assert time.monotonic() - started < 30
-    assert scorer.left() == []
+    assert time.monotonic() - started < 30 and scorer.left() == []
 
 
 @pytest.mark.long("each hostile defense in a container of its own; those that need one stay")
@@ -98,7 +76,7 @@ def test_a_hostile_defense_ends_with_its_code_and_leaves_nothing(scorer: SealedS
 
 # Of each way to end: what the others do is shown over a socket (`tests/defense_kit/test_conversation.py`) and by plain
 # processes (`tests/defense_kit/test_process.py`).
-QUICK = ("fork_bomb", "zombies", "silent hang_up", "wrong_answer exit_in_the_middle", "honest")
+QUICK = ("greedy processes", "zombies", "misbehaving hang_up", "misbehaving exit_in_the_middle", "honest")
 
 
 def test_hostile_defenses_in_containers_leave_nothing_to_the_next(scorer: SealedScorer) -> None:
@@ -108,12 +86,8 @@ def test_hostile_defenses_in_containers_leave_nothing_to_the_next(scorer: Sealed
 
 
 def test_what_is_left_would_be_noticed(scorer: SealedScorer) -> None:
-    running = scorer.open("honest", PATIENT)
-    try:
-        found = {each.partition(" ")[0] for each in scorer.left()}
-    finally:
-        running.close()
-    assert found == {"container", "process", "on"}
+    with closing(scorer.open("honest", PATIENT)):
+        assert {each.partition(" ")[0] for each in scorer.left()} == {"container", "process", "on"}
 
 
 def test_every_fault_that_a_program_can_cause_is_caused() -> None:
@@ -123,54 +97,38 @@ def test_every_fault_that_a_program_can_cause_is_caused() -> None:
 
 @pytest.fixture(scope="module")
 def probed(scorer: SealedScorer) -> dict[str, Any]:
-    """What the probing programs found out from inside, by program."""
-    found = {}
-    for name in PROBES:
-        ended, log = outcome(scorer, name, PATIENT)
-        assert ended == NO_FAULT, log
-        lines = [line for line in log.splitlines() if line.startswith("PROBE ")]
-        found[name] = json.loads(lines[0].removeprefix("PROBE "))
-    return found
+    """What a probing program found out from inside."""
+    ended, log = outcome(scorer, "probe", PATIENT)
+    assert ended == NO_FAULT, log
+    (line,) = (line for line in log.splitlines() if line.startswith("PROBE "))
+    return dict(json.loads(line.removeprefix("PROBE ")))
 
 
 def test_no_network_is_reached(probed: dict[str, Any], containers: Any) -> None:
-    said = probed["network_probe"]
-    assert said["interfaces"] == ["lo"]
-    assert said["listening"] == said["abstract"] == []
-    assert said["resolvers"].split() == ["nameserver", "127.0.0.1"]
+    assert (probed["interfaces"], probed["listening"], probed["abstract"]) == (["lo"], [], [])
+    assert probed["resolvers"].split() == ["nameserver", "127.0.0.1"]
     # An old engine lets a program open a socket to the hypervisor, and says so to the organizers.
-    assert said["reached"] == (["machine"] if container.weaknesses(containers) else [])
+    assert probed["reached"] == (["machine"] if container.weaknesses(containers) else [])
 
 
 def test_nothing_of_the_host_is_read_or_written(probed: dict[str, Any]) -> None:
-    said = probed["host_files"]
-    assert said["readable"] == ["/proc/1/environ"], "its own init's, which has the same environment"
-    assert said["writable"] == []
-    assert said["user"] == [container.UID, container.UID, [container.UID]]
-    assert set(said["root"]) <= _ROOT
-    assert set(said["devices"]) <= _DEVICES
-    masks = {
-        "/proc/keys",
-        "/proc/timer_list",
-        "/proc/sched_debug",
-        "/proc/latency_stats",
-        "/proc/kcore",
-    }  # null devices
-    assert set(said["writable_mounts"]) - masks == {"/dev/mqueue", "/dev/shm", "/tmp"}
+    assert probed["readable"] == ["/proc/1/environ"], "its own init's, which has the same environment"
+    assert (probed["writable"], probed["user"]) == ([], [container.UID, container.UID, [container.UID]])
+    assert set(probed["root"]) <= _ROOT and set(probed["devices"]) <= _DEVICES
+    null_devices = {f"/proc/{name}" for name in ("keys", "timer_list", "sched_debug", "latency_stats", "kcore")}
+    assert set(probed["writable_mounts"]) - null_devices == {"/dev/mqueue", "/dev/shm", "/tmp"}
 
 
 def test_it_is_alone_with_an_init_and_has_no_privileges(probed: dict[str, Any]) -> None:
-    said = probed["host_files"]
-    status = said["status"]
-    assert len(said["processes"]) == 2 and said["first"] == "docker-init"
+    status = probed["status"]
+    assert (len(probed["processes"]), probed["first"]) == (2, "docker-init")
     assert {status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
     assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
-    assert {group.rpartition(":")[2] for group in said["control_groups"]} == {"/"}, "no path of the host's"
+    assert {group.rpartition(":")[2] for group in probed["control_groups"]} == {"/"}, "no path of the host's"
 
 
 def test_nothing_tells_the_contest_from_a_trial(probed: dict[str, Any]) -> None:
-    said = probed["clock_and_environment"]
-    assert said["environment"] == {
+    assert probed["environment"] == {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "HOSTNAME": "defense",
         "HOME": "/tmp",
@@ -185,67 +143,36 @@ def test_nothing_tells_the_contest_from_a_trial(probed: dict[str, Any]) -> None:
         "PYTHONHASHSEED": "0",
         "DEFENSE_SOCKET": "/run/defense/defense.sock",
     }
-    assert said["hostname"] == "defense"
-    assert not said["turns_clock"]
+    assert (probed["hostname"], probed["turns_clock"]) == ("defense", False)
 
 
 def test_the_kernel_refuses_what_breaks_out(probed: dict[str, Any], containers: Any) -> None:
-    tried = dict(probed["system_calls"]["tried"])
-    tried.pop("trace")  # its own init, which has its user: allowed, and leads nowhere
+    # To trace its own init, which has its user, is allowed, and leads nowhere.
     refused = {"EPERM", "EACCES", "ENOSYS"}
-    allowed = {name for name, result in tried.items() if result not in refused}
+    allowed = {name for name, result in probed["tried"].items() if result not in refused} - {"trace"}
     assert allowed == ({"io_uring"} if container.weaknesses(containers) else set())
 
 
-def test_what_it_leaves_lies_in_memory_only(probed: dict[str, Any]) -> None:
-    said = probed["links_and_devices"]
-    assert not said["socket_folder_writable"]
-    assert {place for _, place in said["made"]} <= {"/tmp", "/dev/shm"}
-    assert {what for what, _ in said["made"]} == {"link", "loop", "pipe", "socket", "setuid"}, "no device"
-
-
-def test_a_second_connection_is_refused(probed: dict[str, Any]) -> None:
-    assert probed["second_connection"]["refused"] == ["ConnectionRefusedError"] * 3
+def test_what_it_leaves_lies_in_memory_only_and_a_second_connection_is_refused(probed: dict[str, Any]) -> None:
+    assert (probed["socket_folder_writable"], probed["connects_again"]) == (False, [False] * 3)
+    assert {place for _, place in probed["made"]} <= {"/tmp", "/dev/shm"}
+    assert {what for what, _ in probed["made"]} == {"link", "loop", "pipe", "socket", "setuid"}, "no device"
 
 
 @pytest.mark.long("a flood at full speed, and the engine's seconds beside it")
 def test_a_flood_of_output_costs_the_engine_next_to_nothing(engine_address: str, scorer: SealedScorer) -> None:
-    running = scorer.open("log_flood", PATIENT)
-    try:
+    process = Path(engine_address.removeprefix("unix://")).with_name("pid").read_text()
+
+    def processor_seconds() -> float:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    with closing(scorer.open("honest flood", PATIENT)) as running:
         while len(running.log()) < LIMITS.log_kib << 10:
             time.sleep(0.1)
         time.sleep(container.LOG_BURST_BYTES / (50 << 20))  # a flood at full speed passes the burst in no time
-        process = int(Path(engine_address.removeprefix("unix://")).with_name("pid").read_text())
-        before, started = _processor_seconds(process), time.monotonic()
+        before, started = processor_seconds(), time.monotonic()
         ask(running)
         time.sleep(1)
-        assert _processor_seconds(process) - before < 0.3 * (time.monotonic() - started)
+        assert processor_seconds() - before < 0.3 * (time.monotonic() - started)
         assert len(running.log()) == LIMITS.log_kib << 10
-    finally:
-        running.close()
-
-
-def _processor_seconds(process: int) -> float:
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-@pytest.mark.parametrize("way", ["guesses", "counts", "compares"])
-def test_answers_that_depend_on_more_than_the_picture_differ(way: str) -> None:
-    """The same pictures in another order, so with other companions: no fault, and found by comparing."""
-    pictures = np.concatenate([picture_batch(seed) for seed in range(3)])
-    order = np.random.default_rng(5).permutation(len(pictures))
-    running = as_process(way)
-    first = _labels(running, pictures)
-    again = np.empty_like(first)
-    again[order] = _labels(running, pictures[order])
-    running.close()
-    assert (first != again).any()
-
-
-def _labels(running: Running, pictures: NDArray[np.uint8]) -> NDArray[np.int8]:
-    labels = []
-    for start in range(0, len(pictures), ROWS):
-        running.send(pictures[start : start + ROWS])
-        labels.append(running.receive().labels)
-    return np.concatenate(labels)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import ROOT, Deployment, deployment
+from tests.processes import ROOT, deployment
 
 KILLS = ("claimed", "batch", "writing")
 PREPARE = """
@@ -34,22 +34,17 @@ result = killed, sorted(Run.objects.values_list("state", "attempt")), len(answer
 """
 
 
-def killed(site: Deployment, where: str, now: datetime) -> None:
-    """A worker that kills itself there, with no chance to tidy up."""
-    worker = site.start(
-        sys.executable, "-m", "tests.scoring.worker_process", now.isoformat(), where, log=f"{where}.log"
-    )
-    assert worker.wait(240) == -signal.SIGKILL, (site.folder / f"{where}.log").read_text()
-
-
 @pytest.mark.postgres("what a killed process leaves of a transaction is the database's")
 def test_killed_workers_lose_and_double_nothing(tmp_path: Path, now: datetime) -> None:
+    """Each kills itself somewhere, with no chance to tidy up."""
+    command = [sys.executable, "-m", "tests.scoring.worker_process"]
     with deployment(tmp_path) as site:
         site.environment |= {"SCORING_DEVICE": "cpu", "PYTHONPATH": str(ROOT)}
         site.run(PREPARE.format(now=now.isoformat()))
         for second, where in enumerate(KILLS):
-            killed(site, where, now + timedelta(seconds=second))
+            at = (now + timedelta(seconds=second)).isoformat()
+            worker = site.start(*command, at, where, log=f"{where}.log")
+            assert worker.wait(240) == -signal.SIGKILL, (site.folder / f"{where}.log").read_text()
         before, after, answers, distinct = site.run(FINISH.format(later=(now + timedelta(seconds=70)).isoformat()))
     assert before == [[["running", 1]] * 3, 0], "each of them held another run, and wrote nothing"
-    assert after == [["finished", 2]] * 3
-    assert answers == distinct == 10 * 3
+    assert (after, answers, distinct) == ([["finished", 2]] * 3, 10 * 3, 10 * 3)

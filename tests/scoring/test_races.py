@@ -3,6 +3,7 @@
 import random
 from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import datetime
+from functools import partial
 from threading import Event
 from typing import Any
 
@@ -10,7 +11,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connections, transaction
 
-from common.errors import Conflict
 from scoring import rerun_preparation, reruns, selectors, services
 from scoring.enums import Fault, RerunState, RunState, TrialKind
 from scoring.leases import LeaseLost
@@ -19,8 +19,8 @@ from scoring.rerun_preparation import reruns_prepare
 from scoring.rerun_scope import Scope
 from scoring.trials import services as trials
 from tests import factories
+from tests.at_once import at_once, refusals_at_once
 from tests.scoring import cast
-from tests.scoring.cast import at_once
 from tests.scoring.test_rerun_preparation import is_whole, small_runs
 from tests.scoring.trials.cast import container
 
@@ -41,15 +41,6 @@ def asked_for(defense: Defense, now: datetime) -> Rerun:
     return reruns.rerun_start(defense=defense, scope=ALL, reason="why", by=by, now=now)
 
 
-def code_of(do: Any, **values: Any) -> str:
-    """What a call is refused with, or `done`."""
-    try:
-        do(**values)
-        return "done"
-    except (Conflict, LeaseLost) as refused:
-        return refused.code
-
-
 def own_thread(do: Any, *values: Any) -> Any:
     """Call something and close the connections of this thread."""
     try:
@@ -65,14 +56,13 @@ def test_planners_double_nothing_and_no_two_workers_hold_the_same_run(now: datet
     cast.publish(now)
     for _ in range(20):
         cast.ruled(factories.image(width=75, height=75))
-    at_once(lambda seed: cast.plan(now, seed=seed), range(4))
-    items = set(RunItem.objects.values_list("defense", "image", "round"))
-    assert len(items) == RunItem.objects.count() == 20 * 3 * 3
+    at_once(*(partial(cast.plan, now, seed=seed) for seed in range(4)))
+    assert len(set(RunItem.objects.values_list("defense", "image", "round"))) == RunItem.objects.count() == 20 * 3 * 3
 
-    def claim(worker: int) -> list[int]:
-        return [run.pk for run in iter(lambda: services.run_claim(worker=f"w{worker}", now=now), None)]
+    def claim() -> list[int]:
+        return [run.pk for run in iter(lambda: services.run_claim(worker="w", now=now), None)]
 
-    held = sum(at_once(claim, range(4)), [])
+    held = sum(at_once(*[claim] * 4), [])
     assert sorted(held) == sorted(Run.objects.values_list("pk", flat=True)) and len(held) >= 9
 
 
@@ -80,14 +70,13 @@ def test_planners_double_nothing_and_no_two_workers_hold_the_same_run(now: datet
 
 
 def test_of_many_planners_one_queues_a_trial_and_one_scorer_has_it(now: datetime) -> None:
-    newcomers = [container(f"d{number}") for number in range(3)]
-    made = at_once(lambda seed: trials.trials_plan(policy=cast.POLICY, now=now, rng=random.Random(seed)), range(6))
-    assert sum(made) == 3
-    assert sorted(Trial.objects.values_list("defense", "kind", "number")) == [
-        (each.pk, TrialKind.SMOKE.value, 1) for each in newcomers
-    ]
-    claimed = at_once(lambda number: trials.trial_claim(worker=f"w{number}", now=now), range(6))
-    assert sorted(each.defense_id for each in claimed if each) == [each.pk for each in newcomers]
+    newcomers = [container(f"d{number}").pk for number in range(3)]
+    plan = partial(trials.trials_plan, policy=cast.POLICY, now=now)
+    assert sum(at_once(*(partial(plan, rng=random.Random(seed)) for seed in range(6)))) == 3
+    made = sorted(Trial.objects.values_list("defense", "kind", "number"))
+    assert made == [(pk, TrialKind.SMOKE.value, 1) for pk in newcomers]
+    claimed = at_once(*[partial(trials.trial_claim, worker="w", now=now)] * 6)
+    assert sorted(each.defense_id for each in claimed if each) == newcomers
     assert set(Trial.objects.values_list("attempt", flat=True)) == {1}
 
 
@@ -96,8 +85,7 @@ def test_of_many_planners_one_queues_a_trial_and_one_scorer_has_it(now: datetime
 
 def test_of_two_who_start_one_at_once_one_does(now: datetime, olga: User) -> None:
     (defense,) = cast.answered(now, "numpy-statistics")
-    values = {"defense": defense, "scope": ALL, "reason": "why", "by": olga, "now": now}
-    assert sorted(at_once(lambda _: code_of(reruns.rerun_start, **values), [1, 2])) == ["done", "rerun_under_way"]
+    assert sorted(refusals_at_once(*[partial(asked_for, defense, now)] * 2)) == ["", "rerun_under_way"]
     assert [(each.state, len(each.kinds)) for each in Rerun.objects.all()] == [(RerunState.PREPARING, 3)]
 
 
@@ -106,9 +94,8 @@ def test_of_two_who_end_it_at_once_one_does(work: Any, now: datetime, olga: User
     (defense,) = cast.answered(now, "numpy-statistics", pictures=4)
     rerun = cast.begun(defense, olga, now, scope=ALL)
     cast.work_all(now)
-    values = {"rerun_id": rerun.pk, "by": olga, "now": now}
-    ended = at_once(lambda do: code_of(do, **values), [reruns.rerun_apply, work])
-    assert sorted(ended) == ["done", "rerun_over"]
+    ended = refusals_at_once(*(partial(do, rerun_id=rerun.pk, by=olga, now=now) for do in (reruns.rerun_apply, work)))
+    assert sorted(ended) == ["", "rerun_over"]
     rerun.refresh_from_db()
     assert Superseded.objects.count() == (12 if rerun.state == RerunState.APPLIED else 0)
     assert selectors.predictions_in_force().count() == 12
@@ -117,14 +104,12 @@ def test_of_two_who_end_it_at_once_one_does(work: Any, now: datetime, olga: User
 def test_a_run_that_is_parted_while_its_rerun_is_cancelled_leaves_nothing_to_work_on(now: datetime, olga: User) -> None:
     (defense,) = cast.answered(now, "numpy-statistics", pictures=4)
     rerun = cast.begun(defense, olga, now, scope=ALL)
-    run = services.run_claim(worker="one", now=now)
+    run, begun = services.run_claim(worker="one", now=now), Event()
     assert run is not None
-    begun = Event()
 
-    def part() -> str:
+    def part() -> None:
         begun.set()
-        done, rest = selectors.run_items(run)[:2], (Fault.CRASHED, "ended")
-        return code_of(lambda: services.run_part(run, done, *rest, now=now))
+        services.run_part(run, selectors.run_items(run)[:2], Fault.CRASHED, "ended", now=now)
 
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
@@ -132,7 +117,8 @@ def test_a_run_that_is_parted_while_its_rerun_is_cancelled_leaves_nothing_to_wor
             parting = pool.submit(own_thread, part)
             begun.wait()
             assert not wait([parting], timeout=1).done, "it waits for who cancels"
-        assert parting.result() == "lease_lost"
+        with pytest.raises(LeaseLost):
+            parting.result()
     assert not Run.objects.filter(state=RunState.QUEUED).exists()
 
 
@@ -150,7 +136,7 @@ def test_sweeps_beside_each_other_double_nothing_and_leave_nothing_out(
             done += reruns_prepare(now=now, rng=rng)
         return done
 
-    assert sum(at_once(prepare, range(4))) == 9 + 1
+    assert sum(at_once(*(partial(prepare, seed) for seed in range(4)))) == 9 + 1
     is_whole(rerun)
 
 
@@ -159,8 +145,7 @@ def test_cancelled_beside_a_sweep_nothing_of_it_waits(
 ) -> None:
     small_runs(monkeypatch)
     rerun = asked_for(cast.answered(now, "numpy-statistics", pictures=5)[0], now)
-    cancel = lambda: reruns.rerun_cancel(rerun_id=rerun.pk, by=olga, now=now)  # noqa: E731
-    at_once(lambda do: do(), [cancel, lambda: cast.prepare(now)])
+    at_once(partial(reruns.rerun_cancel, rerun_id=rerun.pk, by=olga, now=now), partial(cast.prepare, now))
     rerun.refresh_from_db()
     assert (rerun.state, Run.objects.filter(state=RunState.QUEUED).count()) == (RerunState.CANCELLED, 0)
 
@@ -207,8 +192,7 @@ def test_answers_with_lower_numbers_that_are_on_their_way_are_not_meant(now: dat
         finishing.result()
     late = Prediction.objects.filter(item__run=slow)
     assert late.count() == 3 and max(late.values_list("pk", flat=True)) < rerun.scope["newest"]
-    assert sum(answers for *_, answers in rerun.kinds) == 12
     cast.prepare(now)
     asked_again = set(RunItem.objects.filter(rerun=rerun).values_list("image", "round"))
-    assert len(asked_again) == 12
+    assert len(asked_again) == sum(answers for *_, answers in rerun.kinds) == 12
     assert asked_again.isdisjoint(late.values_list("image", "round"))

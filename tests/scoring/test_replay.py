@@ -45,22 +45,24 @@ def test_every_answer_of_a_shipped_defense_comes_again_to_the_last_bit(step: int
         assert found.same and found.device == row.device
 
 
+def replayed(row: Prediction, **values: Any) -> None:
+    call_command("replay", row.defense.public_id, values.pop("image", row.image.public_id), **values)
+
+
 def test_what_depends_on_its_companions_gets_the_same_companions(answered: None, now: datetime) -> None:
     Defense.objects.exclude(name="always-abstain").update(retired_at=now)
-    cast.valid_pictures(6, seed=8)
-    cast.plan(now, seed=2)
 
     def coupled(answers: Answers, images: Any) -> Answers:
         return Answers(answers.labels, np.full_like(answers.scores, images.astype(np.float64).mean()))
 
-    def find_runner(_: Defense) -> Any:
-        return cast.Seeing(coupled)
-
-    cast.work_all(now, find_runner=find_runner)
+    coupling = cast.Seeing(coupled)
+    cast.valid_pictures(6, seed=8)
+    cast.plan(now, seed=2)
+    cast.work_all(now, find_runner=lambda _: coupling)
     rows = Prediction.objects.order_by("-pk")[: 6 * 3]
-    assert all(again(row, find_runner).same for row in rows)
-    rounds = Prediction.objects.filter(image=rows[0].image)
-    assert len(set(rounds.values_list("score_bird", flat=True))) == 3, "companions differ between the rounds"
+    assert all(again(row, lambda _: coupling).same for row in rows)
+    scores = Prediction.objects.filter(image=rows[0].image).values_list("score_bird", flat=True)
+    assert len(set(scores)) == 3, "companions differ between the rounds"
 
 
 def test_a_run_that_was_parted_is_replayed_by_the_plan_it_was_answered_with(answered: None, now: datetime) -> None:
@@ -73,11 +75,11 @@ def test_a_run_that_was_parted_is_replayed_by_the_plan_it_was_answered_with(answ
 
 
 def test_the_command_says_whether_an_answer_comes_again(row: Prediction, capsys: pytest.CaptureFixture[str]) -> None:
-    call_command("replay", row.defense.public_id, row.image.public_id, round=1)
+    replayed(row, round=1)
     assert "The same, to the last bit." in capsys.readouterr().out
-    for image, number in ((row.image.public_id, 9), ("P-none", 1)):
+    for wrong in ({"round": 9}, {"round": 1, "image": "P-none"}):
         with pytest.raises(CommandError, match="no such prediction"):
-            call_command("replay", row.defense.public_id, image, round=number)
+            replayed(row, **wrong)
 
 
 def test_a_device_that_a_scorer_has_is_named_with_what_to_type(row: Prediction, settings: Any) -> None:
@@ -85,10 +87,10 @@ def test_a_device_that_a_scorer_has_is_named_with_what_to_type(row: Prediction, 
     scorer = take_slot(settings.SCORER_DIR, "cpu", 1)
     assert scorer is not None
     with scorer.lock, pytest.raises(CommandError, match="SCORER_DIR=var/replay ./unanimous replay"):
-        call_command("replay", row.defense.public_id, row.image.public_id)
+        replayed(row)
 
 
 def test_another_version_than_answered_is_refused(row: Prediction) -> None:
     Defense.objects.filter(pk=row.defense_id).update(digest="sha256:0")
     with pytest.raises(CommandError, match="is not shipped with this worker"):
-        call_command("replay", row.defense.public_id, row.image.public_id)
+        replayed(row)

@@ -1,8 +1,10 @@
-"""Answers given again as a set: chosen, planned, stopped, and put in the place of the older ones all at once or not."""
+"""Answers given again as a set: chosen, stopped, and put in the place of the older ones all at once or not."""
 
+import json
 from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -19,14 +21,20 @@ from labeling.policy import Policy
 from scoring import reruns, selectors, services
 from scoring.enums import Fault, Outcome, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, Superseded
-from scoring.rerun_scope import Scope
+from scoring.rerun_scope import Scope, held_still, items_in_scope
 from scoring.runner import Answers, RunnerFault
 from tests import factories
 from tests.scoring import cast
 
 pytestmark = pytest.mark.django_db
+
+
 NAME = "numpy-statistics"
+
+
 ALL = Scope("All answers.")
+
+
 BIRD, BICYCLE, ABSTAIN = Outcome.BIRD, Outcome.BICYCLE, Outcome.ABSTAIN
 
 
@@ -70,18 +78,21 @@ def answered(module_world: Any) -> Defense:
 def test_the_preview_says_what_it_would_take(answered: Defense) -> None:
     found = reruns.rerun_preview(answered, ALL)
     assert (found.pictures, found.answers, found.unanswered, found.runs, found.batches) == (5, 15, 0, 3, 6)
-    assert found.labels == ((BIRD, 15),)
-    assert [count for _, count in found.devices] == [15]
+    assert (found.labels, [count for _, count in found.devices]) == (((BIRD, 15),), [15])
     assert found.seconds is not None and 0 < found.seconds < 60
+
+
+def broken() -> set[tuple[int, ...]]:
+    return set(Break.objects.values_list("pk", "image", "prediction"))
 
 
 def test_its_answers_count_for_nothing_until_it_is_applied(answered: Defense, now: datetime) -> None:
     breaks_record(now=now)
-    before, broken = in_force(), set(Break.objects.values_list("image", "prediction"))
+    before = in_force(), broken()
     rerun = again(answered, now, BICYCLE)
     assert Prediction.objects.filter(rerun=rerun, answer=BICYCLE).count() == 15
     assert breaks_record(now=now) == 0, "nobody looks at them for breaks"
-    assert (in_force(), set(Break.objects.values_list("image", "prediction"))) == (before, broken)
+    assert (in_force(), broken()) == before
     assert selectors.is_randomised(answered) is False
     assert set(tables.official_predictions().values_list("rerun", flat=True)) == {None}
     assert tables.settled_items().count() == 15
@@ -92,13 +103,13 @@ def test_applied_it_takes_their_place_all_at_once(answered: Defense, now: dateti
     breaks_record(now=now)
     birds = {image.pk for image in Image.objects.filter(rulings__label="bird")}
     rerun = again(answered, now, BICYCLE)
-    assert reruns.changes(rerun) == [(BIRD, BICYCLE, 15)]
-    assert apply(rerun, now) == 15
+    changed = reruns.changes(rerun)
+    assert (changed, apply(rerun, now)) == ([(BIRD, BICYCLE, 15)], 15)
     rerun.refresh_from_db()
     assert (rerun.state, rerun.ended_at, rerun.ended_by.username) == (RerunState.APPLIED, now, "olga")  # type: ignore[union-attr]
     assert in_force() == {(number, BICYCLE, rerun.pk): 5 for number in (1, 2, 3)}
     assert Prediction.objects.count() == 30, "the older ones stay in the record"
-    assert reruns.changes(rerun) == [(BIRD, BICYCLE, 15)], "what it changed can still be read"
+    assert reruns.changes(rerun) == changed, "what it changed can still be read"
     # From here on the ordinary sweep goes on.
     assert tables.settled_items().count() == 0, "a release waits for the sweep"
     assert breaks_record(now=now) == 3
@@ -115,10 +126,10 @@ def test_a_break_rests_on_an_answer_that_was_in_force_when_it_was_recorded(
 ) -> None:
     if looked:
         breaks_record(now=now)
-    old = set(Break.objects.values_list("pk", flat=True))
+    old = broken()
     apply(again(answered, now, ABSTAIN), now)
     breaks_record(now=now)
-    assert set(Break.objects.values_list("pk", flat=True)) == old and len(old) == breaks
+    assert broken() == old and len(old) == breaks
 
 
 def test_a_second_rerun_replaces_the_first(answered: Defense, now: datetime) -> None:
@@ -141,12 +152,13 @@ def test_it_is_not_applied_while_answers_are_to_come(answered: Defense, now: dat
 
 def test_it_is_not_applied_while_runs_are_dead_and_may_be_tried_again(answered: Defense, now: datetime) -> None:
     rerun = start(answered, now)
-    Run.objects.filter(rerun=rerun, round=3).update(tries=2)
+    runs = Run.objects.filter(rerun=rerun)
+    runs.update(tries=2)
     cast.work_all(now, find_runner=failing(Fault.PLATFORM))
-    Run.objects.filter(rerun=rerun, state=RunState.QUEUED).update(state=RunState.DEAD)
+    assert set(runs.values_list("state", flat=True)) == {RunState.DEAD}
     with pytest.raises(Conflict, match="15 answers gave up"):
         apply(rerun, now)
-    assert services.runs_retry(now=now) == Run.objects.filter(rerun=rerun).count()
+    assert services.runs_retry(now=now) == runs.count()
     cast.work_all(now, find_runner=saying(ABSTAIN))
     assert apply(rerun, now) == 15
 
@@ -156,40 +168,37 @@ def test_where_the_defense_itself_fails_the_older_answers_stay_and_the_others_ar
 ) -> None:
     """Its own fault is final and no mistake (R30): one picture that makes it fail never stops a re-run."""
     rerun, before = start(answered, now), in_force()
-    failed = Run.objects.filter(rerun=rerun, round=3)
-    failed.update(state=RunState.DEAD, fault=Fault.BATCH_TIMEOUT)
+    Run.objects.filter(rerun=rerun, round=3).update(state=RunState.DEAD, fault=Fault.BATCH_TIMEOUT)
     cast.work_all(now, find_runner=saying(ABSTAIN))
     left = reruns.progress(rerun, now=now)
-    assert (left.failed, left.dead, left.done) == (5, 0, 10)
-    assert apply(rerun, now) == 10
+    assert (left.failed, left.dead, left.done, apply(rerun, now)) == (5, 0, 10, 10)
     assert (in_force().total(), (in_force() & before).total()) == (15, 5)
 
 
 def test_it_is_stopped_and_goes_on_later(answered: Defense, olga: User, now: datetime) -> None:
-    rerun = start(answered, now)
+    rerun, later = start(answered, now), now + timedelta(minutes=5)
+    values = {"rerun_id": rerun.pk, "by": olga, "now": now}
     assert services.run_claim(worker="one", now=now) is not None
-    assert reruns.rerun_stop(rerun_id=rerun.pk, by=olga, now=now) == 2
+    assert reruns.rerun_stop(**values) == 2
     found = reruns.progress(rerun, now=now)
     assert (found.running, found.stopped, found.waiting) == (5, 10, 0), "what runs now is let to its end"
     for refused, words in ((reruns.rerun_apply, "are stopped"), (reruns.rerun_stop, "nothing to stop")):
         with pytest.raises(Conflict, match=words):
-            refused(rerun_id=rerun.pk, by=olga, now=now)
+            refused(**values)
     assert services.runs_retry(now=now) == 0, "trying dead runs again does not start what was stopped"
     assert not selectors.dead_runs().exists()
     assert [group.runs for group in run_groups() if group.again] == [1], "nor does it look like trouble"
-    assert reruns.rerun_go_on(rerun_id=rerun.pk, by=olga, now=now) == 2
+    assert reruns.rerun_go_on(**values) == 2
     with pytest.raises(Conflict, match="goes on by itself"):
-        reruns.rerun_go_on(rerun_id=rerun.pk, by=olga, now=now)
-    services.runs_reclaim(now=now + timedelta(minutes=5))
-    cast.work_all(now + timedelta(minutes=5), find_runner=saying(ABSTAIN))
+        reruns.rerun_go_on(**values)
+    services.runs_reclaim(now=later)
+    cast.work_all(later, find_runner=saying(ABSTAIN))
     assert apply(rerun, now) == 15
 
 
 def test_cancelled_it_changes_nothing_and_nobody_works_on_it(answered: Defense, olga: User, now: datetime) -> None:
-    before = in_force()
-    rerun = start(answered, now)
-    held = services.run_claim(worker="one", now=now)
-    assert held is not None
+    before, rerun = in_force(), start(answered, now)
+    assert (held := services.run_claim(worker="one", now=now)) is not None
     reruns.rerun_cancel(rerun_id=rerun.pk, by=olga, now=now)
     with pytest.raises(DomainError, match="taken over"):
         services.run_finish(held, [], device="cpu", now=now)
@@ -203,6 +212,7 @@ REFUSED = [
     (ALL, "x" * 1001, InvalidInput, "at most 1,000", "of a length that a page can show"),
     (Scope("x", device="none"), "why", Conflict, "No answer of this defense", "nothing is meant"),
     (Scope("x", run=0), "why", InvalidInput, "no run with this number", "no such run"),
+    (ALL, "why", Conflict, "in force", "only what is in force is run again"),
 ]
 
 
@@ -210,15 +220,12 @@ REFUSED = [
 def test_what_is_refused_leaves_nothing(
     scope: Scope, reason: str, kind: type[Exception], words: str, why: str, answered: Defense, now: datetime
 ) -> None:
+    if why == "only what is in force is run again":
+        Defense.objects.update(retired_at=now)
+        answered = Defense.objects.get(pk=answered.pk)
     with pytest.raises(kind, match=words):
         start(answered, now, scope=scope, reason=reason)
     assert (Rerun.objects.count(), Run.objects.count()) == (0, 3), why
-
-
-def test_only_what_is_in_force_is_run_again(answered: Defense, now: datetime) -> None:
-    Defense.objects.filter(pk=answered.pk).update(retired_at=now)
-    with pytest.raises(Conflict, match="in force"):
-        start(Defense.objects.get(pk=answered.pk), now)
 
 
 def gave_up(now: datetime, fault: Fault) -> tuple[Defense, Run]:
@@ -276,3 +283,49 @@ def test_a_crash_in_the_middle_of_applying_leaves_nothing(
     rerun.refresh_from_db()
     assert (in_force(), Superseded.objects.count(), rerun.state) == (before, 0, RerunState.RUNNING), why
     assert apply(rerun, now) == 15
+
+
+TOKYO = datetime(2026, 11, 20, 10, 0, tzinfo=ZoneInfo("Asia/Tokyo"))
+
+
+NOW, DAY = factories.NOW, timedelta(days=1)
+
+
+RECORDS = [
+    (Scope("All answers."), "nothing narrows it"),
+    (Scope("x", received=(TOKYO, TOKYO + timedelta(days=7))), "a week in the contest's zone"),
+    (Scope("x", answered=(TOKYO, TOKYO + timedelta(microseconds=1))), "to the microsecond"),
+    (Scope("x", device="NVIDIA <1>"), "a device"),
+    (Scope("x", run=7), "a run"),
+    (Scope("x", newest=0, unfinished=(3, 4)), "held still"),
+]
+
+
+@pytest.mark.parametrize(("scope", "why"), RECORDS, ids=[row[1] for row in RECORDS])
+def test_a_scope_is_read_as_it_was_written(scope: Scope, why: str) -> None:
+    assert Scope.from_record(json.loads(json.dumps(scope.to_record()))) == scope, why
+
+
+SCOPES = [
+    (lambda: Scope("x"), 15, 21, "all"),
+    (lambda: Scope("x", received=(NOW, NOW + DAY)), 15, 21, "the week they came in"),
+    (lambda: Scope("x", received=(NOW + 7 * DAY, NOW + 14 * DAY)), 0, 0, "another week"),
+    (lambda: Scope("x", answered=(NOW, NOW + DAY)), 15, 21, "a span that is not over"),
+    (lambda: Scope("x", answered=(NOW - DAY, NOW)), 0, 0, "half open: the end is not in it"),
+    (lambda: Scope("x", device="no such card"), 0, 0, "a device that answered nothing"),
+    (lambda: Scope("x", device=Prediction.objects.all()[0].device), 15, 21, "a device that goes on"),
+    (lambda: Scope("x", run=Run.objects.order_by("pk")[1].pk), 5, 5, "one run"),
+]
+
+
+@pytest.mark.parametrize(("scope", "answers", "later", "why"), SCOPES, ids=[row[3] for row in SCOPES])
+def test_an_organizer_chooses_which_answers_and_later_ones_are_not_meant(
+    scope: Any, answers: int, later: int, why: str, answered: Defense
+) -> None:
+    meant: Scope = scope()
+    assert reruns.rerun_preview(answered, meant).answers == answers, why
+    still = held_still(answered, meant)
+    before = set(items_in_scope(answered, still))
+    cast.answered_later(NOW, 2)
+    assert (len(before), items_in_scope(answered, meant).count()) == (answers, later), why
+    assert set(items_in_scope(answered, still)) == before, why

@@ -42,15 +42,15 @@ def policy_in_force(**values: Any) -> None:
 
 def photograph(label: str = Label.BIRD, seed: int = 1) -> bytes:
     """A drawn picture as a file."""
-    pixels = draw(Label(label), np.random.default_rng(seed), SIZE)
-    return encode_png(SIZE, SIZE, pixels.tobytes())
-
-
-IN_TURN = (Label.BIRD, Label.BICYCLE)
+    return encode_png(SIZE, SIZE, draw(Label(label), np.random.default_rng(seed), SIZE).tobytes())
 
 
 def private(
-    pictures: int = 10, *, seed: int = 90, now: datetime = factories.NOW, labels: Sequence[Label] = IN_TURN
+    pictures: int = 10,
+    *,
+    seed: int = 90,
+    now: datetime = factories.NOW,
+    labels: Sequence[Label] = (Label.BIRD, Label.BICYCLE),
 ) -> PrivateSet:
     """A complete private set, its classes being `labels` again and again."""
     found, _ = private_set.private_set_begin(note="our own garden", by=None, now=now)
@@ -89,16 +89,14 @@ GOOD: dict[TrialKind, dict[str, Any]] = {
 
 def passed(defense: Defense, kind: TrialKind, **values: Any) -> Trial:
     """A finished trial with good totals."""
-    number = Trial.objects.filter(defense=defense, kind=kind).count() + 1
     in_force = selectors.private_set_in_force() or private(2, seed=990)
     good = GOOD[kind]
     if kind is TrialKind.EARLIER:
-        good = good | {
-            selectors.ASKED: {"sha256": selectors.fingerprint(selectors.earlier_questions(now=factories.NOW))}
-        }
+        asked = selectors.fingerprint(selectors.earlier_questions(now=factories.NOW))
+        good = good | {selectors.ASKED: {"sha256": asked}}
     defaults = {
         "state": RunState.FINISHED,
-        "number": number,
+        "number": Trial.objects.filter(defense=defense, kind=kind).count() + 1,
         "private_set": in_force if kind is TrialKind.PRIVATE else None,
         "seed": 1,
         "batch_size": 4,
@@ -115,9 +113,7 @@ class Scripted:
     device = "cpu, test"
 
     def __init__(self, answer: Callable[[Any], Any]) -> None:
-        self._answer = answer
-        self._begun: list[Any] = []
-        self.closed = False
+        self._answer, self._begun, self.closed = answer, list[Any](), False
 
     def send(self, images: Any) -> None:
         self._begun.append(images)
@@ -130,9 +126,12 @@ class Scripted:
 
 
 class Opening:
-    """Finds the same scripted program for every defense; remembers what it was opened for."""
+    """Finds the same scripted program for every defense; remembers what it was opened for.
 
-    def __init__(self, answer: Callable[[Any], Any]) -> None:
+    An error in the place of an answer: the program does not open.
+    """
+
+    def __init__(self, answer: Callable[[Any], Any] | Exception) -> None:
         self._answer = answer
         self.opened: list[dict[str, Any]] = []
         self.sessions: list[Scripted] = []
@@ -141,6 +140,8 @@ class Opening:
         return self
 
     def open(self, defense: Defense, **values: Any) -> Scripted:
+        if isinstance(self._answer, Exception):
+            raise self._answer
         self.opened.append({name: values[name] for name in ("device", "image_size", "batch_size", "seed")})
         self.sessions.append(Scripted(self._answer))
         return self.sessions[-1]
@@ -191,5 +192,5 @@ class InProcess:
 
 def published(monkeypatch: pytest.MonkeyPatch, images: Sequence[Image]) -> None:
     """Let these pictures be public."""
-    ids = [image.pk for image in images]
-    monkeypatch.setattr(Published, "find", staticmethod(lambda: Image.objects.filter(pk__in=ids)))
+    public = Image.objects.filter(pk__in=[image.pk for image in images])
+    monkeypatch.setattr(Published, "find", staticmethod(public.all))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from contest.releases import release_week
 from contest.rules import week_named
@@ -66,8 +67,7 @@ OTHERS = [pytest.param(role, marks=pytest.mark.long("every page; two roles stay"
 
 @pytest.mark.parametrize("role", [*FEW, *OTHERS])
 def test_no_address_gives_a_private_picture_away(role: str, tried: Trial, signed_in: Any) -> None:
-    client, hidden = client_of(role, signed_in), secrets(tried)
-    codes = set()
+    client, hidden, codes = client_of(role, signed_in), secrets(tried), set()
     for address in addresses():
         for found in {re.sub(r"[TD]-00000", tried.defense.public_id, address), address}:
             answer = client.get(found)
@@ -78,35 +78,34 @@ def test_no_address_gives_a_private_picture_away(role: str, tried: Trial, signed
     assert 200 in codes
 
 
-def test_an_address_made_for_a_private_picture_leads_nowhere(
-    tried: Trial, signed_in: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from django.utils import timezone
+def files_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
 
+
+def shas() -> set[str]:
+    return set(PrivatePicture.objects.values_list("pixels_sha256", flat=True))
+
+
+def test_an_address_made_for_a_private_picture_leads_nowhere(tried: Trial, signed_in: Any) -> None:
     client = client_of("organizer", signed_in)
-    for picture in PrivatePicture.objects.all():
-        address = picture_url(Image(pixels_sha256=picture.pixels_sha256), now=timezone.now())
-        assert client.get(address).status_code == 404
+    addresses = [picture_url(Image(pixels_sha256=sha), now=timezone.now()) for sha in shas()]
+    assert [client.get(address).status_code for address in addresses] == [404] * 6
 
 
 def test_a_release_holds_no_private_picture(tried: Trial, tmp_path: Path) -> None:
     week.a_week()
     released = release_week(week_named("2026-W47", "UTC"), out=tmp_path / "out", now=week.AFTER, incomplete=True)
-    files = [path for path in released.folder.rglob("*") if path.is_file()]
-    assert len(files) > 10
+    assert len(files := files_in(released.folder)) > 10
     for path in [*files, released.archive]:
-        assert not given_away(path.read_bytes(), tried), path.name
-        assert not any(sha in path.name for sha in PrivatePicture.objects.values_list("pixels_sha256", flat=True))
+        assert not given_away(path.read_bytes(), tried) and not any(sha in path.name for sha in shas()), path.name
 
 
 def test_what_scorers_share_on_a_disk_holds_no_private_picture(tried: Trial, settings: Any) -> None:
-    cached = [path for path in Path(settings.ARRAY_CACHE_DIR).rglob("*") if path.is_file()]
-    shas = set(PrivatePicture.objects.values_list("pixels_sha256", flat=True))
-    assert not [path for path in cached if path.stem in shas or given_away(path.read_bytes(), tried)]
+    for path in files_in(Path(settings.ARRAY_CACHE_DIR)):
+        assert path.stem not in shas() and not given_away(path.read_bytes(), tried)
 
 
 def test_the_secrets_would_be_found_if_they_were_there(tried: Trial) -> None:
-    sha = PrivatePicture.objects.order_by("pk")[0].pixels_sha256
-    assert given_away(f"<p>{sha}</p>".encode(), tried)
-    assert given_away(picture_store().get(private_key(sha)), tried)
+    sha = min(shas())
+    assert given_away(f"<p>{sha}</p>".encode(), tried) and given_away(picture_store().get(private_key(sha)), tried)
     assert given_away(b"nothing of the kind", tried) == []

@@ -1,10 +1,10 @@
 """Trials under a lease, from the claim to the totals: every kind, every way to go wrong (R30, R31)."""
 
 import json
+import operator
 import random
 import time
 from collections import Counter
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,12 @@ from defense_kit.faults import WORDS
 from labeling.models import Image
 from labeling.store import picture_key, picture_store
 from scoring import leases
-from scoring import services as scoring
 from scoring.arrays import load_picture
 from scoring.enums import Fault, Outcome, RunState, TrialKind
-from scoring.models import Defense, PrivatePicture, Run, Trial
+from scoring.models import PrivatePicture, Run, Trial
 from scoring.runner import Answers, RunnerFault
 from scoring.trials import answers as kept
-from scoring.trials import probe, selectors, services
+from scoring.trials import selectors, services
 from scoring.trials.enums import Variant
 from scoring.trials.order import Order
 from scoring.trials.private_set import private_key
@@ -40,6 +39,12 @@ def small_pictures(db: None) -> None:
     cast.policy_in_force()
 
 
+SMOKE, PRIVATE, EARLIER, PROBE = TrialKind
+
+
+POLICY, SIZE = scoring_cast.POLICY, scoring_cast.SIZE
+
+
 def done(trial: Trial) -> Trial:
     return Trial.objects.get(pk=trial.pk)
 
@@ -53,7 +58,7 @@ def worked(trial: Trial, now: datetime, find_runner: Any) -> Trial:
 def private_trial(now: datetime, pictures: int = 4) -> Trial:
     """A private trial of so many pictures, queued."""
     cast.private(pictures)
-    return cast.ask(cast.container(), TrialKind.PRIVATE, now)
+    return cast.ask(cast.container(), PRIVATE, now)
 
 
 def saying(answer: int) -> cast.Opening:
@@ -64,7 +69,7 @@ def saying(answer: int) -> cast.Opening:
 def private_truth() -> dict[bytes, int]:
     in_force = selectors.private_set_in_force()
     assert in_force is not None
-    return cast.truth_of(selectors.private_questions(in_force, scoring_cast.SIZE), private_key)
+    return cast.truth_of(selectors.private_questions(in_force, SIZE), private_key)
 
 
 # Private
@@ -74,76 +79,57 @@ def test_the_private_set_is_asked_in_full_batches_and_its_answers_kept_by_pictur
     trial = private_trial(now, 10)
     shapes: list[Any] = []
     pictures = PrivatePicture.objects.order_by("pk")
-    first = load_picture(pictures[0].pixels_sha256, scoring_cast.SIZE, private_key, cached=False).tobytes()
+    first = load_picture(pictures[0].pixels_sha256, SIZE, private_key, cached=False).tobytes()
     knows = cast.knowing(private_truth() | {first: Outcome.ABSTAIN})
     opening = cast.Opening(lambda images: (shapes.append(images.shape), knows(images))[1])
     found = worked(trial, now, opening)
     assert (found.state, found.device, found.fault, found.log) == (RunState.FINISHED, "cpu, test", "", "")
-    assert {name: found.totals[name] for name in ("pictures", "right", "wrong", "abstained", "faults", "rows")} == {
-        "pictures": 10, "right": 9, "wrong": 0, "abstained": 1, "faults": 0, "rows": 12,
-    }  # fmt: skip
-    assert found.totals["pictures_per_minute"] > 1 and found.totals["device"] == "cpu, test"
+    parts = {"pictures": 10, "right": 9, "wrong": 0, "abstained": 1, "faults": 0, "rows": 12, "device": "cpu, test"}
+    assert found.totals | parts == found.totals and found.totals["pictures_per_minute"] > 1
+    assert selectors.has_passed(found, POLICY)
     assert shapes == [(4, 75, 75, 3)] * 3
     assert opening.opened == [{"device": "cpu", "image_size": 75, "batch_size": 4, "seed": trial.seed}]
     assert all(session.closed for session in opening.sessions)
-    assert selectors.has_passed(found, scoring_cast.POLICY)
     rows = kept.unpack(found.answers)
-    right = [cast.NAMED[selectors.Label(each.label)] for each in pictures]
-    assert [(int(row["picture"]), int(row["label"])) for row in rows] == list(
-        zip((each.pk for each in pictures), [Outcome.ABSTAIN, *right[1:]], strict=True)
-    )
-    assert set(rows["scores"][:, 1].tolist()) == {0.75}
+    right = [Outcome.ABSTAIN, *(cast.NAMED[selectors.Label(each.label)] for each in pictures[1:])]
+    assert list(rows["picture"]) == [each.pk for each in pictures]
+    assert (list(rows["label"]), set(rows["scores"][:, 1].tolist())) == (right, {0.75})
 
 
 FOLDERS = [*[cast.Label.BICYCLE] * 30, *[cast.Label.BIRD] * 30]  # as an import of two folders leaves them
 
 
-def asked_labels(kind: TrialKind, truth: dict[bytes, int], now: datetime) -> tuple[Trial, list[int]]:
-    """A trial that is done, and the classes of its pictures in the order in which they were shown, padding left out."""
-    trial = cast.ask(cast.container(), kind, now)
-    seen: list[int] = []
-    knows = cast.knowing(truth)
-    found = cast.Opening(lambda images: (seen.extend(knows(images).labels.tolist()), knows(images))[1])
-    cast.work(now, found)
-    return done(trial), [label for label in seen if label != Outcome.ABSTAIN][: len(FOLDERS)]
-
-
-def guessed(numbered: list[int], shown: list[int], seed: int) -> int:
-    """How many classes somebody gets right who shuffles what is numbered by class with the seed that a defense gets."""
-    guess = list(numbered)
-    random.Random(seed).shuffle(guess)
-    return sum(one == other for one, other in zip(guess, shown, strict=True))
-
-
-LONG = pytest.mark.long("the same order; the private trial stays")
-
-
 @pytest.mark.slow("sixty pictures, as an import of two folders leaves them")
 @pytest.mark.parametrize(
     "kind",
-    [TrialKind.PRIVATE, pytest.param(TrialKind.EARLIER, marks=LONG), pytest.param(TrialKind.PROBE, marks=LONG)],
+    [
+        PRIVATE,
+        *(pytest.param(kind, marks=pytest.mark.long("the same order; PRIVATE stays")) for kind in (EARLIER, PROBE)),
+    ],
 )
 def test_the_order_tells_no_class_to_who_knows_the_seed(
     kind: TrialKind, now: datetime, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.SECRET_KEY = "always the same for this test"
-    if kind is TrialKind.PRIVATE:
+    if kind is PRIVATE:
         cast.private(len(FOLDERS), labels=FOLDERS)
         truth = private_truth()
     else:
         rng = np.random.default_rng(7)
-        images = [scoring_cast.stored(cast.draw(label, rng, scoring_cast.SIZE)) for label in FOLDERS]
+        images = [scoring_cast.stored(cast.draw(label, rng, SIZE)) for label in FOLDERS]
         for image, label in zip(images, FOLDERS, strict=True):
             scoring_cast.ruled(image, label=label)
             factories.attack_row(image)
         cast.published(monkeypatch, images)
         truth = cast.truth_of(selectors.earlier_questions(now=factories.NOW), picture_key)
-    trial, shown = asked_labels(kind, truth, now)
-    numbered = [cast.NAMED[label] for label in FOLDERS]
-    assert Counter(shown) == Counter(numbered)
-    assert abs(guessed(numbered, shown, trial.seed) - 30) < 22  # 30 by chance, give or take 4
-    more = np.cumsum([1 if label == Outcome.BIRD else -1 for label in shown])
-    assert np.abs(more).max() <= 24
+    trial, knows, seen = cast.ask(cast.container(), kind, now), cast.knowing(truth), list[int]()
+    cast.work(now, cast.Opening(lambda images: (seen.extend(knows(images).labels.tolist()), knows(images))[1]))
+    shown = [label for label in seen if label != Outcome.ABSTAIN][: len(FOLDERS)]  # without the padding
+    guess: list[int] = [cast.NAMED[label] for label in FOLDERS]
+    assert Counter(shown) == Counter(guess)
+    random.Random(trial.seed).shuffle(guess)  # what somebody can do who numbers the pictures by class
+    assert abs(sum(map(operator.eq, guess, shown)) - 30) < 22  # 30 by chance, give or take 4
+    assert np.abs(np.cumsum([1 if label == Outcome.BIRD else -1 for label in shown])).max() <= 24
 
 
 def test_the_seconds_of_a_trial_are_the_defenses_own(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,47 +178,37 @@ def test_a_fault_of_the_defense_counts_as_wrong_from_its_batch_on(
     trial = private_trial(now, 10)
     found = worked(trial, now, cast.Opening(failing_at(batch, RunnerFault(fault, SECRET), private_truth())))
     assert (found.state, found.fault, found.attempt) == (RunState.FINISHED, fault, 1), why
-    assert (found.totals["right"], found.totals["faults"], found.totals["pictures"]) == (right, 10 - right, 10)
-    assert not selectors.has_passed(found, scoring_cast.POLICY)
-    assert found.fault_text == WORDS[fault].meaning
-    assert SECRET not in json.dumps(found.totals) + found.log
+    assert found.totals | {"pictures": 10, "right": right, "faults": 10 - right} == found.totals
+    assert found.fault_text == WORDS[fault].meaning and SECRET not in json.dumps(found.totals) + found.log
+    assert not selectors.has_passed(found, POLICY)
 
 
 def test_an_illegal_answer_is_a_fault(now: datetime) -> None:
-    """`tests/scoring/test_runner.py` has every kind of answer."""
+    """`tests/scoring/test_reference.py` has every kind of answer."""
     found = worked(private_trial(now), now, cast.Opening(lambda images: cast.answers([1] * 3)))
     assert (found.fault, found.totals["faults"]) == (Fault.PROTOCOL, 4)
 
 
-class NotStarting:
+def not_starting(fault: Fault) -> cast.Opening:
     """A defense that does not open."""
-
-    def __init__(self, fault: Fault) -> None:
-        self.fault = fault
-
-    def __call__(self, defense: Defense) -> "NotStarting":
-        return self
-
-    def open(self, defense: Defense, **values: Any) -> Any:
-        raise RunnerFault(self.fault, SECRET)
+    return cast.Opening(RunnerFault(fault, SECRET))
 
 
 def test_a_defense_that_does_not_start_has_answered_everything_wrongly(now: datetime) -> None:
-    found = worked(private_trial(now), now, NotStarting(Fault.START_TIMEOUT))
-    assert (found.state, found.fault, found.totals["faults"]) == (RunState.FINISHED, Fault.START_TIMEOUT, 4)
-    assert found.totals["pictures_per_minute"] == 0
+    found = worked(private_trial(now), now, not_starting(Fault.START_TIMEOUT))
+    assert (found.state, found.fault) == (RunState.FINISHED, Fault.START_TIMEOUT)
+    assert found.totals | {"faults": 4, "pictures_per_minute": 0} == found.totals
 
 
 @pytest.mark.both("trials are claimed with SKIP LOCKED")
 def test_a_fault_of_the_platform_is_tried_again_and_dies_after_the_third(now: datetime) -> None:
     trial = private_trial(now)
     for hours in range(3):
-        assert cast.work(now + timedelta(hours=hours), NotStarting(Fault.IMAGE_PULL)) == 1
+        assert cast.work(now + timedelta(hours=hours), not_starting(Fault.IMAGE_PULL)) == 1
         assert done(trial).state == (RunState.DEAD if hours == 2 else RunState.QUEUED)
     assert list(selectors.dead_trials()) == [trial]
-    assert services.trials_plan(policy=scoring_cast.POLICY, now=now, rng=cast.random.Random(1)) == 0
-    again = cast.ask(trial.defense, TrialKind.PRIVATE, now)
-    assert (again.number, list(selectors.dead_trials())) == (2, [])
+    assert services.trials_plan(policy=POLICY, now=now, rng=random.Random(1)) == 0
+    assert (cast.ask(trial.defense, PRIVATE, now).number, list(selectors.dead_trials())) == (2, [])
 
 
 def test_a_missing_private_picture_is_nobody_s_to_know(now: datetime, caplog: pytest.LogCaptureFixture) -> None:
@@ -249,41 +225,24 @@ def test_an_error_of_the_platform_in_a_private_trial_is_named_by_its_kind(now: d
     assert (found.fault, found.fault_text) == (Fault.PLATFORM, "OSError")
 
 
-def away(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, errors: list[Exception], *, kept: bool) -> None:
-    """Let the database be away when `name` is called, once for each error; `kept`: after it was carried out."""
-    real = getattr(module, name)
-
-    def restarting(*asked: Any, **values: Any) -> Any:
-        if not errors:
-            return real(*asked, **values)
-        if kept:
-            real(*asked, **values)
-        raise errors.pop()
-
-    monkeypatch.setattr(module, name, restarting)
-    monkeypatch.setattr("scoring.persistence.time.sleep", lambda _: None)
-    monkeypatch.setattr("scoring.persistence.connection.close", lambda: None)  # the test's own transaction
-
-
 @pytest.mark.parametrize("kept_first", [False, True])
 def test_a_database_that_restarts_does_not_cost_a_trial(
     kept_first: bool, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trial = private_trial(now)
+    trial, truth = private_trial(now), private_truth()
     errors: list[Exception] = [OperationalError("the server is going away")]
     if not kept_first:
         errors.append(InterfaceError("the connection is closed"))
-    truth = private_truth()
-    away(monkeypatch, services, "trial_finish", errors, kept=kept_first)
+    scoring_cast.away(monkeypatch, services, "trial_finish", errors, kept=kept_first)
     found = worked(trial, now, cast.Opening(cast.knowing(truth)))
     assert (found.state, found.attempt, found.tries, found.totals["right"]) == (RunState.FINISHED, 1, 0, 4)
     assert errors == []
 
 
 def test_a_fault_is_kept_too_when_the_database_is_back(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
-    trial = cast.ask(cast.container(), TrialKind.SMOKE, now)
-    away(monkeypatch, leases, "fault", [OperationalError("the server is going away")], kept=False)
-    found = worked(trial, now, NotStarting(Fault.PLATFORM))
+    trial = cast.ask(cast.container(), SMOKE, now)
+    scoring_cast.away(monkeypatch, leases, "fault", [OperationalError("the server is going away")], kept=False)
+    found = worked(trial, now, not_starting(Fault.PLATFORM))
     assert (found.state, found.tries) == (RunState.QUEUED, 1)
 
 
@@ -308,12 +267,11 @@ def test_earlier_attacks_are_answered_without_a_mistake(otherwise: int, passes: 
     """R31: all that are valid now, and no other pictures."""
     attacked(5)
     scoring_cast.valid_pictures(3, seed=8)  # no attacks
-    rejected = scoring_cast.stored(cast.draw(cast.Label.BIRD, np.random.default_rng(5), scoring_cast.SIZE))
+    rejected = scoring_cast.stored(cast.draw(cast.Label.BIRD, np.random.default_rng(5), SIZE))
     factories.attack_row(rejected)
     scoring_cast.ruled(rejected, verdict="rejected")
-    found = worked(cast.ask(cast.container(), TrialKind.EARLIER, now), now, saying(otherwise))
-    assert found.totals["pictures"] == 5
-    assert selectors.has_passed(found, scoring_cast.POLICY) is passes, why
+    found = worked(cast.ask(cast.container(), EARLIER, now), now, saying(otherwise))
+    assert (found.totals["pictures"], selectors.has_passed(found, POLICY)) == (5, passes), why
     assert not selectors.is_outdated(found, selectors.Present(now))
     attacked(1, seed=12)
     assert selectors.is_outdated(found, selectors.Present(now)) is passes
@@ -332,78 +290,53 @@ def test_attacks_of_two_sizes_are_asked_in_two_sessions_and_a_fault_in_the_first
 
 
 def test_without_attacks_there_is_nothing_to_fail(now: datetime) -> None:
-    trial = cast.ask(cast.container(), TrialKind.EARLIER, now)
-    assert selectors.has_passed(worked(trial, now, NotStarting(Fault.PLATFORM)), scoring_cast.POLICY)
+    found = worked(cast.ask(cast.container(), EARLIER, now), now, not_starting(Fault.PLATFORM))
+    assert selectors.has_passed(found, POLICY)
 
 
 # The memorisation probe
 
 
-def probed(now: datetime, monkeypatch: pytest.MonkeyPatch, knows: Sequence[Variant]) -> Trial:
-    """A probe of twelve pictures, of a defense that knows these variants of each and abstains on all else."""
-    cast.published(monkeypatch, scoring_cast.valid_pictures(12))
-    trial = cast.ask(cast.container(), TrialKind.PROBE, now)
-    truth = {
-        probe.altered(load_picture(each.pixels_sha256, 75), variant, each.pixels_sha256).tobytes(): cast.NAMED[
-            each.label
-        ]
-        for each in selectors.probe_questions(75, order_of(trial))
-        for variant in knows
-    }
-    return worked(trial, now, cast.Opening(cast.knowing(truth)))
-
-
 def test_a_defense_that_learned_by_heart_is_found_out(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
-    trial = probed(now, monkeypatch, [Variant.PLAIN])
-    found = trial.totals
-    assert (found["plain"]["right"], found["noise"]["right"], found["shift"]["right"]) == (12, 0, 0)
-    assert found["noise"]["abstained"] == 12
-    assert found["differences"]["noise"]["lost"] == 12 and found["differences"]["noise"]["points"] == 100.0
-    assert found["differences"]["shift"]["p"] == pytest.approx(2 / 2**12)
-    assert found["shown"] is True
-    assert len(kept.unpack(trial.answers)) == 36
-
-
-def test_a_defense_that_looks_is_not_shown(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = probed(now, monkeypatch, list(Variant)).totals
-    assert [found[name]["right"] for name in ("plain", "noise", "shift")] == [12, 12, 12]
-    assert found["shown"] is False
+    cast.published(monkeypatch, scoring_cast.valid_pictures(12))
+    trial = cast.ask(cast.container(), PROBE, now)
+    known = cast.truth_of(selectors.probe_questions(75, order_of(trial)), picture_key)
+    found = worked(trial, now, cast.Opening(cast.knowing(known)))
+    right = [found.totals[name]["right"] for name in ("plain", "noise", "shift")]
+    noise, shift = (found.totals["differences"][name] for name in ("noise", "shift"))
+    assert (right, found.totals["noise"]["abstained"], found.totals["shown"]) == ([12, 0, 0], 12, True)
+    assert (noise["lost"], noise["points"], shift["p"]) == (12, 100.0, pytest.approx(2 / 2**12))
+    assert len(kept.unpack(found.answers)) == 36
 
 
 def test_variants_of_a_picture_have_the_same_companions(
     now: datetime, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    images = scoring_cast.valid_pictures(6)
-    cast.published(monkeypatch, images)
-    trial = cast.ask(cast.container(), TrialKind.PROBE, now)
+    cast.published(monkeypatch, scoring_cast.valid_pictures(6))
+    trial, name_of = cast.ask(cast.container(), PROBE, now), operator.attrgetter("name")
     settings.SECRET_KEY = next(
         secret
         for secret in map(str, range(1000))
-        if Order(secret, trial.kind, trial.defense_id, 1).of(Variant, variant_name)[0] is not Variant.PLAIN
+        if Order(secret, trial.kind, trial.defense_id, 1).of(Variant, name_of)[0] is not Variant.PLAIN
     )
     seen: list[Any] = []
     opening = cast.Opening(lambda images: (seen.append(images.copy()), cast.answers([-1] * 4))[1])
     cast.work(now, opening)
-    assert len(seen) == 6
-    by_variant = dict(zip(order_of(trial).of(Variant, variant_name), (seen[:2], seen[2:4], seen[4:]), strict=True))
+    by_variant = dict(zip(order_of(trial).of(Variant, name_of), (seen[:2], seen[2:4], seen[4:]), strict=True))
     for plain, noise, shift in zip(*(by_variant[variant] for variant in Variant), strict=True):
         assert np.array_equal(shift[:, :, 1:], plain[:, :, :-1])
         assert int(np.abs(noise.astype(int) - plain.astype(int)).max()) == 1
     # Each in a session of its own, under the same seed: only the pictures differ.
-    assert len(opening.opened) == 3 and all(session.closed for session in opening.sessions)
     assert [values["seed"] for values in opening.opened] == [trial.seed] * 3
-
-
-def variant_name(variant: Variant) -> str:
-    return variant.name
+    assert (len(seen), all(session.closed for session in opening.sessions)) == (6, True)
 
 
 def test_only_published_valid_pictures_are_probed(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
     images = scoring_cast.valid_pictures(4)
     cast.published(monkeypatch, images[:2])
     scoring_cast.ruled(images[0], verdict="rejected", number=2)
-    order = Order("a secret", TrialKind.PROBE, 1, 1)
-    assert [each.picture for each in selectors.probe_questions(75, order)] == [images[1].pk]
+    found = selectors.probe_questions(75, Order("a secret", PROBE, 1, 1))
+    assert [each.picture for each in found] == [images[1].pk]
 
 
 # The smoke test
@@ -420,75 +353,51 @@ serve(predict, name="a quiet one")
 
 def test_a_smoke_test_keeps_the_whole_log_and_shows_public_pictures_alone(now: datetime, tmp_path: Path) -> None:
     cast.private(4)
-    trial = cast.ask(cast.container(), TrialKind.SMOKE, now)
-    assert cast.work(now, cast.InProcess(tmp_path, PROGRAM)) == 1
-    found = done(trial)
+    found = worked(cast.ask(cast.container(), SMOKE, now), now, cast.InProcess(tmp_path, PROGRAM))
     assert (found.state, found.fault, found.device) == (RunState.FINISHED, "", "cpu, process")
     assert found.totals["accepted"] is True and found.totals["answers"]["abstain"] == found.totals["pictures"] > 10
-    assert "a quiet one" in found.log and "saw 4 pictures" in found.log and "Result: accepted" in found.log
+    assert all(words in found.log for words in ("a quiet one", "saw 4 pictures", "Result: accepted"))
     assert bytes(found.answers) == b""
 
 
 def test_after_the_highest_seed_comes_the_lowest(now: datetime) -> None:
-    trial = cast.ask(cast.container(), TrialKind.SMOKE, now)
+    trial, opening = cast.ask(cast.container(), SMOKE, now), saying(-1)
     Trial.objects.filter(pk=trial.pk).update(seed=2**63 - 1)
-    opening = saying(-1)
     cast.work(now, opening)
     assert [values["seed"] for values in opening.opened] == [2**63 - 1, 0]
 
 
-NO_WEIGHTS = PROGRAM.replace("return [", "raise ValueError('no weights') #")
-
-
 def test_what_a_program_says_is_kept_of_a_smoke_test_and_of_no_private_trial(now: datetime, tmp_path: Path) -> None:
-    smoke = cast.ask(cast.container("another"), TrialKind.SMOKE, now)
-    found = worked(smoke, now, cast.InProcess(tmp_path, NO_WEIGHTS))
+    program = cast.InProcess(tmp_path, PROGRAM.replace("return [", "raise ValueError('no weights') #"))
+    found = worked(cast.ask(cast.container("another"), SMOKE, now), now, program)
     assert (found.state, found.fault, found.totals["accepted"]) == (RunState.FINISHED, Fault.CRASHED, False)
     assert "no weights" in found.fault_text and "Result: not accepted" in found.log
-    assert not selectors.has_passed(found, scoring_cast.POLICY)
-    found = worked(private_trial(now), now, cast.InProcess(tmp_path, NO_WEIGHTS))
+    assert not selectors.has_passed(found, POLICY)
+    found = worked(private_trial(now), now, program)
     assert (found.state, found.fault, found.totals["faults"]) == (RunState.FINISHED, Fault.CRASHED, 4)
     kept_words = found.log + found.fault_text + json.dumps(found.totals)
     assert "no weights" not in kept_words and "saw" not in kept_words
 
 
 def test_published_pictures_come_before_those_of_the_tutorial(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
-    images = scoring_cast.valid_pictures(5)
-    trial = cast.ask(cast.container(), TrialKind.SMOKE, now)
-    cast.published(monkeypatch, images)
-    found = worked(trial, now, saying(-1))
-    assert found.totals["pictures"] == 5
-    assert found.log.startswith("Defense: newcomer\nPictures: 5 of 75 x 75")
+    cast.published(monkeypatch, scoring_cast.valid_pictures(5))
+    found = worked(cast.ask(cast.container(), SMOKE, now), now, saying(-1))
+    assert found.totals["pictures"] == 5 and found.log.startswith("Defense: newcomer\nPictures: 5 of 75 x 75")
 
 
 # The queue
 
 
 def test_what_waits_longest_is_done_first(now: datetime) -> None:
-    scoring_cast.publish(now, "always-abstain")
-    scoring_cast.valid_pictures(1)
-    trial = cast.ask(cast.container(), TrialKind.EARLIER, now)
-    scoring_cast.plan(now + timedelta(seconds=1))
-    order: list[str] = []
-
-    def find(defense: Defense) -> Any:
-        order.append(defense.name)
-        return saying(-1)
-
-    attacked(1, seed=4)
-    assert cast.work(now + timedelta(seconds=2), find) == 4
-    assert order[0] == "newcomer" and set(order[1:]) == {"always-abstain"}
-    assert done(trial).state == RunState.FINISHED
-    assert not Run.objects.exclude(state=RunState.FINISHED).exists()
-
-
-def test_a_run_that_waits_longer_goes_first(now: datetime) -> None:
+    later, order = now + timedelta(seconds=2), list[str]()
     scoring_cast.queued(now, "always-abstain", pictures=1)
-    cast.ask(cast.container(), TrialKind.EARLIER, now + timedelta(seconds=1))
-    assert selectors.trial_waits_longest(now=now + timedelta(seconds=2)) is False
-    while scoring.run_claim(worker="other", now=now) is not None:
-        assert Run.objects.filter(state=RunState.RUNNING).exists()
-    assert selectors.trial_waits_longest(now=now + timedelta(seconds=2)) is True
+    attacked(1, seed=4)
+    trial = cast.ask(cast.container(), EARLIER, now + timedelta(seconds=1))
+    assert selectors.trial_waits_longest(now=later) is False
+    Run.objects.update(created_at=later)
+    assert cast.work(later, lambda defense: (order.append(defense.name), saying(-1))[1]) == 4
+    assert order[0] == "newcomer" and set(order[1:]) == {"always-abstain"}
+    assert done(trial).state == RunState.FINISHED and not Run.objects.exclude(state=RunState.FINISHED).exists()
 
 
 def test_a_scorer_that_lost_its_lease_writes_nothing(now: datetime) -> None:
@@ -502,11 +411,3 @@ def test_a_scorer_that_lost_its_lease_writes_nothing(now: datetime) -> None:
     assert (found.state, found.attempt, found.totals, bytes(found.answers)) == (RunState.RUNNING, 7, {}, b"")
     assert services.trials_reclaim(now=now + leases.LEASE + timedelta(seconds=1)) == 1
     assert done(trial).state == RunState.QUEUED
-
-
-def test_a_shipped_defense_goes_through_the_same_trial(now: datetime) -> None:
-    (shipped,) = scoring_cast.publish(now, "numpy-statistics")
-    cast.private(6)
-    found = worked(cast.ask(shipped, TrialKind.PRIVATE, now), now, scoring_cast.shipped)
-    assert found.state == RunState.FINISHED and found.totals["pictures"] == 6 and found.totals["faults"] == 0
-    assert Image.objects.count() == 0

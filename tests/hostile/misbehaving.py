@@ -8,15 +8,33 @@
 # expect: protocol when out_of_order
 # expect: batch_timeout when slow_bytes
 # expect: crashed when exit_in_the_middle
-"""Answers a batch in a way that breaks the rules, and stays."""
+# expect: start_timeout when never_connects
+# expect: hello_timeout when before_hello
+# expect: protocol when another_version
+# expect: batch_timeout when never_reads
+# expect: batch_timeout when in_a_batch
+# expect: crashed when hang_up
+# expect: crashed when early_exit
+"""Goes along up to some point, and there does nothing but run, ends, or answers as the rules forbid and stays."""
 
 import os
 import sys
 import time
 
-from raw import ANSWER, answer, frame, greet, read_batch, rows_of
+from raw import ANSWER, HELLO, answer, connect, frame, greet, read_batch, rows_of
 
+until = sys.argv[1]
+if until == "early_exit":
+    sys.exit(0)
+if until in ("before_hello", "another_version"):
+    connection = connect()
+if until == "another_version":
+    connection.sendall(frame(HELLO, payload=b'{"name": "hostile", "protocol": 2}', version=2))
+if until in ("never_connects", "before_hello", "another_version"):
+    time.sleep(3600)
 connection = greet()
+if until == "never_reads":
+    time.sleep(3600)
 number, rows, _ = read_batch(connection)
 birds = [1] * rows
 right = frame(ANSWER, number, rows, rows_of(birds))
@@ -48,6 +66,8 @@ WAYS = {
     "out_of_order": out_of_order,
     "slow_bytes": slow_bytes,
     "exit_in_the_middle": exit_in_the_middle,
+    "in_a_batch": lambda: None,
+    "hang_up": connection.close,
 }
-WAYS[sys.argv[1]]()
+WAYS[until]()
 time.sleep(3600)
