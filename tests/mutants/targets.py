@@ -9,5 +9,5 @@ TARGETS = {
     "contest/attacks/quota.py": ("tests/contest/attacks",),
     "scoring/rules.py": ("tests/scoring",),
     "scoring/leases.py": ("tests/scoring",),
-    "labeling/services.py": ("tests/labeling/test_services.py", "tests/labeling/test_states.py", "tests/labeling"),
+    "labeling/services.py": ("tests/labeling/test_services.py", "tests/labeling"),
 }
