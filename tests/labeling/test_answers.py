@@ -1,15 +1,42 @@
-"""What a form must hold (R9-R12): every wrong field is named, with what to change."""
+"""What a form must hold (R9-R12), and what an outline is, to the hundredth of a pixel (R11).
 
+The table of tests/geometry_vectors.json is the rule for outlines; the browser runs the same one.
+"""
+
+import json
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from common.errors import WrongFields
 from labeling.answers import read_answers
 from labeling.enums import OutlineGate
+from labeling.geometry import (
+    Box,
+    Ring,
+    canonical_json,
+    doubled_area,
+    on_one_line,
+    quantise,
+    without_repeats,
+)
+from labeling.outlines import OutlineError, read_outline
+from tests.labeling.cast import refused
 
 RINGS = [[[10, 10], [200, 10], [200, 200]]]
+
+
 NEGATIVE = {"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"}
+
+
 BIRD = {
     "contains_bird": "definitely_yes", "contains_bicycle": "definitely_no", "outline": RINGS,
     "complete": True, "unoccluded": True, "real": False,
@@ -74,3 +101,307 @@ def test_the_gate_is_policy() -> None:
 def test_time_taken_is_not_part_of_what_was_said() -> None:
     assert read(BIRD | {"seconds": 1}).sha256 == read(BIRD | {"seconds": 9}).sha256
     assert read(BIRD).sha256 != read(BIRD | {"real": True}).sha256
+
+
+VECTORS = Path(__file__).parents[1] / "geometry_vectors.json"
+
+
+WRITTEN_AS_TEXT = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+SIZE = 299
+
+
+def with_numbers(value: Any) -> Any:
+    """The vector with its NaN and infinities, which JSON cannot hold."""
+    if isinstance(value, list):
+        return [with_numbers(item) for item in value]
+    return WRITTEN_AS_TEXT.get(value, value) if isinstance(value, str) else value
+
+
+def cases(accepted: bool) -> list[Any]:
+    chosen = [case for case in json.loads(VECTORS.read_text())["cases"] if (case["code"] is None) is accepted]
+    return [pytest.param(case, id=case["name"]) for case in chosen]
+
+
+@pytest.mark.parametrize("case", cases(accepted=True))
+def test_an_outline_that_counts(case: dict[str, Any]) -> None:
+    outline = read_outline(with_numbers(case["rings"]), width=case["width"], height=case["height"])
+    box = outline.box
+    assert [box.xmin, box.ymin, box.xmax, box.ymax] == case["box"], case["why"]
+    assert sum(abs(doubled_area(ring)) for ring in outline.rings) == case["doubled_area"], case["why"]
+    assert outline.json == case.get("json", outline.json), case["why"]
+    assert canonical_json(outline.rings) == outline.json
+
+
+@pytest.mark.parametrize("case", cases(accepted=False))
+def test_an_outline_that_is_refused(case: dict[str, Any]) -> None:
+    with pytest.raises(OutlineError) as refusal:
+        read_outline(with_numbers(case["rings"]), width=case["width"], height=case["height"])
+    assert (refusal.value.code, refusal.value.ring) == (case["code"], case["ring"]), case["why"]
+    assert refusal.value.field == "outline"
+    assert case["ring"] is None or f"ing {case['ring']}" in refusal.value.message
+
+
+def test_the_table_has_every_refusal() -> None:
+    codes = {param.values[0]["code"] for param in cases(accepted=False)}
+    assert codes == {
+        "outline_shape",
+        "outline_non_finite",
+        "outline_too_many_corners",
+        "outline_too_few_corners",
+        "outline_zero_area",
+        "outline_self_crossing",
+        "outline_outside",
+    }
+
+
+class NeverLooked(list[Any]):
+    """A ring that must be refused by its length alone."""
+
+    def __iter__(self) -> Any:
+        raise AssertionError("A ring that is too long was read.")
+
+
+@pytest.mark.parametrize("rings", [[NeverLooked([[0, 0]] * 100_000)], NeverLooked([[[0, 0]]] * 100_000)])
+def test_a_hundred_thousand_corners_are_counted_not_read(rings: Any) -> None:
+    with refused(OutlineError, code="outline_too_many_corners"):
+        read_outline(rings, width=SIZE, height=SIZE)
+
+
+def test_an_integer_longer_than_any_float_is_just_far_away() -> None:
+    with refused(OutlineError, code="outline_outside"):
+        read_outline([[[10**400, 0], [1, 1], [2, 0]]], width=SIZE, height=SIZE)
+
+
+def test_a_notch_that_rounding_closes_at_the_border_is_refused() -> None:
+    """Less than a hundredth wide at the border, wider inside: closed, it would leave a hole in the ring."""
+    mouth = [[-10, 10.01], [0.01, 10], [5, 12], [5, 8], [-0.01, 10], [-10, 9.9]]
+    with refused(OutlineError, code="outline_self_crossing"):
+        read_outline([[[-10, 0], [20, 0], [20, 20], [-10, 20], *mouth]], width=SIZE, height=SIZE)
+
+
+@pytest.mark.parametrize(
+    ("value", "hundredths"),
+    [
+        (3, 300),
+        (12.5, 1250),
+        (0.005, 1),
+        (0.0049999, 0),
+        (1.005, 101),
+        (2.675, 268),
+        (-0.005, 0),
+        (-0.0051, -1),
+        (-0.015, -1),
+        (-0.0, 0),
+        (1e-9, 0),
+        (Decimal("0.005"), 1),
+        (Decimal("0.00499999999999999999"), 0),
+        (10**30, 10**32),
+    ],
+)
+def test_halves_round_up_by_the_digits_written(value: float, hundredths: int) -> None:
+    assert quantise(value) == hundredths
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, Decimal("NaN"), Decimal("Infinity")])
+def test_only_finite_numbers_are_positions(value: float) -> None:
+    with pytest.raises(ValueError, match="finite"):
+        quantise(value)
+
+
+@pytest.mark.parametrize(
+    ("ring", "text"),
+    [
+        (((1250, 300), (0, 0)), "[[[12.5,3],[0,0]]]"),
+        (((1, 10), (100, 101)), "[[[0.01,0.1],[1,1.01]]]"),
+        (((-1, -150), (-100, 29900)), "[[[-0.01,-1.5],[-1,299]]]"),
+    ],
+)
+def test_pixels_are_written_with_the_digits_they_need(ring: Ring, text: str) -> None:
+    assert canonical_json([ring]) == text
+
+
+def test_boxes() -> None:
+    one, other = Box(0, 10, 20, 30), Box(10, 0, 50, 20)
+    assert one.area == 400
+    assert one.union(other) == Box(0, 0, 50, 30)
+    with pytest.raises(ValueError, match="corner"):
+        Box.from_rings([])
+
+
+corners = st.tuples(st.integers(-20_000, 50_000), st.integers(-20_000, 50_000))
+
+
+written_rings = st.lists(st.lists(corners, max_size=6).map(tuple), max_size=4).map(tuple)
+
+
+@settings(max_examples=50)
+@given(written_rings)
+def test_json_and_back(rings: tuple[Ring, ...]) -> None:
+    """Any JSON reader gets back what was written, exactly."""
+    read = json.loads(canonical_json(rings), parse_float=Decimal)
+    assert tuple(tuple((quantise(x), quantise(y)) for x, y in ring) for ring in read) == rings
+
+
+@given(st.floats(-1e5, 1e5))
+def test_quantising_twice_changes_nothing(value: float) -> None:
+    hundredths = quantise(value)
+    assert quantise(hundredths / 100) == hundredths
+    assert abs(Decimal(repr(value)) * 100 - hundredths) <= Decimal("0.5")
+
+
+@st.composite
+def stars(draw: st.DrawFn) -> list[list[float]]:
+    """A polygon around a middle, one corner in each direction in turn: simple however it is drawn."""
+    count = draw(st.integers(3, 12))
+    x, y = draw(st.integers(-60, 360)), draw(st.integers(-60, 360))
+    reach = st.floats(5, 200)
+    angles = [2 * math.pi * index / count for index in range(count)]
+    star = [[x + (r := draw(reach)) * math.cos(angle), y + r * math.sin(angle)] for angle in angles]
+    return star[::-1] if draw(st.booleans()) else star
+
+
+def holds(few: int, many: int, **drawn: st.SearchStrategy[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A property of what is drawn: of a few examples, and of many in `make test-all`."""
+
+    def of(check: Callable[..., None]) -> Callable[..., None]:
+        @pytest.mark.parametrize("examples", [few, pytest.param(many, marks=pytest.mark.long("many examples"))])
+        def test(examples: int) -> None:
+            settings(max_examples=examples)(given(**drawn)(check))()
+
+        return test
+
+    return of
+
+
+@holds(40, 300, star=stars())
+def test_simple_polygons_are_accepted_and_clipped(star: list[list[float]]) -> None:
+    drawn = without_repeats([(quantise(x), quantise(y)) for x, y in star])
+    if not shapely.Polygon(drawn).intersects(shapely.box(1, 1, SIZE * 100 - 1, SIZE * 100 - 1)):
+        return
+    outline = read_outline([star], width=SIZE, height=SIZE)
+    image = Box(0, 0, SIZE * 100, SIZE * 100)
+    area = sum(abs(doubled_area(ring)) for ring in outline.rings)
+    rounding = SIZE * 100 * sum(len(ring) for ring in outline.rings)
+    assert outline.box.union(image) == image
+    assert area <= abs(doubled_area(drawn)) + rounding, "clipping adds nothing but half units"
+    assert all(shapely.LinearRing(ring).is_simple and not on_one_line(ring) for ring in outline.rings)
+    assert all((doubled_area(ring) > 0) == (doubled_area(drawn) > 0) for ring in outline.rings)
+    assert read_outline(json.loads(outline.json), width=SIZE, height=SIZE) == outline
+
+
+@holds(20, 200, star=stars(), margin=st.integers(1, 5))
+def test_inside_the_image_an_outline_stays_as_drawn(star: list[list[float]], margin: int) -> None:
+    drawn = without_repeats([(quantise(x), quantise(y)) for x, y in star])
+    box = Box.from_rings([drawn])
+    moved = tuple((x - box.xmin, y - box.ymin) for x, y in drawn)
+    side = max(box.xmax - box.xmin, box.ymax - box.ymin) // 100 + margin
+    assert read_outline([[[x / 100, y / 100] for x, y in moved]], width=side, height=side).rings == (moved,)
+
+
+@given(st.lists(st.integers(0, 29_900), min_size=4, max_size=4, unique=True), st.permutations(range(4)))
+def test_bow_ties_are_refused(sides: list[int], turn: list[int]) -> None:
+    """The two diagonals of any box, joined at their ends, cross."""
+    x0, x1 = sorted(sides[:2])
+    y0, y1 = sorted(sides[2:])
+    bow_tie = [(x0, y0), (x1, y1), (x1, y0), (x0, y1)]
+    turned = [bow_tie[(index + turn[0]) % 4] for index in range(4)]
+    with refused(OutlineError, code="outline_self_crossing"):
+        read_outline([[[x / 100, y / 100] for x, y in turned]], width=SIZE, height=SIZE)
+
+
+def edges_meet(ring: Ring) -> bool:
+    """As an independent library says."""
+    return not shapely.LinearRing(ring).is_simple
+
+
+small = st.tuples(st.integers(0, 8), st.integers(0, 8))
+
+
+@holds(100, 500, drawn=st.lists(small, min_size=4, max_size=8))
+def test_crossings_are_found_as_an_independent_library_finds_them(drawn: list[tuple[int, int]]) -> None:
+    """On a coarse grid touching, spikes and shared corners are frequent."""
+    ring = without_repeats(drawn)
+    if len(set(ring)) < 3 or on_one_line(ring):
+        return
+    try:
+        read_outline([[list(corner) for corner in ring]], width=8, height=8)
+        refused = False
+    except OutlineError as refusal:
+        refused = refusal.code == "outline_self_crossing"
+    assert refused == edges_meet(ring)
+
+
+near_the_border = st.tuples(st.integers(-30, 30), st.integers(-30, 30))
+
+
+@holds(60, 500, drawn=st.lists(near_the_border, min_size=3, max_size=8))
+def test_what_rounding_bends_at_the_border_is_made_simple_again(drawn: list[tuple[int, int]]) -> None:
+    """Corners hundredths apart, where moving a crossing by half a hundredth can push it over an edge."""
+    ring = without_repeats(drawn)
+    with suppress(OutlineError):
+        outline = read_outline([[[x / 100, y / 100] for x, y in ring]], width=1, height=1)
+        assert all(shapely.LinearRing(part).is_simple and not on_one_line(part) for part in outline.rings)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "parts"),
+    [
+        pytest.param([(-2, 12), (-12, 33), (1, 32), (-105, 60), (196, 6)], 1, id="one part is left"),
+        pytest.param([(14, 38), (-42, 54), (-20, 33), (98, 50), (29, 49)], 2, id="it falls into two"),
+    ],
+)
+def test_edges_that_meet_by_rounding_are_repaired(drawn: list[tuple[int, int]], parts: int) -> None:
+    outline = read_outline([[[x / 100, y / 100] for x, y in drawn]], width=SIZE, height=SIZE)
+    assert len(outline.rings) == parts
+    assert all(shapely.LinearRing(ring).is_simple for ring in outline.rings)
+
+
+def comb(teeth: int, *, up: float = 20.0, down: float = -20.0, step: float = 1.0) -> list[list[float]]:
+    """A strip below the middle of the picture's top border whose teeth end beyond that border."""
+    ridge = [[10 + number * step, up if number % 2 else down] for number in range(2 * teeth)]
+    return [*ridge, [10 + 2 * teeth * step, 40.0 if up > down else -40.0], [10.0, 40.0]]
+
+
+COMBS = [
+    (comb(9), "", "nine teeth are nine notches in one ring"),
+    ([[x, 5 - y] for x, y in comb(21)], "outline_too_many_corners", "21 teeth that reach into the picture"),
+    ([[x / 4, 5 - y] for x, y in comb(499)], "outline_too_many_corners", "the most corners there may be"),
+]
+
+
+@pytest.mark.parametrize(("ring", "code", "why"), COMBS, ids=[row[2] for row in COMBS])
+def test_the_bounds_hold_for_what_the_border_leaves(ring: list[list[float]], code: str, why: str) -> None:
+    if not code:
+        outline = read_outline([ring], width=SIZE, height=SIZE)
+        assert read_outline(json.loads(outline.json), width=SIZE, height=SIZE) == outline, why
+        return
+    with pytest.raises(OutlineError, match="into .* parts; 20 are the most") as refused:
+        read_outline([ring], width=SIZE, height=SIZE)
+    assert refused.value.code == code, why
+
+
+@st.composite
+def across_the_border(draw: st.DrawFn) -> list[list[list[float]]]:
+    """Combs and stars at any place of the border, in hundredths: what the border cuts into pieces."""
+    rings = []
+    for _ in range(draw(st.integers(1, 3))):
+        if draw(st.booleans()):
+            rings.append(draw(stars()))
+            continue
+        teeth, step = draw(st.integers(1, 30)), draw(st.sampled_from([0.01, 0.02, 0.5, 3.0]))
+        away = draw(st.integers(-20, 300))
+        turned = draw(st.booleans())
+        ring = [[x, away - y] for x, y in comb(teeth, up=draw(st.integers(1, 30)), step=step)]
+        rings.append([[y, x] for x, y in ring] if turned else ring)
+    return rings
+
+
+@holds(25, 300, rings=across_the_border())
+def test_what_is_kept_can_be_read_again(rings: list[list[list[float]]]) -> None:
+    try:
+        outline = read_outline(rings, width=SIZE, height=SIZE)
+    except OutlineError:
+        return
+    assert read_outline(json.loads(outline.json), width=SIZE, height=SIZE) == outline

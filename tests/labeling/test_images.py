@@ -205,8 +205,7 @@ def _pixels(data: bytes) -> bytes:
 def test_refused_by_both_doors(door: Any, data: bytes, code: str, reason: str) -> None:
     with pytest.raises(PictureRefused) as refusal:
         door(data, size=SIZE)
-    assert refusal.value.code == code
-    assert refusal.value.field == "image"
+    assert (refusal.value.code, refusal.value.field) == (code, "image")
 
 
 @pytest.mark.parametrize(("made", "code", "reason"), NOT_EXACT, ids=_ids(NOT_EXACT))
@@ -223,8 +222,7 @@ def test_refused_or_converted_as_it_is_sent_as_an_attack_or_a_photograph(
 def test_taken_bit_by_bit(made: bytes | Pillow.Image, warnings: int, reason: str) -> None:
     data = _bytes(made)
     picture = read_attack(data, size=SIZE)
-    assert picture.pixels == _pixels(data)
-    assert picture.pixels_sha256 == pixels_sha256(SIZE, SIZE, picture.pixels)
+    assert (picture.pixels, picture.pixels_sha256) == (_pixels(data), pixels_sha256(SIZE, SIZE, picture.pixels))
     assert picture.original == data
     assert len(picture.warnings) == warnings
 
@@ -232,9 +230,7 @@ def test_taken_bit_by_bit(made: bytes | Pillow.Image, warnings: int, reason: str
 def test_a_canonical_picture_stays_itself_through_both_doors() -> None:
     canonical = encode_png(SIZE, SIZE, _noise().tobytes())
     attack, photograph = read_attack(canonical, size=SIZE), read_dataset(canonical, size=SIZE)
-    assert attack == photograph
-    assert attack.pixels == _noise().tobytes()
-    assert attack.original_format == "PNG"
+    assert (attack, attack.pixels, attack.original_format) == (photograph, _noise().tobytes(), "PNG")
 
 
 # How a camera stores an upright picture under each EXIF orientation (rows are y, columns are x).
@@ -335,8 +331,7 @@ XYZ_TO_SRGB = np.array([[3.24045, -1.53714, -0.49853], [-0.96927, 1.87601, 0.041
 def _adobe_to_srgb(colour: tuple[int, int, int]) -> np.ndarray:
     """The textbook conversion, worked out here from the primaries of both spaces."""
     linear = np.clip(XYZ_TO_SRGB @ ADOBE_TO_XYZ @ (np.array(colour) / 255) ** 2.19921875, 0, 1)
-    curved = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
-    return curved * 255
+    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055) * 255
 
 
 @pytest.mark.parametrize("colour", [(100, 150, 100), (128, 128, 128), (200, 90, 60), (60, 90, 160)])

@@ -1,30 +1,66 @@
-"""32 threads against PostgreSQL, thousands of random steps: no panel over its size, nobody twice, no answer lost."""
+"""At once, on PostgreSQL: random steps of 32 threads, tabs of one person, reports, organizers and sweeps (R6, R7)."""
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import count
 from random import Random
-from threading import Lock
+from threading import Event, Lock
+from time import sleep
+from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import Count, F, Q
 
 from common.errors import Conflict
 from labeling import services
-from labeling.enums import AssignmentState, PanelState
-from labeling.models import Assignment, GoldMark, Panel, Response, Tasker, VoidedResponse
+from labeling.asking.services import question_answer, question_ask, report_decide, report_make
+from labeling.enums import AssignmentState, KnownUse, PanelState, ReportDecision, ReportKind, TaskerState
+from labeling.learning.services import attempt_start, instructions_publish, item_answer, lesson_see
+from labeling.models import (
+    Assignment,
+    GoldFlag,
+    GoldMark,
+    Image,
+    InstructionVersion,
+    KnownPicture,
+    LessonSeen,
+    Notice,
+    Panel,
+    QualificationAttempt,
+    QualificationItem,
+    Question,
+    Report,
+    Response,
+    StateChange,
+    Tasker,
+    VoidedResponse,
+    WatchEvent,
+    WatchRule,
+)
 from labeling.policy import Policy
+from labeling.selectors import forget_versions
 from labeling.voiding import responses_void
+from labeling.watching import links
+from labeling.watching.leaks import gold_flag_leaks
+from labeling.watching.watch import watch
 from tests import factories
-from tests.labeling.cast import at_once, beat, give_back, people, submit
+from tests.labeling.cast import at_once, beat, claim, give_back, kept, own, people, submit
+from tests.labeling.learning.cast import POLICY, RIGHT, UNSURE, answer, begin, known, pool, ready
+from tests.labeling.watching.rows import gold_answer, gold_answers
 
 pytestmark = [
-    pytest.mark.postgres("claims, answers and voidings at once, with row locks"),
+    pytest.mark.postgres("what taskers, organizers and sweeps do at once, with row locks"),
     pytest.mark.django_db(transaction=True),
 ]
+
+
 THREADS, PICTURES, GOLD, TASKERS = 32, 500, 20, 24
-POLICY = Policy()
+
+
 FORMS = [
     {"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"},
     {"contains_bird": "unsure_no", "contains_bicycle": "definitely_no"},
@@ -137,3 +173,325 @@ def _audit(receipts: list[str], steps: int) -> None:
         Assignment.objects.filter(state=AssignmentState.LEASED)
         .values("tasker").annotate(n=Count("pk")).filter(n__gt=3).exists()
     )  # fmt: skip
+
+
+SWEEPS = 6
+
+
+@pytest.mark.slow("six sweeps at once of what forty taskers answered")
+def test_of_several_sweeps_at_once_one_acts(now: datetime) -> None:
+    factories.policy_version()
+    judged = {"collector": "gold_doubt", "window": 50, "minimum": 1, "comparison": "<", "threshold": 1}
+    WatchRule.objects.create(name="gold", action="pause", words="Too many differ.", created_at=now, **judged)
+    taskers = people(*"abcd")
+    for tasker in taskers:
+        gold_answers(tasker, right=0, wrong=10)
+    leaked, crowd = factories.gold(), people(*(f"crowd{number}" for number in range(35)))
+    for number, tasker in enumerate(crowd):
+        gold_answer(tasker, right=number >= 20, known=leaked, now=now + timedelta(seconds=number))
+    for tasker in crowd[:20]:
+        gold_answer(tasker, right=True, now=now)
+    later, trusting = now + timedelta(hours=1), Policy(gold_pass_percent=1)
+
+    def sweep() -> tuple[int, int]:
+        return watch(policy=Policy(), now=later), gold_flag_leaks(policy=trusting, now=later)
+
+    done = at_once(*[sweep] * SWEEPS)
+    assert [sum(counts) for counts in zip(*done, strict=True)] == [len(taskers), 1]
+    assert Tasker.objects.filter(state=TaskerState.PAUSED).count() == len(taskers)
+    assert [model.objects.count() for model in (WatchEvent, StateChange, Notice)] == [len(taskers)] * 3
+    assert list(KnownPicture.objects.filter(held_at__isnull=False)) == [flag.known for flag in GoldFlag.objects.all()]
+
+
+TABS = 8
+
+
+@pytest.fixture(autouse=True)
+def recorded(transactional_db: None) -> None:
+    forget_versions()
+    factories.policy_version()
+
+
+def in_tabs(act: Callable[[int], Any]) -> list[Any]:
+    """What `act(number)` returns for each of several tabs, or the code it is refused with."""
+    return at_once(*[partial(act, number) for number in range(TABS)])
+
+
+def test_two_starts_make_one_try(nell: Tasker, now: datetime) -> None:
+    pool(40)
+    ready(nell)
+    started = in_tabs(lambda seed: attempt_start(tasker=nell, policy=POLICY, now=now, rng=Random(seed)).pk)
+    assert set(started) == {QualificationAttempt.objects.get().pk}
+    assert QualificationItem.objects.count() == 10
+
+
+def test_the_last_answer_in_two_tabs_finishes_once(nell: Tasker, now: datetime) -> None:
+    pool(10)
+    items = list(begin(ready(nell), now).items.order_by("position"))
+    for item in items[:-1]:
+        answer(item, now)
+    said = in_tabs(lambda number: answer(items[-1], now + timedelta(seconds=number)).repeated)
+    assert sorted(said) == [False] + [True] * (TABS - 1)
+    nell.refresh_from_db()
+    assert (nell.state, StateChange.objects.count()) == ("qualified", 1)
+
+
+def test_of_two_different_answers_one_is_kept(nell: Tasker, now: datetime) -> None:
+    pool(10)
+    item = begin(ready(nell), now).items.order_by("position")[0]
+    forms = [RIGHT, UNSURE]
+
+    def _say(number: int) -> bool:
+        form = forms[number % 2]
+        return item_answer(
+            tasker=nell, item_id=item.public_id, data=dict(form), policy_at=lambda moment: POLICY, now=now
+        ).repeated
+
+    said = in_tabs(_say)
+    assert said.count(False) == 1
+    assert said.count("already_answered") == TABS // 2
+    assert kept(item, "right") == (said.index(False) % 2 == 0)
+
+
+def test_all_pictures_answered_at_once_finish_the_try(nell: Tasker, now: datetime) -> None:
+    pool(10)
+    items = list(begin(ready(nell), now).items.order_by("position"))
+    for item in items[TABS:]:
+        answer(item, now)
+    in_tabs(lambda number: answer(items[number], now))
+    assert QualificationAttempt.objects.get().passed is True
+    assert StateChange.objects.count() == 1
+
+
+def test_an_example_gone_through_twice_is_seen_once(nell: Tasker, now: datetime) -> None:
+    only = known(KnownUse.TUTORIAL)
+    in_tabs(lambda number: lesson_see(tasker=Tasker.objects.get(pk=nell.pk), known=only, now=now))
+    nell.refresh_from_db()
+    assert (LessonSeen.objects.count(), nell.tutorial_done_at) == (1, now)
+
+
+def test_versions_published_at_once_follow_each_other(olga: Any, now: datetime) -> None:
+    published = in_tabs(
+        lambda number: (
+            instructions_publish(
+                summary=f"Change {number}.", clarification="", requalify=False, in_force_from=now, by=olga, now=now
+            ).version
+        )
+    )
+    numbers = sorted(number for number in published if isinstance(number, int))
+    assert numbers == list(range(2, 2 + len(numbers)))
+    assert numbers and InstructionVersion.objects.count() == 1 + len(numbers)
+    assert published.count("ask_again") == TABS - len(numbers)
+
+
+ROUNDS = 10
+
+
+def held_by(taskers: Sequence[Tasker], now: datetime) -> list[Assignment]:
+    """A new panel with a lease for each of the taskers."""
+    panel = factories.panel()
+    for tasker in taskers:
+        claim(tasker, now)
+    return list(panel.assignments.select_related("tasker").order_by("pk"))
+
+
+def report(held: Assignment, now: datetime) -> Report:
+    return report_make(**own(held), kind=ReportKind.OTHER, words="grey", now=now)
+
+
+def counts(held: Assignment, now: datetime) -> bool:
+    """Answer, and say whether it counts."""
+    return submit(held, now).counted
+
+
+def decide(image: Image, decision: ReportDecision, by: User, now: datetime) -> str:
+    report_decide(image=image, decision=decision, reply="Looked at.", by=by, now=now)
+    return decision.value
+
+
+def audit() -> None:
+    """What holds whatever came first: the counters are right, and a picture with an open report is dealt to nobody."""
+    held = Count("assignments", filter=Q(assignments__state=AssignmentState.LEASED))
+    for panel in Panel.objects.annotate(held=held).exclude(state=PanelState.SETTLED):
+        counted = panel.responses.filter(place__isnull=False).count()
+        assert (panel.answered, panel.leased, panel.missing) == (counted, panel.held, panel.size - counted)
+    waiting = Report.objects.filter(decided_at__isnull=True).values("image")
+    assert not Panel.objects.filter(image__in=waiting, state=PanelState.OPEN).exists()
+    assert not KnownPicture.objects.filter(image__in=waiting, held_at__isnull=True).exists()
+
+
+def test_a_report_while_the_others_answer(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
+    for _ in range(ROUNDS):
+        first, second, third = held_by([tara, otto, uma], now)
+        results = at_once(partial(report, first, now), partial(counts, second, now), partial(counts, third, now))
+        assert results[1:] == [True, True]
+        panel = Panel.objects.get(pk=first.panel_id)
+        assert (panel.state, panel.answered, panel.leased) == (PanelState.HELD, 2, 0)
+        audit()
+
+
+def test_a_late_report_at_the_moment_the_panel_fills_up(tara: Tasker, now: datetime) -> None:
+    later, others = now + timedelta(hours=1), people(*"abc")
+    for _ in range(ROUNDS):
+        (late,) = held_by([tara], now)
+        services.leases_lapse(now=later)
+        leased = [factories.assignment(each, late.panel, state=AssignmentState.LEASED) for each in others]
+        Panel.objects.filter(pk=late.panel_id).update(leased=3)
+        results = at_once(partial(report, late, later), *[partial(counts, held, later) for held in leased])
+        assert results[1:] == [True, True, True]
+        panel = Panel.objects.get(pk=late.panel_id)
+        assert (panel.state, panel.answered, panel.leased) == (PanelState.FULL, 3, 0)
+        audit()
+
+
+def test_a_report_and_the_same_persons_answer(tara: Tasker, now: datetime) -> None:
+    for _ in range(ROUNDS):
+        (held,) = held_by([tara], now)
+        reported, answered = at_once(partial(report, held, now), partial(counts, held, now))
+        # Answered first: there is nothing to report. Reported first: what is sent all the same is kept and counts.
+        assert answered is True
+        assert reported == "already_answered" or isinstance(reported, Report)
+        audit()
+
+
+def test_two_reports_at_once_are_both_kept(tara: Tasker, otto: Tasker, now: datetime) -> None:
+    for _ in range(ROUNDS):
+        one, other = held_by([tara, otto], now)
+        at_once(partial(report, one, now), partial(report, other, now), partial(report, one, now))
+        panel = Panel.objects.get(pk=one.panel_id)
+        assert (panel.state, panel.leased) == (PanelState.HELD, 0)
+        assert Report.objects.filter(image=panel.image_id).count() == 2
+        audit()
+
+
+def test_two_organizers_decide_once(tara: Tasker, olga: User, now: datetime) -> None:
+    olaf = factories.user("olaf", "organizers")
+    for round_number in range(1, ROUNDS + 1):
+        (held,) = held_by([tara], now)
+        report(held, now)
+        give_back = partial(decide, held.image, ReportDecision.REOPENED, olga, now)
+        results = at_once(give_back, partial(decide, held.image, ReportDecision.KEPT_OUT, olaf, now))
+        kept = Report.objects.get(image=held.image)
+        assert sorted(results) == sorted([kept.decision, "decided_already"])
+        state = PanelState.OPEN if kept.decision == ReportDecision.REOPENED else PanelState.HELD
+        assert Panel.objects.get(pk=held.panel_id).state == state
+        assert Notice.objects.count() == round_number
+        Panel.objects.update(state=PanelState.HELD)
+
+
+@pytest.mark.parametrize("gold", [False, True], ids=["an ordinary picture", "gold"])
+def test_a_report_while_an_organizer_gives_the_picture_back(
+    gold: bool, tara: Tasker, otto: Tasker, olga: User, now: datetime
+) -> None:
+    for _ in range(ROUNDS):
+        if gold:
+            known = factories.gold()
+            leased = {"known": known, "state": AssignmentState.LEASED}
+            one, other = (factories.assignment(tasker, known.panel, **leased) for tasker in (tara, otto))
+        else:
+            one, other = held_by([tara, otto], now)
+        report(one, now)
+        at_once(partial(report, other, now), partial(decide, one.image, ReportDecision.REOPENED, olga, now))
+        audit()
+        Panel.objects.filter(state=PanelState.OPEN).update(state=PanelState.HELD)
+        Assignment.objects.filter(state=AssignmentState.LEASED).update(state=AssignmentState.EXPIRED)
+
+
+def test_taskers_are_locked_in_the_order_of_their_numbers_when_a_picture_is_given_back(
+    tara: Tasker, otto: Tasker, olga: User, now: datetime
+) -> None:
+    """A link is made at the same moment, of two whose rows lie in the table the other way round."""
+    factories.panel()
+    held_by([tara], now)
+    held = Assignment.objects.select_related("tasker").get(tasker=tara)  # of either picture
+    report(held, now)
+    begun = Event()
+    for tasker in (otto, tara):
+        Tasker.objects.filter(pk=tasker.pk).update(passed={"1": now.isoformat()}, passed_at=now)
+
+    def link() -> str:
+        with transaction.atomic():
+            links._lock([tara.pk])
+            begun.set()
+            sleep(0.5)
+            links._lock([otto.pk])
+        return "linked"
+
+    def give_back() -> str:
+        begun.wait(10)
+        return decide(held.image, ReportDecision.REOPENED, olga, now)
+
+    assert at_once(link, give_back) == ["linked", ReportDecision.REOPENED]
+    assert not Tasker.objects.exclude(passed={}).exists()
+
+
+class _Heads(Random):
+    """Draws gold whenever there is any."""
+
+    def randrange(self, *_: int) -> int:
+        return 0
+
+
+@pytest.mark.parametrize("what", ["reported", "decided"])
+def test_gold_dealt_at_the_moment_it_is_reported_or_decided(
+    what: str, tara: Tasker, otto: Tasker, olga: User, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The claim has the gold picture's row and its panel's key; the other one has the panel and needs the row."""
+    known, used = factories.gold(), Event()
+    factories.panel()
+    held = factories.assignment(tara, known.panel, state=AssignmentState.LEASED, known=known)
+    if what == "decided":
+        report(held, now)
+        KnownPicture.objects.update(held_at=None)
+    use = services._use_gold
+
+    def use_and_wait(**named: Any) -> int:
+        taken = use(**named)
+        used.set()
+        sleep(0.3)
+        return taken
+
+    def beside() -> Any:
+        used.wait(10)
+        if what == "reported":
+            return report(held, now)
+        return decide(known.image, ReportDecision.KEPT_OUT, olga, now)
+
+    monkeypatch.setattr(services, "_use_gold", use_and_wait)
+    policy = Policy(gold_percent=50)
+    claim = partial(services.assignment_next, tasker=otto, holding=(), policy=policy, now=now, rng=_Heads(1))
+    dealt, other = at_once(claim, beside)
+    assert (dealt.known_id, dealt.tasker_id) == (known.pk, otto.pk)
+    assert isinstance(other, Report) if what == "reported" else other == ReportDecision.KEPT_OUT
+
+
+def test_two_who_hold_the_same_pictures_are_paused_at_once(tara: Tasker, otto: Tasker, now: datetime) -> None:
+    for _ in range(ROUNDS):
+        panels = [factories.panel() for _slot in range(3)]
+        for tasker, order in ((tara, panels), (otto, panels[::-1])):
+            for slot, panel in enumerate(order, start=1):
+                held = factories.assignment(tasker, panel, state=AssignmentState.RELEASED)
+                Assignment.objects.filter(pk=held.pk).update(slot=slot, state=AssignmentState.LEASED)
+        Panel.objects.filter(pk__in=[panel.pk for panel in panels]).update(leased=2)
+        assert at_once(*[partial(services.leases_end, tasker=each, now=now) for each in (tara, otto)]) == [3, 3]
+        audit()
+
+
+def test_two_organizers_answer_once(tara: Tasker, olga: User, now: datetime) -> None:
+    everybody: dict[str, Any] = {"to_everybody": True, "requalify": False, "now": now}
+    for number in range(ROUNDS):
+        question = question_ask(tasker=tara, text=f"Question {number}?", now=now)
+        reply = partial(question_answer, question_id=question.pk, by=olga, **everybody)
+        assert "answered_already" in at_once(partial(reply, answer="Yes."), partial(reply, answer="No."))
+        question.refresh_from_db()
+        assert question.instructions is not None
+        assert question.instructions.clarification == question.answer
+    assert InstructionVersion.objects.count() == 1 + ROUNDS
+
+
+def test_a_question_sent_from_two_tabs_is_one(tara: Tasker, now: datetime) -> None:
+    for round_number in range(ROUNDS):
+        Question.objects.update(answer="Yes.", answered_at=F("asked_at"))
+        text = f"Question {round_number}?"
+        at_once(*[partial(question_ask, tasker=tara, text=text, now=now)] * 4)
+        assert Question.objects.filter(text=text).count() == 1

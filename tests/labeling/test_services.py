@@ -1,26 +1,34 @@
-"""Panels and leases (R7, R8): who gets which picture, for how long, and what becomes of each answer."""
+"""Panels, leases and states (R7, R8): who gets which picture, for how long, and which answers are voided (R6)."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import product
 from random import Random
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
-from common.errors import Conflict, NotFound, WrongFields
-from labeling import selectors, services
-from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TieBreak
-from labeling.models import Assignment, Panel, Place, Response, Tasker
+from adjudication.services import panels_settle
+from common.errors import Conflict, InvalidInput, NotFound, WrongFields
+from labeling import selectors, services, voiding
+from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState, TieBreak
+from labeling.models import Assignment, Panel, Place, Report, Response, StateChange, Tasker, VoidedResponse
 from labeling.policy import Policy
+from labeling.selectors import policy_in_force
+from labeling.states import NEXT_TASKER_STATE, tasker_state_change
 from tests import factories
 from tests.labeling.cast import (
+    POLICY,
     beat,
     claim,
     gets_nothing,
     give_back,
     kept,
     label,
+    linked,
     next_for,
     people,
     refused,
@@ -29,7 +37,8 @@ from tests.labeling.cast import (
 )
 
 pytestmark = pytest.mark.django_db
-POLICY = Policy()
+
+
 BIRD = {
     "contains_bird": "definitely_yes",
     "contains_bicycle": "definitely_no",
@@ -66,8 +75,7 @@ class TestClaim:
         factories.response(otto, newer)
         for person in (otto, uma):
             factories.response(person, newest)
-        order = [label(tara, now).response.panel_id for _ in range(3)]
-        assert order == [newest.pk, newer.pk, old.pk]
+        assert [label(tara, now).response.panel_id for _ in range(3)] == [newest.pk, newer.pk, old.pk]
 
     def test_oldest_first_beyond_the_window(self, tara: Tasker, now: datetime) -> None:
         """Nobody sees a picture twice."""
@@ -154,8 +162,7 @@ class TestLease:
         assert [services.leases_lapse(now=moment) for moment in moments] == [0, 3, 0], (
             "running it twice changes nothing"
         )
-        panel.refresh_from_db()
-        assert panel.leased == 0
+        assert kept(panel, "leased") == 0
         assert claim(four, end).panel_id == panel.pk
 
     def test_a_heartbeat_renews_and_takes_a_lapsed_lease_up_again(self, tara: Tasker, now: datetime) -> None:
@@ -205,8 +212,7 @@ class TestSubmit:
     def test_three_answers_fill_the_panel(self, now: datetime) -> None:
         panel = factories.panel()
         assert [label(person, now).response.place.number for person in people(*"abc")] == [1, 2, 3]  # type: ignore[union-attr]
-        panel.refresh_from_db()
-        assert (panel.state, panel.answered, panel.leased, panel.missing) == (PanelState.FULL, 3, 0, 0)
+        assert kept(panel, "state", "answered", "leased", "missing") == (PanelState.FULL, 3, 0, 0)
         assert panel.full_at == now
 
     def test_keeps_what_was_said(self, tara: Tasker, now: datetime) -> None:
@@ -353,3 +359,205 @@ def test_an_assignment_moves_along_its_table_and_no_other_way(tara: Tasker, now:
         else:
             with pytest.raises(ValueError, match="cannot become"):
                 services._move(held, after)
+
+
+WAYS = [(before, after) for before in TaskerState for after in TaskerState]
+
+
+@pytest.mark.parametrize(("before", "after"), WAYS, ids=[f"{before} to {after}" for before, after in WAYS])
+def test_a_change_goes_along_the_table(before: TaskerState, after: TaskerState, olga: User, now: datetime) -> None:
+    tasker = factories.tasker("tim", state=before)
+    if after not in NEXT_TASKER_STATE[before]:
+        with pytest.raises(Conflict):
+            tasker_state_change(tasker=tasker, after=after, code="test", reason="a reason", now=now, by=olga)
+        assert not StateChange.objects.exists()
+        return
+    change = tasker_state_change(tasker=tasker, after=after, code="test", reason="a reason", now=now, by=olga)
+    assert (change.before, change.after, change.by, change.changed_at) == (before, after, olga, now)
+    assert Tasker.objects.get().state == tasker.state == after
+
+
+def test_whoever_is_late_changes_nothing(tara: Tasker, now: datetime) -> None:
+    stale = Tasker.objects.get(pk=tara.pk)
+    tasker_state_change(tasker=tara, after=TaskerState.PAUSED, code="paused", reason="first", now=now)
+    with pytest.raises(Conflict):
+        tasker_state_change(tasker=stale, after=TaskerState.LEARNING, code="requalify", reason="late", now=now)
+    assert StateChange.objects.get().reason == "first"
+
+
+HOUR = timedelta(hours=1)
+
+
+# What services do with a lease that is there, by their names.
+SERVICES: dict[str, Callable[[Assignment, datetime], Any]] = {
+    "assignment_next": lambda held, now: next_for(held.tasker, now),
+    "assignment_of": lambda held, now: services.assignment_of(
+        tasker=held.tasker, panel=held.panel, policy=POLICY, now=now, rng=Random(1)
+    ),
+    "assignment_heartbeat": beat,
+    "assignment_release": give_back,
+    "response_submit": submit,
+    "leases_end": lambda held, now: services.leases_end(tasker=held.tasker, now=now),
+    "leases_lapse": lambda held, now: services.leases_lapse(now=now),
+}
+
+
+# How a lease comes to be in each state.
+BROUGHT: dict[AssignmentState, tuple[str, ...]] = {
+    AssignmentState.LEASED: (),
+    AssignmentState.EXPIRED: ("leases_lapse",),
+    AssignmentState.RELEASED: ("assignment_release",),
+    AssignmentState.ANSWERED: ("response_submit",),
+}
+
+
+def test_services_take_every_step_of_a_lease_that_is_in_the_table_and_no_other(tara: Tasker, now: datetime) -> None:
+    factories.policy_version()
+    factories.panel()
+    taken: dict[AssignmentState, set[AssignmentState]] = {state: set() for state in AssignmentState}
+    for before in AssignmentState:
+        for service in SERVICES.values():
+            with transaction.atomic():
+                held = claim(tara, now)
+                for name in BROUGHT[before]:
+                    SERVICES[name](held, now + HOUR)
+                assert Assignment.objects.get().state == before
+                with suppress(Conflict):
+                    service(Assignment.objects.select_related("tasker").get(), now + HOUR)
+                after = AssignmentState(Assignment.objects.get().state)
+                taken[before] |= {after} - {before}
+                transaction.set_rollback(True)
+    assert taken == {state: set(following) for state, following in NEXT_ASSIGNMENT_STATE.items()}
+
+
+def test_every_service_that_changes_a_lease_is_walked() -> None:
+    named = {name for name in vars(services) if name.startswith(("assignment_", "response_", "leases_"))}
+    assert named == set(SERVICES)
+
+
+def void(tasker: Tasker, now: datetime, since: datetime | None = None, by: User | None = None) -> voiding.Voiding:
+    return voiding.responses_void(tasker=tasker, since=since, reason="Clicks at random.", by=by, now=now)
+
+
+def test_the_place_opens_again_for_another_tasker_and_the_answer_stays(
+    tara: Tasker, otto: Tasker, uma: Tasker, olga: User, now: datetime
+) -> None:
+    panel = factories.panel()
+    response, others = label(tara, now).response, label(otto, now).response
+    done = void(tara, now, by=olga)
+    assert not void(tara, now).responses.exists(), "twice changes nothing"
+    panel.refresh_from_db()
+    assert (panel.answered, panel.missing, panel.state, panel.places.count()) == (1, 2, PanelState.OPEN, 4)
+    assert Response.objects.get(pk=response.pk).contains_bird == response.contains_bird
+    assert (response.voided.voiding, done.voided_by, done.reason) == (done, olga, "Clicks at random.")
+    assert not VoidedResponse.objects.filter(response=others).exists()
+    assert gets_nothing(tara, now), "who has seen the picture is not asked again"
+    assert label(uma, now).response.place.number == 3, "the place of a voided answer is never filled again"
+
+
+@pytest.mark.both("locks the panels of the voided answers")
+def test_a_full_panel_waits_again(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
+    panel = factories.panel()
+    for tasker in (tara, otto, uma):
+        label(tasker, now)
+    void(tara, now)
+    assert kept(panel, "state", "missing", "full_at") == (PanelState.OPEN, 1, None)
+    new = label(factories.tasker("ines"), now).response
+    assert Panel.objects.get().state == PanelState.FULL
+    assert new.place.replaces == Response.objects.get(tasker=tara).place
+    assert panels_settle(policy_at=policy_in_force, now=now) == 1
+    counted = Response.objects.exclude(tasker=tara).values_list("pk", flat=True)
+    assert sorted(panel.rulings.get().response_ids) == sorted(counted)
+
+
+def test_settled_pictures_are_listed_and_left_alone(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
+    panel = factories.panel()
+    for tasker in (tara, otto, uma):
+        label(tasker, now)
+    panels_settle(policy_at=policy_in_force, now=now)
+    assert not void(tara, now).responses.exists()
+    assert kept(panel, "state") == PanelState.SETTLED
+    assert panel.rulings.count() == 1, "nothing is silently ruled again"
+    assert [each.panel for each in voiding.settled_responses(tara, None)] == [panel]
+
+
+def test_a_held_panel_stays_held(tara: Tasker, now: datetime) -> None:
+    panel = factories.panel()
+    label(tara, now)
+    Panel.objects.filter(pk=panel.pk).update(state=PanelState.HELD)
+    void(tara, now)
+    assert kept(panel, "state", "missing") == (PanelState.HELD, 3)
+
+
+@pytest.mark.parametrize(("decision", "state"), [("", "held"), ("kept_out", "held"), ("reopened", "open")])
+def test_a_report_that_came_when_the_panel_was_full_holds_it_now(
+    decision: str, state: str, tara: Tasker, otto: Tasker, uma: Tasker, now: datetime
+) -> None:
+    panel = factories.panel()
+    for tasker in (tara, otto, uma):
+        label(tasker, now)
+    late = factories.assignment(factories.tasker("ines"), panel, state="released")
+    decided = {"decision": decision, "decided_at": now} if decision else {}
+    Report.objects.create(
+        assignment=late, image=panel.image, tasker=late.tasker, kind="other", reported_at=now, **decided
+    )
+    void(tara, now)
+    assert kept(panel, "state") == state
+
+
+def test_only_since(tara: Tasker, now: datetime) -> None:
+    factories.panel(), factories.panel()
+    before, after = (label(tara, at).response for at in (now - timedelta(days=1), now))
+    assert [each.response for each in void(tara, now, since=now - timedelta(hours=1)).responses.all()] == [after]
+    assert Panel.objects.get(pk=before.panel_id).answered == 1
+
+
+def test_the_reason_is_published_so_it_is_needed(tara: Tasker, now: datetime) -> None:
+    with pytest.raises(InvalidInput, match="Give the reason"):
+        voiding.responses_void(tasker=tara, since=None, reason="  ", by=None, now=now)
+
+
+@pytest.mark.both("constraints and a trigger refuse")
+def test_the_database_refuses_to_replace_a_place_twice_and_to_take_a_voiding_back(tara: Tasker, now: datetime) -> None:
+    panel = factories.panel()
+    label(tara, now)
+    void(tara, now)
+    replaced = Place.objects.exclude(replaces=None).get().replaces
+    for write, error, why in (
+        (lambda: Place.objects.create(panel=panel, number=11, replaces=replaced), IntegrityError, "replaced twice"),
+        (lambda: Place.objects.create(panel=panel, number=10), IntegrityError, "beyond every size, replacing none"),
+        (VoidedResponse.objects.all().delete, DatabaseError, "a voiding taken back"),
+    ):
+        with pytest.raises(error), transaction.atomic():
+            write()
+            pytest.fail(why)
+
+
+def test_an_answer_sent_after_a_pause_is_kept_and_does_not_count(tara: Tasker, now: datetime) -> None:
+    panel = factories.panel()
+    held = claim(tara, now)
+    tara.state = "paused"
+    tara.save()
+    held.tasker.refresh_from_db()
+    assert not submit(held, now).counted
+    panel.refresh_from_db()
+    assert (panel.leased, panel.answered, Response.objects.count()) == (0, 0, 1)
+
+
+def test_a_lapsed_picture_does_not_come_back_onto_a_shared_panel(tara: Tasker, otto: Tasker, now: datetime) -> None:
+    factories.panel()
+    claim(tara, now)
+    later = now + timedelta(hours=1)
+    services.leases_lapse(now=later)
+    label(otto, later)
+    linked(tara, otto)
+    assert isinstance(next_for(tara, later), services.NothingLeft)
+
+
+def test_gold_may_come_to_both(tara: Tasker, otto: Tasker, now: datetime) -> None:
+    gold = factories.gold()
+    assert gold.panel is not None
+    linked(tara, otto)
+    for tasker in (tara, otto):
+        factories.assignment(tasker, gold.panel, now=now, known=gold)
+    assert gold.assignments.count() == 2

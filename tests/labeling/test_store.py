@@ -1,6 +1,15 @@
-"""Folders and buckets keep files alike; the bucket is a real server that speaks S3 over HTTP."""
+"""The canonical picture and its identity (R2), the folder or bucket it lies in, and its address (R3, R8)."""
 
+import base64
+import hashlib
+import io
 import os
+import random
+import struct
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -9,9 +18,21 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from django.test import Client
+from django.urls import path
 from django.utils import timezone
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image as Pillow
 
 from common.errors import Unavailable
+from labeling.enums import Origin
+from labeling.images import read_attack
+from labeling.intake import image_add
+from labeling.models import Image, Tasker
+from labeling.picture_views import picture as picture_view
+from labeling.pictures import picture_url, pixels_of
+from labeling.png import PictureDamaged, decode_png, encode_png, pixels_sha256
 from labeling.store import (
     FolderStore,
     PictureMissing,
@@ -21,8 +42,14 @@ from labeling.store import (
     picture_key,
     picture_store,
 )
+from tests.factories import image as image_row
+
+pytestmark = pytest.mark.django_db
+
 
 SHA = "ab" * 32
+
+
 KEY = picture_key(SHA)
 
 
@@ -141,9 +168,6 @@ def test_a_wrong_bucket_is_an_error_and_not_a_missing_picture(bucket: Any, endpo
             act()
 
 
-# Walking and removing, for the command that removes unused files ------------------------------------------------------
-
-
 def test_every_file_is_listed_with_its_size_and_age_until_it_is_removed(store: PictureStore) -> None:
     began = timezone.now() - timedelta(seconds=2)  # a bucket's times are whole seconds
     keys = {KEY: b"x", original_key(SHA): b"xy", f"private/{SHA}.png": b"xyz", f"defenses/{SHA}.weights": b""}
@@ -170,9 +194,9 @@ OTHERS = [
 
 def test_what_the_store_did_not_write_is_not_listed(tmp_path: Path) -> None:
     """A folder that is gone is no empty store."""
-    for path, _ in OTHERS:
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_bytes(b"x")
+    for name, _ in OTHERS:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"x")
     assert list(FolderStore(tmp_path).files()) == []
     with pytest.raises(Unavailable):
         list(FolderStore(tmp_path / "unmounted").files())
@@ -217,3 +241,218 @@ def test_the_store_follows_the_setting(settings: Any, tmp_path: Path, bucket: An
     assert not picture_store().exists(KEY)
     picture_store().put(KEY, b"y")
     assert [item.key for item in bucket.objects.all()] == [f"a/b/{KEY}"]
+
+
+RED_AND_BLUE = b"\xff\x00\x00\x00\x00\xff"
+
+
+@st.composite
+def pictures(draw: st.DrawFn) -> tuple[int, int, bytes]:
+    width, height = draw(st.integers(1, 24)), draw(st.integers(1, 24))
+    noise = random.Random(draw(st.integers(0, 2**32)))
+    palette = draw(st.integers(1, 256))
+    return width, height, bytes(noise.randrange(palette) for _ in range(width * height * 3))
+
+
+def test_the_identity_is_the_documented_hash() -> None:
+    """The same bytes in another shape are another picture; the same pixels give the same file, which is read."""
+    written_out = hashlib.sha256(b"RGB8 2x1\n" + RED_AND_BLUE).hexdigest()
+    assert pixels_sha256(2, 1, RED_AND_BLUE) == written_out != pixels_sha256(1, 2, RED_AND_BLUE)
+    assert written_out == "3d59e1a87bb55198689201a19ece8a61846cb937bb78db6f180e911afae5468b"
+    assert encode_png(2, 1, RED_AND_BLUE) == encode_png(2, 1, bytearray(RED_AND_BLUE))
+    assert decode_png(GOOD) == (2, 1, RED_AND_BLUE)
+
+
+@settings(max_examples=50)
+@given(pictures())
+def test_what_was_written_is_read_back_by_us_and_by_pillow(picture: tuple[int, int, bytes]) -> None:
+    width, height, pixels = picture
+    data = encode_png(width, height, pixels)
+    assert decode_png(data) == picture
+    with Pillow.open(io.BytesIO(data)) as image:
+        assert (image.mode, image.size, image.tobytes(), image.info["srgb"]) == ("RGB", (width, height), pixels, 0)
+
+
+@given(pictures(), st.data())
+def test_one_changed_byte_is_always_found(picture: tuple[int, int, bytes], data: st.DataObject) -> None:
+    file = bytearray(encode_png(*picture))
+    file[data.draw(st.integers(0, len(file) - 1))] ^= data.draw(st.integers(1, 255))
+    with pytest.raises(PictureDamaged):
+        decode_png(bytes(file))
+
+
+def _chunk(kind: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+
+def _png(*chunks: tuple[bytes, bytes]) -> bytes:
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*chunk) for chunk in chunks)
+
+
+HEADER = (b"IHDR", struct.pack(">IIBBBBB", 2, 1, 8, 2, 0, 0, 0))
+
+
+SRGB, END = (b"sRGB", b"\x00"), (b"IEND", b"")
+
+
+PIXELS = (b"IDAT", zlib.compress(b"\x00" + RED_AND_BLUE))
+
+
+GOOD = _png(HEADER, SRGB, PIXELS, END)
+
+
+NOT_CANONICAL = [
+    (b"", "nothing"),
+    (GOOD[:8], "the signature alone"),
+    (GOOD[:-1], "the last byte is missing"),
+    (GOOD + b"PK\x03\x04", "something follows the end"),
+    (_png(HEADER, PIXELS, END), "no sRGB chunk"),
+    (_png(HEADER, SRGB, (b"tEXt", b"a\x00b"), PIXELS, END), "an additional chunk"),
+    (_png(HEADER, SRGB, PIXELS, PIXELS, END), "two IDAT chunks"),
+    (_png(SRGB, HEADER, PIXELS, END), "another order"),
+    (_png((b"IHDR", HEADER[1][:-1] + b"\x01"), SRGB, PIXELS, END), "interlaced"),
+    (_png((b"IHDR", struct.pack(">IIBBBBB", 2, 1, 16, 2, 0, 0, 0)), SRGB, PIXELS, END), "16 bits"),
+    (_png((b"IHDR", struct.pack(">IIBBBBB", 10**6, 1, 8, 2, 0, 0, 0)), SRGB, PIXELS, END), "too wide"),
+    (_png((b"IHDR", HEADER[1] + b"\x00"), SRGB, PIXELS, END), "a longer header"),
+    (_png(HEADER, (b"sRGB", b"\x01"), PIXELS, END), "another intent"),
+    (_png(HEADER, SRGB, (b"IDAT", b"not deflate"), END), "pixels that are not packed"),
+    (_png(HEADER, SRGB, (b"IDAT", zlib.compress(bytes(6))), END), "too few pixels"),
+    (_png(HEADER, SRGB, (b"IDAT", zlib.compress(bytes(10**7))), END), "far more pixels than the size says"),
+    (_png(HEADER, SRGB, (b"IDAT", PIXELS[1] + b"x"), END), "bytes behind the packed pixels"),
+    (_png(HEADER, SRGB, (b"IDAT", PIXELS[1][:-4]), END), "packed pixels without their checksum"),
+    (_png(HEADER, SRGB, (b"IDAT", zlib.compress(b"\x01" + RED_AND_BLUE)), END), "a filtered row"),
+]
+
+
+@pytest.mark.parametrize(("data", "reason"), NOT_CANONICAL, ids=[reason for _, reason in NOT_CANONICAL])
+def test_any_other_form_is_refused(data: bytes, reason: str) -> None:
+    with pytest.raises(PictureDamaged):
+        decode_png(data)
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "length", "reason"),
+    [(0, 1, 0, "no width"), (2, 1, 5, "a byte short"), (2, 1, 7, "a byte long"), (4097, 1, 3 * 4097, "too wide")],
+)
+def test_only_whole_pictures_are_written_or_named(width: int, height: int, length: int, reason: str) -> None:
+    for make in (encode_png, pixels_sha256):
+        with pytest.raises(ValueError, match="not the RGB pixels"):
+            make(width, height, bytes(length))
+
+
+def test_it_needs_nothing_but_the_standard_library() -> None:
+    """The verifier of a release reads pictures on a machine with nothing installed."""
+    program = "import sys, labeling.png; sys.exit(any(name in sys.modules for name in ('django', 'PIL', 'numpy')))"
+    root = Path(__file__).parents[2]
+    assert subprocess.run([sys.executable, "-S", "-c", program], cwd=root, check=False).returncode == 0
+
+
+urlpatterns = [path("pictures/<str:token>.png", picture_view, name="picture")]
+
+
+PNG = encode_png(16, 16, bytes(range(256)) * 3)
+
+
+@pytest.fixture
+def image(now: datetime) -> Image:
+    """A picture with its file in the store."""
+    row, _ = image_add(
+        read_attack(PNG, size=16), origin=Origin.DATASET, source="test", licence="CC0", now=now, label_from=None
+    )
+    return row
+
+
+def _token(url: str) -> str:
+    return url.removeprefix("/pictures/").removesuffix(".png")
+
+
+@pytest.mark.urls(__name__)
+def test_the_picture_is_served_fenced_in(client: Client, image: Image) -> None:
+    """To whoever has the address: it was given to who may see the picture, and it ends."""
+    address = picture_url(image, now=timezone.now())
+    response = client.get(address)
+    assert response.status_code == 200
+    assert response.content == PNG == picture_store().get(picture_key(image.pixels_sha256))
+    expected = {
+        "Content-Type": "image/png",
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Cache-Control": "private, max-age=3600, immutable",
+        "Content-Disposition": 'inline; filename="picture.png"',
+        "Content-Length": str(len(PNG)),
+    }
+    assert {name: response.headers.get(name) for name in expected} == expected
+    assert "ETag" not in response.headers and "Last-Modified" not in response.headers
+    head = client.head(address)
+    assert (head.status_code, head.content, head["Content-Length"]) == (200, b"", str(len(PNG)))
+    for method in (client.post, client.put, client.delete, client.options):
+        assert method(address).status_code == 405
+
+
+@pytest.mark.urls(__name__)
+def test_serving_asks_the_database_nothing_and_sets_no_cookie(
+    image: Image, tara: Tasker, signed_in: Callable[[Any], Client], django_assert_num_queries: Any
+) -> None:
+    client, url = signed_in(tara), picture_url(image, now=timezone.now())
+    with django_assert_num_queries(0):
+        response = client.get(url)
+    assert response.status_code == 200
+    assert not response.cookies and "Cookie" not in response.get("Vary", "")
+
+
+AGES = [
+    (timedelta(0), 200, "fresh"),
+    (timedelta(minutes=59), 200, "within the hour"),
+    (timedelta(minutes=61), 404, "over an hour old"),
+    (timedelta(days=400), 404, "very old"),
+    (timedelta(minutes=-5), 404, "from the future"),
+]
+
+
+@pytest.mark.urls(__name__)
+@pytest.mark.parametrize(("age", "status", "reason"), AGES, ids=[reason for *_, reason in AGES])
+def test_an_address_ends_after_an_hour(client: Client, image: Image, age: timedelta, status: int, reason: str) -> None:
+    assert client.get(picture_url(image, now=timezone.now() - age)).status_code == status
+
+
+@pytest.mark.urls(__name__)
+def test_the_lifetime_is_counted_with_the_clock_it_is_given_and_a_new_key_ends_nothing(
+    image: Image, settings: Any, now: datetime
+) -> None:
+    token = _token(picture_url(image, now=now))
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "a new key", [settings.SECRET_KEY]
+    assert pixels_of(token, now=now + timedelta(minutes=60)) == image.pixels_sha256
+    assert pixels_of(token, now=now + timedelta(minutes=60, seconds=1)) is None
+
+
+@pytest.mark.urls(__name__)
+def test_forged_addresses_show_nothing(client: Client, image: Image, settings: Any) -> None:
+    good = _token(picture_url(image, now=timezone.now()))
+    changed = ("B" if good[60] == "A" else "A").join((good[:60], good[61:]))
+    settings.SECRET_KEY = "another server's key"
+    foreign = _token(picture_url(image, now=timezone.now()))
+    settings.SECRET_KEY = "this server's key"
+    for forged in (changed, good[:-4], good + "AAAA", image.pixels_sha256, image.public_id, "x", "%00", "ä", foreign):
+        response = client.get(f"/pictures/{forged}.png")
+        assert (response.status_code, response.content) == (404, b""), forged
+        assert response["Cache-Control"] == "no-store"
+        assert response["Content-Security-Policy"] == "default-src 'none'; sandbox"
+
+
+@pytest.mark.urls(__name__)
+def test_an_address_tells_nothing(image: Image, now: datetime) -> None:
+    """Two addresses of one picture differ, and are as long as any."""
+    addresses = {picture_url(image, now=now) for _ in range(20)}
+    other = picture_url(image_row(origin="gold"), now=now)
+    assert len(addresses) == 20 and {len(address) for address in addresses} == {len(other)}
+    raw = base64.urlsafe_b64decode(_token(url := addresses.pop()))
+    for secret in (image.pixels_sha256, image.public_id, image.original_sha256):
+        assert secret not in url and secret.encode() not in raw
+    assert bytes.fromhex(image.pixels_sha256)[:8] not in raw
+
+
+@pytest.mark.urls(__name__)
+def test_a_file_missing_from_the_store_is_a_plain_404(client: Client) -> None:
+    response = client.get(picture_url(image_row(), now=timezone.now()))
+    assert (response.status_code, response.content) == (404, b"")

@@ -1,27 +1,45 @@
-"""The tasker's page without a script: who gets it, what it says, and the plain POST (R8-R12)."""
+"""The tasker's page without a script (R8-R12), what it remembers for them, and their language and time zone."""
 
 import re
 import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
 from labeling.enums import AssignmentState, Origin
-from labeling.models import Assignment, Panel, Response, Tasker
+from labeling.models import Assignment, InstructionVersion, Notice, Panel, Response, Tasker
+from labeling.preferences import ACTIONS, instructions_read, keys_of
 from tests import factories
-from tests.labeling.cast import shows
+from tests.labeling.cast import kept, shows
+
+pytestmark = pytest.mark.django_db
+
 
 URL = "/label/"
+
+
 NO_TO_BOTH = {"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"}
+
+
 A_BIRD = {"contains_bird": "definitely_yes", "contains_bicycle": "definitely_no"}
+
+
 TRIANGLE = "10,10\n200,10\n100,150.5"
+
+
 TRUE = {"complete": "true", "unoccluded": "true", "real": "true"}
+
 
 # What a tasker must never learn (R3, R8).
 UNSPEAKABLE = (
     r"\b(attack\w*|adversar\w*|targets?|origins?|weeks?|claim\w*|gold|dataset|defen[cs]e\w*|teams?|panels?|w\d\d)\b"
 )
+
+
 _PICTURE = re.compile(r"/pictures/[\w=-]+")  # encrypted: any letters
 
 
@@ -51,9 +69,6 @@ def open_form(client: Client) -> dict[str, str]:
     return fields(client.get(URL))
 
 
-# Who gets it.
-
-
 @pytest.mark.parametrize("address", [URL, "/label/instructions/"])
 def test_a_stranger_signs_in_first(address: str, client: Client) -> None:
     answer = client.get(address)
@@ -77,9 +92,6 @@ def test_other_roles_are_told_what_their_account_is_for(
 @pytest.mark.parametrize(("state", "words"), [("learning", "Not qualified yet"), ("paused", "Your labeling is paused")])
 def test_who_may_not_label_now_is_told_why(state: str, words: str, signed_in: Any, panel: Panel) -> None:
     shows(signed_in(factories.tasker("paul", state=state)).get(URL), words, status=403)
-
-
-# What it shows.
 
 
 def test_the_form_carries_the_questions_of_the_founding_document(signed_in: Any, tara: Tasker, panel: Panel) -> None:
@@ -155,9 +167,6 @@ def test_the_instructions_have_every_question_in_full(signed_in: Any, nell: Task
     )
 
 
-# The plain POST.
-
-
 def test_a_negative_picture_is_received_and_the_next_one_follows(signed_in: Any, tara: Tasker, panel: Panel) -> None:
     """The page is not cached."""
     client = signed_in(tara)
@@ -185,8 +194,7 @@ def test_an_outline_is_typed(typed: str, kept: str, signed_in: Any, tara: Tasker
     answer = client.post(URL, open_form(client) | A_BIRD | TRUE | {"outline": typed, "real": "false"})
     assert answer.status_code == 303
     response = Response.objects.get()
-    assert response.outline == kept
-    assert (response.complete, response.unoccluded, response.real) == (True, True, False)
+    assert (response.outline, response.complete, response.unoccluded, response.real) == (kept, True, True, False)
 
 
 @pytest.mark.parametrize(
@@ -332,3 +340,204 @@ def test_an_ended_sign_in_keeps_everything_and_sends_it(signed_in: Any, tara: Ta
 def test_the_password_is_never_shown_again(client: Client, panel: Panel) -> None:
     page = client.post(URL, NO_TO_BOTH | {"username": "tara", "password": "hunter2hunter2"}).content.decode()
     assert "hunter2" not in page
+
+
+PREFERENCES = "/api/v1/preferences/"
+
+
+def change(client: Client, **values: Any) -> Any:
+    return client.post(PREFERENCES, values, content_type="application/json")
+
+
+def test_every_action_has_a_key_of_its_own() -> None:
+    assert len({action.key for action in ACTIONS}) == len({action.name for action in ACTIONS}) == len(ACTIONS)
+
+
+def test_a_key_is_kept_for_every_device_until_it_is_the_usual_one_again(signed_in: Any, tara: Tasker) -> None:
+    factories.policy_version()
+    factories.panel()
+    client = signed_in(tara)
+    answer = change(client, keys={"report": "X", "undo": "Delete", "remove_corner": "u"})
+    assert (answer.status_code, answer.json()["keys"]["report"]) == (200, "x")
+    assert kept(tara, "preferences")["keys"] == {"report": "x", "undo": "Delete", "remove_corner": "u"}
+    shows(
+        signed_in(tara).get("/label/"),
+        '<kbd aria-hidden="true" data-key="report">X</kbd>',
+        'data-shortcut="undo" aria-keyshortcuts="Del"',
+    )
+    assert change(client, keys={}).json()["keys"]["report"] == "r"
+    assert kept(tara, "preferences")["keys"] == {}
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"report": "u"}, "The key U is chosen twice"),
+        ({"report": "x", "ask": "X"}, "The key X is chosen twice"),
+        ({"dance": "x"}, "knows no action 'dance'"),
+        ({"report": ""}, "Choose a key"),
+        ({"report": "xy"}, "Choose a key"),
+        ({"report": " "}, "Choose a key"),
+        ({"report": "\n"}, "Choose a key"),
+        ({"report": "Escape"}, "Choose a key"),
+        ({"report": 7}, "Choose a key"),
+        (["report", "x"], "as an object"),
+    ],
+    ids=["taken", "twice", "no such action", "none", "two", "space", "not printable", "named", "number", "list"],
+)
+def test_a_key_that_cannot_be_is_refused_in_words(keys: Any, words: str, signed_in: Any, tara: Tasker) -> None:
+    answer = change(signed_in(tara), keys=keys)
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
+    assert words in answer.json()["fields"]["keys"][0]
+    assert kept(tara, "preferences") == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("smoothing", "off"), ("simplify", 0), ("simplify", True), ("instructions", 0), ("instructions", "2"), ("x", 1)],
+)
+def test_what_no_page_would_send_is_refused(name: str, value: Any, signed_in: Any, tara: Tasker) -> None:
+    answer = change(signed_in(tara), **{name: value})
+    assert answer.status_code == 400
+    assert name in answer.json()["fields"]
+
+
+@pytest.mark.both("locks the row of the tasker; JSON")
+def test_one_change_leaves_the_others(signed_in: Any, tara: Tasker) -> None:
+    """Instructions once read stay read."""
+    client = signed_in(tara)
+    change(client, smoothing=False, keys={"report": "x"}, instructions=4)
+    found = change(client, simplify=2.5, instructions=2).json()
+    assert (found["smoothing"], found["simplify"], found["keys"]["report"]) == (False, 2.5, "x")
+    assert found["instructions"] == 4
+    assert client.get(PREFERENCES).json() == found
+
+
+def test_who_was_qualified_under_a_version_has_read_it(tara: Tasker) -> None:
+    tara.instructions = 3
+    assert instructions_read(tara) == 3
+
+
+def test_nobody_in_particular_has_the_usual_keys() -> None:
+    assert keys_of(None)["submit"] == "Enter"
+
+
+@pytest.mark.parametrize("address", [PREFERENCES, "/api/v1/notices/"])
+def test_preferences_and_notices_are_a_taskers(
+    address: str, olga: User, rita: User, stan: User, signed_in: Any, client: Client
+) -> None:
+    assert client.get(address).status_code == 401
+    answers = [signed_in(who).get(address) for who in (olga, rita, stan)]
+    assert [(answer.status_code, answer.json()["code"]) for answer in answers] == [(403, "not_a_tasker")] * 3
+
+
+def notice(to: Tasker, text: str = "An organizer writes.") -> Notice:
+    return Notice.objects.create(tasker=to, code="test", text=text, told_at=factories.NOW)
+
+
+def test_a_notice_is_told_until_its_tasker_puts_it_away(signed_in: Any, tara: Tasker, otto: Tasker) -> None:
+    mine, ottos = notice(tara), notice(otto, "Not for Tara.")
+    client = signed_in(tara)
+    told = client.get("/api/v1/notices/").json()
+    assert told == [{"id": str(mine.public_id), "text": "An organizer writes.", "told_at": "2026-11-18T12:00:00Z"}]
+    put_away = [client.post(f"/api/v1/notices/{each.public_id}/seen/").status_code for each in (mine, mine, ottos)]
+    assert put_away == [204, 204, 404]
+    assert client.get("/api/v1/notices/").json() == []
+    assert kept(mine, "seen_at") and not kept(ottos, "seen_at")
+
+
+def test_without_a_script_a_notice_is_put_away_with_a_button(signed_in: Any, tara: Tasker) -> None:
+    factories.policy_version()
+    mine, client = notice(tara), signed_in(tara)
+    assert client.post("/label/", {"action": "seen", "notice": "²"}).status_code == 404
+    assert "An organizer writes." in client.get("/label/").content.decode()
+    assert client.post("/label/", {"action": "seen", "notice": str(mine.public_id)}).status_code == 303
+    assert "An organizer writes." not in client.get("/label/").content.decode()
+
+
+@pytest.fixture
+def versions(db: None) -> None:
+    now = timezone.now()
+    rows = [
+        (2, "Toys.", "A toy bird is a depiction.", now - timedelta(days=2)),
+        (3, "Shadows.", "A shadow alone is no bird.", now - timedelta(days=1)),
+        (4, "Not yet.", "Tomorrow.", now + timedelta(days=1)),
+    ]
+    for version, summary, clarification, since in rows:
+        InstructionVersion.objects.create(
+            version=version, summary=summary, clarification=clarification, in_force_from=since
+        )
+
+
+def test_what_changed_since_a_version_is_told_newest_first(
+    signed_in: Any, tara: Tasker, stan: User, client: Client, versions: None
+) -> None:
+    """To taskers; the instructions carry their version and all clarifications."""
+    factories.policy_version()
+    tasker, address = signed_in(tara), "/label/instructions/news/"
+    assert [client.get(address).status_code, signed_in(stan).get(address).status_code] == [302, 403]
+    news = [tasker.get(address, {"since": since}).json() for since in (1, 2, 3)]
+    assert [[each["version"] for each in told] for told in news] == [[3, 2], [3], []]
+    assert (news[1][0]["summary"], news[1][0]["clarification"]) == ("Shadows.", "A shadow alone is no bird.")
+    page = tasker.get("/label/instructions/").content.decode()
+    assert "Version 3, in force since" in page and "Tomorrow." not in page
+    assert page.index("A shadow alone is no bird.") < page.index("A toy bird is a depiction.")
+
+
+PAGES = {
+    "/label/": "Absenden",
+    "/my-work/": "Meine Arbeit",
+    "/questions/": "Fragen",
+    "/learn/": "Anleitung",
+    "/label/instructions/": "Umriss",
+    "/account/": "Sprache",
+}
+
+
+@pytest.fixture
+def gerda(db: None) -> Tasker:
+    """A tasker who reads German and lives in Berlin."""
+    factories.policy_version()
+    gerda = factories.tasker("gerda")
+    gerda.language, gerda.time_zone = "de", "Europe/Berlin"
+    gerda.save()
+    return gerda
+
+
+@pytest.mark.parametrize(("address", "word"), sorted(PAGES.items()))
+def test_a_page_is_in_the_taskers_language(address: str, word: str, gerda: Tasker, signed_in: Any) -> None:
+    factories.panel()
+    page = signed_in(gerda).get(address, headers={"accept-language": "en"})
+    assert page["Content-Language"] == "de"
+    shows(page, '<html lang="de" dir="ltr">', word)
+
+
+@pytest.mark.parametrize(("accepted", "language"), [("de-AT,de;q=0.9", "de"), ("en", "en"), ("fr", "en"), ("", "en")])
+def test_who_has_chosen_none_gets_the_browsers(accepted: str, language: str, client: Any) -> None:
+    assert client.get("/sign-in/", headers={"accept-language": accepted})["Content-Language"] == language
+
+
+def test_refusals_of_the_api_are_in_the_taskers_language(gerda: Tasker, signed_in: Any) -> None:
+    refused = signed_in(gerda).post(
+        "/api/v1/assignments/3f1c9a52-7d0e-4f5b-9a37-0c6f3f1d2b84/heartbeat/",
+        {"lease_token": "x"},
+        content_type="application/json",
+    )
+    assert refused.status_code == 404
+    assert refused.json()["code"] == "not_found", "the code stays for programs"
+    assert "There is no" not in refused.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("zone", "shown", "why"),
+    [
+        ("", "23:30", "UTC where none was chosen"),
+        ("Europe/Berlin", "00:30", "an hour ahead, and the next day"),
+        ("Asia/Kolkata", "05:00", "half an hour off"),
+    ],
+)
+def test_times_are_in_the_taskers_zone(zone: str, shown: str, why: str, gerda: Tasker, signed_in: Any) -> None:
+    gerda.time_zone = zone
+    gerda.save()
+    factories.response(gerda, factories.panel(), now=datetime(2026, 11, 17, 23, 30, tzinfo=UTC))
+    assert shown in signed_in(gerda).get("/my-work/").content.decode(), why

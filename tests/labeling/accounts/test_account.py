@@ -1,11 +1,13 @@
-"""Everybody's account page: settings, sessions, tokens, address, password."""
+"""Everybody's account: settings, sessions, tokens, address, password, and leaving: the answers stay (R4, R8)."""
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
+from random import Random
 from typing import Any
 
 import pyotp
 import pytest
+from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib.auth.models import User
 from django.core import mail
 from django.test import Client
@@ -16,13 +18,21 @@ from common.devices import device_of
 from common.mail import wait_until_sent
 from common.models import ApiToken, RecoveryCode, SecondFactor, UserSession
 from common.second_factor import enrolment, second_factor_turn_on
+from labeling.accounts.invitations import invitation_accept, invite
+from labeling.accounts.leaving import account_delete
 from labeling.accounts.locale import zone_names
-from labeling.models import Tasker
+from labeling.enums import AssignmentState, Role
+from labeling.models import Assignment, Invitation, Panel, Response, StateChange, Tasker
+from tests import factories
 from tests.factories import PASSWORD
-from tests.labeling.cast import kept, shows, statements
+from tests.labeling.cast import claim, kept, shows, statements
 
 pytestmark = pytest.mark.django_db
+
+
 NEW = "correct horse battery"
+
+
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
 
@@ -42,9 +52,6 @@ def tara_user(tara: Tasker) -> User:
     tara.user.email = "tara@example.org"
     tara.user.save()
     return tara.user
-
-
-# Language and time zone.
 
 
 def test_a_taskers_language_and_zone_cost_no_statement(tara: Tasker) -> None:
@@ -117,9 +124,6 @@ def test_a_stranger_changes_the_language_and_stays_on_the_site(wanted: str, to: 
     assert '<html lang="de"' in client.get("/sign-in/").content.decode()
 
 
-# Sessions and tokens.
-
-
 def test_the_owner_sees_where_they_are_signed_in_and_ends_the_others(tara: Tasker, otto: Tasker) -> None:
     """Nobody ends the session of somebody else."""
     here, there, third = client_of("tara", headers={"user-agent": FIREFOX}), client_of("tara"), client_of("tara")
@@ -166,9 +170,6 @@ def test_the_owner_revokes_a_token_and_nobody_elses(tara_user: User, otto: Taske
 )
 def test_a_device_is_named_so_that_its_owner_knows_it(agent: str, words: str) -> None:
     assert device_of(agent) == words
-
-
-# The password.
 
 
 def change(client: Client, **fields: str) -> Any:
@@ -252,15 +253,8 @@ def test_a_forged_link_opens_nothing_and_counts_as_a_guess(address: str, tara: T
     assert [client.get(address).status_code for _ in range(10)] == [404] * 9 + [429]
 
 
-# The address.
-
-
 def new_address(client: Client, **fields: str) -> Any:
     return client.post("/account/email/", {"email": "new@example.org", "password": PASSWORD} | fields)
-
-
-def confirm_link() -> str:
-    return str(re.findall(r"http://127\.0\.0\.1:8000(/account/email/\S+)", mail.outbox[-1].body)[0])
 
 
 def test_an_address_counts_once_its_owner_confirms_the_link(
@@ -269,15 +263,14 @@ def test_an_address_counts_once_its_owner_confirms_the_link(
     client = client_of("tara")
     assert "new@example.org" in new_address(client).content.decode()
     assert mail.outbox[0].to == ["new@example.org"]
-    link = confirm_link()
+    (link,) = re.findall(r"http://127\.0\.0\.1:8000(/account/email/\S+)", mail.outbox[-1].body)
     client.get(link)  # a mail program that looks at the link confirms nothing
     assert client_of("otto").post(link).status_code == 404
     with monkeypatch.context() as late:
         over = timezone.now().timestamp() + timedelta(days=3, seconds=1).total_seconds()
         late.setattr("django.core.signing.time.time", lambda: over)
         assert client.post(link).status_code == 404
-    tara_user.refresh_from_db()
-    assert tara_user.email == "tara@example.org"
+    assert kept(tara_user, "email") == "tara@example.org"
     with django_capture_on_commit_callbacks(execute=True):
         client.post(link)
     assert kept(tara_user, "email") == "new@example.org"
@@ -336,9 +329,6 @@ def test_nobody_is_flooded_with_letters_nor_found_out_by_asking_on_and_on(tara_u
     asked = [new_address(client, email=f"person{number}@example.org").status_code for number in range(12)]
     assert asked == [200] * 10 + [429] * 2
     assert len(mail.outbox) == 10
-
-
-# The second factor's pages; its codes are tested in tests/common.
 
 
 def test_it_is_turned_on_and_off_with_the_password(tara_user: User, django_capture_on_commit_callbacks: Any) -> None:
@@ -412,8 +402,6 @@ def test_a_reset_password_does_not_go_past_the_second_factor(
     assert Client().post("/sign-in/", {"username": "tara", "password": NEW})["Second-Factor"] == "needed"
 
 
-# Everybody.
-
 OWN = ["/account/", "/account/email/", "/account/password/", "/account/second-factor/", "/account/delete/"]
 
 
@@ -434,3 +422,123 @@ def test_everybody_has_an_account_page(address: str, who: str, request: pytest.F
     answer = signed_in(request.getfixturevalue(who)).get(address)
     assert answer.status_code == 200
     assert "no-store" in answer["Cache-Control"]
+
+
+def accepted(now: datetime, **given: Any) -> User:
+    """Who was invited as Nora, and came."""
+    secret = invite(email="nora@example.org", language="de", now=now, **given).secret
+    return invitation_accept(
+        secret=secret, username="nora", password="correct horse battery", now=now, rng=Random(str(given["role"]))
+    )
+
+
+@pytest.fixture
+def nora(olga: User, now: datetime) -> Tasker:
+    """Somebody who came by an invitation, signed in, once mistyped, has a token, a language and keys of their own."""
+    user = accepted(now, role=Role.TASKER, by=olga)
+    Tasker.objects.update(state="qualified", time_zone="Europe/Berlin", preferences={"keys": {"undo": "u"}})
+    issue_token(user, now=now)
+    for password in ("wrong", "correct horse battery"):
+        Client().post("/sign-in/", {"username": "nora", "password": password})
+    return Tasker.objects.get(user=user)
+
+
+def leave(tasker: Tasker, now: datetime) -> str:
+    assert tasker.user is not None
+    return account_delete(user=tasker.user, now=now)
+
+
+def test_nothing_leads_from_the_public_id_to_the_person(nora: Tasker, otto: Tasker, olga: User, now: datetime) -> None:
+    """The record of others stays; the address and the name may be used again."""
+    Client().post("/sign-in/", {"username": "otto", "password": "wrong"})
+    assert leave(nora, now) == nora.public_id
+    left = Tasker.objects.get(pk=nora.pk)
+    assert (left.user, left.left_at, left.language, left.time_zone, left.preferences) == (None, now, "", "", {})
+    assert not User.objects.filter(username="nora").exists()
+    assert list(Invitation.objects.values_list("email", "user")) == [("", None)]
+    assert not UserSession.objects.exists() and not ApiToken.objects.exists()
+    for table in (AccessAttempt, AccessLog, AccessFailureLog):
+        assert not table.objects.filter(username="nora").exists()
+    assert AccessAttempt.objects.filter(username="otto").exists() and Tasker.objects.get(pk=otto.pk).user
+    assert accepted(now, role=Role.BOARD, by=olga).groups.get().name == "review board"
+    assert Tasker.objects.get(pk=nora.pk).user is None
+
+
+@pytest.mark.both("locks the row of the tasker")
+def test_answers_stay_and_pictures_at_hand_go_to_others(nora: Tasker, now: datetime) -> None:
+    answered, free = factories.panel(), factories.panel()
+    response = factories.response(nora, answered, now=now)
+    held = claim(nora, now)
+    assert Panel.objects.get(pk=free.pk).leased == 1
+    leave(nora, now)
+    assert (Response.objects.get(), Response.objects.get().tasker.public_id) == (response, nora.public_id)
+    assert Assignment.objects.get(pk=held.pk).state == AssignmentState.RELEASED
+    assert Panel.objects.get(pk=free.pk).leased == 0
+
+
+def test_an_invitation_that_waits_for_the_same_address_ends(stan: User, olga: User, now: datetime) -> None:
+    invite(email="stan@example.org", role=Role.TASKER, language="en", by=olga, now=now)
+    stan.email = "stan@example.org"
+    stan.save()
+    account_delete(user=stan, now=now)
+    row = Invitation.objects.get()
+    assert (row.email, row.revoked_at) == ("", now)
+
+
+def test_what_an_organizer_decided_stays_without_their_name(olga: User, tara: Tasker, now: datetime) -> None:
+    StateChange.objects.create(
+        tasker=tara, before="qualified", after="paused", code="x", reason="y", by=olga, changed_at=now
+    )
+    invite(email="nora@example.org", role=Role.TASKER, language="en", by=olga, now=now)
+    assert account_delete(user=olga, now=now) == ""
+    assert StateChange.objects.get().by is None
+    assert Invitation.objects.get().invited_by is None
+
+
+def delete(client: Client, **fields: str) -> Any:
+    return client.post("/account/delete/", {"password": factories.PASSWORD} | fields)
+
+
+def test_password_and_id_confirm_and_the_id_is_shown_for_good(tara: Tasker, rita: User, signed_in: Any) -> None:
+    """Who has no ID confirms with the user name."""
+    factories.response(tara, factories.panel())
+    client = signed_in(tara)
+    shows(client.get("/account/delete/"), tara.public_id, "the 1 answer you gave", "your e-mail address")
+    answer = delete(client, confirmation=tara.public_id.lower())
+    assert answer.status_code == 200 and tara.public_id in answer.content.decode()
+    assert client.get("/api/v1/me/").status_code == 401
+    assert delete(signed_in(rita), confirmation="rita").status_code == 200
+    assert not User.objects.filter(username__in=("tara", "rita")).exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"confirmation": "T-WRONG"}, "to confirm"),
+        ({"confirmation": ""}, "to confirm"),
+        ({"password": "wrong"}, "This is not your password"),
+    ],
+)
+def test_without_both_nothing_is_deleted(fields: dict[str, str], words: str, tara: Tasker, signed_in: Any) -> None:
+    shows(delete(signed_in(tara), **({"confirmation": tara.public_id} | fields)), words, status=400)
+    assert User.objects.filter(username="tara").exists()
+
+
+def test_an_organizer_deletes_for_a_tasker_who_asks(tara: Tasker, olga: User, signed_in: Any) -> None:
+    client, address = signed_in(olga), f"/organizer/people/{tara.public_id}/delete/"
+    assert "tara" in client.get(address).content.decode()
+    right = {"confirmation": tara.public_id, "password": factories.PASSWORD}
+    forms = ({"confirmation": "x"}, {"password": "wrong"}, {})
+    assert [client.post(address, right | wrong).status_code for wrong in forms] == [400, 400, 303]
+    assert not User.objects.filter(username="tara").exists()
+    assert client.get(address).status_code == 404
+
+
+@pytest.mark.parametrize("who", ["otto", "rita", "stan"])
+def test_nobody_else_deletes_for_a_tasker(
+    who: str, tara: Tasker, request: pytest.FixtureRequest, signed_in: Any
+) -> None:
+    form = {"confirmation": tara.public_id, "password": factories.PASSWORD}
+    client = signed_in(request.getfixturevalue(who))
+    assert client.post(f"/organizer/people/{tara.public_id}/delete/", form).status_code in {403, 404}
+    assert User.objects.filter(username="tara").exists()

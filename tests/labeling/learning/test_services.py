@@ -77,8 +77,7 @@ def test_retired_and_held_pictures_are_not_asked(nell: Tasker, now: datetime) ->
     rows = pool(12)
     KnownPicture.objects.filter(pk=rows[0].pk).update(retired_at=now, retired_because="leaked")
     KnownPicture.objects.filter(pk=rows[1].pk).update(held_at=now)
-    asked = {item.known_id for item in begin(ready(nell), now).items.all()}
-    assert asked == {row.pk for row in rows[2:]}
+    assert {item.known_id for item in begin(ready(nell), now).items.all()} == {row.pk for row in rows[2:]}
 
 
 def test_pictures_are_fresh_until_there_are_too_few(nell: Tasker, now: datetime) -> None:
@@ -124,8 +123,7 @@ def test_an_answer_is_marked_at_once_and_never_replaced(nell: Tasker, now: datet
     assert sent == [False, True]
     with pytest.raises(Conflict, match="already"):
         answer(item, now, UNSURE)
-    item.refresh_from_db()
-    assert (item.right, item.answered_at, item.milliseconds) == (True, now, 4200)
+    assert kept(item, "right", "answered_at", "milliseconds") == (True, now, 4200)
     assert item.marks == {"questions": dict.fromkeys(RIGHT, True), "iou_percent": 100.0}
 
 
@@ -136,8 +134,7 @@ def test_an_answer_is_marked_at_once_and_never_replaced(nell: Tasker, now: datet
 def test_eight_of_ten_pass(nell: Tasker, now: datetime, right: int, state: str) -> None:
     pool(10)
     attempt = take(ready(nell), now, right=right)
-    assert (attempt.passed, nell.state) == (right >= 8, state)
-    assert attempt.finished_at == now + timedelta(seconds=9)
+    assert (attempt.passed, nell.state, attempt.finished_at) == (right >= 8, state, now + timedelta(seconds=9))
     changes = list(StateChange.objects.values_list("before", "after", "code", "reason"))
     words = f"You passed the qualification: {right} of 10 pictures fully right."
     assert changes == ([("learning", "qualified", "qualified", words)] if right >= 8 else [])
@@ -198,8 +195,7 @@ def test_a_try_qualifies_for_the_instructions_it_was_begun_under(nell: Tasker, o
     publish(olga, now + HOUR)
     for item in attempt.items.all():
         answer(item, now + 2 * HOUR)
-    nell.refresh_from_db()
-    assert (nell.state, nell.instructions) == ("qualified", 1)
+    assert kept(nell, "state", "instructions") == ("qualified", 1)
     assert selectors.what_is_due(nell, now + 2 * HOUR) == "short_qualification"
 
 

@@ -1,22 +1,29 @@
-"""A tasker's own work: theirs alone, in their time, and nothing in it tells gold from any other picture (R6, R8)."""
+"""A tasker's own work: theirs alone, silent about gold (R6, R8), and signed so that every change is noticed."""
 
+import base64
+import hashlib
 import io
 import json
 import re
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from django.contrib.auth.models import User
 
 from labeling.enums import GoldFeedback
 from labeling.models import GoldMark, KnownPicture, Panel, PolicyVersion, Response, Tasker, VoidedResponse, Voiding
 from labeling.my_work import selectors
+from labeling.my_work.check import GENUINE, NOT_GENUINE, UNREADABLE, main
 from labeling.my_work.feedback import weekly_shares
 from labeling.my_work.keys import public_keys
-from labeling.my_work.signing import NotGenuine, check, keys_of
+from labeling.my_work.signing import NotGenuine, check, key_from, key_id_of, key_set, keys_of, public_bytes, signed
 from labeling.policy import Policy
 from labeling.selectors import forget_versions
 from labeling.voiding import responses_void
@@ -25,6 +32,8 @@ from tests.labeling.cast import shows, statements
 from tests.labeling.test_views import unspeakable
 
 pytestmark = pytest.mark.django_db
+
+
 URL = "/my-work/"
 
 
@@ -59,9 +68,6 @@ def shown(page: Any) -> str:
     return re.sub(r'<code class="receipt">[^<]+</code>|<span class="receipt">[^<]+</span>', "RECEIPT", anonymous)
 
 
-# Own answers alone.
-
-
 def test_the_page_shows_own_answers_newest_first_and_nobody_elses(
     tara: Tasker, otto: Tasker, signed_in: Any, now: datetime
 ) -> None:
@@ -76,6 +82,8 @@ def test_the_page_shows_own_answers_newest_first_and_nobody_elses(
 
 
 STATED = [("Complete", "true"), ("Not occluded", "false"), ("Real", "true")]
+
+
 NOT_ASKED = {"box": None, "complete": None, "unoccluded": None, "real": None, "bird": "definitely_no"}
 
 
@@ -151,9 +159,6 @@ def test_a_page_costs_the_same_statements_for_one_answer_and_for_many(tara: Task
     assert costs[0] == costs[1]
 
 
-# Strangers.
-
-
 @pytest.mark.parametrize("path", ["", "download/", "{id}/"])
 def test_nobody_but_a_tasker_has_work(
     path: str, olga: User, rita: User, stan: User, signed_in: Any, client: Any
@@ -173,9 +178,6 @@ def test_an_answer_of_somebody_else_is_not_there(tara: Tasker, otto: Tasker, sig
     assert pages[0] == pages[1]
     answers += [client.get(URL, {"before": each}) for each in (str(theirs), "nonsense")]
     assert [answer.status_code for answer in answers] == [404] * 4
-
-
-# Gold is told like any other.
 
 
 def test_gold_an_open_and_a_settled_panel_look_alike(tara: Tasker, signed_in: Any, now: datetime) -> None:
@@ -216,8 +218,7 @@ def test_a_late_answer_is_told_as_its_receipt_told(
 ) -> None:
     answer = gold_answer(tara, now) if gold else factories.response(tara, factories.panel(), counted=False)
     type(answer.assignment).objects.update(seems_counted=counted)
-    words = "kept, not counted: its place was taken when it came"
-    assert (words in shown(signed_in(tara).get(URL))) is not counted
+    assert ("kept, not counted: its place was taken when it came" in shown(signed_in(tara).get(URL))) is not counted
     assert record(signed_in(tara))["answers"][0]["counted"] is counted
 
 
@@ -243,9 +244,6 @@ def test_a_voiding_that_found_nothing_changes_nothing(tara: Tasker, olga: User, 
     assert record(signed_in(tara))["answers"][0]["state"] == "counted"
 
 
-# Sums.
-
-
 @pytest.mark.both("days and weeks of a zone")
 def test_sums_by_day_and_week_are_those_of_the_zone(tara: Tasker, otto: Tasker, now: datetime) -> None:
     """Gold is among them."""
@@ -260,8 +258,6 @@ def test_sums_by_day_and_week_are_those_of_the_zone(tara: Tasker, otto: Tasker, 
     weeks = [(span.first.isoformat(), span.answers, span.milliseconds) for span in sums.weeks]
     assert weeks == [("2026-11-16", 2, 8400), ("2026-11-09", 1, 4200)]
 
-
-# What the policy tells of gold.
 
 MONDAY = datetime(2026, 11, 16, tzinfo=UTC)
 
@@ -340,9 +336,6 @@ def test_retired_pictures_are_told_with_what_was_expected(tara: Tasker, otto: Ta
         assert words in page
 
 
-# The download.
-
-
 def download(client: Any) -> bytes:
     answer = client.get("/my-work/download/")
     assert answer.status_code == 200
@@ -419,3 +412,131 @@ def test_the_keys_are_for_everybody(client: Any) -> None:
     assert answer.json() == public_keys()
     assert "public" in answer["Cache-Control"]
     assert not answer.cookies
+
+
+KEY, OLDER, FOREIGN = (key_from(secret) for secret in ("secret", "an older secret", "somebody else's secret"))
+
+
+KEYS = keys_of(key_set([KEY, OLDER]))
+
+
+LINES = [
+    b'{"format": "unanimous-my-work-1",\n',
+    b'"tasker": "T-7Q4M2",\n',
+    b'"made_at": "2026-11-20T23:59:00Z",\n',
+    b'"answers": [\n',
+    b'{"receipt": "AAAA-BBBB-CCCC", "counted": true}\n',
+    b',{"receipt": "DDDD-EEEE-FFFF", "counted": false}\n',
+    b"],\n",
+    b'"count": 2,\n',
+]
+
+
+def file(lines: list[bytes] = LINES) -> bytes:
+    return b"".join(signed(lines, KEY))
+
+
+def checked(content: bytes, keys: dict[str, bytes] = KEYS) -> str:
+    return check(io.BytesIO(content), keys).key_id
+
+
+def test_a_file_is_json_and_genuine_also_after_its_key_was_replaced() -> None:
+    assert json.loads(file())["count"] == 2
+    for key in (KEY, OLDER):
+        assert checked(b"".join(signed(LINES, key))) == key_id_of(public_bytes(key))
+    assert public_bytes(key_from("secret")) == public_bytes(KEY)
+    assert len({public_bytes(key) for key in (KEY, OLDER, FOREIGN)}) == 3
+
+
+def test_a_stranger_can_check_it_from_the_description_alone() -> None:
+    *lines, last = file().splitlines(keepends=True)
+    said = json.loads(b"{" + last)["signature"]
+    assert said["sha256"] == hashlib.sha256(b"".join(lines)).hexdigest()
+    public = Ed25519PublicKey.from_public_bytes(base64.urlsafe_b64decode(key_set([KEY])["keys"][0]["x"] + "="))
+    public.verify(base64.b64decode(said["value"]), f"unanimous-my-work-1\n{said['sha256']}\n".encode())
+
+
+def _other_signature(content: bytes, name: str, value: str) -> bytes:
+    *lines, last = content.splitlines(keepends=True)
+    said = json.loads(b"{" + last)["signature"] | {name: value}
+    return b"".join(lines) + b'"signature": ' + json.dumps(said).encode() + b"}\n"
+
+
+TAMPERED = {
+    "an answer turned": file().replace(b'"counted": false', b'"counted": true '),
+    "a line left out": file().replace(LINES[5], b""),
+    "a line added": file().replace(LINES[5], LINES[5] + LINES[5]),
+    "lines swapped": file().replace(LINES[1] + LINES[2], LINES[2] + LINES[1]),
+    "another tasker": file().replace(b"T-7Q4M2", b"T-7Q4M3"),
+    "line ends of Windows": file().replace(b"\n", b"\r\n"),
+    "cut off": file()[: len(file()) // 2],
+    "without its signature": b"".join(LINES),
+    "empty": b"",
+    "a line after the signature": file() + b"\n",
+    "a name after the signature": file().replace(b"}}\n", b'}, "answers": []}\n'),
+    "the signature twice": file().replace(b"}}\n", b'}, "signature": {}}\n'),
+    "signed by a foreign key": b"".join(signed(LINES, FOREIGN)),
+    "signed by a foreign key under a known name": _other_signature(
+        b"".join(signed(LINES, FOREIGN)), "key_id", key_id_of(public_bytes(KEY))
+    ),
+    "another digest": _other_signature(file(), "sha256", "0" * 64),
+    "a signature of something else": _other_signature(file(), "value", base64.b64encode(b"x" * 64).decode()),
+    "a signature that is no Base64": _other_signature(file(), "value", "???"),
+    "a field more": _other_signature(file(), "note", "trust me"),
+}
+
+
+@pytest.mark.parametrize("content", TAMPERED.values(), ids=TAMPERED.keys())
+def test_whatever_was_changed_is_noticed(content: bytes) -> None:
+    with pytest.raises(NotGenuine):
+        checked(content)
+
+
+def test_every_single_bit_counts() -> None:
+    content = file(LINES[:2] + [b'"count": 0,\n'])
+    for at in range(len(content) - 3):
+        changed = bytearray(content)
+        changed[at] ^= 1
+        with pytest.raises(NotGenuine):
+            checked(bytes(changed))
+
+
+@pytest.mark.parametrize("keys", [{}, {"keys": 7}, {"keys": [{"crv": "Ed25519"}]}, []])
+def test_what_is_no_set_of_keys_is_refused(keys: object) -> None:
+    with pytest.raises(ValueError):
+        keys_of(keys)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    path = tmp_path / "keys.json"
+    path.write_text(json.dumps(key_set([KEY])))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "words"),
+    [
+        (file(), GENUINE, "Genuine: 2 answers of T-7Q4M2, as of 2026-11-20T23:59:00Z"),
+        (TAMPERED["another tasker"], NOT_GENUINE, "NOT GENUINE. The file was changed after it was signed"),
+    ],
+    ids=["genuine", "tampered with"],
+)
+def test_the_command_says_what_is_wrong(
+    content: bytes, status: int, words: str, tmp_path: Path, keys: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "work.json").write_bytes(content)
+    assert main([str(tmp_path / "work.json"), "--keys", str(keys)]) == status
+    assert words in capsys.readouterr().out
+    for files in (tmp_path / "nothing.json", keys), (keys, tmp_path / "work.json"):
+        assert main([str(files[0]), "--keys", str(files[1])]) == UNREADABLE
+
+
+def test_the_command_needs_no_django(tmp_path: Path, keys: Path) -> None:
+    (tmp_path / "work.json").write_bytes(file())
+    code = (
+        "import sys; sys.modules['django'] = None; from labeling.my_work.check import main; "
+        f"sys.exit(main([{str(tmp_path / 'work.json')!r}, '--keys', {str(keys)!r}]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")

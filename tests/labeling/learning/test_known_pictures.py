@@ -1,4 +1,4 @@
-"""The pictures that come with the application."""
+"""Known pictures: those that come with the application, which a try gets, and how answers are marked (R5, R6)."""
 
 import json
 import shutil
@@ -7,21 +7,32 @@ from dataclasses import replace
 from datetime import datetime
 from io import StringIO
 from pathlib import Path
+from random import Random
 
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from hypothesis import given
+from hypothesis import strategies as st
 
 from common.errors import InvalidInput
-from labeling.enums import KnownUse, Origin, Topic
+from labeling.enums import Answer, KnownUse, Origin, TieBreak, Topic
 from labeling.learning import content, wording
+from labeling.learning.drawing import draw, tie_break_for
+from labeling.marking import Known, Said, mark
 from labeling.models import Image, KnownPicture
 from labeling.policy import Policy
 from tests import factories
 
 pytestmark = pytest.mark.django_db
+
+
 SIDE = 299
+
+
 ROWS = [dict(row) for row in content.rows()]
+
+
 POOL = [row for row in ROWS if row["use"] == KnownUse.QUALIFICATION]
 
 
@@ -81,8 +92,7 @@ def test_every_answer_has_its_reason_in_both_languages() -> None:
             reasons = row["reasons"][language]
             assert asked | titled <= set(reasons), (row["file"], language)
             assert all(reasons[name].strip() for name in asked | titled)
-        differ = [name for name in asked if row["reasons"]["en"][name] == row["reasons"]["de"][name]]
-        assert differ == [], row["file"]
+        assert [name for name in asked if row["reasons"]["en"][name] == row["reasons"]["de"][name]] == [], row["file"]
 
 
 def test_outlines_go_with_the_answers() -> None:
@@ -148,3 +158,92 @@ def test_a_folder_of_one_s_own_is_taken_in(tmp_path: Path, now: datetime) -> Non
 def test_a_folder_that_is_not_there_is_named() -> None:
     with pytest.raises(CommandError, match="known.json cannot be read"):
         call_command("load_known_pictures", "/nowhere")
+
+
+@given(
+    kinds=st.lists(st.integers(0, 6), max_size=60),
+    size=st.integers(1, 12),
+    seed=st.integers(0, 2**32),
+)
+def test_every_kind_comes_once_before_any_comes_twice(kinds: list[int], size: int, seed: int) -> None:
+    pool = list(enumerate(kinds))
+    drawn = draw(pool, size, Random(seed))
+    if len(pool) < size:
+        assert drawn is None
+        return
+    assert drawn is not None
+    assert len(drawn) == len(set(drawn)) == size
+    counts, available = Counter(kinds[key] for key in drawn), Counter(kinds)
+    for kind, count in counts.items():
+        # A kind is drawn again only when the others have been drawn as often, as far as there are any.
+        assert all(counts[other] >= min(count - 1, available[other]) for other in available), kind
+
+
+def test_the_order_says_nothing_about_the_kind() -> None:
+    pool = [(key, key % 10) for key in range(40)]
+    firsts = Counter(draw(pool, 10, Random(seed))[0] % 10 for seed in range(400))  # type: ignore[index]
+    assert len(firsts) == 10
+    assert max(firsts.values()) < 80
+
+
+LEFT = "[[[10,10],[90,10],[90,90]]]"
+
+
+RIGHT = "[[[210,10],[290,10],[290,90]]]"
+
+
+@pytest.mark.parametrize(
+    ("topic", "outline", "drawn"),
+    [
+        (Topic.SEVERAL, LEFT, {TieBreak.LEFTMOST}),
+        (Topic.SEVERAL, RIGHT, {TieBreak.RIGHTMOST}),
+        (Topic.CLEAR, LEFT, set(TieBreak)),
+    ],
+    ids=["left", "right", "of one the choice is random"],
+)
+def test_of_several_the_known_outline_is_the_one_asked_for(topic: Topic, outline: str, drawn: set[TieBreak]) -> None:
+    assert {tie_break_for(topic, outline, width=299, rng=Random(seed)) for seed in range(20)} == drawn
+
+
+YES, NO, MAYBE = Answer.DEFINITELY_YES, Answer.DEFINITELY_NO, Answer.UNSURE_YES
+
+
+BIRD = Known({YES}, {NO}, True, 70, True, False, True)
+
+
+QUESTIONS = ["contains_bird", "contains_bicycle", "outline", "complete", "unoccluded", "real"]
+
+
+NEITHER = Known({NO}, {NO}, False, 70, None, None, None)
+
+
+UNSURE = Known({Answer.UNSURE_YES, Answer.UNSURE_NO}, {NO}, False, 70, None, None, None)
+
+
+MARKED = [
+    (BIRD, Said(YES, NO, 70.0, True, False, True), set(), "everything right; the overlap is just enough"),
+    (BIRD, Said(YES, NO, 69.999, True, False, True), {"outline"}, "just too little overlap"),
+    (BIRD, Said(YES, NO, None, True, False, True), {"outline"}, "said that it cannot be outlined"),
+    (BIRD, Said(MAYBE, NO, 90.0, True, False, True), {"contains_bird"}, "unsure where nobody doubts"),
+    (BIRD, Said(YES, NO, 90.0, True, True, True), {"unoccluded"}, "missed what is in front"),
+    (
+        BIRD,
+        Said(YES, YES, None, None, None, None),
+        {"contains_bicycle", "outline", "complete", "unoccluded", "real"},
+        "questions 3 and 4 were not asked, because of a wrong answer",
+    ),
+    (BIRD, Said(YES, NO, 90.0, None, False, True), {"complete"}, "a missing statement is not true by itself (R12)"),
+    (NEITHER, Said(NO, NO, None, None, None, None), set(), "nothing to outline"),
+    (NEITHER, Said(YES, NO, None, True, True, True), {"contains_bird"}, "what follows a wrong answer is not marked"),
+    (UNSURE, Said(Answer.UNSURE_NO, NO, None, None, None, None), set(), "one of several right answers"),
+    (UNSURE, Said(YES, NO, None, True, True, True), {"contains_bird"}, "sure where nobody can be"),
+]
+
+
+@pytest.mark.parametrize(("known", "said", "wrong", "reason"), MARKED, ids=[row[3] for row in MARKED])
+def test_marks(known: Known, said: Said, wrong: set[str], reason: str) -> None:
+    """In the order of the form."""
+    marks = mark(said, known)
+    assert {name for name, right in marks.questions.items() if not right} == wrong
+    assert marks.right is (not wrong)
+    assert list(marks.questions) == QUESTIONS[: 6 if known.outline else 2]

@@ -1,4 +1,4 @@
-"""Reports of pictures: the place is given back, the picture is held, an organizer decides, who reported is thanked."""
+"""Questions of taskers and reports of pictures: what an organizer answers or decides, and who is told (R8)."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -7,22 +7,225 @@ from uuid import uuid4
 import pytest
 from django.contrib.auth.models import User
 
-from common.errors import Conflict, InvalidInput
+from common.errors import Conflict, InvalidInput, NotFound
 from labeling import services
 from labeling.asking import selectors
-from labeling.asking.services import report_decide, report_make
+from labeling.asking.services import MOST_OPEN_QUESTIONS, question_answer, question_ask, report_decide, report_make
 from labeling.enums import AssignmentState, PanelState, ReportDecision, ReportKind
-from labeling.models import Assignment, Image, KnownPicture, Notice, Panel, Report, Tasker
-from labeling.selectors import candidates
+from labeling.models import Assignment, Image, InstructionVersion, KnownPicture, Notice, Panel, Question, Report, Tasker
+from labeling.selectors import candidates, instructions_in_force
 from tests import factories
 from tests.labeling.cast import claim, gets_nothing, kept, own, refused, shows, submit
 
 pytestmark = pytest.mark.django_db
 
 
+URL, ORGANIZERS_URL, API_URL = "/questions/", "/organizer/questions/", "/api/v1/questions/"
+
+
 @pytest.fixture(autouse=True)
 def policy(db: None) -> None:
     factories.policy_version()
+
+
+def ask(tasker: Tasker, text: str, now: datetime = factories.NOW) -> Question:
+    return question_ask(tasker=tasker, text=text, now=now)
+
+
+def answer(
+    question: Question, by: User, *, to_everybody: bool, requalify: bool = False, text: str = "Yes."
+) -> Question:
+    return question_answer(
+        question_id=question.pk,
+        answer=text,
+        to_everybody=to_everybody,
+        requalify=requalify,
+        by=by,
+        now=factories.NOW + timedelta(hours=1),
+    )
+
+
+@pytest.mark.parametrize("text", ["", "   ", "x" * 1001])
+def test_a_question_has_some_words_and_not_too_many(text: str, tara: Tasker) -> None:
+    with refused(InvalidInput, field="text"):
+        ask(tara, text)
+    assert not Question.objects.exists()
+
+
+def test_the_same_question_sent_twice_is_one(tara: Tasker, otto: Tasker, olga: User) -> None:
+    first = ask(tara, "Is a shadow a bird?")
+    assert ask(tara, " Is a shadow a bird?\n").pk == first.pk
+    assert ask(otto, "Is a shadow a bird?").pk != first.pk
+    answer(first, olga, to_everybody=False)
+    assert ask(tara, "Is a shadow a bird?").pk != first.pk, "answered, and asked again"
+
+
+def test_too_many_open_questions_wait_for_an_answer(tara: Tasker, olga: User) -> None:
+    asked = [ask(tara, f"Question {number}?") for number in range(MOST_OPEN_QUESTIONS)]
+    with refused(Conflict, code="too_many_questions"):
+        ask(tara, "One more?")
+    answer(asked[0], olga, to_everybody=False)
+    ask(tara, "One more?")
+
+
+def test_an_answer_to_one_alone_is_told_to_them_alone(tara: Tasker, otto: Tasker, olga: User) -> None:
+    Tasker.objects.filter(pk=tara.pk).update(language="xx")  # an unknown language is no obstacle
+    question = answer(ask(tara, "May I take a break?"), olga, to_everybody=False, text=" Of course. ")
+    assert (question.answer, question.answered_by, question.instructions) == ("Of course.", olga, None)
+    notice = Notice.objects.get()
+    assert (notice.tasker, notice.text) == (tara, "Your question “May I take a break?” is answered: Of course.")
+    assert InstructionVersion.objects.count() == 1
+
+
+@pytest.mark.parametrize("requalify", [False, True])
+def test_an_answer_to_everybody_is_a_version_of_the_instructions(requalify: bool, tara: Tasker, olga: User) -> None:
+    question = answer(ask(tara, "A shadow?"), olga, to_everybody=True, requalify=requalify, text="A shadow is no bird.")
+    version = InstructionVersion.objects.get(version=2)
+    assert question.instructions == version
+    assert (version.clarification, version.requalify, version.published_by) == ("A shadow is no bird.", requalify, olga)
+    assert "A shadow?" not in version.summary + version.clarification, "the question is not published"
+    assert Notice.objects.get().tasker == tara
+
+
+def test_a_clarification_does_not_come_before_what_is_announced(tara: Tasker, olga: User) -> None:
+    later = factories.NOW + timedelta(days=3)
+    InstructionVersion.objects.create(version=2, summary="announced", in_force_from=later)
+    question = answer(ask(tara, "A shadow?"), olga, to_everybody=True)
+    assert question.instructions is not None
+    assert (question.instructions.version, question.instructions.in_force_from) == (3, later)
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [({"text": " "}, "answer"), ({"text": "x" * 4001}, "answer"), ({"requalify": True}, "requalify")],
+    ids=["no answer", "too long", "a qualification of everybody for an answer to one"],
+)
+def test_an_answer_that_cannot_be_sent(values: dict[str, Any], field: str, tara: Tasker, olga: User) -> None:
+    with refused(InvalidInput, field=field):
+        answer(ask(tara, "A shadow?"), olga, to_everybody=False, **values)
+    assert not Notice.objects.exists()
+
+
+def test_an_answer_is_given_once(tara: Tasker, olga: User) -> None:
+    question = ask(tara, "A shadow?")
+    answer(question, olga, to_everybody=False, text="No.")
+    with pytest.raises(Conflict) as refusal:
+        answer(question, olga, to_everybody=True, text="Yes.")
+    assert (refusal.value.code, InstructionVersion.objects.count()) == ("answered_already", 1)
+    with pytest.raises(NotFound):
+        answer(Question(pk=10**9), olga, to_everybody=False)
+
+
+def post(client: Any, body: Any) -> Any:
+    return client.post(API_URL, body, content_type="application/json")
+
+
+def test_the_api_takes_a_question(tara: Tasker, otto: Tasker, signed_in: Any) -> None:
+    ask(otto, "Somebody else's, which is not to be counted.")
+    taken = post(signed_in(tara), {"text": "Is a shadow a bird?"})
+    assert (taken.status_code, set(taken.json()), taken.json()["id"]) == (201, {"id", "asked_at"}, 1)
+    assert Question.objects.get(tasker=tara).text == "Is a shadow a bird?"
+
+
+@pytest.mark.parametrize("body", [{}, {"text": ""}, {"text": "x" * 1001}, {"text": ["a"]}, [], {"text": None}])
+def test_the_api_refuses_what_is_no_question(body: Any, tara: Tasker, signed_in: Any) -> None:
+    refused = post(signed_in(tara), body)
+    assert (refused.status_code, refused.json()["code"]) == (400, "invalid")
+    assert not Question.objects.exists()
+
+
+@pytest.mark.parametrize("state", ["learning", "qualified", "paused"])
+def test_every_tasker_may_ask(state: str, signed_in: Any) -> None:
+    client = signed_in(factories.tasker("nina", state=state))
+    shows(client.get(URL), "Nothing yet. Your questions and their answers stay here.", "None so far.")
+    assert client.post(URL, {"text": "<b>May</b> I?"})["Location"] == URL
+    shows(client.get(URL), "&lt;b&gt;May&lt;/b&gt; I?", "waits for an answer")
+
+
+def test_the_page_shows_own_questions_and_clarifications_alone(
+    tara: Tasker, otto: Tasker, olga: User, signed_in: Any
+) -> None:
+    answer(ask(otto, "Ottos own words?"), olga, to_everybody=False, text="For Otto alone.")
+    answer(ask(otto, "Ottos other words?"), olga, to_everybody=True, text="A shadow is no bird.")
+    answer(ask(tara, "Taras words?"), olga, to_everybody=False, text="For Tara alone.")
+    page = shows(
+        signed_in(tara).get(URL),
+        "Taras words?",
+        "For Tara alone.",
+        "A shadow is no bird.",
+        "version 2 of the instructions",
+    )
+    for words in ("Ottos", "For Otto alone.", otto.public_id, "olga"):
+        assert words not in page
+
+
+def test_clarifications_are_newest_first_and_none_before_its_time(tara: Tasker, signed_in: Any) -> None:
+    for version, days in ((2, -3), (3, -2), (4, +10_000)):
+        begins = factories.NOW + timedelta(days=days)
+        InstructionVersion.objects.create(
+            version=version, summary="x", clarification=f"Clarification {version}.", in_force_from=begins
+        )
+    assert [each.version for each in selectors.clarifications(factories.NOW)] == [3, 2]
+    assert "Clarification 4." not in signed_in(tara).get(URL).content.decode()
+
+
+def test_what_is_wrong_with_a_question_is_said_and_the_words_are_kept(tara: Tasker, signed_in: Any) -> None:
+    shows(signed_in(tara).post(URL, {"text": "Why? " * 300}), "Ask in 1 to 1000 characters.", "Why? Why?", status=400)
+
+
+def test_before_everybody_qualifies_again_the_organizer_looks_it_over(
+    tara: Tasker, otto: Tasker, nell: Tasker, olga: User, signed_in: Any
+) -> None:
+    """Two are qualified; who learns, and who has left, is asked nothing again. Nobody's name is shown."""
+    Tasker.objects.filter(pk=factories.tasker("gone").pk).update(left_at=factories.NOW)
+    client = signed_in(olga)
+    shows(client.get(ORGANIZERS_URL), "No question waits.", "No answer yet.")
+    question = ask(tara, "A shadow?")
+    page = client.get(ORGANIZERS_URL).content.decode()
+    assert tara.public_id in page and "A shadow?" in page and "tara" not in page
+    posted = {"question": str(question.pk), "answer": "No <bird>.", "to": "everybody", "requalify": "yes"}
+    words = " ".join(client.post(ORGANIZERS_URL, posted).content.decode().split())
+    assert "<strong>2</strong> qualified taskers get no more pictures before each has passed" in words
+    assert "A shadow?" in words and "No &lt;bird&gt;." in words
+    changed = client.post(ORGANIZERS_URL, posted | {"step": "change"})
+    assert (changed.status_code, InstructionVersion.objects.count()) == (200, 1)
+    assert "No &lt;bird&gt;.</textarea>" in changed.content.decode()
+    assert client.post(ORGANIZERS_URL, posted | {"step": "send"})["Location"] == ORGANIZERS_URL
+    version = InstructionVersion.objects.get(version=2)
+    assert version.requalify and instructions_in_force(version.in_force_from).version == 2
+    page = shows(client.get(ORGANIZERS_URL), "is published as version 2 of the instructions")
+    assert page.index('id="answered"') < page.index("No &lt;bird&gt;.")
+    late = client.post(ORGANIZERS_URL, posted)
+    assert late.status_code == 400 and "answered already" in late.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("posted", "words"),
+    [
+        ({"answer": "Dear tasker"}, "Choose who reads the answer."),
+        ({"answer": "Dear tasker", "to": "nobody"}, "Choose who reads the answer."),
+        ({"answer": "", "to": "asker"}, "Write the answer"),
+        ({"answer": "Dear tasker", "to": "asker", "requalify": "yes"}, "goes with a clarification for everybody"),
+    ],
+    ids=["nobody chosen", "somebody unknown", "no answer", "a qualification of everybody for one"],
+)
+def test_what_is_wrong_with_an_answer_is_said_and_the_words_are_kept(
+    posted: dict[str, str], words: str, tara: Tasker, olga: User, signed_in: Any
+) -> None:
+    shows(
+        signed_in(olga).post(ORGANIZERS_URL, {"question": str(ask(tara, "A shadow?").pk)} | posted),
+        words,
+        posted["answer"],
+        status=400,
+    )
+    assert Question.objects.get().answered_at is None
+
+
+@pytest.mark.parametrize("number", ["", "x", "-1", "9" * 30, "123456789"])
+def test_a_question_that_is_not_there(number: str, olga: User, signed_in: Any) -> None:
+    posted = {"question": number, "answer": "No.", "to": "everybody"}
+    for more in ({}, {"requalify": "yes"}, {"requalify": "yes", "step": "send"}):
+        assert signed_in(olga).post(ORGANIZERS_URL, posted | more).status_code == 404
 
 
 def report(held: Assignment, now: datetime, kind: ReportKind = ReportKind.OTHER, words: str = "It is grey.") -> Report:
@@ -36,9 +239,6 @@ def decide(image: Image, by: User, decision: str = "reopened", reply: str = "") 
 def asked_about(known: KnownPicture, tasker: Tasker) -> Assignment:
     """A lease on a gold picture."""
     return factories.assignment(tasker, known.panel, state=AssignmentState.LEASED, known=known)
-
-
-# Reporting.
 
 
 def test_a_report_gives_the_place_back_and_holds_the_picture(tara: Tasker, otto: Tasker, now: datetime) -> None:
@@ -112,9 +312,6 @@ def test_reporting_gold_and_reporting_any_other_answer_alike(tara: Tasker, signe
     assert Report.objects.count() == 2
 
 
-# The call of the API.
-
-
 def release(client: Any, held: Assignment, **body: Any) -> Any:
     return client.post(
         f"/api/v1/assignments/{held.public_id}/release/",
@@ -152,9 +349,6 @@ def test_the_api_refuses_a_kind_it_does_not_know(kind: object, tara: Tasker, sig
     assert not Report.objects.exists()
 
 
-# Deciding.
-
-
 @pytest.mark.both("locks; marks in JSON")
 def test_a_reopened_picture_is_dealt_again_with_the_waiting_time_it_had(
     tara: Tasker, otto: Tasker, olga: User, now: datetime
@@ -167,8 +361,7 @@ def test_a_reopened_picture_is_dealt_again_with_the_waiting_time_it_had(
     # Otto has been told to begin after the held picture.
     Tasker.objects.filter(pk=otto.pk).update(passed={"3": (now - timedelta(hours=1)).isoformat()}, passed_at=now)
     decide(panel.image, olga)
-    panel.refresh_from_db()
-    assert (panel.state, panel.waiting_since) == (PanelState.OPEN, now - timedelta(hours=5))
+    assert kept(panel, "state", "waiting_since") == (PanelState.OPEN, now - timedelta(hours=5))
     otto.refresh_from_db()
     assert panel.pk in {panel_id for panel_id, _ in candidates(otto)}
     assert claim(tara, now).panel_id != panel.pk, "who reported it never gets it again"
@@ -253,9 +446,6 @@ def test_a_picture_given_back_can_be_reported_by_the_next(
     assert [each.tasker for each in selectors.reported_pictures()[0].reports] == [otto]
 
 
-# The organizers' page.
-
-
 def test_the_page_lists_what_waits_and_what_is_decided(
     tara: Tasker, otto: Tasker, uma: Tasker, olga: User, signed_in: Any, now: datetime
 ) -> None:
@@ -294,13 +484,26 @@ def test_what_is_wrong_with_a_decision_is_said_and_the_words_are_kept(
         assert client.post("/organizer/reports/", {"image": unknown}).status_code == 404
 
 
-@pytest.mark.parametrize(("who", "status"), [("tara", 403), ("rita", 403), ("stan", 404), ("", 302)])
-def test_nobody_else_opens_or_decides(
-    who: str, status: int, request: pytest.FixtureRequest, signed_in: Any, client: Any
-) -> None:
-    client = signed_in(request.getfixturevalue(who)) if who else client
-    assert client.get("/organizer/reports/").status_code == status
-    assert client.post("/organizer/reports/", {"image": "P-1"}).status_code == status
+# Who may open, ask and decide: for each address, what Tara, Olga, Rita, Stan and nobody in particular get.
+MAY = [
+    (API_URL, False, {"text": "Who are they?"}, [None, 403, 403, 403, 401]),
+    (URL, True, {"text": "Who?"}, [None, 403, 403, 403, 302]),
+    (ORGANIZERS_URL, True, {"question": "1", "answer": "No.", "to": "asker"}, [403, None, 403, 404, 302]),
+    ("/organizer/reports/", True, {"image": "P-1"}, [403, None, 403, 404, 302]),
+]
+
+
+@pytest.mark.parametrize(("address", "page", "form", "statuses"), MAY, ids=[row[0] for row in MAY])
+def test_nobody_else_opens_or_sends(
+    address: str, page: bool, form: dict[str, str], statuses: list[int | None], tara: Tasker, olga: User,
+    rita: User, stan: User, signed_in: Any, client: Any
+) -> None:  # fmt: skip
+    everybody = [*map(signed_in, (tara, olga, rita, stan)), client]
+    others = [(each, status) for each, status in zip(everybody, statuses, strict=True) if status]
+    for each, status in others:
+        sent = each.post(address, form) if page else post(each, form)
+        assert [sent.status_code, each.get(address).status_code if page else status] == [status, status]
+    assert not Question.objects.exists() and not Report.objects.exists()
 
 
 def test_a_stranger_to_an_assignment_learns_nothing(tara: Tasker, otto: Tasker, signed_in: Any, now: datetime) -> None:
