@@ -16,7 +16,7 @@ import hypothesis
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.test import Client
+from django.test import Client, TransactionTestCase
 from xdist.scheduler import LoadScopeScheduling
 
 from labeling.models import Tasker
@@ -123,6 +123,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "postgres" in item.keywords and not postgres:
             item.add_marker(pytest.mark.skip(reason="needs PostgreSQL: run with DATABASE_URL=postgres://..."))
+        if _in_database(item) or _starts_programs(item.path):
+            item.add_marker(pytest.mark.database)
     _longest_in_time(items)
 
 
@@ -148,7 +150,14 @@ def _longest_in_time(items: list[pytest.Item]) -> None:
 
 def _in_database(item: pytest.Item) -> bool:
     fixtures = {"db", "transactional_db", "live_server"} & set(getattr(item, "fixturenames", ()))
-    return bool(fixtures or "django_db" in item.keywords)
+    of_django = issubclass(getattr(item, "cls", None) or object, TransactionTestCase)
+    return bool(fixtures or of_django or "django_db" in item.keywords)
+
+
+@functools.cache
+def _starts_programs(module: Path) -> bool:
+    """Return whether a module starts programs that have a database of their own (`tests/processes.py`)."""
+    return re.search(r"processes|DATABASE_URL", module.read_text()) is not None
 
 
 def _transactional(item: pytest.Item) -> bool:

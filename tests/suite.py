@@ -33,7 +33,7 @@ QUICK_BROWSER = "browser and not long and not postgres"
 QUICK_POSTGRES = "(postgres or both) and not long"
 QUICK = (QUICK_SQLITE, QUICK_BROWSER, QUICK_POSTGRES)
 LONG_SQLITE = "long and not postgres"
-REST_POSTGRES = f"not browser and not ({QUICK_POSTGRES}) or browser and postgres and long"
+REST_POSTGRES = f"database and not browser and not ({QUICK_POSTGRES}) or browser and postgres and long"
 # Processes at once on two cores: killed processes and races wait much.
 COMPUTING, WAITING = 2, 3
 
@@ -122,7 +122,7 @@ def long(suite: Suite) -> None:
 
 
 def rest_on_postgres(suite: Suite) -> None:
-    """All that PostgreSQL has not been shown by `make test`, but for the browser."""
+    """All that uses the database and that `make test` does not run on PostgreSQL, but for the browser."""
     _on_postgres(suite, "the rest, PostgreSQL", REST_POSTGRES, ["tests"], COMPUTING)
 
 

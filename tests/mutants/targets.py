@@ -1,6 +1,6 @@
 """Which modules are changed, and the tests of which some must notice it."""
 
-_RUNS = ("tests/scoring/test_rules.py", "tests/scoring/test_services.py", "tests/scoring/test_engine.py")
+_RUNS = ("tests/scoring/test_rules.py", "tests/scoring/test_services.py", "tests/scoring/test_races.py")
 TARGETS = {
     "adjudication/rules.py": ("tests/adjudication/test_rules.py", "tests/scoring/test_rules.py"),
     "contest/rules.py": ("tests/contest/test_rules.py",),
