@@ -261,10 +261,11 @@ def test_ctrl_c_ends_it_cleanly(tmp_path: Path) -> None:
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "mine").write_text("mine")
+    (folder := tmp_path / "folder").mkdir()
+    (folder / "mine").write_text("mine")
     with pytest.raises(CommandError, match="is not empty"):
-        call_command("simulate", f"--folder={tmp_path}")
-    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+        call_command("simulate", f"--folder={folder}")
+    assert [path.name for path in folder.iterdir()] == ["mine"]
 
 
 REFUSALS = [(("--into-this-database",), "holds a contest"), (("month", "--in-this-database"), "never runs among them")]

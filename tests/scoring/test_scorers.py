@@ -231,8 +231,9 @@ def test_a_full_disk_costs_only_time_and_leaves_no_half_file(settings: Any, monk
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
+    picture = stored()
     monkeypatch.setattr("os.replace", full)
-    assert is_loaded(*stored()) and files(settings.ARRAY_CACHE_DIR) == []
+    assert is_loaded(*picture) and files(settings.ARRAY_CACHE_DIR) == []
     settings.ARRAY_CACHE_DIR = settings.ARRAY_CACHE_DIR.with_name("never-made")
     assert arrays.make_room(1 << 60) == 0, "there is always room without a cache"
 

@@ -45,6 +45,11 @@ def captain(blue: Team) -> User:
     return cast.captain(blue)
 
 
+@pytest.fixture(autouse=True)
+def no_uploads_of_others(settings: Any, tmp_path: Path) -> None:
+    settings.DATA_DIR = tmp_path
+
+
 def fields(**values: Any) -> dict[str, Any]:
     return {"name": "steadfast", "licence": "Apache-2.0", "image": cast.IN_REGISTRY} | values
 
@@ -193,7 +198,6 @@ def test_what_a_killed_process_left_goes_after_a_day(captain: User, signed_in: A
     os.utime(old, (1, 1))
     signed_in(captain).post("/team/defenses/new/", fields())
     assert (old.exists(), young.exists()) == (False, True)
-    young.unlink()
 
 
 # A team's own defense
