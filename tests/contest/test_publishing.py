@@ -200,6 +200,7 @@ def test_only_one_of_two_at_the_same_moment_joins_the_chain(tmp_path: Path) -> N
     assert Release.objects.count() == 1
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.both("a snapshot is a level of isolation there, and a reader that writes nothing on SQLite")
 def test_a_snapshot_does_not_see_what_happens_meanwhile() -> None:
     factories.policy_version()
