@@ -57,6 +57,8 @@ class Mixed:
         self.rita = factories.user("rita", "review board")
         cast.deposit(10**9, self.olga)
         self.teams = [cast.team(name) for name in ("red", "blue")]
+        for each in self.teams:
+            cast.account_of(each)  # one that is made while others hold all accounts has no place in their order
         makers = [cast.team(f"makers {number}") for number in range(3)]
         self.defenses = [cast.defense(f"net {number}", makers[number % 3]) for number in range(6)]
         for number, each in enumerate(self.defenses[:4]):
