@@ -9,6 +9,8 @@ SURVIVORS: dict[str, str] = {
     "contest/money/corrections.py flows: money + advanced: Add is Sub (3)": (
         "money is advanced only where nothing is left over: what returns to the half is 0 in either case"
     ),
+    "scoring/leases.py claim: True is False": "who else claims is seen on PostgreSQL alone",
+    "scoring/leases.py reclaim: filter(state=RunState.RUNNING): left out": "what does not run has no lease",
     "contest/attacks/quota.py team_held: True is False (2)": (
         "a lock against changes of the key as well: it only makes others wait, on PostgreSQL"
     ),

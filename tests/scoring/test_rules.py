@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from labeling.enums import Label
 from scoring.enums import NEXT_RUN_STATE, Fault, Outcome, RunState, TrialKind
 from scoring.plan import Batch, batches, permuted
-from scoring.rules import is_confident_mistake, is_retried, wait_before_retry
+from scoring.rules import is_confident_mistake, is_parted, is_retried, wait_before_retry
 from scoring.trials import answers, probe, totals
 from scoring.trials.enums import Variant
 from scoring.trials.order import Order
 from scoring.trials.totals import Totals
+from tests import tables
 
 
 @pytest.mark.parametrize(
@@ -55,6 +56,20 @@ def test_confident_mistake(label: Label, answer: Outcome, mistake: bool, why: st
 )
 def test_only_the_platforms_faults_are_tried_again_and_three_times_at_most(fault: Fault, platform: bool) -> None:
     assert [is_retried(fault, attempt) for attempt in (1, 2, 3)] == [platform, platform, False]
+
+
+@tables.cases(
+    "pictures fault worked failures parted why",
+    (2, Fault.CRASHED, True, 23, True, "one of the two is to blame"),
+    (1, Fault.CRASHED, True, 1, False, "a single picture is apart already"),
+    (2, Fault.CRASHED, True, 24, False, "it fails always, whatever the pictures"),
+    (2, Fault.CRASHED, False, 1, False, "it never answered anything"),
+    (2, Fault.PLATFORM, False, 24, True, "the platform is to blame, whatever the defense does"),
+)
+def test_whether_the_pictures_of_a_failed_batch_get_a_run_apart(
+    pictures: int, fault: Fault, worked: bool, failures: int, parted: bool, why: str
+) -> None:
+    assert is_parted(pictures, fault, worked=worked, failures=failures) is parted, why
 
 
 def test_the_rest_before_another_try_grows_up_to_an_hour() -> None:

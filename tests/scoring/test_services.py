@@ -214,8 +214,9 @@ def test_a_planner_that_fails_half_way_loses_nothing(now: datetime) -> None:
 
 
 def test_a_claim_leases_the_run_and_a_heartbeat_keeps_the_lease(now: datetime) -> None:
-    run, second = claimed(now), timedelta(seconds=1)
-    assert (run.state, run.attempt, run.worker, run.lease_until) == (RunState.RUNNING, 1, "one", now + 60 * second)
+    queued(now, "always-abstain")
+    run, second = claim(now, "w" * 81), timedelta(seconds=1)
+    assert (run.state, run.attempt, run.worker, run.lease_until) == (RunState.RUNNING, 1, "w" * 80, now + 60 * second)
     leases.renew(run, now=now + 50 * second)
     assert [services.runs_reclaim(now=now + each * second) for each in (61, 111)] == [0, 1]
 
@@ -307,7 +308,7 @@ def test_a_worker_that_falls_silent_three_times_ends_the_run(now: datetime) -> N
         assert services.runs_reclaim(now=now) == 1
         assert (services.run_claim(worker="next", now=now) is None) == (attempt == 3)
     run.refresh_from_db()
-    assert (run.state, run.fault, run.attempt) == (RunState.DEAD, Fault.PLATFORM, 3)
+    assert (run.state, run.fault, run.attempt, run.finished_at) == (RunState.DEAD, Fault.PLATFORM, 3, now)
 
 
 def test_a_fault_of_the_defense_is_final_and_one_of_the_platform_is_tried_three_times_and_once_more_when_asked(
@@ -324,6 +325,7 @@ def test_a_fault_of_the_defense_is_final_and_one_of_the_platform_is_tried_three_
         assert services.run_claim(worker="two", now=now + timedelta(seconds=rest - 1)) is None
         now += timedelta(seconds=rest)
         run = claim(now, "two")
+        assert (run.not_before, run.started_at) == (None, now)
     assert leases.fault(run, Fault.IMAGE_PULL, "registry away", now=now) == RunState.DEAD
     assert services.runs_retry(now=now) == 1
     again = claim(now, "two")

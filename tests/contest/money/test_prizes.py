@@ -174,6 +174,7 @@ def at(got: dict[int, int] | None = None, *, hub: int = 0, **more: object) -> Po
         "what comes in later repays the half",
     ),
     (at(), {RED: 100}, 0, Flows({}, 100, {RED: 100}, 0, {}), "returned to the half before: it comes back from there"),
+    (at(), {}, 100, Flows({}, 100, {}, 0, {}), "returned to the half before, and in force again"),
     (at(hub=0, withheld=100), {RED: 100}, 0, Flows({}, 0, {}, 0, {}), "withheld by the board: it waits"),
     (at(hub=40, withheld=60), {}, 100, Flows({}, 0, {}, 0, {}), "in force and withheld in part"),
     (at(hub=40, withheld=60), {RED: 100}, 0, Flows({}, 0, {RED: 40}, 0, {}), "withheld in part: the rest is given"),
