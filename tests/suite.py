@@ -34,6 +34,8 @@ QUICK_POSTGRES = "(postgres or both) and not long"
 QUICK = (QUICK_SQLITE, QUICK_BROWSER, QUICK_POSTGRES)
 LONG_SQLITE = "long and not postgres"
 REST_POSTGRES = f"database and not browser and not ({QUICK_POSTGRES}) or browser and postgres and long"
+# Changes to the rules that are tried of about 700 (`tests/mutants`).
+MUTANTS = 60
 # Processes at once on two cores: killed processes and races wait much.
 COMPUTING, WAITING = 2, 3
 
@@ -121,6 +123,11 @@ def long(suite: Suite) -> None:
         suite.pytest("long", LONG_SQLITE, _files("long"), COMPUTING, TEST_REDIS_URL=broker)
 
 
+def mutants(suite: Suite) -> None:
+    """Small changes to the rules that tests must notice: a sample, always the same."""
+    suite.commands("mutants", [sys.executable, "-m", "tests.mutants", "--sample", str(MUTANTS)])
+
+
 def rest_on_postgres(suite: Suite) -> None:
     """All that uses the database and that `make test` does not run on PostgreSQL, but for the browser."""
     _on_postgres(suite, "the rest, PostgreSQL", REST_POSTGRES, ["tests"], COMPUTING)
@@ -145,7 +152,7 @@ PHASES: dict[str, Callable[[Suite], None]] = {
     **{"lint": lint, "types": types, "node": node},
     **{"sqlite": sqlite, "browser": browser, "postgres": on_postgres},
 }
-REST: dict[str, Callable[[Suite], None]] = {"long": long, "postgres-rest": rest_on_postgres}
+REST: dict[str, Callable[[Suite], None]] = {"long": long, "mutants": mutants, "postgres-rest": rest_on_postgres}
 # Nobody waits for the tests of what the linters refuse already.
 FIRST = ("lint", "types")
 
