@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from tests.services import Ended, ending_in_order, postgres, redis, run_to_the_end
 
-PYTEST = [sys.executable, "-m", "pytest", "--dist", "loadscope", "--no-loadscope-reorder"]
+PYTEST = [sys.executable, "-m", "pytest"]
 BIN = Path(sys.executable).parent
 LINTERS = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["lint-imports"]]
 NODE = ["node", "--test", *sorted(map(str, Path("tests/node").glob("*.test.mjs")))]

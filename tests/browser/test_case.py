@@ -124,6 +124,18 @@ def test_the_keys_lead_from_case_to_case(rich: tuple[Scene, Case], visit: Callab
     expect(page).to_have_url(re.compile(case.public_id))
 
 
+def test_an_explanation_is_shown_as_everybody_will_read_it(
+    rich: tuple[Scene, Case], visit: Callable[..., Page]
+) -> None:
+    scene, case = rich
+    for member in scene.members[:2]:
+        cast.tell(case, member)
+        cast.vote(case, member, cast.OVERRULE_REJECTED)
+    page = visit(base(case, "decide/"), scene.members[0])
+    page.locator("#explanation").fill("It is <b>one</b> bird.\n\nIts tail is\nwhole.")
+    expect(page.locator("[data-preview] p")).to_have_text(["It is <b>one</b> bird.", "Its tail iswhole."])
+
+
 def test_a_vote_outlives_a_sign_in_and_is_forgotten_once_it_is_cast(
     rich: tuple[Scene, Case], browser: Callable[..., BrowserContext]
 ) -> None:

@@ -157,6 +157,25 @@ def test_three_answers_without_a_network_go_out_in_order_when_it_is_back(desk: D
     desk.complaints.clear()
 
 
+def test_the_network_is_cut_after_the_answer_went_out_and_the_page_is_left(desk: Desk) -> None:
+    """The server has it, nobody heard: the answer is there once, and its receipt comes when somebody is back."""
+
+    def cut(route: Route) -> None:
+        route.fetch()
+        desk.page.context.set_offline(True)
+        route.abort()
+
+    desk.page.route("**/response/", cut)
+    desk.follow(("4 4 Enter", "waiting", "1 answer waits for the network."))
+    context = desk.page.context
+    desk.page.close()
+    context.set_offline(False)
+    again = Desk(context.new_page(), desk.address).open()
+    again.status.to_have_text(re.compile("^An earlier answer: Received .*" + Response.objects.get().receipt))
+    assert again.kept("outbox") == [] and Response.objects.count() == 1
+    desk.complaints.clear()
+
+
 def test_a_refused_answer_brings_its_picture_back_and_the_next_one_waits(desk: Desk) -> None:
     desk.ahead()
     first = desk.assignment

@@ -76,6 +76,7 @@ def test_a_number_that_databases_write_differently_is_refused() -> None:
     for where in ("public", "private"):
         with pytest.raises(TypeError, match="keep it as text"):
             record(**{where: {"shares": [{"of": 0.1}]}})
+    assert not AuditEntry.objects.exists()
 
 
 @TRIGGERS

@@ -319,11 +319,13 @@ def test_a_folder_is_removed_in_portions_and_links_are_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(folders, "_NAMES", 2)
+    portions, first = list[int](), folders._first_entries
+    monkeypatch.setattr(folders, "_first_entries", lambda path: portions.append(len(found := first(path))) or found)
     kept, folder = _folder(tmp_path / "kept"), _folder(tmp_path / "folder")
     for number in range(7):
         (folder / "images" / str(number)).write_bytes(b"")
     (folder / "images" / "link").symlink_to(kept)
     (folder / "link").symlink_to(kept / "a")
     folders.remove_folder(folder)
-    assert not folder.exists()
+    assert not folder.exists() and len(portions) > 3 and max(portions) == 2
     assert {name: (kept / name).read_bytes() for name in FILES} == FILES

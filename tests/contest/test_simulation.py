@@ -43,6 +43,7 @@ from contest.simulation.people import draw_people
 from contest.simulation.pictures import SIDE, draw_picture
 from contest.simulation.reckoning import Reckoning
 from contest.simulation.report import render
+from contest.weeks import week_at
 from labeling.enums import Label
 from labeling.images import read_attack
 from labeling.models import Assignment, Response, Tasker, TaskerLink
@@ -162,6 +163,7 @@ def test_a_tiny_contest(settings: object) -> None:
     # The clock that is told decides: nothing was labeled before its week was over (R24).
     labeled = Attack.objects.filter(image__dealt_at__isnull=False)
     assert labeled.exists() and not labeled.filter(image__dealt_at__lt=F("image__label_from")).exists()
+    assert all(attack.week == week_at(attack.received_at).name for attack in labeled)
 
     standing = Attack.objects.filter(withdrawn_at__isnull=True).values("image")
     withdrawn_alone = Attack.objects.exclude(image__in=standing).values("image").distinct().count()
@@ -192,6 +194,10 @@ def _is_released_and_can_be_looked_at() -> None:
     pages += [reverse("defense", args=[defense.public_id]) for defense in Defense.objects.exclude(published_at=None)]
     for page in [*pages, "/feeds/releases.atom", "/feeds/releases.json", "/api/v1/leaderboard/", "/api/v1/releases/"]:
         assert Client().get(page).status_code == 200, page
+    for name, own in (("organizer", "/organizer/"), ("board1", "/board/stakes/"), ("strong-1", "/team/")):
+        client = Client()
+        client.force_login(User.objects.get(username=name), backend="common.sessions.UserBackend")
+        assert client.get(own).status_code == 200, own
 
 
 def simulated(folder: Path, *more: str) -> tuple[str, str]:

@@ -64,10 +64,11 @@ for (const [name, failure] of [
   ["a proxy's page came", () => new Response("<html>", { status: 200 })],
 ]) {
   test(`the very same goes out again when ${name}`, async () => {
-    const { sent, told } = await send(["a"], [failure, () => receipt(1)]);
+    const { sent, told, kept } = await send(["a"], [failure, () => answered(200, { receipt: "R-1" })]);
     assert.deepEqual(sent, [posted("a"), posted("a")]);
     assert.deepEqual(told[0], ["waiting", 1, "network"]);
     assert.deepEqual(told[1], ["received", "a", "R-1"]);
+    assert.deepEqual(kept, []);
   });
 }
 

@@ -208,7 +208,7 @@ def test_a_payment_is_asked_for_and_called_off_by_the_page(red: Team, olga: User
     assert "is cancelled. Nothing was moved." in shown and balance(red) == PRIZE
 
 
-def test_another_organizer_pays_by_the_page(red: Team, olga: User, olaf: User, signed_in: Any) -> None:
+def test_another_organizer_pays_by_the_page(red: Team, captain: User, olga: User, olaf: User, signed_in: Any) -> None:
     first, second = signed_in(olga), signed_in(olaf)
     address = f"/organizer/money/payments/{payments.payment_ask(team=red, by=olga, now=cast.CLOSED).pk}/"
     assert "Another organizer transfers it" in main(first, address)
@@ -217,6 +217,7 @@ def test_another_organizer_pays_by_the_page(red: Team, olga: User, olaf: User, s
     paid = plain(second.post(address, {"reference": "SEPA 7"}, follow=True))
     assert "recorded as paid" in paid and "reference SEPA 7" in main(second, address) and balance(red) == 0
     assert second.post(address, {"reference": "SEPA 8"}).status_code == 409
+    assert "SEPA 7" in main(signed_in(captain), "/team/money/")
 
 
 @pytest.mark.parametrize("address", ["/organizer/money/", "/organizer/money/ask/G-00000/", "/board/withheld/"])
