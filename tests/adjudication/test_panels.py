@@ -384,7 +384,7 @@ def test_no_deadlock_of_mixed_work_reaches_anybody_and_all_adds_up(olga: User, n
     for number in range(HANDS):
         factories.tasker(f"t{number}")
     hands = [Hand(number, olga, now) for number in range(THREADS)]
-    at_once(*(hand.work for hand in hands))
+    assert at_once(*(hand.work for hand in hands)) == [None] * THREADS
     refused = sum((hand.refused for hand in hands), Counter())
     assert sum(hand.done for hand in hands) > 100 and Response.objects.count() > 20, refused
     panels_add_up()

@@ -1,11 +1,14 @@
 """Rulings: one for each full panel (R16), again where the board asked for more taskers (R19), its own (R20), and what
 other numbers would have made of the answers."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
+from functools import partial
 from itertools import count
+from random import Random
 from typing import Any
 
 import pytest
@@ -18,10 +21,11 @@ from adjudication.services import explanation_said, panel_settle, panels_settle,
 from adjudication.what_if import Numbers, pictures_decided, try_out
 from common.errors import InvalidInput
 from labeling.enums import Answer, Label, OutlineGate, PanelState
-from labeling.models import Panel, PolicyVersion, Report, Response
+from labeling.models import Assignment, Panel, PolicyVersion, Report, Response, Tasker
 from labeling.more_taskers import panel_fresh, panel_join
 from labeling.policy import Policy
 from labeling.selectors import forget_versions, policy_in_force
+from labeling.services import assignment_next, response_submit
 from tests import factories
 from tests.at_once import at_once
 from tests.refusals import refused
@@ -280,6 +284,35 @@ class TestAtOnce:
 
         made = sum(at_once(*[sweep] * 8)) + settle(now)
         assert (made, Ruling.objects.count()) == (10, 10)
+
+    def test_claims_run_while_others_join(self, now: datetime) -> None:
+        """Everybody new gets the picture that was asked for, nobody twice, and never more than there are places."""
+        policy = Policy(gold_percent=0)
+        panels = [ruled([BIRD] * 3, now) for _ in range(4)]
+        taskers = [factories.tasker(f"claims {number}") for number in range(8)]
+
+        def work(tasker: Tasker) -> None:
+            for turn in range(12):
+                at = now + timedelta(seconds=turn)
+                held = assignment_next(tasker=tasker, holding=(), policy=policy, now=at, rng=Random(turn))
+                if isinstance(held, Assignment):
+                    response_submit(
+                        tasker=tasker, assignment_id=held.public_id, lease_token=held.lease_token,
+                        data={"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"},
+                        policy_at=lambda _: policy, now=at,
+                    )  # fmt: skip
+
+        def ask() -> int:
+            return sum(panel_join(each, 3, now=now).joined for each in panels)
+
+        assert at_once(ask, *(partial(work, each) for each in taskers)) == [12, *[None] * 8]
+        for tasker in taskers:
+            work(tasker)
+        found = Panel.objects.filter(pk__in=[each.pk for each in panels])
+        assert set(found.values_list("state", "answered", "leased", "size")) == {(PanelState.FULL, 6, 0, 6)}
+        answered = Response.objects.filter(panel__in=panels, place__isnull=False).values_list("panel", flat=True)
+        assert (set(Counter(answered).values()), settle(now)) == ({6}, 4)
+        assert {newest(each).reasons[-1] for each in panels} == {"taskers_disagree"}
 
     def test_two_ask_for_more(self, now: datetime) -> None:
         for turn in range(8):

@@ -29,7 +29,9 @@ def main(client: Client, address: str) -> str:
     """The markup of the main part of a page."""
     answer = client.get(address)
     assert answer.status_code == 200, address
-    return str(answer.content.decode()).partition("<main")[2].partition("</main>")[0]
+    _, begins, rest = answer.content.decode().partition("<main")
+    assert begins, address
+    return str(rest.partition("</main>")[0])
 
 
 def lacking(page: str, *said: str) -> list[str]:

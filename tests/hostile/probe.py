@@ -163,7 +163,12 @@ said["made"] = [
 ]
 
 connection = greet()
-said["connects_again"] = [works(connect) for _ in range(3)]
+said["connects_again"] = []
+for _ in range(3):
+    try:
+        connect()
+    except OSError as error:
+        said["connects_again"].append(type(error).__name__)
 print("PROBE", json.dumps(said), flush=True)
 while True:
     request_id, rows, pixels = read_batch(connection)

@@ -147,6 +147,7 @@ def test_nothing_tells_the_contest_from_a_trial(probed: dict[str, Any]) -> None:
 
 
 def test_the_kernel_refuses_what_breaks_out(probed: dict[str, Any], containers: Any) -> None:
+    assert len(probed["tried"]) > 15, "a probe that tried nothing, or root"
     # To trace its own init, which has its user, is allowed, and leads nowhere.
     refused = {"EPERM", "EACCES", "ENOSYS"}
     allowed = {name for name, result in probed["tried"].items() if result not in refused} - {"trace"}
@@ -154,7 +155,7 @@ def test_the_kernel_refuses_what_breaks_out(probed: dict[str, Any], containers: 
 
 
 def test_what_it_leaves_lies_in_memory_only_and_a_second_connection_is_refused(probed: dict[str, Any]) -> None:
-    assert (probed["socket_folder_writable"], probed["connects_again"]) == (False, [False] * 3)
+    assert (probed["socket_folder_writable"], probed["connects_again"]) == (False, ["ConnectionRefusedError"] * 3)
     assert {place for _, place in probed["made"]} <= {"/tmp", "/dev/shm"}
     assert {what for what, _ in probed["made"]} == {"link", "loop", "pipe", "socket", "setuid"}, "no device"
 

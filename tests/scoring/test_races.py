@@ -56,7 +56,8 @@ def test_planners_double_nothing_and_no_two_workers_hold_the_same_run(now: datet
     cast.publish(now)
     for _ in range(20):
         cast.ruled(factories.image(width=75, height=75))
-    at_once(*(partial(cast.plan, now, seed=seed) for seed in range(4)))
+    planned = at_once(*(partial(cast.plan, now, seed=seed) for seed in range(4)))
+    assert not [each for each in planned if isinstance(each, str)], planned
     assert len(set(RunItem.objects.values_list("defense", "image", "round"))) == RunItem.objects.count() == 20 * 3 * 3
 
     def claim() -> list[int]:
@@ -145,7 +146,8 @@ def test_cancelled_beside_a_sweep_nothing_of_it_waits(
 ) -> None:
     small_runs(monkeypatch)
     rerun = asked_for(cast.answered(now, "numpy-statistics", pictures=5)[0], now)
-    at_once(partial(reruns.rerun_cancel, rerun_id=rerun.pk, by=olga, now=now), partial(cast.prepare, now))
+    done = at_once(partial(reruns.rerun_cancel, rerun_id=rerun.pk, by=olga, now=now), partial(cast.prepare, now))
+    assert not [each for each in done if isinstance(each, str)], done
     rerun.refresh_from_db()
     assert (rerun.state, Run.objects.filter(state=RunState.QUEUED).count()) == (RerunState.CANCELLED, 0)
 

@@ -261,7 +261,8 @@ def test_the_very_same_file_gets_its_receipt_without_being_decoded_and_counts_no
         attack.public_id,
     )
     page = captain.post("/attacks/send/", {"image": upload(picture())})
-    assert (page.json()["outcomes"][0]["refused"]["code"], HourCount.objects.get().count) == ("sent_before", before)
+    told = page.json()["outcomes"][0]["refused"]
+    assert (told["code"], told["receipt"], HourCount.objects.get().count) == ("sent_before", attack.public_id, before)
 
 
 def test_without_quota_nothing_is_decoded(red: Team, now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:

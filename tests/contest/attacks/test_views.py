@@ -366,7 +366,8 @@ def test_a_used_up_day_says_before_anything_is_sent_when_the_next_begins(red: Te
     assert f'<span id="next-day" hidden>. {words}' in main_of(captain.get(PAGE))
     answer = captain.post(SCRIPT, {"image": upload(picture())}).json()
     assert (answer["quota_left"], answer["day_ends"]) == (0, "Thu 19 Nov 2026 00:00:00 UTC")
-    assert answer["outcomes"][0]["receipt"]["url"] == f"/attacks/{Attack.objects.get().public_id}/"
+    receipt, number = answer["outcomes"][0]["receipt"], Attack.objects.get().public_id
+    assert (receipt["id"], receipt["url"]) == (number, f"/attacks/{number}/")
     late = captain.post(API, {"image": upload(picture(8))})
     assert (late.status_code, late.json()["code"]) == (429, "quota_used")
     assert f'<span id="next-day">. {words}' in main_of(captain.get(PAGE))

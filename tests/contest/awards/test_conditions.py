@@ -43,7 +43,7 @@ from tests.contest.awards.test_awards import (
 )
 from tests.contest.board import cast as board
 from tests.contest.money import cast
-from tests.contest.money.cast import CLOSED, MONDAY
+from tests.contest.money.cast import BEFORE, CLOSED, MONDAY
 from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
@@ -222,6 +222,15 @@ def test_a_time_that_began_again_leaves_its_batch_and_each_is_awarded_in_turn(ma
             cast.deposit(2_000, factories.user(f"olga{number}", "organizers"))
         (award,) = give(each, rita)
         assert award.stake == each and award.cents > 0
+
+
+def test_equal_instants_of_two_batches_share_and_a_closed_one_is_behind(makers: Team, rita: User) -> None:
+    cast.staked(cast.defense("closed", cast.team("hidden"), opened=False), at=BEFORE + timedelta(1))
+    both = [cast.staked(cast.defense(name, of)) for name, of in (("alone", makers), ("other", cast.team("others")))]
+    for each in both:
+        run_again(each)
+    assert [unmet(each) for each in both] == [set(), set()]
+    assert {award.stake for award in give(both[0], rita)} == set(both)
 
 
 @tables.cases(

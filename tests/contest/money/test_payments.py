@@ -330,10 +330,13 @@ def test_what_is_not_due_any_more_is_neither_asked_for_nor_paid(
     assert prizes_settle(now=CLOSED) == 1 and correcting.owed() == []
 
 
-def test_a_part_that_is_not_due_any_more_waits_alone(sent: Attack) -> None:
+def test_a_part_that_is_not_due_any_more_waits_alone(sent: Attack, olga: User, olaf: User) -> None:
     """Another team shares it since; its week is closed again when nobody has swept."""
     stake, blue = Stake.objects.get(), cast.team("blue")
+    asked = payment_ask(team=sent.team, by=olga, now=CLOSED)
     cast.broken(stake.defense, cast.attack(blue, days=8.5))
+    refused("less_due", payment_pay, payment_id=asked.pk, reference="SEPA 7", by=olaf, now=CLOSED)
+    payment_cancel(payment_id=asked.pk, by=olaf, now=CLOSED)
     found = payable(sent.team, now=CLOSED)
     assert (found.balance, found.due, found.waiting, found.weeks) == (PRIZE, 5_001, 5_000, ())
     own, half = account(AccountKind.TEAM, team=sent.team), account(AccountKind.ATTACKERS)

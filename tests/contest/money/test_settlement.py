@@ -246,6 +246,19 @@ def test_what_is_known_later_corrects_what_was_posted(
     change(stake, posted, blue)
     assert prizes_settle(now=CLOSED) == 1
     assert tuple(balance(each) for each in (red, blue, stake, AccountKind.ATTACKERS)) == balances, why
+    back = LedgerEntry.objects.get(source__team=red)
+    assert (back.corrects.target.team, back.cents) == (red, PRIZE - balances[0]), why
+    assert "outranks" not in why or "2026-W47" in back.why
+
+
+def test_teams_that_are_merged_after_the_posting_have_one_share(stake: Stake, red: Team, blue: Team) -> None:
+    green = cast.team("green")
+    for each in (red, blue, green):
+        broke(stake, each)
+    assert cast.settled(stake) == 1 and min(balance(each) for each in (red, blue, green)) == PRIZE // 3
+    Team.objects.filter(pk=green.pk).update(merged_into=blue, merged_at=SETTLED)
+    prizes_settle(now=CLOSED)
+    assert (balance(red), balance(blue) + balance(green)) == (5001, 5000)
 
 
 def test_what_was_paid_out_is_owed_and_set_off_against_what_the_team_earns(

@@ -174,6 +174,14 @@ class TestAWeekThatIsOver:
         ReleaseBuild.objects.create(week="2026-W47", state=BuildState.RUNNING, **times)
         assert (builds.due_weeks_release(clock=clock), ReleaseBuild.objects.count()) == (released, 1), why
 
+    def test_no_answer_of_anybody_is_told_before_the_release(self, contest: Contest, clock: Clock) -> None:
+        clock.now = cast.W47.end
+        page = Client().get("/weeks/2026-W47/").content.decode().partition("<main")[2]
+        assert contest.images["valid bird"].public_id in page, "it was sent as an attack"
+        assert contest.images["valid bicycle"].public_id not in page, "a picture of the organizers waits"
+        secrets = ["=red", "defense 1", contest.taskers[0].public_id, "valid", "rejected"]
+        assert lacking(page, *secrets) == secrets
+
     def test_with_the_release_all_pictures_have_addresses_that_last(self, contest: Contest, clock: Clock) -> None:
         builds.due_weeks_release(clock=clock)
         images = [f"/releases/{cast.FIRST}/images/{each.pixels_sha256}.png" for each in contest.images.values()]
