@@ -42,6 +42,12 @@ def shows(page: str, *said: str, but: Sequence[str] = ()) -> None:
     assert (lacking(page, *said), [each for each in but if each in page]) == ([], []), page
 
 
+def answers(answer: Any, status: int, *said: str, but: Sequence[str] = ()) -> None:
+    """See that an answer has this status, and says this."""
+    assert answer.status_code == status, plain(answer)
+    shows(answer.content.decode(), *said, but=but)
+
+
 def queries(act: Callable[[], object]) -> int:
     with CaptureQueriesContext(connection) as sent:
         act()
