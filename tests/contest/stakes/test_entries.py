@@ -3,9 +3,9 @@ prize (R22, R28, R29, R31-R33, R35).
 """
 
 import random
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from scoring.trials.services import framework_check, trials_plan
 from tests import factories, tables
 from tests.contest.money import cast as money
 from tests.contest.money.cast import CLOSED, MONDAY, PRIZE, SETTLED, balance
-from tests.contest.pages import words
+from tests.contest.pages import shows, words
 from tests.contest.stakes import cast
 from tests.refusals import refused
 from tests.scoring.trials import cast as trials
@@ -64,19 +64,19 @@ def test_an_archive_with_everything_is_kept_under_its_hashes(tmp_path: Path, now
     zips = [handed_in.source_key(each) for each in (defense.source, made.training_code)]
     assert all(map(store.exists, (archive_key(defense.archive), *zips))) and len(set(zips)) == 2
     assert store.get(handed_in.weights_key(defense.weights)) == b"w" * 900
-    assert (made.received_at, made.opened_at, made.licence) == (now, now, "Apache-2.0")
-    assert (made.handed_in_by, made.team) == (cast.captain(team), team)
+    told = (made.received_at, made.opened_at, made.licence, made.handed_in_by, made.team)
+    assert told == (now, now, "Apache-2.0", cast.captain(team), team)
     assert (defense.published_at, defense.image == defense.digest) == (None, True)
 
 
 def test_a_digest_in_a_registry_is_pinned_closed_and_tried(now: datetime) -> None:
+    """Its layers are not known, and its trials begin by themselves."""
     made = hand_in(cast.team(), now)
+    defense, digest = made.defense, cast.IN_REGISTRY.partition("@")[2]
     assert (made.opened_at, made.due_at) == (None, week_at(week_at(now).end).end)
-    defense = made.defense
-    assert (defense.image, defense.digest) == (cast.IN_REGISTRY, cast.IN_REGISTRY.partition("@")[2])
-    assert (defense.archive, defense.layers) == ("", []), "its layers are not known"
+    assert (defense.image, defense.digest, defense.archive, defense.layers) == (cast.IN_REGISTRY, digest, "", [])
     assert trials_plan(policy=cast.policy(), now=now, rng=random.Random(1)) == 1
-    assert Trial.objects.get(defense=defense).kind == TrialKind.SMOKE, "its trials begin by themselves"
+    assert Trial.objects.get(defense=defense).kind == TrialKind.SMOKE
 
 
 @tables.cases(
@@ -91,9 +91,8 @@ def test_a_digest_in_a_registry_is_pinned_closed_and_tried(now: datetime) -> Non
     ({"name": "", "licence": "\x00"}, {"name", "licence"}, "two things at once, and a NUL is nothing"),
 )
 def test_what_is_wrong_is_named_all_at_once(values: dict[str, Any], fields: set[str], why: str, now: datetime) -> None:
-    with pytest.raises(WrongFields) as refused:
-        hand_in(cast.team(), now, **values)
-    assert set(refused.value.fields) == fields, why
+    error = refused("invalid", hand_in, cast.team(), now, **values)
+    assert isinstance(error, WrongFields) and set(error.fields) == fields, why
     assert not Defense.objects.exists()
 
 
@@ -162,10 +161,10 @@ def test_nothing_is_dropped_without_a_word(
     files = {name: cast.zipped(tmp_path / name, "other.py") for name in ("source", "training_code", "weights")}
     sent = {name: files.get(name, text) for name, text in values.items()}
     words = refused("differs", hand_in, team, now, **sent).message
-    assert (f"Different now: {named}." in words, first.defense.public_id in words) == (True, addable), why
-    assert ("another version" in words) is not (addable and set(values) <= {"source", "training_code"})
-    again = Entry.objects.select_related("defense").get()
-    kept = (again.licence, again.defense.description, again.defense.weights, again.defense.source)
+    another = not (addable and set(values) <= {"source", "training_code"})
+    said = [f"Different now: {named}." in words, first.defense.public_id in words, "another version" in words]
+    assert said == [True, addable, another], why
+    kept = Entry.objects.values_list("licence", "defense__description", "defense__weights", "defense__source").get()
     assert kept == ("Apache-2.0", "", "", first.defense.source)
 
 
@@ -191,25 +190,22 @@ def test_each_defense_has_a_name_of_its_own(
 
 
 def test_three_a_week_and_the_next_week_three_more(now: datetime) -> None:
-    team, policy = cast.team(), cast.policy()
+    team, left = cast.team(), partial(selectors.hand_ins_left, policy=cast.policy())
     for number in range(3):
         hand_in(team, now, **other(number))
-    assert selectors.hand_ins_left(team, policy, now) == 0
+    assert [left(each, now=now) for each in (team, cast.team("red"))] == [0, 3], "each team has its own"
     refused("quota_used", hand_in, team, SATURDAY - INSTANT, **other(9))
     hand_in(team, SATURDAY, **other(9))
-    assert selectors.hand_ins_left(team, policy, SATURDAY) == 2
-    assert selectors.hand_ins_left(cast.team("red"), policy, now) == 3, "each team has its own"
-
-
-COUNTED = [
-    ("refused", 3, "what was refused costs nothing"),
-    ("withdrawn", 2, "what was taken back counts, and is not handed in again under its name"),
-    ("again", 2, "the same again counts once"),
-]
+    assert left(team, now=SATURDAY) == 2
 
 
 @pytest.mark.both("it locks the team, or a defense and its entry")
-@pytest.mark.parametrize(("what", "left", "why"), COUNTED, ids=[row[0] for row in COUNTED])
+@tables.cases(
+    "what left why",
+    ("refused", 3, "what was refused costs nothing"),
+    ("withdrawn", 2, "what was taken back counts, and is not handed in again under its name"),
+    ("again", 2, "the same again counts once"),
+)
 def test_what_counts(what: str, left: int, why: str, now: datetime) -> None:
     team = cast.team()
     if what == "refused":
@@ -226,8 +222,8 @@ def test_merged_teams_count_together(now: datetime) -> None:
     blue, red = cast.team("blue"), cast.team("red")
     hand_in(red, now)
     Team.objects.filter(pk=red.pk).update(merged_into=blue, merged_at=now)
-    assert selectors.hand_ins_left(blue, cast.policy(), now) == 2
-    assert [each.team for each in selectors.entries_of(blue)] == [red]
+    left, counted = selectors.hand_ins_left(blue, cast.policy(), now), selectors.entries_of(blue)
+    assert (left, [each.team for each in counted]) == (2, [red])
 
 
 # The due date
@@ -257,15 +253,17 @@ def published(now: datetime) -> int:
 
 
 def test_an_eligible_defense_is_published_at_once_and_unstaked(now: datetime) -> None:
-    made = cast.entry(cast.team(), now=now)
-    assert (published(now), selectors.standing_of(made.defense, now=now)) == (0, DefenseStanding.RECEIVED)
+    made, later = cast.entry(cast.team(), now=now), now + timedelta(hours=3)
+
+    def standing() -> DefenseStanding:
+        return selectors.standing_of(Defense.objects.get(), now=now)
+
+    assert (published(now), standing()) == (0, DefenseStanding.RECEIVED)
     cast.eligible(made.defense)
-    assert selectors.standing_of(made.defense, now=now) is DefenseStanding.ELIGIBLE
-    later = now + timedelta(hours=3)
+    assert standing() is DefenseStanding.ELIGIBLE
     assert [published(later) for _ in range(2)] == [1, 0], "running it twice changes nothing"
-    defense = Defense.objects.get(pk=made.defense_id)
-    assert (defense.published_at, selectors.stake_of(defense)) == (later, None)
-    assert selectors.standing_of(defense, now=now) is DefenseStanding.PUBLISHED
+    defense = Defense.objects.get()
+    assert (defense.published_at, selectors.stake_of(defense), standing()) == (later, None, DefenseStanding.PUBLISHED)
 
 
 @tables.cases(
@@ -303,8 +301,8 @@ def test_what_is_overdue(
         trials.passed(made.defense, TrialKind.SMOKE, totals={"accepted": what == "passed"})
     if what == "withdrawn":
         entries.entry_withdraw(made, by=cast.captain(made.team), now=now)
-    found = selectors.overdue(cast.policy(), made.due_at + after)
-    assert [list(each.missing) for each in found] == ([] if missing is None else [missing]), why
+    found = [list(each.missing) for each in selectors.overdue(cast.policy(), made.due_at + after)]
+    assert found == ([] if missing is None else [missing]), why
 
 
 # Opening the source
@@ -312,51 +310,45 @@ def test_what_is_overdue(
 
 @pytest.mark.both("it locks a defense, and its entry after it")
 def test_a_closed_defense_is_opened_once(tmp_path: Path, now: datetime) -> None:
-    team = cast.team()
-    made = hand_in(team, now)
-    later, source = now + timedelta(days=3), cast.zipped(tmp_path / "s.zip")
-    opened = entries.source_open(made, source, by=cast.member(team), now=later, training_code=source)
-    defense = Defense.objects.get(pk=made.defense_id)
-    assert (opened.opened_at, selectors.is_open(defense)) == (later, True)
-    assert picture_store().exists(handed_in.source_key(defense.source)) and opened.training_code == defense.source
-    refused("open_already", entries.source_open, opened, source, by=cast.captain(team), now=later)
+    team, later, source = cast.team(), now + timedelta(days=3), cast.zipped(tmp_path / "s.zip")
+    opens = partial(entries.source_open, hand_in(team, now), source, now=later)
+    opened = opens(by=cast.member(team), training_code=source)
+    defense = Defense.objects.get()
+    assert (opened.opened_at, selectors.is_open(defense), opened.training_code) == (later, True, defense.source)
+    assert picture_store().exists(handed_in.source_key(defense.source))
+    refused("open_already", opens, by=cast.captain(team))
 
 
 # Taking back
 
 
-BEFORE_IT: dict[str, Callable[[Entry, datetime], object]] = {
-    "asked": lambda made, now: services.stake_ask(made.defense, by=cast.captain(made.team), now=now),
-    "staked": lambda made, now: cast.staked(made.defense, now=now),
-    "withdrawn": lambda made, now: entries.entry_withdraw(made, by=cast.captain(made.team), now=now),
-}
-BACK = [
-    ("received", "", "before its publication"),
-    ("published", "", "published and not at stake"),
-    ("asked", "", "a stake that was not paid goes with it"),
-    ("staked", "staked", "only the board returns what is at stake"),
-    ("withdrawn", "withdrawn", "it was taken back before"),
-]
-
-
-@pytest.mark.parametrize(("what", "code", "why"), BACK, ids=[row[0] for row in BACK])
-def test_taking_a_defense_back(what: str, code: str, why: str, tmp_path: Path, now: datetime) -> None:
-    team, red = cast.team(), cast.team("red")
+@tables.cases(
+    "what change code why",
+    ("received", None, "", "before its publication"),
+    ("published", None, "", "published and not at stake"),
+    ("asked", lambda made, now: services.stake_ask(made.defense, by=cast.captain(made.team), now=now), "",
+     "a stake that was not paid goes with it"),
+    ("staked", lambda made, now: cast.staked(made.defense, now=now), "staked",
+     "only the board returns what is at stake"),
+    ("withdrawn", lambda made, now: entries.entry_withdraw(made, by=cast.captain(made.team), now=now), "withdrawn",
+     "it was taken back before"),
+)  # fmt: skip
+def test_taking_a_defense_back(what: str, change: Any, code: str, why: str, tmp_path: Path, now: datetime) -> None:
+    team = cast.team()
     cast.funded()
     made = cast.entry(team, now=now, published=None if what == "received" else now, closed=True)
     answer = cast.answered(made.defense, cast.picture(now), now)
-    if what in BEFORE_IT:
-        BEFORE_IT[what](made, now)
+    withdraws = partial(entries.entry_withdraw, made, now=now)
+    if change:
+        change(made, now)
     if code:
-        assert refused(code, entries.entry_withdraw, made, by=cast.captain(team), now=now), why
+        assert refused(code, withdraws, by=cast.captain(team)), why
         return
-    refused("not_captain", entries.entry_withdraw, made, by=cast.member(team), now=now)
-    refused("not_yours", entries.entry_withdraw, made, by=cast.captain(red), now=now)
-    back = entries.entry_withdraw(made, by=cast.captain(team), now=now)
-    defense = Defense.objects.get(pk=made.defense_id)
-    assert (back.withdrawn_at, defense.retired_at) == (now, now), why
-    standing = selectors.standing_of(defense, now=factories.NOW)
-    assert (standing, selectors.open_stake_of(defense)) == (DefenseStanding.WITHDRAWN, None)
+    refused("not_captain", withdraws, by=cast.member(team))
+    refused("not_yours", withdraws, by=cast.captain(cast.team("red")))
+    back, defense = withdraws(by=cast.captain(team)), Defense.objects.get()
+    assert (back.withdrawn_at, defense.retired_at, selectors.open_stake_of(defense)) == (now, now, None), why
+    assert selectors.standing_of(defense, now=factories.NOW) is DefenseStanding.WITHDRAWN
     assert answer in defense.predictions.all(), "its answers stay"
     refused("withdrawn", entries.source_open, back, cast.zipped(tmp_path / "s.zip"), by=cast.captain(team), now=now)
 
@@ -370,8 +362,7 @@ def captain(db: None) -> User:
 def stake(olga: User, captain: User) -> Stake:
     """A defense at stake since MONDAY."""
     money.deposit(100_000, olga)
-    makers = money.team("makers")
-    Member.objects.create(team=makers, user=captain, captain=True)
+    makers = Member.objects.create(team=money.team("makers"), user=captain, captain=True).team
     return money.staked(money.defense("net", makers))
 
 
@@ -396,7 +387,7 @@ def test_a_broken_defense_stays_until_the_earlier_week_is_run_too(stake: Stake, 
     runs_plan(policy=Policy(), now=SETTLED, rng=random.Random(1))
     assert RunItem.objects.filter(defense=stake.defense, image=earlier.image).exists(), "it is run all the same"
     RunItem.objects.filter(image=earlier.image).delete()
-    assert prizes_settle(now=SETTLED) == 1 and balance(red) == PRIZE, "the week of the break alone is settled"
+    assert (prizes_settle(now=SETTLED), balance(red)) == (1, PRIZE), "the week of the break alone is settled"
     money.broken(stake.defense, earlier, found=SETTLED)
     for _ in range(2):
         money.swept(CLOSED)
@@ -407,11 +398,10 @@ def test_a_broken_defense_stays_until_the_earlier_week_is_run_too(stake: Stake, 
 def test_the_day_is_named_as_soon_as_it_is_known(stake: Stake, captain: User) -> None:
     money.broken(stake.defense, money.attack(money.team("red"), days=1))
     ruled = MONDAY.replace(hour=0) + timedelta(7)  # two days after its week
-    at = ruled + timedelta(7)
+    at, said = ruled + timedelta(7), "it waits for 2026-W47. It can be taken back from Mon 30 Nov 2026 00:00:00 UTC on"
     assert "2026-W47" in stays(stake, captain, ruled), "no sweep has seen the break, and it is seen"
     stakes_end(now=ruled)
-    words = stays(stake, captain, at - timedelta(microseconds=1))
-    assert "it waits for 2026-W47. It can be taken back from Mon 30 Nov 2026 00:00:00 UTC on" in words
+    assert said in stays(stake, captain, at - INSTANT)
     assert withdrawn(stake, captain, at).retired_at == at
 
 
@@ -464,12 +454,10 @@ def test_one_that_comes_back_into_force_is_at_stake_and_ends_where_its_defense_i
 
 
 def test_what_the_board_returns_is_broken_by_what_was_sent_before(stake: Stake, captain: User, rita: User) -> None:
-    blue = money.team("blue")
-    sent, returned = money.attack(blue, days=1), MONDAY + timedelta(2)
+    blue, returned = money.team("blue"), MONDAY + timedelta(2)
+    sent, by = money.attack(blue, days=1), factories.mandate("return", rita, returned)
     services.return_ask(stake, "A mistake of ours.", by=captain, now=returned)
-    services.return_decide(
-        stake, granted=True, reason="Granted.", by=factories.mandate("return", rita, returned), now=returned
-    )
+    services.return_decide(stake, granted=True, reason="Granted.", by=by, now=returned)
     assert balance(stake) == 0 and "2026-W47" in stays(stake, captain, returned)
     money.broken(stake.defense, sent)
     money.swept(SETTLED)
@@ -484,10 +472,9 @@ def test_its_page_says_when_instead_of_offering_it(
     money.broken(stake.defense, money.attack(money.team("red"), days=1))
     stakes_end(now=SETTLED)
     client.force_login(captain)
-    address = f"/team/defenses/{stake.defense.public_id}/"
-    shown = words(client, address)
-    assert "It can be taken back from Mon 30 Nov 2026" in shown and "Take net back for good" not in shown
+    address, offer = f"/team/defenses/{stake.defense.public_id}/", "Take net back for good"
+    shows(words(client, address), "It can be taken back from Mon 30 Nov 2026", but=[offer])
     assert client.post(f"{address}withdraw/", {"sure": "yes"}).status_code == 409
     monkeypatch.setattr("django.utils.timezone.now", lambda: CLOSED)
     client.force_login(captain)
-    assert "Take net back for good" in words(client, address)
+    shows(words(client, address), offer)

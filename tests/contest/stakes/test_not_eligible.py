@@ -22,12 +22,13 @@ from scoring.models import Defense
 from scoring.trials.enums import Condition
 from scoring.trials.services import framework_check, trials_plan
 from tests import factories, tables
-from tests.contest.pages import words
+from tests.contest.pages import answers, main, shows, words
 from tests.contest.stakes import cast
 from tests.scoring.trials import cast as trials
 
 pytestmark = pytest.mark.django_db
 SMOKE, PRIVATE, EARLIER, PROBE = TrialKind
+MENDED_BY_A_NEW_SET = {Condition.PRIVATE, Condition.SPEED}
 WEAK = {"pictures": 10, "right": 5, "wrong": 5, "rows": 16, "milliseconds": 900}
 
 
@@ -82,15 +83,13 @@ def test_what_was_missed_is_named_and_a_new_private_set_promised_where_it_helps(
     assert standing_of(made.defense, now=now) is DefenseStanding.ELIGIBLE
     change(made.defense)
     found = failures([made.defense], now=now)[made.defense_id]
-    assert [each.condition for each in found] == conditions
-    assert words in found[0].words and found[0].advice and found[0].at is not None
+    assert [each.condition for each in found] == conditions and words in found[0].words
+    assert found[0].advice and found[0].at is not None and "Hand in a new version" in next_step(found)
     assert standing_of(made.defense, now=now) is DefenseStanding.NOT_ELIGIBLE
-    said = next_step(found)
     trials.private(4, seed=300)
     trials_plan(policy=cast.policy(), now=now, rng=random.Random(1))
     helps = standing_of(made.defense, now=now) is DefenseStanding.RECEIVED
-    assert ("begins again by itself" in said) == helps == (conditions[0] in {Condition.PRIVATE, Condition.SPEED}), why
-    assert "Hand in a new version" in said
+    assert ("begins again by itself" in next_step(found)) == helps == (conditions[0] in MENDED_BY_A_NEW_SET), why
 
 
 def test_two_failures_are_mended_by_a_new_set_where_it_mends_both(made: Entry, now: datetime) -> None:
@@ -134,45 +133,42 @@ def test_every_page_and_call_says_so(made: Entry, signed_in: Any, monkeypatch: A
     waiting = cast.entry(made.team, "another net")
     trials.passed(made.defense, PRIVATE, totals=WEAK)
     missed, by_then = "5 of 10 right. At least 80 % is needed: 8.", "if eligible"
-    team = signed_in(cast.captain(made.team))
-    listed = words(team, "/team/defenses/")
-    assert "not eligible" in listed and "not published: why, and what to do" in listed and listed.count(by_then) == 1
-    page = words(team, f"/team/defenses/{made.defense.public_id}/")
-    assert missed in page and "Hand in a new version" in page and by_then not in page
-    assert page.count("begins again by itself when organizers import a new private set") == 1
-    assert by_then in words(team, f"/team/defenses/{waiting.defense.public_id}/")
+    team, board = signed_in(cast.captain(made.team)), signed_in(cast.board())
+    organizer, own, public = signed_in(cast.organizer()), "/team/defenses/", "/defenses/"
+    of_it, of_the_other = (f"{each.defense.public_id}/" for each in (made, waiting))
+    listed, page = words(team, own), words(team, own + of_it)
+    shows(listed, "not eligible", "not published: why, and what to do")
+    shows(page, missed, "Hand in a new version", but=[by_then])
+    again = "begins again by itself when organizers import a new private set"
+    assert (listed.count(by_then), page.count(again)) == (1, 1)
+    shows(words(team, own + of_the_other), by_then)
     told = {each["id"]: each for each in team.get("/api/v1/defenses/").json()}
     mine, other = told[made.defense.public_id], told[waiting.defense.public_id]
-    assert (mine["state"], mine["due_at"], [each["condition"] for each in mine["failed"]]) == (
-        "not eligible", None, ["private"],
-    )  # fmt: skip
-    assert missed in mine["failed"][0]["words"]
-    assert (other["state"], other["failed"]) == ("received", []) and other["due_at"]
-    board = signed_in(cast.board())
-    checks = words(board, "/board/frameworks/")
-    assert "the net" not in checks and "another net" in checks and "Left out: 1 defense that failed a trial." in checks
-    assert missed in words(board, reverse("framework", args=[made.defense.public_id]))
-    organizer = signed_in(cast.organizer())
-    stakes = words(organizer, "/organizer/stakes/")
-    section = stakes.partition("Not eligible")[2].partition("At stake")[0]
-    assert "the net" in section and missed in section and "another net" not in section
-    assert "the net" not in stakes.partition("Publication overdue")[2].partition("Not eligible")[0]
-    assert "not eligible" in words(organizer, "/defenses/")
-    shown = words(organizer, f"/defenses/{made.defense.public_id}/")
-    assert missed in shown and by_then not in shown
+    (failed,) = mine["failed"]
+    assert (mine["state"], mine["due_at"], failed["condition"]) == ("not eligible", None, "private")
+    assert missed in failed["words"]
+    assert (other["state"], other["failed"], bool(other["due_at"])) == ("received", [], True)
+    left_out = "Left out: 1 defense that failed a trial."
+    shows(words(board, "/board/frameworks/"), "another net", left_out, but=["the net"])
+    shows(words(board, reverse("framework", args=[made.defense.public_id])), missed)
+    overdue, _, stakes = words(organizer, "/organizer/stakes/").partition("Not eligible")
+    shows(stakes.partition("At stake")[0], "the net", missed, but=["another net"])
+    shows(overdue.partition("Publication overdue")[2], but=["the net"])
+    shows(words(organizer, public), "not eligible")
+    shows(words(organizer, public + of_it), missed, but=[by_then])
     trials.passed(made.defense, SMOKE, totals={"accepted": False})
-    for client, address in ((team, "/team/defenses/"), (organizer, "/defenses/")):
-        assert "import a new private set" not in words(client, f"{address}{made.defense.public_id}/")
+    for client, address in ((team, own), (organizer, public)):
+        shows(words(client, address + of_it), but=["import a new private set"])
 
 
 def test_strangers_and_rivals_are_told_nothing(made: Entry, signed_in: Any) -> None:
     trials.passed(made.defense, PRIVATE, totals=WEAK)
     rival = signed_in(cast.captain(cast.team("green")))
     for client in (Client(), rival):
-        assert "the net" not in client.get("/defenses/").content.decode()
-        assert client.get(f"/defenses/{made.defense.public_id}/").status_code == 404
+        answers(client.get("/defenses/"), 200, but=["the net"])
+        answers(client.get(f"/defenses/{made.defense.public_id}/"), 404)
         assert client.get("/api/v1/defenses/").json() == []
-    assert rival.get(f"/team/defenses/{made.defense.public_id}/").status_code == 404
+    answers(rival.get(f"/team/defenses/{made.defense.public_id}/"), 404)
 
 
 def test_what_the_board_refused_stays_on_its_list_and_code_is_shown_as_code(
@@ -180,11 +176,11 @@ def test_what_the_board_refused_stays_on_its_list_and_code_is_shown_as_code(
 ) -> None:
     framework_check(made.defense, passed=False, reason="compiled", by=cast.board(), now=now)
     page = words(signed_in(cast.board()), "/board/frameworks/")
-    assert "the net" in page and "not passed" in page and "Left out" not in page
+    shows(page, "the net", "not passed", but=["Left out"])
     crashed(SMOKE, {"accepted": False, "rounds": 0})(made.defense)
-    page = signed_in(cast.captain(made.team)).get(f"/team/defenses/{made.defense.public_id}/").content.decode()
+    page = main(signed_in(cast.captain(made.team)), f"/team/defenses/{made.defense.public_id}/")
     notice = page.partition('aria-labelledby="failed"')[2].partition("</section>")[0]
-    assert "call <code>serve</code> and run" in notice and "`" not in notice
+    shows(notice, "call <code>serve</code> and run", but=["`"])
 
 
 # The message ----------------------------------------------------------------------------------------------------------
@@ -221,5 +217,5 @@ def test_a_list_reads_the_conditions_once(address: str, blue: Team, made: Entry,
     client = signed_in(cast.captain(blue))
     client.get(address)
     with CaptureQueriesContext(connection) as queries:
-        assert "the net" in client.get(address).content.decode()
+        answers(client.get(address), 200, "the net")
     assert sum('FROM "scoring_frameworkcheck"' in each["sql"] for each in queries.captured_queries) == 1
