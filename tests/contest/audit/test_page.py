@@ -84,8 +84,11 @@ def test_a_row_says_who_did_what_when_why_and_from_where(
     )
     number = olga.pk
     olga.delete()
-    text = _page(signed_in(factories.user("olaf", "organizers")))
-    shows(text, "<strong>Somebody whose account is deleted</strong>", f"account {number} (deleted)")
+    shows(
+        _page(signed_in(factories.user("olaf", "organizers"))),
+        "<strong>Somebody whose account is deleted</strong>",
+        f"account {number} (deleted)",
+    )
 
 
 FILTERS = [
@@ -147,5 +150,4 @@ def test_the_state_of_the_chain_is_shown_checked_when_asked_for_and_an_alarm(
     shows(_page(olgas), "Checked through row <strong>3</strong>", "1 row since then.")
     shows(_checked(olgas), "The chain holds through row 4.", but=["since then"])
     monkeypatch.setattr("common.audit_seals._private_problem", lambda _: "has another private part")
-    differs = '<span class="state state-rejected">differs</span>'
-    shows(_checked(olgas), differs, "Row 1 has another private part.")
+    shows(_checked(olgas), '<span class="state state-rejected">differs</span>', "Row 1 has another private part.")

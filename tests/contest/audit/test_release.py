@@ -88,8 +88,7 @@ def test_the_publication_of_a_release_is_a_row_and_the_same_release_comes_again(
     entries = AuditEntry.objects.filter(action="release.publish").order_by("pk").values_list("subject", "public")
     told = [({"release": [each.release.name]}, {"manifest_sha256": each.release.manifest_sha256}) for each in made]
     assert list(entries) == told
-    manifest = json.loads((made[0].folder / form.MANIFEST).read_bytes())
-    assert manifest["counts"]["audit"] == len(rows_of(made[0].folder))
+    assert json.loads((made[0].folder / form.MANIFEST).read_bytes())["counts"]["audit"] == len(rows_of(made[0].folder))
     audit("tasker.warn", by=olga, subject={"tasker": ["T-12345"]}, now=cast.NOW)
     again = [release_week(week, out=tmp_path / "out", now=cast.NOW) for week in (cast.W47, cast.W48)]
     assert ([each.new for each in again], Release.objects.count()) == ([False, False], 2)

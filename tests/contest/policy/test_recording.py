@@ -151,8 +151,7 @@ def test_one_that_is_to_come_is_called_back_by_one_that_goes_on(olga: User) -> N
     assert [each.replaced_by for each in (newest, never, first)] == [None, 3, None]
     assert (newest.changes, newest.before) == ((), first)
     assert [change.number.name for change in never.changes] == ["appeal_days", "time_zone"]
-    held = dict(policies_between(NOW - DAY, NOW + 2 * DAY)).values()
-    assert {*held, policy_at(NOW + 2 * DAY)} == {Policy()}
+    assert {*dict(policies_between(NOW - DAY, NOW + 2 * DAY)).values(), policy_at(NOW + 2 * DAY)} == {Policy()}
     assert [zone for _, zone in time_zones()] == ["UTC"], "nothing is left of its zone"
     assert record(olga, base=3, since=NOW + AHEAD, appeal_days=9).version == 4, "and the way is free again"
 
@@ -354,8 +353,7 @@ def test_only_organizers_record(signed_in: Any, rita: User, stan: User, tara: Ta
 
 def test_the_form_has_every_number_with_its_rule_and_its_range(organizer: Client) -> None:
     page = organizer.get(NEW).content.decode()
-    written = {name: each.text(each.of(Policy())) for name, each in NUMBERS.items()}
-    assert fields(page).items() >= written.items()
+    assert fields(page).items() >= {name: each.text(each.of(Policy())) for name, each in NUMBERS.items()}.items()
     for each in NUMBERS.values():
         shows(page, each.range, *(f'href="/rules/#{rule}"' for rule in each.rules))
     shows(page, "Version 1: 25 %", "By the clocks in UTC")
@@ -382,9 +380,13 @@ def test_one_goes_back_from_the_preview_with_what_was_typed(organizer: Client) -
     page = organizer.post(NEW, sent(do="edit", appeal_days="8", reason="Because")).content.decode()
     assert fields(page)["appeal_days"] == "8"
     shows(page, ">Because</textarea>", f'value="{LATER}"')
-    preview = organizer.post(NEW, sent(appeal_days="8"))
     # Numbers that cannot be tried lead to no trial.
-    answers(preview, 200, "For rulings from before the time stays as it was.", but=["what-if/?"])
+    answers(
+        organizer.post(NEW, sent(appeal_days="8")),
+        200,
+        "For rulings from before the time stays as it was.",
+        but=["what-if/?"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -418,8 +420,11 @@ def test_what_makes_no_sense_is_said_at_its_field(
 
 
 def test_what_changes_nothing_or_is_no_form_of_ours_is_refused(organizer: Client) -> None:
-    same = sent(do="record", panel_size=" 3 ", min_box_fraction="1/4")
-    answers(organizer.post(NEW, same), 400, "Nothing differs from version 1. Change a number.")
+    answers(
+        organizer.post(NEW, sent(do="record", panel_size=" 3 ", min_box_fraction="1/4")),
+        400,
+        "Nothing differs from version 1. Change a number.",
+    )
     for told in ({"base": "x\x00"}, {"base": "9" * 40}, {"panel_size": "\x00"}, {"since": "\x00" * 9, "base": "1"}):
         assert organizer.post(NEW, sent() | told).status_code in {400, 409}
 
@@ -436,8 +441,17 @@ def test_what_was_tried_is_taken_over(organizer: Client) -> None:
 def test_the_second_is_shown_what_the_first_recorded_and_loses_nothing(do: str, organizer: Client, oscar: User) -> None:
     meanwhile(oscar, appeal_days=9, board_days=30)
     answer = organizer.post(NEW, sent(do=do, appeal_days="8", panel_size="oops", reason="Mine"))
-    kept = (">Mine</textarea>", f'value="{LATER}"', '<input type="hidden" name="base" value="2">')
-    answers(answer, 409, "version 2 was recorded meanwhile", "by oscar", "7 days", "9 days", *kept)
+    answers(
+        answer,
+        409,
+        "version 2 was recorded meanwhile",
+        "by oscar",
+        "7 days",
+        "9 days",
+        ">Mine</textarea>",
+        f'value="{LATER}"',
+        '<input type="hidden" name="base" value="2">',
+    )
     found = fields(answer.content.decode())
     assert (found["appeal_days"], found["panel_size"], found["board_days"]) == ("8", "oops", "30")
     assert PolicyVersion.objects.count() == 2
@@ -446,8 +460,7 @@ def test_the_second_is_shown_what_the_first_recorded_and_loses_nothing(do: str, 
 
 
 def test_the_page_shows_what_holds_what_comes_and_what_was(organizer: Client, olga: User, oscar: User) -> None:
-    alone = ("No version is to come.", "There is none: the version in force is the first.")
-    answers(organizer.get(URL), 200, *alone)
+    answers(organizer.get(URL), 200, "No version is to come.", "There is none: the version in force is the first.")
     meanwhile(oscar, appeal_days=9)
     page = organizer.get(URL).content.decode()
     shows(page, "by oscar", "Call version 2 back", "9 days with version 2")

@@ -148,8 +148,9 @@ def test_every_page_and_call_says_so(made: Entry, signed_in: Any, monkeypatch: A
     assert (mine["state"], mine["due_at"], failed["condition"]) == ("not eligible", None, "private")
     assert missed in failed["words"]
     assert (other["state"], other["failed"], bool(other["due_at"])) == ("received", [], True)
-    left_out = "Left out: 1 defense that failed a trial."
-    shows(words(board, "/board/frameworks/"), "another net", left_out, but=["the net"])
+    shows(
+        words(board, "/board/frameworks/"), "another net", "Left out: 1 defense that failed a trial.", but=["the net"]
+    )
     shows(words(board, reverse("framework", args=[made.defense.public_id])), missed)
     overdue, _, stakes = words(organizer, "/organizer/stakes/").partition("Not eligible")
     shows(stakes.partition("At stake")[0], "the net", missed, but=["another net"])
@@ -179,8 +180,11 @@ def test_what_the_board_refused_stays_on_its_list_and_code_is_shown_as_code(
     shows(page, "the net", "not passed", but=["Left out"])
     crashed(SMOKE, {"accepted": False, "rounds": 0})(made.defense)
     page = main(signed_in(cast.captain(made.team)), f"/team/defenses/{made.defense.public_id}/")
-    notice = page.partition('aria-labelledby="failed"')[2].partition("</section>")[0]
-    shows(notice, "call <code>serve</code> and run", but=["`"])
+    shows(
+        page.partition('aria-labelledby="failed"')[2].partition("</section>")[0],
+        "call <code>serve</code> and run",
+        but=["`"],
+    )
 
 
 # The message ----------------------------------------------------------------------------------------------------------

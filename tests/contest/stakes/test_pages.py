@@ -67,8 +67,7 @@ def file_of(data: bytes) -> SimpleUploadedFile:
 
 def called(client: Client, body: Any) -> Any:
     """Hand in by the API, as JSON."""
-    text = body if isinstance(body, bytes) else json.dumps(body)
-    return client.post(API, text, content_type="application/json")
+    return client.post(API, body if isinstance(body, bytes) else json.dumps(body), content_type="application/json")
 
 
 def own(of: Defense) -> str:
@@ -123,23 +122,37 @@ def test_a_stranger_and_a_rival_change_nothing(blue: Team, signed_in: Any, at: d
 @pytest.mark.parametrize("address", [NEW, API])
 def test_a_team_hands_in_an_archive(address: str, tmp_path: Path, captain: User, captains: Client) -> None:
     page = captains.get(NEW).content.decode()
-    told = ("3 of 3 left this week", "it is published by", 'href="/docs/defenses/"', "One of the two is required")
-    shows(page, *told, "At most 256 MiB.", "At most 16 GiB.")
+    shows(
+        page,
+        "3 of 3 left this week",
+        "it is published by",
+        'href="/docs/defenses/"',
+        "One of the two is required",
+        "At most 256 MiB.",
+        "At most 16 GiB.",
+    )
     assert page.count("(required)") == 2
     with open(cast.archive(tmp_path / "a"), "rb") as tar, open(cast.zipped(tmp_path / "s.zip"), "rb") as source:
         answer = captains.post(address, fields(image="", archive=tar, source=source))
     made = Entry.objects.get()
     assert made.opened_at == made.received_at and made.handed_in_by == captain and made.defense.archive
     assert answer.status_code == (201 if address == API else 303)
-    said = ["is received. Its trials begin by themselves."] * (address == NEW)
-    shows(words(captains, answer.get("Location") or own(made.defense)), "Published if eligible by", *said)
+    shows(
+        words(captains, answer.get("Location") or own(made.defense)),
+        "Published if eligible by",
+        *(["is received. Its trials begin by themselves."] * (address == NEW)),
+    )
     assert not list(uploads.upload_folder().iterdir()), "what was uploaded is not left lying about"
 
 
 def test_a_refused_form_keeps_what_was_typed(captains: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    typed = ('value="ghcr.io/blue/net"', "a &lt;b&gt; net")
-    answer = captains.post(NEW, fields(image="ghcr.io/blue/net", description="a <b> net"))
-    answers(answer, 400, *typed, "Name the image with its digest")
+    answers(
+        captains.post(NEW, fields(image="ghcr.io/blue/net", description="a <b> net")),
+        400,
+        'value="ghcr.io/blue/net"',
+        "a &lt;b&gt; net",
+        "Name the image with its digest",
+    )
     answers(captains.post(NEW, fields(virus=file_of(b"v"))), 400)  # a file of an unknown name
     monkeypatch.setattr(uploads, "LEAST_FREE_BYTES", 1 << 62)
     answers(captains.post(NEW, fields()), 409, "The server has no room")
@@ -163,8 +176,11 @@ def test_the_script_is_answered_in_json_and_told_what_differs_from_the_first_han
 
 def test_a_file_that_is_too_large_is_refused_while_it_comes(captains: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(uploads.FILES, "source", ("source zip", 1 << 20))
-    answer = captains.post(NEW, fields(source=file_of(bytes((1 << 20) + 1))))
-    answers(answer, 400, "The source zip has more than 1 MiB. Make it smaller.")
+    answers(
+        captains.post(NEW, fields(source=file_of(bytes((1 << 20) + 1)))),
+        400,
+        "The source zip has more than 1 MiB. Make it smaller.",
+    )
     assert not Entry.objects.exists() and not list(uploads.upload_folder().iterdir())
 
 
@@ -289,10 +305,12 @@ def test_the_board_stakes_a_batch(blue: Team, boards: Client, at: datetime) -> N
     address = "/board/stakes/"
     answers(boards.get(address), 200, one.name, two.name, left.name, "USD 1,000.00")
     body = {"defense": [one.public_id, two.public_id], "criteria": "reproducible", "reason": "Both are ready to stand."}
-    kept = ("reproducible", f'value="{one.public_id}" checked')
-    answers(boards.post(address, body | {"reason": ""}), 400, *kept)  # what was typed is kept
-    moved = plain(boards.post(address, body | {"do": "move"}, follow=True))
-    shows(moved, "A motion to stake defenses: one, two. Moved by you, 1 of 2 votes")
+    # What was typed is kept.
+    answers(boards.post(address, body | {"reason": ""}), 400, "reproducible", f'value="{one.public_id}" checked')
+    shows(
+        plain(boards.post(address, body | {"do": "move"}, follow=True)),
+        "A motion to stake defenses: one, two. Moved by you, 1 of 2 votes",
+    )
     assert not StakeBatch.objects.exists(), "one vote is no decision"
     answers(boards.post(address, body), 409)  # the same is moved
     factories.carried(Case.objects.get(), factories.user("rosa", "review board"), at)
@@ -367,8 +385,7 @@ def test_strangers_see_the_stake_its_clock_and_the_source(blue: Team, at: dateti
     cast.staked(made.defense, cast.published(blue, "open one", now=at), now=at)
     page, shown = Client().get(DEFENSES).content.decode(), f"{DEFENSES}{made.defense.public_id}/"
     assert (page.count("at stake, unbroken"), page.count('class="clock"')) == (2, 1)
-    closed = "closed: it can be attacked and staked and cannot win"
-    answers(Client().get(shown), 200, closed, "none runs")
+    answers(Client().get(shown), 200, "closed: it can be attacked and staked and cannot win", "none runs")
     answers(Client().get(f"{shown}source.zip"), 404)
     entries.source_open(made, cast.zipped(tmp_path / "s.zip"), by=cast.captain(blue), now=at)
     answer = Client().get(f"{shown}source.zip")

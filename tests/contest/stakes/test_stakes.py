@@ -42,8 +42,9 @@ FOUND, UNTIL = STAKED + 9 * DAY, STAKED + 90 * DAY
 
 @pytest.fixture
 def defense(db: None) -> Defense:
-    """A published open defense of team blue, and money in the pool."""
+    """A published open defense of team blue, money in the pool, and a board."""
     cast.funded()
+    cast.board()
     return cast.published(cast.team(), "steadfast", now=STAKED - DAY)
 
 
@@ -533,8 +534,13 @@ def test_two_hand_ins_at_once(
     Entry.objects.filter(defense=defense).update(received_at=STAKED)
 
     def hand_in(number: int) -> None:
-        given = cast.given(name=f"late {number}", image=f"ghcr.io/blue/net@sha256:{number:064x}")
-        entries.entry_hand_in(team, given, by=cast.captain(team), policy=policy, now=STAKED)
+        entries.entry_hand_in(
+            team,
+            cast.given(name=f"late {number}", image=f"ghcr.io/blue/net@sha256:{number:064x}"),
+            by=cast.captain(team),
+            policy=policy,
+            now=STAKED,
+        )
 
     assert sorted(refusals_at_once(*(partial(hand_in, number) for number in numbers))) == said, why
     left = (selectors.hand_ins_left(team, policy, STAKED), Entry.objects.count(), Defense.objects.count())

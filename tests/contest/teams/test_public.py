@@ -108,11 +108,19 @@ def test_what_came_of_them_is_told_with_the_release(world: World, at: At, releas
         untold = ["brittle", "rejected", "broke 1", "Prizes", "Sum"]
         shows(words(world.red, show), "Valid 0 Breaks 0 Won USD 0.00", but=untold)
     release()
-    counts = "Pictures sent 3 in weeks that are over Valid 1 Breaks 1 of 1 defense Won USD 100.01"
-    shows(words(world.red), counts, "broke 1 defense brittle", "rejected a tasker was not sure")
+    shows(
+        words(world.red),
+        "Pictures sent 3 in weeks that are over Valid 1 Breaks 1 of 1 defense Won USD 100.01",
+        "broke 1 defense brittle",
+        "rejected a tasker was not sure",
+    )
     entry = LedgerEntry.objects.get(rule="R35").pk
-    links = (f'href="/attacks/{world.breaks.public_id}/"', f'href="/defenses/{world.defense.public_id}/"')
-    shows(page(world.red), f"before={entry + 1}#entry-{entry}", *links)
+    shows(
+        page(world.red),
+        f"before={entry + 1}#entry-{entry}",
+        f'href="/attacks/{world.breaks.public_id}/"',
+        f'href="/defenses/{world.defense.public_id}/"',
+    )
 
 
 def test_which_attacks_are_listed(world: World, release: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,8 +143,12 @@ def test_which_attacks_are_listed(world: World, release: Any, monkeypatch: pytes
 def test_a_copy_is_listed_and_counts_for_nobody(world: World, release: Any) -> None:
     """R26."""
     release()
-    counts = "Pictures sent 1 in weeks that are over Valid 0 Breaks 0 Won USD 0.00"
-    shows(words(world.blue), counts, f"same pixels as {world.breaks.public_id}", "Stake brittle broken")
+    shows(
+        words(world.blue),
+        "Pictures sent 1 in weeks that are over Valid 0 Breaks 0 Won USD 0.00",
+        f"same pixels as {world.breaks.public_id}",
+        "Stake brittle broken",
+    )
 
 
 def test_a_break_that_does_not_hold_any_more_is_gone(world: World, release: Any) -> None:

@@ -150,8 +150,9 @@ def test_two_do_not_cover_the_same_time(
 
 
 def test_one_in_error_and_one_of_another_team_are_in_nobodys_way(red: Team, blue: Team, olga: User) -> None:
-    wrong = associated(red, olga, day(2024), None, LATE)
-    association_mistaken(association_id=wrong.pk, reason="Another red.", by=olga, now=LATE)
+    association_mistaken(
+        association_id=associated(red, olga, day(2024), None, LATE).pk, reason="Another red.", by=olga, now=LATE
+    )
     for team in (red, blue):
         associated(team, olga, day(2024), None, LATE)
     assert Association.objects.count() == 3
