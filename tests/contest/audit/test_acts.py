@@ -197,10 +197,6 @@ def _asked_correction(by: User, now: datetime) -> Any:
     return correcting.correction_ask(entry=entry.pk, cents=1_000, reason="It came once.", by=by, now=now)
 
 
-def _other() -> User:
-    return factories.user("olaf", "organizers")
-
-
 def _asked_stake(now: datetime) -> Any:
     team = staking.team()
     return stakes.stake_ask(staking.published(team), by=staking.captain(team), now=now)
@@ -259,7 +255,7 @@ ACTS: dict[str, Act] = {
         correction_id=_asked_correction(by, now).pk, by=by, now=now
     ),
     "correction.confirm": lambda by, now: correcting.correction_confirm(
-        correction_id=_asked_correction(_other(), now).pk, by=by, now=now
+        correction_id=_asked_correction(factories.user("olaf", "organizers"), now).pk, by=by, now=now
     ),
     "entitlement.accept": _accepted,
     "entitlement.question": lambda by, now: entitlements.entitlement_question(
@@ -304,7 +300,10 @@ ACTS: dict[str, Act] = {
     "payment.ask": _asked_payment,
     "payment.cancel": lambda by, now: payments.payment_cancel(payment_id=_asked_payment(by, now).pk, by=by, now=now),
     "payment.pay": lambda by, now: payments.payment_pay(
-        payment_id=_asked_payment(_other(), now).pk, reference="wire 7", by=by, now=money.CLOSED
+        payment_id=_asked_payment(factories.user("olaf", "organizers"), now).pk,
+        reference="wire 7",
+        by=by,
+        now=money.CLOSED,
     ),
     "pool.deposit": lambda by, now: deposits.pool_deposit(cents=1_000, reason="A gift.", by=by, now=now),
     "question.answer": lambda by, now: question_answer(
@@ -447,21 +446,6 @@ def _private_set(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _command("import_private_set", str(path), "--note", "our own garden")
 
 
-def _unused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    FolderStore(path).put(original_key("0" * 64), b"left by a killed process")
-    for file in path.rglob("0*"):
-        os.utime(file, (0, 0))
-    monkeypatch.setattr(settings, "IMAGE_STORE_URL", f"file://{path}")
-    _command("unused_files", "--remove", "--even-most")
-
-
-def _clock(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "DEMO", True)
-    monkeypatch.setattr(settings, "DATA_DIR", folder)
-    monkeypatch.setattr("contest.demo.clock._let_happen", lambda *_: True)  # what falls due leaves its own
-    _command("demo_clock", "+1h")
-
-
 # action -> the command that leaves it, as nobody but under its own name.
 BY_COMMAND: dict[str, tuple[str, Callable[[Path, pytest.MonkeyPatch], object]]] = {
     "role.give": (
@@ -492,13 +476,29 @@ BY_COMMAND: dict[str, tuple[str, Callable[[Path, pytest.MonkeyPatch], object]]] 
         "load_known_pictures",
         lambda path, _: ((path / "known.json").write_text("[]"), _command("load_known_pictures", str(path))),
     ),
-    "unused_file.remove": ("unused_files", _unused),
+    "unused_file.remove": (
+        "unused_files",
+        lambda path, patch: (
+            FolderStore(path).put(original_key("0" * 64), b"left by a killed process"),
+            [os.utime(file, (0, 0)) for file in path.rglob("0*")],
+            patch.setattr(settings, "IMAGE_STORE_URL", f"file://{path}"),
+            _command("unused_files", "--remove", "--even-most"),
+        ),
+    ),
     "run.retry": ("retry_dead_runs", lambda path, _: (_dead_run(NOW), _command("retry_dead_runs"))),
     "defense.import": (
         "import_defense",
         lambda path, _: _command("import_defense", str(staking.archive(path)), "--name", "stranger"),
     ),
-    "demo_clock.move": ("demo_clock", _clock),
+    "demo_clock.move": (
+        "demo_clock",
+        lambda path, patch: (
+            patch.setattr(settings, "DEMO", True),
+            patch.setattr(settings, "DATA_DIR", path),
+            patch.setattr("contest.demo.clock._let_happen", lambda *_: True),  # what falls due leaves its own
+            _command("demo_clock", "+1h"),
+        ),
+    ),
 }
 
 

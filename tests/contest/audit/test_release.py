@@ -109,7 +109,9 @@ FORGERIES: dict[str, Callable[[Forger], None]] = {
     "another private part": lambda f: f.cell(form.AUDIT, {"action": "tasker.pause"}, private_sha256="0" * 64),
     "another hash": lambda f: f.cell(form.AUDIT, {"action": "tasker.pause"}, sha256="0" * 64),
     "a trail of its own": lambda f: _begun_anew(f),
-    "rows of a release twice": lambda f: _from_the_first(f),
+    "rows of a release twice": lambda f: f.rows(
+        form.AUDIT, lambda rows: rows.__setitem__(slice(None), rows_of(f.folder.with_name("release-2026-W47")))
+    ),
 }
 
 
@@ -124,11 +126,6 @@ def _begun_anew(forger: Forger) -> None:
             end = End(link.number, link.sha256)
 
     forger.rows(form.AUDIT, anew)
-
-
-def _from_the_first(forger: Forger) -> None:
-    first = rows_of(forger.folder.with_name("release-2026-W47"))
-    forger.rows(form.AUDIT, lambda rows: rows.__setitem__(slice(None), first))
 
 
 def _forged(folder: Path, change: Callable[[Forger], None]) -> None:

@@ -62,8 +62,8 @@ def test_a_version_holds_from_its_moment_on(olga: User) -> None:
     assert (row.version, row.recorded_by, row.recorded_at) == (2, olga, NOW)
     assert policy_in_force(NOW + DAY - timedelta(microseconds=1)).version == 1
     assert policy_in_force(NOW + DAY).policy == Policy(min_box_fraction=Fraction(1, 5))
-    assert states() == {2: State.TO_COME, 1: State.IN_FORCE}
-    assert states(NOW + DAY) == {2: State.IN_FORCE, 1: State.PAST}
+    found = (states(), states(NOW + DAY))
+    assert found == ({2: State.TO_COME, 1: State.IN_FORCE}, {2: State.IN_FORCE, 1: State.PAST})
 
 
 def recorded(by: User, *acts: Callable[[User], object], **numbers: Any) -> None:
@@ -313,8 +313,7 @@ def test_numbers_from_before_there_were_currencies_are_of_the_first(olga: User) 
 
 # The organizers' pages ------------------------------------------------------------------------------------------------
 
-URL, NEW = "/organizer/policy/", "/organizer/policy/new/"
-LATER = "2999-01-05T00:00"
+URL, NEW, LATER = "/organizer/policy/", "/organizer/policy/new/", "2999-01-05T00:00"
 _FIELD = re.compile(r'<input id="(\w+)" name="\1" value="([^"]*)"')
 _CHOSEN = re.compile(r'<select id="(\w+)".*?<option value="(\w+)" selected>', re.S)
 
@@ -412,8 +411,8 @@ def test_what_makes_no_sense_is_said_at_its_field(
     answer = organizer.post(NEW, sent() | told)
     page = answer.content.decode()
     place = page.split(f'id="{field}"', 1)[1][:16_000]
-    assert 'aria-invalid="true"' in place.split(">", 1)[0] + ">", field
-    assert words in place.split('<div class="number')[0]
+    marked, said = place.partition(">")[0], place.partition('<div class="number')[0]
+    assert ('aria-invalid="true"' in marked, words in said) == (True, True), field
     kept = {name: value for name, value in fields(page).items() if name in told and name != "outline_gate"}
     assert kept == {name: value for name, value in told.items() if name in kept}
     assert (answer.status_code, PolicyVersion.objects.count()) == (400, 1)

@@ -201,20 +201,16 @@ def test_three_a_week_and_the_next_week_three_more(now: datetime) -> None:
 
 @pytest.mark.both("it locks the team, or a defense and its entry")
 @tables.cases(
-    "what left why",
-    ("refused", 3, "what was refused costs nothing"),
-    ("withdrawn", 2, "what was taken back counts, and is not handed in again under its name"),
-    ("again", 2, "the same again counts once"),
-)
-def test_what_counts(what: str, left: int, why: str, now: datetime) -> None:
+    "act left why",
+    (lambda team, now: refused("bad_image", hand_in, team, now, image="no image"), 3, "what was refused costs nothing"),
+    (lambda team, now: (entries.entry_withdraw(hand_in(team, now), by=cast.captain(team), now=now),
+                        refused("withdrawn_before", hand_in, team, now)), 2,
+     "what was taken back counts, and is not handed in again under its name"),
+    (lambda team, now: (hand_in(team, now), hand_in(team, now)), 2, "the same again counts once"),
+)  # fmt: skip
+def test_what_counts(act: Any, left: int, why: str, now: datetime) -> None:
     team = cast.team()
-    if what == "refused":
-        refused("bad_image", hand_in, team, now, image="no image")
-    elif what == "withdrawn":
-        entries.entry_withdraw(hand_in(team, now), by=cast.captain(team), now=now)
-        refused("withdrawn_before", hand_in, team, now)
-    else:
-        assert hand_in(team, now) == hand_in(team, now)
+    act(team, now)
     assert selectors.hand_ins_left(team, cast.policy(), now) == left, why
 
 
@@ -285,24 +281,25 @@ def test_not_published(change: Any, why: str, now: datetime) -> None:
     assert published(now) == 0, why
 
 
+def smoked(made: Entry, accepted: bool) -> None:
+    trials.passed(made.defense, TrialKind.SMOKE, totals={"accepted": accepted})
+
+
 @tables.cases(
-    "after what missing why",
-    (timedelta(0), None, ["container", "private", "earlier", "speed", "framework"], "nothing was done by the date"),
-    (-INSTANT, None, None, "the date is not over"),
-    (timedelta(0), "passed", ["private", "earlier", "speed", "framework"], "the contest is behind"),
-    (timedelta(0), "failed", None, "one that failed is not published by any date"),
-    (timedelta(0), "withdrawn", None, "taken back"),
-)
-def test_what_is_overdue(
-    after: timedelta, what: str | None, missing: list[str] | None, why: str, now: datetime
-) -> None:
+    "after change missing why",
+    (timedelta(0), lambda made: None, [["container", "private", "earlier", "speed", "framework"]],
+     "nothing was done by the date"),
+    (-INSTANT, lambda made: None, [], "the date is not over"),
+    (timedelta(0), lambda made: smoked(made, True), [["private", "earlier", "speed", "framework"]],
+     "the contest is behind"),
+    (timedelta(0), lambda made: smoked(made, False), [], "one that failed is not published by any date"),
+    (timedelta(0), lambda made: entries.entry_withdraw(made, by=cast.captain(made.team), now=made.received_at), [],
+     "taken back"),
+)  # fmt: skip
+def test_what_is_overdue(after: timedelta, change: Any, missing: list[list[str]], why: str, now: datetime) -> None:
     made = cast.entry(cast.team(), now=now)
-    if what in ("passed", "failed"):
-        trials.passed(made.defense, TrialKind.SMOKE, totals={"accepted": what == "passed"})
-    if what == "withdrawn":
-        entries.entry_withdraw(made, by=cast.captain(made.team), now=now)
-    found = [list(each.missing) for each in selectors.overdue(cast.policy(), made.due_at + after)]
-    assert found == ([] if missing is None else [missing]), why
+    change(made)
+    assert [list(each.missing) for each in selectors.overdue(cast.policy(), made.due_at + after)] == missing, why
 
 
 # Opening the source

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -160,16 +159,6 @@ def test_every_page_and_call_says_so(made: Entry, signed_in: Any, monkeypatch: A
     trials.passed(made.defense, SMOKE, totals={"accepted": False})
     for client, address in ((team, own), (organizer, public)):
         shows(words(client, address + of_it), but=["import a new private set"])
-
-
-def test_strangers_and_rivals_are_told_nothing(made: Entry, signed_in: Any) -> None:
-    trials.passed(made.defense, PRIVATE, totals=WEAK)
-    rival = signed_in(cast.captain(cast.team("green")))
-    for client in (Client(), rival):
-        answers(client.get("/defenses/"), 200, but=["the net"])
-        answers(client.get(f"/defenses/{made.defense.public_id}/"), 404)
-        assert client.get("/api/v1/defenses/").json() == []
-    answers(rival.get(f"/team/defenses/{made.defense.public_id}/"), 404)
 
 
 def test_what_the_board_refused_stays_on_its_list_and_code_is_shown_as_code(

@@ -393,14 +393,18 @@ def test_strangers_see_the_stake_its_clock_and_the_source(blue: Team, at: dateti
     answers(Client().get(shown), 200, "90 × 24 h")
 
 
+@pytest.mark.parametrize("failed", [False, True], ids=["waiting", "failed"])
 def test_an_unpublished_defense_is_for_its_team_and_organizers(
-    blue: Team, captains: Client, boards: Client, organizer: Client, at: datetime
+    failed: bool, blue: Team, captains: Client, boards: Client, organizer: Client, at: datetime
 ) -> None:
-    address = f"{DEFENSES}{cast.entry(blue, 'hidden one', now=at).defense.public_id}/"
+    defense = cast.entry(blue, "hidden one", now=at).defense
+    if failed:
+        trials.passed(defense, TrialKind.SMOKE, totals={"accepted": False})
     for client in (Client(), captains, boards):
-        answers(client.get(address), 404)
+        answers(client.get(f"{DEFENSES}{defense.public_id}/"), 404)
         answers(client.get(DEFENSES), 200, but=["hidden one"])
-    shows(words(organizer, address), "Published if eligible by")
+    said = "The smoke test was not accepted" if failed else "Published if eligible by"
+    shows(words(organizer, f"{DEFENSES}{defense.public_id}/"), said)
 
 
 # The calls of the API

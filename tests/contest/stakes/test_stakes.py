@@ -372,12 +372,6 @@ def test_a_self_staker_that_is_returned_has_its_money_on_its_account(defense: De
     assert balance(defense.entry.team) == PRIZE
 
 
-def again(stake: Stake, times: int = 1) -> None:
-    """Let the captain ask for it back, so many times."""
-    for _ in range(times):
-        services.return_ask(stake, "r", by=cast.captain(stake.defense.entry.team), now=STAKED)
-
-
 @tables.cases(
     "do code why",
     (lambda s: services.return_ask(s, " ", by=cast.captain(s.defense.entry.team), now=STAKED), "invalid", "why"),
@@ -386,9 +380,10 @@ def again(stake: Stake, times: int = 1) -> None:
     (lambda s: services.return_ask(s, "r", by=cast.captain(cast.team("red")), now=STAKED), "not_yours",
      "another team"),
     (lambda s: returned(s, STAKED, granted=True), "not_asked", "nobody asked"),
-    (lambda s: again(s, 2), "asked_before", "asked twice"),
-    (lambda s: (again(s), answer_move(s, granted=True, reason="They ask for it in time.", by=cast.organizer(),
-                                      now=STAKED)), "not_on_board", "an organizer is not the board"),
+    (lambda s: [services.return_ask(s, "r", by=cast.captain(s.defense.entry.team), now=STAKED) for _ in (1, 2)],
+     "asked_before", "asked twice"),
+    (lambda s: answer_move(s, granted=True, reason="They ask for it in time.", by=cast.organizer(), now=STAKED),
+     "not_on_board", "an organizer is not the board"),
 )  # fmt: skip
 def test_returns_that_are_refused(do: Any, code: str, why: str, at_stake: Stake) -> None:
     refused(code, do, at_stake)

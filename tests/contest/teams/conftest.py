@@ -12,7 +12,8 @@ from django.core.mail import EmailMessage
 
 from common.mail import wait_until_sent
 from contest.messages.sending import messages_send
-from contest.models import Team
+from contest.models import Entitlement, Team
+from contest.teams.entitlements import entitlement_ask
 from contest.teams.services import member_add, team_create
 from labeling.people import TEAMS
 from tests import factories
@@ -84,3 +85,8 @@ def sent(django_capture_on_commit_callbacks: Any) -> Callable[[Callable[[], Any]
 def link_in(letter: EmailMessage) -> str:
     """Return the first address of this site in a letter, without its host."""
     return re.findall(r"http://127\.0\.0\.1:8000(/\S+)", str(letter.body))[0]  # type: ignore[no-any-return]
+
+
+def asked(by: User, now: datetime, email: str = "rosa@example.org", paper: str = PAPER) -> Entitlement:
+    """What a team asks of the organizers: that it may attack, for a paper of Rosa's."""
+    return entitlement_ask(by=by, arxiv_id=paper, paper_email=email, now=now)

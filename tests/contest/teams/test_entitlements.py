@@ -16,7 +16,6 @@ from contest.teams.entitlements import (
     MOST_CHARACTERS,
     entitlement_accept,
     entitlement_answer,
-    entitlement_ask,
     entitlement_grant,
     entitlement_question,
     entitlement_refuse,
@@ -28,7 +27,7 @@ from contest.teams.letters import link_to
 from contest.teams.selectors import entitlement_in_force, is_entitled
 from contest.teams.services import member_add, member_leave, member_remove
 from labeling.accounts.leaving import account_delete
-from tests.contest.teams.conftest import PAPER, researcher
+from tests.contest.teams.conftest import PAPER, asked, researcher
 from tests.factories import mandate
 from tests.refusals import refused
 from tests.tables import cases
@@ -87,10 +86,6 @@ def test_each_archive_is_known() -> None:
 # Asking, and what organizers decide
 
 
-def asked(by: User, now: datetime, email: str = "rosa@example.org", paper: str = f"{PAPER}v2") -> Entitlement:
-    return entitlement_ask(by=by, arxiv_id=paper, paper_email=email, now=now)
-
-
 def accepted(by: User, olga: User, now: datetime, **what: str) -> Entitlement:
     return entitlement_accept(number=asked(by, now, **what).pk, by=olga, now=now)
 
@@ -101,8 +96,7 @@ def steps(row: Entitlement) -> list[tuple[str, str]]:
 
 def test_a_paper_of_a_member_entitles(red: Team, carl: User, rosa: User, olga: User, now: datetime) -> None:
     row = asked(carl, now)
-    assert (row.arxiv_id, row.email, row.author) == (PAPER, "rosa@example.org", rosa)
-    assert not is_entitled(red, now)
+    assert (row.arxiv_id, row.email, row.author, is_entitled(red, now)) == (PAPER, "rosa@example.org", rosa, False)
     entitlement_accept(number=row.pk, by=olga, now=now)
     before, since = (is_entitled(red, at) for at in (now - timedelta(microseconds=1), now))
     assert (before, since) == (False, True), "from the moment of the decision"
@@ -279,10 +273,9 @@ def test_what_was_accepted_by_mistake_is_revoked(
     row = accepted(carl, olga, now)
     revokes = partial(entitlement_revoke, by=olga, now=now)
     letters = sent(lambda: revokes(number=row.pk, words="Another Rosa."))
-    assert not is_entitled(red, now)
     row.refresh_from_db()
-    kept = (row.state, row.decided_by, row.decided_at, steps(row)[-1])
-    assert kept == ("revoked", olga, now, ("revoked", "Another Rosa.")), "who accepted it stays"
+    kept = (row.state, row.decided_by, row.decided_at, steps(row)[-1], is_entitled(red, now))
+    assert kept == ("revoked", olga, now, ("revoked", "Another Rosa."), False), "who accepted it stays"
     assert {each.subject for each in letters} == {"An entitlement of team red is revoked"}
     assert "Another Rosa." in letters[0].body and "may not attack any more" in letters[0].body
     again = accepted(carl, olga, now)  # the team may ask again
@@ -296,12 +289,11 @@ def test_the_board_takes_a_grant_back_by_a_decision(
 ) -> None:
     row = granted(red, rita, now)
     letters = sent(lambda: grant_revoke(number=row.pk, reason="No lab.", by=mandate("revoke", rita, now), now=now))
-    assert not is_entitled(red, now)
     grant, revoked = BoardDecision.objects.order_by("pk")
     assert (revoked.kind, revoked.subject, revoked.reason) == ("revoke", {"team": [red.pk]}, "No lab.")
     row.refresh_from_db()
     assert (row.decision, row.state, steps(row)[-1]) == (grant, "revoked", ("revoked", "No lab."))
-    assert "the review board took its grant back" in letters[0].body
+    assert "the review board took its grant back" in letters[0].body and not is_entitled(red, now)
     assert is_entitled(granted(red, rita, now, "A lab after all.").team, now)
 
 
