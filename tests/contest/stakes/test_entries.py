@@ -1,8 +1,9 @@
 """Handing in, due dates, publication, opening the source, taking back: only when nothing can change what becomes of the
-prize (R22, R28, R29, R31-R33, R35).
+prize (R22, R28, R29, R31-R33, R35). What failed a condition of publication, why, and what to do.
 """
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -15,20 +16,24 @@ from django.test import Client
 
 from common.errors import WrongFields
 from contest.awards.settling import prizes_settle
-from contest.enums import DefenseStanding, StakeEnd
-from contest.models import Entry, Member, Stake, Team
+from contest.defenses.eligibility import failures, next_step
+from contest.enums import DefenseStanding, MessageKind, StakeEnd
+from contest.messages.letters import written
+from contest.models import Entry, Member, Message, Stake, Team
 from contest.stakes import entries, selectors, services
 from contest.stakes.ends import not_final, stakes_end
+from contest.stakes.letters import not_eligible_tell
 from contest.weeks import week_at
 from labeling.models import PolicyVersion
 from labeling.policy import Policy
 from labeling.selectors import forget_versions
 from labeling.store import picture_store
-from scoring.enums import RunState, TrialKind
+from scoring.enums import Fault, RunState, TrialKind
 from scoring.models import Defense, RunItem, Trial
 from scoring.sealed import archive_key
 from scoring.services import runs_plan
 from scoring.trials import handed_in
+from scoring.trials.enums import Condition
 from scoring.trials.services import framework_check, trials_plan
 from tests import factories, tables
 from tests.contest.money import cast as money
@@ -300,6 +305,121 @@ def test_what_is_overdue(after: timedelta, change: Any, missing: list[list[str]]
     made = cast.entry(cast.team(), now=now)
     change(made)
     assert [list(each.missing) for each in selectors.overdue(cast.policy(), made.due_at + after)] == missing, why
+
+
+# What failed a condition of publication, why, and what to do (R31)
+
+SMOKE, PRIVATE, EARLIER, PROBE = TrialKind
+MENDED_BY_A_NEW_SET = {Condition.PRIVATE, Condition.SPEED}
+
+
+@pytest.fixture
+def net(db: None) -> Entry:
+    return cast.passing(cast.team("blue"), "the net")
+
+
+def private(**totals: int) -> Callable[[Defense], None]:
+    return lambda defense: trials.passed(defense, PRIVATE, totals={"rows": 16, "milliseconds": 900} | totals)
+
+
+def crashed(kind: TrialKind, totals: dict[str, Any]) -> Callable[[Defense], None]:
+    return lambda defense: trials.passed(defense, kind, totals=totals, fault=Fault.CRASHED)
+
+
+# what failed, the conditions, words of what was missed
+@tables.cases(
+    "change conditions words why",
+    (private(pictures=10, right=7, abstained=3), [Condition.PRIVATE],
+     "7 of 10 right. At least 80 % is needed: 8.", "too few right"),
+    (private(pictures=11, right=8, abstained=3), [Condition.PRIVATE],
+     "8 of 11 right. At least 80 % is needed: 9.", "what is needed is rounded up"),
+    (private(pictures=10, right=9, wrong=1), [Condition.PRIVATE],
+     "1 counted as wrong. None may be: abstaining is not wrong.", "enough right, and one wrong in the strict reading"),
+    (private(pictures=10, right=9, faults=1), [Condition.PRIVATE],
+     "1 of them had no answer because of a fault; before publication that is a wrong answer.",
+     "a fault is a wrong answer"),
+    (lambda defense: trials.passed(defense, PRIVATE, totals=trials.GOOD[PRIVATE] | {"milliseconds": 10_000_000}),
+     [Condition.SPEED], "A picture may take at most 60 s.", "too slow"),
+    (crashed(SMOKE, {"accepted": False, "rounds": 0}), [Condition.CONTAINER],
+     "The smoke test ended in the fault crashed: The program ended", "it crashed"),
+    (lambda defense: trials.passed(defense, SMOKE, totals={"accepted": False, "pictures_per_minute": 0}),
+     [Condition.CONTAINER], "The smoke test was not accepted. It answered 0 pictures a minute.", "slow in smoke"),
+    (lambda defense: trials.passed(defense, EARLIER, totals={"pictures": 4, "right": 3, "wrong": 1}),
+     [Condition.EARLIER],
+     "1 of 4 answers to earlier valid attacks counted as wrong. None may be.", "a confident mistake"),
+    (lambda defense: framework_check(defense, passed=False, reason="compiled", by=cast.board(), now=factories.NOW)
+     and None, [Condition.FRAMEWORK], "The review board's check: compiled", "the board said no"),
+)  # fmt: skip
+def test_what_was_missed_is_named_and_a_new_private_set_promised_where_it_helps(
+    change: Callable[[Defense], None], conditions: list[Condition], words: str, why: str, net: Entry, now: datetime
+) -> None:
+    assert selectors.standing_of(net.defense, now=now) is DefenseStanding.ELIGIBLE
+    change(net.defense)
+    found = failures([net.defense], now=now)[net.defense_id]
+    assert [each.condition for each in found] == conditions and words in found[0].words
+    assert found[0].advice and found[0].at is not None and "Hand in a new version" in next_step(found)
+    assert selectors.standing_of(net.defense, now=now) is DefenseStanding.NOT_ELIGIBLE
+    trials.private(4, seed=300)
+    trials_plan(policy=cast.policy(), now=now, rng=random.Random(1))
+    helps = selectors.standing_of(net.defense, now=now) is DefenseStanding.RECEIVED
+    assert ("begins again by itself" in next_step(found)) == helps == (conditions[0] in MENDED_BY_A_NEW_SET), why
+
+
+def test_two_failures_are_mended_by_a_new_set_where_it_mends_both(net: Entry, now: datetime) -> None:
+    trials.passed(net.defense, PRIVATE, totals=cast.WEAK)
+    trials.passed(net.defense, SMOKE, totals={"accepted": False})
+    assert "begins again" not in next_step(failures([net.defense], now=now)[net.defense_id])
+
+
+# What takes it back to waiting
+@tables.cases(
+    "change why",
+    (lambda net: trials.private(4, seed=300), "a new private set asks it again"),
+    (lambda net: trials.ask(net.defense, PRIVATE, factories.NOW), "an organizer asked for another trial"),
+    (
+        lambda net: trials.passed(net.defense, PRIVATE, state=RunState.DEAD, totals={}),
+        "the platform's fault is no failure",
+    ),
+)
+def test_it_waits_again(change: Callable[[Entry], Any], why: str, net: Entry, now: datetime) -> None:
+    trials.passed(net.defense, PRIVATE, totals=cast.WEAK)
+    assert selectors.standing_of(net.defense, now=now) is DefenseStanding.NOT_ELIGIBLE
+    change(net)
+    standing = selectors.standing_of(net.defense, now=now)
+    assert (standing, failures([net.defense], now=now)) == (DefenseStanding.RECEIVED, {})
+
+
+def test_after_its_publication_or_withdrawal_it_is_no_failure(net: Entry, now: datetime) -> None:
+    trials.passed(net.defense, PRIVATE, totals=cast.WEAK)
+    for changed in ({"published_at": now}, {"published_at": None, "retired_at": now}):
+        Defense.objects.filter(pk=net.defense_id).update(**changed)
+        standing = selectors.standing_of(Defense.objects.get(), now=now)
+        assert (standing is DefenseStanding.NOT_ELIGIBLE, failures(Defense.objects.all(), now=now)) == (False, {})
+    Entry.objects.filter(pk=net.pk).update(withdrawn_at=now)
+    assert not_eligible_tell(now=now) == 0, "and nobody is told"
+
+
+def test_a_team_is_told_once_of_each_failure(net: Entry, now: datetime) -> None:
+    assert not_eligible_tell(now=now) == 0
+    trials.passed(net.defense, PRIVATE, totals=cast.WEAK)
+    assert [not_eligible_tell(now=now) for _ in range(2)] == [2, 0]
+    letters = Message.objects.filter(kind=MessageKind.NOT_ELIGIBLE).order_by("pk")
+    assert [each.user.username for each in letters if each.user] == ["cap-blue", "mem-blue"]
+    letter = written(letters[0])
+    assert letter.title == "the net is not eligible" and "At least 80 % is needed: 8." in letter.text
+    net.team.members.create(user=factories.user("late"))
+    assert not_eligible_tell(now=now) == 0, "who joins later reads it on the page"
+    trials.private(4, seed=300)
+    assert not_eligible_tell(now=now) == 0, "it waits again"
+    trials.passed(net.defense, PRIVATE, totals=cast.WEAK, finished_at=now + timedelta(hours=1))
+    assert not_eligible_tell(now=now + timedelta(hours=1)) == 3, "it failed the new set as well"
+
+
+def test_a_list_asks_as_many_questions_as_one(net: Entry, now: datetime, django_assert_max_num_queries: Any) -> None:
+    for number in range(5):
+        trials.passed(cast.entry(net.team, f"net of five {number}").defense, PRIVATE, totals=cast.WEAK)
+    with django_assert_max_num_queries(6):
+        assert len(failures(Defense.objects.all(), now=now)) == 5
 
 
 # Opening the source

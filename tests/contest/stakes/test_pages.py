@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
 from common.models import HourCount
@@ -18,8 +21,9 @@ from contest.enums import StakeEnd, UploadKind
 from contest.models import Case, Entry, Stake, StakeBatch, Team
 from contest.stakes import ends, entries, services, uploads
 from labeling.models import Tasker
-from scoring.enums import TrialKind
+from scoring.enums import Fault, TrialKind
 from scoring.models import CopyFlag, Defense
+from scoring.trials.services import framework_check
 from tests import factories, tables
 from tests.contest.pages import answers, codes, main, plain, shows, words
 from tests.contest.stakes import cast
@@ -513,3 +517,70 @@ def test_opening_the_source_is_counted_too(sender: Client) -> None:
 def test_a_stranger_costs_no_team_anything(sender: Client) -> None:
     assert [Client().post(each, fields(name="")).status_code for each in (API, NEW)] == [401, 302]
     assert not HourCount.objects.exists()
+
+
+# One that failed a condition of publication says so everywhere (R31)
+
+
+@pytest.fixture
+def net(blue: Team) -> Entry:
+    return cast.passing(blue, "the net")
+
+
+def test_every_page_and_call_says_so(net: Entry, signed_in: Any, monkeypatch: Any, now: datetime) -> None:
+    monkeypatch.setattr("django.utils.timezone.now", lambda: now)
+    waiting = cast.entry(net.team, "another net")
+    trials.passed(net.defense, TrialKind.PRIVATE, totals=cast.WEAK)
+    missed, by_then = "5 of 10 right. At least 80 % is needed: 8.", "if eligible"
+    team, board = signed_in(cast.captain(net.team)), signed_in(cast.board())
+    organizer, own, public = signed_in(cast.organizer()), "/team/defenses/", "/defenses/"
+    of_it, of_the_other = (f"{each.defense.public_id}/" for each in (net, waiting))
+    listed, page = words(team, own), words(team, own + of_it)
+    shows(listed, "not eligible", "not published: why, and what to do")
+    shows(page, missed, "Hand in a new version", but=[by_then])
+    again = "begins again by itself when organizers import a new private set"
+    assert (listed.count(by_then), page.count(again)) == (1, 1)
+    shows(words(team, own + of_the_other), by_then)
+    told = {each["id"]: each for each in team.get(API).json()}
+    mine, other = told[net.defense.public_id], told[waiting.defense.public_id]
+    (failed,) = mine["failed"]
+    assert (mine["state"], mine["due_at"], failed["condition"]) == ("not eligible", None, "private")
+    assert missed in failed["words"]
+    assert (other["state"], other["failed"], bool(other["due_at"])) == ("received", [], True)
+    shows(
+        words(board, "/board/frameworks/"), "another net", "Left out: 1 defense that failed a trial.", but=["the net"]
+    )
+    shows(words(board, reverse("framework", args=[net.defense.public_id])), missed)
+    overdue, _, stakes = words(organizer, "/organizer/stakes/").partition("Not eligible")
+    shows(stakes.partition("At stake")[0], "the net", missed, but=["another net"])
+    shows(overdue.partition("Publication overdue")[2], but=["the net"])
+    shows(words(organizer, public), "not eligible")
+    shows(words(organizer, public + of_it), missed, but=[by_then])
+    trials.passed(net.defense, TrialKind.SMOKE, totals={"accepted": False})
+    for client, address in ((team, own), (organizer, public)):
+        shows(words(client, address + of_it), but=["import a new private set"])
+
+
+def test_what_the_board_refused_stays_on_its_list_and_code_is_shown_as_code(
+    net: Entry, signed_in: Any, now: datetime
+) -> None:
+    framework_check(net.defense, passed=False, reason="compiled", by=cast.board(), now=now)
+    page = words(signed_in(cast.board()), "/board/frameworks/")
+    shows(page, "the net", "not passed", but=["Left out"])
+    trials.passed(net.defense, TrialKind.SMOKE, totals={"accepted": False, "rounds": 0}, fault=Fault.CRASHED)
+    page = main(signed_in(cast.captain(net.team)), f"/team/defenses/{net.defense.public_id}/")
+    shows(
+        page.partition('aria-labelledby="failed"')[2].partition("</section>")[0],
+        "call <code>serve</code> and run",
+        but=["`"],
+    )
+
+
+@pytest.mark.parametrize("address", [API, "/team/defenses/"])
+def test_a_list_reads_the_conditions_once(address: str, net: Entry, signed_in: Any) -> None:
+    trials.passed(net.defense, TrialKind.PRIVATE, totals=cast.WEAK)
+    client = signed_in(cast.captain(net.team))
+    client.get(address)
+    with CaptureQueriesContext(connection) as queries:
+        answers(client.get(address), 200, "the net")
+    assert sum('FROM "scoring_frameworkcheck"' in each["sql"] for each in queries.captured_queries) == 1
