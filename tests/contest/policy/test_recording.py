@@ -36,8 +36,7 @@ from tests.refusals import refused
 pytestmark = pytest.mark.django_db
 
 
-NOW = factories.NOW  # a Wednesday at noon
-DAY = timedelta(days=1)
+NOW, DAY = factories.NOW, timedelta(days=1)  # a Wednesday at noon
 
 
 def record(
@@ -86,8 +85,7 @@ def in_yen(by: User) -> None:
     policy_draft(Draft(Policy(currency="JPY"), 1, NOW + DAY, "why"), by=by, zone="UTC", now=NOW)
 
 
-SHORT = NOW + AHEAD - timedelta(microseconds=1)
-READ = DAY - AHEAD + timedelta(microseconds=1)
+SHORT, READ = NOW + AHEAD - timedelta(microseconds=1), DAY - AHEAD + timedelta(microseconds=1)
 
 
 REFUSED: list[tuple[Callable[[User], object], str, str | None, str]] = [

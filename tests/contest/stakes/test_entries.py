@@ -97,8 +97,7 @@ def test_a_digest_in_a_registry_is_pinned_closed_and_tried(now: datetime) -> Non
 )
 def test_what_is_wrong_is_named_all_at_once(values: dict[str, Any], fields: set[str], why: str, now: datetime) -> None:
     error = refused("invalid", hand_in, cast.team(), now, **values)
-    assert isinstance(error, WrongFields) and set(error.fields) == fields, why
-    assert not Defense.objects.exists()
+    assert isinstance(error, WrongFields) and set(error.fields) == fields and not Defense.objects.exists(), why
 
 
 @tables.cases(

@@ -541,11 +541,11 @@ def test_every_page_and_call_says_so(net: Entry, signed_in: Any, monkeypatch: An
     again = "begins again by itself when organizers import a new private set"
     assert (listed.count(by_then), page.count(again)) == (1, 1)
     shows(words(team, own + of_the_other), by_then)
-    told = {each["id"]: each for each in team.get(API).json()}
-    mine, other = told[net.defense.public_id], told[waiting.defense.public_id]
+    listing = {each["id"]: each for each in team.get(API).json()}
+    mine, other = (listing[each.defense.public_id] for each in (net, waiting))
     (failed,) = mine["failed"]
-    assert (mine["state"], mine["due_at"], failed["condition"]) == ("not eligible", None, "private")
-    assert missed in failed["words"]
+    told = (mine["state"], mine["due_at"], failed["condition"], missed in failed["words"])
+    assert told == ("not eligible", None, "private", True)
     assert (other["state"], other["failed"], bool(other["due_at"])) == ("received", [], True)
     shows(
         words(board, "/board/frameworks/"), "another net", "Left out: 1 defense that failed a trial.", but=["the net"]

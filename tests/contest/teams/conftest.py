@@ -28,10 +28,8 @@ def researcher(name: str, email: str = "") -> User:
 
 
 @pytest.fixture(autouse=True)
-def policy(request: pytest.FixtureRequest) -> None:
-    if "db" in request.fixturenames:
-        request.getfixturevalue("db")
-        factories.policy_version()
+def policy(db: None) -> None:
+    factories.policy_version()
 
 
 @pytest.fixture
