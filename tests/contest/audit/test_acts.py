@@ -23,8 +23,7 @@ from common.audit_seals import entries_seal, private_of, public_of
 from common.models import AuditEntry, SecondFactor
 from contest.attacks.near import pair_see
 from contest.audit.words import DID
-from contest.awards import examinations
-from contest.awards.settling import prizes_settle
+from contest.awards import examinations, settling
 from contest.decisions import decide
 from contest.enums import DecisionKind
 from contest.leaderboard.snapshots import boards_make_anew
@@ -32,26 +31,20 @@ from contest.models import Entitlement, NearDuplicate
 from contest.money import correcting, deposits, payments
 from contest.record.builds import build_ask
 from contest.stakes import services as stakes
-from contest.teams import associations, entitlements
-from contest.teams.merging import teams_merge
-from contest.teams.same_person import same_persons_find
+from contest.teams import associations, entitlements, merging, same_person
 from contest.weeks import week_called
-from labeling.accounts import invitations
-from labeling.accounts.leaving import account_delete
+from labeling.accounts import invitations, leaving
 from labeling.asking.services import question_answer, question_ask, report_decide
 from labeling.enums import ReportDecision, ReportKind, Role, WatchAction
 from labeling.learning.services import instructions_publish
 from labeling.models import Report, WatchRule
 from labeling.selectors import policy_in_force
 from labeling.store import FolderStore, original_key
-from labeling.watching import actions, gold, links
-from labeling.watching.gold import Expected
-from labeling.watching.rule_changes import rule_add, rule_retire
-from scoring import reruns
+from labeling.watching import actions, gold, links, rule_changes
+from scoring import rerun_scope, reruns
 from scoring import services as scoring
 from scoring.enums import Fault, RunState, TrialKind
 from scoring.models import Run, Trial
-from scoring.rerun_scope import Scope
 from scoring.trials import services as trials
 from tests import factories
 from tests.contest.awards.cast import confirm
@@ -188,7 +181,7 @@ def _asked_payment(by: User, now: datetime) -> Any:
     red, stake = money.team("red"), money.staked(money.defense("net", money.team("makers")))
     money.broken(stake.defense, money.attack(red))
     money.ended(stake)
-    prizes_settle(now=money.SETTLED)
+    settling.prizes_settle(now=money.SETTLED)
     return payments.payment_ask(team=red, by=by, now=money.CLOSED)
 
 
@@ -204,7 +197,7 @@ def _asked_stake(now: datetime) -> Any:
 
 def _rerun(by: User, now: datetime) -> Any:
     (defense,) = scored.answered(now, "numpy-statistics")
-    return scored.begun(defense, by, now, scope=Scope("All answers."), reason="A faulty card.")
+    return scored.begun(defense, by, now, scope=rerun_scope.Scope("All answers."), reason="A faulty card.")
 
 
 def _dead_run(now: datetime) -> int:
@@ -231,7 +224,7 @@ def _linked(by: User, now: datetime) -> Any:
 
 def _ruled_by(by: User, now: datetime) -> WatchRule:
     told = {"name": "Fast", "collector": "gold_doubt", "window": 20, "minimum": 10, "words": "Slowly."}
-    return rule_add(comparison="<", threshold=0.7, action="pause", by=by, now=now, **told)  # type: ignore[arg-type]
+    return rule_changes.rule_add(comparison="<", threshold=0.7, action="pause", by=by, now=now, **told)  # type: ignore[arg-type]
 
 
 def _reported(now: datetime) -> Any:
@@ -242,7 +235,7 @@ def _reported(now: datetime) -> Any:
 
 # action -> how an organizer does it; the row that it leaves names the organizer.
 ACTS: dict[str, Act] = {
-    "account.delete": lambda by, now: account_delete(user=factories.tasker("tina").user, now=now, by=by),  # type: ignore[arg-type]
+    "account.delete": lambda by, now: leaving.account_delete(user=factories.tasker("tina").user, now=now, by=by),  # type: ignore[arg-type]
     "association.declare": _declared,
     "association.end": lambda by, now: associations.association_end(
         association_id=_declared(by, now).pk, until=now + timedelta(days=1), by=by, now=now
@@ -269,7 +262,7 @@ ACTS: dict[str, Act] = {
     ),
     "gold.add": lambda by, now: gold.gold_add(
         panel=factories.settle(factories.panel()),
-        expected=Expected(("definitely_no",), ("definitely_no",), "", 70, None, None, None, "neither_class"),
+        expected=gold.Expected(("definitely_no",), ("definitely_no",), "", 70, None, None, None, "neither_class"),
         gate=policy_in_force(now).policy.outline_gate,
         by=by,
         now=now,
@@ -339,7 +332,7 @@ ACTS: dict[str, Act] = {
         now=now,
     ),
     "run.retry": lambda by, now: scoring.runs_retry(run=_dead_run(now), by=by, now=now),
-    "same_person.look": lambda by, now: same_persons_find(by=by, now=now),
+    "same_person.look": lambda by, now: same_person.same_persons_find(by=by, now=now),
     "stake.receive": lambda by, now: stakes.stake_receive(_asked_stake(now), "wire 7", by=by, now=now),
     "stake.cancel": lambda by, now: stakes.stake_cancel(_asked_stake(now), by=by, now=now),
     "tasker.warn": _taken(WatchAction.WARN),
@@ -350,7 +343,7 @@ ACTS: dict[str, Act] = {
         actions.action_take(tasker=tasker, action=WatchAction.PAUSE, reason="A pause.", by=by, now=now),
         actions.tasker_return(tasker=tasker, reason="All is well.", by=by, now=now),
     ),
-    "team.merge": lambda by, now: teams_merge(
+    "team.merge": lambda by, now: merging.teams_merge(
         team=staking.team("red"), into=staking.team(), reason="One lab.", by=by, now=now
     ),
     "trial.ask": lambda by, now: trials.trial_ask(
@@ -362,7 +355,7 @@ ACTS: dict[str, Act] = {
         trials.trials_retry(trial=trial.pk, by=by, now=now),
     ),
     "watch_rule.add": _ruled_by,
-    "watch_rule.retire": lambda by, now: rule_retire(rule_id=_ruled_by(by, now).pk, by=by, now=now),
+    "watch_rule.retire": lambda by, now: rule_changes.rule_retire(rule_id=_ruled_by(by, now).pk, by=by, now=now),
 }
 
 

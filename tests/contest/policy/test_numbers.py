@@ -129,6 +129,11 @@ def test_what_changes_is_told_in_words() -> None:
     ]
 
 
+def test_no_more_is_needed_than_there_is() -> None:
+    with pytest.raises(ValueError, match="qualification_needed"):
+        Policy(qualification_size=5, qualification_needed=6)
+
+
 # Moments as they are typed, by the clocks of a zone -------------------------------------------------------------------
 
 BERLIN = "Europe/Berlin"

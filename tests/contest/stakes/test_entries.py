@@ -20,9 +20,7 @@ from contest.defenses.eligibility import failures, next_step
 from contest.enums import DefenseStanding, MessageKind, StakeEnd
 from contest.messages.letters import written
 from contest.models import Entry, Member, Message, Stake, Team
-from contest.stakes import entries, selectors, services
-from contest.stakes.ends import not_final, stakes_end
-from contest.stakes.letters import not_eligible_tell
+from contest.stakes import ends, entries, letters, selectors, services
 from contest.weeks import week_at
 from labeling.models import PolicyVersion
 from labeling.policy import Policy
@@ -395,23 +393,23 @@ def test_after_its_publication_or_withdrawal_it_is_no_failure(net: Entry, now: d
         standing = selectors.standing_of(Defense.objects.get(), now=now)
         assert (standing is DefenseStanding.NOT_ELIGIBLE, failures(Defense.objects.all(), now=now)) == (False, {})
     Entry.objects.filter(pk=net.pk).update(withdrawn_at=now)
-    assert not_eligible_tell(now=now) == 0, "and nobody is told"
+    assert letters.not_eligible_tell(now=now) == 0, "and nobody is told"
 
 
 def test_a_team_is_told_once_of_each_failure(net: Entry, now: datetime) -> None:
-    assert not_eligible_tell(now=now) == 0
+    assert letters.not_eligible_tell(now=now) == 0
     trials.passed(net.defense, PRIVATE, totals=cast.WEAK)
-    assert [not_eligible_tell(now=now) for _ in range(2)] == [2, 0]
-    letters = Message.objects.filter(kind=MessageKind.NOT_ELIGIBLE).order_by("pk")
-    assert [each.user.username for each in letters if each.user] == ["cap-blue", "mem-blue"]
-    letter = written(letters[0])
+    assert [letters.not_eligible_tell(now=now) for _ in range(2)] == [2, 0]
+    told = Message.objects.filter(kind=MessageKind.NOT_ELIGIBLE).order_by("pk")
+    assert [each.user.username for each in told if each.user] == ["cap-blue", "mem-blue"]
+    letter = written(told[0])
     assert letter.title == "the net is not eligible" and "At least 80 % is needed: 8." in letter.text
     net.team.members.create(user=factories.user("late"))
-    assert not_eligible_tell(now=now) == 0, "who joins later reads it on the page"
+    assert letters.not_eligible_tell(now=now) == 0, "who joins later reads it on the page"
     trials.private(4, seed=300)
-    assert not_eligible_tell(now=now) == 0, "it waits again"
+    assert letters.not_eligible_tell(now=now) == 0, "it waits again"
     trials.passed(net.defense, PRIVATE, totals=cast.WEAK, finished_at=now + timedelta(hours=1))
-    assert not_eligible_tell(now=now + timedelta(hours=1)) == 3, "it failed the new set as well"
+    assert letters.not_eligible_tell(now=now + timedelta(hours=1)) == 3, "it failed the new set as well"
 
 
 def test_a_list_asks_as_many_questions_as_one(net: Entry, now: datetime, django_assert_max_num_queries: Any) -> None:
@@ -497,7 +495,7 @@ def test_a_broken_defense_stays_until_the_earlier_week_is_run_too(stake: Stake, 
     red, blue = money.team("red"), money.team("blue")
     money.broken(stake.defense, money.attack(red, days=6))
     earlier = money.attack(blue, days=1)
-    stakes_end(now=SETTLED)
+    ends.stakes_end(now=SETTLED)
     assert "it waits for 2026-W47, 2026-W48. It can be taken back when the pictures" in stays(stake, captain, SETTLED)
     money.ruled(earlier.image, at=SETTLED)
     runs_plan(policy=Policy(), now=SETTLED, rng=random.Random(1))
@@ -516,7 +514,7 @@ def test_the_day_is_named_as_soon_as_it_is_known(stake: Stake, captain: User) ->
     ruled = MONDAY.replace(hour=0) + timedelta(7)  # two days after its week
     at, said = ruled + timedelta(7), "it waits for 2026-W47. It can be taken back from Mon 30 Nov 2026 00:00:00 UTC on"
     assert "2026-W47" in stays(stake, captain, ruled), "no sweep has seen the break, and it is seen"
-    stakes_end(now=ruled)
+    ends.stakes_end(now=ruled)
     assert said in stays(stake, captain, at - INSTANT)
     assert withdrawn(stake, captain, at).retired_at == at
 
@@ -524,19 +522,19 @@ def test_the_day_is_named_as_soon_as_it_is_known(stake: Stake, captain: User) ->
 def test_a_void_stake_waits_for_the_week_of_its_break_alone(stake: Stake, captain: User) -> None:
     money.broken(stake.defense, money.attack(money.team("red"), days=-6))
     money.attack(money.team("blue"), days=1)
-    stakes_end(now=MONDAY + timedelta(1))
-    assert [week.name for week in not_final(stake.defense, now=MONDAY + timedelta(1)).weeks] == ["2026-W46"]
-    assert not_final(stake.defense, now=CLOSED) is None
+    ends.stakes_end(now=MONDAY + timedelta(1))
+    assert [week.name for week in ends.not_final(stake.defense, now=MONDAY + timedelta(1)).weeks] == ["2026-W46"]
+    assert ends.not_final(stake.defense, now=CLOSED) is None
 
 
 def test_a_broken_stake_waits_for_a_week_of_before_that_may_void_it(stake: Stake, captain: User) -> None:
     other = money.staked(money.defense("other", money.team("others")))
     money.broken(stake.defense, money.attack(money.team("red"), days=1))
     early = money.attack(money.team("blue"), days=-20)
-    stakes_end(now=SETTLED)
+    ends.stakes_end(now=SETTLED)
     assert early.week in stays(stake, captain, CLOSED)
     money.ended(other, StakeEnd.WITHDRAWN)
-    assert not_final(other.defense, now=CLOSED) is None, "what was taken back unbroken waits for nothing of before"
+    assert ends.not_final(other.defense, now=CLOSED) is None, "what was taken back unbroken waits for nothing of before"
     money.ruled(early.image, "", at=SETTLED)
     assert withdrawn(stake, captain, CLOSED).retired_at == CLOSED
 
@@ -544,11 +542,11 @@ def test_a_broken_stake_waits_for_a_week_of_before_that_may_void_it(stake: Stake
 def test_no_stake_comes_back_into_force_on_a_defense_that_is_retired(stake: Stake, captain: User) -> None:
     sent = money.attack(money.team("red"), days=1)
     money.broken(stake.defense, sent)
-    stakes_end(now=SETTLED)
+    ends.stakes_end(now=SETTLED)
     withdrawn(stake, captain, CLOSED)
     money.overruled(sent.image, at=CLOSED + timedelta(1))
     for _ in range(2):
-        stakes_end(now=CLOSED + timedelta(1))
+        ends.stakes_end(now=CLOSED + timedelta(1))
         stake.refresh_from_db()
         assert (stake.end, stake.ended_at) == (StakeEnd.WITHDRAWN, CLOSED)
     prizes_settle(now=CLOSED + timedelta(1))
@@ -560,11 +558,11 @@ def test_one_that_comes_back_into_force_is_at_stake_and_ends_where_its_defense_i
 ) -> None:
     sent = money.attack(money.team("red"), days=1)
     money.broken(stake.defense, sent)
-    stakes_end(now=SETTLED)
+    ends.stakes_end(now=SETTLED)
     money.overruled(sent.image)
     refused("staked", withdrawn, stake, captain, CLOSED + timedelta(30))
     Defense.objects.filter(pk=stake.defense_id).update(retired_at=CLOSED)
-    stakes_end(now=CLOSED)
+    ends.stakes_end(now=CLOSED)
     stake.refresh_from_db()
     assert (stake.end, stake.ended_at) == (StakeEnd.WITHDRAWN, CLOSED)
 
@@ -586,7 +584,7 @@ def test_its_page_says_when_instead_of_offering_it(
 ) -> None:
     monkeypatch.setattr("django.utils.timezone.now", lambda: SETTLED)
     money.broken(stake.defense, money.attack(money.team("red"), days=1))
-    stakes_end(now=SETTLED)
+    ends.stakes_end(now=SETTLED)
     client.force_login(captain)
     address, offer = f"/team/defenses/{stake.defense.public_id}/", "Take net back for good"
     shows(words(client, address), "It can be taken back from Mon 30 Nov 2026", but=[offer])
